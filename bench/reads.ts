@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fillPayments } from './support/fill.ts';
+import { httpRequest, median, runLoad } from './support/load.ts';
+import { startServer } from './support/process.ts';
+
+const ROUNDS = 6;
+const SLICE_MS = 600;
+const WARM_UP_MS = 1200;
+const CONNECTIONS = 32;
+const PAYMENTS = 10_000;
+
+/** GET of one payment and of a list of 20, against a bare Fastify server that sends a ready-made reply of that shape. */
+export async function run(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
+  const path = join(folder, 'bench.db');
+  const { middle } = await fillPayments(path, PAYMENTS);
+  const tillway = await startServer(new URL('../src/main.ts', import.meta.url), { DATABASE_URL: `sqlite:${path}` });
+  const echo = await startServer(new URL('./support/echo-server.ts', import.meta.url), {});
+  try {
+    process.stdout.write(`\nReads, ${CONNECTIONS} connections, ${ROUNDS} rounds of ${SLICE_MS} ms, alternating\n`);
+    for (const [name, path, baseline] of [
+      ['GET payment', `/api/gateway/payments/${middle}`, '/payment'],
+      ['GET 20 payments', `/api/gateway/payments?startingAfter=${middle}`, '/list'],
+    ] as const) {
+      const ratios: number[] = [];
+      const latencies: number[] = [];
+      await load(tillway.port, path, WARM_UP_MS);
+      await load(echo.port, baseline, WARM_UP_MS);
+      for (let round = 0; round < ROUNDS; round++) {
+        const ours = await load(tillway.port, path, SLICE_MS);
+        const theirs = await load(echo.port, baseline, SLICE_MS);
+        ratios.push(ours.rate / theirs.rate);
+        latencies.push(ours.p99Ms / theirs.p99Ms);
+      }
+      process.stdout.write(
+        `  ${name.padEnd(16)} ratio ${median(ratios).toFixed(2)}  p99 ratio ${median(latencies).toFixed(2)}\n`,
+      );
+    }
+  } finally {
+    await Promise.all([tillway.stop(), echo.stop()]);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function load(port: number, path: string, durationMs: number) {
+  const request = httpRequest('GET', path);
+  const result = await runLoad({ port, connections: CONNECTIONS, durationMs, nextRequest: () => request });
+  if (result.failures > 0) throw new Error(`${path}: ${result.failures} requests failed`);
+  return result;
+}
+
+if (import.meta.main) await run();

@@ -1,0 +1,92 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { httpRequest, median, runLoad } from './support/load.ts';
+import { startServer } from './support/process.ts';
+
+const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 8);
+const SLICE_MS = 1000;
+const WARM_UP_MS = 2000;
+const CUSTOMERS = 5000;
+
+let sent = 0;
+
+function sessionRequest(): string {
+  const number = sent++;
+  return httpRequest(
+    'POST',
+    '/api/gateway/sessions',
+    JSON.stringify({
+      product: 'Field guide to birds',
+      amount: 49.99,
+      customer: `buyer${number % CUSTOMERS}@example.com`,
+      preferredRoute: 'card',
+      redirectUrl: 'https://shop.example/thanks?cart=1001',
+      metadata: { orderId: `A-${number}`, channel: 'web', campaign: 'spring' },
+      idempotencyKey: `bench-order-${number}`,
+      clientReferenceId: `ref-${number}`,
+      environment: 'sandbox',
+    }),
+  );
+}
+
+/** POST sessions, each answered after it is durable, against parsing and validating the same body and writing nothing. */
+export async function run(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
+  const servers = {
+    tillway: await startServer(new URL('../src/main.ts', import.meta.url), {
+      DATABASE_URL: `sqlite:${join(folder, 'bench.db')}`,
+    }),
+    echo: await startServer(new URL('./support/echo-server.ts', import.meta.url), {}),
+    twin: await startServer(new URL('./support/echo-server.ts', import.meta.url), {}),
+  };
+  try {
+    for (const connections of [64, 8]) {
+      const rounds = connections === 64 ? ROUNDS : Math.ceil(ROUNDS / 2);
+      await compare(servers, connections, rounds);
+    }
+  } finally {
+    await Promise.all(Object.values(servers).map((server) => server.stop()));
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+type Servers = Record<'tillway' | 'echo' | 'twin', Awaited<ReturnType<typeof startServer>>>;
+
+async function compare(servers: Servers, connections: number, rounds: number): Promise<void> {
+  const names = ['tillway', 'echo', 'twin'] as const;
+  for (const name of names) await slice(servers, name, connections, WARM_UP_MS);
+  const results: Record<(typeof names)[number], Awaited<ReturnType<typeof slice>>[]> = {
+    tillway: [],
+    echo: [],
+    twin: [],
+  };
+  for (let round = 0; round < rounds; round++) {
+    const order = round % 2 === 0 ? names : names.toReversed();
+    for (const name of order) results[name].push(await slice(servers, name, connections, SLICE_MS));
+  }
+  const ratio = (name: (typeof names)[number]) =>
+    median(results[name].map(({ rate }, round) => rate / results.echo[round]!.rate));
+  process.stdout.write(
+    `\nPOST sessions, ${connections} connections, ${rounds} rounds of ${SLICE_MS} ms, alternating\n`,
+  );
+  for (const name of names) {
+    const p50 = median(results[name].map(({ p50Ms }) => p50Ms));
+    const p99 = median(results[name].map(({ p99Ms }) => p99Ms));
+    const cpu = median(results[name].map(({ cpuMicros }) => cpuMicros));
+    process.stdout.write(
+      `  ${name.padEnd(8)} ratio ${ratio(name).toFixed(2)}  p50 ${p50.toFixed(2)} ms  p99 ${p99.toFixed(2)} ms  cpu ${cpu.toFixed(0)} us/request\n`,
+    );
+  }
+}
+
+async function slice(servers: Servers, name: keyof Servers, connections: number, durationMs: number) {
+  const server = servers[name];
+  const cpuBefore = server.cpuMs();
+  const result = await runLoad({ port: server.port, connections, durationMs, nextRequest: sessionRequest });
+  if (result.failures > 0) throw new Error(`${name}: ${result.failures} requests failed`);
+  const requests = (result.rate * durationMs) / 1000;
+  return { ...result, cpuMicros: ((server.cpuMs() - cpuBefore) * 1000) / requests };
+}
+
+if (import.meta.main) await run();

@@ -1,0 +1,93 @@
+import { DatabaseSync } from 'node:sqlite';
+import { createIdSource } from '../../src/domain/id.ts';
+import type { Payment } from '../../src/domain/records.ts';
+import { createRandomBytes } from '../../src/runtime.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import { insertPayment } from '../../src/store/tables/payments.ts';
+
+const SPACING_MS = 40;
+const FIRST = Date.parse('2026-01-01T00:00:00.000Z');
+const CUSTOMERS_PER_PAYMENT = 0.2;
+const BATCH = 10_000;
+
+export interface Filled {
+  /** A customer with 5 % of all payments, none of them pending. */
+  bigCustomer: string;
+  usualCustomer: string;
+  /** A payment in the middle of the table. */
+  middle: string;
+}
+
+/** A database with `count` payments, without their sessions: what lists read. */
+export async function fillPayments(path: string, count: number): Promise<Filled> {
+  const store = await openSqlite({
+    path,
+    onFatal(error) {
+      throw error;
+    },
+  });
+  await store.close();
+  let now = FIRST;
+  const newId = createIdSource(() => now, createRandomBytes());
+  const customers = Array.from({ length: Math.ceil(count * CUSTOMERS_PER_PAYMENT) }, () => newId('cus'));
+  const bigCustomer = customers[0]!;
+  const database = new DatabaseSync(path, { enableForeignKeyConstraints: false });
+  database.exec('PRAGMA synchronous = OFF; PRAGMA cache_size = -400000');
+  let middle = '';
+  let usualCustomer = '';
+  const insert = database.prepare(insertPayment(paymentAt(0)).sql);
+  for (let start = 0; start < count; start += BATCH) {
+    database.exec('BEGIN');
+    for (let index = start; index < Math.min(count, start + BATCH); index++) {
+      now += SPACING_MS;
+      const payment = paymentAt(index);
+      insert.run(...insertPayment(payment).params);
+      if (index === Math.floor(count / 2)) {
+        middle = payment.id;
+        usualCustomer = payment.customerId;
+      }
+    }
+    database.exec('COMMIT');
+  }
+  // The open-ended customer of the middle row may be the big one.
+  if (usualCustomer === bigCustomer) usualCustomer = customers[1]!;
+  database.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA optimize');
+  database.close();
+  return { bigCustomer, usualCustomer, middle };
+
+  function paymentAt(index: number): Payment {
+    const big = index % 20 === 0;
+    const customerId = big ? bigCustomer : customers[(index * 7919) % customers.length]!;
+    const status = !big && index % 10 === 1 ? 'pending' : index % 10 === 2 ? 'failed' : 'paid';
+    return {
+      id: newId('pay'),
+      sessionId: newId('chk'),
+      invoiceId: newId('inv'),
+      customerId,
+      environment: index % 4 === 3 ? 'production' : 'sandbox',
+      amount: 4999,
+      status,
+      ledgerStatus: 'pending',
+      route: {
+        id: 'sandbox_card_acquirer',
+        kind: 'card',
+        label: 'Card, simulated acquirer',
+        provider: 'sandbox',
+        network: 'card_network',
+        asset: 'USD',
+      },
+      fees: { buyerFee: 0, gatewayFee: 145, merchantNet: 4854, total: 4999 },
+      providerCost: 95,
+      providerReference: null,
+      providerUrl: null,
+      surplus: false,
+      failureCode: null,
+      txHash: null,
+      metadata: { orderId: `A-${index}` },
+      created: now,
+      timeoutAt: now,
+      inquireAt: null,
+      inquiries: 0,
+    };
+  }
+}

@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+
+export interface Server {
+  port: number;
+  process: ChildProcess;
+  /** Processor time used so far, user and system, all threads, in milliseconds. */
+  cpuMs(): number;
+  /** Resident memory in MiB. */
+  memoryMiB(): number;
+  /** Milliseconds from the start of the process to its first answer. */
+  startMs: number;
+  stop(): Promise<void>;
+}
+
+const POLL_MS = 2;
+const TICKS_PER_SECOND = 100;
+
+/** Starts a server as a process of its own and waits for its first answer. */
+export async function startServer(file: URL, variables: Record<string, string>, path = '/healthz'): Promise<Server> {
+  const port = await freePort();
+  const started = performance.now();
+  const child = spawn(process.execPath, [file.pathname], {
+    env: { ...process.env, LOG_LEVEL: 'warn', ...variables, PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  await firstAnswer(`http://127.0.0.1:${port}${path}`, child);
+  const startMs = performance.now() - started;
+  return {
+    port,
+    process: child,
+    startMs,
+    cpuMs: () => cpuMsOf(child.pid!),
+    memoryMiB: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024,
+    async stop() {
+      const exited = new Promise((resolve) => child.once('exit', resolve));
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+async function firstAnswer(url: string, child: ChildProcess): Promise<void> {
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`${url}: the server ended with ${child.exitCode}`);
+    try {
+      const response = await fetch(url);
+      await response.text();
+      if (response.ok) return;
+    } catch {
+      // Not listening yet.
+    }
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+function cpuMsOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+  const address = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('no free port');
+  return address.port;
+}

@@ -1,0 +1,166 @@
+// @ts-check
+// Keeps a checkout page current without reloading it, and takes the buyer back to the merchant at the end.
+// Everything here is a comfort: the page is whole without it.
+
+const FIRST_DELAY_MS = 1000;
+const LONGEST_DELAY_MS = 5000;
+const GROWTH = 1.3;
+const FAILURES_BEFORE_TELLING = 2;
+
+let delayMs = FIRST_DELAY_MS;
+let failures = 0;
+let leaving = false;
+let looking = false;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let nextLook;
+/** @type {ReturnType<typeof setInterval> | undefined} */
+let countdown;
+
+/** @param {string} selector */
+function find(selector) {
+  const element = document.querySelector(selector);
+  return element instanceof HTMLElement ? element : null;
+}
+
+/** @param {string} text */
+function announce(text) {
+  const announcer = find('#announcer');
+  if (announcer) announcer.textContent = text;
+}
+
+function watchesStatus() {
+  const { status, final } = find('main')?.dataset ?? {};
+  return status !== undefined && final === 'false' && !leaving;
+}
+
+function lookLater() {
+  clearTimeout(nextLook);
+  if (!watchesStatus() || document.hidden) return;
+  nextLook = setTimeout(look, delayMs);
+  delayMs = Math.min(delayMs * GROWTH, LONGEST_DELAY_MS);
+}
+
+function lookSoon() {
+  delayMs = FIRST_DELAY_MS;
+  clearTimeout(nextLook);
+  if (watchesStatus() && !document.hidden) void look();
+}
+
+async function look() {
+  if (looking) return;
+  looking = true;
+  const { status = '', version } = find('main')?.dataset ?? {};
+  try {
+    const response = await fetch(status, { cache: 'no-store' });
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    const news = await response.json();
+    if (String(news.version) !== version) await showNews();
+    failures = 0;
+  } catch {
+    failures += 1;
+  }
+  looking = false;
+  showConnection();
+  lookLater();
+}
+
+/** Puts the page's new content in the place of the old one. */
+async function showNews() {
+  const response = await fetch(location.pathname, { cache: 'no-store' });
+  if (!response.ok) throw new Error(`status ${response.status}`);
+  const news = new DOMParser().parseFromString(await response.text(), 'text/html');
+  const main = news.querySelector('main');
+  // A form that is on its way already takes the buyer to what is new.
+  if (!main || leaving) return;
+  find('main')?.replaceWith(document.adoptNode(main));
+  document.title = news.title;
+  delayMs = FIRST_DELAY_MS;
+  find('#heading')?.focus();
+  prepare();
+  announce([find('#heading'), find('[data-lede]'), find('[data-return]:not([hidden]) p')].map(textOf).join(' '));
+}
+
+/** @param {HTMLElement | null} element */
+function textOf(element) {
+  return element?.textContent.replace(/\s+/g, ' ').trim() ?? '';
+}
+
+/** The link to look again by hand is for when looking by ourselves does not work. */
+function showConnection() {
+  const lost = failures >= FAILURES_BEFORE_TELLING;
+  const text = lost ? 'No connection. We keep trying.' : 'Not confirmed yet. We keep checking.';
+  const line = find('[data-live]');
+  if (line && line.textContent !== text) line.textContent = text;
+  const again = find('[data-again]');
+  if (again) again.hidden = !lost;
+}
+
+/** What every new content needs. */
+function prepare() {
+  showConnection();
+  const box = find('[data-return]');
+  const link = find('[data-return-link]');
+  if (!box || !(link instanceof HTMLAnchorElement) || cameBack()) return;
+  let seconds = Number(box.dataset.return);
+  box.hidden = false;
+  clearInterval(countdown);
+  countdown = setInterval(() => {
+    seconds -= 1;
+    const shown = find('[data-seconds]');
+    if (shown) shown.textContent = String(Math.max(seconds, 0));
+    if (seconds > 0) return;
+    clearInterval(countdown);
+    location.assign(link.href);
+  }, 1000);
+}
+
+function stay() {
+  const box = find('[data-return]');
+  if (!box || box.hidden) return;
+  clearInterval(countdown);
+  box.hidden = true;
+  find('[data-return-link]')?.focus();
+  announce('You stay on this page.');
+}
+
+/** Who came back from the merchant with the back button wants to read, not to be sent away again. */
+function cameBack() {
+  const [entry] = performance.getEntriesByType('navigation');
+  return entry instanceof PerformanceNavigationTiming && entry.type === 'back_forward';
+}
+
+/** A second press of a button that works already does nothing. */
+function sendOnce(/** @type {SubmitEvent} */ event) {
+  if (leaving) return event.preventDefault();
+  leaving = true;
+  clearTimeout(nextLook);
+  event.submitter?.setAttribute('aria-busy', 'true');
+}
+
+function comeAlive() {
+  leaving = false;
+  const box = find('[data-return]');
+  if (box) box.hidden = true;
+  for (const button of document.querySelectorAll('[aria-busy]')) button.removeAttribute('aria-busy');
+  lookSoon();
+}
+
+document.addEventListener('submit', sendOnce);
+document.addEventListener('click', (event) => {
+  if (event.target instanceof Element && event.target.closest('[data-return] button')) stay();
+});
+document.addEventListener('keydown', (event) => {
+  if (event.key === 'Escape') stay();
+});
+document.addEventListener('visibilitychange', lookSoon);
+addEventListener('online', lookSoon);
+// The back button may bring the page back as it was left.
+addEventListener('pageshow', (event) => event.persisted && comeAlive());
+
+prepare();
+lookLater();
+const notice = find('#notice');
+notice?.focus();
+// Said once: a reload shall not say it again.
+if (notice) history.replaceState(null, '', location.pathname);
+if (find('[data-return]:not([hidden])')) announce(textOf(find('[data-return] p')));

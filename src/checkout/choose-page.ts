@@ -1,0 +1,88 @@
+import type { Session } from '../domain/records.ts';
+import { type Html, html } from '../html/html.ts';
+import { icon } from './icons.ts';
+import type { Shop } from './layout.ts';
+import { formatUsd } from './money-text.ts';
+import type { Notice } from './notices.ts';
+import { heading, leaveLink, lede, renderNotice, stepForm } from './parts.ts';
+import type { CheckoutState, Setback, Way } from './state.ts';
+import { renderSummary, renderSumsOfWays } from './summary.ts';
+
+type Choose = Extract<CheckoutState, { name: 'choose' }>;
+type NoWay = Extract<CheckoutState, { name: 'no_way' }>;
+
+const SETBACKS: Record<Setback['reason'], { title: string; text: string }> = {
+  declined: { title: 'That payment did not go through', text: 'You have not been charged.' },
+  handoff_refused: { title: 'Try again or pay another way', text: 'You have not been charged.' },
+  // The buyer may have approved it at the last moment: then the money counts, and nothing more is due.
+  abandoned: {
+    title: 'Choose another way to pay',
+    text: 'We have stopped the earlier payment. If you had approved it already, wait a moment before you pay again.',
+  },
+  timed_out: { title: 'That payment was not confirmed in time', text: 'We have not received any money.' },
+  superseded: { title: 'Choose how to pay', text: '' },
+};
+
+/** The ways to pay, one of them chosen, and one button. */
+export function renderChoose(shop: Shop, session: Session, state: Choose, notice: Notice | null): Html {
+  const { ways, setback } = state;
+  return html`<div class="columns">
+    ${renderSummary(session, renderSumsOfWays(ways))}
+    <section class="panel" aria-labelledby="heading">
+      ${renderNotice(notice)} ${renderOpening(setback)}
+      <form method="post" action="${shop.paths.step(session.id, 'pay')}">
+        <fieldset>
+          <legend class="${setback ? 'legend' : 'unseen'}">Ways to pay</legend>
+          ${ways.map((way, index) => renderWay(way, index === 0))}
+        </fieldset>
+        <button class="button">
+          <span class="for-any">Continue to pay</span>
+          ${ways.map(({ kind, fees }) => html`<span class="for-${kind}">Pay ${formatUsd(fees.total)}</span>`)}
+        </button>
+        <p class="small center">You confirm on the provider's page in the next step.</p>
+      </form>
+      ${leaveOrCancel(shop, session)}
+    </section>
+  </div>`;
+}
+
+/** Nothing can take the payment: said plainly, with the way back. */
+export function renderNoWay(shop: Shop, session: Session, state: NoWay, notice: Notice | null): Html {
+  const before = state.setback && `${SETBACKS[state.setback.reason].text} `;
+  return html`<div class="columns">
+    ${renderSummary(session, null)}
+    <section class="panel" aria-labelledby="heading">
+      ${renderNotice(notice)} ${heading('This payment cannot be taken right now', { icon: 'stop', mood: 'bad' })}
+      ${lede(html`${before}No way to pay is available for this order at the moment${!before && ', and you have not been charged'}.`)}
+      <p>Please try again later, or ask <bdi>${shop.merchant}</bdi> for another way to pay.</p>
+      <p><a class="button" href="${shop.paths.checkout(session.id)}">Check again</a></p>
+      ${leaveOrCancel(shop, session)}
+    </section>
+  </div>`;
+}
+
+function renderOpening(setback: Setback | null): Html {
+  if (!setback) return heading('Choose how to pay');
+  const { title, text } = SETBACKS[setback.reason];
+  const { triesLeft, minutesLeft } = setback;
+  const tries = triesLeft === 1 ? 'once more' : `${triesLeft} more times`;
+  const minutes = minutesLeft === 1 ? 'minute' : `${minutesLeft} minutes`;
+  return html`${heading(title)} ${lede(`${text} You can try ${tries} within the next ${minutes}.`)}`;
+}
+
+function renderWay({ kind, label, eta, fees }: Way, chosen: boolean): Html {
+  const fee = fees.buyerFee === 0 ? 'no fee' : `${formatUsd(fees.buyerFee)} fee`;
+  return html`<label class="way">
+      <input type="radio" name="kind" id="way-${kind}" value="${kind}" required ${chosen && html`checked`} />
+      ${icon(kind)}
+      <span class="what"><span class="name" dir="auto">${label}</span> <span class="small">${eta}</span></span>
+      <span class="cost"><span class="name">${formatUsd(fees.total)}</span> <span class="small">${fee}</span></span>
+    </label>
+    <input type="hidden" name="total_${kind}" value="${fees.total}" />`;
+}
+
+function leaveOrCancel(shop: Shop, session: Session): Html | null {
+  return session.status === 'pending'
+    ? stepForm(shop, session, 'cancel', 'Cancel this payment', 'plain')
+    : leaveLink(shop, session);
+}

@@ -1,0 +1,19 @@
+/** What a checkout page can say about the step that led to it. The code travels in `?notice=`; only these are known. */
+export const NOTICES = {
+  no_route: 'This way to pay is not available any more. You have not been charged: please choose another one.',
+  fee_changed: 'The fee has changed since you opened this page. You have not been charged: please check the new total.',
+  refused: 'The payment could not be started. You have not been charged.',
+  closed: 'This checkout takes no further payment. You have not been charged.',
+  kept_open: 'Nothing was charged. You can still pay here, or simply close this page.',
+} as const;
+
+export type Notice = keyof typeof NOTICES;
+
+/** Null for anything else. */
+export function readNotice(value: string): Notice | null {
+  return isNotice(value) ? value : null;
+}
+
+function isNotice(value: string): value is Notice {
+  return Object.hasOwn(NOTICES, value);
+}

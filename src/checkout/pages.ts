@@ -1,0 +1,141 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { leadingPayment } from '../domain/checkout-state.ts';
+import { GatewayError } from '../domain/errors.ts';
+import { isId } from '../domain/id.ts';
+import type { Checkout } from '../domain/records.ts';
+import { loadAsset, serveAssets } from '../html/assets.ts';
+import { acceptForms, formOf, seeOther, sendPage } from '../html/page.ts';
+import { sessionNotFound } from '../operations/commit-decision.ts';
+import type { Deps } from '../operations/deps.ts';
+import { cancelCheckout, chooseAnotherWay } from '../operations/leave-payment.ts';
+import { type StartedPayment, startPayment } from '../operations/start-payment.ts';
+import { continueHead, renderContinue } from './attempt-page.ts';
+import { type Page, type Shop, renderDocument } from './layout.ts';
+import { type Notice, readNotice } from './notices.ts';
+import { createPaths } from './paths.ts';
+import { readPayForm } from './pay-form.ts';
+import { PREVIEW, UNKNOWN } from './plain-pages.ts';
+import { answerProblems } from './problems.ts';
+import { sessionPage } from './session-page.ts';
+import { isFinal, stateOf } from './state.ts';
+
+interface Visit {
+  Params: { id: string };
+  Querystring: { notice?: string | string[]; preview?: string | string[] };
+}
+
+/** The buyer's pages: whole without a script, and no GET or HEAD ever changes anything. */
+export function checkoutPages(app: FastifyInstance, deps: Deps): void {
+  const style = loadAsset(new URL('assets/checkout.css', import.meta.url));
+  const script = loadAsset(new URL('assets/checkout.js', import.meta.url));
+  const shop: Shop = { merchant: deps.merchantName, paths: createPaths(deps.urls), style, script };
+  serveAssets(app, [style, script]);
+  app.get<Visit>('/checkout/:id/status', (request) => readStatus(deps, request.params.id));
+  app.register(async (scope) => {
+    acceptForms(scope);
+    answerProblems(scope, shop);
+    showPages(scope, deps, shop);
+    takeForms(scope, deps, shop);
+  });
+}
+
+/** For the script: enough to see that something has changed. */
+async function readStatus(deps: Deps, id: string) {
+  const checkout = await deps.store.checkout(id);
+  if (!checkout) throw sessionNotFound(id);
+  const { status, version } = checkout.session;
+  return { status, attempt: leadingPayment(checkout)?.status ?? null, version };
+}
+
+function showPages(scope: FastifyInstance, deps: Deps, shop: Shop): void {
+  scope.get<Visit>('/checkout/:id', async (request, reply) => {
+    const { id } = request.params;
+    const checkout = await deps.store.checkout(id);
+    if (checkout) return show(reply, shop, pageOf(deps, shop, checkout, noticeOf(request)));
+    const preview = request.query.preview === '1' && isId(id, 'chk');
+    return preview ? show(reply, shop, PREVIEW) : show(reply, shop, UNKNOWN, 404);
+  });
+
+  scope.get<Visit>('/checkout/:id/complete', async (request, reply) => {
+    const checkout = await deps.store.checkout(request.params.id);
+    if (!checkout) return show(reply, shop, UNKNOWN, 404);
+    const done = isFinal(stateOf(checkout, deps, deps.now()));
+    if (!done) return seeOther(reply, shop.paths.checkout(checkout.session.id));
+    return show(reply, shop, pageOf(deps, shop, checkout, null));
+  });
+
+  scope.get<Visit>('/checkout/:id/continue', async (request, reply) => {
+    const checkout = await deps.store.checkout(request.params.id);
+    if (!checkout) return show(reply, shop, UNKNOWN, 404);
+    const { session } = checkout;
+    const state = stateOf(checkout, deps, deps.now());
+    if (state.name !== 'waiting') return seeOther(reply, shop.paths.checkout(session.id));
+    return show(reply, shop, {
+      title: 'Taking you to the provider',
+      testMode: session.environment === 'sandbox',
+      head: continueHead(state.url),
+      main: renderContinue(state.attempt, state.url),
+    });
+  });
+
+  scope.get('/checkout/*', (_request, reply) => show(reply, shop, UNKNOWN, 404));
+
+  // Where a buyer lands who opens the address of a form again.
+  for (const step of ['pay', 'switch', 'cancel'] as const) {
+    scope.get<Visit>(`/checkout/:id/${step}`, (request, reply) =>
+      seeOther(reply, shop.paths.checkout(request.params.id)),
+    );
+  }
+}
+
+function takeForms(scope: FastifyInstance, deps: Deps, shop: Shop): void {
+  scope.post<Visit>('/checkout/:id/pay', async (request, reply) => {
+    const { id } = request.params;
+    const form = readPayForm(formOf(request));
+    if (!form) throw new GatewayError('invalid_input', 'The form is not one of this page.');
+    return seeOther(reply, pathAfter(shop, id, await startPayment(deps, id, form)));
+  });
+
+  scope.post<Visit>('/checkout/:id/switch', async (request, reply) => {
+    formOf(request);
+    const { session } = await chooseAnotherWay(deps, request.params.id);
+    return seeOther(reply, shop.paths.checkout(session.id));
+  });
+
+  scope.post<Visit>('/checkout/:id/cancel', async (request, reply) => {
+    formOf(request);
+    const { session } = await cancelCheckout(deps, request.params.id);
+    const notice: Notice | null = session.status === 'routed' ? 'kept_open' : null;
+    return seeOther(reply, noticed(shop.paths.checkout(session.id), notice));
+  });
+}
+
+function pathAfter(shop: Shop, id: string, started: StartedPayment): string {
+  switch (started.outcome) {
+    case 'continue':
+      return started.url === null ? shop.paths.checkout(id) : shop.paths.step(id, 'continue');
+    case 'already_paid':
+      return shop.paths.checkout(id);
+    case 'no_route':
+    case 'fee_changed':
+    case 'refused':
+    case 'closed':
+      return noticed(shop.paths.checkout(id), started.outcome);
+  }
+}
+
+function pageOf(deps: Deps, shop: Shop, checkout: Checkout, notice: Notice | null): Page {
+  return sessionPage(shop, checkout, stateOf(checkout, deps, deps.now()), notice);
+}
+
+function noticed(path: string, notice: Notice | null): string {
+  return notice === null ? path : `${path}?notice=${notice}`;
+}
+
+function noticeOf({ query }: FastifyRequest<Visit>): Notice | null {
+  return typeof query.notice === 'string' ? readNotice(query.notice) : null;
+}
+
+function show(reply: FastifyReply, shop: Shop, page: Page, status = 200): FastifyReply {
+  return sendPage(reply, status, renderDocument(shop, page));
+}

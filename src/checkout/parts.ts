@@ -1,0 +1,63 @@
+import type { Session } from '../domain/records.ts';
+import { type Html, html } from '../html/html.ts';
+import { type IconName, icon, sign } from './icons.ts';
+import type { Shop } from './layout.ts';
+import { NOTICES, type Notice } from './notices.ts';
+import type { Step } from './paths.ts';
+import { destinationOf, returnUrl } from './return-url.ts';
+
+/** How long the script waits before it takes the buyer back to the merchant. */
+const RETURN_AFTER_SECONDS = 5;
+
+/** The one heading of a page; the script moves the focus here when the page changes. */
+export function heading(text: Html | string, top?: { icon: IconName; mood: 'good' | 'calm' | 'bad' }): Html {
+  return html`${top && sign(top.icon, top.mood)}
+    <h1 id="heading" tabindex="-1">${text}</h1>`;
+}
+
+/** The sentence under the heading, which is announced along with it. */
+export function lede(text: Html | string): Html {
+  return html`<p class="lede" data-lede>${text}</p>`;
+}
+
+export function renderNotice(notice: Notice | null): Html | null {
+  if (notice === null) return null;
+  return html`<p class="notice" id="notice" tabindex="-1">${icon('stop')}<span>${NOTICES[notice]}</span></p>`;
+}
+
+export function stepForm(shop: Shop, session: Session, step: Step, label: string, look: 'quiet' | 'plain'): Html {
+  return html`<form method="post" action="${shop.paths.step(session.id, step)}">
+    <button class="${look}">${label}</button>
+  </form>`;
+}
+
+/** Back to the merchant before anything was started: the session stays as it is. */
+export function leaveLink(shop: Shop, session: Session): Html | null {
+  if (session.redirectUrl === null) return null;
+  const href = returnUrl(session.redirectUrl, session.id, session.status);
+  return html`<p class="leave">
+    <a class="plain" href="${href}" rel="noreferrer">Cancel and return to <bdi>${shop.merchant}</bdi></a>
+  </p>`;
+}
+
+/**
+ * Back to the merchant from a final state: with a script by itself after a moment that the buyer can stop, unless there
+ * is something to read first.
+ */
+export function returnPart(shop: Shop, session: Session, byItself: boolean): Html {
+  if (session.redirectUrl === null) return html`<p class="small">You can close this page now.</p>`;
+  const href = returnUrl(session.redirectUrl, session.id, session.status);
+  const destination = destinationOf(session.redirectUrl);
+  return html`<p>
+      <a class="button" data-return-link href="${href}" rel="noreferrer">Return to <bdi>${shop.merchant}</bdi></a>
+    </p>
+    <p class="small center destination">Leads to <bdi>${destination}</bdi></p>
+    ${byItself && renderReturning(destination)}`;
+}
+
+function renderReturning(destination: string): Html {
+  return html`<div class="returning" data-return="${RETURN_AFTER_SECONDS}" hidden>
+    <p>Taking you to <bdi>${destination}</bdi> in <span data-seconds>${RETURN_AFTER_SECONDS}</span> seconds.</p>
+    <button type="button" class="plain">Stay on this page</button>
+  </div>`;
+}

@@ -1,0 +1,122 @@
+import { leadingPayment, pendingPayment } from '../domain/checkout-state.ts';
+import { MAX_ATTEMPTS } from '../domain/checkout.ts';
+import { type FeeSplit, splitFees } from '../domain/fees.ts';
+import type { Checkout, FailureCode, Instant, Payment } from '../domain/records.ts';
+import type { Route, RouteKind } from '../domain/route.ts';
+import { waysToPay } from '../routing/select.ts';
+
+/** One way to pay, as the buyer chooses it. */
+export interface Way {
+  kind: RouteKind;
+  label: string;
+  eta: string;
+  fees: FeeSplit;
+}
+
+/** How far the last attempt came, where the buyer is to try again. */
+export interface Setback {
+  reason: FailureCode;
+  triesLeft: number;
+  minutesLeft: number;
+}
+
+/** An attempt under way. */
+export interface Attempt {
+  payment: Payment;
+  provider: string;
+  eta: string | null;
+  /** Whether the buyer may drop it and still choose another way. */
+  canSwitch: boolean;
+}
+
+/** The one thing that the page of a checkout says. */
+export type CheckoutState =
+  /** `ways` is never empty; the best one is first. */
+  | { name: 'choose'; ways: Way[]; setback: Setback | null }
+  | { name: 'no_way'; setback: Setback | null }
+  | { name: 'waiting'; attempt: Attempt; url: string }
+  /** The provider may hold the payment, but has nowhere to send the buyer, or not yet. */
+  | { name: 'confirming'; attempt: Attempt }
+  /** `surplus` are second real payments of the same session. */
+  | { name: 'paid'; payment: Payment; way: string; surplus: Payment[] }
+  /** `certain`: no money can be under way. */
+  | { name: 'failed'; certain: boolean }
+  | { name: 'expired' };
+
+/** What is there to pay with: routes, and the ids of the providers that are connected. */
+export interface Rails {
+  routes: readonly Route[];
+  providers: ReadonlyMap<string, unknown>;
+}
+
+const MINUTE_MS = 60_000;
+// Of these the provider, or our own inquiry, said that there is no money.
+const CERTAIN: ReadonlySet<FailureCode | null> = new Set<FailureCode | null>(['declined', 'handoff_refused']);
+
+export function stateOf(checkout: Checkout, rails: Rails, now: Instant): CheckoutState {
+  const { session, payments } = checkout;
+  switch (session.status) {
+    case 'paid':
+      return stateOfPaid(checkout, rails);
+    case 'failed':
+      return { name: 'failed', certain: payments.every(({ failureCode }) => CERTAIN.has(failureCode)) };
+    case 'expired':
+      return { name: 'expired' };
+    case 'pending': {
+      const payment = pendingPayment(checkout);
+      if (payment) return stateOfAttempt(checkout, payment, rails);
+      break;
+    }
+    case 'routed':
+      break;
+  }
+  const ways = waysOf(checkout, rails);
+  const setback = setbackOf(checkout, now);
+  return ways.length === 0 ? { name: 'no_way', setback } : { name: 'choose', ways, setback };
+}
+
+/** Whether the page will not change any more by itself. */
+export function isFinal(state: CheckoutState): boolean {
+  return state.name === 'paid' || state.name === 'failed' || state.name === 'expired';
+}
+
+function stateOfPaid(checkout: Checkout, { routes }: Rails): CheckoutState {
+  const payment = leadingPayment(checkout)!;
+  const route = routes.find(({ id }) => id === payment.route.id);
+  const surplus = checkout.payments.filter((other) => other.surplus);
+  return { name: 'paid', payment, way: route?.payerLabel ?? payment.route.label, surplus };
+}
+
+function stateOfAttempt({ session }: Checkout, payment: Payment, { routes }: Rails): CheckoutState {
+  const route = routes.find(({ id }) => id === payment.route.id);
+  const attempt: Attempt = {
+    payment,
+    provider: route?.integrationLabel ?? payment.route.label,
+    eta: route?.eta ?? null,
+    canSwitch: session.attempts < MAX_ATTEMPTS,
+  };
+  if (payment.providerUrl === null) return { name: 'confirming', attempt };
+  return { name: 'waiting', attempt, url: payment.providerUrl };
+}
+
+function waysOf({ session }: Checkout, { routes, providers }: Rails): Way[] {
+  const connected = routes.filter(({ integrationId }) => providers.has(integrationId));
+  const wish = { environment: session.environment, preferredRoute: session.preferredRoute ?? undefined };
+  return waysToPay(connected, wish).map((route) => ({
+    kind: route.kind,
+    label: route.payerLabel,
+    eta: route.eta,
+    fees: splitFees(session.amount, route),
+  }));
+}
+
+function setbackOf({ session, payments }: Checkout, now: Instant): Setback | null {
+  const last = payments.at(-1);
+  if (!last?.failureCode) return null;
+  const left = (session.retryUntil ?? now) - now;
+  return {
+    reason: last.failureCode,
+    triesLeft: MAX_ATTEMPTS - session.attempts,
+    minutesLeft: Math.max(1, Math.ceil(left / MINUTE_MS)),
+  };
+}

@@ -1,0 +1,55 @@
+import type { FeeSplit } from '../domain/fees.ts';
+import type { Session } from '../domain/records.ts';
+import { type Html, html } from '../html/html.ts';
+import { icon } from './icons.ts';
+import { formatUsd } from './money-text.ts';
+import type { Way } from './state.ts';
+
+/** What is bought, for how much: beside every state of a checkout but the receipt. */
+export function renderSummary(session: Session, rows: Html | null): Html {
+  return html`<section class="summary" aria-label="Order summary">
+    <dl class="sums">
+      <div>
+        <dt class="product" dir="auto">${session.product}</dt>
+        <dd>${formatUsd(session.amount)}</dd>
+      </div>
+      ${rows}
+    </dl>
+    <p class="small">For <bdi class="email">${session.customerEmail}</bdi></p>
+    <p class="small trust">
+      ${icon('lock')}<span>You pay on the page of a payment provider. This page never asks for card numbers.</span>
+    </p>
+  </section>`;
+}
+
+/** Fee and total of an attempt whose way is chosen. */
+export function renderSums(fees: FeeSplit): Html {
+  return html`${renderFee(fees)}${renderTotal(formatUsd(fees.total))}`;
+}
+
+/** Fee and total of every way; the style sheet shows those of the way that is chosen, without a script. */
+export function renderSumsOfWays(ways: readonly Way[]): Html {
+  const fees = ways.map(
+    ({ kind, fees: { buyerFee } }) => html`<span class="for-${kind}">${formatUsd(buyerFee)}</span>`,
+  );
+  const totals = ways.map(({ kind, fees: { total } }) => html`<span class="for-${kind}">${formatUsd(total)}</span>`);
+  return html`<div>
+      <dt>Payment fee</dt>
+      <dd><span class="for-any">see below</span>${fees}</dd>
+    </div>
+    ${renderTotal(html`<span class="for-any">see below</span>${totals}`)}`;
+}
+
+function renderFee({ buyerFee }: FeeSplit): Html {
+  return html`<div>
+    <dt>Payment fee</dt>
+    <dd>${formatUsd(buyerFee)}</dd>
+  </div>`;
+}
+
+function renderTotal(total: Html | string): Html {
+  return html`<div class="total">
+    <dt>Total <span class="currency">USD</span></dt>
+    <dd>${total}</dd>
+  </div>`;
+}

@@ -1,0 +1,139 @@
+import { z } from 'zod';
+
+const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
+// Paths are appended to these.
+const origin = url.transform((value) => value.replace(/\/+$/, ''));
+const flag = z.enum(['true', 'false'], { error: 'must be true or false' }).transform((value) => value === 'true');
+const number = (error: string) =>
+  z
+    .string()
+    .regex(/^\d+(\.\d+)?$/, error)
+    .transform(Number);
+const positive = (unit: string) =>
+  number(`must be a number of ${unit}`).pipe(
+    z.number().int(`must be a whole number of ${unit}`).positive(`must be more than 0 ${unit}`),
+  );
+
+const SECRET = /^whsec_[A-Za-z0-9+/]+={0,2}$/;
+const MIN_SECRET_BYTES = 24;
+const MAX_SECRET_BYTES = 64;
+
+const environmentSchema = z
+  .object({
+    PORT: number('must be a port: 0 to 65535')
+      .pipe(z.number().int('must be a port: 0 to 65535').max(65_535, 'must be a port: 0 to 65535'))
+      .default(3000),
+    HOST: z.string().min(1).default('127.0.0.1'),
+    BASE_URL: origin.optional(),
+    CHECKOUT_URL: origin.optional(),
+    DATABASE_URL: z
+      .string()
+      .regex(/^sqlite:.+/, 'must be sqlite:<path>, for example sqlite:./data/tillway.db')
+      .default('sqlite:./data/tillway.db'),
+    MERCHANT_NAME: z.string().min(1).max(120).default('Demo merchant'),
+    ROUTES_FILE: z.string().min(1).optional(),
+    SESSION_TTL: positive('seconds').default(86_400),
+    WEBHOOK_URL: url.optional(),
+    WEBHOOK_SECRET: z
+      .string()
+      .regex(SECRET, 'must be whsec_ followed by base64 of 24 to 64 random bytes')
+      .refine((secret) => {
+        const size = Buffer.from(secret.slice('whsec_'.length), 'base64').length;
+        return size >= MIN_SECRET_BYTES && size <= MAX_SECRET_BYTES;
+      }, 'must be whsec_ followed by base64 of 24 to 64 random bytes')
+      .optional(),
+    WEBHOOK_ENVIRONMENT: z.enum(['sandbox', 'production']).default('sandbox'),
+    WEBHOOK_ALLOW_PRIVATE: flag.optional(),
+    ALLOW_UNAUTHENTICATED: flag.default(false),
+    DEMO: flag.optional(),
+    SHUTDOWN_DELAY: number('must be a number of seconds')
+      .pipe(z.number().max(300, 'must be at most 300 seconds'))
+      .default(1),
+    SHUTDOWN_TIMEOUT: positive('seconds').default(10),
+    LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  })
+  .superRefine((values, context) => {
+    if (values.WEBHOOK_URL !== undefined && values.WEBHOOK_SECRET === undefined) {
+      context.addIssue({
+        code: 'custom',
+        path: ['WEBHOOK_SECRET'],
+        message: 'is needed with WEBHOOK_URL: whsec_ followed by base64 of 32 random bytes, "openssl rand -base64 32"',
+      });
+    }
+    if (!isLoopback(values.HOST) && !values.ALLOW_UNAUTHENTICATED) {
+      context.addIssue({
+        code: 'custom',
+        path: ['HOST'],
+        message:
+          'must be a loopback address, since the API asks for no credential: put a proxy with authentication in front, or set ALLOW_UNAUTHENTICATED=true to open it to whoever reaches it',
+      });
+    }
+  });
+
+/** Which addresses webhooks may go to: `any`, `public` ones, or `loopback` besides those. */
+export type WebhookTargets = 'public' | 'loopback' | 'any';
+
+/** Everything that can be set from outside, checked. Times are milliseconds. */
+export interface Config {
+  port: number;
+  host: string;
+  /** Undefined: the address that the server listens on. */
+  baseUrl: string | undefined;
+  checkoutUrl: string | undefined;
+  databasePath: string;
+  merchantName: string;
+  routesFile: string | undefined;
+  sessionTtlMs: number;
+  webhook: { url: string; secret: string; environment: 'sandbox' | 'production' } | undefined;
+  webhookTargets: WebhookTargets;
+  loopbackOnly: boolean;
+  /** Whether the front page lets a person create a test checkout. */
+  demo: boolean;
+  /** How long requests are still taken after SIGTERM, so that whoever routes them here can notice. */
+  shutdownDelayMs: number;
+  shutdownTimeoutMs: number;
+  logLevel: string;
+}
+
+/** A setting that is missing or wrong; its message is one line. */
+export class ConfigError extends Error {}
+
+/** Reads the settings from environment variables. Empty ones count as not set. Throws {@link ConfigError}. */
+export function readConfig(variables: Record<string, string | undefined>): Config {
+  const given = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''));
+  const result = environmentSchema.safeParse(given);
+  if (!result.success) {
+    throw new ConfigError(result.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; '));
+  }
+  const values = result.data;
+  const loopbackOnly = isLoopback(values.HOST);
+  return {
+    port: values.PORT,
+    host: values.HOST,
+    baseUrl: values.BASE_URL,
+    checkoutUrl: values.CHECKOUT_URL,
+    databasePath: values.DATABASE_URL.slice('sqlite:'.length),
+    merchantName: values.MERCHANT_NAME,
+    routesFile: values.ROUTES_FILE,
+    sessionTtlMs: values.SESSION_TTL * 1000,
+    webhook:
+      values.WEBHOOK_URL !== undefined && values.WEBHOOK_SECRET !== undefined
+        ? { url: values.WEBHOOK_URL, secret: values.WEBHOOK_SECRET, environment: values.WEBHOOK_ENVIRONMENT }
+        : undefined,
+    webhookTargets: webhookTargets(values.WEBHOOK_ALLOW_PRIVATE, loopbackOnly),
+    loopbackOnly,
+    demo: values.DEMO ?? loopbackOnly,
+    shutdownDelayMs: values.SHUTDOWN_DELAY * 1000,
+    shutdownTimeoutMs: values.SHUTDOWN_TIMEOUT * 1000,
+    logLevel: values.LOG_LEVEL,
+  };
+}
+
+function webhookTargets(allowPrivate: boolean | undefined, loopbackOnly: boolean): WebhookTargets {
+  if (allowPrivate !== undefined) return allowPrivate ? 'any' : 'public';
+  return loopbackOnly ? 'loopback' : 'public';
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
+}

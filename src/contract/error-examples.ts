@@ -1,0 +1,77 @@
+import type { ErrorCode } from '../domain/errors.ts';
+import type { ActionError } from './resources.ts';
+
+/** What each refusal looks like; messages vary, codes do not. */
+export const ERROR_EXAMPLES: Record<ErrorCode, Omit<ActionError, 'code'>> = {
+  invalid_input: {
+    message: 'customer: must be an email address of at most 254 characters, not "buyer@".',
+    field: 'customer',
+    suggestion:
+      'Set customer to an email address of at most 254 characters, for example "buyer@example.com"; then resend.',
+    issues: [
+      {
+        path: 'customer',
+        code: 'invalid_format',
+        message: 'must be an email address of at most 254 characters, not "buyer@"',
+      },
+    ],
+  },
+  invalid_json: {
+    message: 'The body is not valid JSON.',
+    suggestion: 'Send one JSON object with the header Content-Type: application/json.',
+  },
+  invalid_signature: {
+    message: 'signature: does not match the payload under the sample provider secret.',
+    field: 'signature',
+    suggestion: 'Sign the payload with the sample provider secret, or send a placeholder; then resend.',
+    issues: [
+      {
+        path: 'signature',
+        code: 'invalid_signature',
+        message: 'does not match the payload under the sample provider secret',
+      },
+    ],
+  },
+  unauthorized: { message: 'The signature is missing or wrong.' },
+  forbidden: {
+    message: 'This customer is blocked.',
+    field: 'customer',
+    suggestion: 'Stop: no checkout can be created for this customer until an operator unblocks it.',
+  },
+  not_found: {
+    message: 'No payment "pay_1" exists.',
+    suggestion: 'Use the id of a payment as a list or an earlier answer gave it.',
+  },
+  unknown_operation: {
+    message: 'There is no operation "checkout.creat".',
+    suggestion: 'Did you mean checkout.create? Use one of: checkout.preview, checkout.create, fees.estimate.',
+  },
+  method_not_allowed: { message: 'This path takes GET only.', suggestion: 'Use one of GET.' },
+  invalid_state: {
+    message: 'Session chk_... is paid, and only a routed one can expire.',
+    suggestion: 'Leave it: a session that a buyer has started ends as paid or failed by itself.',
+  },
+  payload_too_large: {
+    message: 'The body is larger than 128 KiB.',
+    suggestion: 'Send a body of at most 131072 bytes.',
+  },
+  unsupported_media_type: {
+    message: 'The body must be JSON.',
+    suggestion: 'Send the body as JSON with the header Content-Type: application/json.',
+  },
+  idempotency_conflict: {
+    message: 'This idempotencyKey was used with another body.',
+    field: 'idempotencyKey',
+    suggestion: 'Resend the first body to get its session again, or set idempotencyKey to a new key; then resend.',
+    issues: [{ path: 'idempotencyKey', code: 'idempotency_conflict', message: 'was used with another body' }],
+  },
+  rate_limited: { message: 'Too many requests.', suggestion: 'Resend after the seconds in Retry-After.' },
+  unavailable: {
+    message: 'The service is busy; try again.',
+    suggestion: 'Resend after the seconds in Retry-After.',
+  },
+  internal_error: {
+    message: 'Something failed on our side.',
+    suggestion: 'Retry once with the same idempotencyKey; if it fails again, stop and report the x-request-id.',
+  },
+};

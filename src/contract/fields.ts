@@ -1,0 +1,190 @@
+import { z } from 'zod';
+import { centsFromAmount } from '../domain/money.ts';
+import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
+
+/** The largest amount of a session, in US dollars. */
+export const MAX_AMOUNT = 10_000;
+/** Far above every session: keeps sample amounts inside exact integer arithmetic. */
+const MAX_SAMPLE_AMOUNT = 1_000_000;
+const MAX_METADATA_PAIRS = 10;
+const MAX_METADATA_TEXT = 500;
+const MAX_URI_LENGTH = 2048;
+const MAX_EMAIL_LENGTH = 254;
+
+/** A string of `min` to `max` Unicode code points, as JSON Schema counts; no NUL and no lone surrogate. */
+export function text(min: number, max: number) {
+  return z
+    .string()
+    .check((context) => {
+      const fault = textFault(context.value, min, max);
+      if (fault) context.issues.push({ ...fault, input: context.value });
+    })
+    .meta(min === 0 ? { maxLength: max } : { minLength: min, maxLength: max });
+}
+
+type Fault =
+  | { code: 'invalid_format'; format: string; message: string }
+  | { code: 'too_small'; origin: string; minimum: number; inclusive: true; message: string }
+  | { code: 'too_big'; origin: string; maximum: number; inclusive: true; message: string };
+
+function textFault(value: string, min: number, max: number): Fault | undefined {
+  // PostgreSQL stores no NUL, and UTF-8 no lone surrogate: what cannot be kept is not taken.
+  if (!value.isWellFormed() || value.includes('\0')) {
+    return { code: 'invalid_format', format: 'text', message: 'must be valid Unicode text without NUL characters' };
+  }
+  if (value.length < min * 2 && codePoints(value) < min) {
+    return { code: 'too_small', origin: 'string', minimum: min, inclusive: true, message: `needs ${min} or more` };
+  }
+  if (value.length > max && codePoints(value) > max) {
+    return { code: 'too_big', origin: 'string', maximum: max, inclusive: true, message: `takes at most ${max}` };
+  }
+  return undefined;
+}
+
+function codePoints(value: string): number {
+  let count = 0;
+  for (const _ of value) count++;
+  return count;
+}
+
+function dollars(max: number) {
+  return z
+    .number()
+    .check((context) => {
+      const { value } = context;
+      const shared = { origin: 'number', input: value };
+      const cents = centsFromAmount(value);
+      if (value > max) context.issues.push({ ...shared, code: 'too_big', maximum: max, inclusive: true });
+      else if (value <= 0 || cents === 0)
+        context.issues.push({ ...shared, code: 'too_small', minimum: 0, inclusive: false });
+      else if (cents === undefined) context.issues.push({ ...shared, code: 'not_multiple_of', divisor: 0.01 });
+    })
+    .meta({ exclusiveMinimum: 0, maximum: max });
+}
+
+/** An amount of a session. */
+export const amount = dollars(MAX_AMOUNT)
+  .meta({ examples: [49.99] })
+  .describe('US dollars, not cents: more than 0, at most 10000, at most two decimals.');
+
+/** An amount in a sample, which no session has to carry. */
+export const sampleAmount = dollars(MAX_SAMPLE_AMOUNT);
+
+export const email = z
+  .email()
+  .check((context) => {
+    if (context.value.length > MAX_EMAIL_LENGTH) {
+      context.issues.push({
+        code: 'too_big',
+        origin: 'string',
+        maximum: MAX_EMAIL_LENGTH,
+        inclusive: true,
+        input: context.value,
+      });
+    }
+  })
+  .meta({ maxLength: MAX_EMAIL_LENGTH, examples: ['buyer@example.com'] });
+
+export const environment = z
+  .enum(ENVIRONMENTS as ['sandbox', 'production'])
+  .default('sandbox')
+  .describe('sandbox: test money; production: real.');
+
+export const routeKind = z.enum(ROUTE_KINDS as ['card', 'wallet', 'local']);
+
+/** String pairs that travel with a session into its payment, its invoice and its events. */
+export const metadata = metadataField(MAX_METADATA_PAIRS)
+  .default({})
+  .describe('Your own data: at most 10 pairs, keys of 1 to 500 and values of at most 500 characters.');
+
+/** Metadata where the spec sets no number of pairs. */
+export const sampleMetadata = metadataField(undefined)
+  .default({})
+  .describe('Your own data: keys of 1 to 500 and values of at most 500 characters.');
+
+function metadataField(maxPairs: number | undefined) {
+  return z
+    .custom<Record<string, string>>()
+    .check((context) => {
+      const { value } = context;
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+        context.issues.push({ code: 'invalid_type', expected: 'object', input: value });
+        return;
+      }
+      const keys = Object.keys(value);
+      if (maxPairs !== undefined && keys.length > maxPairs) {
+        context.issues.push({ code: 'too_big', origin: 'object', maximum: maxPairs, inclusive: true, input: value });
+      }
+      for (const key of keys) {
+        // A key at fault cannot name itself in a path.
+        const keyFault = textFault(key, 1, MAX_METADATA_TEXT) ?? metadataKeyFault(key);
+        if (keyFault) context.issues.push({ ...keyFault, input: key });
+        const fault = metadataValueFault(value[key]);
+        if (fault) context.issues.push({ ...fault, path: [key], input: value[key] });
+      }
+    })
+    .meta({
+      type: 'object',
+      propertyNames: { minLength: 1, maxLength: MAX_METADATA_TEXT, pattern: String.raw`^[^"\\\u0000-\u001f]*$` },
+      additionalProperties: { type: 'string', maxLength: MAX_METADATA_TEXT },
+      ...(maxPairs === undefined ? {} : { maxProperties: maxPairs }),
+    });
+}
+
+// Characters that JSON can only write escaped. V8 can take a key with escapes for another one
+// (https://github.com/nodejs/node/issues/63785): what may be changed on the way is not taken.
+const ESCAPED_IN_JSON = /["\\\u0000-\u001f]/;
+
+function metadataKeyFault(key: string): Fault | undefined {
+  if (!ESCAPED_IN_JSON.test(key)) return undefined;
+  const message = 'has a key with a quotation mark, a backslash or a control character';
+  return { code: 'invalid_format', format: 'key', message };
+}
+
+function metadataValueFault(value: unknown): Fault | { code: 'invalid_type'; expected: 'string' } | undefined {
+  if (typeof value !== 'string') return { code: 'invalid_type', expected: 'string' };
+  return textFault(value, 0, MAX_METADATA_TEXT);
+}
+
+// An app scheme such as `shop://` may take the buyer back; these would run code or read files in the buyer's browser.
+const REFUSED_SCHEMES = new Set(['javascript:', 'data:', 'vbscript:', 'file:', 'blob:', 'about:']);
+const UNSAFE_IN_URI = /[\u0000-\u0020\u007f-\u009f\\]/;
+
+/** An absolute URI to which a browser may be sent. */
+export const redirectUrl = z
+  .string()
+  .check((context) => {
+    const message = redirectFault(context.value);
+    if (message) context.issues.push({ code: 'invalid_format', format: 'uri', message, input: context.value });
+    else if (codePoints(context.value) > MAX_URI_LENGTH) {
+      context.issues.push({
+        code: 'too_big',
+        origin: 'string',
+        maximum: MAX_URI_LENGTH,
+        inclusive: true,
+        input: context.value,
+      });
+    }
+  })
+  .meta({ format: 'uri', maxLength: MAX_URI_LENGTH, examples: ['https://shop.example/thanks'] });
+
+function redirectFault(value: string): string | undefined {
+  if (!value.isWellFormed() || UNSAFE_IN_URI.test(value))
+    return 'must hold no spaces, backslashes or control characters';
+  if (!URL.canParse(value)) return 'must be an absolute URI';
+  const url = new URL(value);
+  if (REFUSED_SCHEMES.has(url.protocol)) return `must not use the scheme ${url.protocol}`;
+  if (url.username !== '' || url.password !== '') return 'must hold no user name or password';
+  const web = url.protocol === 'http:' || url.protocol === 'https:';
+  if (web && !/^https?:\/\/[^/]/i.test(value)) return 'must be an absolute URI';
+  return undefined;
+}
+
+const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/** In production the buyer's outcome travels encrypted, unless it does not leave the machine. */
+export function isPlainHttp(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const url = new URL(value);
+  return url.protocol === 'http:' && !LOOPBACK_HOSTS.has(url.hostname);
+}

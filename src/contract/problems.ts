@@ -1,0 +1,188 @@
+import type { z } from 'zod';
+import { GatewayError, type Issue } from '../domain/errors.ts';
+import { type JsonSchema, jsonSchemaOf, sampleOf } from './json-schema.ts';
+
+const MAX_QUOTED_LENGTH = 80;
+const PLAIN_KEY = /^[A-Za-z0-9_-]{1,80}$/;
+
+interface Problem extends Issue {
+  /** What to do about it: `Set amount to ..., for example 49.99`. */
+  remedy: string;
+}
+
+/** Reads input against one schema; made once per schema, since it keeps the JSON Schema that words the errors. */
+export interface InputReader<Output> {
+  /**
+   * The parsed input, or a GatewayError `invalid_input` naming every problem at once.
+   * `hint` ends the suggestion, for example with the URL of the schema.
+   */
+  read(input: unknown, hint?: string): Output;
+}
+
+export function inputReader<Schema extends z.ZodType>(schema: Schema): InputReader<z.output<Schema>> {
+  // Only a refusal needs it.
+  let described: JsonSchema | undefined;
+  return {
+    read(input, hint = '') {
+      const result = schema.safeParse(input);
+      if (result.success) return result.data;
+      described ??= jsonSchemaOf(schema, 'input');
+      throw invalidInput(problemsOf(result.error.issues, described, input), hint);
+    },
+  };
+}
+
+function invalidInput(problems: Problem[], hint: string): GatewayError {
+  const remedies = problems.map(({ remedy }) => remedy).join('; ');
+  const instruction = `${remedies.charAt(0).toUpperCase()}${remedies.slice(1)}; then resend.`;
+  const count = problems.length === 1 ? '' : ` (${problems.length} problems in all)`;
+  return new GatewayError('invalid_input', `${problems[0]!.path}: ${problems[0]!.message}${count}.`, {
+    field: problems[0]!.path,
+    suggestion: hint === '' ? instruction : `${instruction} ${hint}`,
+    issues: problems.map(({ path, code, message }) => ({ path, code, message })),
+  });
+}
+
+function problemsOf(issues: z.core.$ZodIssue[], schema: JsonSchema, input: unknown): Problem[] {
+  const seen = new Set<string>();
+  const problems = issues.flatMap((issue) => {
+    if (issue.code === 'unrecognized_keys') {
+      return issue.keys.map((key) => unknownKey([...issue.path, key]));
+    }
+    return [problemOf(issue, schema, input)];
+  });
+  return problems.filter(({ path, code }) => {
+    const key = `${path} ${code}`;
+    return seen.has(key) ? false : seen.add(key);
+  });
+}
+
+function unknownKey(keys: PropertyKey[]): Problem {
+  const path = dotted(keys);
+  return {
+    path,
+    code: 'unrecognized_keys',
+    message: 'is not a property of this request',
+    remedy: `remove ${path}`,
+  };
+}
+
+function problemOf(issue: z.core.$ZodIssue, schema: JsonSchema, input: unknown): Problem {
+  const path = dotted(issue.path);
+  const field = schemaAt(schema, issue.path);
+  const expected = wordsOf(issue) ?? expectation(field);
+  const example = exampleOf(field);
+  const illustration = example === undefined ? '' : `, for example ${JSON.stringify(example)}`;
+  const received = valueAt(input, issue.path);
+  return {
+    path,
+    code: codeOf(issue),
+    message: `${reasonOf(issue, expected)}${quoted(received)}`,
+    remedy: isToBeRemoved(issue) ? `remove ${path}` : `set ${path} to ${expected}${illustration}`,
+  };
+}
+
+function codeOf(issue: z.core.$ZodIssue): string {
+  if (issue.code !== 'custom') return issue.code;
+  const { issueCode } = issue.params ?? {};
+  return typeof issueCode === 'string' ? issueCode : issue.code;
+}
+
+function isToBeRemoved(issue: z.core.$ZodIssue): boolean {
+  return issue.code === 'custom' && issue.params?.['remedy'] === 'remove';
+}
+
+/** What a check of our own says it wants, where it says so. */
+function wordsOf(issue: z.core.$ZodIssue): string | undefined {
+  const own = issue.code === 'invalid_format' && issue.format !== 'email';
+  return own && issue.message.startsWith('must be an ') ? issue.message.slice('must be '.length) : undefined;
+}
+
+function reasonOf(issue: z.core.$ZodIssue, expected: string): string {
+  if (issue.code === 'not_multiple_of') return 'must have at most two decimals';
+  if ((issue.code === 'invalid_format' && issue.format !== 'email') || issue.code === 'custom') return issue.message;
+  return `must be ${expected}`;
+}
+
+/** The type and limits of a field in words: "a string of 1 to 120 characters". */
+function expectation(schema: JsonSchema): string {
+  if (schema.enum) return `one of ${schema.enum.map(String).join(', ')}`;
+  const nullable = Array.isArray(schema.type) && schema.type.includes('null') ? ' or null' : '';
+  const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
+  return `${typeInWords(type, schema)}${nullable}`;
+}
+
+function typeInWords(type: string | undefined, schema: JsonSchema): string {
+  const { minLength, maxLength, exclusiveMinimum, minimum, maximum } = schema;
+  switch (type) {
+    case 'number':
+      return `a number greater than ${exclusiveMinimum ?? 0} and at most ${maximum ?? 'any'}, with at most two decimals`;
+    case 'integer':
+      return maximum === undefined
+        ? `a whole number of ${minimum ?? 0} or more`
+        : `a whole number of ${minimum ?? 0} to ${maximum}`;
+    case 'array':
+      return 'an array';
+    case 'string': {
+      if (schema.format === 'email') return `an email address of at most ${maxLength} characters`;
+      if (schema.format === 'uri') return `an absolute URI of at most ${maxLength} characters`;
+      if (maxLength === undefined) return 'a string';
+      return minLength
+        ? `a string of ${minLength} to ${maxLength} characters`
+        : `a string of at most ${maxLength} characters`;
+    }
+    case 'object':
+      if (schema.properties) return `an object with ${Object.keys(schema.properties).join(', ')}`;
+      return schema.maxProperties === undefined
+        ? 'an object of strings: keys 1 to 500 characters, values at most 500'
+        : `an object of at most ${schema.maxProperties} strings: keys 1 to 500 characters, values at most 500`;
+    case 'boolean':
+      return 'true or false';
+    default:
+      return 'one JSON object';
+  }
+}
+
+function exampleOf(schema: JsonSchema): unknown {
+  return sampleOf(schema, 'required');
+}
+
+function schemaAt(schema: JsonSchema, path: PropertyKey[]): JsonSchema {
+  let current = schema;
+  for (const key of path) {
+    const property = current.properties?.[String(key)];
+    const rest = typeof current.additionalProperties === 'object' ? current.additionalProperties : {};
+    current = property ?? rest;
+  }
+  // A value of metadata has no example of its own.
+  return current.type === 'string' && current.examples === undefined && !current.enum && current.default === undefined
+    ? { ...current, examples: ['text'] }
+    : current;
+}
+
+function valueAt(input: unknown, path: PropertyKey[]): unknown {
+  let current = input;
+  for (const key of path) {
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) return undefined;
+    current = (current as Record<PropertyKey, unknown>)[key];
+  }
+  return current;
+}
+
+// A short value helps; a long or nested one would carry a stranger's text into a machine's instructions.
+function quoted(value: unknown): string {
+  if (value === undefined) return '; it is missing';
+  if (typeof value === 'object' && value !== null) return '';
+  const json = JSON.stringify(value) ?? '';
+  return json.length <= MAX_QUOTED_LENGTH ? `, not ${json}` : '';
+}
+
+function dotted(path: PropertyKey[]): string {
+  if (path.length === 0) return 'body';
+  return path.map((key) => quotedKey(String(key))).join('.');
+}
+
+function quotedKey(key: string): string {
+  if (PLAIN_KEY.test(key)) return key;
+  return JSON.stringify(key.length <= MAX_QUOTED_LENGTH ? key : `${key.slice(0, MAX_QUOTED_LENGTH)}...`);
+}

@@ -1,0 +1,147 @@
+import { splitFees } from './fees.ts';
+import type { Posting } from './ledger.ts';
+import { shareOf } from './money.ts';
+import type {
+  Checkout,
+  FailureCode,
+  Instant,
+  Invoice,
+  InvoiceStatus,
+  Payment,
+  ProviderStatus,
+  Session,
+} from './records.ts';
+import type { Route } from './route.ts';
+
+/** How long a buyer may try again after a failed attempt. */
+export const RETRY_WINDOW_MS = 15 * 60_000;
+
+const SECOND_MS = 1000;
+const INQUIRY_DELAYS_MS = [30, 60, 120, 300, 600].map((seconds) => seconds * SECOND_MS);
+
+/** What a decision asks for besides new states. */
+export type Effect =
+  | { type: 'post'; posting: Posting }
+  | { type: 'announce'; status: ProviderStatus; payment: Payment }
+  | { type: 'cancel_at_provider'; payment: Payment }
+  | { type: 'refund_at_provider'; payment: Payment };
+
+/**
+ * What was decided: the checkout as it shall be and what shall be done with it, all to be committed at once.
+ * `next === checkout` (with no effects) where nothing changes.
+ */
+export interface Decision<Outcome extends string> {
+  outcome: Outcome;
+  next: Checkout;
+  effects: Effect[];
+}
+
+/** A fresh attempt: its ids, made beforehand, and the route it takes. */
+export interface NewAttempt {
+  paymentId: string;
+  invoiceId: string;
+  route: Route;
+}
+
+export function pendingPayment(checkout: Checkout): Payment | undefined {
+  return checkout.payments.find((payment) => payment.status === 'pending');
+}
+
+/** The payment that speaks for the session: the one that paid it, else the newest. */
+export function leadingPayment(checkout: Checkout): Payment | undefined {
+  return checkout.payments.find((payment) => payment.status === 'paid' && !payment.surplus) ?? checkout.payments.at(-1);
+}
+
+export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instant): Checkout {
+  const { session } = checkout;
+  const { route } = attempt;
+  const shared = {
+    sessionId: session.id,
+    customerId: session.customerId,
+    environment: session.environment,
+    amount: session.amount,
+    metadata: session.metadata,
+    created: now,
+  };
+  const payment: Payment = {
+    ...shared,
+    id: attempt.paymentId,
+    invoiceId: attempt.invoiceId,
+    status: 'pending',
+    ledgerStatus: 'pending',
+    route: {
+      id: route.id,
+      kind: route.kind,
+      label: route.label,
+      provider: route.integrationId,
+      network: route.network,
+      asset: route.asset,
+    },
+    fees: splitFees(session.amount, route),
+    providerCost: shareOf(session.amount, route.providerCostRate),
+    providerReference: null,
+    providerUrl: null,
+    surplus: false,
+    failureCode: null,
+    txHash: null,
+    timeoutAt: now + route.paymentTimeoutSeconds * SECOND_MS,
+    inquireAt: now + INQUIRY_DELAYS_MS[0]!,
+    inquiries: 0,
+  };
+  const invoice: Invoice = { ...shared, id: attempt.invoiceId, paymentId: attempt.paymentId, status: 'open' };
+  return {
+    session: { ...session, status: 'pending', retryUntil: null },
+    payments: [...checkout.payments, payment],
+    invoices: [...checkout.invoices, invoice],
+  };
+}
+
+export function failPayment(checkout: Checkout, payment: Payment, failureCode: FailureCode, now: Instant): Checkout {
+  const failed: Payment = { ...payment, status: 'failed', failureCode, inquireAt: null };
+  const next = withInvoice(withPayment(checkout, failed), payment.id, 'void');
+  return withSession(next, { retryUntil: now + RETRY_WINDOW_MS });
+}
+
+export function inquired(payment: Payment, now: Instant): Payment {
+  const inquiries = payment.inquiries + 1;
+  const delay = INQUIRY_DELAYS_MS[Math.min(inquiries, INQUIRY_DELAYS_MS.length - 1)]!;
+  return { ...payment, inquiries, inquireAt: now + delay };
+}
+
+export function unchanged<Outcome extends string>(checkout: Checkout, outcome: Outcome): Decision<Outcome> {
+  return { outcome, next: checkout, effects: [] };
+}
+
+export function changed<Outcome extends string>(
+  before: Checkout,
+  next: Checkout,
+  outcome: Outcome,
+  effects: Effect[] = [],
+): Decision<Outcome> {
+  if (next === before && effects.length === 0) return unchanged(before, outcome);
+  const versioned = withSession(next, { version: before.session.version + 1, wakeAt: nextWake(next) });
+  return { outcome, next: versioned, effects };
+}
+
+function nextWake({ session, payments }: Checkout): Instant | null {
+  if (session.status === 'routed') return session.expiresAt;
+  if (session.status !== 'pending') return null;
+  const payment = payments.find(({ status }) => status === 'pending');
+  if (!payment) return session.retryUntil;
+  return payment.inquireAt === null ? payment.timeoutAt : Math.min(payment.inquireAt, payment.timeoutAt);
+}
+
+export function withSession(checkout: Checkout, fields: Partial<Session>): Checkout {
+  return { ...checkout, session: { ...checkout.session, ...fields } };
+}
+
+export function withPayment(checkout: Checkout, payment: Payment): Checkout {
+  return { ...checkout, payments: checkout.payments.map((other) => (other.id === payment.id ? payment : other)) };
+}
+
+export function withInvoice(checkout: Checkout, paymentId: string, status: InvoiceStatus): Checkout {
+  const invoices = checkout.invoices.map((invoice) =>
+    invoice.paymentId === paymentId && invoice.status !== status ? { ...invoice, status } : invoice,
+  );
+  return { ...checkout, invoices };
+}

@@ -1,0 +1,259 @@
+import {
+  type Decision,
+  type Effect,
+  type NewAttempt,
+  changed,
+  failPayment,
+  inquired,
+  leadingPayment,
+  openAttempt,
+  pendingPayment,
+  unchanged,
+  withInvoice,
+  withPayment,
+  withSession,
+} from './checkout-state.ts';
+import { paidPosting, refundedPosting, settledPosting } from './ledger.ts';
+import { CURRENCY, type Checkout, type Instant, type Payment, type ProviderStatus, type Session } from './records.ts';
+import type { Environment } from './route.ts';
+
+/** How often a buyer may start to pay one session. */
+export const MAX_ATTEMPTS = 3;
+/** What a provider says of a payment, normalised. `amount` is the session's amount, in cents. */
+export interface ProviderEvent {
+  /** The attempt it speaks of; null where the provider names the session only. */
+  paymentId: string | null;
+  status: ProviderStatus;
+  amount: number;
+  currency: string;
+  environment: Environment;
+  txHash: string | null;
+}
+
+/** The buyer starts to pay. */
+export function startAttempt(
+  checkout: Checkout,
+  attempt: NewAttempt,
+  now: Instant,
+): Decision<'started' | 'already_paid' | 'in_progress' | 'closed'> {
+  const { session } = checkout;
+  if (session.status === 'paid') return unchanged(checkout, 'already_paid');
+  if (pendingPayment(checkout)) return unchanged(checkout, 'in_progress');
+  if (session.status === 'failed' || session.status === 'expired') return unchanged(checkout, 'closed');
+  if (session.wakeAt !== null && session.wakeAt <= now) return unchanged(checkout, 'closed');
+  if (session.attempts >= MAX_ATTEMPTS) return unchanged(checkout, 'closed');
+
+  const counted = withSession(checkout, { attempts: session.attempts + 1 });
+  return changed(checkout, openAttempt(counted, attempt, now), 'started');
+}
+
+/** The provider took the payment over and says where the buyer goes. */
+export function acceptHandoff(
+  checkout: Checkout,
+  handoff: { paymentId: string; reference: string; url: string | null },
+): Decision<'accepted' | 'too_late' | 'ignored'> {
+  const payment = checkout.payments.find(({ id }) => id === handoff.paymentId);
+  if (!payment || payment.providerReference !== null) return unchanged(checkout, 'ignored');
+
+  const named: Payment = { ...payment, providerReference: handoff.reference, providerUrl: handoff.url };
+  const next = withPayment(checkout, named);
+  // It failed meanwhile: the provider must not go on with it.
+  if (payment.status === 'failed') {
+    return changed(checkout, next, 'too_late', [{ type: 'cancel_at_provider', payment: named }]);
+  }
+  return announcePending(checkout, next, named, 'accepted');
+}
+
+/** The provider definitely refused the payment: fail over to `retry` as part of the same attempt, where there is one. */
+export function refuseHandoff(
+  checkout: Checkout,
+  paymentId: string,
+  retry: NewAttempt | undefined,
+  now: Instant,
+): Decision<'failed_over' | 'refused' | 'ignored'> {
+  const payment = checkout.payments.find(({ id }) => id === paymentId);
+  if (payment?.status !== 'pending') return unchanged(checkout, 'ignored');
+
+  const refused = failPayment(checkout, payment, 'handoff_refused', now);
+  if (retry) return changed(checkout, openAttempt(refused, retry, now), 'failed_over');
+  return closeIfUsedUp(checkout, refused, 'refused');
+}
+
+/** A verified message of a provider, of whatever order, age and number. */
+export function applyProviderEvent(
+  checkout: Checkout,
+  event: ProviderEvent,
+  unstarted: NewAttempt,
+  now: Instant,
+): Decision<'applied' | 'ignored' | 'amount_mismatch' | 'environment_mismatch' | 'unknown_payment'> {
+  const { session } = checkout;
+  if (event.environment !== session.environment) return unchanged(checkout, 'environment_mismatch');
+  if (event.amount !== session.amount || event.currency !== CURRENCY) return unchanged(checkout, 'amount_mismatch');
+  if (event.paymentId !== null && !checkout.payments.some(({ id }) => id === event.paymentId)) {
+    return unchanged(checkout, 'unknown_payment');
+  }
+  // A provider can know of a payment that the buyer did not start on our page.
+  if (checkout.payments.length === 0 && session.status === 'expired' && event.status !== 'paid') {
+    return unchanged(checkout, 'ignored');
+  }
+
+  const started = checkout.payments.length > 0 ? checkout : openAttempt(checkout, unstarted, now);
+  const payment =
+    started.payments.find(({ id }) => id === event.paymentId) ?? pendingPayment(started) ?? leadingPayment(started)!;
+  switch (event.status) {
+    case 'provider_pending':
+      if (payment.status !== 'pending') return unchanged(checkout, 'ignored');
+      return announcePending(checkout, started, payment, 'applied');
+    case 'failed':
+      if (payment.status !== 'pending') return unchanged(checkout, 'ignored');
+      return closeIfUsedUp(checkout, failPayment(started, payment, 'declined', now), 'applied');
+    case 'paid':
+      if (payment.status === 'paid') return unchanged(checkout, 'ignored');
+      return receiveMoney(checkout, started, { ...payment, txHash: event.txHash ?? payment.txHash }, now);
+  }
+}
+
+/** The buyer drops the attempt under way, to choose another way to pay. */
+export function abandonAttempt(checkout: Checkout, now: Instant): Decision<'abandoned' | 'ignored'> {
+  const payment = pendingPayment(checkout);
+  if (!payment) return unchanged(checkout, 'ignored');
+  const failed = failPayment(checkout, payment, 'abandoned', now);
+  return closeIfUsedUp(checkout, failed, 'abandoned', [{ type: 'cancel_at_provider', payment }]);
+}
+
+/** The buyer gives up for good. */
+export function giveUp(checkout: Checkout, now: Instant): Decision<'failed' | 'ignored'> {
+  if (checkout.session.status !== 'pending') return unchanged(checkout, 'ignored');
+  const payment = pendingPayment(checkout);
+  if (!payment) return closeFailed(checkout, checkout, 'failed');
+  const failed = failPayment(checkout, payment, 'abandoned', now);
+  return closeFailed(checkout, failed, 'failed', [{ type: 'cancel_at_provider', payment }]);
+}
+
+/** The merchant withdraws a session that no buyer has started. */
+export function expireSession(checkout: Checkout): Decision<'expired' | 'ignored' | 'invalid_state'> {
+  if (checkout.session.status === 'expired') return unchanged(checkout, 'ignored');
+  if (checkout.session.status !== 'routed') return unchanged(checkout, 'invalid_state');
+  return changed(checkout, withSession(checkout, { status: 'expired' }), 'expired');
+}
+
+/** Time alone: expiry, payment timeout, end of the retry window, or the next inquiry. */
+export function passTime(
+  checkout: Checkout,
+  now: Instant,
+): Decision<'expired' | 'timed_out' | 'retry_window_over' | 'inquired' | 'ignored'> {
+  const { session } = checkout;
+  if (session.status === 'routed') {
+    if (now < session.expiresAt) return unchanged(checkout, 'ignored');
+    return changed(checkout, withSession(checkout, { status: 'expired' }), 'expired');
+  }
+  if (session.status !== 'pending') return unchanged(checkout, 'ignored');
+
+  const payment = pendingPayment(checkout);
+  if (!payment) {
+    if (session.retryUntil === null || now < session.retryUntil) return unchanged(checkout, 'ignored');
+    return closeFailed(checkout, checkout, 'retry_window_over');
+  }
+  if (now >= payment.timeoutAt) {
+    const failed = failPayment(checkout, payment, 'timed_out', now);
+    return closeFailed(checkout, failed, 'timed_out', [{ type: 'cancel_at_provider', payment }]);
+  }
+  if (payment.inquireAt === null || now < payment.inquireAt) return unchanged(checkout, 'ignored');
+  return changed(checkout, withPayment(checkout, inquired(payment, now)), 'inquired');
+}
+
+/** The provider has paid the money out to the merchant. */
+export function recordSettlement(
+  checkout: Checkout,
+  paymentId: string,
+  now: Instant,
+): Decision<'settled' | 'ignored' | 'invalid_state'> {
+  const payment = checkout.payments.find(({ id }) => id === paymentId);
+  if (payment?.status !== 'paid' || payment.surplus) return unchanged(checkout, 'invalid_state');
+  if (payment.ledgerStatus !== 'pending') return unchanged(checkout, 'ignored');
+  const settled: Payment = { ...payment, ledgerStatus: 'settled' };
+  return changed(checkout, withPayment(checkout, settled), 'settled', [
+    { type: 'post', posting: settledPosting(settled, now) },
+  ]);
+}
+
+/** The buyer has the money of one payment back, whole. */
+export function recordRefund(
+  checkout: Checkout,
+  paymentId: string,
+  now: Instant,
+): Decision<'refunded' | 'ignored' | 'invalid_state'> {
+  const payment = checkout.payments.find(({ id }) => id === paymentId);
+  if (payment?.status !== 'paid') return unchanged(checkout, 'invalid_state');
+  if (payment.ledgerStatus === 'refunded') return unchanged(checkout, 'ignored');
+  const refunded: Payment = { ...payment, ledgerStatus: 'refunded' };
+  return changed(checkout, withPayment(checkout, refunded), 'refunded', [
+    { type: 'post', posting: refundedPosting(refunded, now) },
+  ]);
+}
+
+/** The first version of a session, from what was asked; nothing can refuse it any more. */
+export function newSession(
+  fields: Omit<Session, 'status' | 'version' | 'attempts' | 'announced' | 'retryUntil' | 'wakeAt'>,
+): Session {
+  return {
+    ...fields,
+    status: 'routed',
+    version: 1,
+    attempts: 0,
+    announced: false,
+    retryUntil: null,
+    wakeAt: fields.expiresAt,
+  };
+}
+
+function receiveMoney(before: Checkout, started: Checkout, payment: Payment, now: Instant): Decision<'applied'> {
+  const surplus = started.session.status === 'paid';
+  const paid: Payment = { ...payment, status: 'paid', surplus, failureCode: null, inquireAt: null };
+  const posted: Effect = { type: 'post', posting: paidPosting(paid, now) };
+  if (surplus) {
+    const kept = withInvoice(withPayment(started, paid), paid.id, 'void');
+    return changed(before, kept, 'applied', [posted, { type: 'refund_at_provider', payment: paid }]);
+  }
+
+  const effects: Effect[] = [posted, { type: 'announce', status: 'paid', payment: paid }];
+  let next = withInvoice(withPayment(started, paid), paid.id, 'paid');
+  const rival = pendingPayment(next);
+  if (rival) {
+    next = failPayment(next, rival, 'superseded', now);
+    effects.push({ type: 'cancel_at_provider', payment: rival });
+  }
+  return changed(before, withSession(next, { status: 'paid', retryUntil: null }), 'applied', effects);
+}
+
+function announcePending<Outcome extends string>(
+  before: Checkout,
+  next: Checkout,
+  payment: Payment,
+  outcome: Outcome,
+): Decision<Outcome> {
+  if (next.session.announced || next.session.status !== 'pending') return changed(before, next, outcome);
+  const announced = withSession(next, { announced: true });
+  return changed(before, announced, outcome, [{ type: 'announce', status: 'provider_pending', payment }]);
+}
+
+function closeIfUsedUp<Outcome extends string>(
+  before: Checkout,
+  next: Checkout,
+  outcome: Outcome,
+  effects: Effect[] = [],
+): Decision<Outcome> {
+  const open = next.session.status === 'pending' && next.session.attempts < MAX_ATTEMPTS;
+  return open ? changed(before, next, outcome, effects) : closeFailed(before, next, outcome, effects);
+}
+
+function closeFailed<Outcome extends string>(
+  before: Checkout,
+  next: Checkout,
+  outcome: Outcome,
+  effects: Effect[] = [],
+): Decision<Outcome> {
+  const payment = next.payments.at(-1)!;
+  const closed = withSession(next, { status: 'failed', retryUntil: null });
+  return changed(before, closed, outcome, [...effects, { type: 'announce', status: 'failed', payment }]);
+}

@@ -1,0 +1,52 @@
+/** Every way in which a caller can be refused. The HTTP status of each stands in `http/errors.ts`. */
+export type ErrorCode =
+  | 'invalid_input'
+  | 'invalid_json'
+  | 'invalid_signature'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
+  | 'unknown_operation'
+  | 'method_not_allowed'
+  | 'invalid_state'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'idempotency_conflict'
+  | 'rate_limited'
+  | 'unavailable'
+  | 'internal_error';
+
+/** One problem of one field; `path` is dotted, `code` is Zod's. */
+export interface Issue {
+  path: string;
+  code: string;
+  message: string;
+}
+
+export interface ErrorDetails {
+  field?: string;
+  suggestion?: string;
+  issues?: Issue[];
+}
+
+/** What a caller can cause. Everything else that is thrown is a defect, and answered as `internal_error`. */
+export class GatewayError extends Error {
+  readonly code: ErrorCode;
+  readonly details: ErrorDetails;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message);
+    this.name = 'GatewayError';
+    this.code = code;
+    this.details = details;
+  }
+}
+
+/** An `invalid_input` about one field. */
+export function invalidField(field: string, code: string, message: string, suggestion: string): GatewayError {
+  return new GatewayError('invalid_input', `${field}: ${message}`, {
+    field,
+    suggestion,
+    issues: [{ path: field, code, message }],
+  });
+}

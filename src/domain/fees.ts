@@ -1,0 +1,21 @@
+import { type Cents, type RatePpm, shareOf } from './money.ts';
+
+/** How an amount splits, in cents: buyerFee + gatewayFee + merchantNet = total, always. `total` is what the buyer pays. */
+export interface FeeSplit {
+  buyerFee: Cents;
+  gatewayFee: Cents;
+  merchantNet: Cents;
+  total: Cents;
+}
+
+export interface FeeRates {
+  buyerFeeRate: RatePpm;
+  gatewayFeeRate: RatePpm;
+}
+
+/** Both fees are rounded half up; the merchant's net takes what is left of the amount, so that the parts sum exactly. */
+export function splitFees(amount: Cents, rates: FeeRates): FeeSplit {
+  const buyerFee = shareOf(amount, rates.buyerFeeRate);
+  const gatewayFee = shareOf(amount, rates.gatewayFeeRate);
+  return { buyerFee, gatewayFee, merchantNet: amount - gatewayFee, total: amount + buyerFee };
+}

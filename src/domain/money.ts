@@ -1,0 +1,38 @@
+/** Integer US cents. Money is cents everywhere inside; JSON numbers in dollars stand at the edge only. */
+export type Cents = number;
+
+/** A rate in integer parts per million of an amount: 2.9 % is 29,000. */
+export type RatePpm = number;
+
+const PPM = 1_000_000;
+
+// 0.1 + 0.2 is meant as 30 cents: binary fractions miss a whole cent by far less than this, a third decimal by far more.
+const CENT_TOLERANCE = 1e-6;
+
+/** Dollars (a JSON number) to cents, or undefined where the amount has more than two decimals. */
+export function centsFromAmount(amount: number): Cents | undefined {
+  const cents = Math.round(amount * 100);
+  if (!Number.isSafeInteger(cents)) return undefined;
+  return Math.abs(amount * 100 - cents) <= CENT_TOLERANCE ? cents : undefined;
+}
+
+/** Cents to dollars: the JSON number that prints with at most two decimals. */
+export function amountFromCents(cents: Cents): number {
+  return cents / 100;
+}
+
+/** `cents` times `rate`, rounded half up to a whole cent, in integers only. */
+export function shareOf(cents: Cents, rate: RatePpm): Cents {
+  const scaled = cents * rate + PPM / 2;
+  return (scaled - (scaled % PPM)) / PPM;
+}
+
+/** A rate as a fraction at the edge: 29,000 ppm is 0.029. */
+export function fractionFromPpm(rate: RatePpm): number {
+  return rate / PPM;
+}
+
+/** A fraction from configuration to parts per million: 0.029 is 29,000 ppm. */
+export function ppmFromFraction(fraction: number): RatePpm {
+  return Math.round(fraction * PPM);
+}

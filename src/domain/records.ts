@@ -1,0 +1,121 @@
+import type { FeeSplit } from './fees.ts';
+import type { Cents } from './money.ts';
+import type { Environment, PaymentRoute, RouteKind } from './route.ts';
+
+/** Milliseconds since 1970-01-01 UTC. */
+export type Instant = number;
+export type Metadata = Record<string, string>;
+
+export type SessionStatus = 'routed' | 'pending' | 'paid' | 'failed' | 'expired';
+export type PaymentStatus = 'pending' | 'paid' | 'failed';
+export type LedgerStatus = 'pending' | 'settled' | 'refunded';
+export type InvoiceStatus = 'open' | 'paid' | 'void';
+export type CustomerStatus = 'active' | 'blocked';
+export type ProviderStatus = 'provider_pending' | 'paid' | 'failed';
+
+export const SESSION_STATUSES: readonly SessionStatus[] = ['routed', 'pending', 'paid', 'failed', 'expired'];
+export const PAYMENT_STATUSES: readonly PaymentStatus[] = ['pending', 'paid', 'failed'];
+export const INVOICE_STATUSES: readonly InvoiceStatus[] = ['open', 'paid', 'void'];
+export const CUSTOMER_STATUSES: readonly CustomerStatus[] = ['active', 'blocked'];
+export const PROVIDER_STATUSES: readonly ProviderStatus[] = ['provider_pending', 'paid', 'failed'];
+export const CURRENCY = 'USD';
+
+/** One per environment and buyer email, compared without case; `email` keeps the first spelling. */
+export interface Customer {
+  id: string;
+  environment: Environment;
+  email: string;
+  status: CustomerStatus;
+  created: Instant;
+}
+
+export interface Session {
+  id: string;
+  environment: Environment;
+  status: SessionStatus;
+  /** Grows by one with every change of the session, its payments or its invoices: the guard of every commit. */
+  version: number;
+  product: string;
+  amount: Cents;
+  customerId: string;
+  customerEmail: string;
+  preferredRoute: RouteKind | null;
+  /** Where the buyer goes afterwards; null for our own status page. */
+  redirectUrl: string | null;
+  metadata: Metadata;
+  clientReferenceId: string | null;
+  idempotencyKey: string | null;
+  /** A hash of the parsed input, for telling a replay from a conflict. */
+  requestHash: string | null;
+  /** The route chosen at creation and how it split the amount, as ready JSON: what a replay must answer again. */
+  offerJson: string;
+  /** How often the buyer has started to pay. Failing over to the next route is the same attempt. */
+  attempts: number;
+  /** Whether the `payment.provider_pending` event has gone out. */
+  announced: boolean;
+  created: Instant;
+  /** When a session that no buyer started expires. */
+  expiresAt: Instant;
+  /** After a failed attempt: until when the buyer may try again. */
+  retryUntil: Instant | null;
+  /** When time alone will next change this checkout or ask its provider; null where it never will. */
+  wakeAt: Instant | null;
+}
+
+/** One attempt to pay a session. */
+export interface Payment {
+  id: string;
+  sessionId: string;
+  invoiceId: string;
+  customerId: string;
+  environment: Environment;
+  amount: Cents;
+  status: PaymentStatus;
+  ledgerStatus: LedgerStatus;
+  route: PaymentRoute;
+  fees: FeeSplit;
+  providerCost: Cents;
+  /** The provider's own id of this attempt, once it has accepted the handoff. */
+  providerReference: string | null;
+  /** Where the provider takes the buyer; null where it has no page, or not yet. */
+  providerUrl: string | null;
+  /** Real money that came for a session already paid by another payment; it is refunded. */
+  surplus: boolean;
+  /** Why the attempt failed, as a code: `declined`, `handoff_refused`, `timed_out`, `abandoned`, `superseded`. */
+  failureCode: FailureCode | null;
+  txHash: string | null;
+  metadata: Metadata;
+  created: Instant;
+  /** When an unconfirmed attempt fails. */
+  timeoutAt: Instant;
+  /** When the provider is asked next, while the attempt is pending. */
+  inquireAt: Instant | null;
+  inquiries: number;
+}
+
+export type FailureCode = 'declined' | 'handoff_refused' | 'timed_out' | 'abandoned' | 'superseded';
+
+/** One per payment. */
+export interface Invoice {
+  id: string;
+  paymentId: string;
+  sessionId: string;
+  customerId: string;
+  environment: Environment;
+  amount: Cents;
+  status: InvoiceStatus;
+  metadata: Metadata;
+  created: Instant;
+}
+
+/** A session with all its payments and invoices, oldest first: what every decision about it looks at. */
+export interface Checkout {
+  session: Session;
+  payments: readonly Payment[];
+  invoices: readonly Invoice[];
+}
+
+/** The id of the merchant event of a session reaching a status; the spec's shape. */
+export function eventId(sessionId: string, status: ProviderStatus): string {
+  return `evt_${sessionId}_${status}`;
+}

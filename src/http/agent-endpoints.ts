@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { AGENT_ENDPOINTS, type Endpoint } from '../contract/endpoints.ts';
+import { jsonSchemaOf } from '../contract/json-schema.ts';
+import type { ErrorCode } from '../domain/errors.ts';
+import type { ExampleDeps, Operation } from '../operations/operation.ts';
+import { ACTIONS, OPERATIONS } from '../operations/registry.ts';
+
+const OF_EVERY_BODY: ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
+
+/** The agent endpoints with what only the registry knows: the names of the operations, and one endpoint per action. */
+export function agentEndpoints(deps: ExampleDeps): Endpoint[] {
+  const { capabilities, listRoutes, getSchema } = AGENT_ENDPOINTS;
+  return [
+    capabilities,
+    { ...listRoutes, responseExample: OPERATIONS.get('routes.list')!.example(deps).response },
+    {
+      ...getSchema,
+      params: { operation: { ...getSchema.params.operation, enum: [...OPERATIONS.keys()] } },
+      responseExample: schemaAnswer(OPERATIONS.get('fees.estimate')!),
+    },
+    ...ACTIONS.map((action) => actionEndpoint(deps, action)),
+  ];
+}
+
+/** What the schema lookup answers of an operation. */
+export function schemaAnswer({ name, input, output }: Operation) {
+  return {
+    ok: true,
+    operation: name,
+    inputSchema: jsonSchemaOf(input, 'input'),
+    outputSchema: jsonSchemaOf(output, 'output'),
+  };
+}
+
+function actionEndpoint(deps: ExampleDeps, action: Operation): Endpoint {
+  const { name, title, description, input, output, errors, next } = action;
+  const { request, response } = action.example(deps);
+  return {
+    operationId: name,
+    method: 'POST',
+    path: `/api/agent/actions/${name}`,
+    tag: 'agent',
+    summary: title,
+    description: `${description} Next: ${next}`,
+    body: input,
+    requestExample: request,
+    response: z.strictObject({
+      ok: z.literal(true).describe('Always true.'),
+      action: z.literal(name).describe('The action that ran.'),
+      result: output,
+    }),
+    responseExample: { ok: true, action: name, result: response },
+    envelope: 'action',
+    errors: [...errors.map(({ code }) => code), ...OF_EVERY_BODY],
+  };
+}

@@ -1,0 +1,106 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { AGENT_ENDPOINTS } from '../contract/endpoints.ts';
+import { inputReader } from '../contract/problems.ts';
+import { routesQuery } from '../contract/queries.ts';
+import { GatewayError } from '../domain/errors.ts';
+import { schemaUrl } from '../operations/capabilities/capabilities.ts';
+import { listRoutes } from '../operations/list-routes.ts';
+import { nearestName } from '../operations/nearest-name.ts';
+import type { Operation } from '../operations/operation.ts';
+import { ACTIONS, OPERATIONS } from '../operations/registry.ts';
+import { schemaAnswer } from './agent-endpoints.ts';
+import type { AppDeps } from './app.ts';
+import { sendError } from './errors.ts';
+import { serve } from './gateway.ts';
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const readRoutesQuery = inputReader(routesQuery);
+
+/** The same service for programs that know nothing of it beforehand: discovery, schemas and typed actions. */
+export function agentApi(app: FastifyInstance, deps: AppDeps): void {
+  const { base } = deps.urls;
+  // Neither changes while the process runs; no start waits for them.
+  let capabilities: string | undefined;
+  const schemas = new Map<string, string>();
+
+  app.get(AGENT_ENDPOINTS.capabilities.path, (_request, reply) => {
+    capabilities ??= JSON.stringify(OPERATIONS.get('capabilities')!.example(deps).response);
+    return reply
+      .header('link', `<${base}/openapi.json>; rel="service-desc", <${base}/docs>; rel="service-doc"`)
+      .type(JSON_TYPE)
+      .send(capabilities);
+  });
+  serve(app, AGENT_ENDPOINTS.listRoutes, async (request) => {
+    const { environment } = readRoutesQuery.read(request.query, `Parameters: GET ${base}/openapi.json`);
+    return { ok: true, routes: listRoutes(deps, environment) };
+  });
+  app.get<{ Params: { operation: string } }>(
+    '/api/agent/schema/:operation',
+    { config: { envelope: 'operation' } },
+    (request, reply) => {
+      const { operation } = request.params;
+      const named = OPERATIONS.get(operation);
+      if (!named) throw unknownName('operation', operation, [...OPERATIONS.keys()]);
+      const schema = schemas.get(operation) ?? JSON.stringify(schemaAnswer(named));
+      schemas.set(operation, schema);
+      return reply.type(JSON_TYPE).send(schema);
+    },
+  );
+  serveActions(app, deps);
+}
+
+function serveActions(app: FastifyInstance, deps: AppDeps): void {
+  const { base } = deps.urls;
+  const actions = new Map(ACTIONS.map((action) => [action.name, action]));
+  const named = (request: FastifyRequest): Operation => {
+    const { action } = request.params as { action: string };
+    const found = actions.get(action);
+    if (!found) throw unknownName('action', action, [...actions.keys()]);
+    return found;
+  };
+
+  app.post('/api/agent/actions/:action', {
+    config: { envelope: 'action' },
+    // Before the body is read: no body is right for an action that does not exist.
+    onRequest: (request, _reply, done) => {
+      named(request);
+      done();
+    },
+    errorHandler(error, request, reply) {
+      void sendError(withSchemaHint(error, request, base), request, reply);
+    },
+    handler: async (request, reply) => {
+      const action = named(request);
+      const sent = request.body === undefined ? {} : request.body;
+      const { result, replayed } = await action.execute(deps, sent, hintOf(base, action.name));
+      return sendResult(reply, action.name, result, replayed);
+    },
+  });
+}
+
+function sendResult(reply: FastifyReply, action: string, result: unknown, replayed = false): FastifyReply {
+  if (replayed) reply.header('idempotent-replayed', 'true');
+  return reply.type(JSON_TYPE).send(JSON.stringify({ ok: true, action, result }));
+}
+
+function hintOf(base: string, operation: string): string {
+  return `Schema: GET ${schemaUrl(base, operation)}`;
+}
+
+/** Whatever is wrong with a body, the schema says what is right. */
+function withSchemaHint(error: unknown, request: FastifyRequest, base: string): unknown {
+  if (!(error instanceof GatewayError)) return error;
+  if (error.code !== 'invalid_input' && error.code !== 'invalid_json') return error;
+  const hint = hintOf(base, (request.params as { action: string }).action);
+  const { suggestion = '' } = error.details;
+  if (suggestion.endsWith(hint)) return error;
+  return new GatewayError(error.code, error.message, { ...error.details, suggestion: `${suggestion} ${hint}`.trim() });
+}
+
+function unknownName(kind: 'action' | 'operation', name: string, names: string[]): GatewayError {
+  const nearest = nearestName(name, names);
+  const guess = nearest === undefined ? '' : `Did you mean ${nearest}? `;
+  return new GatewayError('unknown_operation', `There is no ${kind} ${JSON.stringify(name.slice(0, 80))}.`, {
+    suggestion: `${guess}Use one of: ${names.join(', ')}.`,
+  });
+}

@@ -1,0 +1,114 @@
+import { STATUS_CODES } from 'node:http';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import type { ActionError } from '../contract/resources.ts';
+import { type ErrorCode, GatewayError } from '../domain/errors.ts';
+
+/** The one table of refusals: HTTP status by code. */
+export const HTTP_STATUS: Record<ErrorCode, number> = {
+  invalid_input: 400,
+  invalid_json: 400,
+  invalid_signature: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  unknown_operation: 404,
+  method_not_allowed: 405,
+  invalid_state: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  idempotency_conflict: 422,
+  rate_limited: 429,
+  unavailable: 503,
+  internal_error: 500,
+};
+
+const RETRY_AFTER_SECONDS = 1;
+
+// The actions endpoint answers 400 for every failure of an action; these are refusals before one runs, or our own fault.
+const NOT_OF_THE_ACTION = new Set<ErrorCode>([
+  'payload_too_large',
+  'unsupported_media_type',
+  'rate_limited',
+  'unavailable',
+  'internal_error',
+  'method_not_allowed',
+]);
+
+/** What a route's errors are wrapped in: `{ok, error}`, with `action` or `operation` on the agent endpoints. */
+export interface ErrorEnvelope {
+  envelope?: 'action' | 'operation';
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig extends ErrorEnvelope {}
+}
+
+/** The HTTP status of an error, on an endpoint with this envelope. */
+export function statusOf(code: ErrorCode, envelope: ErrorEnvelope['envelope']): number {
+  return envelope === 'action' && !NOT_OF_THE_ACTION.has(code) ? 400 : HTTP_STATUS[code];
+}
+
+/** Every error of the API ends here, and only here turns into a response. */
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = asGatewayError(error);
+  if (refusal.code === 'internal_error') request.log.error({ err: error }, 'request failed');
+  else if (refusal.code === 'unavailable') request.log.warn({ reason: refusal.message }, 'unavailable');
+  const { envelope } = request.routeOptions.config;
+  const status = statusOf(refusal.code, envelope);
+  if (refusal.code === 'unavailable' || refusal.code === 'rate_limited') {
+    reply.header('retry-after', String(RETRY_AFTER_SECONDS));
+  }
+  const params = request.params as Record<string, string>;
+  const named = envelope === undefined ? {} : { [envelope]: params[envelope] ?? '' };
+  return reply
+    .code(status)
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify({ ok: false, ...named, error: renderError(refusal) }));
+}
+
+export function renderError({ code, message, details }: GatewayError): ActionError {
+  return { code, message, ...details };
+}
+
+/** An answer to bytes that never became a request; `status` is what the HTTP parser says of them. */
+export function rawErrorResponse(status: number): string {
+  const body = JSON.stringify({
+    ok: false,
+    error: renderError(
+      new GatewayError('invalid_input', `The request is not valid HTTP: ${STATUS_CODES[status] ?? 'Bad Request'}.`),
+    ),
+  });
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Bad Request'}`,
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+    '',
+    body,
+  ].join('\r\n');
+}
+
+function asGatewayError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  const { code, statusCode } = error as Partial<FastifyError>;
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new GatewayError('payload_too_large', 'The body is larger than 128 KiB.', {
+        suggestion: 'Send a body of at most 131072 bytes.',
+      });
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+    case 'FST_ERR_CTP_EMPTY_TYPE':
+      return new GatewayError('unsupported_media_type', 'The body must be JSON.', {
+        suggestion: 'Send the body as JSON with the header Content-Type: application/json.',
+      });
+    case 'FST_ERR_BAD_URL':
+      return new GatewayError('not_found', 'The path is not a valid URL path.');
+    default:
+      if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+        return new GatewayError('invalid_input', 'The request is malformed.');
+      }
+      return new GatewayError('internal_error', 'Something failed on our side.', {
+        suggestion: 'Retry once with the same idempotencyKey; if it fails again, stop and report the x-request-id.',
+      });
+  }
+}

@@ -1,0 +1,155 @@
+import type { FastifyInstance } from 'fastify';
+import { renderInvoice, renderPayment, renderSession } from '../contract/render.ts';
+import { isId } from '../domain/id.ts';
+import { type Html, html } from '../html/html.ts';
+import { loadAsset, serveAssets } from '../html/assets.ts';
+import { acceptForms, formOf, seeOther, sendPage } from '../html/page.ts';
+import { createCheckout } from '../operations/create-checkout.ts';
+import { checkoutUrl } from '../contract/render.ts';
+import type { MerchantEvent } from '../store/store.ts';
+import type { AppDeps } from './app.ts';
+
+const css = loadAsset(new URL('./assets/home.css', import.meta.url));
+
+// What the button sells: something with a price that makes every fee visible.
+const DEMO_PRODUCT = 'Field guide to birds';
+const DEMO_AMOUNT = 49.99;
+
+/** The front door: what this is, and a test checkout for whoever wants to see one. */
+export function homePages(app: FastifyInstance, deps: AppDeps): void {
+  serveAssets(app, [css]);
+  app.get('/', (_request, reply) => {
+    reply.header('link', '</openapi.json>; rel="service-desc", </docs>; rel="service-doc"');
+    return sendPage(reply, 200, homePage(deps));
+  });
+  if (!deps.demo) return;
+  app.register(async (scope) => {
+    acceptForms(scope);
+    scope.post('/demo', async (request, reply) => {
+      formOf(request);
+      const { session } = await createCheckout(deps, {
+        product: DEMO_PRODUCT,
+        amount: DEMO_AMOUNT,
+        customer: 'demo.buyer@example.com',
+        redirectUrl: `${deps.urls.checkout}/demo`,
+        metadata: { orderId: 'demo' },
+        environment: 'sandbox',
+      });
+      return seeOther(reply, checkoutUrl(deps.urls, session.id));
+    });
+  });
+  app.get<{ Querystring: { session_id?: string } }>('/demo', async (request, reply) => {
+    const id = request.query.session_id;
+    if (typeof id !== 'string' || !isId(id, 'chk')) return seeOther(reply, '/');
+    const page = await demoResult(deps, id);
+    return page ? sendPage(reply, 200, page) : seeOther(reply, '/');
+  });
+}
+
+function homePage({ demo, urls, merchantName }: AppDeps): Html {
+  return layout(
+    'Tillway',
+    html`<section class="hero">
+        <p class="eyebrow">Hosted checkout and payment routing, self-hosted</p>
+        <h1>Take a payment with one request.</h1>
+        <p class="lead">
+          Create a session, send the buyer to its <code>checkoutUrl</code>, and fulfil when the signed
+          <code>payment.paid</code> webhook arrives. Tillway shows the page, picks the route, and keeps the books.
+        </p>
+        ${demo ? demoForm : ''}
+        <p class="links">
+          <a href="/docs">API reference</a> <a href="/openapi.json">OpenAPI</a>
+          <a href="/api/agent/capabilities">For agents</a> <a href="/simulator">Test instruments</a>
+        </p>
+      </section>
+      <section aria-labelledby="how">
+        <h2 id="how">The same from a terminal</h2>
+        <pre tabindex="0"><code>curl ${urls.base}/api/gateway/sessions \\
+  -H 'Content-Type: application/json' \\
+  -d '{"product":"Field guide","amount":49.99,"customer":"buyer@example.com"}'</code></pre>
+        <ol class="steps">
+          <li><strong>Open</strong> the <code>checkoutUrl</code> in the answer and pay with a test card.</li>
+          <li>
+            <strong>Receive</strong> <code>payment.provider_pending</code>, then <code>payment.paid</code>, signed, at
+            your <code>WEBHOOK_URL</code>.
+          </li>
+          <li><strong>Look up</strong> <code>GET /api/gateway/payments/{checkout session id}</code> at any time.</li>
+        </ol>
+      </section>
+      <p class="foot">This server sells for <strong>${merchantName}</strong>. In sandbox no money moves.</p>`,
+  );
+}
+
+const demoForm = html`<form method="post" action="/demo">
+  <button type="submit">Create a test checkout</button>
+  <span class="hint">$49.99, no real money, takes ten seconds</span>
+</form>`;
+
+async function demoResult(deps: AppDeps, id: string): Promise<Html | undefined> {
+  const { store, urls } = deps;
+  const checkout = await store.checkout(id);
+  if (checkout?.session.environment !== 'sandbox') return undefined;
+  const events = await store.eventsOfSession(id);
+  const deliveries = await store.deliveriesOfSession(id);
+  const { session, payments, invoices } = checkout;
+  return layout(
+    `Test checkout: ${session.status}`,
+    html`<section class="hero">
+        <p class="eyebrow">Test checkout</p>
+        <h1>The session is <span class="status ${session.status}">${session.status}</span></h1>
+        <p class="lead">This is what your program sees of it.</p>
+        <p class="links">
+          <a href="/demo?session_id=${id}">Look again</a> <a href="${checkoutUrl(urls, id)}">Its checkout page</a>
+          <a href="/">Make another</a>
+        </p>
+      </section>
+      ${record('Session', `GET /api/gateway/sessions/${id}`, renderSession(session, urls))}
+      ${payments.map((payment) => record('Payment', `GET /api/gateway/payments/${payment.id}`, renderPayment(payment)))}
+      ${invoices.map((invoice) => record('Invoice', `GET /api/gateway/invoices/${invoice.id}`, renderInvoice(invoice)))}
+      ${events.map((event) =>
+        record(
+          'Webhook event',
+          fate(
+            event,
+            deliveries.filter(({ eventId }) => eventId === event.id),
+          ),
+          JSON.parse(event.body),
+        ),
+      )}
+      ${events.length === 0 ? html`<p class="foot">No webhook event yet: the buyer has not started to pay.</p>` : ''}`,
+  );
+}
+
+function fate(event: MerchantEvent, deliveries: { status: string; attempts: number }[]): string {
+  if (deliveries.length === 0) return `${event.type}: set WEBHOOK_URL and WEBHOOK_SECRET to have it delivered`;
+  return deliveries.map(({ status, attempts }) => `${event.type}: ${status}, ${attempts} attempts`).join('; ');
+}
+
+function record(title: string, source: string, value: unknown): Html {
+  return html`<section class="record">
+    <h2>${title}</h2>
+    <p><code>${source}</code></p>
+    <pre tabindex="0"><code>${JSON.stringify(value, null, 2)}</code></pre>
+  </section>`;
+}
+
+function layout(title: string, main: Html): Html {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title}</title>
+        <link rel="stylesheet" href="${css.path}" />
+        <link rel="icon" href="data:," />
+      </head>
+      <body>
+        <header>
+          <a class="brand" href="/">Tillway</a>
+          <nav aria-label="Documentation"><a href="/docs">API</a> <a href="/simulator">Testing</a></nav>
+        </header>
+        <main>${main}</main>
+      </body>
+    </html>`;
+}

@@ -1,0 +1,36 @@
+import { sessionRequest } from '../../contract/requests.ts';
+import { checkoutResult as checkoutResultSchema } from '../../contract/resources.ts';
+import { checkoutResult, createCheckout } from '../create-checkout.ts';
+import { BLOCKED, INVALID_INPUT, INVALID_JSON, UNAVAILABLE, defineOperation } from '../operation.ts';
+import { checkoutExample } from './checkout-preview.ts';
+
+export const checkoutCreate = defineOperation({
+  name: 'checkout.create',
+  title: 'Create a checkout',
+  description:
+    'Creates a session, at whose checkoutUrl the buyer pays. Use it once per order, with an idempotencyKey to make a resend safe; not to look at prices: that is checkout.preview. Charges nobody.',
+  input: sessionRequest,
+  output: checkoutResultSchema,
+  annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  errors: [
+    INVALID_INPUT,
+    INVALID_JSON,
+    {
+      code: 'idempotency_conflict',
+      recovery: 'fix_input',
+      do: 'Key used with another body: send that body, or a new key.',
+    },
+    BLOCKED,
+    UNAVAILABLE,
+  ],
+  next: 'Give checkoutUrl to the buyer; await webhook payment.paid or poll getPayment with id.',
+  example: (deps) => {
+    const { request, response } = checkoutExample(deps);
+    const idempotencyKey = 'order-A-1001';
+    return { request: { ...request, idempotencyKey }, response: { ...response, idempotencyKey } };
+  },
+  run: async (deps, input) => {
+    const { session, replayed } = await createCheckout(deps, input);
+    return { result: checkoutResult(deps, session, false), replayed };
+  },
+});

@@ -1,0 +1,63 @@
+import { checkoutUrl, renderFeeSplit } from '../../contract/render.ts';
+import { SAMPLE_SESSION_ID, sessionRequest } from '../../contract/requests.ts';
+import { type CheckoutResult, checkoutResult } from '../../contract/resources.ts';
+import { splitFees } from '../../domain/fees.ts';
+import { previewCheckout } from '../create-checkout.ts';
+import { describeRoute } from '../list-routes.ts';
+import {
+  BLOCKED,
+  type ExampleDeps,
+  INVALID_INPUT,
+  INVALID_JSON,
+  READ_ONLY,
+  UNAVAILABLE,
+  defineOperation,
+} from '../operation.ts';
+import { sampleRoute } from '../webhook-example.ts';
+
+export const checkoutPreview = defineOperation({
+  name: 'checkout.preview',
+  title: 'Preview a checkout',
+  description:
+    'Answers what checkout.create would: same route, same fees. Use it to check a body or show terms first, not to sell: its checkoutUrl takes no payment. Writes nothing, uses no idempotencyKey up.',
+  input: sessionRequest,
+  output: checkoutResult,
+  annotations: READ_ONLY,
+  errors: [INVALID_INPUT, INVALID_JSON, BLOCKED, UNAVAILABLE],
+  next: 'Send the same body to checkout.create.',
+  example: (deps) => {
+    const { request, response } = checkoutExample(deps);
+    return {
+      request,
+      response: { ...response, checkoutUrl: `${response.checkoutUrl}?preview=1`, dryRun: true },
+    };
+  },
+  run: async (deps, input) => ({ result: await previewCheckout(deps, input) }),
+});
+
+/** A smallest checkout, and what it answers. */
+export function checkoutExample({ routes, urls, merchantName }: ExampleDeps): {
+  request: Record<string, unknown>;
+  response: CheckoutResult;
+} {
+  const route = sampleRoute(routes);
+  const { environment } = route;
+  const asked = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' };
+  const url = checkoutUrl(urls, SAMPLE_SESSION_ID);
+  return {
+    // Sandbox goes without saying.
+    request: { ...asked, ...(environment === 'production' && { environment }) },
+    response: {
+      id: SAMPLE_SESSION_ID,
+      merchant: merchantName,
+      ...asked,
+      route: describeRoute(route),
+      feeSplit: renderFeeSplit(splitFees(4999, route)),
+      checkoutUrl: url,
+      redirectUrl: `${url}/complete`,
+      status: 'routed',
+      environment,
+      dryRun: false,
+    },
+  };
+}

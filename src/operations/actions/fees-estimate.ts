@@ -1,0 +1,24 @@
+import { feesEstimateRequest } from '../../contract/requests.ts';
+import { feesEstimateResult } from '../../contract/resources.ts';
+import { estimateFees } from '../estimate-fees.ts';
+import { INVALID_INPUT, INVALID_JSON, READ_ONLY, defineOperation } from '../operation.ts';
+import { checkoutExample } from './checkout-preview.ts';
+
+export const feesEstimate = defineOperation({
+  name: 'fees.estimate',
+  title: 'Estimate fees',
+  description:
+    'Splits an amount into buyer fee, gateway fee and merchant net, on the best route or on routeId. Use it to compare routes; with a known buyer use checkout.preview. Writes and reserves nothing.',
+  input: feesEstimateRequest,
+  output: feesEstimateResult,
+  annotations: READ_ONLY,
+  errors: [INVALID_INPUT, INVALID_JSON],
+  next: 'Call checkout.create with the same amount and preferredRoute.',
+  example: (deps) => {
+    const { request, response } = checkoutExample(deps);
+    const { customer: _customer, product: _product, ...asked } = request;
+    const { environment, route, feeSplit } = response;
+    return { request: asked, response: { environment, route, feeSplit } };
+  },
+  run: (deps, input) => ({ result: estimateFees(deps, input) }),
+});

@@ -1,0 +1,40 @@
+import { SAMPLE_PROVIDER, SAMPLE_SESSION_ID, verifySampleRequest } from '../../contract/requests.ts';
+import { verifySampleResult } from '../../contract/resources.ts';
+import { INVALID_INPUT, INVALID_JSON, UNAVAILABLE, defineOperation } from '../operation.ts';
+import { verifySample } from '../verify-sample.ts';
+
+export const webhookVerifySample = defineOperation({
+  name: 'webhook.verify_sample',
+  title: 'Verify a sample provider callback',
+  description:
+    'Checks a provider callback. Use it to test signing, or to move a sandbox session without a buyer: a rightly signed sample is applied to it and queues its event. Not for webhooks that you receive. Never touches production.',
+  input: verifySampleRequest,
+  output: verifySampleResult,
+  annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+  errors: [
+    INVALID_INPUT,
+    INVALID_JSON,
+    {
+      code: 'invalid_signature',
+      recovery: 'fix_input',
+      do: 'Sign as webhooks.verifySample says.',
+    },
+    UNAVAILABLE,
+  ],
+  next: 'If merchantWebhookQueued, read getPayment with sessionId.',
+  example: () => {
+    const payload = { eventId: 'evt_provider_1', sessionId: SAMPLE_SESSION_ID, status: 'paid', amount: 49.99 };
+    const { amount: _amount, ...named } = payload;
+    return {
+      request: { payload },
+      response: {
+        accepted: true,
+        provider: SAMPLE_PROVIDER,
+        ...named,
+        merchantWebhookQueued: false,
+        signatureVerified: false,
+      },
+    };
+  },
+  run: async (deps, input, sent) => ({ result: await verifySample(deps, input, sent) }),
+});

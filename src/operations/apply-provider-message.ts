@@ -1,0 +1,82 @@
+import { type ProviderEvent, applyProviderEvent } from '../domain/checkout.ts';
+import type { Checkout, Payment } from '../domain/records.ts';
+import type { Environment, Route } from '../domain/route.ts';
+import type { Provider, ProviderCallback, ProviderReport } from '../providers/provider.ts';
+import { rankRoutes } from '../routing/select.ts';
+import { commitDecision } from './commit-decision.ts';
+import type { Deps } from './deps.ts';
+
+export interface IncomingMessage {
+  provider: string;
+  environment: Environment;
+  callback: ProviderCallback;
+  /** As it came, for the records. */
+  body: string;
+}
+
+export interface AppliedMessage {
+  outcome: 'applied' | 'ignored' | 'duplicate' | 'amount_mismatch' | 'environment_mismatch' | 'unknown_payment';
+  /** Whether it queued a merchant event. */
+  queued: boolean;
+}
+
+const HARMLESS = new Set<AppliedMessage['outcome']>(['applied', 'ignored']);
+
+/**
+ * Applies a provider's verified word once, whatever its order and age: the message, the new states, the ledger posting
+ * and the merchant event commit together. Throws GatewayError `not_found` for an unknown session.
+ */
+export async function applyProviderMessage(deps: Deps, message: IncomingMessage): Promise<AppliedMessage> {
+  const { provider, environment, callback } = message;
+  const event: ProviderEvent = { ...callback, environment };
+  const { outcome, effects } = await commitDecision(
+    deps,
+    callback.sessionId,
+    (checkout, now) => applyProviderEvent(checkout, event, unstarted(deps, checkout, provider), now),
+    (decision) => [
+      {
+        type: 'provider_message_received',
+        message: {
+          provider,
+          eventId: callback.eventId,
+          sessionId: callback.sessionId,
+          paymentId: callback.paymentId,
+          status: callback.status,
+          amount: callback.amount,
+          outcome: decision.outcome,
+          flagged: !HARMLESS.has(decision.outcome),
+          body: message.body,
+          received: deps.now(),
+        },
+      },
+    ],
+  );
+  if (outcome !== 'duplicate' && !HARMLESS.has(outcome)) {
+    deps.log.warn({ provider, eventId: callback.eventId, sessionId: callback.sessionId, outcome }, 'callback flagged');
+  }
+  return { outcome, queued: effects.some(({ type }) => type === 'announce') };
+}
+
+/** Applies what a provider answered when it was asked about a payment. */
+export function applyReport(
+  deps: Deps,
+  provider: Provider,
+  payment: Payment,
+  report: ProviderReport,
+): Promise<AppliedMessage> {
+  const eventId = `inquiry_${payment.id}_${report.status}`;
+  return applyProviderMessage(deps, {
+    provider: provider.id,
+    environment: provider.environment,
+    callback: { ...report, eventId, sessionId: payment.sessionId, paymentId: payment.id },
+    body: JSON.stringify(report),
+  });
+}
+
+/** The attempt to book where a provider speaks of a payment that the buyer did not start here. */
+function unstarted(deps: Deps, { session }: Checkout, provider: string) {
+  const { environment, preferredRoute } = session;
+  const ranked = rankRoutes(deps.routes, { environment, preferredRoute: preferredRoute ?? undefined });
+  const route: Route = ranked.find(({ integrationId }) => integrationId === provider) ?? ranked[0]!;
+  return { paymentId: deps.newId('pay'), invoiceId: deps.newId('inv'), route };
+}

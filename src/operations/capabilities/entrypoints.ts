@@ -1,0 +1,43 @@
+import { AGENT_ENDPOINTS, type Endpoint, GATEWAY_ENDPOINTS } from '../../contract/endpoints.ts';
+import { jsonSchemaOf } from '../../contract/json-schema.ts';
+import type { Capabilities } from '../../contract/discovery.ts';
+
+type Entrypoint = Capabilities['entrypoints'][number];
+
+// What a caller must know of an endpoint beyond its summary.
+const ADVICE: Record<string, string> = {
+  createSession: 'Body as checkout.create.',
+  expireSession: 'Only while routed.',
+  listRoutes: 'Query: environment.',
+  getPayment: 'Takes a chk_ id too: poll it until paid; 404 until the buyer starts.',
+};
+/** What every list takes; it is said once. */
+export const COMMON_QUERY = ['status', 'environment', 'limit', 'startingAfter', 'endingBefore'];
+
+/** Every endpoint but the actions, with a command line where it takes a body. */
+export function entrypointsOf(base: string): Entrypoint[] {
+  const endpoints: Endpoint[] = [...Object.values(GATEWAY_ENDPOINTS), ...Object.values(AGENT_ENDPOINTS)];
+  return [
+    ...endpoints.map((endpoint) => entrypointOf(base, endpoint)),
+    { id: 'openapi', method: 'GET', url: `${base}/openapi.json`, use: 'OpenAPI 3.1.' },
+    { id: 'docs', method: 'GET', url: `${base}/docs`, use: 'Reference for people.' },
+  ];
+}
+
+/** A POST of JSON as a command line. */
+export function curlPost(url: string, body: unknown): string {
+  // In single quotes a shell takes everything but the single quote itself.
+  const json = JSON.stringify(body).replaceAll("'", String.raw`'\''`);
+  return `curl --json '${json}' ${url}`;
+}
+
+function entrypointOf(base: string, endpoint: Endpoint): Entrypoint {
+  const { operationId: id, method, path, summary, query, requestExample } = endpoint;
+  const url = `${base}${path}`;
+  const names = query ? Object.keys(jsonSchemaOf(query, 'input').properties ?? {}) : [];
+  const filters = names.filter((name) => !COMMON_QUERY.includes(name));
+  const use = [`${summary}.`, ADVICE[id], filters.length > 0 && `Query: ${filters.join(', ')}.`].filter(Boolean);
+  const named = { id, method, url, use: use.join(' ') };
+  // A GET is called by its URL as it stands.
+  return requestExample === undefined ? named : { ...named, cli: curlPost(url, requestExample) };
+}

@@ -1,0 +1,9 @@
+import assert from 'node:assert/strict';
+import { type Cents, centsFromAmount } from '../domain/money.ts';
+
+/** Cents of an amount that the contract has already checked. */
+export function centsOf(amount: number): Cents {
+  const cents = centsFromAmount(amount);
+  assert(cents !== undefined, 'the contract lets whole cents through only');
+  return cents;
+}

@@ -1,0 +1,143 @@
+import { renderEvent } from '../contract/render.ts';
+import type { Decision, Effect } from '../domain/checkout-state.ts';
+import { GatewayError } from '../domain/errors.ts';
+import type { Checkout, Instant } from '../domain/records.ts';
+import type { Change, WebhookEndpoint } from '../store/store.ts';
+import type { Deps } from './deps.ts';
+
+// Each loser of a race reads what the winner wrote; a checkout has few things that happen to it at once.
+const MAX_TRIES = 50;
+
+export interface Committed<Outcome extends string> {
+  /** `duplicate`: what came along was there or done already; nothing was written. */
+  outcome: Outcome | 'duplicate';
+  checkout: Checkout;
+  effects: Effect[];
+}
+
+/**
+ * Reads a checkout, decides, and commits the new states, postings, events and deliveries in one transaction; decides
+ * again where somebody else was faster. `along` are further changes that belong into the same transaction.
+ * Throws GatewayError `not_found` for an unknown session.
+ */
+export async function commitDecision<Outcome extends string>(
+  deps: Deps,
+  sessionId: string,
+  decide: (checkout: Checkout, now: Instant) => Decision<Outcome>,
+  along: (decision: Decision<Outcome>) => Change[] = () => [],
+): Promise<Committed<Outcome>> {
+  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+    const checkout = await deps.store.checkout(sessionId);
+    if (!checkout) throw sessionNotFound(sessionId);
+    const now = deps.now();
+    const decision = decide(checkout, now);
+    const { outcome, next, effects } = decision;
+    const changes = [...along(decision), ...(await changesOf(deps, checkout, decision, now))];
+    if (changes.length === 0) return { outcome, checkout: next, effects };
+    const result = await deps.store.commit(changes);
+    if (result.done) return { outcome, checkout: next, effects };
+    if (result.conflict === 'duplicate_message' || result.conflict === 'overtaken')
+      return { outcome: 'duplicate', checkout, effects: [] };
+  }
+  throw new GatewayError('unavailable', `Session ${sessionId} is changing too fast; try again.`);
+}
+
+export function sessionNotFound(sessionId: string): GatewayError {
+  return new GatewayError('not_found', `No session ${JSON.stringify(sessionId.slice(0, 80))} exists.`, {
+    suggestion: 'Use the id of a session created here: chk_ and 36 characters.',
+  });
+}
+
+async function changesOf(
+  deps: Deps,
+  before: Checkout,
+  { next, effects }: Decision<string>,
+  now: Instant,
+): Promise<Change[]> {
+  if (next === before) return [];
+  const changes: Change[] = [{ type: 'session_changed', session: next.session }];
+  const known = new Map(before.payments.map((payment) => [payment.id, payment]));
+  const knownInvoices = new Map(before.invoices.map((invoice) => [invoice.id, invoice]));
+  const created: Change[] = [];
+  for (const payment of next.payments) {
+    if (!known.has(payment.id)) created.push({ type: 'payment_created', payment });
+    else if (known.get(payment.id) !== payment) changes.push({ type: 'payment_changed', payment });
+  }
+  for (const invoice of next.invoices) {
+    if (!knownInvoices.has(invoice.id)) created.push({ type: 'invoice_created', invoice });
+    else if (knownInvoices.get(invoice.id) !== invoice) changes.push({ type: 'invoice_changed', invoice });
+  }
+  // An old attempt is closed before a new one opens: the database allows one pending payment at a time.
+  changes.push(...created);
+  const endpoints = effects.some(({ type }) => type === 'announce') ? await deps.store.endpoints() : [];
+  for (const effect of effects) changes.push(...changesOfEffect(deps, next, effect, endpoints, now));
+  return changes;
+}
+
+function changesOfEffect(
+  deps: Deps,
+  { session }: Checkout,
+  effect: Effect,
+  endpoints: WebhookEndpoint[],
+  now: Instant,
+): Change[] {
+  switch (effect.type) {
+    case 'post':
+      return [{ type: 'ledger_posted', posting: effect.posting, environment: session.environment }];
+    case 'cancel_at_provider':
+    case 'refund_at_provider': {
+      const kind = effect.type === 'cancel_at_provider' ? 'cancel' : 'refund';
+      const task = { paymentId: effect.payment.id, kind, sessionId: session.id, attempts: 0, dueAt: now } as const;
+      return [{ type: 'task_queued', task: { ...task, status: 'pending', created: now } }];
+    }
+    case 'announce':
+      return announcement(deps, session, effect, endpoints, now);
+  }
+}
+
+function announcement(
+  deps: Deps,
+  session: Checkout['session'],
+  { status, payment }: Extract<Effect, { type: 'announce' }>,
+  endpoints: WebhookEndpoint[],
+  now: Instant,
+): Change[] {
+  const event = renderEvent({
+    sessionId: session.id,
+    customerId: session.customerId,
+    status,
+    livemode: session.environment === 'production',
+    amount: session.amount,
+    fees: payment.fees,
+    route: payment.route,
+    txHash: payment.txHash,
+    metadata: session.metadata,
+    created: now,
+  });
+  const shared = { sessionId: session.id, sequence: session.version, created: now };
+  const recorded: Change = {
+    type: 'event_recorded',
+    event: {
+      ...shared,
+      id: event.id,
+      type: event.type,
+      environment: session.environment,
+      body: JSON.stringify(event),
+    },
+  };
+  const deliveries = endpoints
+    .filter(({ environment, status: state }) => environment === session.environment && state === 'active')
+    .map((endpoint): Change => ({
+      type: 'delivery_created',
+      delivery: {
+        ...shared,
+        id: deps.newId('dlv'),
+        eventId: event.id,
+        endpointId: endpoint.id,
+        status: 'pending',
+        attempts: 0,
+        dueAt: now,
+      },
+    }));
+  return [recorded, ...deliveries];
+}

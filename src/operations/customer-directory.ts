@@ -1,0 +1,28 @@
+import type { Environment } from '../domain/route.ts';
+
+const CAPACITY = 20_000;
+
+/**
+ * Remembers which customer an address belongs to, so that the usual checkout of a known buyer reads nothing before it
+ * writes. It may be out of date: the commit that uses it is guarded by the customer being active and of that address.
+ */
+export interface CustomerDirectory {
+  find(environment: Environment, email: string): { id: string; status: 'active' } | undefined;
+  remember(environment: Environment, email: string, id: string): void;
+}
+
+export function createCustomerDirectory(): CustomerDirectory {
+  const ids = new Map<string, string>();
+  const keyOf = (environment: Environment, email: string) => `${environment} ${email}`;
+  return {
+    find(environment, email) {
+      const id = ids.get(keyOf(environment, email));
+      return id === undefined ? undefined : { id, status: 'active' };
+    },
+    remember(environment, email, id) {
+      // The oldest entry goes: a Map keeps the order of insertion.
+      if (ids.size >= CAPACITY) ids.delete(ids.keys().next().value!);
+      ids.set(keyOf(environment, email), id);
+    },
+  };
+}

@@ -1,0 +1,21 @@
+import { expireSession as decideExpiry } from '../domain/checkout.ts';
+import { GatewayError } from '../domain/errors.ts';
+import type { Session } from '../domain/records.ts';
+import { commitDecision } from './commit-decision.ts';
+import type { Deps } from './deps.ts';
+
+/**
+ * Withdraws a session that no buyer has started; one that has expired already stays as it is.
+ * Throws GatewayError `not_found`, or `invalid_state` once a buyer has started.
+ */
+export async function expireSession(deps: Deps, id: string): Promise<Session> {
+  const { outcome, checkout } = await commitDecision(deps, id, decideExpiry);
+  if (outcome !== 'invalid_state') return checkout.session;
+  throw new GatewayError(
+    'invalid_state',
+    `Session ${id} is ${checkout.session.status}, and only a routed one can expire.`,
+    {
+      suggestion: 'Leave it: a session that a buyer has started ends as paid or failed by itself.',
+    },
+  );
+}

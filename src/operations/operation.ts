@@ -1,0 +1,102 @@
+import type { z } from 'zod';
+import { inputReader } from '../contract/problems.ts';
+import type { ErrorCode } from '../domain/errors.ts';
+import type { Deps } from './deps.ts';
+
+/** Hints with the meaning that the Model Context Protocol gives them. */
+export interface Annotations {
+  readOnlyHint: boolean;
+  destructiveHint: boolean;
+  idempotentHint: boolean;
+  openWorldHint: boolean;
+}
+
+/** An error that a caller must reckon with, and the way out of it. */
+export interface KnownError {
+  code: ErrorCode;
+  recovery: 'fix_input' | 'retry_same' | 'stop';
+  /** What to do, in one sentence. */
+  do: string;
+}
+
+export interface Outcome<Result> {
+  result: Result;
+  /** Whether this is the answer to an earlier request with the same idempotency key. */
+  replayed?: boolean;
+}
+
+interface Description {
+  /** Dotted, for example `checkout.create`. */
+  name: string;
+  title: string;
+  /** What it does, when to use it, when not, and what it does not do. */
+  description: string;
+  annotations: Annotations;
+  errors: readonly KnownError[];
+  /** What to do after success. */
+  next: string;
+  /** One call, true for the routes that this service has. */
+  example(deps: ExampleDeps): { request: Record<string, unknown>; response: Record<string, unknown> };
+}
+
+export type ExampleDeps = Pick<Deps, 'routes' | 'urls' | 'merchantName'>;
+
+/** One thing that an agent can have done: every transport is a projection of this. */
+export interface Operation extends Description {
+  input: z.ZodType;
+  output: z.ZodType;
+  /**
+   * Checks what was sent, and runs. Throws GatewayError; `hint` ends the suggestion of an `invalid_input`.
+   */
+  execute(deps: Deps, sent: unknown, hint: string): Promise<Outcome<unknown>>;
+}
+
+interface Definition<Input extends z.ZodType, Output extends z.ZodType> extends Description {
+  input: Input;
+  output: Output;
+  /** `sent` is the input as it came, with the order of its keys. */
+  run(
+    deps: Deps,
+    input: z.output<Input>,
+    sent: unknown,
+  ): Outcome<z.output<Output>> | Promise<Outcome<z.output<Output>>>;
+}
+
+export function defineOperation<Input extends z.ZodType, Output extends z.ZodType>({
+  run,
+  ...definition
+}: Definition<Input, Output>): Operation {
+  const reader = inputReader(definition.input);
+  return {
+    ...definition,
+    execute: async (deps, sent, hint) => run(deps, reader.read(sent, hint), sent),
+  };
+}
+
+export const READ_ONLY: Annotations = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: false,
+};
+
+export const INVALID_INPUT: KnownError = {
+  code: 'invalid_input',
+  recovery: 'fix_input',
+  do: 'Follow suggestion.',
+};
+export const INVALID_JSON: KnownError = {
+  code: 'invalid_json',
+  recovery: 'fix_input',
+  do: 'Send one JSON object.',
+};
+export const UNAVAILABLE: KnownError = {
+  code: 'unavailable',
+  recovery: 'retry_same',
+  do: 'Resend after Retry-After.',
+};
+export const BLOCKED: KnownError = {
+  code: 'forbidden',
+  recovery: 'stop',
+  do: 'Customer is blocked.',
+};

@@ -1,0 +1,38 @@
+import { GatewayError } from '../domain/errors.ts';
+import { leadingPayment } from '../domain/checkout-state.ts';
+import { isId } from '../domain/id.ts';
+import type { Customer, Invoice, Payment, Session } from '../domain/records.ts';
+import type { Deps } from './deps.ts';
+
+type Reading = Pick<Deps, 'store'>;
+
+/** Each throws GatewayError `not_found` where there is no such record. */
+export async function getCustomer({ store }: Reading, id: string): Promise<Customer> {
+  return (await store.customer(id)) ?? notFound('customer', id, 'cus_');
+}
+
+export async function getSession({ store }: Reading, id: string): Promise<Session> {
+  return (await store.session(id)) ?? notFound('session', id, 'chk_');
+}
+
+export async function getInvoice({ store }: Reading, id: string): Promise<Invoice> {
+  return (await store.invoice(id)) ?? notFound('invoice', id, 'inv_');
+}
+
+/** A payment by its own id, or by its session's: then the payment that paid it, else the newest attempt. */
+export async function getPayment({ store }: Reading, id: string): Promise<Payment> {
+  if (!isId(id, 'chk')) return (await store.payment(id)) ?? notFound('payment', id, 'pay_ or chk_');
+  const checkout = await store.checkout(id);
+  if (!checkout) return notFound('session', id, 'chk_');
+  const payment = leadingPayment(checkout);
+  if (payment) return payment;
+  throw new GatewayError('not_found', `Session ${id} has no payment yet: the buyer has not started to pay.`, {
+    suggestion: 'Ask again after the buyer has opened checkoutUrl and started to pay, or read the session itself.',
+  });
+}
+
+function notFound(record: string, id: string, prefix: string): never {
+  throw new GatewayError('not_found', `No ${record} ${JSON.stringify(id.slice(0, 80))} exists.`, {
+    suggestion: `Use the id of a ${record} as a list or an earlier answer gave it: ${prefix} and 36 characters.`,
+  });
+}

@@ -1,0 +1,55 @@
+import { noInput } from '../contract/requests.ts';
+import { capabilitiesResult } from '../contract/discovery.ts';
+import { routesListResult } from '../contract/resources.ts';
+import { checkoutCreate } from './actions/checkout-create.ts';
+import { checkoutPreview } from './actions/checkout-preview.ts';
+import { feesEstimate } from './actions/fees-estimate.ts';
+import { webhookExampleAction } from './actions/webhook-example.ts';
+import { webhookVerifySample } from './actions/webhook-verify-sample.ts';
+import { capabilitiesOf } from './capabilities/capabilities.ts';
+import { listRoutes } from './list-routes.ts';
+import { type Operation, READ_ONLY, defineOperation } from './operation.ts';
+
+/** What `POST /api/agent/actions/{action}` runs. A new action is one file and one line here. */
+export const ACTIONS: readonly Operation[] = [
+  checkoutPreview,
+  checkoutCreate,
+  feesEstimate,
+  webhookExampleAction,
+  webhookVerifySample,
+];
+
+const routesList = defineOperation({
+  name: 'routes.list',
+  title: 'List payment routes',
+  description: 'Answers the routes of sandbox, best first, with their fees, health and identity checks.',
+  input: noInput,
+  output: routesListResult,
+  annotations: READ_ONLY,
+  errors: [],
+  next: 'Call fees.estimate with a routeId.',
+  example: (deps) => ({ request: {}, response: { ok: true, routes: listRoutes(deps, 'sandbox') } }),
+  run: (deps) => ({ result: { ok: true as const, routes: listRoutes(deps, 'sandbox') } }),
+});
+
+const capabilities = defineOperation({
+  name: 'capabilities',
+  title: 'Discover what can be done here',
+  description: 'Answers everything that an agent needs in order to use this service.',
+  input: noInput,
+  output: capabilitiesResult,
+  annotations: READ_ONLY,
+  errors: [],
+  next: 'Call an action.',
+  example: (deps) => ({ request: {}, response: describeService(deps) }),
+  run: (deps) => ({ result: describeService(deps) }),
+});
+
+/** Every operation, by its dotted name. */
+export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
+  [...ACTIONS, routesList, capabilities].map((operation) => [operation.name, operation]),
+);
+
+function describeService(deps: Parameters<typeof capabilitiesOf>[0]) {
+  return capabilitiesOf(deps, ACTIONS, [...OPERATIONS.keys()]);
+}

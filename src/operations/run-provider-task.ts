@@ -1,0 +1,48 @@
+import { recordRefund } from '../domain/checkout.ts';
+import type { Payment } from '../domain/records.ts';
+import type { Provider } from '../providers/provider.ts';
+import type { ProviderTask } from '../store/store.ts';
+import { applyReport } from './apply-provider-message.ts';
+import { commitDecision } from './commit-decision.ts';
+import type { Deps } from './deps.ts';
+
+const FIRST_DELAY_MS = 5000;
+const LONGEST_DELAY_MS = 60 * 60_000;
+
+/** Asks a provider to cancel or to refund a payment, until it has: a refund is owed however long it takes. */
+export async function runProviderTask(deps: Deps, task: ProviderTask): Promise<void> {
+  const payment = await deps.store.payment(task.paymentId);
+  const provider = payment && deps.providers.get(payment.route.provider);
+  if (!payment || !provider) return postpone(deps, task, new Error('the provider is not connected'));
+  try {
+    if (task.kind === 'cancel') await cancel(deps, provider, payment);
+    else await provider.refund(payment);
+  } catch (error) {
+    return postpone(deps, task, error);
+  }
+  const done: ProviderTask = { ...task, status: 'done', attempts: task.attempts + 1 };
+  if (task.kind === 'cancel') {
+    await deps.store.commit([{ type: 'task_changed', task: done }]);
+    return;
+  }
+  await commitDecision(
+    deps,
+    task.sessionId,
+    (checkout, now) => recordRefund(checkout, payment.id, now),
+    () => [{ type: 'task_changed', task: done }],
+  );
+}
+
+/** A payment that was captured before it could be cancelled is money that has come, late. */
+async function cancel(deps: Deps, provider: Provider, payment: Payment): Promise<void> {
+  await provider.cancel(payment);
+  const report = await provider.inquire(payment);
+  if (report?.status === 'paid') await applyReport(deps, provider, payment, report);
+}
+
+async function postpone(deps: Deps, task: ProviderTask, error: unknown): Promise<void> {
+  const delay = Math.min(FIRST_DELAY_MS * 2 ** task.attempts, LONGEST_DELAY_MS);
+  deps.log.warn({ err: error, paymentId: task.paymentId, kind: task.kind, attempts: task.attempts + 1 }, 'task failed');
+  const later: ProviderTask = { ...task, attempts: task.attempts + 1, dueAt: deps.now() + delay };
+  await deps.store.commit([{ type: 'task_changed', task: later }]);
+}

@@ -1,0 +1,61 @@
+import { renderEvent } from '../contract/render.ts';
+import { SAMPLE_ROUTE_ID, type WebhookExampleRequest } from '../contract/requests.ts';
+import type { WebhookEvent } from '../contract/resources.ts';
+import { invalidField } from '../domain/errors.ts';
+import { splitFees } from '../domain/fees.ts';
+import type { Instant, ProviderStatus } from '../domain/records.ts';
+import type { Route } from '../domain/route.ts';
+import { rankRoutes } from '../routing/select.ts';
+import { deliveryHeaders } from '../webhooks/sign.ts';
+import { centsOf } from './cents-of.ts';
+import type { Deps } from './deps.ts';
+import { SAMPLE_WEBHOOK_SECRET } from './samples.ts';
+
+const MAX_IDS_NAMED = 20;
+
+/**
+ * A delivery as it would arrive: its signature is right, under the sample webhook secret, for the compact JSON of
+ * `payload`. Needs no record and writes nothing. Throws GatewayError `invalid_input` for an unknown route.
+ */
+export function webhookExample(
+  { routes }: Pick<Deps, 'routes'>,
+  request: WebhookExampleRequest,
+  now: Instant,
+): { headers: Record<string, string>; payload: WebhookEvent } {
+  const route = namedRoute(routes, request.routeId);
+  const amount = centsOf(request.amount);
+  const payload = renderEvent({
+    sessionId: request.sessionId,
+    customerId: request.customerId,
+    status: request.event.slice('payment.'.length) as ProviderStatus,
+    livemode: request.livemode,
+    amount,
+    fees: splitFees(amount, route),
+    route: { ...route, provider: request.provider },
+    txHash: request.txHash,
+    metadata: request.metadata,
+    created: now,
+  });
+  const delivery = { eventId: payload.id, body: JSON.stringify(payload), timestamp: Math.floor(now / 1000) };
+  return { headers: deliveryHeaders({ ...delivery, secrets: [SAMPLE_WEBHOOK_SECRET] }), payload };
+}
+
+/** The route that samples show: the usual one, or the best that the catalogue has. */
+export function sampleRoute(routes: readonly Route[]): Route {
+  const [best] = [...rankRoutes(routes, { environment: 'sandbox' }), ...routes];
+  return routes.find(({ id }) => id === SAMPLE_ROUTE_ID) ?? best!;
+}
+
+function namedRoute(routes: readonly Route[], routeId: string): Route {
+  const route = routes.find(({ id }) => id === routeId);
+  if (route) return route;
+  // The default holds in a catalogue without it, too.
+  if (routeId === SAMPLE_ROUTE_ID) return sampleRoute(routes);
+  const ids = routes.slice(0, MAX_IDS_NAMED).map(({ id }) => id);
+  throw invalidField(
+    'routeId',
+    'invalid_value',
+    'is not a route of this service',
+    `Set routeId to one of ${ids.join(', ')}, for example ${JSON.stringify(ids[0])}; then resend.`,
+  );
+}

@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import { GatewayError } from '../domain/errors.ts';
+import type { ProviderStatus } from '../domain/records.ts';
+import type { HandoffRequest, ProviderCallback, ProviderReport } from './provider.ts';
+
+// Only an explicit success is money; a state that this table does not know is still under way.
+const STATUS = new Map<string, ProviderStatus>([
+  ['CAPTURED', 'paid'],
+  ['DECLINED', 'failed'],
+  ['CANCELLED', 'failed'],
+]);
+const CHARGE_EVENT = 'charge.updated';
+
+const name = z.string().min(1).max(200);
+
+const charge = z.object({
+  order: name,
+  charge: name,
+  state: name,
+  /** Cents of the order's amount, without the buyer's fee. */
+  amount: z.int().min(0),
+  currency: name,
+  transaction: name.nullish(),
+});
+const chargeAnswer = charge.extend({ reference: name, page: z.url() });
+const chargeEvent = charge.extend({ event: name, type: name });
+
+/** What the simulated provider calls one of our payments. */
+export function chargeOf({ session, payment, merchant, returnUrl }: HandoffRequest): Record<string, unknown> {
+  return {
+    charge: payment.id,
+    order: session.id,
+    kind: payment.route.kind,
+    amount: payment.amount,
+    total: payment.fees.total,
+    currency: 'USD',
+    merchant,
+    product: session.product,
+    buyer_email: session.customerEmail,
+    return_url: returnUrl,
+  };
+}
+
+/** An answer of the provider's API about one charge; undefined where it is something else. */
+export function readAnswer(json: unknown): (ProviderReport & { reference: string; url: string }) | undefined {
+  const { success, data } = chargeAnswer.safeParse(json);
+  return success ? { ...reportOf(data, STATUS.get(data.state)), reference: data.reference, url: data.page } : undefined;
+}
+
+/** A callback whose signature is right. Throws GatewayError `invalid_input` for one that makes no sense. */
+export function readEvent(rawBody: Buffer): ProviderCallback {
+  const result = chargeEvent.safeParse(jsonOf(rawBody));
+  if (!result.success) {
+    const fields = result.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`);
+    throw new GatewayError('invalid_input', `This is not a callback of the simulated provider: ${fields.join('; ')}.`, {
+      suggestion: 'Send event, type, order, charge, state, amount and currency, as docs/testing.md shows.',
+    });
+  }
+  const { event, type, order, ...rest } = result.data;
+  const status = type === CHARGE_EVENT ? STATUS.get(rest.state) : undefined;
+  return { ...reportOf(rest, status), eventId: event, sessionId: order };
+}
+
+function reportOf(
+  { charge: paymentId, amount, currency, transaction }: Omit<z.output<typeof charge>, 'order'>,
+  status: ProviderStatus | undefined,
+): ProviderReport {
+  return { paymentId, status: status ?? 'provider_pending', amount, currency, txHash: transaction ?? null };
+}
+
+function jsonOf(rawBody: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(rawBody));
+  } catch {
+    throw new GatewayError('invalid_input', 'The callback is not valid JSON in UTF-8.');
+  }
+}

@@ -1,0 +1,130 @@
+import { type Dispatcher, request } from 'undici';
+import { GatewayError } from '../domain/errors.ts';
+import type { Payment } from '../domain/records.ts';
+import { verifyCallback } from '../webhooks/sign.ts';
+import type { CallbackHeaders, HandoffRequest, HandoffResult, Provider } from './provider.ts';
+import { chargeOf, readAnswer, readEvent } from './sandbox-messages.ts';
+
+export const SIGNATURE_HEADER = 'x-provider-signature';
+const TOLERANCE_SECONDS = 300;
+const HANDOFF_TIMEOUT_MS = 5000;
+const CALL_TIMEOUT_MS = 10_000;
+
+// The request never left: nobody can hold the payment.
+const NOT_SENT = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+export interface SandboxOptions {
+  /** Where the simulated provider's API is, without a trailing slash. */
+  url: string;
+  apiKey: string;
+  callbackSecret: string;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  /** How long a buyer waits for a handoff; after that it is ambiguous. Default 5 s. */
+  handoffTimeoutMs?: number;
+}
+
+/** The simulated provider, spoken to over HTTP like any other. It moves sandbox payments only. */
+export function createSandboxProvider({
+  url,
+  apiKey,
+  callbackSecret,
+  now,
+  handoffTimeoutMs = HANDOFF_TIMEOUT_MS,
+}: SandboxOptions): Provider {
+  const payments = `${url}/simulator/api/payments`;
+
+  async function ask(method: 'GET' | 'POST', path: string, timeoutMs: number, body?: unknown): Promise<Answer> {
+    const options: Parameters<typeof request>[1] = {
+      method,
+      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+      signal: AbortSignal.timeout(timeoutMs),
+    };
+    if (body !== undefined) options.body = JSON.stringify(body);
+    return answerOf(await request(`${payments}${path}`, options));
+  }
+
+  async function settle(payment: Payment, verb: 'cancel' | 'refund'): Promise<number> {
+    const { status } = await ask('POST', `/${encodeURIComponent(payment.id)}/${verb}`, CALL_TIMEOUT_MS);
+    if (status !== 200 && status !== 404) throw unexpected(verb, status);
+    return status;
+  }
+
+  return {
+    id: 'sandbox',
+    environment: 'sandbox',
+    async handoff(handoff: HandoffRequest): Promise<HandoffResult> {
+      // A catalogue may name this provider where it must not be: no simulated money in production, ever.
+      if (handoff.session.environment !== 'sandbox') return { outcome: 'refused', reason: 'sandbox payments only' };
+      try {
+        return handoffResult(await ask('POST', '', handoffTimeoutMs, chargeOf(handoff)));
+      } catch (error) {
+        return { outcome: wasSent(error) ? 'ambiguous' : 'refused', reason: String(error) };
+      }
+    },
+    readCallback(rawBody: Buffer, headers: CallbackHeaders) {
+      const signature = headers[SIGNATURE_HEADER];
+      const replay = { now: Math.floor(now() / 1000), toleranceSeconds: TOLERANCE_SECONDS };
+      if (typeof signature === 'string' && verifyCallback(callbackSecret, signature, rawBody, replay)) {
+        return readEvent(rawBody);
+      }
+      throw new GatewayError('unauthorized', `The header ${SIGNATURE_HEADER} does not sign this body, or is too old.`, {
+        suggestion: 'Sign the exact bytes sent as t=<unix seconds>,v1=<hex HMAC-SHA256 of t.body>, at most 300 s ago.',
+      });
+    },
+    async inquire(payment: Payment) {
+      const { status, json } = await ask('GET', `/${encodeURIComponent(payment.id)}`, CALL_TIMEOUT_MS);
+      if (status === 404) return undefined;
+      const report = status === 200 ? readAnswer(json) : undefined;
+      if (!report) throw unexpected('inquiry', status);
+      return report;
+    },
+    // A payment that never arrived there needs no cancelling.
+    async cancel(payment: Payment) {
+      await settle(payment, 'cancel');
+    },
+    async refund(payment: Payment) {
+      if ((await settle(payment, 'refund')) === 404) throw unexpected('refund', 404);
+    },
+  };
+}
+
+interface Answer {
+  status: number;
+  /** Undefined where the body is not JSON. */
+  json: unknown;
+}
+
+async function answerOf({ statusCode, body }: Pick<Dispatcher.ResponseData, 'statusCode' | 'body'>): Promise<Answer> {
+  const text = await body.text();
+  try {
+    return { status: statusCode, json: JSON.parse(text) };
+  } catch {
+    return { status: statusCode, json: undefined };
+  }
+}
+
+function handoffResult({ status, json }: Answer): HandoffResult {
+  const answer = status === 200 ? readAnswer(json) : undefined;
+  if (answer) return { outcome: 'accepted', reference: answer.reference, url: answer.url };
+  const reason = `the provider answered ${status}`;
+  // A failure inside the provider leaves open whether it kept the payment; 4xx and 503 say that it did not.
+  const refused = (status >= 400 && status < 500) || status === 503;
+  return { outcome: refused ? 'refused' : 'ambiguous', reason };
+}
+
+function wasSent(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code !== 'string' || !NOT_SENT.has(code);
+}
+
+function unexpected(what: string, status: number): Error {
+  return new Error(`the simulated provider answered ${status} to the ${what}`);
+}

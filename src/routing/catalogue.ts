@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { ppmFromFraction } from '../domain/money.ts';
+import type { Route } from '../domain/route.ts';
+
+const name = z.string().min(1).max(120);
+const rate = z.number().min(0).max(0.5);
+
+const catalogueSchema = z.strictObject({
+  routes: z
+    .array(
+      z.strictObject({
+        id: z.string().regex(/^[a-z0-9_]{3,120}$/),
+        label: name,
+        environment: z.enum(['sandbox', 'production']),
+        integrationId: name,
+        integrationLabel: name,
+        kind: z.enum(['card', 'wallet', 'local']),
+        network: name,
+        asset: name,
+        health: z.enum(['live', 'degraded', 'standby']),
+        payerLabel: name,
+        eta: name,
+        buyerFeeRate: rate,
+        gatewayFeeRate: rate,
+        providerCostRate: rate,
+        kycPolicy: z.enum(['none', 'light', 'full', 'provider']),
+        successRate: z.number().min(0).max(1),
+        paymentTimeoutSeconds: z
+          .int()
+          .min(60)
+          .max(7 * 86_400),
+      }),
+    )
+    .min(1)
+    .refine((routes) => new Set(routes.map(({ id }) => id)).size === routes.length, 'route ids must be unique'),
+});
+
+/**
+ * The routes of a catalogue file. In the file rates are fractions (0.029 is 2.9 %), times are seconds.
+ * A route of an integration that is not `connected` is `standby`, whatever the file says: it has nobody to carry it.
+ * Throws an Error with every problem on one line.
+ */
+export function parseCatalogue(json: unknown, connected: ReadonlySet<string>): Route[] {
+  const result = catalogueSchema.safeParse(json);
+  if (!result.success) {
+    throw new Error(result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
+  }
+  return result.data.routes.map((route) => ({
+    ...route,
+    health: connected.has(route.integrationId) ? route.health : 'standby',
+    buyerFeeRate: ppmFromFraction(route.buyerFeeRate),
+    gatewayFeeRate: ppmFromFraction(route.gatewayFeeRate),
+    providerCostRate: ppmFromFraction(route.providerCostRate),
+    successRate: ppmFromFraction(route.successRate),
+  }));
+}

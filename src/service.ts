@@ -1,0 +1,197 @@
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { checkoutPages } from './checkout/pages.ts';
+import type { Config } from './config.ts';
+import { type RandomBytes, createIdSource } from './domain/id.ts';
+import { agentApi } from './http/agent.ts';
+import { type AppDeps, createApp } from './http/app.ts';
+import { providerCallbacks } from './http/callbacks.ts';
+import { apiReference } from './http/docs.ts';
+import { gatewayApi } from './http/gateway.ts';
+import { healthProbes } from './http/health.ts';
+import { homePages } from './http/home.ts';
+import { openApiDocument } from './http/openapi.ts';
+import { createCustomerDirectory } from './operations/customer-directory.ts';
+import type { Deps } from './operations/deps.ts';
+import type { Provider } from './providers/provider.ts';
+import { createSandboxProvider } from './providers/sandbox.ts';
+import { configuredEndpointId, registerConfiguredEndpoint } from './operations/register-endpoint.ts';
+import { parseCatalogue } from './routing/catalogue.ts';
+import type { Clock } from './runtime.ts';
+import { createSimulator } from './simulator/simulator.ts';
+import type { openSqlite } from './store/sqlite.ts';
+import type { Store } from './store/store.ts';
+import { createDispatcher } from './webhooks/dispatcher.ts';
+import { createCheckoutWorker, createTaskWorker } from './workers/checkouts.ts';
+import type { Worker } from './workers/worker.ts';
+
+const PARTS = [
+  healthProbes,
+  homePages,
+  gatewayApi,
+  agentApi,
+  openApiDocument,
+  apiReference,
+  providerCallbacks,
+  checkoutPages,
+];
+const REQUEST_ID_BYTES = 9;
+const SECRET_BYTES = 32;
+// Attempts that take longer are cut off at a stop, and repeated after it.
+const DELIVERY_GRACE_MS = 5000;
+const DEFAULT_ROUTES_FILE = new URL('../config/routes.json', import.meta.url);
+
+/** What comes from outside the program. */
+export interface Surroundings {
+  clock: Clock;
+  randomBytes: RandomBytes;
+  log: Logger;
+  openStore: typeof openSqlite;
+  /** Called where the service can no longer acknowledge anything: the process must end. */
+  onFatal(error: Error): void;
+  /** Whether the workers run by themselves; a test runs them with {@link Service.runDue}. */
+  background: boolean;
+}
+
+export interface Service {
+  /** Where it listens, as a URL without a trailing slash. */
+  url: string;
+  deps: Deps;
+  /** Lets every worker do what is due now, until nothing is left. */
+  runDue(): Promise<void>;
+  /**
+   * Not ready at once; requests are still taken for `delayMs`; then those under way and the workers' attempts are
+   * finished, and the database is closed.
+   */
+  stop(delayMs?: number): Promise<void>;
+}
+
+/** Puts the house together and opens the door. */
+export async function startService(config: Config, surroundings: Surroundings): Promise<Service> {
+  const { clock, randomBytes, log } = surroundings;
+  const port = config.port === 0 ? await freePort(config.host) : config.port;
+  const localUrl = `http://${hostInUrl(config.host)}:${port}`;
+  const base = config.baseUrl ?? localUrl;
+  const store = await surroundings.openStore({ path: config.databasePath, onFatal: surroundings.onFatal });
+  // The simulated provider lives in the same process, and is spoken to over HTTP as any other.
+  const secrets = { apiKey: secret(randomBytes), callbackSecret: secret(randomBytes) };
+  const simulator = createSimulator({
+    ...secrets,
+    store,
+    callbackUrl: `${localUrl}/api/providers/sandbox/callbacks`,
+    publicUrl: config.checkoutUrl ?? base,
+    now: clock.now,
+    randomBytes,
+    log,
+  });
+  const sandbox = createSandboxProvider({ ...secrets, url: localUrl, now: clock.now });
+  const providers = new Map<string, Provider>([[sandbox.id, sandbox]]);
+  let ready = true;
+
+  const deps: AppDeps = {
+    store,
+    directory: createCustomerDirectory(),
+    now: clock.now,
+    newId: createIdSource(clock.now, randomBytes),
+    routes: readRoutes(config.routesFile, new Set(providers.keys())),
+    providers,
+    urls: { base, checkout: config.checkoutUrl ?? base },
+    merchantName: config.merchantName,
+    sessionTtlMs: config.sessionTtlMs,
+    log,
+    isReady: () => ready,
+    demo: config.demo,
+    newRequestId: createRequestIds(randomBytes),
+    allowedHosts: config.loopbackOnly ? knownHosts(config, localUrl) : undefined,
+  };
+  await registerConfiguredEndpoint(deps, config.webhook);
+  const workers = [
+    createCheckoutWorker(deps),
+    createTaskWorker(deps),
+    simulator.worker,
+    createDeliveryWorker(deps, config, randomBytes),
+  ];
+  const app = await createApp(deps, [...PARTS, simulator.part]);
+  await app.listen({ host: config.host, port });
+  if (surroundings.background) for (const worker of workers) worker.start();
+  return {
+    url: localUrl,
+    deps,
+    runDue: () => runDue(workers),
+    async stop(delayMs = 0) {
+      ready = false;
+      if (delayMs > 0) await setTimeout(delayMs);
+      await stopAll(app, workers, store);
+    },
+  };
+}
+
+function createDeliveryWorker(deps: Deps, { webhook, webhookTargets }: Config, randomBytes: RandomBytes): Worker {
+  const configured = webhook && configuredEndpointId(webhook.environment);
+  const dispatcher = createDispatcher({
+    store: deps.store,
+    now: deps.now,
+    random: () => Buffer.from(randomBytes(4)).readUInt32BE() / 2 ** 32,
+    secretsOf: (endpointId) => (webhook && endpointId === configured ? [webhook.secret] : []),
+    targets: webhookTargets,
+    log: deps.log,
+  });
+  return { ...dispatcher, stop: () => dispatcher.stop(DELIVERY_GRACE_MS) };
+}
+
+/** Ids that no other request of any process has: random once a process, counted after that. */
+function createRequestIds(randomBytes: RandomBytes): () => string {
+  const prefix = `req_${Buffer.from(randomBytes(REQUEST_ID_BYTES)).toString('base64url')}_`;
+  let count = 0;
+  return () => prefix + (count++).toString(36);
+}
+
+async function runDue(workers: readonly Worker[]): Promise<void> {
+  let done;
+  do {
+    done = 0;
+    for (const worker of workers) done += await worker.runOnce();
+  } while (done > 0);
+}
+
+async function stopAll(app: FastifyInstance, workers: readonly Worker[], store: Store): Promise<void> {
+  // The workers' calls to our own simulated provider need the app.
+  await Promise.all(workers.map((worker) => worker.stop()));
+  await app.close();
+  await store.close();
+}
+
+function readRoutes(file: string | undefined, connected: ReadonlySet<string>) {
+  const source = file ?? DEFAULT_ROUTES_FILE;
+  try {
+    return parseCatalogue(JSON.parse(readFileSync(source, 'utf8')), connected);
+  } catch (error) {
+    throw new Error(`ROUTES_FILE ${String(source)}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+function knownHosts(config: Config, localUrl: string): ReadonlySet<string> {
+  const urls = [localUrl, config.baseUrl, config.checkoutUrl].filter((url) => url !== undefined);
+  return new Set(['localhost', '127.0.0.1', '[::1]', ...urls.map((url) => new URL(url).hostname)]);
+}
+
+function hostInUrl(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+function secret(randomBytes: RandomBytes): string {
+  return Buffer.from(randomBytes(SECRET_BYTES)).toString('base64url');
+}
+
+/** A port that is free now: the service's own URLs must be known before it listens. */
+async function freePort(host: string): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, host, resolve));
+  const address = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error(`no port is free on ${host}`);
+  return address.port;
+}

@@ -1,0 +1,69 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { GatewayError } from '../domain/errors.ts';
+import type { SimulatedPayment } from '../store/store.ts';
+import { type SimulatorDeps, cancelCharge, refundCharge, takeCharge } from './charges.ts';
+import { handoffTagOf } from './instruments.ts';
+import { chargeReader, renderCharge } from './messages.ts';
+
+export interface ApiOptions {
+  apiKey: string;
+  /** Where buyers reach the pages, without a trailing slash. */
+  publicUrl: string;
+  /** How long the answer to a handoff tagged `handoff_timeout` takes. */
+  slowAnswerMs: number;
+}
+
+interface ChargePath {
+  Params: { charge: string };
+}
+
+/** The provider's API, for the merchant's gateway. A charge is named by the caller's own id. */
+export function simulatorApi(
+  app: FastifyInstance,
+  deps: SimulatorDeps,
+  { apiKey, publicUrl, slowAnswerMs }: ApiOptions,
+): void {
+  const render = (payment: SimulatedPayment) =>
+    renderCharge(payment, `${publicUrl}/simulator/pay/${payment.reference}`);
+
+  async function chargeOf({ params }: FastifyRequest<ChargePath>): Promise<SimulatedPayment> {
+    const payment = await deps.store.simulatedPaymentOf(params.charge);
+    if (!payment) throw new GatewayError('not_found', 'The simulated provider has no such charge.');
+    return payment;
+  }
+
+  app.register(
+    async (scope) => {
+      scope.addHook('onRequest', async (request) => requireKey(request, apiKey));
+      scope.post('/', async (request) => {
+        const order = chargeReader.read(request.body);
+        const payment = await takeCharge(deps, order);
+        if (handoffTagOf(order.buyer_email) === 'handoff_timeout') await sleep(slowAnswerMs, undefined, { ref: false });
+        return render(payment);
+      });
+      scope.get<ChargePath>('/:charge', async (request) => render(await chargeOf(request)));
+      scope.post<ChargePath>('/:charge/cancel', async (request) => {
+        await cancelCharge(deps, await chargeOf(request));
+        return render(await chargeOf(request));
+      });
+      scope.post<ChargePath>('/:charge/refund', async (request) => {
+        await refundCharge(deps, await chargeOf(request));
+        return render(await chargeOf(request));
+      });
+    },
+    { prefix: '/simulator/api/payments' },
+  );
+}
+
+function requireKey(request: FastifyRequest, apiKey: string): void {
+  // Hashed first: the comparison needs equal lengths, and must not tell how much of a key is right.
+  const given = sha256(request.headers.authorization ?? '');
+  if (timingSafeEqual(given, sha256(`Bearer ${apiKey}`))) return;
+  throw new GatewayError('unauthorized', 'The simulated provider does not know this API key.');
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

@@ -1,0 +1,85 @@
+import type { Logger } from 'pino';
+import { request } from 'undici';
+import type { SimulatedCallback } from '../store/store.ts';
+import { signCallback } from '../webhooks/sign.ts';
+import { type Worker, createWorker, forEachOf } from '../workers/worker.ts';
+import { type SimulatorDeps, captureLate } from './charges.ts';
+import { capturesInFull } from './messages.ts';
+
+const POLL_MS = 1000;
+const PAGE = 100;
+const WIDTH = 8;
+const TIMEOUT_MS = 10_000;
+/** How long after each attempt that was not acknowledged the next one comes; after the last it is given up. */
+const RETRY_DELAYS_MS = [1, 5, 30, 120, 600, 1800, 3600].map((seconds) => seconds * 1000);
+
+export interface CallbackOptions {
+  /** Where callbacks go. */
+  callbackUrl: string;
+  /** What they are signed with. */
+  callbackSecret: string;
+  log: Logger;
+}
+
+/** Sends the simulated provider's callbacks; those of one charge in turn, those of different ones side by side. */
+export function createCallbackWorker(
+  deps: SimulatorDeps,
+  { callbackUrl, callbackSecret, log }: CallbackOptions,
+): Worker {
+  async function runOnce(): Promise<number> {
+    const due = await deps.store.simulatedCallbacksDue(deps.now(), PAGE);
+    const charges = [...Map.groupBy(due, ({ reference }) => reference).values()];
+    await forEachOf(
+      charges,
+      WIDTH,
+      async (callbacks) => {
+        for (const callback of callbacks) await deliver(callback);
+      },
+      (error, [callback]) => log.error({ err: error, callback: callback?.id }, 'simulated callback failed'),
+    );
+    return due.length;
+  }
+
+  async function deliver(callback: SimulatedCallback): Promise<void> {
+    const payment = (await deps.store.simulatedPayment(callback.reference))!;
+    if (capturesInFull(payment, callback.body) && !(await captureLate(deps, payment))) {
+      await finish({ ...callback, status: 'dead' });
+      return;
+    }
+    const status = await post(callback.body);
+    if (status === 200) {
+      await finish({ ...callback, status: 'done' });
+      return;
+    }
+    log.warn({ callback: callback.id, attempt: callback.attempts + 1, status }, 'simulated callback not acknowledged');
+    const delay = RETRY_DELAYS_MS[callback.attempts];
+    if (delay === undefined) await finish({ ...callback, status: 'dead' });
+    else await finish({ ...callback, dueAt: deps.now() + delay });
+  }
+
+  /** Counts the attempt; where another worker was faster, its word stands. */
+  async function finish(callback: SimulatedCallback): Promise<void> {
+    const counted = { ...callback, attempts: callback.attempts + 1 };
+    await deps.store.commit([{ type: 'simulated_callback_changed', callback: counted }]);
+  }
+
+  /** The status of the answer, or why there was none. */
+  async function post(body: string): Promise<number | string> {
+    const signature = signCallback(callbackSecret, Math.floor(deps.now() / 1000), body);
+    try {
+      const response = await request(callbackUrl, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-provider-signature': signature },
+        body,
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
+      await response.body.dump();
+      return response.statusCode;
+    } catch (error) {
+      return String(error);
+    }
+  }
+
+  const onWake = (wake: () => void) => deps.store.onCommit(wake);
+  return createWorker({ name: 'simulator', log, runOnce, onWake, pollMs: POLL_MS });
+}

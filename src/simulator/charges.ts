@@ -1,0 +1,149 @@
+import { GatewayError } from '../domain/errors.ts';
+import type { RandomBytes } from '../domain/id.ts';
+import type { Instant } from '../domain/records.ts';
+import type { Change, SimulatedPayment, Store } from '../store/store.ts';
+import { type Instrument, type Step, handoffTagOf } from './instruments.ts';
+import { type ChargeOrder, renderEvent } from './messages.ts';
+import type { Turns } from './turns.ts';
+
+const REFERENCE_BYTES = 16;
+const TRANSACTION_BYTES = 20;
+const EVENT_BYTES = 12;
+
+/** What the simulated provider works with. */
+export interface SimulatorDeps {
+  store: Store;
+  now: () => Instant;
+  randomBytes: RandomBytes;
+  /** Everything about one session happens in turn: some outcomes depend on what came before. */
+  inTurn: Turns;
+}
+
+/**
+ * Takes a charge over, once for each of the caller's ids. Throws GatewayError `invalid_state` or `unavailable` where the
+ * buyer's address asks for a refusal, or where the charge was refused before.
+ */
+export function takeCharge(deps: SimulatorDeps, order: ChargeOrder): Promise<SimulatedPayment> {
+  return deps.inTurn(order.order, async () => {
+    const tag = handoffTagOf(order.buyer_email);
+    if (tag === 'handoff_down') throw new GatewayError('unavailable', 'The simulated provider is down for this buyer.');
+    const known = await deps.store.simulatedPaymentOf(order.charge);
+    if (known?.status === 'cancelled') throw refused();
+    if (known) return known;
+
+    const earlier = await deps.store.simulatedPaymentsOfSession(order.order);
+    const refuse = tag === 'handoff_error' && earlier.length === 0;
+    const payment = newPayment(deps, order, refuse ? 'cancelled' : 'open');
+    await deps.store.commit([{ type: 'simulated_payment_saved', payment }]);
+    if (refuse) throw refused();
+    return payment;
+  });
+}
+
+/** The buyer pressed the button: the charge moves, and its callbacks are queued with it. Ignored once it has moved. */
+export function payWith(deps: SimulatorDeps, payment: SimulatedPayment, instrument: Instrument): Promise<void> {
+  return move(deps, payment, async (current) => {
+    if (current.status !== 'open') return [];
+    const earlier = await deps.store.simulatedPaymentsOfSession(current.sessionId);
+    const declinedBefore = earlier.some(({ status }) => status === 'failed');
+    const script = (declinedBefore ? instrument.afterDecline : undefined) ?? instrument.script;
+    const moved: SimulatedPayment = { ...current, status: script.status };
+    return [saved(moved), ...script.callbacks.flatMap((step) => queued(deps, moved, step))];
+  });
+}
+
+/** The buyer goes back without paying; the merchant is told. */
+export function leaveUnpaid(deps: SimulatorDeps, payment: SimulatedPayment): Promise<void> {
+  return move(deps, payment, async (current) => {
+    if (current.status !== 'open') return [];
+    const left: SimulatedPayment = { ...current, status: 'cancelled' };
+    return [saved(left), ...queued(deps, left, { state: 'CANCELLED', afterMs: 0 })];
+  });
+}
+
+/** The merchant withdraws a charge. Where it comes too late, the capture is reported again, so that nobody misses it. */
+export function cancelCharge(deps: SimulatorDeps, payment: SimulatedPayment): Promise<void> {
+  return move(deps, payment, async (current) => {
+    if (current.status === 'open' || current.status === 'pending') return [saved({ ...current, status: 'cancelled' })];
+    return current.status === 'paid' ? queued(deps, current, { state: 'CAPTURED', afterMs: 0 }) : [];
+  });
+}
+
+/** Gives a captured charge back, once. Throws GatewayError `invalid_state` where there is nothing to give back. */
+export function refundCharge(deps: SimulatorDeps, payment: SimulatedPayment): Promise<void> {
+  return move(deps, payment, async (current) => {
+    if (current.status === 'refunded') return [];
+    if (current.status === 'paid') return [saved({ ...current, status: 'refunded' })];
+    throw new GatewayError('invalid_state', `The charge is ${current.status}, and only a captured one is refunded.`);
+  });
+}
+
+/** A capture is about to be reported; answers false where the charge was cancelled and it must not be. */
+export async function captureLate(deps: SimulatorDeps, payment: SimulatedPayment): Promise<boolean> {
+  let stands = true;
+  await move(deps, payment, async (current) => {
+    stands = current.status !== 'cancelled';
+    const late = current.status === 'pending' || current.status === 'failed';
+    return late ? [saved({ ...current, status: 'paid' })] : [];
+  });
+  return stands;
+}
+
+function move(
+  deps: SimulatorDeps,
+  { reference, sessionId }: SimulatedPayment,
+  changesOf: (current: SimulatedPayment) => Promise<Change[]>,
+): Promise<void> {
+  return deps.inTurn(sessionId, async () => {
+    const changes = await changesOf((await deps.store.simulatedPayment(reference))!);
+    if (changes.length > 0) await deps.store.commit(changes);
+  });
+}
+
+function newPayment(deps: SimulatorDeps, order: ChargeOrder, status: SimulatedPayment['status']): SimulatedPayment {
+  return {
+    reference: `sp_${hex(deps, REFERENCE_BYTES)}`,
+    paymentId: order.charge,
+    sessionId: order.order,
+    kind: order.kind,
+    merchant: order.merchant,
+    product: order.product,
+    amount: order.amount,
+    total: order.total,
+    returnUrl: order.return_url,
+    status,
+    txHash: `sim_${hex(deps, TRANSACTION_BYTES)}`,
+    created: deps.now(),
+  };
+}
+
+function saved(payment: SimulatedPayment): Change {
+  return { type: 'simulated_payment_saved', payment };
+}
+
+/** The callbacks of one step: copies are rows of their own that carry the same event. */
+function queued(deps: SimulatorDeps, payment: SimulatedPayment, step: Step): Change[] {
+  const id = `ev_${hex(deps, EVENT_BYTES)}`;
+  const dueAt = deps.now() + step.afterMs;
+  const amount = Math.max(0, payment.amount - (step.shortBy ?? 0));
+  const body = renderEvent(payment, { id, state: step.state, amount, created: dueAt - (step.agedMs ?? 0) });
+  return Array.from({ length: step.copies ?? 1 }, (_, copy) => ({
+    type: 'simulated_callback_queued',
+    callback: {
+      id: copy === 0 ? id : `${id}.${copy + 1}`,
+      reference: payment.reference,
+      body,
+      status: 'pending',
+      attempts: 0,
+      dueAt,
+    },
+  }));
+}
+
+function refused(): GatewayError {
+  return new GatewayError('invalid_state', 'The simulated provider refused this handoff.');
+}
+
+function hex({ randomBytes }: SimulatorDeps, size: number): string {
+  return Buffer.from(randomBytes(size)).toString('hex');
+}

@@ -1,0 +1,75 @@
+import { type Html, html } from '../html/html.ts';
+import type { SimulatedPayment } from '../store/store.ts';
+import { INSTRUMENTS } from './instruments.ts';
+import { dollars } from './layout.ts';
+
+const TRANSFER_REFERENCE_LENGTH = 8;
+
+export interface Choice {
+  /** The outcome that is chosen at first. */
+  chosen: string;
+  problem: string | undefined;
+}
+
+/** The wallet: the buyer approves, and says how it shall end. */
+export function walletForm(payment: SimulatedPayment, choice: Choice): Html {
+  return html`<h1>Approve in your test wallet</h1>
+    <p class="lead">
+      ${payment.merchant} asks for <strong>${dollars(payment.total)}</strong> from your test wallet. It holds no money.
+    </p>
+    ${outcomeForm(choice, 'Approve payment')}`;
+}
+
+/** The bank transfer: the buyer is told where to send the money, and says that it is sent. */
+export function bankForm(payment: SimulatedPayment, choice: Choice): Html {
+  return html`<h1>Send a test bank transfer</h1>
+    <p class="lead">With a real bank you would now make this transfer. Here there is nothing to send.</p>
+    <dl class="transfer">
+      <div>
+        <dt>Amount</dt>
+        <dd>${dollars(payment.total)}</dd>
+      </div>
+      <div>
+        <dt>Reference</dt>
+        <dd class="digits">${transferReference(payment)}</dd>
+      </div>
+      <div>
+        <dt>To</dt>
+        <dd>${payment.merchant}, at the simulated bank</dd>
+      </div>
+      <div>
+        <dt>Account</dt>
+        <dd>none: this account does not exist</dd>
+      </div>
+    </dl>
+    ${outcomeForm(choice, 'I have sent it')}`;
+}
+
+function outcomeForm({ chosen, problem }: Choice, button: string): Html {
+  return html`<form method="post">
+    <fieldset ${problem !== undefined && html`aria-invalid="true" aria-describedby="outcome-problem"`}>
+      <legend>What shall happen?</legend>
+      ${problem !== undefined && html`<p class="field-problem" id="outcome-problem" role="alert">${problem}</p>`}
+      ${INSTRUMENTS.map(
+        ({ id, label, outcome }) =>
+          html`<div class="outcome">
+            <input
+              type="radio"
+              name="outcome"
+              id="outcome-${id}"
+              value="${id}"
+              aria-describedby="outcome-${id}-text"
+              ${id === chosen && html`checked`}
+            />
+            <label for="outcome-${id}">${label}</label>
+            <p id="outcome-${id}-text">${outcome}</p>
+          </div>`,
+      )}
+    </fieldset>
+    <button class="primary" type="submit">${button}</button>
+  </form>`;
+}
+
+function transferReference({ reference }: SimulatedPayment): string {
+  return `SIM-${reference.slice(-TRANSFER_REFERENCE_LENGTH).toUpperCase()}`;
+}

@@ -1,0 +1,178 @@
+/** What the simulated provider says of a charge; its own words, which the adapter translates. */
+export type ChargeState = 'CREATED' | 'PROCESSING' | 'CAPTURED' | 'DECLINED' | 'CANCELLED' | 'REFUNDED';
+
+/** One callback of a test outcome. */
+export interface Step {
+  state: ChargeState;
+  /** How long after the buyer pressed the button it is sent, in milliseconds. */
+  afterMs: number;
+  /** How long before that the event says it happened, in milliseconds. */
+  agedMs?: number;
+  /** Cents missing from the amount. */
+  shortBy?: number;
+  /** How often the same event is sent; once by default. */
+  copies?: number;
+}
+
+export interface Script {
+  /** The charge right after the button. A full capture sent later makes it `paid` then. */
+  status: 'pending' | 'paid' | 'failed';
+  callbacks: readonly Step[];
+}
+
+/** A way for a test payment to end: chosen by card number, or by name on the wallet and bank pages. */
+export interface Instrument {
+  id: string;
+  label: string;
+  /** What happens, in one sentence. */
+  outcome: string;
+  cardNumber: string;
+  script: Script;
+  /** What it does instead, once a payment of the same session was declined. */
+  afterDecline?: Script;
+}
+
+const SECOND_MS = 1000;
+const PAID: Script = { status: 'paid', callbacks: [{ state: 'CAPTURED', afterMs: 0 }] };
+const DECLINED: Script = { status: 'failed', callbacks: [{ state: 'DECLINED', afterMs: 0 }] };
+
+/** Every test outcome: pages, documentation and behaviour follow this table. */
+export const INSTRUMENTS: readonly Instrument[] = [
+  {
+    id: 'paid',
+    label: 'Paid at once',
+    outcome: 'The payment is captured and reported at once.',
+    cardNumber: '4242424242424242',
+    script: PAID,
+  },
+  {
+    id: 'paid_later',
+    label: 'Paid after a delay',
+    outcome: 'The payment is processing at first, and captured 20 seconds later.',
+    cardNumber: '4000000000000010',
+    script: {
+      status: 'pending',
+      callbacks: [
+        { state: 'PROCESSING', afterMs: 0 },
+        { state: 'CAPTURED', afterMs: 20 * SECOND_MS },
+      ],
+    },
+  },
+  {
+    id: 'decline_then_paid',
+    label: 'Declined, then paid',
+    outcome: 'The first attempt of a session is declined, and the next one is paid at once.',
+    cardNumber: '4000000000000028',
+    script: DECLINED,
+    afterDecline: PAID,
+  },
+  {
+    id: 'declined',
+    label: 'Always declined',
+    outcome: 'Every attempt is declined.',
+    cardNumber: '4000000000000002',
+    script: DECLINED,
+  },
+  {
+    id: 'abandoned',
+    label: 'Abandoned',
+    outcome: 'No callback ever comes; the payment stays pending until it times out.',
+    cardNumber: '4000000000000036',
+    script: { status: 'pending', callbacks: [] },
+  },
+  {
+    id: 'duplicates',
+    label: 'Duplicate callbacks',
+    outcome: 'The payment is captured, and the same event is sent three times.',
+    cardNumber: '4000000000000044',
+    script: { status: 'paid', callbacks: [{ state: 'CAPTURED', afterMs: 0, copies: 3 }] },
+  },
+  {
+    id: 'reordered',
+    label: 'Reordered callbacks',
+    outcome: 'The payment is captured, and an older event that says processing comes 2 seconds after.',
+    cardNumber: '4000000000000051',
+    script: {
+      status: 'paid',
+      callbacks: [
+        { state: 'CAPTURED', afterMs: 0 },
+        { state: 'PROCESSING', afterMs: 2 * SECOND_MS, agedMs: 5 * SECOND_MS },
+      ],
+    },
+  },
+  {
+    id: 'late_success',
+    label: 'Late success after failure',
+    outcome: 'The payment is declined now, and captured all the same 30 seconds later.',
+    cardNumber: '4000000000000069',
+    script: {
+      status: 'failed',
+      callbacks: [
+        { state: 'DECLINED', afterMs: 0 },
+        { state: 'CAPTURED', afterMs: 30 * SECOND_MS },
+      ],
+    },
+  },
+  {
+    id: 'wrong_amount',
+    label: 'Wrong amount',
+    outcome: 'A capture of 1.00 less than the amount is reported; the rest never comes.',
+    cardNumber: '4000000000000077',
+    script: { status: 'pending', callbacks: [{ state: 'CAPTURED', afterMs: 0, shortBy: 100 }] },
+  },
+  {
+    id: 'callback_lost',
+    label: 'Callback lost',
+    outcome: 'The payment is captured but no callback comes; the gateway finds it when it asks.',
+    cardNumber: '4000000000000085',
+    script: { status: 'paid', callbacks: [] },
+  },
+];
+
+/** A tag in the buyer's email address, `anything+tag@example.com`: what happens before an outcome can be chosen. */
+export interface HandoffTag {
+  tag: string;
+  label: string;
+  outcome: string;
+}
+
+export const HANDOFF_TAGS: readonly HandoffTag[] = [
+  {
+    tag: 'handoff_error',
+    label: 'Handoff refused once',
+    outcome: 'The first handoff of a session is refused, so that the next route takes the payment.',
+  },
+  {
+    tag: 'handoff_down',
+    label: 'Provider down',
+    outcome: 'Every handoff is refused, on every route.',
+  },
+  {
+    tag: 'handoff_timeout',
+    label: 'Handoff without an answer',
+    outcome: 'The payment is taken, but the answer comes too late; the gateway finds it when it asks.',
+  },
+];
+
+const TAG = /\+(handoff_[a-z]+)@/i;
+
+export function instrumentById(id: string): Instrument | undefined {
+  return INSTRUMENTS.find((instrument) => instrument.id === id);
+}
+
+/** The instrument of a card number, written with or without spaces and dashes. */
+export function instrumentByCard(number: string): Instrument | undefined {
+  const digits = number.replace(/[\s-]/g, '');
+  return INSTRUMENTS.find(({ cardNumber }) => cardNumber === digits);
+}
+
+/** The tag of an email address that this table knows. */
+export function handoffTagOf(email: string): string | undefined {
+  const tag = TAG.exec(email)?.[1]?.toLowerCase();
+  return HANDOFF_TAGS.find((known) => known.tag === tag)?.tag;
+}
+
+/** `4242 4242 4242 4242`. */
+export function spacedCard(number: string): string {
+  return number.replace(/(\d{4})(?=\d)/g, '$1 ');
+}

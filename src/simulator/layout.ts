@@ -1,0 +1,76 @@
+import { loadAsset } from '../html/assets.ts';
+import { type Html, html } from '../html/html.ts';
+import type { SimulatedPayment } from '../store/store.ts';
+
+export const STYLESHEET = loadAsset(new URL('./assets/simulator.css', import.meta.url));
+
+const DOLLARS = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' });
+
+/** Cents as `$49.99`. */
+export function dollars(cents: number): string {
+  return DOLLARS.format(cents / 100);
+}
+
+export interface LayoutOptions {
+  title: string;
+  body: Html;
+  /** Sends the browser on at once. */
+  refreshTo?: string;
+  wide?: boolean;
+}
+
+/** Every page of the simulated provider: it must never be taken for a real one. */
+export function layout({ title, body, refreshTo, wide = false }: LayoutOptions): Html {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="robots" content="noindex" />
+        <meta name="color-scheme" content="light dark" />
+        ${refreshTo !== undefined && html`<meta http-equiv="refresh" content="0;url=${refreshTo}" />`}
+        <title>${title} - Simulated provider</title>
+        <link rel="icon" href="data:," />
+        <link rel="stylesheet" href="${STYLESHEET.path}" />
+      </head>
+      <body>
+        <header class="top">
+          <p class="banner"><strong>Simulation: no money moves</strong></p>
+          <p class="brand"><span class="mark" aria-hidden="true"></span>Simulated provider</p>
+        </header>
+        <main class="${wide ? 'wide' : 'narrow'}">${body}</main>
+        <footer>
+          <p>
+            A stand-in for a bank, card or wallet company, for tests only.
+            <a href="/simulator">All test outcomes</a>
+          </p>
+        </footer>
+      </body>
+    </html>`;
+}
+
+/** What the buyer is about to pay, and to whom. */
+export function receipt(payment: SimulatedPayment): Html {
+  const fee = payment.total - payment.amount;
+  return html`<section class="receipt" aria-labelledby="receipt-title">
+    <h2 id="receipt-title">Pay ${payment.merchant}</h2>
+    <p class="total">${dollars(payment.total)}</p>
+    <dl>
+      <div>
+        <dt>${payment.product}</dt>
+        <dd>${dollars(payment.amount)}</dd>
+      </div>
+      ${
+        fee !== 0 &&
+        html`<div>
+          <dt>Fee</dt>
+          <dd>${dollars(fee)}</dd>
+        </div>`
+      }
+      <div class="sum">
+        <dt>Total in US dollars</dt>
+        <dd>${dollars(payment.total)}</dd>
+      </div>
+    </dl>
+  </section>`;
+}

@@ -1,0 +1,52 @@
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import type { RandomBytes } from '../domain/id.ts';
+import type { Store } from '../store/store.ts';
+import type { Worker } from '../workers/worker.ts';
+import { simulatorApi } from './api.ts';
+import { createCallbackWorker } from './callbacks.ts';
+import type { SimulatorDeps } from './charges.ts';
+import { simulatorPages } from './pages.ts';
+import { createTurns } from './turns.ts';
+
+const SLOW_ANSWER_MS = 8000;
+
+export interface SimulatorOptions {
+  store: Store;
+  /** What the merchant's gateway identifies itself with. */
+  apiKey: string;
+  /** What callbacks are signed with, and where they go. */
+  callbackSecret: string;
+  callbackUrl: string;
+  /** Where buyers reach the pages, without a trailing slash. */
+  publicUrl: string;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  randomBytes: RandomBytes;
+  log: Logger;
+  /** Longer than a gateway waits: the answer to a handoff that is to time out. Default 8 s. */
+  slowAnswerMs?: number;
+}
+
+export interface Simulator {
+  /** Adds the provider's API and pages to an app. */
+  part: (app: FastifyInstance) => void;
+  /** Sends its callbacks. */
+  worker: Worker;
+}
+
+/**
+ * A payment provider that moves no money: a second party with an API, pages and signed callbacks of its own, which knows
+ * the gateway by its HTTP interface only. It shares nothing with it but the database, where it has its own tables.
+ */
+export function createSimulator(options: SimulatorOptions): Simulator {
+  const { store, now, randomBytes, slowAnswerMs = SLOW_ANSWER_MS } = options;
+  const deps: SimulatorDeps = { store, now, randomBytes, inTurn: createTurns() };
+  return {
+    part(app) {
+      simulatorApi(app, deps, { ...options, slowAnswerMs });
+      simulatorPages(app, deps);
+    },
+    worker: createCallbackWorker(deps, options),
+  };
+}

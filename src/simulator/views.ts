@@ -1,0 +1,117 @@
+import { type Html, html } from '../html/html.ts';
+import type { SimulatedPayment } from '../store/store.ts';
+import { type CardForm, emptyCardForm } from './card-form.ts';
+import { cardForm, testNumbers } from './card-page.ts';
+import { type Choice, bankForm, walletForm } from './choice-page.ts';
+import { HANDOFF_TAGS, INSTRUMENTS, spacedCard } from './instruments.ts';
+import { layout, receipt } from './layout.ts';
+
+/** What the buyer has filled in so far. */
+export interface Filled {
+  card?: CardForm;
+  choice?: Choice;
+}
+
+const CHOICE: Choice = { chosen: 'paid', problem: undefined };
+
+const TITLES: Record<SimulatedPayment['kind'], string> = {
+  card: 'Pay by test card',
+  wallet: 'Approve in your test wallet',
+  local: 'Send a test bank transfer',
+};
+
+/** The page of a charge that waits for its buyer. */
+export function payPage(payment: SimulatedPayment, { card = emptyCardForm(), choice = CHOICE }: Filled): Html {
+  const faulty = choice.problem !== undefined || Object.keys(card.problems).length > 0;
+  const body = html`<div class="columns">
+    ${receipt(payment)}
+    <section class="panel">
+      ${formOf(payment, card, choice)}
+      <form class="leave" method="post" action="/simulator/pay/${payment.reference}/cancel">
+        <button class="quiet" type="submit">Cancel and go back to ${payment.merchant}</button>
+      </form>
+      ${payment.kind === 'card' && testNumbers(card)}
+    </section>
+  </div>`;
+  return layout({ title: `${faulty ? 'Error: ' : ''}${TITLES[payment.kind]}`, body, wide: true });
+}
+
+function formOf(payment: SimulatedPayment, card: CardForm, choice: Choice): Html {
+  if (payment.kind === 'card') return cardForm(payment, card);
+  return payment.kind === 'wallet' ? walletForm(payment, choice) : bankForm(payment, choice);
+}
+
+const CLOSED: Record<Exclude<SimulatedPayment['status'], 'open'>, [title: string, text: string]> = {
+  pending: ['Payment under way', 'The simulated provider has this payment and is working on it.'],
+  paid: ['Payment made', 'This test payment is captured. No money has moved.'],
+  failed: ['Payment declined', 'This test payment was declined. You can try again at the merchant.'],
+  cancelled: ['Payment cancelled', 'This test payment was cancelled, and nothing was paid.'],
+  refunded: ['Payment refunded', 'This test payment was captured and has been given back.'],
+};
+
+/** The page of a charge that needs its buyer no more. */
+export function closedPage({ status, merchant, returnUrl }: SimulatedPayment): Html {
+  const [title, text] = CLOSED[status === 'open' ? 'pending' : status];
+  const body = html`<section class="panel">
+    <h1>${title}</h1>
+    <p class="lead">${text}</p>
+    <p><a class="primary" href="${returnUrl}">Back to ${merchant}</a></p>
+  </section>`;
+  return layout({ title, body });
+}
+
+/** Takes the buyer to another origin, to which a form must not lead. */
+export function returnPage({ merchant, returnUrl }: SimulatedPayment): Html {
+  const body = html`<section class="panel">
+    <h1>Taking you back</h1>
+    <p class="lead">You are on your way back to ${merchant}.</p>
+    <p><a class="primary" href="${returnUrl}">Go on to ${merchant}</a></p>
+  </section>`;
+  return layout({ title: 'Taking you back', body, refreshTo: returnUrl });
+}
+
+export function unknownPage(): Html {
+  const body = html`<section class="panel">
+    <h1>No such payment</h1>
+    <p class="lead">The simulated provider has no payment at this address. Go back to the merchant and start again.</p>
+  </section>`;
+  return layout({ title: 'No such payment', body });
+}
+
+/** Every test outcome, for the merchant's developer. */
+export function instrumentsPage(): Html {
+  const body = html`<section class="panel">
+    <h1>Test outcomes</h1>
+    <p class="lead">
+      Payments in the sandbox go through this simulated provider. On the card form the number decides how a payment
+      ends; on the wallet and bank pages the outcome is chosen by name. Any expiry date to come, security code and name
+      will do.
+    </p>
+    <ul class="catalogue">
+      ${INSTRUMENTS.map(
+        ({ label, outcome, cardNumber }) =>
+          html`<li>
+            <h2>${label}</h2>
+            <p class="digits">${spacedCard(cardNumber)}</p>
+            <p>${outcome}</p>
+          </li>`,
+      )}
+    </ul>
+    <h2>Before the buyer gets here</h2>
+    <p class="lead">
+      Whether the provider takes a payment at all is decided by a tag in the buyer's email address when the session is
+      created.
+    </p>
+    <ul class="catalogue">
+      ${HANDOFF_TAGS.map(
+        ({ tag, label, outcome }) =>
+          html`<li>
+            <h3>${label}</h3>
+            <p class="digits">buyer+${tag}<wbr />@example.com</p>
+            <p>${outcome}</p>
+          </li>`,
+      )}
+    </ul>
+  </section>`;
+  return layout({ title: 'Test outcomes', body, wide: true });
+}

@@ -1,0 +1,73 @@
+import type { Change } from './store.ts';
+import { insertCustomer } from './tables/customers.ts';
+import { insertInvoice, updateInvoice } from './tables/invoices.ts';
+import { insertPosting } from './tables/ledger.ts';
+import { insertPayment, updatePayment } from './tables/payments.ts';
+import { insertMessage, insertTask, updateTask } from './tables/providers.ts';
+import { insertSession, updateSession } from './tables/sessions.ts';
+import { insertCallback, saveSimulatedPayment, updateCallback } from './tables/simulator.ts';
+import { claimDelivery, finishDelivery, insertDelivery, insertEvent, saveEndpoint } from './tables/webhooks.ts';
+import type { Write } from './write.ts';
+
+/** The statements of a change set, in order: the same for every database. */
+export function writesOf(changes: Change[]): Write[] {
+  return changes.flatMap(writesOfChange);
+}
+
+function writesOfChange(change: Change): Write | Write[] {
+  switch (change.type) {
+    case 'customer_created':
+      return insertCustomer(change.customer);
+    case 'session_created':
+      return insertSession(change.session);
+    case 'session_changed':
+      return updateSession(change.session);
+    case 'payment_created':
+      return insertPayment(change.payment);
+    case 'payment_changed':
+      return updatePayment(change.payment);
+    case 'invoice_created':
+      return insertInvoice(change.invoice);
+    case 'invoice_changed':
+      return updateInvoice(change.invoice);
+    case 'ledger_posted':
+      return insertPosting(change.posting, change.environment);
+    case 'event_recorded':
+      return insertEvent(change.event);
+    case 'delivery_created':
+      return insertDelivery(change.delivery);
+    case 'delivery_claimed':
+      return claimDelivery(change.delivery);
+    case 'delivery_finished':
+      return finishDelivery(change.delivery, change.attempt, change.attempt.started + change.attempt.durationMs);
+    case 'endpoint_saved':
+      return saveEndpoint(change.endpoint);
+    case 'provider_message_received':
+      return insertMessage(change.message);
+    case 'task_queued':
+      return insertTask(change.task);
+    case 'task_changed':
+      return updateTask(change.task);
+    case 'simulated_payment_saved':
+      return saveSimulatedPayment(change.payment);
+    case 'simulated_callback_queued':
+      return insertCallback(change.callback);
+    case 'simulated_callback_changed':
+      return updateCallback(change.callback);
+  }
+}
+
+const WORK = new Set<Change['type']>([
+  'session_changed',
+  'delivery_created',
+  'delivery_finished',
+  'task_queued',
+  'task_changed',
+  'simulated_callback_queued',
+  'simulated_callback_changed',
+]);
+
+/** Whether a worker may have something to do after these changes. */
+export function leavesWork(changes: Change[]): boolean {
+  return changes.some(({ type }) => WORK.has(type));
+}

@@ -1,0 +1,50 @@
+import type { Page } from './store.ts';
+
+export type SqlValue = string | number | null;
+export type Row = Record<string, SqlValue>;
+
+export interface Query {
+  sql: string;
+  params: SqlValue[];
+}
+
+/** A page of one table, by an index whose columns are `equals`, then `oneOf`, then `id`. */
+export interface KeysetQuery {
+  table: string;
+  equals: Record<string, SqlValue>;
+  /** Leading index columns that no filter fixes: each is read once for every value that it can have. */
+  oneOf: Record<string, readonly string[]>;
+}
+
+/**
+ * Every page is one range scan per combination of `oneOf` values, each at most `limit + 1` rows long, merged by id: its
+ * cost grows neither with the table nor with the depth of the page. One row more than the limit tells `hasMore`.
+ */
+export function keysetQuery({ table, equals, oneOf }: KeysetQuery, page: Page): Query {
+  const params: SqlValue[] = [];
+  const bind = (value: SqlValue) => `?${params.push(value)}`;
+  const backward = page.endingBefore !== undefined;
+  const order = `ORDER BY id ${backward ? 'ASC' : 'DESC'} LIMIT ${bind(page.limit + 1)}`;
+  const cursor = page.endingBefore ?? page.startingAfter;
+  const shared = Object.entries(equals).map(([column, value]) => `${column} = ${bind(value)}`);
+  if (cursor !== undefined) shared.push(`id ${backward ? '>' : '<'} ${bind(cursor)}`);
+
+  const branches = combinations(oneOf).map((fixed) => {
+    const conditions = [...fixed.map(([column, value]) => `${column} = ${bind(value)}`), ...shared];
+    const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`;
+    return `SELECT * FROM ${table}${where} ${order}`;
+  });
+  if (branches.length === 1) return { sql: branches[0]!, params };
+  return {
+    sql: `${branches.map((branch) => `SELECT * FROM (${branch}) AS part`).join(' UNION ALL ')} ${order}`,
+    params,
+  };
+}
+
+function combinations(oneOf: Record<string, readonly string[]>): [string, string][][] {
+  let all: [string, string][][] = [[]];
+  for (const [column, values] of Object.entries(oneOf)) {
+    all = all.flatMap((fixed) => values.map((value): [string, string][] => [...fixed, [column, value]]));
+  }
+  return all;
+}

@@ -1,0 +1,136 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import type { SqlValue } from './keyset.ts';
+import type { Conflict } from './store.ts';
+
+/** A statement by the number it was defined under, its values, and the conflict where it touches no row. */
+export type PackedWrite = [statement: number, params: SqlValue[], guard?: Conflict];
+
+/** One batch: new statements since the last, and the change sets to apply. */
+export interface Batch {
+  define: [number, string][];
+  sets: PackedWrite[][];
+}
+
+/** What became of one change set: 0 done, a conflict, or why the database refused it. */
+export type SetResult = 0 | Conflict | { error: string };
+
+/**
+ * The one writer of an SQLite database, a thread of its own, so that an fsync never stops the event loop. It commits
+ * everything that waits at once, with one fsync for all.
+ */
+function runWriter(path: string): void {
+  const database = new DatabaseSync(path);
+  // The timeout first: switching to WAL may have to wait for another process that starts.
+  database.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+  database.exec('PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -16384');
+  assertDurable(database);
+  const statements: StatementSync[] = [];
+  const begin = database.prepare('BEGIN IMMEDIATE');
+  const commit = database.prepare('COMMIT');
+  const savepoint = database.prepare('SAVEPOINT change_set');
+  const release = database.prepare('RELEASE change_set');
+  const undo = database.prepare('ROLLBACK TO change_set');
+
+  const port = parentPort!;
+  port.on('message', (first: Batch | 'close') => {
+    // Whatever has arrived while the last transaction was being synced travels in this one.
+    const batches: Batch[] = [];
+    for (let next: Batch | 'close' | undefined = first; next !== undefined; next = receiveNext()) {
+      if (next === 'close') {
+        finish(batches);
+        database.close();
+        port.close();
+        return;
+      }
+      batches.push(next);
+    }
+    finish(batches);
+  });
+  port.postMessage('ready');
+
+  function receiveNext(): Batch | 'close' | undefined {
+    return receiveMessageOnPort(port)?.message;
+  }
+
+  function finish(batches: Batch[]): void {
+    for (const { define } of batches) {
+      for (const [number, sql] of define) statements[number] = database.prepare(sql);
+    }
+    if (batches.length > 0) port.postMessage(applyBatch(batches.flatMap(({ sets }) => sets)));
+  }
+
+  function applyBatch(sets: PackedWrite[][]): SetResult[] {
+    try {
+      return applyTogether(sets) ?? applyApart(sets);
+    } catch (error) {
+      if (database.isTransaction) database.exec('ROLLBACK');
+      return sets.map(() => ({ error: messageOf(error) }));
+    }
+  }
+
+  /**
+   * All change sets in one transaction without savepoints, which cost three times what the rows do; undefined, with
+   * nothing done, where one of them failed after it had written something. A guard that stands first fails for free.
+   */
+  function applyTogether(sets: PackedWrite[][]): SetResult[] | undefined {
+    begin.run();
+    const results: SetResult[] = [];
+    for (const writes of sets) {
+      const { result, written } = applyWrites(writes);
+      if (result !== 0 && written > 0) {
+        database.exec('ROLLBACK');
+        return undefined;
+      }
+      results.push(result);
+    }
+    commit.run();
+    return results;
+  }
+
+  /** The same with a savepoint for each change set, so that one that fails does not fail its neighbours. */
+  function applyApart(sets: PackedWrite[][]): SetResult[] {
+    begin.run();
+    const results = sets.map((writes) => {
+      savepoint.run();
+      const { result } = applyWrites(writes);
+      if (result !== 0) undo.run();
+      release.run();
+      return result;
+    });
+    commit.run();
+    return results;
+  }
+
+  /** How a change set ended, and how many of its statements had been run by then, a failing one that may have left something included. */
+  function applyWrites(writes: PackedWrite[]): { result: SetResult; written: number } {
+    let written = 0;
+    try {
+      for (const [statement, params, guard] of writes) {
+        const { changes } = statements[statement]!.run(...params);
+        if (guard !== undefined && changes === 0) return { result: guard, written };
+        written++;
+      }
+      return { result: 0, written };
+    } catch (error) {
+      // A full disk, or a write that failed, can end the whole transaction.
+      if (!database.isTransaction) throw error;
+      return { result: { error: messageOf(error) }, written: written + 1 };
+    }
+  }
+}
+
+/** Nothing may be acknowledged by a database that does not wait for the disk. */
+function assertDurable(database: DatabaseSync): void {
+  const mode = database.prepare('PRAGMA journal_mode').get()?.['journal_mode'];
+  const level = database.prepare('PRAGMA synchronous').get()?.['synchronous'];
+  if (mode !== 'wal' || level !== 2) {
+    throw new Error(`SQLite is not durable here: journal_mode ${String(mode)}, synchronous ${String(level)}`);
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+runWriter((workerData as { path: string }).path);

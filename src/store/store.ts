@@ -1,0 +1,253 @@
+import type { Posting } from '../domain/ledger.ts';
+import type { Checkout, Customer, Instant, Invoice, Payment, ProviderStatus, Session } from '../domain/records.ts';
+import type { Environment, RouteKind } from '../domain/route.ts';
+
+/** A merchant event: immutable, its body's bytes are what every delivery attempt sends. */
+export interface MerchantEvent {
+  id: string;
+  sessionId: string;
+  environment: Environment;
+  /** Grows within a session: the order of its events. */
+  sequence: number;
+  type: `payment.${ProviderStatus}`;
+  body: string;
+  created: Instant;
+}
+
+export type DeliveryStatus = 'pending' | 'delivered' | 'dead';
+
+/** One event on its way to one endpoint. */
+export interface Delivery {
+  id: string;
+  eventId: string;
+  endpointId: string;
+  sessionId: string;
+  sequence: number;
+  status: DeliveryStatus;
+  /** Attempts begun. Finishing one is guarded by it: an attempt that was overtaken changes nothing. */
+  attempts: number;
+  /** When the next attempt may begin; while one is under way, when it counts as lost. */
+  dueAt: Instant;
+  created: Instant;
+}
+
+/** A delivery that may begin, with the bytes to send. */
+export interface DueDelivery {
+  delivery: Delivery;
+  body: string;
+}
+
+/** One HTTP exchange of a delivery, kept for good. */
+export interface DeliveryAttempt {
+  deliveryId: string;
+  number: number;
+  started: Instant;
+  durationMs: number;
+  statusCode: number | null;
+  /** Why it failed, in words; null where it was acknowledged. */
+  failure: string | null;
+  /** The first 16 KiB of the answer. */
+  responseBody: string;
+}
+
+export interface WebhookEndpoint {
+  id: string;
+  environment: Environment;
+  url: string;
+  status: 'active' | 'disabled';
+  created: Instant;
+}
+
+/** A callback of a provider, or an answer to an inquiry, kept as it came. */
+export interface ProviderMessage {
+  provider: string;
+  eventId: string;
+  sessionId: string;
+  paymentId: string | null;
+  status: ProviderStatus;
+  amount: number;
+  /** What it did: `applied`, `ignored`, or why it was flagged. */
+  outcome: string;
+  flagged: boolean;
+  body: string;
+  received: Instant;
+}
+
+export type TaskKind = 'cancel' | 'refund';
+
+/** Something to ask of a provider, outside every transaction, until it is done. */
+export interface ProviderTask {
+  paymentId: string;
+  kind: TaskKind;
+  sessionId: string;
+  status: 'pending' | 'done' | 'dead';
+  attempts: number;
+  dueAt: Instant;
+  created: Instant;
+}
+
+/** A payment as the simulated provider sees it: the memory of a second party. */
+export interface SimulatedPayment {
+  reference: string;
+  /** The caller's own ids of it. */
+  paymentId: string;
+  sessionId: string;
+  kind: RouteKind;
+  merchant: string;
+  product: string;
+  /** Cents: the session's amount, and what the buyer pays. */
+  amount: number;
+  total: number;
+  returnUrl: string;
+  status: 'open' | 'pending' | 'paid' | 'failed' | 'cancelled' | 'refunded';
+  txHash: string;
+  created: Instant;
+}
+
+/** A callback that the simulated provider still has to send. */
+export interface SimulatedCallback {
+  id: string;
+  reference: string;
+  body: string;
+  status: 'pending' | 'done' | 'dead';
+  attempts: number;
+  dueAt: Instant;
+}
+
+/** One thing to write. A change set is applied whole, under the guards of its changes, or not at all. */
+export type Change =
+  | { type: 'customer_created'; customer: Customer }
+  /** Guarded by its idempotency key being new, and its customer being active and of its address. */
+  | { type: 'session_created'; session: Session }
+  /** Guarded by the version before. */
+  | { type: 'session_changed'; session: Session }
+  | { type: 'payment_created'; payment: Payment }
+  | { type: 'payment_changed'; payment: Payment }
+  | { type: 'invoice_created'; invoice: Invoice }
+  | { type: 'invoice_changed'; invoice: Invoice }
+  | { type: 'ledger_posted'; posting: Posting; environment: Environment }
+  | { type: 'event_recorded'; event: MerchantEvent }
+  | { type: 'delivery_created'; delivery: Delivery }
+  /** Guarded by the attempts before. */
+  | { type: 'delivery_claimed'; delivery: Delivery }
+  /** Guarded by the attempt that it finishes. */
+  | { type: 'delivery_finished'; delivery: Delivery; attempt: DeliveryAttempt }
+  | { type: 'endpoint_saved'; endpoint: WebhookEndpoint }
+  /** Guarded by (provider, event id) being new. */
+  | { type: 'provider_message_received'; message: ProviderMessage }
+  | { type: 'task_queued'; task: ProviderTask }
+  /** Guarded by the attempts before. */
+  | { type: 'task_changed'; task: ProviderTask }
+  | { type: 'simulated_payment_saved'; payment: SimulatedPayment }
+  | { type: 'simulated_callback_queued'; callback: SimulatedCallback }
+  /** Guarded by the attempts before. */
+  | { type: 'simulated_callback_changed'; callback: SimulatedCallback };
+
+/** The guard that did not hold. Read again and decide again. */
+export type Conflict =
+  | 'version'
+  | 'customer_exists'
+  /** The idempotency key is taken, or the customer is not (or no more) an active one of that address. */
+  | 'session_refused'
+  | 'duplicate_message'
+  | 'overtaken';
+
+export type CommitResult = { done: true } | { done: false; conflict: Conflict };
+
+/** A page of a list: newest first, before or after the record of an id. */
+export interface Page {
+  limit: number;
+  startingAfter?: string;
+  endingBefore?: string;
+}
+
+export interface Listed<Item> {
+  items: Item[];
+  hasMore: boolean;
+}
+
+export interface CustomerFilter {
+  customerId?: string;
+  email?: string;
+  status?: string;
+  environment?: Environment;
+}
+
+export interface SessionFilter {
+  /** A customer's id or email address. */
+  customer?: string;
+  status?: string;
+  clientReferenceId?: string;
+  environment?: Environment;
+}
+
+export interface PaymentFilter {
+  customerId?: string;
+  invoiceId?: string;
+  paymentId?: string;
+  sessionId?: string;
+  status?: string;
+  environment?: Environment;
+}
+
+export interface InvoiceFilter {
+  customerId?: string;
+  invoiceId?: string;
+  paymentId?: string;
+  status?: string;
+  environment?: Environment;
+}
+
+/**
+ * The port of every database: reads, and one write. Reads see committed, durable data only.
+ * A database that is away makes every call fail with GatewayError `unavailable`.
+ */
+export interface Store {
+  /** Applies the changes in one durable transaction, or none of them. Waiting change sets may share a transaction. */
+  commit(changes: Change[]): Promise<CommitResult>;
+  /** Calls `listener` after every commit that may have left something for a worker. */
+  onCommit(listener: () => void): void;
+
+  customer(id: string): Promise<Customer | undefined>;
+  /** The customer of an address, compared without case. */
+  customerByEmail(environment: Environment, email: string): Promise<Customer | undefined>;
+  session(id: string): Promise<Session | undefined>;
+  sessionByIdempotencyKey(environment: Environment, key: string): Promise<Session | undefined>;
+  checkout(sessionId: string): Promise<Checkout | undefined>;
+  payment(id: string): Promise<Payment | undefined>;
+  invoice(id: string): Promise<Invoice | undefined>;
+
+  listCustomers(filter: CustomerFilter, page: Page): Promise<Listed<Customer>>;
+  listSessions(filter: SessionFilter, page: Page): Promise<Listed<Session>>;
+  listPayments(filter: PaymentFilter, page: Page): Promise<Listed<Payment>>;
+  listInvoices(filter: InvoiceFilter, page: Page): Promise<Listed<Invoice>>;
+
+  /** Sessions whose `wakeAt` has come, the longest due first. */
+  sessionsToWake(now: Instant, limit: number): Promise<string[]>;
+  tasksDue(now: Instant, limit: number): Promise<ProviderTask[]>;
+  providerMessage(provider: string, eventId: string): Promise<ProviderMessage | undefined>;
+  providerMessages(sessionId: string): Promise<ProviderMessage[]>;
+
+  event(id: string): Promise<MerchantEvent | undefined>;
+  /** In the order they happened. */
+  eventsOfSession(sessionId: string): Promise<MerchantEvent[]>;
+  endpoints(): Promise<WebhookEndpoint[]>;
+  /** Deliveries that may begin now: due, and no earlier one of the same session and endpoint is still pending. */
+  deliveriesDue(endpointId: string, now: Instant, limit: number): Promise<DueDelivery[]>;
+  deliveriesOfSession(sessionId: string): Promise<Delivery[]>;
+  deliveryAttempts(deliveryId: string): Promise<DeliveryAttempt[]>;
+
+  /** Ledger entries of one payment, and the sum of all there are (0, or the books are wrong). */
+  ledgerOfPayment(paymentId: string): Promise<{ kind: string; account: string; amount: number }[]>;
+  ledgerTotal(): Promise<number>;
+
+  simulatedPayment(reference: string): Promise<SimulatedPayment | undefined>;
+  /** The simulated payment made for a payment of ours. */
+  simulatedPaymentOf(paymentId: string): Promise<SimulatedPayment | undefined>;
+  simulatedPaymentsOfSession(sessionId: string): Promise<SimulatedPayment[]>;
+  simulatedCallbacksDue(now: Instant, limit: number): Promise<SimulatedCallback[]>;
+
+  /** Fails where the database cannot serve. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}

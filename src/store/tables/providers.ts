@@ -1,0 +1,82 @@
+import type { Row } from '../keyset.ts';
+import type { ProviderMessage, ProviderTask } from '../store.ts';
+import { type Write, insertSql } from '../write.ts';
+
+const INSERT_MESSAGE = insertSql(
+  'provider_messages',
+  ['provider', 'event_id', 'session_id', 'payment_id', 'status', 'amount', 'outcome', 'flagged', 'body', 'received'],
+  'ON CONFLICT (provider, event_id) DO NOTHING',
+);
+// The same thing is asked once at a time. A cancellation can be asked again after it was done: the first one may have
+// come before the provider had the payment.
+const INSERT_TASK = insertSql(
+  'provider_tasks',
+  ['payment_id', 'kind', 'session_id', 'status', 'attempts', 'due_at', 'created'],
+  `ON CONFLICT (payment_id, kind) DO UPDATE SET status = 'pending', due_at = excluded.due_at
+    WHERE provider_tasks.kind = 'cancel' AND provider_tasks.status <> 'pending'`,
+);
+const UPDATE_TASK = `UPDATE provider_tasks SET status = ?3, attempts = ?4 + 1, due_at = ?5
+  WHERE payment_id = ?1 AND kind = ?2 AND attempts = ?4 AND status = 'pending'`;
+
+export const SELECT_MESSAGE = 'SELECT * FROM provider_messages WHERE provider = ?1 AND event_id = ?2';
+export const SELECT_MESSAGES_OF_SESSION =
+  'SELECT * FROM provider_messages WHERE session_id = ?1 ORDER BY received, event_id';
+export const SELECT_TASKS_DUE =
+  "SELECT * FROM provider_tasks WHERE status = 'pending' AND due_at <= ?1 ORDER BY due_at LIMIT ?2";
+
+export function insertMessage(message: ProviderMessage): Write {
+  return {
+    sql: INSERT_MESSAGE,
+    params: [
+      message.provider,
+      message.eventId,
+      message.sessionId,
+      message.paymentId,
+      message.status,
+      message.amount,
+      message.outcome,
+      message.flagged ? 1 : 0,
+      message.body,
+      message.received,
+    ],
+    guard: 'duplicate_message',
+  };
+}
+
+export function insertTask(task: ProviderTask): Write {
+  const { paymentId, kind, sessionId, status, attempts, dueAt, created } = task;
+  return { sql: INSERT_TASK, params: [paymentId, kind, sessionId, status, attempts, dueAt, created] };
+}
+
+/** Records the attempt `task.attempts`. */
+export function updateTask(task: ProviderTask): Write {
+  const { paymentId, kind, status, attempts, dueAt } = task;
+  return { sql: UPDATE_TASK, params: [paymentId, kind, status, attempts - 1, dueAt], guard: 'overtaken' };
+}
+
+export function messageFromRow(row: Row): ProviderMessage {
+  return {
+    provider: row['provider'] as string,
+    eventId: row['event_id'] as string,
+    sessionId: row['session_id'] as string,
+    paymentId: row['payment_id'] as string | null,
+    status: row['status'] as ProviderMessage['status'],
+    amount: row['amount'] as number,
+    outcome: row['outcome'] as string,
+    flagged: row['flagged'] === 1,
+    body: row['body'] as string,
+    received: row['received'] as number,
+  };
+}
+
+export function taskFromRow(row: Row): ProviderTask {
+  return {
+    paymentId: row['payment_id'] as string,
+    kind: row['kind'] as ProviderTask['kind'],
+    sessionId: row['session_id'] as string,
+    status: row['status'] as ProviderTask['status'],
+    attempts: row['attempts'] as number,
+    dueAt: row['due_at'] as number,
+    created: row['created'] as number,
+  };
+}

@@ -1,0 +1,128 @@
+import { SESSION_STATUSES, type Metadata, type Session } from '../../domain/records.ts';
+import { ENVIRONMENTS } from '../../domain/route.ts';
+import type { KeysetQuery, Row } from '../keyset.ts';
+import type { SessionFilter } from '../store.ts';
+import type { Write } from '../write.ts';
+import { emailKey } from './customers.ts';
+
+const COLUMNS = [
+  'id',
+  'environment',
+  'status',
+  'version',
+  'product',
+  'amount',
+  'customer_id',
+  'customer_email',
+  'preferred_route',
+  'redirect_url',
+  'metadata',
+  'client_reference_id',
+  'idempotency_key',
+  'request_hash',
+  'offer',
+  'attempts',
+  'announced',
+  'created',
+  'expires_at',
+  'retry_until',
+  'wake_at',
+];
+const PLACES = COLUMNS.map((_, index) => `?${index + 1}`);
+const INSERT = `INSERT INTO sessions (${COLUMNS.join(', ')})
+  SELECT ${PLACES.join(', ')} WHERE EXISTS (
+    SELECT 1 FROM customers
+    WHERE id = ?7 AND environment = ?2 AND email_key = ?${COLUMNS.length + 1} AND status = 'active')
+  ON CONFLICT (environment, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`;
+const UPDATE = `UPDATE sessions
+  SET status = ?3, version = ?2 + 1, attempts = ?4, announced = ?5, retry_until = ?6, wake_at = ?7
+  WHERE id = ?1 AND version = ?2`;
+
+export const SELECT_SESSION = 'SELECT * FROM sessions WHERE id = ?1';
+export const SELECT_SESSION_BY_KEY = 'SELECT * FROM sessions WHERE environment = ?1 AND idempotency_key = ?2';
+export const SELECT_SESSIONS_TO_WAKE =
+  'SELECT id FROM sessions WHERE wake_at IS NOT NULL AND wake_at <= ?1 ORDER BY wake_at LIMIT ?2';
+
+export function insertSession(session: Session): Write {
+  return {
+    sql: INSERT,
+    params: [
+      session.id,
+      session.environment,
+      session.status,
+      session.version,
+      session.product,
+      session.amount,
+      session.customerId,
+      session.customerEmail,
+      session.preferredRoute,
+      session.redirectUrl,
+      JSON.stringify(session.metadata),
+      session.clientReferenceId,
+      session.idempotencyKey,
+      session.requestHash,
+      session.offerJson,
+      session.attempts,
+      session.announced ? 1 : 0,
+      session.created,
+      session.expiresAt,
+      session.retryUntil,
+      session.wakeAt,
+      emailKey(session.customerEmail),
+    ],
+    guard: 'session_refused',
+  };
+}
+
+/** Moves a session on from the version before the one it has now. */
+export function updateSession(session: Session): Write {
+  const { id, version, status, attempts, announced, retryUntil, wakeAt } = session;
+  return {
+    sql: UPDATE,
+    params: [id, version - 1, status, attempts, announced ? 1 : 0, retryUntil, wakeAt],
+    guard: 'version',
+  };
+}
+
+export function sessionFromRow(row: Row): Session {
+  return {
+    id: row['id'] as string,
+    environment: row['environment'] as Session['environment'],
+    status: row['status'] as Session['status'],
+    version: row['version'] as number,
+    product: row['product'] as string,
+    amount: row['amount'] as number,
+    customerId: row['customer_id'] as string,
+    customerEmail: row['customer_email'] as string,
+    preferredRoute: row['preferred_route'] as Session['preferredRoute'],
+    redirectUrl: row['redirect_url'] as string | null,
+    metadata: JSON.parse(row['metadata'] as string) as Metadata,
+    clientReferenceId: row['client_reference_id'] as string | null,
+    idempotencyKey: row['idempotency_key'] as string | null,
+    requestHash: row['request_hash'] as string | null,
+    offerJson: row['offer'] as string,
+    attempts: row['attempts'] as number,
+    announced: row['announced'] === 1,
+    created: row['created'] as number,
+    expiresAt: row['expires_at'] as number,
+    retryUntil: row['retry_until'] as number | null,
+    wakeAt: row['wake_at'] as number | null,
+  };
+}
+
+/** The page's range; `customerIds` are given where the filter names a customer, and then imply the environment. */
+export function sessionKeyset(filter: SessionFilter, customerIds: string[] | undefined): KeysetQuery {
+  const { status, clientReferenceId, environment } = filter;
+  const anyStatus = status === undefined ? { status: SESSION_STATUSES } : {};
+  const equals = {
+    ...(status !== undefined && { status }),
+    ...(clientReferenceId !== undefined && { client_reference_id: clientReferenceId }),
+  };
+  if (customerIds) return { table: 'sessions', equals, oneOf: { customer_id: customerIds, ...anyStatus } };
+  if (Object.keys(equals).length === 0 && environment === undefined) return { table: 'sessions', equals, oneOf: {} };
+  return {
+    table: 'sessions',
+    equals: { ...equals, ...(environment && { environment }) },
+    oneOf: { ...(environment === undefined && { environment: ENVIRONMENTS }), ...anyStatus },
+  };
+}

@@ -1,0 +1,91 @@
+import type { Row } from '../keyset.ts';
+import type { SimulatedCallback, SimulatedPayment } from '../store.ts';
+import { type Write, insertSql } from '../write.ts';
+
+const SAVE_PAYMENT = insertSql(
+  'simulated_payments',
+  [
+    'reference',
+    'payment_id',
+    'session_id',
+    'kind',
+    'merchant',
+    'product',
+    'amount',
+    'total',
+    'return_url',
+    'status',
+    'tx_hash',
+    'created',
+  ],
+  'ON CONFLICT (reference) DO UPDATE SET status = excluded.status',
+);
+const INSERT_CALLBACK = insertSql('simulated_callbacks', ['id', 'reference', 'body', 'status', 'attempts', 'due_at']);
+const UPDATE_CALLBACK = `UPDATE simulated_callbacks SET status = ?2, attempts = ?3 + 1, due_at = ?4
+  WHERE id = ?1 AND attempts = ?3 AND status = 'pending'`;
+
+export const SELECT_SIMULATED = 'SELECT * FROM simulated_payments WHERE reference = ?1';
+export const SELECT_SIMULATED_OF_PAYMENT = 'SELECT * FROM simulated_payments WHERE payment_id = ?1';
+export const SELECT_SIMULATED_OF_SESSION =
+  'SELECT * FROM simulated_payments WHERE session_id = ?1 ORDER BY created, reference';
+export const SELECT_CALLBACKS_DUE =
+  "SELECT * FROM simulated_callbacks WHERE status = 'pending' AND due_at <= ?1 ORDER BY due_at, id LIMIT ?2";
+
+export function saveSimulatedPayment(payment: SimulatedPayment): Write {
+  return {
+    sql: SAVE_PAYMENT,
+    params: [
+      payment.reference,
+      payment.paymentId,
+      payment.sessionId,
+      payment.kind,
+      payment.merchant,
+      payment.product,
+      payment.amount,
+      payment.total,
+      payment.returnUrl,
+      payment.status,
+      payment.txHash,
+      payment.created,
+    ],
+  };
+}
+
+export function insertCallback(callback: SimulatedCallback): Write {
+  const { id, reference, body, status, attempts, dueAt } = callback;
+  return { sql: INSERT_CALLBACK, params: [id, reference, body, status, attempts, dueAt] };
+}
+
+/** Records the attempt `callback.attempts`. */
+export function updateCallback(callback: SimulatedCallback): Write {
+  const { id, status, attempts, dueAt } = callback;
+  return { sql: UPDATE_CALLBACK, params: [id, status, attempts - 1, dueAt], guard: 'overtaken' };
+}
+
+export function simulatedFromRow(row: Row): SimulatedPayment {
+  return {
+    reference: row['reference'] as string,
+    paymentId: row['payment_id'] as string,
+    sessionId: row['session_id'] as string,
+    kind: row['kind'] as SimulatedPayment['kind'],
+    merchant: row['merchant'] as string,
+    product: row['product'] as string,
+    amount: row['amount'] as number,
+    total: row['total'] as number,
+    returnUrl: row['return_url'] as string,
+    status: row['status'] as SimulatedPayment['status'],
+    txHash: row['tx_hash'] as string,
+    created: row['created'] as number,
+  };
+}
+
+export function callbackFromRow(row: Row): SimulatedCallback {
+  return {
+    id: row['id'] as string,
+    reference: row['reference'] as string,
+    body: row['body'] as string,
+    status: row['status'] as SimulatedCallback['status'],
+    attempts: row['attempts'] as number,
+    dueAt: row['due_at'] as number,
+  };
+}

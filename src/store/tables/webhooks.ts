@@ -1,0 +1,146 @@
+import type { Row } from '../keyset.ts';
+import type { Delivery, DeliveryAttempt, DueDelivery, MerchantEvent, WebhookEndpoint } from '../store.ts';
+import { type Write, insertSql } from '../write.ts';
+
+const INSERT_EVENT = insertSql('events', ['id', 'session_id', 'environment', 'sequence', 'type', 'body', 'created']);
+const INSERT_DELIVERY = insertSql('deliveries', [
+  'id',
+  'event_id',
+  'endpoint_id',
+  'session_id',
+  'sequence',
+  'status',
+  'attempts',
+  'due_at',
+  'created',
+]);
+const CLAIM = `UPDATE deliveries SET attempts = ?2 + 1, due_at = ?3 WHERE id = ?1 AND attempts = ?2 AND status = 'pending'`;
+const FINISH = `UPDATE deliveries SET status = ?3, due_at = ?4 WHERE id = ?1 AND attempts = ?2 AND status = 'pending'`;
+// What waits behind this delivery becomes due with it, so that it is never read in vain before.
+const FOLLOW = `UPDATE deliveries SET due_at = ?4
+  WHERE session_id = ?1 AND endpoint_id = ?2 AND sequence > ?3 AND status = 'pending'`;
+const INSERT_ATTEMPT = insertSql('delivery_attempts', [
+  'delivery_id',
+  'number',
+  'started',
+  'duration_ms',
+  'status_code',
+  'failure',
+  'response_body',
+]);
+const SAVE_ENDPOINT = insertSql(
+  'webhook_endpoints',
+  ['id', 'environment', 'url', 'status', 'created'],
+  'ON CONFLICT (id) DO UPDATE SET url = excluded.url, status = excluded.status',
+);
+
+export const SELECT_EVENT = 'SELECT * FROM events WHERE id = ?1';
+export const SELECT_EVENTS_OF_SESSION = 'SELECT * FROM events WHERE session_id = ?1 ORDER BY sequence';
+export const SELECT_ENDPOINTS = 'SELECT * FROM webhook_endpoints ORDER BY id';
+export const SELECT_DELIVERIES_DUE = `SELECT candidate.*, event.body AS body
+  FROM deliveries AS candidate JOIN events AS event ON event.id = candidate.event_id
+  WHERE candidate.endpoint_id = ?1 AND candidate.status = 'pending' AND candidate.due_at <= ?2
+    AND NOT EXISTS (
+      SELECT 1 FROM deliveries AS earlier
+      WHERE earlier.session_id = candidate.session_id AND earlier.endpoint_id = candidate.endpoint_id
+        AND earlier.sequence < candidate.sequence AND earlier.status = 'pending')
+  ORDER BY candidate.due_at, candidate.id LIMIT ?3`;
+export const SELECT_DELIVERIES_OF_SESSION =
+  'SELECT * FROM deliveries WHERE session_id = ?1 ORDER BY endpoint_id, sequence';
+export const SELECT_DELIVERY_ATTEMPTS = 'SELECT * FROM delivery_attempts WHERE delivery_id = ?1 ORDER BY number';
+
+export function insertEvent(event: MerchantEvent): Write {
+  const { id, sessionId, environment, sequence, type, body, created } = event;
+  return { sql: INSERT_EVENT, params: [id, sessionId, environment, sequence, type, body, created] };
+}
+
+export function insertDelivery(delivery: Delivery): Write {
+  const { id, eventId, endpointId, sessionId, sequence, status, attempts, dueAt, created } = delivery;
+  return {
+    sql: INSERT_DELIVERY,
+    params: [id, eventId, endpointId, sessionId, sequence, status, attempts, dueAt, created],
+  };
+}
+
+/** Begins the attempt `delivery.attempts`; until `delivery.dueAt` nobody else does. */
+export function claimDelivery(delivery: Delivery): Write {
+  return { sql: CLAIM, params: [delivery.id, delivery.attempts - 1, delivery.dueAt], guard: 'overtaken' };
+}
+
+export function finishDelivery(delivery: Delivery, attempt: DeliveryAttempt, now: number): Write[] {
+  const { id, status, attempts, dueAt, sessionId, endpointId, sequence } = delivery;
+  const freedAt = status === 'pending' ? dueAt : now;
+  return [
+    { sql: FINISH, params: [id, attempts, status, dueAt], guard: 'overtaken' },
+    { sql: FOLLOW, params: [sessionId, endpointId, sequence, freedAt] },
+    {
+      sql: INSERT_ATTEMPT,
+      params: [
+        id,
+        attempt.number,
+        attempt.started,
+        attempt.durationMs,
+        attempt.statusCode,
+        attempt.failure,
+        attempt.responseBody,
+      ],
+    },
+  ];
+}
+
+export function saveEndpoint(endpoint: WebhookEndpoint): Write {
+  const { id, environment, url, status, created } = endpoint;
+  return { sql: SAVE_ENDPOINT, params: [id, environment, url, status, created] };
+}
+
+export function eventFromRow(row: Row): MerchantEvent {
+  return {
+    id: row['id'] as string,
+    sessionId: row['session_id'] as string,
+    environment: row['environment'] as MerchantEvent['environment'],
+    sequence: row['sequence'] as number,
+    type: row['type'] as MerchantEvent['type'],
+    body: row['body'] as string,
+    created: row['created'] as number,
+  };
+}
+
+export function deliveryFromRow(row: Row): Delivery {
+  return {
+    id: row['id'] as string,
+    eventId: row['event_id'] as string,
+    endpointId: row['endpoint_id'] as string,
+    sessionId: row['session_id'] as string,
+    sequence: row['sequence'] as number,
+    status: row['status'] as Delivery['status'],
+    attempts: row['attempts'] as number,
+    dueAt: row['due_at'] as number,
+    created: row['created'] as number,
+  };
+}
+
+export function dueDeliveryFromRow(row: Row): DueDelivery {
+  return { delivery: deliveryFromRow(row), body: row['body'] as string };
+}
+
+export function attemptFromRow(row: Row): DeliveryAttempt {
+  return {
+    deliveryId: row['delivery_id'] as string,
+    number: row['number'] as number,
+    started: row['started'] as number,
+    durationMs: row['duration_ms'] as number,
+    statusCode: row['status_code'] as number | null,
+    failure: row['failure'] as string | null,
+    responseBody: row['response_body'] as string,
+  };
+}
+
+export function endpointFromRow(row: Row): WebhookEndpoint {
+  return {
+    id: row['id'] as string,
+    environment: row['environment'] as WebhookEndpoint['environment'],
+    url: row['url'] as string,
+    status: row['status'] as WebhookEndpoint['status'],
+    created: row['created'] as number,
+  };
+}

@@ -1,0 +1,15 @@
+import type { SqlValue } from './keyset.ts';
+import type { Conflict } from './store.ts';
+
+/** One statement of a change set; with `guard`, touching no row makes the whole set a conflict. */
+export interface Write {
+  sql: string;
+  params: SqlValue[];
+  guard?: Conflict;
+}
+
+/** `INSERT INTO table (columns) VALUES (?1, ...)`, with an optional conflict clause. */
+export function insertSql(table: string, columns: readonly string[], onConflict = ''): string {
+  const places = columns.map((_, index) => `?${index + 1}`).join(', ');
+  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})${onConflict === '' ? '' : ` ${onConflict}`}`;
+}

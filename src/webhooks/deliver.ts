@@ -1,0 +1,209 @@
+import { isIP } from 'node:net';
+import { StringDecoder } from 'node:string_decoder';
+import { type Dispatcher as HttpDispatcher, Pool, buildConnector } from 'undici';
+import type { Instant } from '../domain/records.ts';
+import { BlockedDestination, type Resolve, type WebhookTargets, blockedBecause, guardedLookup } from './address.ts';
+import { parseRetryAfter } from './retry.ts';
+
+export interface Exchange {
+  /** Null where no answer came. */
+  statusCode: number | null;
+  /** Why it does not count as delivered, in words; null for status 200. */
+  failure: string | null;
+  /** The beginning of the answer, as text that every database can store. */
+  responseBody: string;
+  /** Whole milliseconds. */
+  durationMs: number;
+  retryAfterMs?: number;
+}
+
+export interface DeliveryLimits {
+  /** DNS, TCP and TLS. Kept to within half a second. */
+  connectMs: number;
+  /** From DNS to the last byte of the answer. */
+  totalMs: number;
+  /** How much of the answer is kept; where it is longer, the socket is destroyed. */
+  bodyBytes: number;
+}
+
+export const DELIVERY_LIMITS: DeliveryLimits = { connectMs: 5000, totalMs: 15_000, bodyBytes: 16 * 1024 };
+
+export interface Deliverer {
+  /**
+   * Makes one POST and never rejects: everything that can go wrong is a failure in the answer. Redirects are not
+   * followed, the environment's proxies not used, the answer not decompressed. Connections are kept and used again.
+   */
+  deliver(url: string, headers: Record<string, string>, body: string): Promise<Exchange>;
+  /** Cuts off whatever is under way. */
+  close(): Promise<void>;
+}
+
+interface Receiver {
+  pool: Pool;
+  path: string;
+}
+
+const MAX_HEADER_BYTES = 16 * 1024;
+const USER_AGENT = 'Tillway-Webhooks/1';
+
+export function createDeliverer(options: {
+  targets: WebhookTargets;
+  resolve: Resolve;
+  now: () => Instant;
+  limits?: DeliveryLimits;
+}): Deliverer {
+  const { targets, resolve, now, limits = DELIVERY_LIMITS } = options;
+  const connect = guardedConnector(targets, resolve, limits.connectMs);
+  // A few kilobytes for each URL that an endpoint has had since the start; its connections close when idle.
+  const receivers = new Map<string, Receiver>();
+
+  // Each URL has connections of its own, without a limit: endpoints on one host never wait for each other's answers.
+  function receiverOf(url: string): Receiver | undefined {
+    const known = receivers.get(url);
+    if (known) return known;
+    const parsed = URL.parse(url);
+    if (parsed?.protocol !== 'https:' && parsed?.protocol !== 'http:') return undefined;
+    const { origin, pathname, search } = parsed;
+    const pool = new Pool(origin, { connect, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: MAX_HEADER_BYTES });
+    const receiver = { pool, path: pathname + search };
+    receivers.set(url, receiver);
+    return receiver;
+  }
+
+  return {
+    async deliver(url, headers, body) {
+      const receiver = receiverOf(url);
+      if (!receiver) return refused('the URL of the endpoint is not an http or https URL');
+      const { pool, path } = receiver;
+      const request = { path, method: 'POST', headers: { ...headers, 'user-agent': USER_AGENT }, body } as const;
+      return exchange(pool, request, limits, now);
+    },
+    async close() {
+      const open = [...receivers.values()];
+      receivers.clear();
+      await Promise.all(open.map(({ pool }) => pool.destroy()));
+    },
+  };
+}
+
+/** Addresses are decided on when a socket is opened: host names after DNS, literal addresses before. */
+function guardedConnector(targets: WebhookTargets, resolve: Resolve, timeout: number): buildConnector.connector {
+  const connect = buildConnector({ timeout, lookup: guardedLookup(targets, resolve) });
+  return (options, callback) => {
+    // No name is looked up for these. The URL parser has brought every way to write one into one form.
+    const reason = isIP(options.hostname) === 0 ? undefined : blockedBecause(options.hostname, targets);
+    if (reason === undefined) connect(options, callback);
+    else process.nextTick(callback, new BlockedDestination(options.hostname, reason), null);
+  };
+}
+
+function exchange(
+  pool: Pool,
+  request: HttpDispatcher.DispatchOptions,
+  limits: DeliveryLimits,
+  now: () => Instant,
+): Promise<Exchange> {
+  return new Promise((resolve) => {
+    const began = performance.now();
+    let controller: HttpDispatcher.DispatchController | undefined;
+    let ended = false;
+    let statusCode: number | null = null;
+    let retryAfter: string | undefined;
+    let kept = Buffer.alloc(0);
+    const deadline = setTimeout(cut, limits.totalMs, `no complete answer within ${seconds(limits.totalMs)}`);
+
+    function cut(reason: string): void {
+      end(reason);
+      controller?.abort(new Error(reason));
+    }
+
+    function end(reason: string): void {
+      if (ended) return;
+      ended = true;
+      clearTimeout(deadline);
+      const retryAfterMs = retryAfter === undefined ? undefined : parseRetryAfter(retryAfter, now());
+      resolve({
+        statusCode,
+        // A 200 that was seen acknowledges, whatever becomes of the rest of the answer.
+        failure: statusCode === null ? reason : failureOfStatus(statusCode),
+        responseBody: storableText(kept),
+        durationMs: Math.floor(performance.now() - began),
+        ...(retryAfterMs !== undefined && { retryAfterMs }),
+      });
+    }
+
+    pool.dispatch(request, {
+      onRequestStart(started) {
+        controller = started;
+        // The deadline passed while there was no connection yet.
+        if (ended) started.abort(new Error('too late'));
+      },
+      onResponseStart(_, status, headers) {
+        if (status < 200) return;
+        statusCode = status;
+        const header = headers['retry-after'];
+        retryAfter = Array.isArray(header) ? header[0] : header;
+      },
+      onResponseData(_, chunk) {
+        const room = limits.bodyBytes - kept.length;
+        kept = Buffer.concat([kept, chunk.subarray(0, room)]);
+        if (chunk.length > room) cut('the answer is too long');
+      },
+      onResponseEnd() {
+        end('no answer');
+      },
+      onResponseError(_, error) {
+        end(failureOfError(error, limits));
+      },
+    });
+  });
+}
+
+function refused(failure: string): Exchange {
+  return { statusCode: null, failure, responseBody: '', durationMs: 0 };
+}
+
+function failureOfStatus(status: number): string | null {
+  if (status === 200) return null;
+  if (status < 300) return `answered ${status}, and only 200 acknowledges`;
+  if (status < 400) return `answered ${status}, and redirects are not followed`;
+  return `answered ${status}`;
+}
+
+const WORDS: Record<string, string> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset',
+  EPIPE: 'connection reset',
+  EHOSTUNREACH: 'host unreachable',
+  ENETUNREACH: 'network unreachable',
+  ETIMEDOUT: 'no connection: timed out',
+  UND_ERR_SOCKET: 'connection closed before an answer came',
+  UND_ERR_HEADERS_OVERFLOW: `the headers of the answer are longer than ${MAX_HEADER_BYTES / 1024} KiB`,
+};
+const DNS_ERROR = /^(?:ENOTFOUND|ENODATA|EAI_|ESERVFAIL|EREFUSED|ETIMEOUT|ENONAME|EBADNAME)/;
+const TLS_ERROR = /^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|EPROTO)/;
+
+function failureOfError(error: Error, limits: DeliveryLimits): string {
+  if (error instanceof BlockedDestination) return error.message;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (code === 'UND_ERR_CONNECT_TIMEOUT') return `no connection within ${seconds(limits.connectMs)}`;
+  if (error.name === 'HTTPParserError') return 'the answer is not HTTP';
+  if (DNS_ERROR.test(code)) return 'the host name has no address';
+  if (TLS_ERROR.test(code)) return printable(`TLS: ${error.message}`);
+  return WORDS[code] ?? printable(error.message || code || error.name);
+}
+
+function seconds(ms: number): string {
+  return `${ms / 1000} s`;
+}
+
+// Part of such a message can come from the receiver, the names in a certificate for example.
+function printable(message: string): string {
+  return message.replaceAll(/[^\x20-\x7e]+/g, ' ').slice(0, 200);
+}
+
+/** Neither NUL, nor half a character at the end, nor any other invalid UTF-8: databases refuse those. */
+function storableText(bytes: Buffer): string {
+  if (bytes.length === 0) return '';
+  return new StringDecoder('utf8').write(bytes).replaceAll('\0', '\u{fffd}');
+}

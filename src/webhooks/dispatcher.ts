@@ -1,0 +1,163 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Instant } from '../domain/records.ts';
+import type { Store } from '../store/store.ts';
+import { type Resolve, type WebhookTargets, createResolve } from './address.ts';
+import { type DeliveryLimits, createDeliverer } from './deliver.ts';
+import { type Lane, type LaneContext, type Log, createLane } from './lane.ts';
+
+const POLL_MS = 1000;
+const ERROR_PAUSE_MS = 1000;
+// Looking for work costs about 10 us for each endpoint: this keeps it to a tenth of the time.
+const LOOK_PAUSE_MS_PER_ENDPOINT = 0.1;
+// How long the last outcomes may take to be written, once everything under way has been cut off.
+const LAST_COMMITS_MS = 1000;
+
+export interface DispatcherOptions {
+  store: Store;
+  now: () => Instant;
+  /** From 0 up to, not including, 1. */
+  random: () => number;
+  /** `whsec_...`; two while one is being rotated. Nothing is sent to an endpoint without any. */
+  secretsOf: (endpointId: string) => readonly string[];
+  targets: WebhookTargets;
+  log: Log;
+  /** How host names become addresses; the name servers of this machine where it is left out. */
+  resolve?: Resolve;
+  limits?: DeliveryLimits;
+}
+
+export interface Dispatcher {
+  /**
+   * Attempts everything that is due now, and what becomes due by that, and waits for it. Answers the number of attempts.
+   * Never rejects: what cannot be read or written is logged, and left for the next time.
+   */
+  runOnce(): Promise<number>;
+  /** Works until `stop`: woken by commits, and looking every second for what others left. */
+  start(): void;
+  /** Begins nothing more, and gives the attempts under way `graceMs` to end; then they are cut off, to be repeated. */
+  stop(graceMs: number): Promise<void>;
+}
+
+/** Delivers events to their endpoints, at least once each, in the order of each session, from the table of deliveries. */
+export function createDispatcher(options: DispatcherOptions): Dispatcher {
+  const { store, log } = options;
+  const deliverer = createDeliverer({
+    targets: options.targets,
+    resolve: options.resolve ?? createResolve(),
+    now: options.now,
+    ...(options.limits && { limits: options.limits }),
+  });
+  const lanes = new Map<string, Lane>();
+  const works = new Set<Promise<void>>();
+  const stopping = new AbortController();
+  let cutOff = false;
+  let attempts = 0;
+  let woken = false;
+  let onWake: (() => void) | undefined;
+  let loop: Promise<void> | undefined;
+
+  const context: LaneContext = {
+    store,
+    now: options.now,
+    random: options.random,
+    secretsOf: options.secretsOf,
+    log,
+    deliverer,
+    stopping: stopping.signal,
+    isCutOff: () => cutOff,
+    track,
+    countAttempt: () => attempts++,
+  };
+
+  function track(work: Promise<void>): void {
+    const tracked = settle(work).finally(() => works.delete(tracked));
+    works.add(tracked);
+  }
+
+  async function settle(work: Promise<void>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      // A defect; what was claimed is taken up again when its lease is over.
+      log.error({ error }, 'webhook attempt failed unexpectedly');
+    }
+  }
+
+  async function allWorks(): Promise<void> {
+    while (works.size > 0) await Promise.all(works);
+  }
+
+  async function look(): Promise<void> {
+    woken = false;
+    try {
+      for (const endpoint of await store.endpoints()) {
+        const lane = lanes.get(endpoint.id);
+        if (lane) lane.endpoint = endpoint;
+        else lanes.set(endpoint.id, createLane(endpoint, context));
+      }
+      for (const lane of lanes.values()) lane.fill();
+    } catch (error) {
+      log.error({ error }, 'webhook endpoints could not be read');
+      await pause(ERROR_PAUSE_MS);
+    }
+  }
+
+  async function lookUntilStopped(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await look();
+      await pause(lanes.size * LOOK_PAUSE_MS_PER_ENDPOINT);
+      if (!woken && !stopping.signal.aborted) await nextWake();
+    }
+  }
+
+  function nextWake(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(wake, POLL_MS);
+      onWake = () => {
+        clearTimeout(timer);
+        onWake = undefined;
+        resolve();
+      };
+    });
+  }
+
+  function wake(): void {
+    woken = true;
+    onWake?.();
+  }
+
+  async function pause(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: stopping.signal }).catch(() => undefined);
+  }
+
+  return {
+    async runOnce() {
+      const before = attempts;
+      await look();
+      await allWorks();
+      return attempts - before;
+    },
+    start() {
+      if (loop) return;
+      store.onCommit(wake);
+      loop = lookUntilStopped();
+    },
+    async stop(graceMs) {
+      stopping.abort();
+      wake();
+      await loop;
+      await atMost(graceMs, allWorks());
+      cutOff = true;
+      for (const lane of lanes.values()) track(lane.release('not attempted: the service stopped'));
+      await deliverer.close();
+      await atMost(LAST_COMMITS_MS, allWorks());
+    },
+  };
+}
+
+async function atMost(ms: number, work: Promise<void>): Promise<void> {
+  const limit = new AbortController();
+  const passed = sleep(ms, undefined, { signal: limit.signal }).catch(() => undefined);
+  await Promise.race([work, passed]);
+  limit.abort();
+}

@@ -1,0 +1,253 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import type { Instant } from '../domain/records.ts';
+import type { Change, Delivery, DeliveryAttempt, DueDelivery, Store, WebhookEndpoint } from '../store/store.ts';
+import type { Deliverer, Exchange } from './deliver.ts';
+import { judgeAttempt } from './retry.ts';
+import { deliveryHeaders } from './sign.ts';
+
+/** How long a claimed delivery is left to whoever claimed it; far longer than an attempt can last. */
+export const LEASE_MS = 60_000;
+
+const ERROR_PAUSE_MS = 1000;
+const FIRST_WINDOW = 8;
+const MAX_WINDOW = 32;
+// Wide enough for the sessions that are well to get past those that are not.
+const MIN_WINDOW = 4;
+// An attempt that takes longer gives its place in the window up, so that a session that hangs does not hold up another
+// session of the same endpoint.
+const PATIENCE_MS = 1000;
+// Claims wait for the disk, attempts do not: so many windows are claimed ahead, for the places that become free.
+const AHEAD = 3;
+
+export interface Log {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface LaneContext {
+  store: Store;
+  now: () => Instant;
+  random: () => number;
+  secretsOf: (endpointId: string) => readonly string[];
+  log: Log;
+  deliverer: Deliverer;
+  /** Nothing is begun any more once it is aborted. */
+  stopping: AbortSignal;
+  /** Whether attempts under way have been cut off by ourselves, so that their failure is not the receiver's. */
+  isCutOff(): boolean;
+  /** Takes note of work that must have ended before the process may; it never rejects. */
+  track(work: Promise<void>): void;
+  countAttempt(): void;
+}
+
+/** The deliveries of one endpoint. Nothing in here is shared with another endpoint. */
+export interface Lane {
+  /** What is known of the endpoint now. */
+  endpoint: WebhookEndpoint;
+  /** Lets what is due be claimed and begun, as far as there are places. What fails is logged. */
+  fill(): void;
+  /** Gives back what was claimed and has not begun. Never rejects. */
+  release(reason: string): Promise<void>;
+}
+
+export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
+  const { store, now, log, stopping } = context;
+  const lane: Lane = { endpoint: first, fill, release };
+  /** How many attempts may be under way: grows with every success, shrinks with every failure. */
+  let window = FIRST_WINDOW;
+  /** When each attempt under way began, by the monotonic clock. */
+  const underWay = new Set<{ since: number }>();
+  /** Claimed ahead, so that a place that becomes free need not wait for the database. */
+  let ready: DueDelivery[] = [];
+  let claiming = false;
+  let again = false;
+  let warned = false;
+
+  function fill(): void {
+    beginReady();
+    again = true;
+    if (!claiming) context.track(claimWhileAsked());
+  }
+
+  async function claimWhileAsked(): Promise<void> {
+    claiming = true;
+    try {
+      while (again && !stopping.aborted) {
+        again = false;
+        // What ends in the same turn of the event loop is made up for by one claim.
+        await nextTurn();
+        await claimDue();
+      }
+    } catch (error) {
+      log.error({ error, endpointId: lane.endpoint.id }, 'webhook deliveries could not be claimed');
+      await pause();
+    } finally {
+      claiming = false;
+    }
+  }
+
+  function freePlaces(): number {
+    const patience = performance.now() - PATIENCE_MS;
+    let quick = 0;
+    for (const { since } of underWay) if (since > patience) quick++;
+    return Math.min(window - quick, maxUnderWay() - underWay.size);
+  }
+
+  /** So many sockets a hanging endpoint may hold; and all that is claimed fits in, well within its lease. */
+  function maxUnderWay(): number {
+    return Math.max(window, FIRST_WINDOW) * (1 + AHEAD);
+  }
+
+  async function claimDue(): Promise<void> {
+    const { endpoint } = lane;
+    if (endpoint.status !== 'active' || !canSign(endpoint)) return;
+    const places = Math.min(freePlaces() + AHEAD * window, maxUnderWay() - underWay.size) - ready.length;
+    if (places <= 0) return;
+    const due = await store.deliveriesDue(endpoint.id, now(), places);
+    const claims = await Promise.allSettled(due.map(claim));
+    const failed = claims.find((result) => result.status === 'rejected');
+    if (failed) throw failed.reason;
+  }
+
+  async function claim({ delivery, body }: DueDelivery): Promise<void> {
+    const claimed: Delivery = { ...delivery, attempts: delivery.attempts + 1, dueAt: now() + LEASE_MS };
+    const result = await store.commit([{ type: 'delivery_claimed', delivery: claimed }]);
+    // Otherwise somebody else was faster.
+    if (!result.done) return;
+    ready.push({ delivery: claimed, body });
+    beginReady();
+  }
+
+  function beginReady(): void {
+    if (ready.length === 0) return;
+    if (stopping.aborted) {
+      // Otherwise there is still time for the claims to arrive together, and be given back at the end.
+      if (context.isCutOff()) context.track(release('not attempted: the service stopped'));
+      return;
+    }
+    if (lane.endpoint.status !== 'active') {
+      context.track(release('not attempted: the endpoint is disabled'));
+      return;
+    }
+    // Where the window has shrunk, what was claimed under the wider one must not wait until its lease is over.
+    const count = Math.max(freePlaces(), ready.length - AHEAD * window);
+    if (count > 0) for (const claimed of ready.splice(0, count)) context.track(attempt(claimed));
+  }
+
+  function canSign({ id }: WebhookEndpoint): boolean {
+    if (context.secretsOf(id).length > 0) return true;
+    if (!warned) log.warn({ endpointId: id }, 'webhook endpoint has no secret: its events wait');
+    warned = true;
+    return false;
+  }
+
+  async function attempt({ delivery, body }: DueDelivery): Promise<void> {
+    const { endpoint } = lane;
+    const place = { since: performance.now() };
+    underWay.add(place);
+    context.countAttempt();
+    const started = now();
+    const timestamp = Math.floor(started / 1000);
+    const secrets = context.secretsOf(endpoint.id);
+    const headers = deliveryHeaders({ eventId: delivery.eventId, body, timestamp, secrets });
+    const exchange = await context.deliverer.deliver(endpoint.url, headers, body);
+    underWay.delete(place);
+    adjustWindow(exchange);
+    // Asked first, so that this outcome and the claims for the free places share one commit of the database.
+    const finished = finish(endpoint, delivery, exchange, started);
+    fill();
+    await finished;
+    // What waited behind this delivery may go now.
+    fill();
+  }
+
+  async function release(reason: string): Promise<void> {
+    const unbegun = ready;
+    ready = [];
+    await Promise.all(
+      unbegun.map(({ delivery }) => {
+        const at = now();
+        const exchange: Exchange = { statusCode: null, failure: reason, responseBody: '', durationMs: 0 };
+        return write(lane.endpoint, repeated(delivery, attemptOf(delivery, exchange, at, at), at));
+      }),
+    );
+  }
+
+  function adjustWindow({ statusCode }: Exchange): void {
+    window = statusCode === 200 ? Math.min(window + 1, MAX_WINDOW) : Math.max(Math.floor(window / 2), MIN_WINDOW);
+  }
+
+  function finish(endpoint: WebhookEndpoint, delivery: Delivery, exchange: Exchange, started: Instant): Promise<void> {
+    const ended = now();
+    const { environment, id: endpointId } = endpoint;
+    const { attempts, id: deliveryId } = delivery;
+    if (exchange.statusCode === null && context.isCutOff()) {
+      const cut: Exchange = { ...exchange, failure: 'cut off: the service stopped' };
+      return write(endpoint, repeated(delivery, attemptOf(delivery, cut, started, ended), ended));
+    }
+
+    const verdict = judgeAttempt({ ...exchange, environment, attempts, random: context.random() });
+    if (verdict.status !== 'delivered') {
+      const level = verdict.status === 'dead' ? 'warn' : 'info';
+      log[level]({ endpointId, deliveryId, attempts, ...verdict, failure: exchange.failure }, 'webhook not delivered');
+    }
+    const gone = verdict.status === 'dead' && verdict.gone;
+    if (gone && lane.endpoint.url === endpoint.url) lane.endpoint = { ...lane.endpoint, status: 'disabled' };
+    const dueAt = verdict.status === 'pending' ? ended + verdict.delayMs : ended;
+    const finished: Delivery = { ...delivery, status: verdict.status, dueAt };
+    const recorded = attemptOf(delivery, exchange, started, ended);
+    return write(endpoint, { type: 'delivery_finished', delivery: finished, attempt: recorded }, gone);
+  }
+
+  /** Writes an outcome. Where the lease ran out and somebody else has begun, this is a conflict, and changes nothing. */
+  async function write(endpoint: WebhookEndpoint, change: Finished, gone = false): Promise<void> {
+    const leaseEnd = now() + LEASE_MS;
+    // An outcome that is lost means one attempt more than needed: worth trying for about as long as a lease lasts.
+    for (;;) {
+      try {
+        await store.commit(gone ? [change, ...(await disabled(endpoint))] : [change]);
+        return;
+      } catch (error) {
+        const { id: deliveryId, endpointId } = change.delivery;
+        log.error({ error, endpointId, deliveryId }, 'webhook outcome could not be written');
+        if (stopping.aborted || now() >= leaseEnd) return;
+        await pause();
+      }
+    }
+  }
+
+  /** The endpoint said that it is gone; one that has been pointed elsewhere meanwhile did not. */
+  async function disabled(endpoint: WebhookEndpoint): Promise<Change[]> {
+    const current = (await store.endpoints()).find(({ id }) => id === endpoint.id);
+    if (current?.url !== endpoint.url || current.status !== 'active') return [];
+    log.warn({ endpointId: endpoint.id }, 'webhook endpoint answered 410 and is disabled');
+    return [{ type: 'endpoint_saved', endpoint: { ...current, status: 'disabled' } }];
+  }
+
+  async function pause(): Promise<void> {
+    await sleep(ERROR_PAUSE_MS, undefined, { signal: stopping }).catch(() => undefined);
+  }
+
+  return lane;
+}
+
+type Finished = Extract<Change, { type: 'delivery_finished' }>;
+
+function attemptOf(delivery: Delivery, exchange: Exchange, started: Instant, ended: Instant): DeliveryAttempt {
+  return {
+    deliveryId: delivery.id,
+    number: delivery.attempts,
+    started,
+    // Never later than the clock: what waits behind this delivery becomes due when this attempt ends.
+    durationMs: Math.min(exchange.durationMs, Math.max(0, ended - started)),
+    statusCode: exchange.statusCode,
+    failure: exchange.failure,
+    responseBody: exchange.responseBody,
+  };
+}
+
+/** An attempt that failed for a reason of ours: the next one may begin at once. */
+function repeated(delivery: Delivery, attempt: DeliveryAttempt, now: Instant): Finished {
+  return { type: 'delivery_finished', delivery: { ...delivery, status: 'pending', dueAt: now }, attempt };
+}

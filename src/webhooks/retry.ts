@@ -1,0 +1,73 @@
+import type { Instant } from '../domain/records.ts';
+import type { Environment } from '../domain/route.ts';
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+
+const OK = 200;
+const GONE = 410;
+
+/** How long each attempt waits for the one before it to have failed, in milliseconds; as many attempts as entries. */
+export const ATTEMPT_DELAYS_MS: Record<Environment, readonly number[]> = {
+  // The example of https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+  production: [
+    0,
+    5 * SECOND_MS,
+    5 * MINUTE_MS,
+    30 * MINUTE_MS,
+    2 * HOUR_MS,
+    5 * HOUR_MS,
+    10 * HOUR_MS,
+    14 * HOUR_MS,
+    20 * HOUR_MS,
+    24 * HOUR_MS,
+  ],
+  sandbox: [0, 5 * SECOND_MS, MINUTE_MS, 10 * MINUTE_MS, HOUR_MS],
+};
+
+const JITTER = 0.2;
+const MAX_STRETCH = 2;
+
+export type Verdict =
+  | { status: 'delivered' }
+  /** To be tried again in `delayMs`. */
+  | { status: 'pending'; delayMs: number }
+  /** `gone`: the receiver said that it will never take an event again. */
+  | { status: 'dead'; gone: boolean };
+
+/** What an attempt means for its delivery. Only status 200 acknowledges. */
+export function judgeAttempt(attempt: {
+  environment: Environment;
+  /** Attempts made, this one included. */
+  attempts: number;
+  /** Null where no answer came. */
+  statusCode: number | null;
+  retryAfterMs?: number | undefined;
+  /** From 0 up to, not including, 1. */
+  random: number;
+}): Verdict {
+  if (attempt.statusCode === OK) return { status: 'delivered' };
+  if (attempt.statusCode === GONE) return { status: 'dead', gone: true };
+  const delay = ATTEMPT_DELAYS_MS[attempt.environment][attempt.attempts];
+  if (delay === undefined) return { status: 'dead', gone: false };
+  const spread = delay * (1 - JITTER + 2 * JITTER * attempt.random);
+  const wished = Math.min(attempt.retryAfterMs ?? 0, delay * MAX_STRETCH);
+  return { status: 'pending', delayMs: Math.round(Math.max(spread, wished)) };
+}
+
+const SECONDS = /^\d{1,9}$/;
+// Date.parse takes almost anything; the dates of HTTP end like this.
+const DATE = /^[A-Z][a-z]{2,8}, .{1,40} GMT$/;
+
+/**
+ * A `Retry-After` header in milliseconds from `now`, or undefined where it says nothing usable.
+ * https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
+ */
+export function parseRetryAfter(header: string, now: Instant): number | undefined {
+  const value = header.trim();
+  if (SECONDS.test(value)) return Number(value) * SECOND_MS;
+  if (!DATE.test(value)) return undefined;
+  const instant = Date.parse(value);
+  return Number.isNaN(instant) ? undefined : Math.max(0, instant - now);
+}

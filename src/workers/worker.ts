@@ -1,0 +1,82 @@
+import type { Logger } from 'pino';
+
+/** Something that does what has come due. */
+export interface Worker {
+  /** Does everything that is due now; answers how many things it did. */
+  runOnce(): Promise<number>;
+  start(): void;
+  /** Begins nothing new, and waits for what is under way. */
+  stop(): Promise<void>;
+}
+
+export interface WorkerOptions {
+  name: string;
+  log: Logger;
+  runOnce(): Promise<number>;
+  /** Registers what wakes the worker before its next poll. */
+  onWake(wake: () => void): void;
+  pollMs: number;
+}
+
+/** A loop around `runOnce`: woken by commits, polling for what others left and for what time brings. */
+export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptions): Worker {
+  let running: Promise<void> | undefined;
+  let stopped = true;
+  let again = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  function wake(): void {
+    if (stopped) return;
+    again = true;
+    running ??= run();
+  }
+
+  async function run(): Promise<void> {
+    clearTimeout(timer);
+    try {
+      while (again && !stopped) {
+        again = false;
+        await runOnce();
+      }
+    } catch (error) {
+      // The next poll tries again: the database may be away for a moment.
+      log.error({ err: error, worker: name }, 'worker failed');
+    }
+    running = undefined;
+    if (!stopped) timer = setTimeout(wake, pollMs);
+  }
+
+  onWake(wake);
+  return {
+    runOnce,
+    start() {
+      stopped = false;
+      wake();
+    },
+    async stop() {
+      stopped = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}
+
+/** Handles `items` with at most `width` under way at once; one that fails is logged and left for later. */
+export async function forEachOf<Item>(
+  items: readonly Item[],
+  width: number,
+  handle: (item: Item) => Promise<void>,
+  onError: (error: unknown, item: Item) => void,
+): Promise<void> {
+  const queue = [...items];
+  async function lane(): Promise<void> {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) {
+      try {
+        await handle(item);
+      } catch (error) {
+        onError(error, item);
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(width, items.length) }, lane));
+}

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { parseJsonBody } from '../../src/http/json-body.ts';
+import { call, sessionBody, startTestService } from '../support/service.ts';
+
+/** Writes a string in JSON with some of its characters escaped that need not be. */
+function writtenWith(escapes: readonly boolean[], value: string): string {
+  const written = Array.from(value, (character, index) => {
+    const plain = JSON.stringify(character).slice(1, -1);
+    if (!escapes[index % escapes.length]) return plain;
+    return Array.from(
+      { length: character.length },
+      (_, unit) => String.raw`\u${character.charCodeAt(unit).toString(16).padStart(4, '0')}`,
+    ).join('');
+  });
+  return `"${written.join('')}"`;
+}
+
+// The keys that the contract takes, short ones above all: those are mixed up most easily.
+const key = fc.oneof(
+  fc.constantFrom('a', 'b', 'é', '/', '🦉', 'ab'),
+  fc
+    .string({ unit: 'grapheme', maxLength: 6 })
+    .filter((text) => text.isWellFormed() && !/["\\\u0000-\u001f]/.test(text)),
+);
+
+test('reads keys as they are written, however they are written', () => {
+  // What has been read before must not matter: these are the keys that other readers of the process have seen.
+  for (const seen of [String.raw`{"\\":"x"}`, String.raw`{"a":1,"\\":"x"}`, String.raw`{"\n":"x"}`]) {
+    parseJsonBody(Buffer.from(seen));
+  }
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(key, { minLength: 1, maxLength: 4 }),
+      fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }),
+      (keys, escapes) => {
+        const json = `{${keys.map((name) => `${writtenWith(escapes, name)}:1`).join(',')}}`;
+        const expected = Object.fromEntries(keys.map((name) => [name, 1]));
+        assert.deepEqual(parseJsonBody(Buffer.from(json)), expected, json);
+      },
+    ),
+    { numRuns: 5000 },
+  );
+});
+
+test('reads values as JSON.parse does, escapes included', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (value) => {
+      assert.deepEqual(parseJsonBody(Buffer.from(JSON.stringify([value]))), [value]);
+    }),
+  );
+});
+
+test('takes no escape outside a string', () => {
+  assert.throws(() => parseJsonBody(Buffer.from(String.raw`[\u0031]`)));
+});
+
+test('a metadata key that JSON must escape is refused, and changes no later one', async () => {
+  await using tillway = await startTestService();
+  const url = `${tillway.url}/api/gateway/sessions`;
+  for (const name of ['"', '\\', '\n', 'a\\', '\u0001']) {
+    const { status, body } = await call<{ error: { field: string } }>(
+      'POST',
+      url,
+      sessionBody({ metadata: { [name]: 'x' } }),
+    );
+    assert.deepEqual([status, body.error.field], [400, 'metadata'], JSON.stringify(name));
+  }
+  const escaped = String.raw`{"product":"x","amount":1,"customer":"a@b.co","metadata":{"a":"1","\u00e9":"2"}}`;
+  const { body } = await call<{ metadata: Record<string, string> }>('POST', url, escaped);
+  assert.deepEqual(body.metadata, { a: '1', é: '2' });
+});

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { type Stage, createStage } from '../checkout/stage.ts';
+import { openPage, startBrowser } from '../support/browser.ts';
+import { type FakeProvider, connect, startFakeProvider } from '../support/fake-provider.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+
+// What the script adds: news without a reload, one submit for two clicks, the way back by itself.
+
+let browser: Browser;
+let service: TestService;
+let fake: FakeProvider;
+let stage: Stage;
+
+before(async () => {
+  service = await startTestService();
+  fake = await startFakeProvider();
+  connect(service.service, fake);
+  stage = createStage(service, fake);
+  browser = await startBrowser();
+});
+
+after(async () => {
+  await browser.close();
+  await fake[Symbol.asyncDispose]();
+  await service[Symbol.asyncDispose]();
+});
+
+function heading(page: Page, name: string) {
+  return page.getByRole('heading', { name, level: 1 });
+}
+
+async function mark(page: Page): Promise<void> {
+  await page.evaluate(() => Object.assign(globalThis, { marked: true }));
+}
+
+function isMarked(page: Page): Promise<boolean> {
+  return page.evaluate(() => 'marked' in globalThis);
+}
+
+test('news comes without a reload, with the focus on its heading and said aloud', async () => {
+  const id = await stage.create({ redirectUrl: undefined });
+  await stage.start(id);
+  const { page, complaints } = await openPage(browser);
+  await page.goto(stage.url(id));
+  await heading(page, 'Waiting for your payment').waitFor();
+  await mark(page);
+
+  await stage.report(id, 'failed');
+  await heading(page, 'That payment did not go through').waitFor();
+  const announced = page.getByRole('status');
+  assert.match((await announced.textContent()) ?? '', /^That payment did not go through You have not been charged/);
+  assert.equal(await page.evaluate('document.activeElement?.id'), 'heading');
+  assert.match(await page.title(), /^Choose how to pay/);
+
+  await stage.start(id);
+  await heading(page, 'Waiting for your payment').waitFor();
+  await stage.report(id, 'paid');
+  await heading(page, 'Payment received').waitFor();
+  assert.match((await announced.textContent()) ?? '', /^Payment received Thank you\. You paid \$49\.99/);
+  assert.ok(await isMarked(page), 'the page was not reloaded');
+  assert.deepEqual(complaints, []);
+  await page.context().close();
+});
+
+test('a lost connection is said, survived, and made good', async () => {
+  const id = await stage.create({ redirectUrl: undefined });
+  await stage.start(id);
+  const { page } = await openPage(browser);
+  await page.goto(stage.url(id));
+  await mark(page);
+  const again = page.getByRole('link', { name: 'Check again' });
+  assert.equal(await again.isVisible(), false);
+  await page.context().setOffline(true);
+  await page.getByText('No connection').waitFor();
+  assert.equal(await again.isVisible(), true);
+  await stage.report(id, 'paid');
+  await page.context().setOffline(false);
+  await heading(page, 'Payment received').waitFor();
+  assert.ok(await isMarked(page));
+  await page.context().close();
+});
+
+test('the page asks at growing intervals, not while hidden, and not once all is settled', async () => {
+  const id = await stage.create({ redirectUrl: undefined });
+  await stage.start(id);
+  const { page, requests } = await openPage(browser);
+  const looks = () => requests.filter((line) => line.endsWith('/status')).length;
+  const setHidden = (hidden: boolean) =>
+    page.evaluate(`
+      Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    `);
+  const pass = async (seconds: number) => {
+    for (let second = 0; second < seconds; second++) {
+      await page.clock.runFor(1000);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  };
+  await page.clock.install();
+  await page.goto(stage.url(id));
+  await pass(60);
+  const first = looks();
+  assert.ok(first >= 10 && first <= 20, `asked ${first} times in a minute`);
+
+  await setHidden(true);
+  await pass(30);
+  assert.equal(looks(), first);
+  await setHidden(false);
+  await pass(1);
+  assert.ok(looks() > first);
+
+  await stage.report(id, 'paid');
+  await pass(6);
+  await heading(page, 'Payment received').waitFor();
+  const last = looks();
+  await pass(30);
+  assert.equal(looks(), last);
+  await page.context().close();
+});
+
+test('two clicks start one payment, and a provider elsewhere is reached past form-action', async () => {
+  const id = await stage.create();
+  const { page, complaints } = await openPage(browser);
+  await page.goto(stage.url(id));
+  const handoffs = fake.handoffs.length;
+  await page.evaluate(`
+    const button = document.querySelector('main form .button');
+    button.click();
+    button.click();
+  `);
+  await heading(page, 'At the provider').waitFor();
+  assert.equal(fake.handoffs.length, handoffs + 1);
+  await page.getByRole('link', { name: 'Back' }).click();
+  await heading(page, 'Waiting for your payment').waitFor();
+  // The page in between is no trap on the way back.
+  await page.goBack();
+  await page.goBack();
+  await heading(page, 'Waiting for your payment').waitFor();
+  assert.deepEqual(complaints, []);
+  await page.context().close();
+});
+
+test('at the end the buyer is taken to the merchant, unless they stay', async () => {
+  const id = await stage.create();
+  await stage.start(id);
+  await stage.report(id, 'paid');
+  const open = async () => {
+    const { page } = await openPage(browser);
+    await page
+      .context()
+      .route('https://shop.example/**', (route) =>
+        route.fulfill({ contentType: 'text/html', body: '<!doctype html><h1>Shop</h1>' }),
+      );
+    await page.clock.install();
+    await page.goto(stage.url(id));
+    return page;
+  };
+
+  const leaving = await open();
+  const returning = leaving.getByRole('main');
+  await returning.getByText('Taking you to shop.example in 5 seconds.').waitFor();
+  await leaving.clock.runFor(2000);
+  await returning.getByText('in 3 seconds.').waitFor();
+  await leaving.clock.runFor(3500);
+  await leaving.waitForURL(`https://shop.example/thanks?order=7&session_id=${id}&status=paid#top`);
+  await leaving.context().close();
+
+  for (const stay of [
+    (page: Page) => page.getByRole('button', { name: 'Stay on this page' }).click(),
+    (page: Page) => page.keyboard.press('Escape'),
+  ]) {
+    const staying = await open();
+    await stay(staying);
+    await staying.clock.runFor(20_000);
+    await heading(staying, 'Payment received').waitFor();
+    assert.equal(await staying.getByRole('main').getByText('Taking you').isVisible(), false);
+    assert.equal(await staying.evaluate('document.activeElement?.textContent'), 'Return to Demo merchant');
+    await staying.context().close();
+  }
+});
+
+test('a notice has the focus, and a reload does not repeat it', async () => {
+  const id = await stage.create();
+  const { page } = await openPage(browser);
+  await page.goto(`${stage.url(id)}?notice=fee_changed`);
+  assert.equal(await page.evaluate('document.activeElement?.id'), 'notice');
+  assert.equal(page.url(), stage.url(id));
+  await page.reload();
+  assert.equal(await page.locator('#notice').count(), 0);
+  await page.context().close();
+});

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { type WatchedPage, openPage, startBrowser } from '../support/browser.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+
+// The whole way of a buyer, against the simulated provider, in a real browser.
+
+const SHOP = 'https://shop.example';
+const ASK_AGAIN_MS = 200;
+const TIMEOUT_MS = 30_000;
+
+let browser: Browser;
+let service: TestService;
+
+before(async () => {
+  service = await startTestService({ live: true });
+  browser = await startBrowser();
+});
+
+after(async () => {
+  await browser.close();
+  await service[Symbol.asyncDispose]();
+});
+
+async function createSession(overrides: Record<string, unknown> = {}): Promise<{ id: string; url: string }> {
+  const body = sessionBody({ redirectUrl: `${SHOP}/thanks?order=7`, ...overrides });
+  const answer = await call<{ id: string; checkoutUrl: string }>('POST', `${service.url}/api/gateway/sessions`, body);
+  return { id: answer.body.id, url: answer.body.checkoutUrl };
+}
+
+async function open(url: string, javaScriptEnabled: boolean): Promise<WatchedPage> {
+  const watched = await openPage(browser, { javaScriptEnabled });
+  // The merchant's site.
+  await watched.page
+    .context()
+    .route(`${SHOP}/**`, (route) =>
+      route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>Shop</title><h1>Back at the shop</h1>' }),
+    );
+  await watched.page.goto(url);
+  return watched;
+}
+
+async function payByTestCard(page: Page, label: string): Promise<void> {
+  await page.getByRole('link', { name: label }).click();
+  await page.getByRole('button', { name: /^Pay \$/ }).click();
+}
+
+/** Waits for a heading; without a script by asking again, as the page says. */
+async function see(page: Page, heading: string, javaScriptEnabled: boolean): Promise<void> {
+  const wanted = page.getByRole('heading', { name: heading, level: 1 });
+  if (javaScriptEnabled) return wanted.waitFor();
+  const again = page.getByRole('link', { name: 'Check again' });
+  for (;;) {
+    await wanted.or(again).waitFor();
+    if (await wanted.isVisible()) return;
+    await again.click();
+    await page.waitForTimeout(ASK_AGAIN_MS);
+  }
+}
+
+function statusOf(id: string): Promise<string> {
+  return service.service.deps.store.session(id).then((session) => session!.status);
+}
+
+function assertQuiet({ complaints, requests }: WatchedPage): void {
+  assert.deepEqual(complaints, []);
+  const elsewhere = requests.filter((line) => !line.includes(` ${service.url}/`) && !line.includes(` ${SHOP}/`));
+  assert.deepEqual(
+    elsewhere.filter((line) => !line.includes(' data:')),
+    [],
+  );
+}
+
+for (const javaScriptEnabled of [true, false]) {
+  const how = javaScriptEnabled ? 'with a script' : 'without a script';
+
+  test(`pays by card, end to end, ${how}`, { timeout: TIMEOUT_MS }, async () => {
+    const { id, url } = await createSession();
+    const watched = await open(url, javaScriptEnabled);
+    const { page } = watched;
+    await page.getByRole('button', { name: 'Pay $49.99' }).click();
+    await payByTestCard(page, 'Paid at once');
+    await see(page, 'Payment received', javaScriptEnabled);
+    assert.equal(await statusOf(id), 'paid');
+    assertQuiet(watched);
+    await page.getByRole('link', { name: 'Return to Demo merchant' }).click();
+    await page.waitForURL(`${SHOP}/thanks?order=7&session_id=${id}&status=paid`);
+    await page.context().close();
+  });
+
+  test(`is declined, then pays another way, ${how}`, { timeout: TIMEOUT_MS }, async () => {
+    const { id, url } = await createSession();
+    const watched = await open(url, javaScriptEnabled);
+    const { page } = watched;
+    await page.getByRole('button', { name: 'Pay $49.99' }).click();
+    await payByTestCard(page, 'Always declined');
+    await see(page, 'That payment did not go through', javaScriptEnabled);
+    await page.getByRole('main').getByText('You can try 2 more times').waitFor();
+    await page.getByRole('radio', { name: /^Wallet/ }).check();
+    await page.getByRole('button', { name: 'Pay $50.24' }).click();
+    await page.getByRole('radio', { name: 'Paid at once' }).check();
+    await page.getByRole('button', { name: 'Approve payment' }).click();
+    await see(page, 'Payment received', javaScriptEnabled);
+    await page.getByRole('main').getByText('You paid $50.24').waitFor();
+    assert.equal(await statusOf(id), 'paid');
+    assertQuiet(watched);
+    await page.context().close();
+  });
+
+  test(`leaves a payment under way for another one, and then cancels, ${how}`, { timeout: TIMEOUT_MS }, async () => {
+    const { id, url } = await createSession();
+    const watched = await open(url, javaScriptEnabled);
+    const { page } = watched;
+    await page.getByRole('radio', { name: /^Bank transfer/ }).check();
+    await page.getByRole('button', { name: 'Pay $50.11' }).click();
+    await page.getByRole('heading', { name: 'Send a test bank transfer' }).waitFor();
+    await page.goto(url);
+    await page.getByRole('link', { name: 'Continue at Simulated provider' }).waitFor();
+    await page.getByRole('button', { name: 'Choose another way to pay' }).click();
+    await page.getByRole('button', { name: 'Pay $49.99' }).click();
+    await page.getByRole('heading', { name: 'Pay by test card' }).waitFor();
+    await page.goto(url);
+    await page.getByRole('button', { name: 'Cancel this payment' }).click();
+    await see(page, 'The payment was not completed', javaScriptEnabled);
+    assert.equal(await statusOf(id), 'failed');
+    assertQuiet(watched);
+    await page.getByRole('link', { name: 'Return to Demo merchant' }).click();
+    await page.waitForURL(`${SHOP}/thanks?order=7&session_id=${id}&status=failed`);
+    await page.context().close();
+  });
+
+  test(`returns to the merchant without starting, ${how}`, { timeout: TIMEOUT_MS }, async () => {
+    const { id, url } = await createSession();
+    const { page } = await open(url, javaScriptEnabled);
+    await page.getByRole('link', { name: 'Cancel and return to Demo merchant' }).click();
+    await page.waitForURL(`${SHOP}/thanks?order=7&session_id=${id}&status=routed`);
+    assert.equal(await statusOf(id), 'routed');
+    await page.context().close();
+  });
+}
+
+test('pays with the keyboard alone', async () => {
+  const { id, url } = await createSession({ redirectUrl: undefined });
+  const watched = await open(url, true);
+  const { page } = watched;
+  const { keyboard } = page;
+  const tabTo = async (selector: string) => {
+    for (let steps = 0; steps < 30; steps++) {
+      await keyboard.press('Tab');
+      if (await page.evaluate(`document.activeElement.matches('${selector}')`)) return;
+    }
+    assert.fail(`no Tab leads to ${selector}`);
+  };
+  await tabTo('[name=kind]:checked');
+  await keyboard.press('ArrowDown');
+  assert.equal(await page.getByRole('button').first().innerText(), 'Pay $50.24');
+  await keyboard.press('ArrowUp');
+  await tabTo('main form .button');
+  await keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Pay by test card' }).waitFor();
+  for (const [field, value] of [
+    ['number', '4242424242424242'],
+    ['expiry', '12/34'],
+    ['cvc', '123'],
+    ['name', 'Test Buyer'],
+  ] as const) {
+    await tabTo(`[name=${field}]`);
+    await keyboard.type(value);
+  }
+  await keyboard.press('Enter');
+  await see(page, 'Payment received', true);
+  assert.equal(await statusOf(id), 'paid');
+  assertQuiet(watched);
+  await page.context().close();
+});

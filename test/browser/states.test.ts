@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { after, before, test } from 'node:test';
+import type { AxeResults } from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { EVIL, type Stage, createStage, everyState } from '../checkout/stage.ts';
+import { openPage, startBrowser } from '../support/browser.ts';
+import { type FakeProvider, connect, startFakeProvider } from '../support/fake-provider.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+
+// Every state of the checkout, as people of all kinds meet it.
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const LONG_MERCHANT = 'Buchhandlung'.repeat(10);
+
+let browser: Browser;
+let service: TestService;
+let fake: FakeProvider;
+let stage: Stage;
+let states: Map<string, string>;
+
+before(async () => {
+  service = await startTestService();
+  fake = await startFakeProvider();
+  connect(service.service, fake);
+  stage = createStage(service, fake);
+  states = await everyState(service, stage);
+  browser = await startBrowser();
+});
+
+after(async () => {
+  await browser.close();
+  await fake[Symbol.asyncDispose]();
+  await service[Symbol.asyncDispose]();
+});
+
+// What runs in the page is written as text: the types of a browser are not those of this program.
+
+function overflow(page: Page): Promise<unknown> {
+  return page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+}
+
+async function faults(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  const results = await page.evaluate<AxeResults>('axe.run()');
+  return results.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+}
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  test(`axe finds nothing in any state, ${colorScheme}; no foreign request, no policy violation`, async () => {
+    const { page, requests, complaints } = await openPage(browser, { colorScheme, reducedMotion: 'reduce' });
+    for (const [state, url] of states) {
+      await page.goto(url);
+      assert.deepEqual(await faults(page), [], state);
+    }
+    const foreign = requests.filter((line) => !line.startsWith(`GET ${service.url}/`) && !line.includes(' data:'));
+    assert.deepEqual(foreign, []);
+    // The browser itself reports the page that is not there.
+    assert.deepEqual(
+      complaints.filter((text) => !/status of 404/.test(text)),
+      [],
+    );
+    await page.context().close();
+  });
+}
+
+test('axe would find a fault, and a violation of the policy would be noticed', async () => {
+  const { page, complaints } = await openPage(browser);
+  await page.goto(states.get('choose')!);
+  await page.evaluate(`
+    const script = document.createElement('script');
+    script.textContent = 'document.title = "inline"';
+    document.querySelector('main').append(script, document.createElement('button'));
+  `);
+  assert.ok((await faults(page)).some((fault) => fault.startsWith('button-name')));
+  assert.ok(complaints.some((text) => text.includes('Content Security Policy')));
+  await page.context().close();
+});
+
+test('dark and light differ, and the page follows the buyer’s choice', async () => {
+  const colours = new Set<unknown>();
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const { page } = await openPage(browser, { colorScheme });
+    await page.goto(states.get('choose')!);
+    colours.add(await page.evaluate('getComputedStyle(document.body).backgroundColor'));
+    await page.context().close();
+  }
+  assert.equal(colours.size, 2);
+});
+
+test('320 pixels are enough for every state, also with forced colours and large text', async () => {
+  for (const options of [{}, { forcedColors: 'active' as const }]) {
+    const { page } = await openPage(browser, { viewport: { width: 320, height: 640 }, ...options });
+    for (const [state, url] of states) {
+      await page.goto(url);
+      assert.equal(await overflow(page), 0, state);
+      // 200 % text (WCAG 1.4.4).
+      await page.evaluate("document.documentElement.style.fontSize = '200%'");
+      assert.equal(await overflow(page), 0, `${state}, large text`);
+    }
+    await page.context().close();
+  }
+});
+
+test('a merchant’s name of any length fits', async () => {
+  await using other = await startTestService({ variables: { MERCHANT_NAME: LONG_MERCHANT } });
+  connect(other.service, fake);
+  const id = await createStage(other, fake).create();
+  const { page } = await openPage(browser, { viewport: { width: 320, height: 640 } });
+  await page.goto(`${other.url}/checkout/${id}`);
+  assert.equal(await overflow(page), 0);
+  await page.context().close();
+});
+
+test('everything that can be pressed is big enough for a thumb', async () => {
+  const { page } = await openPage(browser);
+  for (const [state, url] of states) {
+    await page.goto(url);
+    const heights = await page
+      .locator('main :is(a, button, .way):visible')
+      .evaluateAll((elements) => elements.map((element) => element.getBoundingClientRect().height));
+    assert.ok(
+      heights.every((height) => height >= 44),
+      `${state}: ${heights.join(', ')}`,
+    );
+  }
+  await page.context().close();
+});
+
+test('markup in a product’s name is text', async () => {
+  const { page, requests } = await openPage(browser);
+  await page.goto(states.get('evil')!);
+  assert.equal(await page.locator('.product').innerText(), EVIL);
+  assert.equal(await page.locator('main img').count(), 0);
+  assert.ok(!requests.some((line) => line.endsWith('/x')));
+  assert.match(await page.title(), /^Choose how to pay/);
+  await page.context().close();
+});
+
+test('no other page can put the checkout into a frame', async () => {
+  const { page } = await openPage(browser);
+  await page.goto(fake.pageUrl);
+  const url = states.get('choose')!;
+  const refused = page.waitForEvent('console', (message) => message.text().includes('frame-ancestors'));
+  await page.evaluate(`
+    const frame = document.createElement('iframe');
+    frame.src = '${url}';
+    document.body.append(frame);
+  `);
+  await refused;
+  const [, frame] = page.frames();
+  assert.equal(await frame!.getByRole('heading').count(), 0);
+  await page.context().close();
+});
+
+test('motion stops where it is not wanted', async () => {
+  for (const [reducedMotion, animation] of [
+    ['no-preference', 'pulse'],
+    ['reduce', 'none'],
+  ] as const) {
+    const { page } = await openPage(browser, { reducedMotion });
+    await page.goto(states.get('waiting')!);
+    const name = await page.evaluate("getComputedStyle(document.querySelector('.pulse')).animationName");
+    assert.equal(name, animation);
+    await page.context().close();
+  }
+});

@@ -1,0 +1,285 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { brotliCompressSync } from 'node:zlib';
+import { type FakeProvider, connect, startFakeProvider } from '../support/fake-provider.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+import { EVIL, type Stage, createStage, everyState } from './stage.ts';
+
+const MAX_COMPRESSED_BYTES = 30 * 1024;
+
+let service: TestService;
+let fake: FakeProvider;
+let stage: Stage;
+let states: Map<string, string>;
+
+before(async () => {
+  service = await startTestService();
+  fake = await startFakeProvider();
+  connect(service.service, fake);
+  stage = createStage(service, fake);
+  states = await everyState(service, stage);
+});
+
+after(async () => {
+  await fake[Symbol.asyncDispose]();
+  await service[Symbol.asyncDispose]();
+});
+
+async function get(url: string, init: RequestInit = {}): Promise<{ status: number; headers: Headers; text: string }> {
+  const response = await fetch(url, { redirect: 'manual', ...init });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+async function page(state: string): Promise<string> {
+  return (await get(states.get(state)!)).text;
+}
+
+function textOf(markup: string): string {
+  return markup.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ');
+}
+
+test('every state is a page of its own with one heading', async () => {
+  const expected: Record<string, [status: number, heading: string]> = {
+    choose: [200, 'Choose how to pay'],
+    notice: [200, 'Choose how to pay'],
+    declined: [200, 'That payment did not go through'],
+    switched: [200, 'Choose another way to pay'],
+    waiting: [200, 'Waiting for your payment'],
+    confirming: [200, 'We are confirming with the provider'],
+    paid: [200, 'Payment received'],
+    'paid-own-page': [200, 'Payment received'],
+    surplus: [200, 'Payment received'],
+    refunded: [200, 'Payment refunded'],
+    failed: [200, 'The payment was not completed'],
+    'failed-uncertain': [200, 'The payment was not completed'],
+    expired: [200, 'This checkout has expired'],
+    'no-way': [200, 'This payment cannot be taken right now'],
+    long: [200, 'Choose how to pay'],
+    rtl: [200, 'Choose how to pay'],
+    evil: [200, 'Choose how to pay'],
+    preview: [200, 'This is a preview'],
+    unknown: [404, 'There is no checkout here'],
+  };
+  assert.deepEqual([...states.keys()].toSorted(), Object.keys(expected).toSorted());
+  for (const [state, [status, title]] of Object.entries(expected)) {
+    const answer = await get(states.get(state)!);
+    assert.equal(answer.status, status, state);
+    const headings = [...answer.text.matchAll(/<h[1-6][^>]*>(.*?)<\/h[1-6]>/gs)].map(([, text]) => text);
+    assert.deepEqual(headings, [title], state);
+  }
+});
+
+test('pages carry the strict headers and nothing inline', async () => {
+  for (const [state, url] of states) {
+    const { headers, text } = await get(url);
+    assert.match(headers.get('content-type') ?? '', /^text\/html; charset=utf-8$/, state);
+    assert.equal(headers.get('cache-control'), 'no-store', state);
+    assert.equal(headers.get('referrer-policy'), 'no-referrer', state);
+    assert.equal(headers.get('x-frame-options'), 'DENY', state);
+    assert.match(headers.get('content-security-policy') ?? '', /default-src 'none'.*frame-ancestors 'none'/, state);
+    assert.doesNotMatch(headers.get('content-security-policy') ?? '', /unsafe/, state);
+    assert.doesNotMatch(text, /<[^>]+\s(style|on[a-z]+)=/i, state);
+    assert.doesNotMatch(text, /<script(?![^>]*\ssrc="\/assets\/)|<style/i, state);
+  }
+});
+
+test('what merchant and buyer wrote is shown as text', async () => {
+  const text = await page('evil');
+  assert.ok(!text.includes(EVIL));
+  assert.ok(text.includes('&lt;img src=x onerror=&quot;document.title=1&quot;&gt;'));
+});
+
+test('a page, its style sheet and its script come to at most 30 KB compressed', async () => {
+  const sizes: number[] = [];
+  for (const url of states.values()) {
+    const { text } = await get(url);
+    const assets = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path!);
+    assert.equal(assets.length, 2);
+    let size = brotliCompressSync(text).length;
+    for (const path of assets) size += brotliCompressSync((await get(service.url + path)).text).length;
+    sizes.push(size);
+  }
+  assert.ok(Math.max(...sizes) <= MAX_COMPRESSED_BYTES, `the largest is ${Math.max(...sizes)} bytes`);
+});
+
+test('GET and HEAD change nothing, on any path', async () => {
+  const id = await stage.create();
+  await stage.start(id);
+  const untouched = await service.service.deps.store.checkout(id);
+  for (const step of ['', '/pay', '/switch', '/cancel', '/continue', '/complete', '/status']) {
+    for (const method of ['GET', 'HEAD']) {
+      const { status } = await get(stage.url(id) + step, { method });
+      assert.ok(status === 200 || status === 303, `${method} ${step}: ${status}`);
+    }
+  }
+  assert.deepEqual(await service.service.deps.store.checkout(id), untouched);
+});
+
+test('the ways to pay carry their fees and totals, the preferred one first and chosen', async () => {
+  const id = await stage.create({ preferredRoute: 'wallet', amount: 1234.5 });
+  const { text } = await get(stage.url(id));
+  const ways = [...text.matchAll(/name="kind"\s+id="way-\w+"\s+value="(\w+)"\s+required\s*(checked)?/g)];
+  assert.deepEqual(
+    ways.map(([, kind, checked]) => [kind, checked === 'checked']),
+    [
+      ['wallet', true],
+      ['card', false],
+      ['local', false],
+    ],
+  );
+  assert.match(text, /name="total_wallet" value="124067"/);
+  assert.match(text, /name="total_card" value="123450"/);
+  assert.match(textOf(text), /Wallet about 1 minute \$1,240\.67 \$6\.17 fee/);
+});
+
+test('paying leads on to the provider through a page of ours', async () => {
+  const id = await stage.create();
+  const paid = await stage.submit(id, 'pay', { kind: 'card', total_card: '4999' });
+  assert.deepEqual(paid, { status: 303, location: `/checkout/${id}/continue` });
+  const { text } = await get(`${stage.url(id)}/continue`);
+  assert.ok(text.includes(`<meta http-equiv="refresh" content="0;url=${fake.pageUrl}?back=`));
+  assert.ok(text.includes(`href="${fake.pageUrl}?back=`));
+  assert.match(textOf(text), /You pay \$49\.99 there/);
+  // A second click goes where the first one went.
+  assert.deepEqual(await stage.submit(id, 'pay', { kind: 'wallet', total_wallet: '9999' }), paid);
+});
+
+test('what keeps a payment from starting comes back as a notice', async () => {
+  const id = await stage.create();
+  const path = `/checkout/${id}`;
+  const lower = await stage.submit(id, 'pay', { kind: 'wallet', total_wallet: '5023' });
+  assert.deepEqual(lower, { status: 303, location: `${path}?notice=fee_changed` });
+  assert.match(await (await fetch(service.url + lower.location)).text(), /The fee has changed/);
+
+  fake.answer = 'refuse';
+  const refused = await stage.submit(id, 'pay', { kind: 'card', total_card: '4999' });
+  fake.answer = 'accept';
+  assert.equal(refused.location, `${path}?notice=refused`);
+  assert.match(textOf(await (await fetch(service.url + refused.location)).text()), /You can try 2 more times/);
+
+  const production = await stage.create({ environment: 'production' });
+  const none = await stage.submit(production, 'pay', { kind: 'card', total_card: '4999' });
+  assert.equal(none.location, `/checkout/${production}?notice=no_route`);
+
+  await stage.start(id);
+  await stage.submit(id, 'cancel');
+  const closed = await stage.submit(id, 'pay', { kind: 'card', total_card: '4999' });
+  assert.equal(closed.location, `${path}?notice=closed`);
+
+  const foreign = await get(`${stage.url(await stage.create())}?notice=constructor&notice=<b>`);
+  assert.doesNotMatch(foreign.text, /id="notice"/);
+});
+
+test('cancelling closes a started checkout and leaves a new one open', async () => {
+  const fresh = await stage.create();
+  assert.equal((await stage.submit(fresh, 'cancel')).location, `/checkout/${fresh}?notice=kept_open`);
+  assert.equal((await service.service.deps.store.session(fresh))!.status, 'routed');
+
+  const started = await stage.create();
+  await stage.start(started);
+  assert.equal((await stage.submit(started, 'cancel')).location, `/checkout/${started}`);
+  assert.equal((await service.service.deps.store.session(started))!.status, 'failed');
+});
+
+test('an attempt can be dropped for another way while tries are left', async () => {
+  const id = await stage.create();
+  for (const left of [2, 1]) {
+    await stage.start(id);
+    assert.match((await get(stage.url(id))).text, /\/switch"/);
+    assert.deepEqual(await stage.submit(id, 'switch'), { status: 303, location: `/checkout/${id}` });
+    const tries = left === 1 ? 'once more' : '2 more times';
+    assert.ok(textOf((await get(stage.url(id))).text).includes(`You can try ${tries} within the next 15 minutes`));
+  }
+  await stage.start(id);
+  assert.doesNotMatch((await get(stage.url(id))).text, /\/switch"/);
+});
+
+test('only what can be known is promised about money', async () => {
+  assert.match(textOf(await page('failed')), /You have not been charged\./);
+  assert.doesNotMatch(textOf(await page('failed-uncertain')), /You have not been charged/);
+  assert.match(
+    textOf(await page('surplus')),
+    /A second payment of \$49\.99 arrived too\. It is being refunded in full/,
+  );
+  assert.doesNotMatch(textOf(await page('switched')), /You have not been charged/);
+});
+
+test('final pages lead back to the merchant with session and status', async () => {
+  for (const [state, status] of [
+    ['paid', 'paid'],
+    ['failed', 'failed'],
+    ['expired', 'expired'],
+    ['choose', 'routed'],
+  ] as const) {
+    const id = states.get(state)!.split('/').at(-1)!;
+    const href = `https://shop.example/thanks?order=7&amp;session_id=${id}&amp;status=${status}#top`;
+    assert.ok((await page(state)).includes(`href="${href}"`), state);
+  }
+  assert.doesNotMatch(await page('paid-own-page'), /data-return/);
+  const complete = await get(`${states.get('paid-own-page')!}/complete`);
+  assert.equal(complete.status, 200);
+  assert.match(complete.text, /Payment received/);
+  const unfinished = await get(`${states.get('choose')!}/complete`);
+  assert.equal(unfinished.status, 303);
+});
+
+test('an unknown checkout looks the same whatever is asked of it', async () => {
+  const unknown = states.get('unknown')!;
+  const { text } = await get(unknown);
+  const id = unknown.split('/').at(-1)!;
+  assert.ok(!text.includes(id));
+  for (const url of [`${unknown}/continue`, `${unknown}/complete`, `${service.url}/checkout/x?preview=1`]) {
+    const answer = await get(url);
+    assert.equal(answer.status, 404);
+    assert.equal(answer.text, text);
+  }
+  assert.equal((await get(`${unknown}/somewhere/else`)).text, text);
+  const posted = await get(`${unknown}/cancel`, { method: 'POST', body: new URLSearchParams() });
+  assert.deepEqual([posted.status, posted.text], [404, text]);
+  const status = await get(`${unknown}/status`);
+  assert.equal(status.status, 404);
+  assert.match(status.text, /^\{"ok":false,/);
+});
+
+test('a broken or foreign form is answered by a page with the way back', async () => {
+  const id = await stage.create();
+  const post = (body: NonNullable<RequestInit['body']>, headers: Record<string, string> = {}) =>
+    get(`${stage.url(id)}/pay`, { method: 'POST', body, headers });
+  const form = (fields: Record<string, string>) => post(new URLSearchParams(fields));
+  const answers = [
+    [400, await form({})],
+    [400, await form({ kind: 'cash', total_cash: '1' })],
+    [400, await form({ kind: 'card' })],
+    [400, await form({ kind: 'card', total_card: '49.99' })],
+    [400, await form({ kind: 'card', total_card: '-1' })],
+    [400, await post('{"kind":"card"}', { 'content-type': 'application/json' })],
+    [413, await form({ kind: 'card', total_card: '9'.repeat(200_000) })],
+    [415, await post('kind=card', { 'content-type': 'text/plain' })],
+    [403, await post(new URLSearchParams({ kind: 'card', total_card: '4999' }), { 'sec-fetch-site': 'cross-site' })],
+  ] as const;
+  for (const [status, answer] of answers) {
+    assert.equal(answer.status, status);
+    assert.match(answer.headers.get('content-type') ?? '', /^text\/html/);
+    assert.ok(answer.text.includes(`href="/checkout/${id}"`));
+  }
+  assert.equal((await service.service.deps.store.checkout(id))!.payments.length, 0);
+});
+
+test('the live status tells what the script needs, and no more', async () => {
+  const id = await stage.create();
+  const status = async () => JSON.parse((await get(`${stage.url(id)}/status`)).text) as unknown;
+  assert.deepEqual(await status(), { status: 'routed', attempt: null, version: 1 });
+  await stage.start(id);
+  assert.deepEqual(await status(), { status: 'pending', attempt: 'pending', version: 3 });
+  await stage.report(id, 'paid');
+  assert.deepEqual(await status(), { status: 'paid', attempt: 'paid', version: 4 });
+});
+
+test('behind a proxy with a path of its own, every link keeps that path', async () => {
+  await using proxied = await startTestService({ variables: { CHECKOUT_URL: 'http://127.0.0.1:9/shop/' } });
+  const other = createStage(proxied, fake);
+  const { text } = await get(other.url(await other.create()));
+  const paths = [...text.matchAll(/(?:href|src|action|data-status)="(\/[^"]*)"/g)].map(([, path]) => path!);
+  assert.ok(paths.length >= 4);
+  for (const path of paths) assert.ok(path.startsWith('/shop/'), path);
+});

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { destinationOf, returnUrl } from '../../src/checkout/return-url.ts';
+import { SESSION_STATUSES } from '../../src/domain/records.ts';
+
+const ID = 'chk_01m4abc';
+
+test('session and status join the query; the rest stays', () => {
+  const examples: [string, string][] = [
+    ['https://shop.example', 'https://shop.example?session_id=chk_01m4abc&status=paid'],
+    ['https://shop.example/', 'https://shop.example/?session_id=chk_01m4abc&status=paid'],
+    ['https://shop.example/a?b=c', 'https://shop.example/a?b=c&session_id=chk_01m4abc&status=paid'],
+    ['https://shop.example/a?', 'https://shop.example/a?session_id=chk_01m4abc&status=paid'],
+    ['https://shop.example/a#top', 'https://shop.example/a?session_id=chk_01m4abc&status=paid#top'],
+    ['https://shop.example/a#/x?y=1', 'https://shop.example/a?session_id=chk_01m4abc&status=paid#/x?y=1'],
+    ['https://shop.example/?q=%20+%C3%A9#f', 'https://shop.example/?q=%20+%C3%A9&session_id=chk_01m4abc&status=paid#f'],
+    ['shop://cart', 'shop://cart?session_id=chk_01m4abc&status=paid'],
+    ['shop:cart?a=1', 'shop:cart?a=1&session_id=chk_01m4abc&status=paid'],
+  ];
+  for (const [given, expected] of examples) assert.equal(returnUrl(given, ID, 'paid'), expected);
+});
+
+test('nothing in the merchant’s query can be taken for our answer', () => {
+  const given = 'https://shop.example/?status=paid&a=1&session%5Fid=x&session_id={ID}&sta%74us=paid';
+  assert.equal(returnUrl(given, ID, 'failed'), `https://shop.example/?a=1&session_id=${ID}&status=failed`);
+});
+
+const pair = fc.tuple(fc.string({ minLength: 1 }), fc.string());
+const address = fc.record({
+  base: fc.oneof(fc.webUrl(), fc.constantFrom('shop://cart', 'com.example.app:/back', 'https://xn--bcher-kva.example')),
+  query: fc.option(fc.array(pair)),
+  fragment: fc.option(fc.webFragments()),
+});
+
+test('any address: one session_id and one status, everything else kept, in its order and as it was written', () => {
+  fc.assert(
+    fc.property(address, fc.constantFrom(...SESSION_STATUSES), ({ base, query, fragment }, status) => {
+      const pairs = (query ?? []).filter(([name]) => name !== 'session_id' && name !== 'status');
+      const search = query === null ? '' : `?${new URLSearchParams(pairs).toString()}`;
+      const hash = fragment === null ? '' : `#${fragment}`;
+      const result = returnUrl(`${base}${search}${hash}`, ID, status);
+
+      const ours = `session_id=${ID}&status=${status}`;
+      const joined = pairs.length === 0 ? `?${ours}` : `${search}&${ours}`;
+      assert.equal(result, `${base}${joined}${hash}`);
+      const url = new URL(result);
+      assert.deepEqual([...url.searchParams], [...pairs, ['session_id', ID], ['status', status]]);
+    }),
+  );
+});
+
+test('going through twice changes nothing but the status', () => {
+  fc.assert(
+    fc.property(fc.webUrl({ withQueryParameters: true, withFragments: true }), (url) => {
+      assert.equal(returnUrl(returnUrl(url, ID, 'failed'), ID, 'paid'), returnUrl(url, ID, 'paid'));
+    }),
+  );
+});
+
+test('a destination is named by its host, or by its app', () => {
+  assert.equal(destinationOf('https://shop.example:8443/thanks?x=1'), 'shop.example:8443');
+  assert.equal(destinationOf('http://localhost/'), 'localhost');
+  assert.equal(destinationOf('shop://cart'), 'the shop app');
+});

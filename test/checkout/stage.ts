@@ -1,0 +1,116 @@
+import { recordRefund } from '../../src/domain/checkout.ts';
+import { commitDecision } from '../../src/operations/commit-decision.ts';
+import { type FakeProvider, report } from '../support/fake-provider.ts';
+import { type TestService, call, sessionBody } from '../support/service.ts';
+
+export const REDIRECT_URL = 'https://shop.example/thanks?order=7#top';
+export const EVIL = '<img src=x onerror="document.title=1">';
+
+/** Makes checkouts and brings them into every state there is. */
+export interface Stage {
+  create: (overrides?: Record<string, unknown>) => Promise<string>;
+  /** Sends a form of the checkout page as a browser does; answers the status and where it leads. */
+  submit: (id: string, step: string, fields?: Record<string, string>) => Promise<{ status: number; location: string }>;
+  start: (id: string, answer?: FakeProvider['answer'], kind?: string) => Promise<void>;
+  report: (id: string, status: 'paid' | 'failed') => Promise<void>;
+  url: (id: string) => string;
+}
+
+// More than any total of these tests.
+const ANY_TOTAL = '99999999';
+
+export function createStage(test: TestService, fake: FakeProvider): Stage {
+  const url = (id: string) => `${test.url}/checkout/${id}`;
+  const stage: Stage = {
+    url,
+    async create(overrides = {}) {
+      const body = sessionBody({ redirectUrl: REDIRECT_URL, ...overrides });
+      const answer = await call<{ id: string }>('POST', `${test.url}/api/gateway/sessions`, body);
+      if (answer.status !== 200) throw new Error(JSON.stringify(answer.body));
+      return answer.body.id;
+    },
+    async submit(id, step, fields = {}) {
+      const answer = await fetch(`${url(id)}/${step}`, {
+        method: 'POST',
+        redirect: 'manual',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams(fields).toString(),
+      });
+      await answer.arrayBuffer();
+      return { status: answer.status, location: answer.headers.get('location') ?? '' };
+    },
+    async start(id, answer = 'accept', kind = 'card') {
+      fake.answer = answer;
+      await stage.submit(id, 'pay', { kind, [`total_${kind}`]: ANY_TOTAL });
+      fake.answer = 'accept';
+    },
+    report: (id, status) => report(test.service, id, status),
+  };
+  return stage;
+}
+
+/** The URL of a page in each state. */
+export async function everyState(test: TestService, stage: Stage): Promise<Map<string, string>> {
+  const { create, start, submit, url } = stage;
+  const states = new Map<string, string>();
+  const add = async (name: string, id: string, bring: (id: string) => Promise<unknown> = async () => {}) => {
+    await bring(id);
+    states.set(name, url(id));
+  };
+  const declined = async (id: string) => {
+    await start(id);
+    await stage.report(id, 'failed');
+  };
+
+  await add('choose', await create());
+  states.set('notice', `${url(await create())}?notice=fee_changed`);
+  await add('declined', await create({ preferredRoute: 'wallet' }), declined);
+  await add('switched', await create(), async (id) => {
+    await start(id);
+    await submit(id, 'switch');
+  });
+  await add('waiting', await create(), (id) => start(id));
+  await add('confirming', await create(), (id) => start(id, 'lose'));
+  await add('paid', await create({ amount: 1234.56, preferredRoute: 'wallet' }), async (id) => {
+    await start(id, 'accept', 'wallet');
+    await stage.report(id, 'paid');
+  });
+  await add('paid-own-page', await create({ redirectUrl: undefined }), async (id) => {
+    await start(id);
+    await stage.report(id, 'paid');
+  });
+  await add('surplus', await create(), (id) => payTwice(test, stage, id));
+  await add('refunded', await create(), async (id) => {
+    await start(id);
+    await stage.report(id, 'paid');
+    const payment = (await test.service.deps.store.checkout(id))!.payments[0]!;
+    await commitDecision(test.service.deps, id, (checkout, now) => recordRefund(checkout, payment.id, now));
+  });
+  await add('failed', await create(), async (id) => {
+    await declined(id);
+    await submit(id, 'cancel');
+  });
+  await add('failed-uncertain', await create(), async (id) => {
+    await start(id);
+    await submit(id, 'cancel');
+  });
+  await add('expired', await create(), (id) => call('POST', `${test.url}/api/gateway/sessions/${id}/expire`));
+  await add('no-way', await create({ environment: 'production' }));
+  await add('long', await create({ product: 'W'.repeat(120), customer: `${'w'.repeat(60)}@example.com` }));
+  await add('rtl', await create({ product: 'דליל שדה לציפורים 🐦 כרך ב׳' }));
+  await add('evil', await create({ product: EVIL, metadata: { note: EVIL } }));
+  const unknown = (await create()).replace(/.{8}$/, '00000000');
+  states.set('preview', `${url(unknown)}?preview=1`);
+  states.set('unknown', url(unknown));
+  return states;
+}
+
+/** The first payment is dropped, the second one pays, and then the first one pays too. */
+export async function payTwice(test: TestService, stage: Stage, id: string): Promise<void> {
+  await stage.start(id);
+  await stage.submit(id, 'switch');
+  await stage.start(id);
+  await stage.report(id, 'paid');
+  const [first] = (await test.service.deps.store.checkout(id))!.payments;
+  await report(test.service, id, 'paid', first);
+}

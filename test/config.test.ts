@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ConfigError, readConfig } from '../src/config.ts';
+
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+
+describe('what is not set', () => {
+  test('the defaults: sandbox on this machine alone', () => {
+    assert.deepEqual(readConfig({}), {
+      port: 3000,
+      host: '127.0.0.1',
+      baseUrl: undefined,
+      checkoutUrl: undefined,
+      databasePath: './data/tillway.db',
+      merchantName: 'Demo merchant',
+      routesFile: undefined,
+      sessionTtlMs: 86_400_000,
+      webhook: undefined,
+      webhookTargets: 'loopback',
+      loopbackOnly: true,
+      demo: true,
+      shutdownDelayMs: 1_000,
+      shutdownTimeoutMs: 10_000,
+      logLevel: 'info',
+    });
+  });
+
+  test('an empty variable is not set', () => {
+    const names = ['PORT', 'HOST', 'BASE_URL', 'CHECKOUT_URL', 'DATABASE_URL', 'MERCHANT_NAME', 'ROUTES_FILE'];
+    const more = ['SESSION_TTL', 'WEBHOOK_URL', 'WEBHOOK_SECRET', 'WEBHOOK_ENVIRONMENT', 'WEBHOOK_ALLOW_PRIVATE'];
+    const rest = ['DEMO', 'SHUTDOWN_DELAY', 'ALLOW_UNAUTHENTICATED', 'SHUTDOWN_TIMEOUT', 'LOG_LEVEL'];
+    const empty = Object.fromEntries([...names, ...more, ...rest].map((name) => [name, '']));
+    assert.deepEqual(readConfig(empty), readConfig({}));
+  });
+
+  test('what is none of ours is left alone', () => {
+    assert.deepEqual(readConfig({ PATH: '/bin', LANG: 'C' }), readConfig({}));
+  });
+});
+
+describe('what is set', () => {
+  test('every variable is read', () => {
+    const config = readConfig({
+      PORT: '8080',
+      HOST: 'localhost',
+      BASE_URL: 'https://pay.example/',
+      CHECKOUT_URL: 'https://checkout.example/shop//',
+      DATABASE_URL: 'sqlite:/var/lib/tillway/tillway.db',
+      MERCHANT_NAME: 'Owl books',
+      ROUTES_FILE: './routes.json',
+      SESSION_TTL: '60',
+      WEBHOOK_URL: 'https://shop.example/hooks?a=1',
+      WEBHOOK_SECRET: SECRET,
+      WEBHOOK_ENVIRONMENT: 'production',
+      DEMO: 'false',
+      SHUTDOWN_DELAY: '0.5',
+      SHUTDOWN_TIMEOUT: '3',
+      LOG_LEVEL: 'debug',
+    });
+    assert.deepEqual(config, {
+      port: 8080,
+      host: 'localhost',
+      baseUrl: 'https://pay.example',
+      checkoutUrl: 'https://checkout.example/shop',
+      databasePath: '/var/lib/tillway/tillway.db',
+      merchantName: 'Owl books',
+      routesFile: './routes.json',
+      sessionTtlMs: 60_000,
+      webhook: { url: 'https://shop.example/hooks?a=1', secret: SECRET, environment: 'production' },
+      webhookTargets: 'loopback',
+      loopbackOnly: true,
+      demo: false,
+      shutdownDelayMs: 500,
+      shutdownTimeoutMs: 3_000,
+      logLevel: 'debug',
+    });
+  });
+
+  test('the demo is on where nobody else can reach it, and off elsewhere, unless it is said', () => {
+    const open = { HOST: '0.0.0.0', ALLOW_UNAUTHENTICATED: 'true' };
+    assert.deepEqual([readConfig({}).demo, readConfig(open).demo], [true, false]);
+    assert.equal(readConfig({ ...open, DEMO: 'true' }).demo, true);
+  });
+
+  test('port 0 is any free one', () => {
+    assert.equal(readConfig({ PORT: '0' }).port, 0);
+    assert.equal(readConfig({ PORT: '65535' }).port, 65_535);
+  });
+
+  test('webhooks go to public targets, to loopback too on a loopback-only service, to any if allowed', () => {
+    const open = { HOST: '0.0.0.0', ALLOW_UNAUTHENTICATED: 'true' };
+    assert.equal(readConfig(open).webhookTargets, 'public');
+    assert.equal(readConfig({ ...open, WEBHOOK_ALLOW_PRIVATE: 'true' }).webhookTargets, 'any');
+    assert.equal(readConfig({ WEBHOOK_ALLOW_PRIVATE: 'false' }).webhookTargets, 'public');
+    assert.equal(readConfig({ WEBHOOK_ALLOW_PRIVATE: 'true' }).webhookTargets, 'any');
+  });
+});
+
+describe('what would open the service to strangers', () => {
+  for (const host of ['0.0.0.0', '::', '192.168.1.5', '10.0.0.1', 'pay.example', '127.0.0.1.example', '1127.0.0.1']) {
+    test(`HOST=${host} is refused without the opt-out`, () => {
+      assert.throws(
+        () => readConfig({ HOST: host }),
+        /^Error: HOST must be a loopback address, .*ALLOW_UNAUTHENTICATED/,
+      );
+      assert.throws(() => readConfig({ HOST: host, ALLOW_UNAUTHENTICATED: 'false' }), ConfigError);
+      const opened = readConfig({ HOST: host, ALLOW_UNAUTHENTICATED: 'true' });
+      assert.deepEqual([opened.host, opened.loopbackOnly], [host, false]);
+    });
+  }
+
+  for (const host of ['127.0.0.1', '127.0.0.53', '::1', 'localhost']) {
+    test(`HOST=${host} is this machine alone`, () => assert.equal(readConfig({ HOST: host }).loopbackOnly, true));
+  }
+});
+
+describe('what is wrong gives one clear line', () => {
+  const bad: [string, string, RegExp][] = [
+    ['PORT', 'http', /port/],
+    ['PORT', '80.5', /port/],
+    ['PORT', '-1', /port/],
+    ['PORT', '65536', /port/],
+    ['BASE_URL', 'pay.example', /http or https URL/],
+    ['BASE_URL', 'ftp://pay.example', /http or https URL/],
+    ['CHECKOUT_URL', '/checkout', /http or https URL/],
+    ['DATABASE_URL', 'postgres://localhost/tillway', /sqlite:<path>/],
+    ['DATABASE_URL', 'sqlite:', /sqlite:<path>/],
+    ['MERCHANT_NAME', 'x'.repeat(121), /./],
+    ['SESSION_TTL', 'a day', /seconds/],
+    ['SESSION_TTL', '0', /seconds/],
+    ['SESSION_TTL', '-5', /seconds/],
+    ['SESSION_TTL', '1.5', /seconds/],
+    ['WEBHOOK_URL', 'shop.example', /http or https URL/],
+    ['WEBHOOK_SECRET', 'secret', /whsec_/],
+    ['WEBHOOK_SECRET', `whsec_${Buffer.alloc(23).toString('base64')}`, /24 to 64/],
+    ['WEBHOOK_SECRET', `whsec_${Buffer.alloc(65).toString('base64')}`, /24 to 64/],
+    ['WEBHOOK_ENVIRONMENT', 'test', /sandbox/],
+    ['WEBHOOK_ALLOW_PRIVATE', 'yes', /true or false/],
+    ['ALLOW_UNAUTHENTICATED', '1', /true or false/],
+    ['SHUTDOWN_TIMEOUT', 'soon', /seconds/],
+    ['SHUTDOWN_DELAY', 'soon', /seconds/],
+    ['SHUTDOWN_DELAY', '-1', /./],
+    ['SHUTDOWN_DELAY', '301', /./],
+    ['DEMO', 'yes', /true or false/],
+    ['LOG_LEVEL', 'loud', /info/],
+  ];
+  for (const [name, value, words] of bad) {
+    test(`${name}=${value.slice(0, 30)}`, () => {
+      assert.throws(
+        () => readConfig({ [name]: value }),
+        (error: Error) => {
+          assert.ok(error instanceof ConfigError);
+          assert.ok(error.message.startsWith(`${name} `), error.message);
+          assert.doesNotMatch(error.message, /\n|undefined/);
+          assert.match(error.message, words);
+          return true;
+        },
+      );
+    });
+  }
+
+  test('secrets of 24 and of 64 bytes pass', () => {
+    for (const size of [24, 64]) {
+      const secret = `whsec_${Buffer.alloc(size, 1).toString('base64')}`;
+      assert.equal(readConfig({ WEBHOOK_URL: 'https://shop.example', WEBHOOK_SECRET: secret }).webhook?.secret, secret);
+    }
+  });
+
+  test('WEBHOOK_URL without a secret is refused, and the line says how to make one', () => {
+    assert.throws(() => readConfig({ WEBHOOK_URL: 'https://shop.example' }), /WEBHOOK_SECRET is needed.*openssl rand/);
+    assert.equal(readConfig({ WEBHOOK_SECRET: SECRET }).webhook, undefined);
+  });
+
+  test('a secret is never repeated in the line', () => {
+    assert.throws(
+      () => readConfig({ WEBHOOK_SECRET: 'whsec_not-base64-hunter2' }),
+      (error: Error) => !error.message.includes('hunter2'),
+    );
+  });
+
+  test('several mistakes are named at once', () => {
+    assert.throws(() => readConfig({ PORT: 'x', LOG_LEVEL: 'loud' }), /^Error: PORT .*; LOG_LEVEL /);
+  });
+});

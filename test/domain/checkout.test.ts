@@ -1,0 +1,393 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type Decision, RETRY_WINDOW_MS, leadingPayment, pendingPayment } from '../../src/domain/checkout-state.ts';
+import {
+  type ProviderEvent,
+  abandonAttempt,
+  acceptHandoff,
+  applyProviderEvent,
+  expireSession,
+  giveUp,
+  passTime,
+  recordRefund,
+  recordSettlement,
+  refuseHandoff,
+  startAttempt,
+} from '../../src/domain/checkout.ts';
+import { type Checkout, eventId } from '../../src/domain/records.ts';
+import { DAY, MINUTE, NOW, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/records.ts';
+
+/** What a decision asks for, in short: `post paid`, `announce failed`, `cancel_at_provider pay_...`. */
+function asks(decision: Decision<string>): string[] {
+  return decision.effects.map((effect) => {
+    if (effect.type === 'post') return `post ${effect.posting.kind}`;
+    if (effect.type === 'announce') return `announce ${effect.status}`;
+    return `${effect.type} ${effect.payment.id}`;
+  });
+}
+
+function states({ session, payments, invoices }: Checkout): string[] {
+  return [session.status, ...payments.map(({ status }, index) => `${status}/${invoices[index]?.status}`)];
+}
+
+function says(status: ProviderEvent['status'], payment: number | null, fields: Partial<ProviderEvent> = {}) {
+  const paymentId = payment === null ? null : idOf('pay', payment);
+  return { paymentId, status, amount: 4999, currency: 'USD', environment: 'sandbox', txHash: null, ...fields } as const;
+}
+
+function start(checkout: Checkout, number: number, now = NOW) {
+  return startAttempt(checkout, anAttempt(number), now);
+}
+
+function hear(checkout: Checkout, event: ProviderEvent, now = NOW) {
+  return applyProviderEvent(checkout, event, anAttempt(9), now);
+}
+
+function accept(checkout: Checkout, number: number) {
+  return acceptHandoff(checkout, { paymentId: idOf('pay', number), reference: `ref_${number}`, url: null });
+}
+
+const started = start(aCheckout(), 1).next;
+const handedOff = accept(started, 1).next;
+const declined = hear(handedOff, says('failed', 1)).next;
+const paid = hear(handedOff, says('paid', 1)).next;
+const retried = start(declined, 2, NOW + MINUTE).next;
+const failed = giveUp(declined, NOW).next;
+
+function assertUnchanged(decision: Decision<string>, checkout: Checkout, outcome: string): void {
+  assert.equal(decision.next, checkout);
+  assert.deepEqual([decision.outcome, decision.effects], [outcome, []]);
+}
+
+describe('a session, its payments and its invoices', () => {
+  test('a new session is routed, has no payment, and is at version 1', () => {
+    const { session, payments, invoices } = aCheckout();
+    assert.deepEqual([session.status, session.version, session.attempts, session.announced], ['routed', 1, 0, false]);
+    assert.equal(session.wakeAt, session.expiresAt);
+    assert.deepEqual([payments, invoices], [[], []]);
+  });
+
+  test('one payment per attempt, one invoice per payment, all of the same amount', () => {
+    assert.deepEqual(states(retried), ['pending', 'failed/void', 'pending/open']);
+    assert.deepEqual(
+      retried.invoices.map(({ paymentId, amount }) => [paymentId, amount]),
+      retried.payments.map(({ id }) => [id, 4999]),
+    );
+    assert.deepEqual(
+      retried.payments.map(({ invoiceId }) => invoiceId),
+      retried.invoices.map(({ id }) => id),
+    );
+  });
+
+  test('at most one payment of a session is pending at a time', () => {
+    assertUnchanged(start(started, 2), started, 'in_progress');
+  });
+
+  test('a paid session takes no further attempt', () => {
+    assertUnchanged(start(paid, 2), paid, 'already_paid');
+  });
+
+  test('the payment that speaks for a session is the one that paid it, else the newest', () => {
+    assert.equal(leadingPayment(aCheckout()), undefined);
+    assert.equal(leadingPayment(retried)?.id, idOf('pay', 2));
+    const late = hear(retried, says('paid', 1)).next;
+    assert.equal(leadingPayment(late)?.id, idOf('pay', 1));
+  });
+});
+
+describe('moves of a session', () => {
+  test('routed -> pending: the buyer starts, a payment and an open invoice are created', () => {
+    const decision = start(aCheckout(), 1);
+    assert.equal(decision.outcome, 'started');
+    assert.deepEqual(states(decision.next), ['pending', 'pending/open']);
+    assert.deepEqual(asks(decision), []);
+    assert.equal(decision.next.session.version, 2);
+  });
+
+  test('a payment keeps the route, the fees and the cost that it was started with', () => {
+    const route = aRoute({ buyerFeeRate: 5_000, gatewayFeeRate: 29_000, providerCostRate: 19_000 });
+    const [payment] = startAttempt(aCheckout({ amount: 10_000 }), anAttempt(1, route), NOW).next.payments;
+    assert.deepEqual(payment?.fees, { buyerFee: 50, gatewayFee: 290, merchantNet: 9_710, total: 10_050 });
+    assert.equal(payment?.providerCost, 190);
+    assert.deepEqual(payment?.route, {
+      id: 'sandbox_card',
+      kind: 'card',
+      label: 'Card, simulated',
+      provider: 'sandbox',
+      network: 'card_network',
+      asset: 'USD',
+    });
+    assert.equal(payment?.timeoutAt, NOW + 1800 * SECOND);
+  });
+
+  test('provider_pending goes out once the provider accepted the handoff, and not before', () => {
+    const decision = accept(started, 1);
+    assert.deepEqual([decision.outcome, asks(decision)], ['accepted', ['announce provider_pending']]);
+    assert.equal(pendingPayment(decision.next)?.providerReference, 'ref_1');
+  });
+
+  test('provider_pending goes out once, whatever the number of attempts', () => {
+    assert.deepEqual(asks(accept(retried, 2)), []);
+    assertUnchanged(hear(handedOff, says('provider_pending', 1)), handedOff, 'applied');
+  });
+
+  test('a handoff is accepted once', () => {
+    assertUnchanged(accept(handedOff, 1), handedOff, 'ignored');
+    assertUnchanged(accept(handedOff, 5), handedOff, 'ignored');
+  });
+
+  test('pending -> paid: posted, announced, invoice paid, nothing left to wait for', () => {
+    const decision = hear(handedOff, says('paid', 1, { txHash: 'tx_1' }));
+    assert.deepEqual(states(decision.next), ['paid', 'paid/paid']);
+    assert.deepEqual(asks(decision), ['post paid', 'announce paid']);
+    assert.deepEqual([decision.next.session.wakeAt, decision.next.payments[0]?.txHash], [null, 'tx_1']);
+  });
+
+  test('paid may be the first word that comes, before the handoff was answered', () => {
+    const decision = hear(started, says('paid', 1));
+    assert.deepEqual(asks(decision), ['post paid', 'announce paid']);
+    const accepted = accept(decision.next, 1);
+    assert.deepEqual([states(accepted.next), asks(accepted)], [['paid', 'paid/paid'], []]);
+  });
+
+  test('a provider may know of a payment that the buyer did not start here', () => {
+    const routed = aCheckout();
+    assert.deepEqual(states(hear(routed, says('paid', null)).next), ['paid', 'paid/paid']);
+    const pending = hear(routed, says('provider_pending', null));
+    assert.deepEqual(
+      [states(pending.next), asks(pending)],
+      [['pending', 'pending/open'], ['announce provider_pending']],
+    );
+    assert.deepEqual(states(hear(routed, says('failed', null)).next), ['pending', 'failed/void']);
+  });
+
+  test('routed -> expired: after its time, without an event', () => {
+    const routed = aCheckout();
+    assertUnchanged(passTime(routed, NOW + DAY - 1), routed, 'ignored');
+    const decision = passTime(routed, NOW + DAY);
+    assert.deepEqual([decision.outcome, states(decision.next), asks(decision)], ['expired', ['expired'], []]);
+    assert.equal(decision.next.session.wakeAt, null);
+  });
+
+  test('an expired session cannot be started, nor can one whose time is over but whom nobody has woken', () => {
+    const expired = passTime(aCheckout(), NOW + DAY).next;
+    assertUnchanged(start(expired, 1), expired, 'closed');
+    const overdue = aCheckout();
+    assertUnchanged(start(overdue, 1, NOW + DAY), overdue, 'closed');
+    assert.equal(start(overdue, 1, NOW + DAY - 1).outcome, 'started');
+  });
+
+  test('the merchant may withdraw a session that no buyer has started, and no other', () => {
+    const decision = expireSession(aCheckout());
+    assert.deepEqual([decision.outcome, states(decision.next), asks(decision)], ['expired', ['expired'], []]);
+    assertUnchanged(expireSession(decision.next), decision.next, 'ignored');
+    assertUnchanged(expireSession(started), started, 'invalid_state');
+    assertUnchanged(expireSession(paid), paid, 'invalid_state');
+  });
+
+  test('failed -> paid and expired -> paid: late verified money is real', () => {
+    const late = hear(failed, says('paid', 1));
+    assert.deepEqual(
+      [states(late.next), asks(late)],
+      [
+        ['paid', 'paid/paid'],
+        ['post paid', 'announce paid'],
+      ],
+    );
+    assert.equal(late.next.payments[0]?.failureCode, null);
+    const expired = passTime(aCheckout(), NOW + DAY).next;
+    assert.deepEqual(states(hear(expired, says('paid', null)).next), ['paid', 'paid/paid']);
+  });
+
+  test('an expired session is moved by money only', () => {
+    const expired = passTime(aCheckout(), NOW + DAY).next;
+    assertUnchanged(hear(expired, says('failed', null)), expired, 'ignored');
+    assertUnchanged(hear(expired, says('provider_pending', null)), expired, 'ignored');
+  });
+
+  test('paid is final for session, payment and invoice', () => {
+    assertUnchanged(hear(paid, says('failed', 1)), paid, 'ignored');
+    assertUnchanged(hear(paid, says('provider_pending', 1)), paid, 'ignored');
+    assertUnchanged(giveUp(paid, NOW), paid, 'ignored');
+    assertUnchanged(abandonAttempt(paid, NOW), paid, 'ignored');
+    assertUnchanged(passTime(paid, NOW + 365 * DAY), paid, 'ignored');
+    assertUnchanged(refuseHandoff(paid, idOf('pay', 1), anAttempt(2), NOW), paid, 'ignored');
+  });
+});
+
+describe('a failed attempt', () => {
+  test('makes its payment failed and its invoice void; the session stays pending, without an event', () => {
+    const decision = hear(handedOff, says('failed', 1));
+    assert.deepEqual([states(decision.next), asks(decision)], [['pending', 'failed/void'], []]);
+    assert.equal(decision.next.payments[0]?.failureCode, 'declined');
+  });
+
+  test('the buyer may try again for 15 minutes, and the session fails where they do not', () => {
+    const end = NOW + RETRY_WINDOW_MS;
+    assert.equal(RETRY_WINDOW_MS, 15 * MINUTE);
+    assert.deepEqual([declined.session.retryUntil, declined.session.wakeAt], [end, end]);
+    assert.equal(start(declined, 2, end - 1).outcome, 'started');
+    assertUnchanged(start(declined, 2, end), declined, 'closed');
+    assertUnchanged(passTime(declined, end - 1), declined, 'ignored');
+    const decision = passTime(declined, end);
+    assert.deepEqual([decision.outcome, states(decision.next)], ['retry_window_over', ['failed', 'failed/void']]);
+    assert.deepEqual(asks(decision), ['announce failed']);
+  });
+
+  test('the third one fails the session, and the one payment.failed goes out', () => {
+    const second = hear(retried, says('failed', 2)).next;
+    assert.equal(second.session.status, 'pending');
+    const third = hear(start(second, 3).next, says('failed', 3));
+    assert.deepEqual(states(third.next), ['failed', 'failed/void', 'failed/void', 'failed/void']);
+    assert.deepEqual(asks(third), ['announce failed']);
+    assertUnchanged(start(third.next, 4), third.next, 'closed');
+  });
+
+  test('the session fails when the buyer gives up, and the attempt under way is cancelled', () => {
+    const decision = giveUp(handedOff, NOW);
+    assert.deepEqual(states(decision.next), ['failed', 'failed/void']);
+    assert.deepEqual(asks(decision), [`cancel_at_provider ${idOf('pay', 1)}`, 'announce failed']);
+    assertUnchanged(giveUp(decision.next, NOW), decision.next, 'ignored');
+    const routed = aCheckout();
+    assertUnchanged(giveUp(routed, NOW), routed, 'ignored');
+  });
+
+  test('the session fails when the payment timeout of the route passes', () => {
+    const end = NOW + 1800 * SECOND;
+    assert.notEqual(passTime(handedOff, end - 1).outcome, 'timed_out');
+    const decision = passTime(handedOff, end);
+    assert.deepEqual([decision.outcome, states(decision.next)], ['timed_out', ['failed', 'failed/void']]);
+    assert.deepEqual(asks(decision), [`cancel_at_provider ${idOf('pay', 1)}`, 'announce failed']);
+  });
+
+  test('the buyer may drop an attempt to choose another way: it is cancelled, the session stays pending', () => {
+    const decision = abandonAttempt(handedOff, NOW);
+    assert.deepEqual(states(decision.next), ['pending', 'failed/void']);
+    assert.deepEqual(asks(decision), [`cancel_at_provider ${idOf('pay', 1)}`]);
+    assertUnchanged(abandonAttempt(decision.next, NOW), decision.next, 'ignored');
+  });
+
+  test('a refused handoff fails over to the next route as part of the same attempt', () => {
+    const decision = refuseHandoff(started, idOf('pay', 1), anAttempt(2, aRoute({ id: 'backup' })), NOW);
+    assert.equal(decision.outcome, 'failed_over');
+    assert.deepEqual(states(decision.next), ['pending', 'failed/void', 'pending/open']);
+    assert.deepEqual([decision.next.session.attempts, asks(decision)], [1, []]);
+    assert.equal(decision.next.payments[1]?.route.id, 'backup');
+  });
+
+  test('refused by every route, it is a failed attempt, and the third one fails the session', () => {
+    const first = refuseHandoff(started, idOf('pay', 1), undefined, NOW);
+    assert.deepEqual([first.outcome, states(first.next)], ['refused', ['pending', 'failed/void']]);
+    const second = refuseHandoff(start(first.next, 2).next, idOf('pay', 2), undefined, NOW);
+    const third = refuseHandoff(start(second.next, 3).next, idOf('pay', 3), undefined, NOW);
+    assert.deepEqual([third.next.session.status, asks(third)], ['failed', ['announce failed']]);
+  });
+
+  test('what the provider accepts after the attempt has failed is cancelled there', () => {
+    const dropped = abandonAttempt(started, NOW).next;
+    const decision = accept(dropped, 1);
+    assert.deepEqual([decision.outcome, states(decision.next)], ['too_late', ['pending', 'failed/void']]);
+    assert.deepEqual(asks(decision), [`cancel_at_provider ${idOf('pay', 1)}`]);
+  });
+});
+
+describe('callbacks of every order, age and number', () => {
+  test('one for an attempt that is not the current one never undoes newer state', () => {
+    assertUnchanged(hear(retried, says('failed', 1)), retried, 'ignored');
+    assertUnchanged(hear(retried, says('provider_pending', 1)), retried, 'ignored');
+  });
+
+  test('one whose amount, currency or environment differs never makes anything paid', () => {
+    assertUnchanged(hear(handedOff, says('paid', 1, { amount: 4998 })), handedOff, 'amount_mismatch');
+    assertUnchanged(hear(handedOff, says('paid', 1, { amount: 5000 })), handedOff, 'amount_mismatch');
+    assertUnchanged(hear(handedOff, says('paid', 1, { currency: 'EUR' })), handedOff, 'amount_mismatch');
+    const other = says('paid', 1, { environment: 'production' });
+    assertUnchanged(hear(handedOff, other), handedOff, 'environment_mismatch');
+  });
+
+  test('one about a payment that the session does not have changes nothing', () => {
+    assertUnchanged(hear(handedOff, says('paid', 7)), handedOff, 'unknown_payment');
+    const routed = aCheckout();
+    assertUnchanged(hear(routed, says('paid', 7)), routed, 'unknown_payment');
+  });
+
+  test('late money pays the session, and the newer pending attempt is cancelled at its provider', () => {
+    const decision = hear(retried, says('paid', 1));
+    assert.deepEqual(states(decision.next), ['paid', 'paid/paid', 'failed/void']);
+    assert.equal(decision.next.payments[1]?.failureCode, 'superseded');
+    assert.deepEqual(asks(decision), ['post paid', 'announce paid', `cancel_at_provider ${idOf('pay', 2)}`]);
+  });
+
+  test('a second real payment is surplus: paid with its invoice void, no event, refunded automatically', () => {
+    const first = hear(retried, says('paid', 1)).next;
+    const decision = hear(first, says('paid', 2));
+    assert.deepEqual(states(decision.next), ['paid', 'paid/paid', 'paid/void']);
+    assert.deepEqual(asks(decision), ['post paid', `refund_at_provider ${idOf('pay', 2)}`]);
+    assert.equal(decision.next.payments[1]?.surplus, true);
+    assertUnchanged(hear(decision.next, says('paid', 2)), decision.next, 'ignored');
+  });
+
+  test('one that names the session only is about the attempt under way, or about what paid it', () => {
+    assert.deepEqual(states(hear(retried, says('paid', null)).next), ['paid', 'failed/void', 'paid/paid']);
+    const late = hear(retried, says('paid', 1)).next;
+    assertUnchanged(hear(late, says('paid', null)), late, 'ignored');
+  });
+
+  test('a pending payment is asked after, ever less often', () => {
+    const delays: number[] = [];
+    let checkout = handedOff;
+    let now = NOW;
+    for (let inquiry = 0; inquiry < 6; inquiry++) {
+      const next = checkout.session.wakeAt!;
+      delays.push((next - now) / SECOND);
+      now = next;
+      const decision = passTime(checkout, now);
+      assert.deepEqual([decision.outcome, asks(decision)], ['inquired', []]);
+      checkout = decision.next;
+    }
+    assert.deepEqual(delays, [30, 60, 120, 300, 600, 600]);
+  });
+
+  test('the event ids of a session never collide', () => {
+    assert.equal(eventId('chk_1', 'paid'), 'evt_chk_1_paid');
+    assert.equal(eventId('chk_1', 'provider_pending'), 'evt_chk_1_provider_pending');
+  });
+});
+
+describe('the ledger status follows the ledger', () => {
+  const settled = recordSettlement(paid, idOf('pay', 1), NOW);
+  const refunded = recordRefund(paid, idOf('pay', 1), NOW);
+
+  test('pending -> settled, once', () => {
+    assert.deepEqual([settled.outcome, asks(settled)], ['settled', ['post settled']]);
+    assert.equal(settled.next.payments[0]?.ledgerStatus, 'settled');
+    assertUnchanged(recordSettlement(settled.next, idOf('pay', 1), NOW), settled.next, 'ignored');
+  });
+
+  test('settled -> refunded and pending -> refunded, once; the payment and the session stay paid', () => {
+    for (const decision of [refunded, recordRefund(settled.next, idOf('pay', 1), NOW)]) {
+      assert.deepEqual([decision.outcome, asks(decision)], ['refunded', ['post refunded']]);
+      assert.deepEqual(states(decision.next), ['paid', 'paid/paid']);
+      assertUnchanged(recordRefund(decision.next, idOf('pay', 1), NOW), decision.next, 'ignored');
+    }
+  });
+
+  test('nothing settles after a refund, and nothing that was not paid is settled or refunded', () => {
+    assertUnchanged(recordSettlement(refunded.next, idOf('pay', 1), NOW), refunded.next, 'ignored');
+    for (const checkout of [handedOff, declined]) {
+      assertUnchanged(recordSettlement(checkout, idOf('pay', 1), NOW), checkout, 'invalid_state');
+      assertUnchanged(recordRefund(checkout, idOf('pay', 1), NOW), checkout, 'invalid_state');
+    }
+    assertUnchanged(recordRefund(paid, idOf('pay', 5), NOW), paid, 'invalid_state');
+  });
+
+  test('surplus money is refunded to the buyer and never settled to the merchant', () => {
+    const surplus = hear(hear(retried, says('paid', 1)).next, says('paid', 2)).next;
+    assertUnchanged(recordSettlement(surplus, idOf('pay', 2), NOW), surplus, 'invalid_state');
+    const decision = recordRefund(surplus, idOf('pay', 2), NOW);
+    assert.deepEqual(
+      decision.next.payments.map(({ ledgerStatus }) => ledgerStatus),
+      ['pending', 'refunded'],
+    );
+  });
+});

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { splitFees } from '../../src/domain/fees.ts';
+import { type Posting, paidPosting, refundedPosting, settledPosting } from '../../src/domain/ledger.ts';
+import { shareOf } from '../../src/domain/money.ts';
+import type { Payment } from '../../src/domain/records.ts';
+import { NOW, aPayment, idOf } from '../fixtures/records.ts';
+
+const example = aPayment({
+  status: 'paid',
+  amount: 10_000,
+  fees: { buyerFee: 50, gatewayFee: 290, merchantNet: 9_710, total: 10_050 },
+  providerCost: 190,
+});
+
+const anyPayment: fc.Arbitrary<Payment> = fc
+  .record({
+    amount: fc.integer({ min: 1, max: 1_000_000 }),
+    buyerFeeRate: fc.integer({ min: 0, max: 500_000 }),
+    gatewayFeeRate: fc.integer({ min: 0, max: 500_000 }),
+    costRate: fc.integer({ min: 0, max: 500_000 }),
+    surplus: fc.boolean(),
+  })
+  .map(({ amount, costRate, surplus, ...rates }) =>
+    aPayment({
+      status: 'paid',
+      amount,
+      surplus,
+      fees: splitFees(amount, rates),
+      providerCost: shareOf(amount, costRate),
+    }),
+  );
+
+function balances(...postings: Posting[]): Record<string, number> {
+  const byAccount: Record<string, number> = {};
+  for (const { account, amount } of postings.flatMap(({ entries }) => entries)) {
+    byAccount[account] = (byAccount[account] ?? 0) + amount;
+  }
+  return Object.fromEntries(Object.entries(byAccount).filter(([, amount]) => amount !== 0));
+}
+
+test('paid: the provider holds what the buyer paid less its cost, the merchant is owed the net, the gateway keeps the fees', () => {
+  assert.deepEqual(paidPosting(example, NOW), {
+    paymentId: idOf('pay', 1),
+    kind: 'paid',
+    created: NOW,
+    entries: [
+      { account: 'provider_clearing', amount: 9_860 },
+      { account: 'provider_cost', amount: 190 },
+      { account: 'merchant_payable', amount: -9_710 },
+      { account: 'gateway_revenue', amount: -340 },
+    ],
+  });
+});
+
+test('settled: nothing is owed to the merchant any more', () => {
+  assert.deepEqual(balances(paidPosting(example, NOW), settledPosting(example, NOW)), {
+    provider_clearing: 150,
+    provider_cost: 190,
+    gateway_revenue: -340,
+  });
+});
+
+test('refunded: the books of the payment are empty again', () => {
+  assert.deepEqual(balances(paidPosting(example, NOW), refundedPosting(example, NOW)), {});
+});
+
+test('refunded after the payout: the merchant owes the net', () => {
+  assert.deepEqual(balances(paidPosting(example, NOW), settledPosting(example, NOW), refundedPosting(example, NOW)), {
+    provider_clearing: -9_710,
+    merchant_payable: 9_710,
+  });
+});
+
+test('surplus money is the buyer’s, whole: no fee is earned on it, and the refund empties the books', () => {
+  const surplus = { ...example, surplus: true };
+  assert.deepEqual(balances(paidPosting(surplus, NOW)), {
+    provider_clearing: 9_860,
+    provider_cost: 190,
+    buyer_refunds_payable: -10_050,
+  });
+  assert.deepEqual(balances(paidPosting(surplus, NOW), refundedPosting(surplus, NOW)), {});
+});
+
+test('every posting balances to the cent, in whole cents, and has no empty lines', () => {
+  fc.assert(
+    fc.property(anyPayment, (payment) => {
+      const postings = [paidPosting(payment, NOW), refundedPosting(payment, NOW)];
+      if (!payment.surplus && payment.fees.merchantNet > 0) postings.push(settledPosting(payment, NOW));
+      for (const { entries } of postings) {
+        assert.ok(entries.length >= 2);
+        assert.ok(entries.every(({ amount }) => Number.isSafeInteger(amount) && amount !== 0));
+        assert.equal(new Set(entries.map(({ account }) => account)).size, entries.length);
+        assert.equal(
+          entries.reduce((sum, { amount }) => sum + amount, 0),
+          0,
+        );
+      }
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('a posting that does not balance is refused, not booked', () => {
+  const wrong = { ...example, fees: { ...example.fees, merchantNet: 9_711 } };
+  assert.throws(() => paidPosting(wrong, NOW), /off by -1 cents/);
+  assert.throws(() => refundedPosting(wrong, NOW), /off by 1 cents/);
+});

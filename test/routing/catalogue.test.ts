@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { ROUTE_KINDS } from '../../src/domain/route.ts';
+import { parseCatalogue } from '../../src/routing/catalogue.ts';
+import { isUsable } from '../../src/routing/select.ts';
+
+interface CatalogueFile {
+  routes: Record<string, unknown>[];
+}
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what it holds is what is tested
+const shipped = JSON.parse(readFileSync(new URL('../../config/routes.json', import.meta.url), 'utf8')) as CatalogueFile;
+const SANDBOX = new Set(['sandbox']);
+
+/** A catalogue of one route: the first of those shipped, with other fields. */
+function catalogueWith(fields: Record<string, unknown>): CatalogueFile {
+  return { routes: [{ ...shipped.routes[0], ...fields }] };
+}
+
+describe('the catalogue that is shipped', () => {
+  const routes = parseCatalogue(shipped, SANDBOX);
+
+  for (const kind of ROUTE_KINDS) {
+    test(`sandbox has two usable routes of kind ${kind} at least, so that one can fail over`, () => {
+      const usable = routes.filter(
+        (route) => route.environment === 'sandbox' && route.kind === kind && isUsable(route),
+      );
+      assert.ok(usable.length >= 2, `${usable.length} of kind ${kind}`);
+    });
+  }
+
+  test('every route has all that a route summary needs', () => {
+    for (const route of routes) {
+      const texts = [route.id, route.label, route.integrationId, route.integrationLabel, route.network, route.asset];
+      for (const value of [...texts, route.payerLabel, route.eta]) assert.ok(value.length > 0, route.id);
+      for (const rate of [route.buyerFeeRate, route.gatewayFeeRate, route.providerCostRate, route.successRate]) {
+        assert.ok(Number.isInteger(rate) && rate >= 0, route.id);
+      }
+      assert.ok(ROUTE_KINDS.includes(route.kind));
+      assert.ok(['none', 'light', 'full', 'provider'].includes(route.kycPolicy));
+    }
+  });
+
+  test('the gateway loses money on none', () => {
+    for (const { id, buyerFeeRate, gatewayFeeRate, providerCostRate } of routes) {
+      assert.ok(buyerFeeRate + gatewayFeeRate >= providerCostRate, id);
+    }
+  });
+
+  test('sandbox is carried by the simulated provider alone, and production never by it', () => {
+    for (const { environment, integrationId, id } of routes) {
+      assert.equal(environment === 'sandbox', integrationId === 'sandbox', id);
+    }
+  });
+
+  test('without credentials every production route is standby', () => {
+    const production = routes.filter(({ environment }) => environment === 'production');
+    assert.ok(production.length > 0);
+    assert.ok(production.every(({ health }) => health === 'standby'));
+  });
+});
+
+describe('reading a catalogue', () => {
+  test('rates are fractions in the file and parts per million inside', () => {
+    const [route] = parseCatalogue(catalogueWith({ gatewayFeeRate: 0.0349, successRate: 1 }), SANDBOX);
+    assert.deepEqual([route?.gatewayFeeRate, route?.successRate], [34_900, 1_000_000]);
+  });
+
+  test('a route of an integration that is not connected is standby, whatever the file says', () => {
+    assert.equal(parseCatalogue(catalogueWith({ health: 'live' }), new Set())[0]?.health, 'standby');
+    assert.equal(parseCatalogue(catalogueWith({ health: 'live' }), SANDBOX)[0]?.health, 'live');
+    assert.equal(parseCatalogue(catalogueWith({ health: 'standby' }), SANDBOX)[0]?.health, 'standby');
+  });
+
+  test('both ends of every limit', () => {
+    const good = [
+      { id: 'abc' },
+      { id: 'a'.repeat(120) },
+      { label: 'x' },
+      { label: 'x'.repeat(120) },
+      { gatewayFeeRate: 0 },
+      { gatewayFeeRate: 0.5 },
+      { successRate: 0 },
+      { paymentTimeoutSeconds: 60 },
+      { paymentTimeoutSeconds: 604_800 },
+    ];
+    for (const fields of good) assert.equal(parseCatalogue(catalogueWith(fields), SANDBOX).length, 1);
+  });
+
+  const bad: [string, Record<string, unknown>][] = [
+    ['id', { id: 'ab' }],
+    ['id', { id: 'a'.repeat(121) }],
+    ['id', { id: 'Card Route' }],
+    ['label', { label: '' }],
+    ['label', { label: 'x'.repeat(121) }],
+    ['environment', { environment: 'test' }],
+    ['kind', { kind: 'bank' }],
+    ['health', { health: 'up' }],
+    ['kycPolicy', { kycPolicy: 'some' }],
+    ['gatewayFeeRate', { gatewayFeeRate: -0.01 }],
+    ['gatewayFeeRate', { gatewayFeeRate: 0.51 }],
+    ['gatewayFeeRate', { gatewayFeeRate: '2.9%' }],
+    ['successRate', { successRate: 1.01 }],
+    ['paymentTimeoutSeconds', { paymentTimeoutSeconds: 59 }],
+    ['paymentTimeoutSeconds', { paymentTimeoutSeconds: 604_801 }],
+    ['paymentTimeoutSeconds', { paymentTimeoutSeconds: 90.5 }],
+    ['eta', { eta: undefined }],
+    ['fee', { fee: 0.01 }],
+  ];
+  for (const [field, fields] of bad) {
+    test(`a bad ${field} is refused and named: ${JSON.stringify(fields).slice(0, 40)}`, () => {
+      assert.throws(
+        () => parseCatalogue(catalogueWith(fields), SANDBOX),
+        (error: Error) => error.message.includes(field) && !error.message.includes('\n'),
+      );
+    });
+  }
+
+  test('a catalogue without routes, with an id twice, or of another shape is refused', () => {
+    const [route] = shipped.routes;
+    assert.throws(() => parseCatalogue({ routes: [] }, SANDBOX));
+    assert.throws(() => parseCatalogue({ routes: [route, route] }, SANDBOX), /route ids must be unique/);
+    for (const json of [null, [], 'routes', {}, { routes: {} }, { routes: [null] }]) {
+      assert.throws(() => parseCatalogue(json, SANDBOX), Error);
+    }
+  });
+
+  test('all problems are named at once', () => {
+    assert.throws(
+      () => parseCatalogue(catalogueWith({ kind: 'bank', eta: '' }), SANDBOX),
+      /routes\.0\.kind: .*; routes\.0\.eta: /,
+    );
+  });
+});

@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { test } from 'node:test';
+import { fastify } from 'fastify';
+import { ROUTE_KINDS } from '../../src/domain/route.ts';
+import type { Provider } from '../../src/providers/provider.ts';
+import { type SandboxOptions, createSandboxProvider } from '../../src/providers/sandbox.ts';
+import { createRandomBytes } from '../../src/runtime.ts';
+import { createSimulator } from '../../src/simulator/simulator.ts';
+import { aPayment, aSession } from '../fixtures/records.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+import { createSession, fieldsOf, start, startAt, stateOf, submit } from './buyer.ts';
+import { instrumentById } from '../../src/simulator/instruments.ts';
+
+const KEYS = { apiKey: 'a-key-of-this-test', callbackSecret: 'a-secret-of-this-test' };
+
+for (const kind of ROUTE_KINDS) {
+  test(`handoff_error fails over to the next route by ${kind}, and the buyer pays there`, async () => {
+    await using on = await startTestService();
+    const sessionId = await createSession(on, { customer: 'buyer+handoff_error@example.com' });
+    const page = await startAt(on, sessionId, kind);
+    await submit(page, fieldsOf(kind, instrumentById('paid')!));
+    await on.pass(0);
+    const state = await stateOf(on, sessionId);
+    assert.equal(state.session, 'paid');
+    assert.deepEqual(state.events, ['payment.provider_pending', 'payment.paid']);
+    const checkout = await on.service.deps.store.checkout(sessionId);
+    assert.equal(checkout?.session.attempts, 1);
+    assert.equal(new Set(checkout.payments.map(({ route }) => route.id)).size, 2);
+    // Both were made within the same millisecond.
+    const refused = checkout.payments.find(({ failureCode }) => failureCode === 'handoff_refused');
+    const paid = checkout.payments.find(({ failureCode }) => failureCode === null);
+    assert.deepEqual([refused?.status, paid?.status], ['failed', 'paid']);
+    const invoiceOf = (id: string | undefined) => checkout.invoices.find(({ paymentId }) => paymentId === id)?.status;
+    assert.deepEqual([invoiceOf(refused?.id), invoiceOf(paid?.id)], ['void', 'paid']);
+  });
+
+  test(`handoff_down refuses every route by ${kind}, and nothing is announced`, async () => {
+    await using on = await startTestService();
+    const sessionId = await createSession(on, { customer: 'Buyer+HANDOFF_DOWN@example.com' });
+    assert.deepEqual(await start(on, sessionId, kind), { outcome: 'refused' });
+    const state = await stateOf(on, sessionId);
+    assert.equal(state.session, 'pending');
+    assert.deepEqual(new Set(state.failures), new Set(['handoff_refused']));
+    assert.deepEqual(state.events, []);
+    assert.deepEqual(state.simulated, []);
+  });
+}
+
+test('handoff_timeout is ambiguous: no other route is tried, and the inquiry finds the payment', async () => {
+  await using on = await startTestService();
+  const own = on.service.deps.providers.get('sandbox')!;
+  const sessionId = await createSession(on, { customer: 'buyer+handoff_timeout@example.com' });
+  {
+    await using slow = await startSlowSimulator(on);
+    connect(on, createSandboxProvider({ ...KEYS, url: slow.url, now: on.clock.now, handoffTimeoutMs: 100 }));
+    assert.deepEqual(await start(on, sessionId, 'card'), { outcome: 'continue', url: null });
+  }
+  connect(on, own);
+  const waiting = await stateOf(on, sessionId);
+  assert.deepEqual(waiting.payments, ['pending']);
+  assert.deepEqual(waiting.simulated, ['open']);
+  assert.deepEqual(waiting.events, []);
+
+  await on.pass(30_000);
+  const found = await on.service.deps.store.checkout(sessionId);
+  const page = found?.payments[0]?.providerUrl;
+  assert(page);
+  assert.deepEqual((await stateOf(on, sessionId)).events, ['payment.provider_pending']);
+  await submit(`${on.url}${new URL(page).pathname}`, fieldsOf('card', instrumentById('paid')!));
+  await on.pass(0);
+  assert.equal((await stateOf(on, sessionId)).session, 'paid');
+});
+
+test('a handoff that never arrived is found out by the inquiry, and the buyer may try again', async () => {
+  await using on = await startTestService();
+  const own = on.service.deps.providers.get('sandbox')!;
+  const sessionId = await createSession(on);
+  await using silent = await startServer((_request, response) => void response.destroy());
+  connect(on, sandboxAt(silent.url));
+  assert.deepEqual(await start(on, sessionId, 'card'), { outcome: 'continue', url: null });
+  connect(on, own);
+  await on.pass(30_000);
+  const state = await stateOf(on, sessionId);
+  assert.equal(state.session, 'pending');
+  assert.deepEqual(state.failures, ['handoff_refused']);
+});
+
+test('the same charge is taken over once, and a refused one stays refused', async () => {
+  await using on = await startTestService();
+  const sandbox = on.service.deps.providers.get('sandbox')!;
+  const request = handoffOf('buyer@example.com');
+  const [first, second] = await Promise.all([sandbox.handoff(request), sandbox.handoff(request)]);
+  assert.equal(first.outcome, 'accepted');
+  assert.deepEqual(second, first);
+
+  const other = { ...handoffOf('buyer+handoff_error@example.com'), payment: aPayment({ id: 'pay_refused' }) };
+  other.session = { ...other.session, id: 'chk_other' };
+  assert.equal((await sandbox.handoff(other)).outcome, 'refused');
+  assert.equal((await sandbox.handoff(other)).outcome, 'refused');
+});
+
+test('a handoff is refused where it cannot have arrived, and ambiguous where it may have', async () => {
+  const closed = await startServer(() => undefined);
+  await closed[Symbol.asyncDispose]();
+  assert.equal((await sandboxAt(closed.url).handoff(handoffOf())).outcome, 'refused');
+
+  const answers: [status: number, body: string, outcome: string][] = [
+    [402, '{}', 'refused'],
+    [503, '{}', 'refused'],
+    [500, '{}', 'ambiguous'],
+    [200, 'not json', 'ambiguous'],
+    [200, '{"reference":"sp_1"}', 'ambiguous'],
+  ];
+  for (const [status, body, outcome] of answers) {
+    await using server = await startServer((_request, response) => void response.writeHead(status).end(body));
+    assert.equal((await sandboxAt(server.url).handoff(handoffOf())).outcome, outcome, `${status} ${body}`);
+  }
+});
+
+test('no production payment is handed to the simulated provider', async () => {
+  await using on = await startTestService();
+  const sandbox = on.service.deps.providers.get('sandbox')!;
+  const request = handoffOf();
+  const production = { ...request, session: { ...request.session, environment: 'production' as const } };
+  assert.equal((await sandbox.handoff(production)).outcome, 'refused');
+  assert.equal(await on.service.deps.store.simulatedPaymentOf(request.payment.id), undefined);
+});
+
+test('an inquiry that gets no clear answer rejects, and cancelling what never arrived does not', async () => {
+  await using broken = await startServer((_request, response) => void response.writeHead(500).end('{}'));
+  await assert.rejects(sandboxAt(broken.url).inquire(aPayment()));
+  await assert.rejects(sandboxAt(broken.url).cancel(aPayment()));
+  await assert.rejects(sandboxAt(broken.url).refund(aPayment()));
+
+  await using on = await startTestService();
+  const sandbox = on.service.deps.providers.get('sandbox')!;
+  assert.equal(await sandbox.inquire(aPayment()), undefined);
+  await sandbox.cancel(aPayment());
+  await assert.rejects(sandbox.refund(aPayment()));
+});
+
+function handoffOf(customerEmail = 'buyer@example.com') {
+  return {
+    session: aSession({ customerEmail }),
+    payment: aPayment(),
+    merchant: 'Demo merchant',
+    returnUrl: 'http://127.0.0.1:1/checkout/x',
+  };
+}
+
+function sandboxAt(url: string, options: Partial<SandboxOptions> = {}): Provider {
+  return createSandboxProvider({ ...KEYS, url, now: () => 0, ...options });
+}
+
+function connect({ service }: TestService, provider: Provider): void {
+  (service.deps.providers as Map<string, Provider>).set(provider.id, provider);
+}
+
+/** The simulated provider on a port of its own, over the same database, slower than its caller waits. */
+async function startSlowSimulator({ service, clock, url }: TestService) {
+  const simulator = createSimulator({
+    ...KEYS,
+    store: service.deps.store,
+    callbackUrl: `${url}/api/providers/sandbox/callbacks`,
+    publicUrl: url,
+    now: clock.now,
+    randomBytes: createRandomBytes(),
+    log: service.deps.log,
+    slowAnswerMs: 300,
+  });
+  const app = fastify();
+  simulator.part(app);
+  return { url: await app.listen({ host: '127.0.0.1', port: 0 }), [Symbol.asyncDispose]: () => app.close() };
+}
+
+async function startServer(listener: Parameters<typeof createServer>[1]) {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  assert(address !== null && typeof address === 'object');
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

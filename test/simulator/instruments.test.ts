@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ROUTE_KINDS } from '../../src/domain/route.ts';
+import { INSTRUMENTS, instrumentByCard } from '../../src/simulator/instruments.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+import { attempt, createSession, start, stateOf } from './buyer.ts';
+
+const SECOND = 1000;
+const PENDING = 'payment.provider_pending';
+
+type State = Awaited<ReturnType<typeof stateOf>>;
+
+/** What a session has come to at first, and after some time. */
+interface Expected {
+  atFirst: Partial<State>;
+  later?: [afterMs: number | 'timeout', state: Partial<State>];
+}
+
+const UNPAID: Partial<State> = {
+  session: 'pending',
+  payments: ['pending'],
+  invoices: ['open'],
+  events: [PENDING],
+  flagged: 0,
+};
+const PAID: Partial<State> = {
+  session: 'paid',
+  payments: ['paid'],
+  invoices: ['paid'],
+  failures: [null],
+  events: [PENDING, 'payment.paid'],
+  messages: ['applied'],
+  flagged: 0,
+  simulated: ['paid'],
+};
+const DECLINED: Partial<State> = {
+  session: 'pending',
+  payments: ['failed'],
+  invoices: ['void'],
+  failures: ['declined'],
+  events: [PENDING],
+  messages: ['applied'],
+  simulated: ['failed'],
+};
+const TIMED_OUT: Partial<State> = {
+  session: 'failed',
+  payments: ['failed'],
+  invoices: ['void'],
+  failures: ['timed_out'],
+  events: [PENDING, 'payment.failed'],
+  simulated: ['cancelled'],
+};
+
+const EXPECTED: Record<string, Expected> = {
+  paid: { atFirst: PAID },
+  paid_later: {
+    atFirst: { ...UNPAID, simulated: ['pending'] },
+    later: [20 * SECOND, { ...PAID, messages: ['applied', 'applied'] }],
+  },
+  decline_then_paid: { atFirst: DECLINED },
+  declined: { atFirst: DECLINED },
+  abandoned: { atFirst: { ...UNPAID, messages: [] }, later: ['timeout', { ...TIMED_OUT, messages: [] }] },
+  duplicates: { atFirst: PAID },
+  reordered: { atFirst: PAID, later: [2 * SECOND, { ...PAID, messages: ['applied', 'ignored'] }] },
+  late_success: { atFirst: DECLINED, later: [30 * SECOND, { ...PAID, messages: ['applied', 'applied'] }] },
+  wrong_amount: {
+    atFirst: { ...UNPAID, messages: ['amount_mismatch'], flagged: 1 },
+    later: ['timeout', { ...TIMED_OUT, messages: ['amount_mismatch'], flagged: 1 }],
+  },
+  callback_lost: { atFirst: { ...UNPAID, messages: [], simulated: ['paid'] }, later: [30 * SECOND, PAID] },
+};
+
+for (const kind of ROUTE_KINDS) {
+  describe(`test outcomes by ${kind}`, () => {
+    for (const { id } of INSTRUMENTS) {
+      test(id, async () => {
+        await using on = await startTestService();
+        const sessionId = await createSession(on);
+        await attempt(on, sessionId, kind, id);
+        await on.pass(0);
+        const { atFirst, later } = EXPECTED[id]!;
+        await expectState(on, sessionId, atFirst);
+        if (later) {
+          const [after, state] = later;
+          await on.pass(after === 'timeout' ? await timeLeft(on, sessionId) : after);
+          await expectState(on, sessionId, state);
+        }
+        assert.equal(await on.service.deps.store.ledgerTotal(), 0);
+        assert.deepEqual(await on.service.deps.store.simulatedCallbacksDue(Infinity, 10), []);
+      });
+    }
+
+    test('decline_then_paid, second attempt', async () => {
+      await using on = await startTestService();
+      const sessionId = await createSession(on);
+      await attempt(on, sessionId, kind, 'decline_then_paid');
+      await on.pass(SECOND);
+      await attempt(on, sessionId, kind, 'decline_then_paid');
+      await on.pass(0);
+      await expectState(on, sessionId, {
+        session: 'paid',
+        payments: ['failed', 'paid'],
+        invoices: ['void', 'paid'],
+        events: [PENDING, 'payment.paid'],
+      });
+    });
+
+    test('declined until attempts are used up', async () => {
+      await using on = await startTestService();
+      const sessionId = await createSession(on);
+      for (let count = 0; count < 3; count++) {
+        await attempt(on, sessionId, kind, 'declined');
+        await on.pass(SECOND);
+      }
+      await expectState(on, sessionId, {
+        session: 'failed',
+        payments: ['failed', 'failed', 'failed'],
+        events: [PENDING, 'payment.failed'],
+      });
+      assert.deepEqual(await start(on, sessionId, kind), { outcome: 'closed' });
+    });
+
+    test('late success after a retry that paid is surplus, and refunded', async () => {
+      await using on = await startTestService();
+      const sessionId = await createSession(on);
+      await attempt(on, sessionId, kind, 'late_success');
+      await on.pass(SECOND);
+      await attempt(on, sessionId, kind, 'paid');
+      await on.pass(SECOND);
+      await on.pass(30 * SECOND);
+      await expectState(on, sessionId, {
+        session: 'paid',
+        payments: ['paid', 'paid'],
+        invoices: ['void', 'paid'],
+        ledger: ['refunded', 'pending'],
+        events: [PENDING, 'payment.paid'],
+        simulated: ['refunded', 'paid'],
+      });
+      const checkout = await on.service.deps.store.checkout(sessionId);
+      assert.deepEqual(
+        checkout?.payments.map(({ surplus }) => surplus),
+        [true, false],
+      );
+      assert.equal(await on.service.deps.store.ledgerTotal(), 0);
+    });
+
+    test('late success cancels the retry that waits', async () => {
+      await using on = await startTestService();
+      const sessionId = await createSession(on);
+      await attempt(on, sessionId, kind, 'late_success');
+      await on.pass(SECOND);
+      assert.equal((await start(on, sessionId, kind)).outcome, 'continue');
+      await on.pass(30 * SECOND);
+      await expectState(on, sessionId, {
+        session: 'paid',
+        payments: ['paid', 'failed'],
+        invoices: ['paid', 'void'],
+        failures: [null, 'superseded'],
+        events: [PENDING, 'payment.paid'],
+        simulated: ['paid', 'cancelled'],
+      });
+    });
+  });
+}
+
+test('every number is a valid card number of its own', () => {
+  for (const instrument of INSTRUMENTS) {
+    const digits = Array.from(instrument.cardNumber, Number).toReversed();
+    const sum = digits.reduce((total, digit, index) => total + (index % 2 === 0 ? digit : doubled(digit)), 0);
+    assert.equal(sum % 10, 0, instrument.cardNumber);
+    assert.equal(instrumentByCard(instrument.cardNumber), instrument);
+  }
+});
+
+function doubled(digit: number): number {
+  return digit > 4 ? digit * 2 - 9 : digit * 2;
+}
+
+async function expectState(on: TestService, sessionId: string, expected: Partial<State>): Promise<void> {
+  const state = await stateOf(on, sessionId);
+  const compared = Object.fromEntries(Object.keys(expected).map((key) => [key, state[key as keyof State]]));
+  assert.deepEqual(compared, expected);
+}
+
+async function timeLeft(on: TestService, sessionId: string): Promise<number> {
+  const checkout = await on.service.deps.store.checkout(sessionId);
+  return checkout!.payments.at(-1)!.timeoutAt - on.clock.now();
+}

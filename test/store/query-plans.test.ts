@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, test } from 'node:test';
+import { NOW, idOf } from '../fixtures/records.ts';
+import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
+import { type Reads, createReads } from '../../src/store/reads.ts';
+import type { Row, SqlValue } from '../../src/store/keyset.ts';
+import type { Page } from '../../src/store/store.ts';
+
+interface Asked {
+  sql: string;
+  params: SqlValue[];
+}
+
+/** A database with one customer, so that no list ends before it has asked for its page. */
+function openDatabase(): DatabaseSync {
+  const database = new DatabaseSync(':memory:', { enableForeignKeyConstraints: false });
+  for (const { sql } of MIGRATIONS) database.exec(sql);
+  database
+    .prepare("INSERT INTO customers VALUES (?, 'sandbox', 'a@example.com', 'a@example.com', 'active', ?)")
+    .run(idOf('cus', 1), NOW);
+  database.exec(`INSERT INTO invoices VALUES ('${idOf('inv', 1)}', '${idOf('pay', 1)}', '', '', '', 1, '', '{}', 1)`);
+  return database;
+}
+
+/** Every statement that `read` really runs. */
+async function asked(database: DatabaseSync, read: (reads: Reads) => Promise<unknown>): Promise<Asked[]> {
+  const statements: Asked[] = [];
+  const reads = createReads(async (sql, ...params) => {
+    statements.push({ sql, params });
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the driver answers rows of SQL values
+    return database.prepare(sql).all(...params) as Row[];
+  });
+  await read(reads);
+  return statements;
+}
+
+/**
+ * What a plan does that grows with the table: reading one whole, filtering a range by a column that the index does not
+ * have, or sorting what was not bounded before. https://www.sqlite.org/eqp.html
+ */
+function planFaults(database: DatabaseSync, { sql, params }: Asked): string[] {
+  const plan = database
+    .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+    .all(...params)
+    .map((row) => ({ id: Number(row['id']), parent: Number(row['parent']), detail: String(row['detail']) }));
+  const filtered = sql.includes(' WHERE ');
+  return plan.flatMap(({ parent, detail }) => {
+    const scan = /^SCAN (\w+)/.exec(detail);
+    // `part` and `queues` are what bounded branches have found already.
+    if (scan && scan[1] !== 'part' && scan[1] !== 'queues') {
+      if (!filtered && / USING INDEX sqlite_autoindex_\w+_1$/.test(detail)) return [];
+      return [detail];
+    }
+    if (detail.startsWith('USE TEMP B-TREE')) {
+      const beside = plan.filter((other) => other.parent === parent).map((other) => other.detail);
+      return beside.some((other) => isBounded(other)) ? [] : [detail];
+    }
+    if (!detail.startsWith('SEARCH ') || detail === 'SEARCH queues') return [];
+    if (!detail.includes(' USING ')) return [detail];
+    // A minimum without a condition is the first entry of an index, if that begins with the right column.
+    if (!detail.includes('(') && !beginsWithTime(database, detail)) return [detail];
+    // What is looked up for every row that is due must be one place of an index.
+    if (detail.startsWith('SEARCH earlier ') && !detail.includes('(session_id=? AND endpoint_id=?')) return [detail];
+    return unindexed(sql, detail);
+  });
+}
+
+// Merging branches that a limit has bounded, or putting the few records of one session, payment or address in order.
+function isBounded(detail: string): boolean {
+  return (
+    detail === 'SCAN part' ||
+    /\((session_id|payment_id|environment=\? AND email_key)=\?\)$/.test(detail) ||
+    // Only what is due at the very same millisecond is put in order.
+    detail.startsWith('SEARCH simulated_callbacks USING INDEX simulated_callbacks_due')
+  );
+}
+
+function beginsWithTime(database: DatabaseSync, detail: string): boolean {
+  const [, index] = / INDEX (\w+)$/.exec(detail) ?? [];
+  const first = database.prepare('SELECT name FROM pragma_index_info(?) WHERE seqno = 0').get(index ?? '');
+  return first?.['name'] === 'due_at' || first?.['name'] === 'wake_at';
+}
+
+/** The columns that the statement filters a keyset page by and the index does not: rows would be read in vain. */
+function unindexed(sql: string, detail: string): string[] {
+  if (!sql.endsWith(' LIMIT ?1')) return [];
+  const where = / WHERE (.*?) ORDER BY /.exec(sql)?.[1] ?? '';
+  const columns = where.split(' AND ').map((condition) => condition.split(' ')[0]!);
+  const missing = columns.filter((column) => column !== '' && !new RegExp(`\\b${column}[=<>]`).test(detail));
+  return missing.map((column) => `${detail} filters by ${column}`);
+}
+
+const FILTERS = {
+  listCustomers: { customerId: idOf('cus', 1), email: 'A@example.com', status: 'active', environment: 'sandbox' },
+  listSessions: { customer: idOf('cus', 1), status: 'paid', clientReferenceId: 'A-1', environment: 'sandbox' },
+  listPayments: {
+    customerId: idOf('cus', 1),
+    invoiceId: idOf('inv', 1),
+    paymentId: idOf('pay', 1),
+    sessionId: idOf('chk', 1),
+    status: 'paid',
+    environment: 'sandbox',
+  },
+  listInvoices: {
+    customerId: idOf('cus', 1),
+    invoiceId: idOf('inv', 1),
+    paymentId: idOf('pay', 1),
+    status: 'paid',
+    environment: 'sandbox',
+  },
+} as const;
+type ListName = keyof typeof FILTERS;
+const LISTS = Object.keys(FILTERS) as ListName[];
+const PAGES: Page[] = [
+  { limit: 20 },
+  { limit: 20, startingAfter: idOf('pay', 5) },
+  { limit: 20, endingBefore: idOf('pay', 5) },
+];
+
+/** Every set of filters, the empty one included. */
+function filterSets(list: ListName): Record<string, string>[] {
+  const sets = Object.entries(FILTERS[list]).reduce<[string, string][][]>(
+    (all, entry) => [...all, ...all.map((set) => [...set, entry])],
+    [[]],
+  );
+  const byId = sets.map((set) => Object.fromEntries(set));
+  const byAddress = byId.filter(({ customer }) => customer !== undefined);
+  return [...byId, ...byAddress.map((set) => ({ ...set, customer: 'a@example.com' }))];
+}
+
+async function faultsOfLists(database: DatabaseSync, lists: ListName[]): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>();
+  for (const list of lists) {
+    for (const filter of filterSets(list)) {
+      for (const page of PAGES) {
+        for (const statement of await asked(database, (reads) => reads[list](filter, page))) {
+          const faults = planFaults(database, statement);
+          if (faults.length > 0) found.set(`${list} by ${Object.keys(filter).join(', ') || 'nothing'}`, faults);
+        }
+      }
+    }
+  }
+  return found;
+}
+
+const READS: [string, (reads: Reads) => Promise<unknown>][] = [
+  ['sessionsToWake', (reads) => reads.sessionsToWake(NOW, 10)],
+  ['tasksDue', (reads) => reads.tasksDue(NOW, 10)],
+  ['simulatedCallbacksDue', (reads) => reads.simulatedCallbacksDue(NOW, 10)],
+  ['deliveriesDue', (reads) => reads.deliveriesDue(idOf('whe', 1), NOW, 10)],
+  ['customer', (reads) => reads.customer(idOf('cus', 1))],
+  ['customerByEmail', (reads) => reads.customerByEmail('sandbox', 'a@example.com')],
+  ['checkout', (reads) => reads.checkout(idOf('chk', 1))],
+  ['sessionByIdempotencyKey', (reads) => reads.sessionByIdempotencyKey('sandbox', 'order-1001')],
+  ['payment', (reads) => reads.payment(idOf('pay', 1))],
+  ['invoice', (reads) => reads.invoice(idOf('inv', 1))],
+  ['providerMessage', (reads) => reads.providerMessage('sandbox', 'evt_1')],
+  ['providerMessages', (reads) => reads.providerMessages(idOf('chk', 1))],
+  ['event', (reads) => reads.event('evt_1')],
+  ['eventsOfSession', (reads) => reads.eventsOfSession(idOf('chk', 1))],
+  ['deliveriesOfSession', (reads) => reads.deliveriesOfSession(idOf('chk', 1))],
+  ['deliveryAttempts', (reads) => reads.deliveryAttempts(idOf('dlv', 1))],
+  ['ledgerOfPayment', (reads) => reads.ledgerOfPayment(idOf('pay', 1))],
+  ['simulatedPayment', (reads) => reads.simulatedPayment('sim_1')],
+  ['simulatedPaymentOf', (reads) => reads.simulatedPaymentOf(idOf('pay', 1))],
+  ['simulatedPaymentsOfSession', (reads) => reads.simulatedPaymentsOfSession(idOf('chk', 1))],
+];
+
+describe('no read grows with its table', () => {
+  for (const list of LISTS) {
+    test(`${list}: every set of filters is index ranges, nothing else`, async () => {
+      const faults = await faultsOfLists(openDatabase(), [list]);
+      assert.deepEqual(Object.fromEntries(faults), {});
+    });
+  }
+
+  for (const [name, read] of READS) {
+    test(`${name} is an index search`, async () => {
+      const database = openDatabase();
+      const statements = await asked(database, read);
+      assert.ok(statements.length > 0);
+      for (const statement of statements) assert.deepEqual(planFaults(database, statement), [], statement.sql);
+    });
+  }
+});
+
+describe('the check itself', () => {
+  const missing: [index: string, list: ListName][] = [
+    ['customers_email', 'listCustomers'],
+    ['customers_status', 'listCustomers'],
+    ['sessions_status', 'listSessions'],
+    ['sessions_customer', 'listSessions'],
+    ['sessions_reference', 'listSessions'],
+    ['sessions_reference_customer', 'listSessions'],
+    ['payments_status', 'listPayments'],
+    ['payments_customer', 'listPayments'],
+    ['invoices_payment', 'listInvoices'],
+    ['invoices_status', 'listInvoices'],
+    ['invoices_customer', 'listInvoices'],
+  ];
+  for (const [index, list] of missing) {
+    test(`finds it where the index ${index} is missing`, async () => {
+      const database = openDatabase();
+      database.exec(`DROP INDEX ${index}`);
+      assert.notEqual((await faultsOfLists(database, [list])).size, 0);
+    });
+  }
+
+  const due: [index: string, read: (reads: Reads) => Promise<unknown>][] = [
+    ['sessions_wake', (reads) => reads.sessionsToWake(NOW, 10)],
+    ['deliveries_due', (reads) => reads.deliveriesDue(idOf('whe', 1), NOW, 10)],
+    ['deliveries_session', (reads) => reads.deliveriesDue(idOf('whe', 1), NOW, 10)],
+    ['provider_tasks_due', (reads) => reads.tasksDue(NOW, 10)],
+    ['simulated_callbacks_due', (reads) => reads.simulatedCallbacksDue(NOW, 10)],
+    ['payments_session', (reads) => reads.checkout(idOf('chk', 1))],
+    ['provider_messages_session', (reads) => reads.providerMessages(idOf('chk', 1))],
+  ];
+  for (const [index, read] of due) {
+    test(`finds it where ${index} is missing for what reads it`, async () => {
+      const database = openDatabase();
+      database.exec(`DROP INDEX ${index}; DROP INDEX IF EXISTS ${index}_any`);
+      insertSession(database);
+      const statements = await asked(database, read);
+      assert.notDeepEqual(
+        statements.flatMap((statement) => planFaults(database, statement)),
+        [],
+      );
+    });
+  }
+
+  test('finds a table that is sorted whole', () => {
+    const database = openDatabase();
+    const sorted = { sql: 'SELECT * FROM payments ORDER BY created', params: [] };
+    assert.deepEqual(planFaults(database, sorted), ['SCAN payments', 'USE TEMP B-TREE FOR ORDER BY']);
+  });
+});
+
+/** `checkout` asks for payments of a session that exists only. */
+function insertSession(database: DatabaseSync): void {
+  const columns = database.prepare("SELECT name, type FROM pragma_table_info('sessions')").all();
+  const values = columns.map(({ name, type }) => {
+    if (name === 'id') return `'${idOf('chk', 1)}'`;
+    if (name === 'customer_id') return `'${idOf('cus', 1)}'`;
+    return type === 'TEXT' ? "'{}'" : '1';
+  });
+  database.exec(`INSERT INTO sessions VALUES (${values.join(', ')})`);
+}

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import type { Store } from '../../src/store/store.ts';
+import { checkoutOf, creationOf, familyOf, rethrow, withDirectory, write } from '../fixtures/store.ts';
+
+const WRITER = new URL('../../src/store/sqlite-writer.ts', import.meta.url);
+
+/** A path for a database in a directory that is gone afterwards. */
+function withPath(use: (path: string) => Promise<void>): () => Promise<void> {
+  return () => withDirectory((directory) => use(join(directory, 'tillway.db')));
+}
+
+async function withOpen(path: string, use: (store: Store) => Promise<void>): Promise<void> {
+  const store = await openSqlite({ path, onFatal: rethrow });
+  try {
+    await use(store);
+  } finally {
+    await store.close();
+  }
+}
+
+function withDatabase<Result>(path: string, use: (database: DatabaseSync) => Result): Result {
+  const database = new DatabaseSync(path);
+  try {
+    return use(database);
+  } finally {
+    database.close();
+  }
+}
+
+describe('what is acknowledged is durable', () => {
+  test(
+    'the writer works with WAL, synchronous FULL and foreign keys, read back on its own connection',
+    withPath(async (path) => {
+      await withOpen(path, async () => undefined);
+      const writer = new Worker(WRITER, { workerData: { path } });
+      await once(writer, 'message');
+      const sql = `CREATE TABLE seen AS SELECT journal_mode, synchronous, foreign_keys
+        FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys`;
+      writer.postMessage({ define: [[0, sql]], sets: [[[0, []]]] });
+      assert.deepEqual(await once(writer, 'message'), [[0]]);
+      writer.postMessage('close');
+      await once(writer, 'exit');
+      const seen = withDatabase(path, (database) => database.prepare('SELECT * FROM seen').get());
+      assert.deepEqual({ ...seen }, { journal_mode: 'wal', synchronous: 2, foreign_keys: 1 });
+    }),
+  );
+
+  test('where the database would not wait for the disk, the writer does not start', async () => {
+    const writer = new Worker(WRITER, { workerData: { path: ':memory:' } });
+    const [error]: unknown[] = await once(writer, 'error');
+    assert.match(String(error), /not durable here: journal_mode memory/);
+  });
+
+  test(
+    'what was written is there after closing and opening again',
+    withPath(async (path) => {
+      await withOpen(path, (store) => write(store, ...creationOf(familyOf(1))));
+      await withOpen(path, async (store) => {
+        assert.deepEqual(await store.checkout(familyOf(1).session.id), checkoutOf(familyOf(1)));
+        await write(store, ...creationOf(familyOf(2)));
+      });
+      await withOpen(path, async (store) => {
+        assert.deepEqual(await store.checkout(familyOf(2).session.id), checkoutOf(familyOf(2)));
+      });
+    }),
+  );
+
+  test(
+    'closing waits for what is being written',
+    withPath(async (path) => {
+      const store = await openSqlite({ path, onFatal: rethrow });
+      const commits = Array.from({ length: 50 }, (_, index) => store.commit(creationOf(familyOf(index))));
+      await store.close();
+      assert.ok((await Promise.all(commits)).every(({ done }) => done));
+      await withOpen(path, async (reopened) => {
+        assert.equal((await reopened.listSessions({}, { limit: 100 })).items.length, 50);
+      });
+    }),
+  );
+});
+
+describe('migrations', () => {
+  const applied = (path: string) =>
+    withDatabase(path, (database) =>
+      database
+        .prepare('SELECT version, name FROM schema_migrations ORDER BY version')
+        .all()
+        .map(({ version, name }) => ({ version, name })),
+    );
+  const known = MIGRATIONS.map(({ version, name }) => ({ version, name }));
+
+  test('are numbered from one without a gap', () => {
+    assert.deepEqual(
+      MIGRATIONS.map(({ version }) => version),
+      MIGRATIONS.map((_, index) => index + 1),
+    );
+  });
+
+  test(
+    'are applied once, in a directory that is made if need be',
+    withPath(async (path) => {
+      const nested = join(path, '..', 'data', 'of', 'tillway.db');
+      await withOpen(nested, async () => undefined);
+      assert.deepEqual(applied(nested), known);
+      await withOpen(nested, async () => undefined);
+      assert.deepEqual(applied(nested), known);
+    }),
+  );
+
+  test(
+    'are applied once by two that start at the same time',
+    withPath(async (path) => {
+      const opened = await Promise.allSettled([1, 2, 3].map(() => openSqlite({ path, onFatal: rethrow })));
+      for (const result of opened) if (result.status === 'fulfilled') await result.value.close();
+      assert.deepEqual(
+        opened.map(({ status }) => status),
+        ['fulfilled', 'fulfilled', 'fulfilled'],
+      );
+      assert.deepEqual(applied(path), known);
+    }),
+  );
+
+  test(
+    'a database of a newer version is refused with a clear message, and left as it is',
+    withPath(async (path) => {
+      await withOpen(path, (store) => write(store, ...creationOf(familyOf(1))));
+      const newer = { version: MIGRATIONS.length + 1, name: 'future' };
+      withDatabase(path, (database) =>
+        database.prepare('INSERT INTO schema_migrations VALUES (?, ?)').run(newer.version, newer.name),
+      );
+      await assert.rejects(
+        openSqlite({ path, onFatal: rethrow }),
+        /the database has migration \d+ \(future\), which this version of Tillway does not know: start the version/,
+      );
+      assert.deepEqual(applied(path), [...known, newer]);
+    }),
+  );
+
+  test(
+    'a database of another history is refused',
+    withPath(async (path) => {
+      await withOpen(path, async () => undefined);
+      withDatabase(path, (database) => database.exec("UPDATE schema_migrations SET name = 'other' WHERE version = 1"));
+      await assert.rejects(openSqlite({ path, onFatal: rethrow }), /migration 1 \(other\)/);
+    }),
+  );
+
+  test(
+    'a file that is no database is refused',
+    withPath(async (path) => {
+      await writeFile(path, 'this is no database, and never was one '.repeat(50));
+      await assert.rejects(openSqlite({ path, onFatal: rethrow }), /not a database/);
+    }),
+  );
+});

@@ -1,0 +1,473 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { paidPosting, refundedPosting } from '../../src/domain/ledger.ts';
+import type { Change, ProviderMessage, ProviderTask, SimulatedCallback, Store } from '../../src/store/store.ts';
+import { MINUTE, NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/records.ts';
+import {
+  aDelivery,
+  adapters,
+  anEndpoint,
+  anEvent,
+  checkoutOf,
+  creationOf,
+  familyOf,
+  write,
+} from '../fixtures/store.ts';
+
+const family = familyOf(1);
+const other = familyOf(2);
+
+function aMessage(fields: Partial<ProviderMessage> = {}): ProviderMessage {
+  return {
+    provider: 'sandbox',
+    eventId: 'evt_1',
+    sessionId: family.session.id,
+    paymentId: family.payment.id,
+    status: 'paid',
+    amount: 4999,
+    outcome: 'applied',
+    flagged: false,
+    body: '{}',
+    received: NOW,
+    ...fields,
+  };
+}
+
+function aTask(fields: Partial<ProviderTask> = {}): ProviderTask {
+  const { id: paymentId, sessionId } = family.payment;
+  return { paymentId, kind: 'refund', sessionId, status: 'pending', attempts: 0, dueAt: NOW, created: NOW, ...fields };
+}
+
+function aCallback(fields: Partial<SimulatedCallback> = {}): SimulatedCallback {
+  return { id: 'cb_1', reference: 'sim_1', body: '{}', status: 'pending', attempts: 0, dueAt: NOW, ...fields };
+}
+
+function anAttemptOf(delivery: { id: string; attempts: number }, started = NOW) {
+  return {
+    deliveryId: delivery.id,
+    number: delivery.attempts,
+    started,
+    durationMs: 20,
+    statusCode: 200,
+    failure: null,
+    responseBody: 'ok',
+  };
+}
+
+/** A new session of the first family's customer. */
+function sessionNumber(number: number, fields: Parameters<typeof aSession>[0] = {}) {
+  const { id: customerId, email: customerEmail } = family.customer;
+  return aSession({ id: idOf('chk', number), customerId, customerEmail, ...fields });
+}
+
+async function assertConflict(store: Store, conflict: string, ...changes: Change[]): Promise<void> {
+  assert.deepEqual(await store.commit(changes), { done: false, conflict });
+}
+
+for (const adapter of adapters) {
+  /** A test on a store that holds the first family. */
+  const seeded = (name: string, use: (store: Store) => Promise<void>): void => {
+    test(name, () =>
+      adapter.withStore(async (store) => {
+        await write(store, ...creationOf(family), { type: 'endpoint_saved', endpoint: anEndpoint() });
+        await use(store);
+      }),
+    );
+  };
+
+  describe(`${adapter.name}: a commit`, () => {
+    seeded('applies all of its changes, readable at once', async (store) => {
+      assert.deepEqual(await store.checkout(family.session.id), checkoutOf(family));
+      assert.deepEqual(await store.customer(family.customer.id), family.customer);
+      assert.deepEqual(await store.event(family.event.id), family.event);
+    });
+
+    seeded('that fails applies none of its changes', async (store) => {
+      const orphan = aPayment({ id: idOf('pay', 3), invoiceId: idOf('inv', 3), sessionId: idOf('chk', 99) });
+      const changes: Change[] = [...creationOf(other), { type: 'payment_created', payment: orphan }];
+      await assert.rejects(store.commit(changes));
+      assert.equal(await store.customer(other.customer.id), undefined);
+      assert.equal(await store.checkout(other.session.id), undefined);
+      assert.equal(await store.event(other.event.id), undefined);
+    });
+
+    seeded('whose guard does not hold applies none of its changes, whatever stood before it', async (store) => {
+      const stale: Change = { type: 'session_changed', session: { ...family.session, version: 7 } };
+      await assertConflict(store, 'version', ...creationOf(other), stale);
+      assert.equal(await store.customer(other.customer.id), undefined);
+      assert.equal(await store.payment(other.payment.id), undefined);
+      await write(store, ...creationOf(other));
+      assert.deepEqual(await store.checkout(other.session.id), checkoutOf(other));
+    });
+
+    seeded('of nothing is done', async (store) => {
+      assert.deepEqual(await store.commit([]), { done: true });
+    });
+
+    seeded('does not fail with a neighbour that travels with it', async (store) => {
+      const count = 60;
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: count }, (_, index) => {
+          const number = 10 + index;
+          const good: Change[] = creationOf(familyOf(number));
+          const stale: Change = { type: 'session_changed', session: { ...family.session, version: 9 } };
+          const orphan: Change = { type: 'payment_created', payment: aPayment({ sessionId: idOf('chk', 99) }) };
+          return store.commit([good, [...good, stale], [...good, orphan], [stale, ...good]][index % 4]!);
+        }),
+      );
+      for (const [index, outcome] of outcomes.entries()) {
+        const kept = await store.checkout(idOf('chk', 10 + index));
+        const result = outcome.status === 'fulfilled' ? outcome.value : 'failed';
+        if (index % 4 === 0) assert.deepEqual([result, kept], [{ done: true }, checkoutOf(familyOf(10 + index))]);
+        else if (index % 4 === 2) assert.deepEqual([result, kept], ['failed', undefined]);
+        else assert.deepEqual([result, kept], [{ done: false, conflict: 'version' }, undefined]);
+      }
+    });
+
+    seeded('sees what those before it in the same batch have done', async (store) => {
+      const moves = Array.from({ length: 20 }, (_, index) =>
+        store.commit([{ type: 'session_changed', session: { ...family.session, version: 2 + index } }]),
+      );
+      assert.ok((await Promise.all(moves)).every(({ done }) => done));
+      assert.equal((await store.session(family.session.id))?.version, 21);
+    });
+
+    seeded('tells the workers where it leaves them something, and not otherwise', async (store) => {
+      let calls = 0;
+      store.onCommit(() => (calls += 1));
+      await write(store, ...creationOf(other));
+      assert.equal(calls, 0);
+      await write(store, { type: 'session_changed', session: { ...family.session, version: 2 } });
+      assert.equal(calls, 1);
+      await assertConflict(store, 'version', { type: 'session_changed', session: { ...family.session, version: 2 } });
+      assert.equal(calls, 1);
+      await write(store, { type: 'delivery_created', delivery: aDelivery() });
+      assert.equal(calls, 2);
+    });
+
+    seeded('answers a ping', async (store) => store.ping());
+  });
+
+  describe(`${adapter.name}: guards`, () => {
+    seeded('version: of several changes decided on the same state one is applied', async (store) => {
+      const change = (attempts: number): Change => ({
+        type: 'session_changed',
+        session: { ...family.session, version: 2, attempts },
+      });
+      const results = await Promise.all([1, 2, 3, 4, 5].map((attempts) => store.commit([change(attempts)])));
+      assert.deepEqual(results, [
+        { done: true },
+        ...Array.from({ length: 4 }, () => ({ done: false, conflict: 'version' })),
+      ]);
+      assert.equal((await store.session(family.session.id))?.attempts, 1);
+    });
+
+    seeded('version: an unknown session cannot be changed', async (store) => {
+      await assertConflict(store, 'version', { type: 'session_changed', session: { ...other.session, version: 2 } });
+    });
+
+    seeded('customer_exists: one customer per environment and address, compared without case', async (store) => {
+      const email = family.customer.email.toUpperCase();
+      const twin = aCustomer({ id: idOf('cus', 5), email });
+      await assertConflict(store, 'customer_exists', { type: 'customer_created', customer: twin });
+      await write(store, { type: 'customer_created', customer: { ...twin, environment: 'production' } });
+      assert.equal((await store.customerByEmail('sandbox', email))?.id, family.customer.id);
+      assert.equal((await store.customerByEmail('production', email))?.id, twin.id);
+    });
+
+    seeded('customer_exists: the first spelling is kept', async (store) => {
+      await write(store, { type: 'customer_created', customer: aCustomer({ id: idOf('cus', 6), email: 'Ann@B.co' }) });
+      assert.equal((await store.customerByEmail('sandbox', 'aNN@b.CO'))?.email, 'Ann@B.co');
+      assert.equal(await store.customerByEmail('sandbox', 'nn@b.co'), undefined);
+      assert.equal(await store.customerByEmail('production', 'ann@b.co'), undefined);
+    });
+
+    seeded('session_refused: one session per environment and key, however many ask at once', async (store) => {
+      const ask = (number: number): Promise<unknown> =>
+        store.commit([{ type: 'session_created', session: sessionNumber(number, { idempotencyKey: 'order-1001' }) }]);
+      const results = await Promise.all([11, 12, 13, 14].map(ask));
+      const lost = { done: false, conflict: 'session_refused' };
+      assert.deepEqual(results, [{ done: true }, lost, lost, lost]);
+      assert.equal((await store.sessionByIdempotencyKey('sandbox', 'order-1001'))?.id, idOf('chk', 11));
+    });
+
+    seeded('session_refused: the other environment, another key and no key are free', async (store) => {
+      const environment = 'production';
+      const twin = aCustomer({ id: idOf('cus', 5), email: family.customer.email, environment });
+      await write(store, { type: 'customer_created', customer: twin });
+      const live = { environment, customerId: twin.id, idempotencyKey: 'order-1001' } as const;
+      const fields = [{ idempotencyKey: 'order-1001' }, live, { idempotencyKey: 'Order-1001' }, {}, {}];
+      for (const [index, each] of fields.entries()) {
+        await write(store, { type: 'session_created', session: sessionNumber(20 + index, each) });
+      }
+      assert.equal((await store.sessionByIdempotencyKey('production', 'order-1001'))?.id, idOf('chk', 21));
+      assert.equal(await store.sessionByIdempotencyKey('sandbox', 'order-1002'), undefined);
+    });
+
+    seeded('session_refused: its customer is an active one, of its environment and its address', async (store) => {
+      const blocked = aCustomer({ id: idOf('cus', 5), email: 'blocked@example.com', status: 'blocked' });
+      await write(store, { type: 'customer_created', customer: blocked });
+      const wrong = [
+        { customerId: idOf('cus', 99) },
+        { customerEmail: 'other@example.com' },
+        { environment: 'production' as const },
+        { customerId: blocked.id, customerEmail: blocked.email },
+      ];
+      for (const fields of wrong) {
+        const session = sessionNumber(20, fields);
+        await assertConflict(store, 'session_refused', { type: 'session_created', session });
+      }
+      const customerEmail = family.customer.email.toUpperCase();
+      await write(store, { type: 'session_created', session: sessionNumber(20, { customerEmail }) });
+    });
+
+    seeded('duplicate_message: a provider’s event is received once', async (store) => {
+      await write(store, { type: 'provider_message_received', message: aMessage() });
+      const again = aMessage({ body: '{"other":true}', outcome: 'ignored' });
+      await assertConflict(store, 'duplicate_message', { type: 'provider_message_received', message: again });
+      assert.deepEqual(await store.providerMessage('sandbox', 'evt_1'), aMessage());
+      await write(store, { type: 'provider_message_received', message: aMessage({ provider: 'stripe' }) });
+      await write(store, { type: 'provider_message_received', message: aMessage({ eventId: 'evt_2' }) });
+      assert.equal((await store.providerMessages(family.session.id)).length, 3);
+    });
+
+    seeded('overtaken: a delivery attempt is begun once', async (store) => {
+      await write(store, { type: 'delivery_created', delivery: aDelivery() });
+      const claim: Change = { type: 'delivery_claimed', delivery: aDelivery({ attempts: 1, dueAt: NOW + MINUTE }) };
+      const results = await Promise.all([store.commit([claim]), store.commit([claim])]);
+      assert.deepEqual(results, [{ done: true }, { done: false, conflict: 'overtaken' }]);
+    });
+
+    seeded('overtaken: an attempt that another one has followed finishes nothing', async (store) => {
+      await write(store, { type: 'delivery_created', delivery: aDelivery({ attempts: 2 }) });
+      const late = aDelivery({ attempts: 1, status: 'delivered' });
+      const attempt = anAttemptOf(late);
+      await assertConflict(store, 'overtaken', { type: 'delivery_finished', delivery: late, attempt });
+      assert.deepEqual(await store.deliveryAttempts(late.id), []);
+      const current = aDelivery({ attempts: 2, status: 'delivered' });
+      await write(store, { type: 'delivery_finished', delivery: current, attempt: anAttemptOf(current) });
+      await assertConflict(store, 'overtaken', {
+        type: 'delivery_claimed',
+        delivery: { ...current, attempts: 3, status: 'pending' },
+      });
+    });
+
+    seeded('overtaken: a task and a simulated callback take each attempt once, until they are done', async (store) => {
+      await write(store, { type: 'task_queued', task: aTask() });
+      await write(store, { type: 'simulated_callback_queued', callback: aCallback() });
+      const changes = (attempts: number, status: 'pending' | 'done'): Change[][] => [
+        [{ type: 'task_changed', task: aTask({ attempts, status }) }],
+        [{ type: 'simulated_callback_changed', callback: aCallback({ attempts, status }) }],
+      ];
+      for (const change of changes(1, 'pending')) await write(store, ...change);
+      for (const change of changes(1, 'pending')) await assertConflict(store, 'overtaken', ...change);
+      for (const change of changes(2, 'done')) await write(store, ...change);
+      for (const change of changes(3, 'pending')) await assertConflict(store, 'overtaken', ...change);
+      assert.deepEqual([await store.tasksDue(NOW, 5), await store.simulatedCallbacksDue(NOW, 5)], [[], []]);
+    });
+
+    seeded('the same thing is asked of a provider once', async (store) => {
+      await write(store, { type: 'task_queued', task: aTask() });
+      await write(store, { type: 'task_queued', task: aTask({ dueAt: NOW - 5, created: NOW + 5 }) });
+      await write(store, { type: 'task_queued', task: aTask({ kind: 'cancel', dueAt: NOW - 1 }) });
+      assert.deepEqual(await store.tasksDue(NOW, 5), [aTask({ kind: 'cancel', dueAt: NOW - 1 }), aTask()]);
+    });
+  });
+
+  describe(`${adapter.name}: what the schema refuses`, () => {
+    const refused = (name: string, ...changes: Change[]) =>
+      seeded(name, async (store) => {
+        await assert.rejects(store.commit(changes), /database: /);
+        assert.deepEqual(await store.checkout(family.session.id), checkoutOf(family));
+      });
+    const second = { id: idOf('pay', 7), invoiceId: idOf('inv', 7), sessionId: family.session.id };
+    const { payment } = family;
+    const posting = paidPosting(payment, NOW);
+
+    refused('a second pending payment of a session', {
+      type: 'payment_created',
+      payment: aPayment({ ...second, customerId: family.customer.id }),
+    });
+    refused(
+      'a second payment that pays a session',
+      { type: 'payment_changed', payment: { ...payment, status: 'paid' } },
+      { type: 'payment_created', payment: aPayment({ ...second, status: 'paid' }) },
+    );
+    refused(
+      'a second paid invoice of a session',
+      { type: 'payment_created', payment: aPayment({ ...second, status: 'failed' }) },
+      { type: 'invoice_changed', invoice: { ...family.invoice, status: 'paid' } },
+      {
+        type: 'invoice_created',
+        invoice: anInvoice({ id: second.invoiceId, paymentId: second.id, sessionId: second.sessionId, status: 'paid' }),
+      },
+    );
+    refused('a second invoice of a payment', {
+      type: 'invoice_created',
+      invoice: { ...family.invoice, id: idOf('inv', 8) },
+    });
+    refused(
+      'a posting twice',
+      { type: 'ledger_posted', posting, environment: 'sandbox' },
+      { type: 'ledger_posted', posting, environment: 'sandbox' },
+    );
+    refused('a second event of a session and status', { type: 'event_recorded', event: family.event });
+    refused('a payment of no session', {
+      type: 'payment_created',
+      payment: aPayment({ id: idOf('pay', 9), invoiceId: idOf('inv', 9), sessionId: idOf('chk', 9) }),
+    });
+    refused('an invoice of no payment', {
+      type: 'invoice_created',
+      invoice: anInvoice({ id: idOf('inv', 9), paymentId: idOf('pay', 9) }),
+    });
+    refused('a posting of no payment', {
+      type: 'ledger_posted',
+      posting: { ...posting, paymentId: idOf('pay', 9) },
+      environment: 'sandbox',
+    });
+    refused('an event of no session', { type: 'event_recorded', event: anEvent({ id: 'e', sessionId: 'chk_9' }) });
+    refused('a delivery of no event', { type: 'delivery_created', delivery: aDelivery({ eventId: 'evt_9' }) });
+    refused('a delivery to no endpoint', { type: 'delivery_created', delivery: aDelivery({ endpointId: 'whe_9' }) });
+    refused('a task for no payment', { type: 'task_queued', task: aTask({ paymentId: idOf('pay', 9) }) });
+  });
+
+  describe(`${adapter.name}: the ledger`, () => {
+    seeded('keeps the entries of a payment, and sums to nothing', async (store) => {
+      assert.equal(await store.ledgerTotal(), 0);
+      const paid = paidPosting(family.payment, NOW);
+      const refunded = refundedPosting(family.payment, NOW + 1);
+      await write(store, { type: 'ledger_posted', posting: paid, environment: 'sandbox' });
+      await write(store, { type: 'ledger_posted', posting: refunded, environment: 'sandbox' });
+      const lines = [paid, refunded].flatMap(({ kind, entries }) => entries.map((entry) => ({ kind, ...entry })));
+      assert.deepEqual(await store.ledgerOfPayment(family.payment.id), lines);
+      assert.deepEqual(await store.ledgerOfPayment(idOf('pay', 5)), []);
+      assert.equal(await store.ledgerTotal(), 0);
+    });
+
+    seeded('would tell if the books were wrong', async (store) => {
+      const wrong = {
+        ...paidPosting(family.payment, NOW),
+        entries: [{ account: 'provider_cost', amount: 7 } as const],
+      };
+      await write(store, { type: 'ledger_posted', posting: wrong, environment: 'sandbox' });
+      assert.equal(await store.ledgerTotal(), 7);
+    });
+  });
+
+  describe(`${adapter.name}: what is due`, () => {
+    seeded('sessions are woken in their order, so many at once, and not before their time', async (store) => {
+      const times = [NOW + 3, NOW + 1, null, NOW + 2, NOW + 4];
+      for (const [index, wakeAt] of times.entries()) {
+        await write(store, { type: 'session_created', session: sessionNumber(30 + index, { wakeAt }) });
+      }
+      assert.deepEqual(
+        await store.sessionsToWake(NOW + 3, 10),
+        [31, 33, 30].map((number) => idOf('chk', number)),
+      );
+      assert.deepEqual(await store.sessionsToWake(NOW + 9, 1), [idOf('chk', 31)]);
+      assert.deepEqual(await store.sessionsToWake(NOW, 10), []);
+    });
+
+    seeded('tasks and simulated callbacks come the longest due first, so many at once', async (store) => {
+      await write(store, { type: 'task_queued', task: aTask({ dueAt: NOW + 2 }) });
+      await write(store, { type: 'task_queued', task: aTask({ kind: 'cancel', dueAt: NOW + 1 }) });
+      for (const [index, dueAt] of [NOW + 2, NOW + 1, NOW + 9].entries()) {
+        await write(store, { type: 'simulated_callback_queued', callback: aCallback({ id: `cb_${index}`, dueAt }) });
+      }
+      const kinds = async (now: number, limit: number) => (await store.tasksDue(now, limit)).map(({ kind }) => kind);
+      const ids = async (now: number, limit: number) =>
+        (await store.simulatedCallbacksDue(now, limit)).map(({ id }) => id);
+      assert.deepEqual([await kinds(NOW, 5), await ids(NOW, 5)], [[], []]);
+      assert.deepEqual(
+        [await kinds(NOW + 2, 5), await ids(NOW + 2, 5)],
+        [
+          ['cancel', 'refund'],
+          ['cb_1', 'cb_0'],
+        ],
+      );
+      assert.deepEqual([await kinds(NOW + 9, 1), await ids(NOW + 9, 1)], [['cancel'], ['cb_1']]);
+    });
+  });
+
+  describe(`${adapter.name}: deliveries keep their order per session and endpoint`, () => {
+    const endpoint = anEndpoint();
+    const slow = anEndpoint({ id: idOf('whe', 2) });
+    const pendingEvent = anEvent({ id: 'evt_pending', type: 'payment.provider_pending', sequence: 1 });
+    const first = aDelivery({ id: idOf('dlv', 1), eventId: pendingEvent.id, sequence: 1 });
+    const second = aDelivery({ id: idOf('dlv', 2), sequence: 2 });
+    const elsewhere = aDelivery({ id: idOf('dlv', 3), endpointId: slow.id, sequence: 2 });
+    const neighbour = aDelivery({
+      id: idOf('dlv', 4),
+      sessionId: other.session.id,
+      eventId: other.event.id,
+      dueAt: NOW + 1,
+    });
+
+    const queued = (name: string, use: (store: Store, due: (now?: number) => Promise<string[]>) => Promise<void>) =>
+      seeded(name, async (store) => {
+        const events: Change[] = [...creationOf(other), { type: 'event_recorded', event: pendingEvent }];
+        await write(store, ...events, { type: 'endpoint_saved', endpoint: slow });
+        for (const delivery of [second, first, elsewhere, neighbour]) {
+          await write(store, { type: 'delivery_created', delivery });
+        }
+        await use(store, async (now = NOW + 1) =>
+          (await store.deliveriesDue(endpoint.id, now, 10)).map(({ delivery }) => delivery.id),
+        );
+      });
+
+    queued('a later one waits for the earlier one; other sessions and endpoints do not', async (store, due) => {
+      assert.deepEqual(await due(), [first.id, neighbour.id]);
+      assert.deepEqual(await due(NOW), [first.id]);
+      assert.deepEqual(await due(NOW - 1), []);
+      assert.deepEqual(await store.deliveriesDue(slow.id, NOW, 10), [{ delivery: elsewhere, body: family.event.body }]);
+      assert.deepEqual(await store.deliveriesDue(endpoint.id, NOW + 1, 1), [
+        { delivery: first, body: pendingEvent.body },
+      ]);
+    });
+
+    queued('it waits while the earlier one is under way or to be tried again', async (store, due) => {
+      const begun = { ...first, attempts: 1, dueAt: NOW + MINUTE };
+      await write(store, { type: 'delivery_claimed', delivery: begun });
+      assert.deepEqual(await due(), [neighbour.id]);
+      const attempt = { ...anAttemptOf(begun), statusCode: 500, failure: 'answered 500' };
+      await write(store, { type: 'delivery_finished', delivery: { ...begun, dueAt: NOW + 5 * MINUTE }, attempt });
+      assert.deepEqual(await due(NOW + 2 * MINUTE), [neighbour.id]);
+      assert.deepEqual(await due(NOW + 5 * MINUTE), [neighbour.id, first.id]);
+      assert.deepEqual(await store.deliveryAttempts(first.id), [attempt]);
+    });
+
+    for (const status of ['delivered', 'dead'] as const) {
+      queued(`it comes as soon as the earlier one is ${status}`, async (store, due) => {
+        const begun = { ...first, attempts: 1, dueAt: NOW + MINUTE };
+        await write(store, { type: 'delivery_claimed', delivery: begun });
+        const finished = { ...begun, status };
+        await write(store, { type: 'delivery_finished', delivery: finished, attempt: anAttemptOf(begun) });
+        assert.deepEqual(await due(NOW + 20), [neighbour.id, second.id]);
+        const kept = await store.deliveriesOfSession(family.session.id);
+        assert.deepEqual(kept.find(({ id }) => id === first.id)?.status, status);
+      });
+    }
+
+    queued('a session’s deliveries and events are read in the order they happened', async (store) => {
+      assert.deepEqual(await store.deliveriesOfSession(family.session.id), [first, second, elsewhere]);
+      assert.deepEqual(await store.eventsOfSession(family.session.id), [pendingEvent, family.event]);
+      assert.deepEqual(await store.eventsOfSession(idOf('chk', 77)), []);
+    });
+
+    queued('attempts are kept in their order', async (store) => {
+      const attempts = [1, 2, 3].map((number) => ({ ...anAttemptOf(first, NOW + number), number, statusCode: null }));
+      for (const attempt of attempts) {
+        const delivery = { ...first, attempts: attempt.number };
+        await write(store, { type: 'delivery_claimed', delivery });
+        await write(store, { type: 'delivery_finished', delivery, attempt });
+      }
+      assert.deepEqual(await store.deliveryAttempts(first.id), attempts);
+    });
+
+    queued('an endpoint can be moved and switched off', async (store) => {
+      const moved = { ...endpoint, url: 'https://shop.example/other', status: 'disabled' as const };
+      await write(store, { type: 'endpoint_saved', endpoint: moved });
+      assert.deepEqual(await store.endpoints(), [moved, slow]);
+    });
+  });
+}

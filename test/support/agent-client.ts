@@ -1,0 +1,126 @@
+import type { JsonSchema } from '../../src/contract/json-schema.ts';
+
+/** A program that knows JSON Schema and what errors say, and nothing of this service. */
+
+export type Body = Record<string, unknown>;
+
+/** A body of this schema, made of its examples, defaults and enums. */
+export function bodyOf(schema: JsonSchema, properties: 'required' | 'all'): Body {
+  const names = properties === 'all' ? Object.keys(schema.properties ?? {}) : (schema.required ?? []);
+  return Object.fromEntries(names.map((name) => [name, valueOf(schema.properties![name]!, properties)]));
+}
+
+function valueOf(schema: JsonSchema, properties: 'required' | 'all'): unknown {
+  if (schema.properties) return bodyOf(schema, properties);
+  return schema.examples?.[0] ?? schema.default ?? schema.enum?.[0] ?? false;
+}
+
+export interface Violation {
+  what: string;
+  /** Where an issue must point. */
+  path: string;
+  body: Body;
+}
+
+/** One body for each constraint in the schema, which breaks that one. */
+export function violationsOf(schema: JsonSchema, whole: Body): Violation[] {
+  const found: Violation[] = [];
+  walk(schema, [], (path, field, required) => {
+    const set = (what: string, value: unknown, at: string[] = path) =>
+      found.push({ what, path: at.join('.'), body: edited(whole, at, value) });
+    if (required) set('missing', undefined);
+    for (const { what, value } of wrongValues(field)) set(what, value);
+    if (field.additionalProperties === false) set('extra key', 1, [...path, 'colour']);
+    const values = field.additionalProperties;
+    if (typeof values === 'object') {
+      set('value of the wrong type', 7, [...path, 'note']);
+      set('value too long', 'x'.repeat(values.maxLength! + 1), [...path, 'note']);
+    }
+  });
+  return found;
+}
+
+function walk(
+  schema: JsonSchema,
+  path: string[],
+  visit: (path: string[], schema: JsonSchema, required: boolean) => void,
+): void {
+  if (path.length === 0) visit(path, { additionalProperties: schema.additionalProperties ?? true }, false);
+  for (const [name, field] of Object.entries(schema.properties ?? {})) {
+    visit([...path, name], field, (schema.required ?? []).includes(name));
+    walk({ ...field, additionalProperties: true }, [...path, name], (at, inner, required) => {
+      if (at.length > path.length + 1) visit(at, inner, required);
+    });
+  }
+}
+
+function wrongValues(field: JsonSchema): { what: string; value: unknown }[] {
+  const types = [field.type ?? []].flat();
+  const wrong: { what: string; value: unknown }[] = [];
+  if (types.length > 0) {
+    wrong.push({ what: 'wrong type', value: types.includes('string') ? 7 : 'seven' });
+    wrong.push({ what: 'array', value: [] });
+    if (!types.includes('null')) wrong.push({ what: 'null', value: null });
+  }
+  const { minLength, maxLength, exclusiveMinimum, maximum, maxProperties, propertyNames } = field;
+  if (minLength) wrong.push({ what: 'too short', value: 'x'.repeat(minLength - 1) });
+  if (maxLength !== undefined) wrong.push({ what: 'too long', value: longText(field.format, maxLength + 1) });
+  if (exclusiveMinimum !== undefined) wrong.push({ what: 'too low', value: exclusiveMinimum });
+  if (maximum !== undefined) wrong.push({ what: 'too high', value: maximum + 1 });
+  if (field.enum) wrong.push({ what: 'not in the enum', value: 'something else' });
+  if (field.format !== undefined) wrong.push({ what: 'wrong format', value: 'not of this format' });
+  if (maxProperties !== undefined) {
+    const pairs = Array.from({ length: maxProperties + 1 }, (_, index) => [`key${index}`, 'value']);
+    wrong.push({ what: 'too many pairs', value: Object.fromEntries(pairs) });
+  }
+  if (propertyNames?.minLength) wrong.push({ what: 'empty key', value: { '': 'value' } });
+  if (propertyNames?.maxLength) {
+    wrong.push({ what: 'long key', value: { ['k'.repeat(propertyNames.maxLength + 1)]: 'value' } });
+  }
+  return wrong;
+}
+
+function longText(format: string | undefined, length: number): string {
+  if (format === 'email') return `${'a'.repeat(length - '@example.com'.length)}@example.com`;
+  if (format === 'uri') return `https://shop.example/${'a'.repeat(length - 'https://shop.example/'.length)}`;
+  return 'x'.repeat(length);
+}
+
+export interface Repairable {
+  suggestion?: string;
+  issues?: { path: string; code: string }[];
+}
+
+/** The body as the error says that it should be; nothing but the error is used. */
+export function repaired(body: Body, { suggestion = '', issues = [] }: Repairable): Body {
+  return issues.reduce((current, { path }) => {
+    const lower = suggestion.charAt(0).toLowerCase() + suggestion.slice(1);
+    if (lower.includes(`remove ${path};`)) return edited(current, path.split('.'), undefined);
+    const start = lower.indexOf(`set ${path} to `);
+    if (start === -1) throw new Error(`the suggestion says nothing of ${path}: ${suggestion}`);
+    const marker = ', for example ';
+    const example = lower.indexOf(marker, start) + marker.length;
+    return edited(current, path.split('.'), leadingJson(suggestion.slice(example)));
+  }, body);
+}
+
+/** The JSON value at the start of a text that goes on behind it. */
+function leadingJson(text: string): unknown {
+  for (let end = text.indexOf(';'); end !== -1; end = text.indexOf(';', end + 1)) {
+    try {
+      return JSON.parse(text.slice(0, end).replace(/, or remove it$/, ''));
+    } catch {
+      // The semicolon stood inside the value.
+    }
+  }
+  throw new Error(`no example in ${text}`);
+}
+
+/** A copy with the value at a path replaced; undefined removes it. */
+function edited(body: Body, path: string[], value: unknown): Body {
+  const [name, ...rest] = path;
+  if (name === undefined) return value as Body;
+  const { [name]: current, ...others } = body;
+  const next = rest.length === 0 ? value : edited((current ?? {}) as Body, rest, value);
+  return next === undefined ? others : { ...body, [name]: next };
+}

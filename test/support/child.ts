@@ -1,0 +1,41 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface Child {
+  url: string;
+  process: ChildProcess;
+  /** Sends a signal and waits for the end; answers the exit code, null where the signal ended it. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+const START_TRIES = 400;
+
+/** Starts a server file as a process of its own and waits until it is ready. */
+export async function startChild(entry: URL, port: number, variables: Record<string, string>): Promise<Child> {
+  const child = spawn(process.execPath, [entry.pathname], {
+    env: { ...process.env, LOG_LEVEL: 'error', ...variables, PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const url = `http://127.0.0.1:${port}`;
+  for (let attempt = 0; attempt < START_TRIES; attempt++) {
+    if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode} while starting`);
+    const ready = await fetch(`${url}/readyz`).then(
+      (response) => response.ok,
+      () => false,
+    );
+    if (ready) {
+      return {
+        url,
+        process: child,
+        end(signal) {
+          child.kill(signal);
+          return exited;
+        },
+      };
+    }
+    await sleep(10);
+  }
+  child.kill('SIGKILL');
+  throw new Error('the server did not become ready');
+}

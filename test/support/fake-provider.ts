@@ -1,0 +1,105 @@
+import { type Server, createServer } from 'node:http';
+import type { Payment, ProviderStatus } from '../../src/domain/records.ts';
+import type { Environment } from '../../src/domain/route.ts';
+import { applyProviderMessage } from '../../src/operations/apply-provider-message.ts';
+import type { HandoffRequest, HandoffResult, Provider } from '../../src/providers/provider.ts';
+import type { Service } from '../../src/service.ts';
+
+/** A provider that does what a test says, with a page of its own on another origin. */
+export interface FakeProvider extends Provider, AsyncDisposable {
+  /** What the next handoffs answer; `accept` sends the buyer to the fake's page. */
+  answer: 'accept' | 'accept_without_page' | 'refuse' | 'lose';
+  handoffs: HandoffRequest[];
+  cancelled: string[];
+  pageUrl: string;
+}
+
+export async function startFakeProvider(
+  id = 'sandbox',
+  environment: Environment = 'sandbox',
+  host = 'localhost',
+): Promise<FakeProvider> {
+  const pages = createServer((request, response) => {
+    const back = new URL(request.url ?? '/', 'http://fake').searchParams.get('back') ?? '';
+    response.setHeader('content-type', 'text/html; charset=utf-8');
+    response.end(
+      `<!doctype html><html lang="en"><title>Provider</title><h1>At the provider</h1><a href="${back}">Back</a>`,
+    );
+  });
+  await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve));
+  const address = pages.address();
+  if (address === null || typeof address === 'string') throw new Error('the fake provider has no port');
+  const pageUrl = `http://${host}:${address.port}/pay`;
+  const fake: FakeProvider = {
+    id,
+    environment,
+    answer: 'accept',
+    handoffs: [],
+    cancelled: [],
+    pageUrl,
+    async handoff(request) {
+      fake.handoffs.push(request);
+      return answerOf(fake, request);
+    },
+    readCallback() {
+      throw new Error('the fake provider sends no callbacks');
+    },
+    async inquire() {
+      throw new Error('the fake provider cannot be asked');
+    },
+    async cancel(payment: Payment) {
+      fake.cancelled.push(payment.id);
+    },
+    async refund() {},
+    [Symbol.asyncDispose]: () => close(pages),
+  };
+  return fake;
+}
+
+/** Puts the provider into a running service, and its routes to work. */
+export function connect(service: Service, provider: Provider): void {
+  service.deps.providers = new Map([...service.deps.providers, [provider.id, provider]]);
+  service.deps.routes = service.deps.routes.map((route) =>
+    route.integrationId === provider.id ? { ...route, health: 'live' } : route,
+  );
+}
+
+let lastEvent = 0;
+
+/** The provider's verified word on the newest payment of a session. */
+export async function report(
+  service: Service,
+  sessionId: string,
+  status: ProviderStatus,
+  payment?: Payment,
+): Promise<void> {
+  const checkout = (await service.deps.store.checkout(sessionId))!;
+  const { environment, amount } = checkout.session;
+  const about = payment ?? checkout.payments.at(-1)!;
+  const callback = { paymentId: about.id, status, amount, currency: 'USD', txHash: null };
+  await applyProviderMessage(service.deps, {
+    provider: about.route.provider,
+    environment,
+    callback: { ...callback, eventId: `fake_${++lastEvent}`, sessionId },
+    body: JSON.stringify(callback),
+  });
+}
+
+function answerOf(fake: FakeProvider, { payment, returnUrl }: HandoffRequest): HandoffResult {
+  const reference = `fake_${payment.id}`;
+  switch (fake.answer) {
+    case 'accept':
+      return { outcome: 'accepted', reference, url: `${fake.pageUrl}?back=${encodeURIComponent(returnUrl)}` };
+    case 'accept_without_page':
+      return { outcome: 'accepted', reference, url: null };
+    case 'refuse':
+      return { outcome: 'refused', reason: 'the test says so' };
+    case 'lose':
+      return { outcome: 'ambiguous', reason: 'the test says so' };
+  }
+}
+
+function close(server: Server): Promise<void> {
+  server.closeAllConnections();
+  return new Promise((resolve) => server.close(() => resolve()));
+}

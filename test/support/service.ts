@@ -1,0 +1,127 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import type { OpenApi } from '../../src/contract/openapi.ts';
+import { readConfig } from '../../src/config.ts';
+import { createRandomBytes } from '../../src/runtime.ts';
+import { type Service, startService } from '../../src/service.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import { assertConforms } from './conformance.ts';
+
+/** A clock that stands still until it is moved. */
+export interface TestClock {
+  now(): number;
+  advance(ms: number): void;
+}
+
+export function createTestClock(start = Date.parse('2026-03-01T12:00:00.000Z')): TestClock {
+  let now = start;
+  return {
+    now: () => now,
+    advance(ms) {
+      now += ms;
+    },
+  };
+}
+
+export interface TestService extends AsyncDisposable {
+  url: string;
+  service: Service;
+  clock: TestClock;
+  /** The database file, which a second start over the same folder finds again. */
+  databaseUrl: string;
+  /** Everything that was logged, one JSON line each. */
+  logged: string[];
+  /** Moves the clock and lets every worker do what has come due. */
+  pass(ms: number): Promise<void>;
+}
+
+export interface TestServiceOptions {
+  variables?: Record<string, string>;
+  /** A real clock and workers that run by themselves. */
+  live?: boolean;
+}
+
+/** The whole service over real HTTP and a real database in a folder of its own. `await using` stops and removes it. */
+export async function startTestService({
+  variables = {},
+  live = false,
+}: TestServiceOptions = {}): Promise<TestService> {
+  const folder = mkdtempSync(join(tmpdir(), 'tillway-test-'));
+  const databaseUrl = `sqlite:${join(folder, 'tillway.db')}`;
+  const clock = live ? { now: () => Date.now(), advance: () => undefined } : createTestClock();
+  const logged: string[] = [];
+  const log = pino({ level: 'info', base: null }, { write: (line: string) => void logged.push(line) });
+  const service = await startService(readConfig({ PORT: '0', DATABASE_URL: databaseUrl, ...variables }), {
+    clock,
+    randomBytes: createRandomBytes(),
+    log,
+    openStore: openSqlite,
+    background: live,
+    onFatal(error) {
+      throw error;
+    },
+  });
+  return {
+    url: service.url,
+    service,
+    clock,
+    databaseUrl,
+    logged,
+    async pass(ms) {
+      clock.advance(ms);
+      await service.runDue();
+    },
+    async [Symbol.asyncDispose]() {
+      await service.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface Answer<Body = Record<string, unknown>> {
+  status: number;
+  headers: Headers;
+  body: Body;
+}
+
+/**
+ * Sends one JSON request; a string or bytes as `body` go out as they are. Every answer of the API is held against the
+ * OpenAPI document of the service that gave it.
+ */
+export async function call<Body = Record<string, never>>(
+  method: string,
+  url: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer<Body>> {
+  const raw = typeof body === 'string' || body instanceof Uint8Array;
+  const response = await fetch(url, {
+    method,
+    redirect: 'manual',
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: raw ? (body as string) : JSON.stringify(body) }),
+  });
+  const answer = JSON.parse(await response.text()) as Body;
+  const { origin, pathname } = new URL(url);
+  if (/^\/api\/(gateway|agent)\//.test(pathname))
+    assertConforms(await documentOf(origin), method, pathname, response.status, answer);
+  return { status: response.status, headers: response.headers, body: answer };
+}
+
+const documents = new Map<string, Promise<OpenApi>>();
+
+function documentOf(origin: string): Promise<OpenApi> {
+  let document = documents.get(origin);
+  if (!document) {
+    document = fetch(`${origin}/openapi.json`).then((response) => response.json() as Promise<OpenApi>);
+    documents.set(origin, document);
+  }
+  return document;
+}
+
+/** A minimal valid session request. */
+export function sessionBody(overrides: Record<string, unknown> = {}): Record<string, unknown> {
+  return { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com', ...overrides };
+}

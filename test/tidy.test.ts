@@ -1,0 +1,331 @@
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+/** Every text file by its path from the root of the repository. */
+type Tree = Readonly<Record<string, string>>;
+/** Answers one line for each thing that is not tidy. */
+type Check = (tree: Tree) => string[];
+
+interface Import {
+  from: string;
+  to: string;
+  typeOnly: boolean;
+}
+
+const MAX_FILE_LINES = 300;
+const MAX_FUNCTION_LINES = 70;
+// Each is one subject that reads better in one piece; neither may grow further.
+
+/** Top first; imports point down this list, or within a folder. See docs/decisions/layers.md. */
+const LAYERS =
+  'main service config cli mcp http checkout simulator workers operations providers webhooks store routing contract html runtime domain'.split(
+    ' ',
+  );
+/** The clock, chance and the settings come in from `main`; others may name their types. */
+const FOR_MAIN_ONLY = ['src/runtime.ts', 'src/config.ts'];
+
+const UNTRACKED = new Set(['node_modules', 'data', '.git']);
+const MACHINE_PATH = new RegExp(`(?<![\\w.])/(?:${['root', 'work', 'home'].join('|')})/`);
+const LEFTOVER = new RegExp(`\\b(?:${['TO-DO', 'FIX-ME', 'X-XX'].map((word) => word.replace('-', '')).join('|')})\\b`);
+
+function readTree(root: URL): Tree {
+  const tree: Record<string, string> = {};
+  for (const entry of readdirSync(root, { withFileTypes: true })) {
+    if (UNTRACKED.has(entry.name) || entry.name.endsWith('.log')) continue;
+    if (entry.isDirectory()) {
+      const inside = readTree(new URL(`${entry.name}/`, root));
+      for (const [path, text] of Object.entries(inside)) tree[`${entry.name}/${path}`] = text;
+    } else if (entry.isFile()) {
+      const text = readFileSync(new URL(entry.name, root), 'utf8');
+      if (!text.includes('\0')) tree[entry.name] = text;
+    }
+  }
+  return tree;
+}
+
+function filesOf(tree: Tree, pattern: RegExp): [path: string, text: string][] {
+  return Object.entries(tree).filter(([path]) => pattern.test(path));
+}
+
+function resolved(from: string, specifier: string): string {
+  return new URL(specifier, `file:///${from}`).pathname.slice(1);
+}
+
+const IMPORT = /^(?:import|export)\s+(?:(type\s)?([^'"`;]*?)\s*from\s+)?'(\.[^']+)';?$/gm;
+const DYNAMIC_IMPORT = /\bimport\('(\.[^']+)'\)/g;
+const REFERENCE = /['"`](\.{0,2}\/?[\w./-]+\.(?:ts|js|css|json|html|svg))['"`]/g;
+
+/** What the files in `folder` import from the repository, in order. */
+function importsOf(tree: Tree, folder: RegExp): Import[] {
+  return filesOf(tree, folder).flatMap(([from, text]) => {
+    const found = Array.from(text.matchAll(IMPORT), ([, type, names = '', specifier]): Import => {
+      const inner = /^\{([^}]*)\}$/.exec(names.trim())?.[1] ?? '';
+      const listed = inner.split(',').filter((name) => name.trim() !== '');
+      const typeOnly = type !== undefined || (listed.length > 0 && listed.every((name) => /^\s*type\s/.test(name)));
+      return { from, to: resolved(from, specifier!), typeOnly };
+    });
+    const dynamic = Array.from(text.matchAll(DYNAMIC_IMPORT), ([, specifier]): Import => {
+      return { from, to: resolved(from, specifier!), typeOnly: false };
+    });
+    return [...found, ...dynamic];
+  });
+}
+
+const SOURCES = /^src\/.*\.ts$/;
+const CODE = /^(?:src|test|bench|sdk|examples)\/.*\.ts$/;
+
+function layerOf(path: string): string {
+  return path.split('/')[1]!.replace(/\.ts$/, '');
+}
+
+const layers: Check = (tree) =>
+  importsOf(tree, SOURCES).flatMap(({ from, to, typeOnly }) => {
+    if (!to.startsWith('src/')) return [`${from} imports ${to}, which is outside of src`];
+    if (FOR_MAIN_ONLY.includes(to)) return typeOnly || from === 'src/main.ts' ? [] : [`${from} imports ${to}`];
+    const [upper, lower] = [LAYERS.indexOf(layerOf(from)), LAYERS.indexOf(layerOf(to))];
+    if (upper === -1 || lower === -1) return [`${upper === -1 ? from : to} is in no layer`];
+    return upper <= lower ? [] : [`${from} imports ${to}, which is above it`];
+  });
+
+const missingFiles: Check = (tree) =>
+  importsOf(tree, CODE).flatMap(({ from, to }) =>
+    tree[to] === undefined ? [`${from} imports ${to}: no such file`] : [],
+  );
+
+const cycles: Check = (tree) => {
+  const targets = new Map<string, string[]>();
+  for (const { from, to } of importsOf(tree, CODE)) targets.set(from, [...(targets.get(from) ?? []), to]);
+  const done = new Set<string>();
+  const found: string[] = [];
+  const visit = (path: string, way: string[]): void => {
+    if (way.includes(path)) found.push([...way.slice(way.indexOf(path)), path].join(' -> '));
+    if (way.includes(path) || done.has(path)) return;
+    for (const to of targets.get(path) ?? []) visit(to, [...way, path]);
+    done.add(path);
+  };
+  for (const path of targets.keys()) visit(path, []);
+  return found;
+};
+
+/** What can be reached from `entries` by imports and by paths named in the text, such as those of workers and assets. */
+function reachedFrom(tree: Tree, entries: string[]): Set<string> {
+  const reached = new Set<string>();
+  const queue = [...entries];
+  for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
+    const text = tree[path];
+    if (text === undefined || reached.has(path)) continue;
+    reached.add(path);
+    for (const [, specifier] of text.matchAll(REFERENCE)) queue.push(resolved(path, specifier!));
+  }
+  return reached;
+}
+
+const deadFiles: Check = (tree) => {
+  const served = reachedFrom(tree, ['src/main.ts']);
+  const tools = filesOf(tree, /^(?:test\/.*\.test\.ts|test\/run\.ts|bench\/[^/]*\.ts)$/).map(([path]) => path);
+  const used = reachedFrom(tree, tools);
+  return [
+    ...filesOf(tree, /^src\//).flatMap(([path]) =>
+      served.has(path) ? [] : [`${path} is not reached from src/main.ts`],
+    ),
+    ...filesOf(tree, /^(?:test|bench)\/.*\.ts$/).flatMap(([path]) => (used.has(path) ? [] : [`${path} is not used`])),
+  ];
+};
+
+const impurity: Check = (tree) =>
+  filesOf(tree, SOURCES).flatMap(([path, text]) => {
+    const clock = path === 'src/runtime.ts' ? [] : [/new Date\(\s*\)/, /\bDate\.now\b/, /\bMath\.random\b/];
+    const settings = path === 'src/main.ts' ? [] : [/\bprocess\.env\b/];
+    return [...clock, ...settings].flatMap((pattern) => {
+      const [found] = pattern.exec(text) ?? [];
+      return found === undefined ? [] : [`${path} says ${found}`];
+    });
+  });
+
+const leftovers: Check = (tree) =>
+  Object.entries(tree).flatMap(([path, text]) => {
+    if (path === 'package-lock.json') return [];
+    const focused = CODE.test(path) ? (/\b(?:test|it|describe)\.(?:only)\(/.exec(text)?.[0] ?? '') : '';
+    const found = [LEFTOVER.exec(text)?.[0] ?? '', focused].filter((word) => word !== '');
+    return found.map((word) => `${path} says ${word}`);
+  });
+
+const fileLengths: Check = (tree) =>
+  filesOf(tree, SOURCES).flatMap(([path, text]) => {
+    const lines = text.trimEnd().split('\n').length;
+    const most = MAX_FILE_LINES;
+    return lines <= most ? [] : [`${path} has ${lines} lines, at most ${most}`];
+  });
+
+const FUNCTION =
+  /(?:\bfunction\b.*|=>|^\s*(?:async )?[\w#]+\(.*\)(?:: [^=]+)?) \{$|^\s*(?:export )?(?:async )?function\b.*\($/;
+const CONTROL = /^\s*(?:\} )?(?:if|for|while|switch|catch|else)\b/;
+
+/** Lines of each function without those of the functions within it: a factory is as long as what it does itself. */
+const functionLengths: Check = (tree) =>
+  filesOf(tree, SOURCES).flatMap(([path, text]) => {
+    const open: { name: string; indent: number; lines: number }[] = [];
+    const found: string[] = [];
+    for (const line of text.split('\n')) {
+      const indent = line.search(/\S|$/);
+      const current = open.at(-1);
+      if (FUNCTION.test(line) && !CONTROL.test(line)) open.push({ name: line.trim(), indent, lines: 1 });
+      else if (current) current.lines += 1;
+      if (current && indent === current.indent && /^\s*\}(?!:)/.test(line)) {
+        open.splice(open.indexOf(current), 1);
+        if (current.lines <= MAX_FUNCTION_LINES) continue;
+        found.push(`${path}: ${current.name} has ${current.lines} lines, at most ${MAX_FUNCTION_LINES}`);
+      }
+    }
+    return found;
+  });
+
+const decisions: Check = (tree) => {
+  const index = tree['docs/decisions/README.md'];
+  if (index === undefined) return ['docs/decisions/README.md is missing'];
+  return filesOf(tree, /^docs\/decisions\/.*\.md$/).flatMap(([path, text]) => {
+    const name = path.slice('docs/decisions/'.length);
+    const linked = name === 'README.md' || index.includes(`](${name})`) || index.includes(`](./${name})`);
+    return [
+      ...(text.startsWith('# ') ? [] : [`${path} does not start with a heading`]),
+      ...(linked ? [] : [`${path} is not linked from docs/decisions/README.md`]),
+    ];
+  });
+};
+
+const dependencies: Check = (tree) => {
+  const page = tree['docs/decisions/dependencies.md'] ?? '';
+  const manifest: { dependencies?: Record<string, string> } = JSON.parse(tree['package.json'] ?? '{}');
+  return Object.keys(manifest.dependencies ?? {}).flatMap((name) =>
+    page.includes(`\`${name}\``) ? [] : [`${name} is not named in docs/decisions/dependencies.md`],
+  );
+};
+
+const lockFile: Check = (tree) =>
+  (tree['package-lock.json'] ?? '').includes('"resolved"') ? ['package-lock.json names a registry ("resolved")'] : [];
+
+const machinePaths: Check = (tree) =>
+  Object.entries(tree).flatMap(([path, text]) => {
+    const line = text.split('\n').findIndex((each) => MACHINE_PATH.test(each));
+    return line === -1 ? [] : [`${path}:${line + 1} names a path of somebody's machine`];
+  });
+
+const CHECKS: [name: string, check: Check][] = [
+  ['imports point down the layers', layers],
+  ['every import is of a file that is there', missingFiles],
+  ['no file imports itself by way of others', cycles],
+  ['no file is dead', deadFiles],
+  ['time, chance and settings come from one file each', impurity],
+  ['nothing is left over', leftovers],
+  [`no source file is longer than ${MAX_FILE_LINES} lines`, fileLengths],
+  [`no function is longer than ${MAX_FUNCTION_LINES} lines`, functionLengths],
+  ['every decision has a heading and is in the index', decisions],
+  ['every dependency at run time is accounted for', dependencies],
+  ['the lock file names no registry', lockFile],
+  ['no file names a path of a machine', machinePaths],
+];
+
+describe('the tree is tidy', () => {
+  const tree = readTree(new URL('../', import.meta.url));
+
+  test('it was read', () => {
+    assert.ok(tree['package.json'], fileURLToPath(new URL('../', import.meta.url)));
+    assert.ok(importsOf(tree, SOURCES).length > 100);
+  });
+
+  for (const [name, check] of CHECKS) {
+    test(name, () => assert.deepEqual(check(tree), []));
+  }
+});
+
+/** What must not stand in this file in one piece, since it is read too. */
+function spelt(...parts: string[]): string {
+  return parts.join('');
+}
+
+/** A small tree that is tidy. */
+const SMALL: Tree = {
+  'package.json': '{"dependencies":{"fastify":"^5.0.0"}}',
+  'package-lock.json': '{"packages":{}}',
+  'docs/decisions/README.md': '# Decisions\n\n- [Dependencies](dependencies.md)\n',
+  'docs/decisions/dependencies.md': '# Dependencies\n\n`fastify` serves HTTP.\n',
+  'src/main.ts': "import { readConfig } from './config.ts';\nimport { app } from './http/app.ts';\nprocess.env;\n",
+  'src/config.ts': 'export const readConfig = 1;\n',
+  'src/runtime.ts': 'export const now = () => Date.now();\nexport interface Clock {}\n',
+  'src/http/app.ts':
+    "import {\n  type Money,\n  cents,\n} from '../domain/money.ts';\nimport { now } from './now.ts';\nnew URL('./app.css', import.meta.url);\nexport const app = [cents, now];\n",
+  'src/http/now.ts': "import type { Clock } from '../runtime.ts';\nexport let now: Clock;\n",
+  'src/http/app.css': 'body {}\n',
+  'src/domain/money.ts': 'export const cents = 1;\n',
+  'test/money.test.ts': "import { cents } from '../src/domain/money.ts';\nimport { now } from '../src/runtime.ts';\n",
+  'bench/run.ts': "import { load } from './load.ts';\n",
+  'bench/load.ts': 'export const load = 1;\n',
+};
+
+const LONG_BODY = '  count += 1;\n'.repeat(MAX_FUNCTION_LINES);
+const RUNTIME = "import { now } from '../runtime.ts';\n";
+
+/** What is added to one file of the small tree, and what is to be complained of. */
+const FAULTS: [path: string, added: string, complaint: string][] = [
+  ['src/domain/money.ts', "import { app } from '../http/app.ts';\n", 'src/http/app.ts, which is above it'],
+  ['src/domain/money.ts', "export { app } from '../http/app.ts';\n", 'src/http/app.ts, which is above it'],
+  [
+    'src/domain/money.ts',
+    spelt('const app = await imp', "ort('../http/app.ts');\n"),
+    'src/http/app.ts, which is above it',
+  ],
+  ['src/domain/money.ts', "import type { App } from '../http/app.ts';\n", 'src/http/app.ts, which is above it'],
+  ['src/http/app.ts', RUNTIME, 'src/http/app.ts imports src/runtime.ts'],
+  ['src/http/app.ts', RUNTIME.replace('now', 'type Clock, now'), 'src/http/app.ts imports src/runtime.ts'],
+  ['src/http/app.ts', "import { readConfig } from '../config.ts';\n", 'src/http/app.ts imports src/config.ts'],
+  ['src/http/app.ts', "import { test } from '../../test/money.test.ts';\n", 'which is outside of src'],
+  ['src/http/app.ts', "import { x } from '../helpers/x.ts';\n", 'src/helpers/x.ts is in no layer'],
+  ['src/http/app.ts', "import { x } from './gone.ts';\n", 'src/http/gone.ts: no such file'],
+  ['src/http/now.ts', "import { app } from './app.ts';\n", 'src/http/app.ts -> src/http/now.ts -> src/http/app.ts'],
+  ['src/http/unused.ts', 'export const unused = 1;\n', 'src/http/unused.ts is not reached'],
+  ['src/http/unused.css', 'body {}\n', 'src/http/unused.css is not reached'],
+  ['bench/support/unused.ts', 'export const unused = 1;\n', 'bench/support/unused.ts is not used'],
+  ['test/fixtures/unused.ts', 'export const unused = 1;\n', 'test/fixtures/unused.ts is not used'],
+  ['src/domain/money.ts', 'const now = new Date();\n', 'says new Date()'],
+  ['src/domain/money.ts', 'const now = Date.now();\n', 'says Date.now'],
+  ['src/http/app.ts', 'const chance = Math.random();\n', 'says Math.random'],
+  ['src/http/app.ts', "const port = process.env['PORT'];\n", 'says process.env'],
+  ['src/http/app.ts', spelt('// TO', 'DO later\n'), spelt('says TO', 'DO')],
+  ['docs/decisions/README.md', spelt('FIX', 'ME\n'), spelt('says FIX', 'ME')],
+  ['test/money.test.ts', spelt('test.on', "ly('one', () => {});\n"), spelt('says test.on', 'ly(')],
+  ['src/domain/money.ts', 'export {};\n'.repeat(MAX_FILE_LINES), 'has 301 lines, at most 300'],
+  ['src/domain/money.ts', `export function long() {\n${LONG_BODY}}\n`, 'export function long() { has 72 lines'],
+  ['src/domain/money.ts', `function long(\n  a: number,\n): void {\n${LONG_BODY}}\n`, 'function long( has 74 lines'],
+  ['src/domain/money.ts', `const long = () => {\n${LONG_BODY}};\n`, 'const long = () => { has 72 lines'],
+  ['docs/decisions/new.md', '# New\n', 'docs/decisions/new.md is not linked'],
+  ['docs/decisions/dependencies.md', '', 'docs/decisions/dependencies.md does not start with a heading'],
+  ['package.json', '{"dependencies":{"left-pad":"1.0.0"}}', 'left-pad is not named'],
+  ['package-lock.json', '{"resolved":"https://registry.example"}', 'names a registry'],
+  ['docs/decisions/README.md', spelt('See /ho', 'me/somebody/notes.\n'), "names a path of somebody's machine"],
+];
+
+describe('the checks find what is not tidy', () => {
+  const complaints = (tree: Tree) => CHECKS.flatMap(([, check]) => check(tree));
+
+  test('a tidy tree has nothing to complain of', () => assert.deepEqual(complaints(SMALL), []));
+
+  for (const [path, added, complaint] of FAULTS) {
+    test(`${path}: ${complaint}`, () => {
+      const replaced = path.endsWith('.json') || added === '';
+      const text = replaced ? added : `${SMALL[path] ?? ''}${added}`;
+      const found = complaints({ ...SMALL, [path]: text });
+      assert.ok(
+        found.some((each) => each.includes(complaint)),
+        `found: ${found.join('; ')}`,
+      );
+    });
+  }
+
+  test('a function is as long as what it does itself', () => {
+    const inner = `  function inner() {\n${LONG_BODY.slice(28).replaceAll('  c', '    c')}  }\n`;
+    const factory = `export function factory() {\n${inner}${inner}  return inner;\n}\n`;
+    assert.deepEqual(complaints({ ...SMALL, 'src/domain/money.ts': `export const cents = 1;\n${factory}` }), []);
+  });
+});

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { type Socket, createServer } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import type { Resolve } from '../../src/webhooks/address.ts';
+import { type DeliveryLimits, type Exchange, createDeliverer } from '../../src/webhooks/deliver.ts';
+import { SHORT_LIMITS, START, listen, receiver } from './fixtures.ts';
+
+const KIB = 1024;
+const NOT_HTTP = 'the URL of the endpoint is not an http or https URL';
+const toLoopback: Resolve = () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
+const toNobody: Resolve = () => Promise.reject(Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' }));
+const toNever: Resolve = () => new Promise(() => undefined);
+
+function post(
+  context: TestContext,
+  url: string,
+  options: { limits?: DeliveryLimits; resolve?: Resolve; body?: string } = {},
+): Promise<Exchange> {
+  const { limits = SHORT_LIMITS, resolve = toLoopback, body = '{"id":"evt_1"}' } = options;
+  const deliverer = createDeliverer({ targets: 'loopback', resolve, now: () => START, limits });
+  context.after(() => deliverer.close());
+  return deliverer.deliver(url, { 'content-type': 'application/json', 'x-gateway-event': 'evt_1' }, body);
+}
+
+/** A server that speaks bytes; `talk` is called when the request has begun to arrive. Keeps count of what is open. */
+async function rawReceiver(context: TestContext, talk: (socket: Socket) => void) {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+    socket.once('data', () => talk(socket));
+  });
+  context.after(() => sockets.forEach((socket) => socket.destroy()));
+  const port = await listen(context, server);
+  return { url: `http://127.0.0.1:${port}/`, sockets };
+}
+
+/** Writes one byte at a time, over and over. */
+function drip(socket: Socket, text: string): void {
+  let sent = 0;
+  const timer = setInterval(() => socket.write(text.charAt(sent++ % text.length)), 5);
+  socket.on('close', () => clearInterval(timer));
+}
+
+/** Writes as fast as the other side reads, for ever. */
+function flood(stream: Socket | ServerResponse): void {
+  const chunk = Buffer.alloc(64 * KIB, 'x');
+  const pour = () => {
+    while (!stream.destroyed && stream.write(chunk));
+  };
+  stream.on('drain', pour).on('error', () => undefined);
+  pour();
+}
+
+test('200 acknowledges; the event arrives as it was given', async (context) => {
+  const { url, received } = await receiver(context, (_, __, response) => void response.end('thank you'));
+  const exchange = await post(context, `${url}?shop=1`, { body: '{"note":"Ünïcode ✓"}' });
+  assert.equal(exchange.statusCode, 200);
+  assert.equal(exchange.failure, null);
+  assert.equal(exchange.responseBody, 'thank you');
+  assert(Number.isSafeInteger(exchange.durationMs) && exchange.durationMs >= 0);
+  assert.equal(received.length, 1);
+  assert.equal(received[0]!.body, '{"note":"Ünïcode ✓"}');
+  assert.equal(received[0]!.path, '/hook?shop=1');
+  assert.equal(received[0]!.headers['x-gateway-event'], 'evt_1');
+  assert.equal(received[0]!.headers['content-type'], 'application/json');
+  assert.match(String(received[0]!.headers['user-agent']), /^Tillway/);
+});
+
+test('no other status acknowledges', async (context) => {
+  const { url } = await receiver(context, ({ path }) => Number(path.slice('/hook?'.length)));
+  const failures: Record<number, string> = {
+    201: 'answered 201, and only 200 acknowledges',
+    204: 'answered 204, and only 200 acknowledges',
+    304: 'answered 304, and redirects are not followed',
+    400: 'answered 400',
+    410: 'answered 410',
+    500: 'answered 500',
+  };
+  for (const [status, failure] of Object.entries(failures)) {
+    const exchange = await post(context, `${url}?${status}`);
+    assert.equal(exchange.statusCode, Number(status));
+    assert.equal(exchange.failure, failure);
+  }
+});
+
+test('redirects are not followed', async (context) => {
+  const target = await receiver(context);
+  const { url } = await receiver(context, (_, __, response) => {
+    response.writeHead(Math.random() < 0.5 ? 301 : 307, { location: target.url }).end();
+  });
+  const exchange = await post(context, url);
+  assert.match(exchange.failure!, /^answered 30[17], and redirects are not followed$/);
+  assert.equal(target.connections(), 0);
+});
+
+test('proxies of the environment are not used', async (context) => {
+  const proxy = await receiver(context);
+  const target = await receiver(context);
+  const names = ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'NODE_USE_ENV_PROXY'];
+  for (const name of names) process.env[name] = name === 'NODE_USE_ENV_PROXY' ? '1' : new URL(proxy.url).origin;
+  context.after(() => names.forEach((name) => delete process.env[name]));
+  assert.equal((await post(context, target.url)).statusCode, 200);
+  assert.equal(proxy.connections(), 0);
+});
+
+test('Retry-After comes along, in seconds or as a date', async (context) => {
+  const { url } = await receiver(context, ({ path }, _, response) => {
+    const value = path.endsWith('?date') ? new Date(START + 90_000).toUTCString() : '120';
+    response.writeHead(503, { 'retry-after': value }).end();
+  });
+  assert.equal((await post(context, url)).retryAfterMs, 120_000);
+  assert.equal((await post(context, `${url}?date`)).retryAfterMs, 90_000);
+});
+
+test('connections are used again', async (context) => {
+  const { url, connections } = await receiver(context);
+  const deliverer = createDeliverer({ targets: 'loopback', resolve: toLoopback, now: () => START });
+  context.after(() => deliverer.close());
+  for (let count = 0; count < 5; count++) await deliverer.deliver(url, {}, '{}');
+  // Two, since the first is still being put back when the next attempt begins.
+  assert(connections() <= 2);
+});
+
+test('an answer that never begins, or never ends, is cut off by the deadline', async (context) => {
+  const head = 'HTTP/1.1 500 Oops\r\ncontent-length: 1000\r\n\r\n';
+  const talks: Record<string, (socket: Socket) => void> = {
+    silence: () => undefined,
+    'dripped headers': (socket) => drip(socket, `HTTP/1.1 200 OK\r\n${'x: y\r\n'.repeat(1000)}`),
+    'endless 1xx': (socket) => drip(socket, 'HTTP/1.1 103 Early Hints\r\n\r\n'),
+    'dripped body': (socket) => {
+      socket.write(head);
+      drip(socket, 'x');
+    },
+  };
+  await Promise.all(
+    Object.entries(talks).map(async ([name, talk]) => {
+      const { url, sockets } = await rawReceiver(context, talk);
+      const { statusCode, failure } = await post(context, url);
+      const begun = name === 'dripped body';
+      assert.equal(statusCode, begun ? 500 : null, name);
+      assert.equal(failure, begun ? 'answered 500' : 'no complete answer within 0.4 s', name);
+      for (const socket of sockets) await new Promise((resolve) => socket.once('close', resolve));
+    }),
+  );
+});
+
+test('a 200 that was seen acknowledges, even where the rest of the answer never comes', async (context) => {
+  const head = 'HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nthank you';
+  for (const talk of [(socket: Socket) => socket.write(head), (socket: Socket) => socket.end(head)]) {
+    const { url } = await rawReceiver(context, talk);
+    const exchange = await post(context, url);
+    assert.deepEqual([exchange.statusCode, exchange.failure], [200, null]);
+    assert.equal(exchange.responseBody, 'thank you');
+  }
+});
+
+test('a name server that does not answer is not waited for longer than for a connection', async (context) => {
+  const limits = { ...SHORT_LIMITS, totalMs: 60_000 };
+  const { statusCode, failure } = await post(context, 'http://slow.example/', { limits, resolve: toNever });
+  assert.deepEqual([statusCode, failure], [null, 'no connection within 0.4 s']);
+});
+
+test('the deadline covers DNS', async (context) => {
+  const limits = { ...SHORT_LIMITS, connectMs: 60_000 };
+  const { failure } = await post(context, 'http://slow.example/', { limits, resolve: toNever });
+  assert.equal(failure, 'no complete answer within 0.4 s');
+});
+
+test('16 KiB of an answer are kept, and then the socket is destroyed', async (context) => {
+  const before = process.memoryUsage().arrayBuffers;
+  const closed: Promise<unknown>[] = [];
+  const { url } = await receiver(context, ({ path }, _, response) => {
+    response.writeHead(Number(path.slice('/hook?'.length)), path.endsWith('0') ? { 'content-length': 2 ** 30 } : {});
+    closed.push(new Promise((resolve) => response.once('close', resolve)));
+    flood(response);
+  });
+  for (const status of [200, 404]) {
+    const exchange = await post(context, `${url}?${status}`, { limits: { ...SHORT_LIMITS, totalMs: 60_000 } });
+    assert.equal(exchange.statusCode, status);
+    assert.equal(exchange.failure, status === 200 ? null : 'answered 404');
+    assert.equal(exchange.responseBody, 'x'.repeat(16 * KIB));
+  }
+  assert.equal(closed.length, 2);
+  await Promise.all(closed);
+  assert(process.memoryUsage().arrayBuffers - before < 50 * 2 ** 20);
+});
+
+test('an answer of exactly 16 KiB is kept whole, and the connection with it', async (context) => {
+  const text = 'y'.repeat(16 * KIB);
+  const { url, connections } = await receiver(context, (_, __, response) => void response.end(text));
+  const deliverer = createDeliverer({ targets: 'loopback', resolve: toLoopback, now: () => START });
+  context.after(() => deliverer.close());
+  for (let count = 0; count < 5; count++) {
+    assert.equal((await deliverer.deliver(url, {}, '{}')).responseBody, text);
+  }
+  assert(connections() <= 2);
+});
+
+test('a gzip bomb stays packed', async (context) => {
+  const bomb = gzipSync(Buffer.alloc(64 * 2 ** 20));
+  const { url } = await receiver(context, (_, __, response) => {
+    response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb);
+  });
+  const { statusCode, responseBody } = await post(context, url);
+  assert.equal(statusCode, 200);
+  assert(responseBody.length <= 16 * KIB);
+});
+
+test('what is kept can be stored as text', async (context) => {
+  const bytes = Buffer.concat([
+    Buffer.from('a\0b✓'),
+    Buffer.from([0xff, 0xc3, 0x28, 0xed, 0xa0, 0x80]),
+    Buffer.from('z'),
+  ]);
+  const { url } = await receiver(context, (_, __, response) => void response.end(bytes));
+  const { responseBody } = await post(context, url);
+  assert.match(responseBody, /^a\u{fffd}b✓\u{fffd}+\(\u{fffd}+z$/u);
+  assert(responseBody.isWellFormed());
+
+  const half = await receiver(context, (_, __, response) => void response.end('x'.repeat(16 * KIB - 1) + '✓'));
+  assert.equal((await post(context, half.url)).responseBody, 'x'.repeat(16 * KIB - 1));
+});
+
+test('broken connections and answers are failures in words', async (context) => {
+  const talks: Record<string, (socket: Socket) => void> = {
+    'connection reset': (socket) => socket.resetAndDestroy(),
+    'connection closed before an answer came': (socket) => socket.end(),
+    'the answer is not HTTP': (socket) => socket.end('\x16\x03\x01 not http at all\r\n\r\n'),
+    'the headers of the answer are longer than 16 KiB': (socket) => {
+      const lines = Array.from({ length: 10_000 }, (_, index) => `x-${index}: y\r\n`).join('');
+      socket.end(`HTTP/1.1 200 OK\r\n${lines}\r\n`);
+    },
+  };
+  for (const [failure, talk] of Object.entries(talks)) {
+    const { url } = await rawReceiver(context, talk);
+    const exchange = await post(context, url);
+    assert.deepEqual([exchange.statusCode, exchange.failure], [null, failure]);
+  }
+});
+
+test('destinations that cannot be reached are failures in words', async (context) => {
+  const closed = createServer().listen(0, '127.0.0.1');
+  const { port } = await new Promise<{ port: number }>((resolve) => {
+    closed.once('listening', () => {
+      const address = closed.address();
+      closed.close(() => resolve({ port: typeof address === 'object' ? (address?.port ?? 0) : 0 }));
+    });
+  });
+  assert.equal((await post(context, `http://127.0.0.1:${port}/`)).failure, 'connection refused');
+  assert.equal(
+    (await post(context, 'http://nobody.example/', { resolve: toNobody })).failure,
+    'the host name has no address',
+  );
+  assert.equal((await post(context, 'http://10.0.0.1/')).failure, 'blocked destination: 10.0.0.1 is private');
+  assert.equal((await post(context, 'not a url')).failure, NOT_HTTP);
+  assert.equal((await post(context, 'ftp://127.0.0.1/')).failure, NOT_HTTP);
+  const plain = await receiver(context);
+  const tls = await post(context, plain.url.replace('http:', 'https:'));
+  assert.match(tls.failure!, /^TLS: /);
+});
+
+test('closing cuts off what is under way', async (context) => {
+  const { url } = await rawReceiver(context, () => undefined);
+  const deliverer = createDeliverer({ targets: 'loopback', resolve: toLoopback, now: () => START });
+  const exchange = deliverer.deliver(url, {}, '{}');
+  await deliverer.close();
+  assert.equal((await exchange).statusCode, null);
+});

@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { type RequestListener, createServer } from 'node:http';
+import type { Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { renderEvent } from '../../src/contract/render.ts';
+import { newSession } from '../../src/domain/checkout.ts';
+import { splitFees } from '../../src/domain/fees.ts';
+import { type IdPrefix, createIdSource } from '../../src/domain/id.ts';
+import type { Instant, ProviderStatus } from '../../src/domain/records.ts';
+import type { Environment } from '../../src/domain/route.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import type { Change, MerchantEvent, Store, WebhookEndpoint } from '../../src/store/store.ts';
+import type { Resolve } from '../../src/webhooks/address.ts';
+import type { DeliveryLimits } from '../../src/webhooks/deliver.ts';
+import { type Dispatcher, type DispatcherOptions, createDispatcher } from '../../src/webhooks/dispatcher.ts';
+
+export const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
+export const START: Instant = Date.UTC(2026, 0, 1);
+export const SHORT_LIMITS: DeliveryLimits = { connectMs: 400, totalMs: 400, bodyBytes: 16 * 1024 };
+export const SILENT = { info() {}, warn() {}, error() {} };
+
+/** A clock that moves only when it is told to. */
+export interface TestClock {
+  time: Instant;
+  now: () => Instant;
+}
+
+export function testClock(): TestClock {
+  const clock: TestClock = { time: START, now: () => clock.time };
+  return clock;
+}
+
+let ids = 0;
+export function newId(prefix: IdPrefix): string {
+  return createIdSource(() => START + ids++, randomBytes)(prefix);
+}
+
+export async function openStore(context: TestContext): Promise<Store> {
+  const directory = mkdtempSync(join(tmpdir(), 'tillway-webhooks-'));
+  const store = await openSqlite({
+    path: join(directory, 'test.db'),
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  context.after(async () => {
+    await store.close();
+    rmSync(directory, { recursive: true });
+  });
+  return store;
+}
+
+export async function addEndpoint(
+  store: Store,
+  url: string,
+  fields: { environment?: Environment; status?: WebhookEndpoint['status'] } = {},
+): Promise<WebhookEndpoint> {
+  const { environment = 'sandbox', status = 'active' } = fields;
+  const endpoint: WebhookEndpoint = { id: newId('whe'), environment, url, status, created: START };
+  await store.commit([{ type: 'endpoint_saved', endpoint }]);
+  return endpoint;
+}
+
+/** A new session that went through `statuses`, with its events and their deliveries to `endpoints`, all due. */
+export function sessionWithEvents(
+  endpoints: readonly WebhookEndpoint[],
+  statuses: readonly ProviderStatus[] = ['paid'],
+  due: Instant = START,
+): { changes: Change[]; events: MerchantEvent[] } {
+  const environment = endpoints[0]?.environment ?? 'sandbox';
+  const customer = { id: newId('cus'), environment, email: `${newId('cus')}@example.com`, created: START };
+  const session = newSession({
+    id: newId('chk'),
+    environment,
+    product: 'Ticket',
+    amount: 10_000,
+    customerId: customer.id,
+    customerEmail: customer.email,
+    preferredRoute: null,
+    redirectUrl: null,
+    metadata: { order: 'Ünïcode ✓' },
+    clientReferenceId: null,
+    idempotencyKey: null,
+    requestHash: null,
+    offerJson: '{}',
+    created: START,
+    expiresAt: START + 1,
+  });
+  const events = statuses.map((status, index): MerchantEvent => {
+    const body = renderEvent({
+      sessionId: session.id,
+      customerId: customer.id,
+      status,
+      livemode: environment === 'production',
+      amount: session.amount,
+      fees: splitFees(session.amount, { buyerFeeRate: 0, gatewayFeeRate: 29_000 }),
+      route: {
+        id: 'sandbox_card_acquirer',
+        kind: 'card',
+        label: 'Card, simulated acquirer',
+        provider: 'sandbox',
+        network: 'card_network',
+        asset: 'USD',
+      },
+      txHash: null,
+      metadata: session.metadata,
+      created: START,
+    });
+    const { id, type } = body;
+    const shared = { id, type, sessionId: session.id, environment, sequence: index + 1, created: START };
+    return { ...shared, body: JSON.stringify(body) };
+  });
+  const deliveries = events.flatMap(({ id: eventId, sessionId, sequence }) =>
+    endpoints.map((endpoint): Change => {
+      const shared = { id: newId('dlv'), eventId, endpointId: endpoint.id, sessionId, sequence };
+      const delivery = { ...shared, status: 'pending', attempts: 0, dueAt: due, created: START } as const;
+      return { type: 'delivery_created', delivery };
+    }),
+  );
+  return {
+    changes: [
+      { type: 'customer_created', customer: { ...customer, status: 'active' } },
+      { type: 'session_created', session },
+      ...events.map((event): Change => ({ type: 'event_recorded', event })),
+      ...deliveries,
+    ],
+    events,
+  };
+}
+
+/** Commits one session with events; answers the events. */
+export async function addSession(
+  store: Store,
+  endpoints: readonly WebhookEndpoint[],
+  statuses: readonly ProviderStatus[] = ['paid'],
+  due: Instant = START,
+): Promise<MerchantEvent[]> {
+  const { changes, events } = sessionWithEvents(endpoints, statuses, due);
+  await store.commit(changes);
+  return events;
+}
+
+export function testDispatcher(
+  context: TestContext,
+  store: Store,
+  clock: Pick<TestClock, 'now'>,
+  options: Partial<DispatcherOptions> & { resolve?: Resolve } = {},
+): Dispatcher {
+  const dispatcher = createDispatcher({
+    store,
+    now: clock.now,
+    random: () => 0.5,
+    secretsOf: () => [SECRET],
+    targets: 'loopback',
+    log: SILENT,
+    limits: SHORT_LIMITS,
+    ...options,
+  });
+  context.after(() => dispatcher.stop(0));
+  return dispatcher;
+}
+
+/** Starts a server on a free port of the loopback address and closes it after the test. Answers its port. */
+export async function listen(context: TestContext, server: Server & { closeAllConnections?(): void }): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  context.after(async () => {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections?.();
+    await closed;
+  });
+  const address = server.address();
+  assert(typeof address === 'object' && address);
+  return address.port;
+}
+
+export interface Received {
+  headers: Record<string, string | string[] | undefined>;
+  body: string;
+  path: string;
+}
+
+/** A receiver that keeps what it gets and answers what `answer` says: a status, or by itself. */
+export async function receiver(
+  context: TestContext,
+  answer: number | ((received: Received, ...args: Parameters<RequestListener>) => number | void) = 200,
+): Promise<{ url: string; received: Received[]; connections: () => number }> {
+  const received: Received[] = [];
+  let connections = 0;
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const got = { headers: request.headers, body: Buffer.concat(chunks).toString(), path: request.url ?? '' };
+      received.push(got);
+      const status = typeof answer === 'number' ? answer : answer(got, request, response);
+      if (status !== undefined) response.writeHead(status).end();
+    });
+  });
+  server.on('connection', () => connections++);
+  const port = await listen(context, server);
+  return { url: `http://127.0.0.1:${port}/hook`, received, connections: () => connections };
+}

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { Webhook } from 'standardwebhooks';
+import { Stripe } from 'stripe';
+import { deliveryHeaders } from '../../src/webhooks/sign.ts';
+
+const stripe = new Stripe('sk_test_x');
+const body = JSON.stringify({ id: 'evt_1', object: 'event', note: 'Ünïcode ✓ \u{1f600}' });
+
+function newSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`;
+}
+
+function headersOf(secrets: string[], sent = body, timestamp = Math.floor(Date.now() / 1000)): Record<string, string> {
+  return deliveryHeaders({ eventId: 'evt_1', body: sent, timestamp, secrets });
+}
+
+test('a Stripe-style verifier accepts the signature', () => {
+  const secret = newSecret();
+  const event = stripe.webhooks.constructEvent(body, headersOf([secret])['x-gateway-signature']!, secret);
+  assert.equal(event.id, 'evt_1');
+});
+
+test('a Standard Webhooks verifier accepts the signature', () => {
+  const secret = newSecret();
+  assert.deepEqual(new Webhook(secret).verify(body, headersOf([secret])), JSON.parse(body));
+});
+
+test('while a secret is being rotated both verify, in both schemes', () => {
+  const [before, after] = [newSecret(), newSecret()];
+  const headers = headersOf([after, before]);
+  for (const secret of [before, after]) {
+    stripe.webhooks.constructEvent(body, headers['x-gateway-signature']!, secret);
+    new Webhook(secret).verify(body, headers);
+  }
+  assert.match(headers['x-gateway-signature']!, /^t=\d+,v1=[0-9a-f]{64},v1=[0-9a-f]{64}$/);
+  assert.match(headers['webhook-signature']!, /^v1,\S+ v1,\S+$/);
+});
+
+test('another secret, another body and another time do not verify', () => {
+  const secret = newSecret();
+  const headers = headersOf([secret]);
+  const signature = headers['x-gateway-signature']!;
+  assert.throws(() => stripe.webhooks.constructEvent(body, signature, newSecret()));
+  assert.throws(() => stripe.webhooks.constructEvent(`${body} `, signature, secret));
+  assert.throws(() => new Webhook(newSecret()).verify(body, headers));
+  assert.throws(() => new Webhook(secret).verify(`${body} `, headers));
+  const old = headersOf([secret], body, Math.floor(Date.now() / 1000) - 600);
+  assert.throws(() => stripe.webhooks.constructEvent(body, old['x-gateway-signature']!, secret), /tolerance/);
+  assert.throws(() => new Webhook(secret).verify(body, old), /too old/);
+});
+
+test('any body verifies in both schemes', () => {
+  const secret = newSecret();
+  fc.assert(
+    fc.property(fc.json({ stringUnit: 'binary' }), (json) => {
+      const headers = headersOf([secret], json);
+      stripe.webhooks.constructEvent(json, headers['x-gateway-signature']!, secret);
+      new Webhook(secret).verify(json, headers);
+    }),
+    { numRuns: 100 },
+  );
+});
