@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { deliveryHeaders } from '../../src/webhooks/sign.ts';
+import {
+  type Program,
+  type RunningService,
+  freePort,
+  startProgram,
+  startServiceProgram,
+  statusOf,
+  temporaryFolder,
+  until,
+} from '../process/program.ts';
+
+const SHOP = new URL('../../examples/shop/server.ts', import.meta.url);
+const MAX_LINES = 60;
+const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
+const ENTITIES: Record<string, string> = { '&amp;': '&', '&quot;': '"', '&#39;': "'", '&lt;': '<', '&gt;': '>' };
+
+interface StoredEvent {
+  id: string;
+  type: string;
+  data: { session_id: string; metadata: { orderId: string } };
+}
+
+describe('the example shop', () => {
+  const folder = temporaryFolder();
+  let tillway: RunningService;
+  let shop: Program;
+  let shopUrl: string;
+  before(async () => {
+    const port = String(await freePort());
+    shopUrl = `http://127.0.0.1:${port}`;
+    tillway = await startServiceProgram({
+      DATABASE_URL: `sqlite:${folder.path('tillway.db')}`,
+      WEBHOOK_URL: `${shopUrl}/webhooks`,
+      WEBHOOK_SECRET: SECRET,
+    });
+    shop = await openShop(port);
+  });
+  after(async () => {
+    await shop[Symbol.asyncDispose]();
+    await tillway[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  });
+
+  it(`is at most ${MAX_LINES} lines long`, () => {
+    assert.ok(readFileSync(SHOP, 'utf8').trimEnd().split('\n').length <= MAX_LINES);
+  });
+
+  it('sells one thing, and fulfils the order once when it is paid', async () => {
+    const checkoutUrl = await buy();
+    assert.match(await textOf(`${shopUrl}/thanks?session_id=${sessionOf(checkoutUrl)}`), /not paid yet/);
+    const back = await payByCard(checkoutUrl);
+    assert.equal(new URL(back).origin, shopUrl);
+    await until(() => paidEvents().length === 1);
+    assert.match(await textOf(back), /Thank you, it is paid/);
+    assert.deepEqual(fulfilled(), [paidEvents()[0]!.data.metadata.orderId]);
+  });
+
+  it('takes an event that is delivered again, after a restart too, and does nothing', async () => {
+    const before = storedLines();
+    const body = before.find((line) => line.includes('"payment.paid"'))!;
+    assert.equal(await deliver(body), 200);
+    const port = new URL(shopUrl).port;
+    await shop[Symbol.asyncDispose]();
+    shop = await openShop(port);
+    assert.equal(await deliver(body), 200);
+    assert.deepEqual(fulfilled(), []);
+    assert.deepEqual(storedLines(), before);
+  });
+
+  it('takes a delivery that is signed with two secrets, and one that is not about money', async () => {
+    const event = { id: 'evt_pending', type: 'payment.provider_pending', data: { metadata: { orderId: 'o-pending' } } };
+    assert.equal(await deliver(JSON.stringify(event), { secrets: [`${SECRET}x`, SECRET] }), 200);
+    assert.deepEqual(fulfilled(), []);
+    assert.ok(storedLines().some((line) => line.includes('evt_pending')));
+  });
+
+  it('refuses what is not signed by Tillway', async () => {
+    const before = storedLines();
+    const body = JSON.stringify({
+      id: 'evt_forged',
+      type: 'payment.paid',
+      data: { metadata: { orderId: 'o-forged' } },
+    });
+    const now = Math.floor(Date.now() / 1000);
+    assert.equal(await deliver(body, { secrets: ['whsec_another'] }), 400);
+    assert.equal(await deliver(body, { timestamp: now - 310 }), 400);
+    assert.equal(await deliver(body, { timestamp: now + 310 }), 400);
+    assert.equal(await deliver(body, { signed: `${body} ` }), 400);
+    for (const signature of [
+      undefined,
+      '',
+      'v1=',
+      `t=${now}`,
+      `t=${now},v1=`,
+      `t=${now},v1=zz`,
+      `t=,v1=${'0'.repeat(64)}`,
+    ]) {
+      const headers: Record<string, string> = signature === undefined ? {} : { 'x-gateway-signature': signature };
+      const answer = await fetch(`${shopUrl}/webhooks`, { method: 'POST', body, headers });
+      assert.equal(answer.status, 400, signature ?? 'none');
+    }
+    assert.deepEqual(fulfilled(), []);
+    assert.deepEqual(storedLines(), before);
+  });
+
+  it('finds the same checkout when the button is pressed twice', async () => {
+    const form = new URLSearchParams(formOf(await textOf(shopUrl), '/buy').fields);
+    const press = async () => {
+      const answer = await fetch(`${shopUrl}/buy`, { method: 'POST', body: form, redirect: 'manual' });
+      return answer.headers.get('location');
+    };
+    const [first, second] = await Promise.all([press(), press()]);
+    assert.match(first ?? '', /\/checkout\/chk_/);
+    assert.equal(second, first);
+  });
+
+  async function openShop(port: string): Promise<Program> {
+    const program = startProgram(SHOP, {
+      PORT: port,
+      TILLWAY_URL: tillway.url,
+      WEBHOOK_SECRET: SECRET,
+      FILE: folder.path('events.jsonl'),
+    });
+    await until(
+      async () => (await statusOf(shopUrl)) === 200,
+      () => program.stderr(),
+    );
+    return program;
+  }
+
+  /** Presses the shop's button; answers where it leads. */
+  async function buy(): Promise<string> {
+    const { fields } = formOf(await textOf(shopUrl), '/buy');
+    return redirectOf(`${shopUrl}/buy`, fields);
+  }
+
+  /** What the buyer does from the checkout page on; answers the link back to the shop. */
+  async function payByCard(checkoutUrl: string): Promise<string> {
+    const choice = formOf(await textOf(checkoutUrl), '/pay');
+    const next = await redirectOf(new URL(choice.action, checkoutUrl).href, { ...choice.fields, kind: 'card' });
+    const provider = linkIn(await textOf(new URL(next, checkoutUrl).href), '/simulator/pay/');
+    const card = { number: '4242 4242 4242 4242', expiry: '12 / 34', cvc: '123', name: 'Test Buyer' };
+    assert.match(await textOf(provider), /Pay by test card/);
+    await redirectOf(provider, card);
+    let page = '';
+    await until(async () => {
+      page = await textOf(checkoutUrl);
+      return page.includes('Payment received');
+    });
+    return linkIn(page, `${shopUrl}/thanks`);
+  }
+
+  async function deliver(
+    body: string,
+    { secrets = [SECRET], timestamp = Math.floor(Date.now() / 1000), signed = body } = {},
+  ): Promise<number> {
+    const headers = deliveryHeaders({ eventId: 'evt_again', body: signed, timestamp, secrets });
+    const answer = await fetch(`${shopUrl}/webhooks`, { method: 'POST', headers, body });
+    await answer.arrayBuffer();
+    return answer.status;
+  }
+
+  /** Orders that the shop, since it was started, has said it fulfils. */
+  function fulfilled(): string[] {
+    return [...shop.stdout().matchAll(/^Fulfil order (.*)$/gm)].map(([, orderId]) => orderId!);
+  }
+
+  function storedLines(): string[] {
+    return readFileSync(folder.path('events.jsonl'), 'utf8').split('\n').filter(Boolean);
+  }
+
+  function paidEvents(): StoredEvent[] {
+    return storedLines()
+      .map((line) => JSON.parse(line) as StoredEvent)
+      .filter(({ type }) => type === 'payment.paid');
+  }
+});
+
+function sessionOf(checkoutUrl: string): string {
+  return new URL(checkoutUrl).pathname.split('/').at(-1)!;
+}
+
+async function textOf(url: string): Promise<string> {
+  const answer = await fetch(url);
+  return answer.text();
+}
+
+async function redirectOf(url: string, fields: Record<string, string>): Promise<string> {
+  const answer = await fetch(url, { method: 'POST', redirect: 'manual', body: new URLSearchParams(fields) });
+  assert.equal(answer.status, 303, await answer.text());
+  return answer.headers.get('location')!;
+}
+
+/** The form that posts to a path with this end, with the fields that a browser would send unasked. */
+function formOf(page: string, end: string): { action: string; fields: Record<string, string> } {
+  for (const [, attributes = '', inner = ''] of page.matchAll(/<form([^>]*)>(.*?)<\/form>/gs)) {
+    const action = attributeOf(attributes, 'action') ?? '';
+    if (!action.endsWith(end)) continue;
+    const inputs = [...inner.matchAll(/<input([^>]*)>/g)].map(([, text = '']) => text);
+    const hidden = inputs.filter((input) => attributeOf(input, 'type') === 'hidden');
+    const fields = hidden.map((input) => [attributeOf(input, 'name')!, attributeOf(input, 'value') ?? ''] as const);
+    return { action, fields: Object.fromEntries(fields) };
+  }
+  throw new Error(`no form for ${end} in ${page}`);
+}
+
+function linkIn(page: string, part: string): string {
+  const links = [...page.matchAll(/<a([^>]*)>/g)].map(([, text = '']) => attributeOf(text, 'href') ?? '');
+  const link = links.find((href) => href.includes(part));
+  assert.ok(link, `no link to ${part} in ${page}`);
+  return link;
+}
+
+function attributeOf(text: string, name: string): string | undefined {
+  const value = new RegExp(`\\b${name}="([^"]*)"`).exec(text)?.[1];
+  return value?.replace(/&(?:amp|quot|#39|lt|gt);/g, (entity) => ENTITIES[entity]!);
+}

@@ -1,0 +1,101 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A program of this repository, run as a process of its own. */
+export interface Program extends AsyncDisposable {
+  /** Everything written so far. */
+  stdout(): string;
+  stderr(): string;
+  /** The exit code; null where a signal ended it. */
+  exited: Promise<number | null>;
+  signal(signal: NodeJS.Signals): void;
+}
+
+const POLL_MS = 10;
+const PATIENCE_MS = 20_000;
+
+export const SERVICE = new URL('../../src/main.ts', import.meta.url);
+
+/** Starts a program with these environment variables and no others. `await using` ends it. */
+export function startProgram(file: URL, variables: Record<string, string>): Program {
+  const child = spawn(process.execPath, [file.pathname], { env: variables, stdio: ['ignore', 'pipe', 'pipe'] });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  // "close" and not "exit": by then everything it wrote has been read.
+  const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
+  return {
+    stdout: () => stdout,
+    stderr: () => stderr,
+    exited,
+    signal: (signal) => void child.kill(signal),
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+export interface RunningService extends Program {
+  url: string;
+}
+
+/** Starts the service on a free port and waits until it is ready. */
+export async function startServiceProgram(variables: Record<string, string>): Promise<RunningService> {
+  const port = variables['PORT'] ?? String(await freePort());
+  const program = startProgram(SERVICE, { ...variables, PORT: port });
+  const url = `http://127.0.0.1:${port}`;
+  await until(
+    () => statusOf(`${url}/readyz`).then((status) => status === 200),
+    () => `the service did not become ready: ${program.stdout()}${program.stderr()}`,
+  );
+  return { ...program, url };
+}
+
+/** The status of an answer; 0 where there is none. */
+export function statusOf(url: string): Promise<number> {
+  return fetch(url, { headers: { connection: 'close' } }).then(
+    async (response) => {
+      await response.arrayBuffer();
+      return response.status;
+    },
+    () => 0,
+  );
+}
+
+/** Waits until something holds. */
+export async function until(
+  holds: () => boolean | Promise<boolean>,
+  complaint: () => string = () => 'it did not come to pass',
+): Promise<void> {
+  const deadline = performance.now() + PATIENCE_MS;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(complaint());
+    await sleep(POLL_MS);
+  }
+}
+
+export async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+  const address = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('no port is free');
+  return address.port;
+}
+
+/** A folder that is gone after `using`. */
+export function temporaryFolder(): Disposable & { path(name: string): string } {
+  const folder = mkdtempSync(join(tmpdir(), 'tillway-process-'));
+  return {
+    path: (name) => join(folder, name),
+    [Symbol.dispose]() {
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

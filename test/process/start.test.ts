@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, it } from 'node:test';
+import { SERVICE, freePort, startProgram, startServiceProgram, temporaryFolder } from './program.ts';
+
+describe('the process, at its start,', { concurrency: 2 }, () => {
+  it('logs one line that says where it is', async () => {
+    using folder = temporaryFolder();
+    await using service = await startServiceProgram({ DATABASE_URL: `sqlite:${folder.path('a.db')}` });
+    const lines = service
+      .stdout()
+      .split('\n')
+      .filter((line) => line.includes('Tillway is ready'));
+    assert.equal(lines.length, 1);
+    const { level, time, msg, url } = JSON.parse(lines[0]!) as Record<string, unknown>;
+    assert.deepEqual([level, msg, url], [30, `Tillway is ready: open ${service.url}`, service.url]);
+    assert.match(String(time), /^\d{4}-\d\d-\d\dT/);
+    assert.equal(service.stderr(), '');
+  });
+
+  const wrong: [name: string, value: string, complaint: RegExp][] = [
+    ['PORT', 'eighty', /^Configuration: PORT must /],
+    ['PORT', '70000', /^Configuration: PORT /],
+    ['HOST', '0.0.0.0', /^Configuration: HOST must be a loopback address/],
+    ['DATABASE_URL', 'mysql://localhost/x', /^Configuration: DATABASE_URL must be sqlite:/],
+    ['BASE_URL', 'tillway.example', /^Configuration: BASE_URL must /],
+    ['LOG_LEVEL', 'loud', /^Configuration: LOG_LEVEL /],
+    ['SESSION_TTL', '-5', /^Configuration: SESSION_TTL must /],
+    ['WEBHOOK_URL', 'http://shop.example/hooks', /^Configuration: WEBHOOK_SECRET is needed with WEBHOOK_URL/],
+    ['WEBHOOK_SECRET', 'whsec_short', /^Configuration: WEBHOOK_SECRET must be whsec_/],
+    ['ROUTES_FILE', '/nowhere/routes.json', /^Tillway cannot start: ROUTES_FILE \/nowhere\/routes\.json: /],
+  ];
+  for (const [name, value, complaint] of wrong) {
+    it(`is refused with exit code 1 and one line: ${name}=${value}`, async () => {
+      using folder = temporaryFolder();
+      const line = await refusal({ DATABASE_URL: `sqlite:${folder.path('a.db')}`, PORT: '0', [name]: value });
+      assert.match(line, complaint);
+    });
+  }
+
+  it('names every wrong setting in that one line, and no secret', async () => {
+    const line = await refusal({ PORT: 'x', LOG_LEVEL: 'y', WEBHOOK_SECRET: 'whsec_do-not-show' });
+    for (const name of ['PORT', 'LOG_LEVEL', 'WEBHOOK_SECRET']) assert.ok(line.includes(name), name);
+    assert.ok(!line.includes('do-not-show'));
+  });
+
+  it('is refused where the port is taken', async () => {
+    using folder = temporaryFolder();
+    const port = await freePort();
+    const other = createServer().listen(port, '127.0.0.1');
+    await once(other, 'listening');
+    try {
+      const line = await refusal({ DATABASE_URL: `sqlite:${folder.path('a.db')}`, PORT: String(port) });
+      assert.match(line, new RegExp(`^Tillway cannot start: .*address already in use.*${port}`));
+    } finally {
+      other.close();
+    }
+  });
+
+  it('is refused where the database cannot be opened, and says which one', async () => {
+    using folder = temporaryFolder();
+    writeFileSync(folder.path('file'), 'not a folder');
+    writeFileSync(folder.path('text.db'), 'this is not a database. '.repeat(100));
+    mkdirSync(folder.path('folder.db'));
+    for (const name of ['file/a.db', 'text.db', 'folder.db']) {
+      const line = await refusal({ DATABASE_URL: `sqlite:${folder.path(name)}`, PORT: '0' });
+      assert.ok(line.startsWith('Tillway cannot start: '), line);
+      assert.ok(line.includes(name.split('/')[0]!), line);
+    }
+  });
+
+  it('is refused where the database is of a newer version', async () => {
+    using folder = temporaryFolder();
+    const variables = { DATABASE_URL: `sqlite:${folder.path('a.db')}`, SHUTDOWN_DELAY: '0' };
+    const before = await startServiceProgram(variables);
+    before.signal('SIGTERM');
+    assert.equal(await before.exited, 0);
+    const database = new DatabaseSync(folder.path('a.db'));
+    database.exec("INSERT INTO schema_migrations (version, name) VALUES (999, 'from-the-future')");
+    database.close();
+    const line = await refusal({ ...variables, PORT: '0' });
+    assert.match(
+      line,
+      /^Tillway cannot start: DATABASE_URL sqlite:.*a\.db: the database has migration 999 \(from-the-future\)/,
+    );
+  });
+
+  /** The one line on stderr of a process that must not start. */
+  async function refusal(variables: Record<string, string>): Promise<string> {
+    await using program = startProgram(SERVICE, variables);
+    assert.equal(await program.exited, 1);
+    assert.equal(program.stdout(), '');
+    const lines = program.stderr().split('\n');
+    assert.equal(lines.length, 2, program.stderr());
+    assert.equal(lines[1], '');
+    return lines[0]!;
+  }
+});

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type Socket, connect } from 'node:net';
+import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sessionBody } from '../support/service.ts';
+import { type RunningService, startServiceProgram, statusOf, temporaryFolder, until } from './program.ts';
+
+const CLIENTS = 8;
+
+describe('the process, told to stop,', { concurrency: 2 }, () => {
+  it('is not ready at once, serves for SHUTDOWN_DELAY, finishes what is under way and ends with 0', async () => {
+    using folder = temporaryFolder();
+    await using service = await startServiceProgram(variables(folder, '1'));
+    const idle = await openConnection(service);
+    const early = await startSlowRequest(service);
+    service.signal('SIGTERM');
+    const signalled = performance.now();
+    await until(async () => (await statusOf(`${service.url}/readyz`)) === 503);
+    assert.equal(await statusOf(`${service.url}/healthz`), 200);
+    assert.equal((await createSession(service.url)).status, 200);
+    const late = await startSlowRequest(service);
+    assert.match(await early.finish(), /^HTTP\/1\.1 200 /);
+
+    // Nothing new is taken any more, and the one request that is left is waited for.
+    await until(async () => (await statusOf(`${service.url}/healthz`)) === 0);
+    assert.ok(performance.now() - signalled >= 1000);
+    await sleep(200);
+    assert.match(await late.finish(), /^HTTP\/1\.1 200 /);
+    assert.equal(await service.exited, 0);
+    // An idle connection does not keep it.
+    assert.ok(performance.now() - signalled < 8000);
+    idle.destroy();
+    assert.match(service.stdout(), /"signal":"SIGTERM","msg":"stopping"/);
+    assert.equal(service.stderr(), '');
+  });
+
+  it('ends at once on SIGINT', async () => {
+    using folder = temporaryFolder();
+    await using service = await startServiceProgram(variables(folder, '60'));
+    const slow = await startSlowRequest(service);
+    service.signal('SIGINT');
+    await until(async () => (await statusOf(`${service.url}/healthz`)) === 0);
+    assert.match(await slow.finish(), /^HTTP\/1\.1 200 /);
+    assert.equal(await service.exited, 0);
+  });
+
+  it('keeps everything that it acknowledged under load', async () => {
+    using folder = temporaryFolder();
+    const acknowledged: string[] = [];
+    const service = await startServiceProgram(variables(folder, '0.2'));
+    const clients = Array.from({ length: CLIENTS }, () => createUntilRefused(service.url, acknowledged));
+    await until(() => acknowledged.length > 100);
+    service.signal('SIGTERM');
+    await Promise.all(clients);
+    assert.equal(await service.exited, 0);
+
+    await using next = await startServiceProgram(variables(folder, '0'));
+    for (const id of acknowledged) assert.equal(await statusOf(`${next.url}/api/gateway/sessions/${id}`), 200, id);
+  });
+
+  it('gives up with 1 on a request that does not end within SHUTDOWN_TIMEOUT', async () => {
+    using folder = temporaryFolder();
+    await using service = await startServiceProgram({ ...variables(folder, '0'), SHUTDOWN_TIMEOUT: '1' });
+    const stuck = await startSlowRequest(service);
+    service.signal('SIGTERM');
+    assert.equal(await service.exited, 1);
+    stuck.socket.destroy();
+  });
+});
+
+function variables(folder: { path(name: string): string }, delay: string): Record<string, string> {
+  return { DATABASE_URL: `sqlite:${folder.path('a.db')}`, SHUTDOWN_DELAY: delay };
+}
+
+async function createUntilRefused(url: string, acknowledged: string[]): Promise<void> {
+  for (;;) {
+    try {
+      const answer = await createSession(url);
+      assert.equal(answer.status, 200);
+      const { id } = (await answer.json()) as { id: string };
+      acknowledged.push(id);
+    } catch (error) {
+      // No connection any more: the end that was waited for.
+      if (error instanceof TypeError) return;
+      throw error;
+    }
+  }
+}
+
+function createSession(url: string): Promise<Response> {
+  return fetch(`${url}/api/gateway/sessions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', connection: 'close' },
+    body: JSON.stringify(sessionBody()),
+  });
+}
+
+async function openConnection({ url }: RunningService): Promise<Socket> {
+  const { port, hostname } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** A request of which half is sent; `finish` sends the rest and answers what comes back. */
+async function startSlowRequest(service: RunningService): Promise<{ socket: Socket; finish(): Promise<string> }> {
+  const socket = await openConnection(service);
+  const body = JSON.stringify(sessionBody());
+  socket.write(
+    `POST /api/gateway/sessions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
+  );
+  socket.write(body.slice(0, 10));
+  // It is under way once the server has seen its head: the answer to a later request on another connection shows that.
+  await statusOf(`${service.url}/healthz`);
+  return {
+    socket,
+    async finish() {
+      socket.write(body.slice(10));
+      const [answer] = (await once(socket, 'data')) as [Buffer];
+      socket.end();
+      return answer.toString('utf8');
+    },
+  };
+}
