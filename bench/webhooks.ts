@@ -177,16 +177,17 @@ function sessionWithEvent(
     created: now,
   });
   const { id, type } = rendered;
-  const shared = { sessionId: session.id, sequence: 1, created: now };
-  const event: MerchantEvent = { ...shared, id, type, environment, body: JSON.stringify(rendered) };
-  const delivery = { ...shared, id: newId('dlv'), eventId: id, endpointId: endpoint.id, attempts: 0, dueAt: now };
+  const shared = { sessionId: session.id, environment, type, sequence: 1, created: now };
+  const event: MerchantEvent = { ...shared, id, body: JSON.stringify(rendered) };
+  const waiting = { status: 'pending', attempts: 0, scheduleStart: 0, dueAt: now } as const;
+  const delivery = { ...shared, ...waiting, id: newId('dlv'), eventId: id, endpointId: endpoint.id };
   return {
     event,
     changes: [
       { type: 'customer_created', customer: { ...customer, status: 'active' } },
       { type: 'session_created', session },
       { type: 'event_recorded', event },
-      { type: 'delivery_created', delivery: { ...delivery, status: 'pending' } },
+      { type: 'delivery_created', delivery },
     ],
   };
 }

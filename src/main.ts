@@ -19,7 +19,8 @@ async function main(): Promise<void> {
       process.exit(1);
     },
   });
-  log.info({ url: service.url, database: config.databasePath }, `Tillway is ready: open ${service.url}`);
+  const webhooks = config.webhook ? new URL(config.webhook.url).host : 'off: WEBHOOK_URL is not set';
+  log.info({ url: service.url, database: config.databasePath, webhooks }, `Tillway is ready: open ${service.url}`);
 
   process.once('SIGTERM', () => void stop('SIGTERM', config.shutdownDelayMs));
   process.once('SIGINT', () => void stop('SIGINT', 0));

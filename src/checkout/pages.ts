@@ -97,17 +97,22 @@ function takeForms(scope: FastifyInstance, deps: Deps, shop: Shop): void {
   });
 
   scope.post<Visit>('/checkout/:id/switch', async (request, reply) => {
-    formOf(request);
-    const { session } = await chooseAnotherWay(deps, request.params.id);
+    const { session } = await chooseAnotherWay(deps, request.params.id, attemptOf(request));
     return seeOther(reply, shop.paths.checkout(session.id));
   });
 
   scope.post<Visit>('/checkout/:id/cancel', async (request, reply) => {
-    formOf(request);
-    const { session } = await cancelCheckout(deps, request.params.id);
+    const { session } = await cancelCheckout(deps, request.params.id, attemptOf(request));
     const notice: Notice | null = session.status === 'routed' ? 'kept_open' : null;
     return seeOther(reply, noticed(shop.paths.checkout(session.id), notice));
   });
+}
+
+/** The number of the attempt that the page showed when the form was sent. */
+function attemptOf(request: FastifyRequest): number {
+  const attempt = formOf(request).get('attempt') ?? '';
+  if (!/^\d$/.test(attempt)) throw new GatewayError('invalid_input', 'The form is not one of this page.');
+  return Number(attempt);
 }
 
 function pathAfter(shop: Shop, id: string, started: StartedPayment): string {

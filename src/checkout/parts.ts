@@ -27,6 +27,7 @@ export function renderNotice(notice: Notice | null): Html | null {
 
 export function stepForm(shop: Shop, session: Session, step: Step, label: string, look: 'quiet' | 'plain'): Html {
   return html`<form method="post" action="${shop.paths.step(session.id, step)}">
+    <input type="hidden" name="attempt" value="${session.attempts}" />
     <button class="${look}">${label}</button>
   </form>`;
 }

@@ -1,12 +1,20 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../domain/errors.ts';
-import { SAMPLE_INVOICE_ID, SAMPLE_PAYMENT_ID } from './described.ts';
+import { delivery, deliveryDetails } from './deliveries.ts';
+import { SAMPLE_DELIVERY_ID, SAMPLE_INVOICE_ID, SAMPLE_PAYMENT_ID } from './described.ts';
 import { capabilitiesResult, schemaResult } from './discovery.ts';
-import { customersQuery, invoicesQuery, paymentsQuery, routesQuery, sessionsQuery } from './queries.ts';
+import {
+  customersQuery,
+  deliveriesQuery,
+  invoicesQuery,
+  paymentsQuery,
+  routesQuery,
+  sessionsQuery,
+} from './queries.ts';
 import { SAMPLE_CUSTOMER_ID, SAMPLE_SESSION_ID, sessionRequest } from './requests.ts';
 import { checkoutSession, customer, invoice, listOf, payment, routesListResult } from './resources.ts';
 
-export type EndpointTag = 'sessions' | 'customers' | 'payments' | 'invoices' | 'agent';
+export type EndpointTag = 'sessions' | 'customers' | 'payments' | 'invoices' | 'deliveries' | 'agent';
 
 /** One endpoint of the API, as the server serves it and the OpenAPI document describes it. */
 export interface Endpoint {
@@ -31,6 +39,8 @@ export interface Endpoint {
 }
 
 const sessionId = { sessionId: { description: 'A checkout session: chk_...', example: SAMPLE_SESSION_ID } };
+
+const deliveryId = { deliveryId: { description: 'A delivery: dlv_...', example: SAMPLE_DELIVERY_ID } };
 
 /** The merchant's endpoints. */
 export const GATEWAY_ENDPOINTS = {
@@ -159,6 +169,40 @@ export const GATEWAY_ENDPOINTS = {
     params: { invoiceId: { description: 'An invoice: inv_...', example: SAMPLE_INVOICE_ID } },
     response: invoice,
     errors: ['not_found', 'unavailable'],
+  },
+  listDeliveries: {
+    operationId: 'listDeliveries',
+    method: 'GET',
+    path: '/api/gateway/deliveries',
+    tag: 'deliveries',
+    summary: 'List webhook deliveries',
+    description: 'Newest first. status=dead lists what was given up after its last attempt.',
+    query: deliveriesQuery,
+    response: listOf(delivery),
+    errors: ['invalid_input', 'unavailable'],
+  },
+  getDelivery: {
+    operationId: 'getDelivery',
+    method: 'GET',
+    path: '/api/gateway/deliveries/{deliveryId}',
+    tag: 'deliveries',
+    summary: 'Get a webhook delivery',
+    description: 'One delivery with the log of its attempts and the event as sent.',
+    params: deliveryId,
+    response: deliveryDetails,
+    errors: ['not_found', 'unavailable'],
+  },
+  replayDelivery: {
+    operationId: 'replayDelivery',
+    method: 'POST',
+    path: '/api/gateway/deliveries/{deliveryId}/replay',
+    tag: 'deliveries',
+    summary: 'Replay a webhook delivery',
+    description:
+      'Sends the event again. A dead or delivered delivery becomes pending, due now, with the whole retry schedule before it; a pending one does not wait for its next attempt, and keeps its schedule. The attempt log is kept.\n\nThe bytes and the event id are those of the first attempt: a receiver that has processed the event will know it. Later events of the session that are still pending wait for it. Takes no body.',
+    params: deliveryId,
+    response: delivery,
+    errors: ['not_found', 'invalid_state', 'unavailable'],
   },
 } as const satisfies Record<string, Endpoint>;
 

@@ -8,6 +8,8 @@ export const MAX_AMOUNT = 10_000;
 const MAX_SAMPLE_AMOUNT = 1_000_000;
 const MAX_METADATA_PAIRS = 10;
 const MAX_METADATA_TEXT = 500;
+// Of a body of nothing but pairs, so many are looked at: where there are more, that is problem enough.
+const MAX_CHECKED_PAIRS = 1000;
 const MAX_URI_LENGTH = 2048;
 const MAX_EMAIL_LENGTH = 254;
 
@@ -115,7 +117,7 @@ function metadataField(maxPairs: number | undefined) {
       if (maxPairs !== undefined && keys.length > maxPairs) {
         context.issues.push({ code: 'too_big', origin: 'object', maximum: maxPairs, inclusive: true, input: value });
       }
-      for (const key of keys) {
+      for (const key of keys.slice(0, MAX_CHECKED_PAIRS)) {
         // A key at fault cannot name itself in a path.
         const keyFault = textFault(key, 1, MAX_METADATA_TEXT) ?? metadataKeyFault(key);
         if (keyFault) context.issues.push({ ...keyFault, input: key });
@@ -150,6 +152,9 @@ function metadataValueFault(value: unknown): Fault | { code: 'invalid_type'; exp
 const REFUSED_SCHEMES = new Set(['javascript:', 'data:', 'vbscript:', 'file:', 'blob:', 'about:']);
 const UNSAFE_IN_URI = /[\u0000-\u0020\u007f-\u009f\\]/;
 
+// RFC 3986, section 2: what our own schema calls format uri.
+const URI_CHARACTERS = /^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*$/;
+
 /** An absolute URI to which a browser may be sent. */
 export const redirectUrl = z
   .string()
@@ -171,10 +176,11 @@ export const redirectUrl = z
 function redirectFault(value: string): string | undefined {
   if (!value.isWellFormed() || UNSAFE_IN_URI.test(value))
     return 'must hold no spaces, backslashes or control characters';
+  if (!URI_CHARACTERS.test(value)) return 'must be written in the characters of a URI, others percent-encoded';
   if (!URL.canParse(value)) return 'must be an absolute URI';
   const url = new URL(value);
   if (REFUSED_SCHEMES.has(url.protocol)) return `must not use the scheme ${url.protocol}`;
-  if (url.username !== '' || url.password !== '') return 'must hold no user name or password';
+  if (/^[^/?#]*\/\/[^/?#]*@/.test(value)) return 'must hold no user name or password';
   const web = url.protocol === 'http:' || url.protocol === 'https:';
   if (web && !/^https?:\/\/[^/]/i.test(value)) return 'must be an absolute URI';
   return undefined;

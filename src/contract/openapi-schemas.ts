@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { delivery } from './deliveries.ts';
 import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
 import { feesEstimateRequest, sessionRequest, verifySampleRequest, webhookExampleRequest } from './requests.ts';
 import {
@@ -20,6 +21,7 @@ const RECEIVED: Record<string, z.ZodType> = {
   Customer: customer,
   Payment: payment,
   Invoice: invoice,
+  Delivery: delivery,
   CheckoutResult: checkoutResult,
   RouteSummary: routeSummary,
   WebhookEvent: webhookEvent,

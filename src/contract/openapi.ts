@@ -67,13 +67,15 @@ const TAGS: Record<EndpointTag | 'webhooks', string> = {
   customers: 'A customer is made with the first session of an email address; there is one per environment and address.',
   payments: 'One payment per attempt of a buyer. Fulfil an order once a payment of its session is paid, never earlier.',
   invoices: 'One invoice per payment: paid with it, void where the attempt failed.',
+  deliveries:
+    'One delivery per event and webhook endpoint: what was sent, what came back, and the way to send it again.',
   agent: 'The same service for programs that know nothing of it beforehand: discovery, schemas and typed actions.',
   webhooks: 'What this service sends to the merchant after the state of a payment has changed.',
 };
 
 const DESCRIPTION = `Create checkout sessions, send buyers to pay, and hear by webhook when they have.
 
-Requests and answers are JSON. Amounts are numbers in US dollars, not cents, with at most two decimals; rates are fractions (0.029 is 2.9 %); times are ISO 8601 in UTC. A prefix tells what an id is: \`chk_\` a session, \`cus_\` a customer, \`pay_\` a payment, \`inv_\` an invoice.
+Requests and answers are JSON. Amounts are numbers in US dollars, not cents, with at most two decimals; rates are fractions (0.029 is 2.9 %); times are ISO 8601 in UTC. A prefix tells what an id is: \`chk_\` a session, \`cus_\` a customer, \`pay_\` a payment, \`inv_\` an invoice, \`dlv_\` a webhook delivery.
 
 There are two environments, \`sandbox\` (the default, with test money) and \`production\`; no record of one can touch the other.
 

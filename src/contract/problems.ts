@@ -3,6 +3,8 @@ import { GatewayError, type Issue } from '../domain/errors.ts';
 import { type JsonSchema, jsonSchemaOf, sampleOf } from './json-schema.ts';
 
 const MAX_QUOTED_LENGTH = 80;
+// Far more than all fields there are; a body of nothing but problems must not be answered with twenty times its size.
+const MAX_NAMED = 50;
 const PLAIN_KEY = /^[A-Za-z0-9_-]{1,80}$/;
 
 interface Problem extends Issue {
@@ -32,10 +34,11 @@ export function inputReader<Schema extends z.ZodType>(schema: Schema): InputRead
   };
 }
 
-function invalidInput(problems: Problem[], hint: string): GatewayError {
+function invalidInput(all: Problem[], hint: string): GatewayError {
+  const problems = all.slice(0, MAX_NAMED);
   const remedies = problems.map(({ remedy }) => remedy).join('; ');
   const instruction = `${remedies.charAt(0).toUpperCase()}${remedies.slice(1)}; then resend.`;
-  const count = problems.length === 1 ? '' : ` (${problems.length} problems in all)`;
+  const count = all.length === 1 ? '' : ` (${all.length} problems in all)`;
   return new GatewayError('invalid_input', `${problems[0]!.path}: ${problems[0]!.message}${count}.`, {
     field: problems[0]!.path,
     suggestion: hint === '' ? instruction : `${instruction} ${hint}`,

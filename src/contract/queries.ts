@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type IdPrefix, isId } from '../domain/id.ts';
+import { SAMPLE_EVENT_ID } from './described.ts';
 
 export const DEFAULT_LIMIT = 20;
 export const MAX_LIMIT = 100;
@@ -117,6 +118,17 @@ export const invoicesQuery = listQuery('inv', {
   paymentId: idOf('Only the invoice of this payment', 'pay'),
   invoiceId: idOf('Only this invoice', 'inv'),
   status,
+  environment,
+});
+
+export const deliveriesQuery = listQuery('dlv', {
+  sessionId: idOf('Only deliveries of this session', 'chk'),
+  eventId: z
+    .string()
+    .optional()
+    .describe('Only deliveries of this event: its whole id.')
+    .meta({ examples: [SAMPLE_EVENT_ID] }),
+  status: status.meta({ examples: ['dead'] }),
   environment,
 });
 

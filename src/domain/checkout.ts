@@ -97,7 +97,7 @@ export function applyProviderEvent(
     return unchanged(checkout, 'ignored');
   }
 
-  const started = checkout.payments.length > 0 ? checkout : openAttempt(checkout, unstarted, now);
+  const started = checkout.payments.length > 0 ? checkout : openUnstarted(checkout, unstarted, now);
   const payment =
     started.payments.find(({ id }) => id === event.paymentId) ?? pendingPayment(started) ?? leadingPayment(started)!;
   switch (event.status) {
@@ -205,6 +205,13 @@ export function newSession(
     retryUntil: null,
     wakeAt: fields.expiresAt,
   };
+}
+
+/** An attempt like any other, but nobody asks the provider about it: it is the provider who knows. */
+function openUnstarted(checkout: Checkout, attempt: NewAttempt, now: Instant): Checkout {
+  const counted = withSession(checkout, { attempts: checkout.session.attempts + 1 });
+  const opened = openAttempt(counted, attempt, now);
+  return withPayment(opened, { ...opened.payments.at(-1)!, inquireAt: null });
 }
 
 function receiveMoney(before: Checkout, started: Checkout, payment: Payment, now: Instant): Decision<'applied'> {

@@ -23,7 +23,8 @@ export function createIdSource(now: () => number, randomBytes: RandomBytes): New
   let lastTime = -1;
   let last = new Uint8Array(RANDOM_BYTES);
   return (prefix) => {
-    const time = now();
+    // A clock that is set back must not put new records before older ones.
+    const time = Math.max(now(), lastTime);
     const above = time === lastTime ? stepAbove(last, randomBytes(STEP_BYTES)) : undefined;
     last = above ?? Uint8Array.from(randomBytes(RANDOM_BYTES));
     lastTime = time;

@@ -38,7 +38,7 @@ export function settledPosting(payment: Payment, now: Instant): Posting {
   );
 }
 
-/** The buyer has all of the money back: the `paid` posting reversed, and the payout too where there was one. */
+/** The buyer has all of the money back: the `paid` posting reversed. What was paid out, the merchant then owes. */
 export function refundedPosting(payment: Payment, now: Instant): Posting {
   return posting(
     payment,

@@ -34,18 +34,14 @@ export function agentApi(app: FastifyInstance, deps: AppDeps): void {
     const { environment } = readRoutesQuery.read(request.query, `Parameters: GET ${base}/openapi.json`);
     return { ok: true, routes: listRoutes(deps, environment) };
   });
-  app.get<{ Params: { operation: string } }>(
-    '/api/agent/schema/:operation',
-    { config: { envelope: 'operation' } },
-    (request, reply) => {
-      const { operation } = request.params;
-      const named = OPERATIONS.get(operation);
-      if (!named) throw unknownName('operation', operation, [...OPERATIONS.keys()]);
-      const schema = schemas.get(operation) ?? JSON.stringify(schemaAnswer(named));
-      schemas.set(operation, schema);
-      return reply.type(JSON_TYPE).send(schema);
-    },
-  );
+  app.get<{ Params: { operation: string } }>('/api/agent/schema/:operation', (request, reply) => {
+    const { operation } = request.params;
+    const named = OPERATIONS.get(operation);
+    if (!named) throw unknownName('operation', operation, [...OPERATIONS.keys()]);
+    const schema = schemas.get(operation) ?? JSON.stringify(schemaAnswer(named));
+    schemas.set(operation, schema);
+    return reply.type(JSON_TYPE).send(schema);
+  });
   serveActions(app, deps);
 }
 
@@ -60,7 +56,6 @@ function serveActions(app: FastifyInstance, deps: AppDeps): void {
   };
 
   app.post('/api/agent/actions/:action', {
-    config: { envelope: 'action' },
     // Before the body is read: no body is right for an action that does not exist.
     onRequest: (request, _reply, done) => {
       named(request);

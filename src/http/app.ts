@@ -43,7 +43,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
       // Refused below, in the error envelope.
       requireHostHeader: false,
     },
-    routerOptions: { maxParamLength: 512 },
+    routerOptions: { maxParamLength: 20_000 },
     clientErrorHandler,
     frameworkErrors: (error, request, reply) => void sendError(error, request, reply),
     // Requests under way at a stop are finished, not refused.

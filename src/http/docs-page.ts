@@ -15,6 +15,7 @@ const TITLES: Record<string, string> = {
   customers: 'Customers',
   payments: 'Payments',
   invoices: 'Invoices',
+  deliveries: 'Webhook deliveries',
   agent: 'Agent API',
   webhooks: 'Webhooks',
 };

@@ -39,10 +39,6 @@ export interface ErrorEnvelope {
   envelope?: 'action' | 'operation';
 }
 
-declare module 'fastify' {
-  interface FastifyContextConfig extends ErrorEnvelope {}
-}
-
 /** The HTTP status of an error, on an endpoint with this envelope. */
 export function statusOf(code: ErrorCode, envelope: ErrorEnvelope['envelope']): number {
   return envelope === 'action' && !NOT_OF_THE_ACTION.has(code) ? 400 : HTTP_STATUS[code];
@@ -53,17 +49,33 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const refusal = asGatewayError(error);
   if (refusal.code === 'internal_error') request.log.error({ err: error }, 'request failed');
   else if (refusal.code === 'unavailable') request.log.warn({ reason: refusal.message }, 'unavailable');
-  const { envelope } = request.routeOptions.config;
+  const { envelope, name } = namedIn(request);
   const status = statusOf(refusal.code, envelope);
   if (refusal.code === 'unavailable' || refusal.code === 'rate_limited') {
     reply.header('retry-after', String(RETRY_AFTER_SECONDS));
   }
-  const params = request.params as Record<string, string>;
-  const named = envelope === undefined ? {} : { [envelope]: params[envelope] ?? '' };
+  const named = envelope === undefined ? {} : { [envelope]: name };
   return reply
     .code(status)
     .type('application/json; charset=utf-8')
     .send(JSON.stringify({ ok: false, ...named, error: renderError(refusal) }));
+}
+
+const AGENT_PATH = /^\/api\/agent\/(actions|schema)\/([^/?#]+)(?:[?#]|$)/;
+
+/** The action or operation that a request names, told from its path: a wrong method has no route to tell it. */
+function namedIn({ url }: FastifyRequest): { envelope: ErrorEnvelope['envelope']; name: string } {
+  const match = AGENT_PATH.exec(url);
+  if (!match) return { envelope: undefined, name: '' };
+  return { envelope: match[1] === 'actions' ? 'action' : 'operation', name: decoded(match[2]!) };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 export function renderError({ code, message, details }: GatewayError): ActionError {

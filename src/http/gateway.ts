@@ -1,13 +1,22 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { renderDelivery, renderDeliveryDetails } from '../contract/deliveries.ts';
 import { type Endpoint, GATEWAY_ENDPOINTS } from '../contract/endpoints.ts';
 import { inputReader } from '../contract/problems.ts';
-import { customersQuery, invoicesQuery, pageOf, paymentsQuery, sessionsQuery } from '../contract/queries.ts';
+import {
+  customersQuery,
+  deliveriesQuery,
+  invoicesQuery,
+  pageOf,
+  paymentsQuery,
+  sessionsQuery,
+} from '../contract/queries.ts';
 import { renderCustomer, renderInvoice, renderPayment, renderSession } from '../contract/render.ts';
 import { sessionRequest } from '../contract/requests.ts';
 import { isId } from '../domain/id.ts';
 import { createCheckout } from '../operations/create-checkout.ts';
 import { expireSession } from '../operations/expire-session.ts';
-import { getCustomer, getInvoice, getPayment, getSession } from '../operations/read-records.ts';
+import { getCustomer, getDelivery, getInvoice, getPayment, getSession } from '../operations/read-records.ts';
+import { replayDelivery } from '../operations/replay-delivery.ts';
 import type { Listed } from '../store/store.ts';
 import type { AppDeps } from './app.ts';
 
@@ -16,8 +25,9 @@ const readCustomersQuery = inputReader(customersQuery);
 const readSessionsQuery = inputReader(sessionsQuery);
 const readPaymentsQuery = inputReader(paymentsQuery);
 const readInvoicesQuery = inputReader(invoicesQuery);
+const readDeliveriesQuery = inputReader(deliveriesQuery);
 
-/** The merchant's API: sessions, customers, payments and invoices. */
+/** The merchant's API: sessions, customers, payments, invoices and webhook deliveries. */
 export function gatewayApi(app: FastifyInstance, deps: AppDeps): void {
   const endpoints = GATEWAY_ENDPOINTS;
   const { store, urls } = deps;
@@ -25,7 +35,7 @@ export function gatewayApi(app: FastifyInstance, deps: AppDeps): void {
   const queryHint = `Parameters: GET ${urls.base}/openapi.json`;
 
   serve(app, endpoints.createSession, async (request, reply) => {
-    const input = readSessionRequest.read(request.body ?? {}, bodyHint);
+    const input = readSessionRequest.read(request.body === undefined ? {} : request.body, bodyHint);
     const { session, replayed } = await createCheckout(deps, input);
     if (replayed) reply.header('idempotent-replayed', 'true');
     return renderSession(session, urls);
@@ -65,6 +75,18 @@ export function gatewayApi(app: FastifyInstance, deps: AppDeps): void {
   });
   serve(app, endpoints.getInvoice, async (request) =>
     renderInvoice(await getInvoice(deps, param(request, 'invoiceId'))),
+  );
+
+  serve(app, endpoints.listDeliveries, async (request) => {
+    const query = readDeliveriesQuery.read(request.query, queryHint);
+    return renderList(await store.listDeliveries(defined(query), pageOf(query)), renderDelivery);
+  });
+  serve(app, endpoints.getDelivery, async (request) => {
+    const { delivery, event, log } = await getDelivery(deps, param(request, 'deliveryId'));
+    return renderDeliveryDetails(delivery, log, event.body);
+  });
+  serve(app, endpoints.replayDelivery, async (request) =>
+    renderDelivery(await replayDelivery(deps, param(request, 'deliveryId'))),
   );
 }
 

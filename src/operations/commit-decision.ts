@@ -114,19 +114,14 @@ function announcement(
     metadata: session.metadata,
     created: now,
   });
-  const shared = { sessionId: session.id, sequence: session.version, created: now };
+  const { id: sessionId, environment, version: sequence } = session;
+  const shared = { sessionId, environment, sequence, type: event.type, created: now };
   const recorded: Change = {
     type: 'event_recorded',
-    event: {
-      ...shared,
-      id: event.id,
-      type: event.type,
-      environment: session.environment,
-      body: JSON.stringify(event),
-    },
+    event: { ...shared, id: event.id, body: JSON.stringify(event) },
   };
   const deliveries = endpoints
-    .filter(({ environment, status: state }) => environment === session.environment && state === 'active')
+    .filter((endpoint) => endpoint.environment === environment)
     .map((endpoint): Change => ({
       type: 'delivery_created',
       delivery: {
@@ -134,8 +129,10 @@ function announcement(
         id: deps.newId('dlv'),
         eventId: event.id,
         endpointId: endpoint.id,
-        status: 'pending',
+        // A disabled endpoint gets nothing, but what it missed is listed and can be replayed to it.
+        status: endpoint.status === 'active' ? 'pending' : 'dead',
         attempts: 0,
+        scheduleStart: 0,
         dueAt: now,
       },
     }));

@@ -51,8 +51,13 @@ export async function createCheckout(
   throw new GatewayError('unavailable', 'This customer is being created by too many requests at once; try again.');
 }
 
-/** Everything that creating would do and answer, without writing: the id belongs to no session. */
+/**
+ * Everything that creating would do and answer, without writing: the id belongs to no session. Where the idempotency
+ * key has been used, that is the first session again, or GatewayError `idempotency_conflict`.
+ */
 export async function previewCheckout(deps: Deps, request: SessionRequest): Promise<CheckoutResult> {
+  const first = await firstOf(deps, request);
+  if (first) return checkoutResult(deps, replay(first, request), true);
   const known = await readCustomer(deps, request);
   if (known?.status === 'blocked') throw blocked();
   const result = checkoutResult(deps, draftSession(deps, request, known?.id), true);

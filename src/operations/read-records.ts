@@ -1,7 +1,10 @@
+import assert from 'node:assert/strict';
 import { GatewayError } from '../domain/errors.ts';
 import { leadingPayment } from '../domain/checkout-state.ts';
+import type { Delivery, DeliveryAttempt } from '../domain/delivery.ts';
 import { isId } from '../domain/id.ts';
 import type { Customer, Invoice, Payment, Session } from '../domain/records.ts';
+import type { MerchantEvent } from '../store/store.ts';
 import type { Deps } from './deps.ts';
 
 type Reading = Pick<Deps, 'store'>;
@@ -31,8 +34,31 @@ export async function getPayment({ store }: Reading, id: string): Promise<Paymen
   });
 }
 
+export interface DeliveryDetails {
+  delivery: Delivery;
+  event: MerchantEvent;
+  log: DeliveryAttempt[];
+}
+
+export async function getDelivery({ store }: Reading, id: string): Promise<DeliveryDetails> {
+  const delivery = await store.delivery(id);
+  if (!delivery) throw deliveryNotFound(id);
+  const event = await store.event(delivery.eventId);
+  assert(event, `delivery ${id} has no event`);
+  // Read last: the log of a delivery that has ended is complete.
+  return { delivery, event, log: await store.deliveryAttempts(id) };
+}
+
+export function deliveryNotFound(id: string): GatewayError {
+  return recordNotFound('delivery', id, 'dlv_');
+}
+
 function notFound(record: string, id: string, prefix: string): never {
-  throw new GatewayError('not_found', `No ${record} ${JSON.stringify(id.slice(0, 80))} exists.`, {
+  throw recordNotFound(record, id, prefix);
+}
+
+function recordNotFound(record: string, id: string, prefix: string): GatewayError {
+  return new GatewayError('not_found', `No ${record} ${JSON.stringify(id.slice(0, 80))} exists.`, {
     suggestion: `Use the id of a ${record} as a list or an earlier answer gave it: ${prefix} and 36 characters.`,
   });
 }

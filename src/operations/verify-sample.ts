@@ -8,7 +8,7 @@ import type { Deps } from './deps.ts';
 import { SAMPLE_EVENT_PREFIX, SAMPLE_PROVIDER_SECRET } from './samples.ts';
 
 /**
- * Checks a provider callback as the real ones are checked. A verified sample of an existing sandbox session is applied
+ * Checks a provider callback; its age does not matter, since samples are kept and sent again. A verified sample of an existing sandbox session is applied
  * like a callback of the simulated provider; production is never touched. `sent` is the input as it came, since the
  * signature is over its payload with the keys in that order. Throws GatewayError `invalid_signature`.
  */
@@ -36,7 +36,7 @@ async function applySample(deps: Deps, { provider, payload }: VerifySampleReques
     provider: 'sandbox',
     environment: 'sandbox',
     callback: {
-      eventId: `${SAMPLE_EVENT_PREFIX}${provider}:${payload.eventId}`,
+      eventId: SAMPLE_EVENT_PREFIX + JSON.stringify([provider, payload.eventId]),
       sessionId: payload.sessionId,
       paymentId: null,
       status: payload.status,

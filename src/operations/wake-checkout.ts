@@ -32,7 +32,8 @@ async function inquire(deps: Deps, { session }: Checkout, payment: Payment): Pro
   }
   if (!report) {
     // The handoff never arrived, so that no money can be under way. One that did arrive cannot be unknown.
-    if (payment.providerReference !== null) return;
+    // And one that the provider spoke of first was never handed off by us.
+    if (payment.providerReference !== null || payment.inquireAt === null) return;
     await commitDecision(deps, session.id, (current, now) => refuseHandoff(current, payment.id, undefined, now));
     return;
   }

@@ -20,13 +20,14 @@ export interface SimulatorDeps {
 }
 
 /**
- * Takes a charge over, once for each of the caller's ids. Throws GatewayError `invalid_state` or `unavailable` where the
- * buyer's address asks for a refusal, or where the charge was refused before.
+ * Takes a charge over, once for each of the caller's ids. Throws GatewayError `invalid_state` where the buyer's
+ * address asks for a refusal, or where the charge was refused before.
  */
 export function takeCharge(deps: SimulatorDeps, order: ChargeOrder): Promise<SimulatedPayment> {
   return deps.inTurn(order.order, async () => {
     const tag = handoffTagOf(order.buyer_email);
-    if (tag === 'handoff_down') throw new GatewayError('unavailable', 'The simulated provider is down for this buyer.');
+    if (tag === 'handoff_down')
+      throw new GatewayError('invalid_state', 'The simulated provider takes nothing of this buyer.');
     const known = await deps.store.simulatedPaymentOf(order.charge);
     if (known?.status === 'cancelled') throw refused();
     if (known) return known;

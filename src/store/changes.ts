@@ -6,7 +6,14 @@ import { insertPayment, updatePayment } from './tables/payments.ts';
 import { insertMessage, insertTask, updateTask } from './tables/providers.ts';
 import { insertSession, updateSession } from './tables/sessions.ts';
 import { insertCallback, saveSimulatedPayment, updateCallback } from './tables/simulator.ts';
-import { claimDelivery, finishDelivery, insertDelivery, insertEvent, saveEndpoint } from './tables/webhooks.ts';
+import {
+  claimDelivery,
+  finishDelivery,
+  insertDelivery,
+  insertEvent,
+  replayDelivery,
+  saveEndpoint,
+} from './tables/webhooks.ts';
 import type { Write } from './write.ts';
 
 /** The statements of a change set, in order: the same for every database. */
@@ -40,6 +47,8 @@ function writesOfChange(change: Change): Write | Write[] {
       return claimDelivery(change.delivery);
     case 'delivery_finished':
       return finishDelivery(change.delivery, change.attempt, change.attempt.started + change.attempt.durationMs);
+    case 'delivery_replayed':
+      return replayDelivery(change.delivery, change.from);
     case 'endpoint_saved':
       return saveEndpoint(change.endpoint);
     case 'provider_message_received':
@@ -61,6 +70,7 @@ const WORK = new Set<Change['type']>([
   'session_changed',
   'delivery_created',
   'delivery_finished',
+  'delivery_replayed',
   'task_queued',
   'task_changed',
   'simulated_callback_queued',

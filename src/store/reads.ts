@@ -1,3 +1,4 @@
+import { DELIVERY_STATUSES, type Delivery } from '../domain/delivery.ts';
 import {
   CUSTOMER_STATUSES,
   INVOICE_STATUSES,
@@ -6,7 +7,16 @@ import {
   SESSION_STATUSES,
 } from '../domain/records.ts';
 import { type KeysetQuery, type Row, type SqlValue, keysetQuery } from './keyset.ts';
-import type { CustomerFilter, InvoiceFilter, Listed, Page, PaymentFilter, SessionFilter, Store } from './store.ts';
+import type {
+  CustomerFilter,
+  DeliveryFilter,
+  InvoiceFilter,
+  Listed,
+  Page,
+  PaymentFilter,
+  SessionFilter,
+  Store,
+} from './store.ts';
 import * as customers from './tables/customers.ts';
 import * as invoices from './tables/invoices.ts';
 import { SELECT_LEDGER_OF_PAYMENT, SELECT_LEDGER_TOTAL } from './tables/ledger.ts';
@@ -138,6 +148,21 @@ export function createReads(select: Select): Reads {
       return list(invoices.invoiceKeyset(filter), page, invoices.invoiceFromRow);
     },
 
+    async listDeliveries(filter: DeliveryFilter, page: Page) {
+      if (unknownStatus(filter.status, DELIVERY_STATUSES)) return NOTHING;
+      const named = await namedDeliveries(filter);
+      if (!named) return list(webhooks.deliveryKeyset(filter), page, webhooks.deliveryFromRow);
+      return pageOf(
+        named.filter(
+          (item) =>
+            matches(item.sessionId, filter.sessionId) &&
+            matches(item.status, filter.status) &&
+            matches(item.environment, filter.environment),
+        ),
+        page,
+      );
+    },
+
     async sessionsToWake(now, limit) {
       return (await select(sessions.SELECT_SESSIONS_TO_WAKE, now, limit)).map((row) => row['id'] as string);
     },
@@ -150,6 +175,7 @@ export function createReads(select: Select): Reads {
     endpoints: () => all(webhooks.endpointFromRow, webhooks.SELECT_ENDPOINTS),
     deliveriesDue: (endpointId, now, limit) =>
       all(webhooks.dueDeliveryFromRow, webhooks.SELECT_DELIVERIES_DUE, endpointId, now, limit),
+    delivery: (id) => one(webhooks.deliveryFromRow, webhooks.SELECT_DELIVERY, id),
     deliveriesOfSession: (sessionId) => all(webhooks.deliveryFromRow, webhooks.SELECT_DELIVERIES_OF_SESSION, sessionId),
     deliveryAttempts: (deliveryId) => all(webhooks.attemptFromRow, webhooks.SELECT_DELIVERY_ATTEMPTS, deliveryId),
 
@@ -182,6 +208,13 @@ export function createReads(select: Select): Reads {
     }
     if (sessionId === undefined) return undefined;
     return all(payments.paymentFromRow, payments.SELECT_PAYMENTS_OF_SESSION, sessionId);
+  }
+
+  /** The few deliveries of one event or session. */
+  async function namedDeliveries({ eventId, sessionId }: DeliveryFilter): Promise<Delivery[] | undefined> {
+    if (eventId !== undefined) return all(webhooks.deliveryFromRow, webhooks.SELECT_DELIVERIES_OF_EVENT, eventId);
+    if (sessionId === undefined) return undefined;
+    return all(webhooks.deliveryFromRow, webhooks.SELECT_DELIVERIES_OF_SESSION, sessionId);
   }
 
   /** A customer implies an environment: asking for another one's records of it finds nothing. */

@@ -25,6 +25,7 @@ function runWriter(path: string): void {
   database.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
   database.exec('PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -16384');
   assertDurable(database);
+  const texts: string[] = [];
   const statements: StatementSync[] = [];
   const begin = database.prepare('BEGIN IMMEDIATE');
   const commit = database.prepare('COMMIT');
@@ -54,9 +55,7 @@ function runWriter(path: string): void {
   }
 
   function finish(batches: Batch[]): void {
-    for (const { define } of batches) {
-      for (const [number, sql] of define) statements[number] = database.prepare(sql);
-    }
+    for (const { define } of batches) for (const [number, sql] of define) texts[number] = sql;
     if (batches.length > 0) port.postMessage(applyBatch(batches.flatMap(({ sets }) => sets)));
   }
 
@@ -102,12 +101,16 @@ function runWriter(path: string): void {
     return results;
   }
 
+  function prepared(number: number): StatementSync {
+    return (statements[number] ??= database.prepare(texts[number]!));
+  }
+
   /** How a change set ended, and how many of its statements had been run by then, a failing one that may have left something included. */
   function applyWrites(writes: PackedWrite[]): { result: SetResult; written: number } {
     let written = 0;
     try {
       for (const [statement, params, guard] of writes) {
-        const { changes } = statements[statement]!.run(...params);
+        const { changes } = prepared(statement).run(...params);
         if (guard !== undefined && changes === 0) return { result: guard, written };
         written++;
       }

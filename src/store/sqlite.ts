@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
@@ -64,25 +65,36 @@ function migrate(path: string): void {
   try {
     database.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
     database.exec('BEGIN IMMEDIATE');
-    database.exec('CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL)');
-    const applied = database.prepare('SELECT version, name FROM schema_migrations ORDER BY version').all();
+    database.exec(
+      'CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL)',
+    );
+    const applied = database.prepare('SELECT version, name, hash FROM schema_migrations ORDER BY version').all();
     for (const [index, row] of applied.entries()) {
       const known = MIGRATIONS[index];
-      if (known?.version !== row['version'] || known?.name !== row['name']) {
+      if (!known || known.version !== row['version'] || known.name !== row['name']) {
         throw new Error(
           `the database has migration ${String(row['version'])} (${String(row['name'])}), which this version of Tillway does not know: start the version that made it, or a newer one`,
         );
       }
+      if (row['hash'] !== hashOf(known.sql)) {
+        throw new Error(
+          `the database was made with another form of migration ${known.version} (${known.name}) than this version of Tillway has: start the version that made it`,
+        );
+      }
     }
-    const record = database.prepare('INSERT INTO schema_migrations (version, name) VALUES (?1, ?2)');
+    const record = database.prepare('INSERT INTO schema_migrations (version, name, hash) VALUES (?1, ?2, ?3)');
     for (const migration of MIGRATIONS.slice(applied.length)) {
       database.exec(migration.sql);
-      record.run(migration.version, migration.name);
+      record.run(migration.version, migration.name, hashOf(migration.sql));
     }
     database.exec('COMMIT');
   } finally {
     database.close();
   }
+}
+
+function hashOf(sql: string): string {
+  return hash('sha256', sql, 'hex');
 }
 
 interface Writer {

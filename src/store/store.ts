@@ -1,3 +1,4 @@
+import type { Delivery, DeliveryAttempt, DeliveryStatus } from '../domain/delivery.ts';
 import type { Posting } from '../domain/ledger.ts';
 import type { Checkout, Customer, Instant, Invoice, Payment, ProviderStatus, Session } from '../domain/records.ts';
 import type { Environment, RouteKind } from '../domain/route.ts';
@@ -14,40 +15,10 @@ export interface MerchantEvent {
   created: Instant;
 }
 
-export type DeliveryStatus = 'pending' | 'delivered' | 'dead';
-
-/** One event on its way to one endpoint. */
-export interface Delivery {
-  id: string;
-  eventId: string;
-  endpointId: string;
-  sessionId: string;
-  sequence: number;
-  status: DeliveryStatus;
-  /** Attempts begun. Finishing one is guarded by it: an attempt that was overtaken changes nothing. */
-  attempts: number;
-  /** When the next attempt may begin; while one is under way, when it counts as lost. */
-  dueAt: Instant;
-  created: Instant;
-}
-
 /** A delivery that may begin, with the bytes to send. */
 export interface DueDelivery {
   delivery: Delivery;
   body: string;
-}
-
-/** One HTTP exchange of a delivery, kept for good. */
-export interface DeliveryAttempt {
-  deliveryId: string;
-  number: number;
-  started: Instant;
-  durationMs: number;
-  statusCode: number | null;
-  /** Why it failed, in words; null where it was acknowledged. */
-  failure: string | null;
-  /** The first 16 KiB of the answer. */
-  responseBody: string;
 }
 
 export interface WebhookEndpoint {
@@ -128,10 +99,12 @@ export type Change =
   | { type: 'ledger_posted'; posting: Posting; environment: Environment }
   | { type: 'event_recorded'; event: MerchantEvent }
   | { type: 'delivery_created'; delivery: Delivery }
-  /** Guarded by the attempts before. */
+  /** Guarded by the attempts before, under the same schedule. */
   | { type: 'delivery_claimed'; delivery: Delivery }
   /** Guarded by the attempt that it finishes. */
   | { type: 'delivery_finished'; delivery: Delivery; attempt: DeliveryAttempt }
+  /** Guarded by its attempts, and the status `from` which it is made due again. */
+  | { type: 'delivery_replayed'; delivery: Delivery; from: DeliveryStatus }
   | { type: 'endpoint_saved'; endpoint: WebhookEndpoint }
   /** Guarded by (provider, event id) being new. */
   | { type: 'provider_message_received'; message: ProviderMessage }
@@ -198,6 +171,13 @@ export interface InvoiceFilter {
   environment?: Environment;
 }
 
+export interface DeliveryFilter {
+  sessionId?: string;
+  eventId?: string;
+  status?: string;
+  environment?: Environment;
+}
+
 /**
  * The port of every database: reads, and one write. Reads see committed, durable data only.
  * A database that is away makes every call fail with GatewayError `unavailable`.
@@ -221,6 +201,7 @@ export interface Store {
   listSessions(filter: SessionFilter, page: Page): Promise<Listed<Session>>;
   listPayments(filter: PaymentFilter, page: Page): Promise<Listed<Payment>>;
   listInvoices(filter: InvoiceFilter, page: Page): Promise<Listed<Invoice>>;
+  listDeliveries(filter: DeliveryFilter, page: Page): Promise<Listed<Delivery>>;
 
   /** Sessions whose `wakeAt` has come, the longest due first. */
   sessionsToWake(now: Instant, limit: number): Promise<string[]>;
@@ -234,6 +215,7 @@ export interface Store {
   endpoints(): Promise<WebhookEndpoint[]>;
   /** Deliveries that may begin now: due, and no earlier one of the same session and endpoint is still pending. */
   deliveriesDue(endpointId: string, now: Instant, limit: number): Promise<DueDelivery[]>;
+  delivery(id: string): Promise<Delivery | undefined>;
   deliveriesOfSession(sessionId: string): Promise<Delivery[]>;
   deliveryAttempts(deliveryId: string): Promise<DeliveryAttempt[]>;
 

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import type { Delivery, DeliveryAttempt } from '../domain/delivery.ts';
 import type { Instant } from '../domain/records.ts';
-import type { Change, Delivery, DeliveryAttempt, DueDelivery, Store, WebhookEndpoint } from '../store/store.ts';
+import type { Change, DueDelivery, Store, WebhookEndpoint } from '../store/store.ts';
 import type { Deliverer, Exchange } from './deliver.ts';
 import { judgeAttempt } from './retry.ts';
 import { deliveryHeaders } from './sign.ts';
@@ -181,13 +182,14 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
   function finish(endpoint: WebhookEndpoint, delivery: Delivery, exchange: Exchange, started: Instant): Promise<void> {
     const ended = now();
     const { environment, id: endpointId } = endpoint;
-    const { attempts, id: deliveryId } = delivery;
+    const { attempts, scheduleStart, id: deliveryId } = delivery;
     if (exchange.statusCode === null && context.isCutOff()) {
       const cut: Exchange = { ...exchange, failure: 'cut off: the service stopped' };
       return write(endpoint, repeated(delivery, attemptOf(delivery, cut, started, ended), ended));
     }
 
-    const verdict = judgeAttempt({ ...exchange, environment, attempts, random: context.random() });
+    const inSchedule = attempts - scheduleStart;
+    const verdict = judgeAttempt({ ...exchange, environment, attempts: inSchedule, random: context.random() });
     if (verdict.status !== 'delivered') {
       const level = verdict.status === 'dead' ? 'warn' : 'info';
       log[level]({ endpointId, deliveryId, attempts, ...verdict, failure: exchange.failure }, 'webhook not delivered');
@@ -247,7 +249,11 @@ function attemptOf(delivery: Delivery, exchange: Exchange, started: Instant, end
   };
 }
 
-/** An attempt that failed for a reason of ours: the next one may begin at once. */
+/** An attempt that failed for a reason of ours: it does not count in the schedule, and the next one may begin at once. */
 function repeated(delivery: Delivery, attempt: DeliveryAttempt, now: Instant): Finished {
-  return { type: 'delivery_finished', delivery: { ...delivery, status: 'pending', dueAt: now }, attempt };
+  return {
+    type: 'delivery_finished',
+    delivery: { ...delivery, status: 'pending', scheduleStart: delivery.scheduleStart + 1, dueAt: now },
+    attempt,
+  };
 }

@@ -39,7 +39,7 @@ export type Verdict =
 /** What an attempt means for its delivery. Only status 200 acknowledges. */
 export function judgeAttempt(attempt: {
   environment: Environment;
-  /** Attempts made, this one included. */
+  /** Attempts made under the present schedule, this one included. */
   attempts: number;
   /** Null where no answer came. */
   statusCode: number | null;

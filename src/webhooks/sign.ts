@@ -1,7 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 const SECRET_PREFIX = 'whsec_';
-const SIGNATURE = /^t=(\d{1,12}),v1=([0-9a-f]{64})$/;
+const SIGNATURE = /^t=(\d{1,12})((?:,v1=[0-9a-f]{64}){1,10})$/;
+const MEANT_AS_SIGNATURE = /^t=[^,]*,v1=/;
 
 /** The headers of one delivery attempt, in both schemes. `secrets` are two while one is being rotated. */
 export function deliveryHeaders(delivery: {
@@ -30,9 +31,9 @@ export function signCallback(secret: string, timestamp: number, body: string): s
   return `t=${timestamp},v1=${hmacHex(secret, `${timestamp}.${body}`)}`;
 }
 
-/** Whether a signature has the form that can be verified at all. */
+/** Whether a text is meant as a signature: `t=...,v1=...`. Only those can be right or wrong. */
 export function isSignature(value: string): boolean {
-  return SIGNATURE.test(value);
+  return MEANT_AS_SIGNATURE.test(value);
 }
 
 /**
@@ -50,7 +51,9 @@ export function verifyCallback(
   const timestamp = Number(match[1]);
   if (replay && Math.abs(replay.now - timestamp) > replay.toleranceSeconds) return false;
   const expected = createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest();
-  return timingSafeEqual(expected, Buffer.from(match[2]!, 'hex'));
+  // Several while a secret is being rotated; any right one will do.
+  const given = match[2]!.split(',v1=').slice(1);
+  return given.some((hex) => timingSafeEqual(expected, Buffer.from(hex, 'hex')));
 }
 
 // The key is the whole `whsec_...` string, as Stripe-style verifiers take it.

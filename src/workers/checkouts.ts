@@ -12,7 +12,7 @@ export function createCheckoutWorker(deps: Deps): Worker {
   const failed = new Map<string, number>();
 
   async function runOnce(): Promise<number> {
-    const due = await deps.store.sessionsToWake(deps.now(), PAGE);
+    const due = await deps.store.sessionsToWake(deps.now(), PAGE + failed.size);
     // One that keeps failing must not spin, nor keep the others waiting.
     const ready = due.filter((id) => (failed.get(id) ?? 0) <= deps.now());
     await forEachOf(

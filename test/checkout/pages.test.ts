@@ -194,6 +194,23 @@ test('an attempt can be dropped for another way while tries are left', async () 
   assert.doesNotMatch((await get(stage.url(id))).text, /\/switch"/);
 });
 
+test('a form of an earlier attempt leaves a newer one alone', async () => {
+  const id = await stage.create();
+  const pending = async () => (await service.service.deps.store.checkout(id))!.payments.map(({ status }) => status);
+  await stage.start(id);
+  await stage.submit(id, 'switch');
+  await stage.start(id);
+  for (const step of ['switch', 'cancel'] as const) {
+    await stage.submit(id, step, { attempt: '1' });
+    assert.deepEqual(await pending(), ['failed', 'pending'], step);
+  }
+  await stage.submit(id, 'switch', { attempt: '2' });
+  assert.deepEqual(await pending(), ['failed', 'failed']);
+  await stage.start(id);
+  await stage.submit(id, 'switch', { attempt: '3' });
+  assert.deepEqual(await pending(), ['failed', 'failed', 'pending'], 'the last attempt cannot be dropped for another');
+});
+
 test('only what can be known is promised about money', async () => {
   assert.match(textOf(await page('failed')), /You have not been charged\./);
   assert.doesNotMatch(textOf(await page('failed-uncertain')), /You have not been charged/);
@@ -234,7 +251,7 @@ test('an unknown checkout looks the same whatever is asked of it', async () => {
     assert.equal(answer.text, text);
   }
   assert.equal((await get(`${unknown}/somewhere/else`)).text, text);
-  const posted = await get(`${unknown}/cancel`, { method: 'POST', body: new URLSearchParams() });
+  const posted = await get(`${unknown}/cancel`, { method: 'POST', body: new URLSearchParams({ attempt: '0' }) });
   assert.deepEqual([posted.status, posted.text], [404, text]);
   const status = await get(`${unknown}/status`);
   assert.equal(status.status, 404);

@@ -30,11 +30,13 @@ export function createStage(test: TestService, fake: FakeProvider): Stage {
       return answer.body.id;
     },
     async submit(id, step, fields = {}) {
+      // What the page of this moment would send.
+      const attempt = String((await test.service.deps.store.session(id))?.attempts ?? 0);
       const answer = await fetch(`${url(id)}/${step}`, {
         method: 'POST',
         redirect: 'manual',
         headers: { 'content-type': 'application/x-www-form-urlencoded' },
-        body: new URLSearchParams(fields).toString(),
+        body: new URLSearchParams({ attempt, ...fields }).toString(),
       });
       await answer.arrayBuffer();
       return { status: answer.status, location: answer.headers.get('location') ?? '' };

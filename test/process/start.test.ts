@@ -79,7 +79,7 @@ describe('the process, at its start,', { concurrency: 2 }, () => {
     before.signal('SIGTERM');
     assert.equal(await before.exited, 0);
     const database = new DatabaseSync(folder.path('a.db'));
-    database.exec("INSERT INTO schema_migrations (version, name) VALUES (999, 'from-the-future')");
+    database.exec("INSERT INTO schema_migrations (version, name, hash) VALUES (999, 'from-the-future', 'x')");
     database.close();
     const line = await refusal({ ...variables, PORT: '0' });
     assert.match(

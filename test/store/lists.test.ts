@@ -1,20 +1,25 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import type { Delivery, DeliveryStatus } from '../../src/domain/delivery.ts';
+import { DELIVERY_STATUSES } from '../../src/domain/delivery.ts';
 import type { Customer, Invoice, Payment, Session } from '../../src/domain/records.ts';
 import { CUSTOMER_STATUSES, PAYMENT_STATUSES, SESSION_STATUSES } from '../../src/domain/records.ts';
 import { ENVIRONMENTS } from '../../src/domain/route.ts';
-import type { Change, Listed, Page, Store } from '../../src/store/store.ts';
+import type { Change, Listed, MerchantEvent, Page, Store } from '../../src/store/store.ts';
 import { aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/records.ts';
-import { adapters, write } from '../fixtures/store.ts';
+import { aDelivery, adapters, anEndpoint, anEvent, write } from '../fixtures/store.ts';
 
-type ListName = 'listCustomers' | 'listSessions' | 'listPayments' | 'listInvoices';
+type ListName = 'listCustomers' | 'listSessions' | 'listPayments' | 'listInvoices' | 'listDeliveries';
 type Filter = Record<string, string>;
 interface Records {
   listCustomers: Customer[];
   listSessions: Session[];
   listPayments: Payment[];
   listInvoices: Invoice[];
+  listDeliveries: Delivery[];
+  /** What the deliveries are of. */
+  events: MerchantEvent[];
 }
 
 /** What a record is asked for, by filter: a filter takes the record where it names one of these values. */
@@ -48,6 +53,12 @@ const MODEL: Record<ListName, Record<string, (record: never, records: Records) =
     paymentId: ({ paymentId }: Invoice) => [paymentId],
     status: ({ status }: Invoice) => [status],
     environment: ({ environment }: Invoice) => [environment],
+  },
+  listDeliveries: {
+    sessionId: ({ sessionId }: Delivery) => [sessionId],
+    eventId: ({ eventId }: Delivery) => [eventId],
+    status: ({ status }: Delivery) => [status],
+    environment: ({ environment }: Delivery) => [environment],
   },
 };
 const LISTS = Object.keys(MODEL) as ListName[];
@@ -109,16 +120,26 @@ interface Draw {
   reference: string | null;
   /** Of its attempts, oldest first. */
   payments: Payment['status'][];
+  /** Of its events, each to one or two endpoints. */
+  deliveries: DeliveryStatus[];
 }
 interface Drawn {
   customers: { address: number; environment: Customer['environment']; status: Customer['status'] }[];
   sessions: Draw[];
 }
 
+const ENDPOINTS = [anEndpoint({ id: idOf('whe', 1) }), anEndpoint({ id: idOf('whe', 2) })];
 const ADDRESSES = ['ann@example.com', 'Bob@Example.com', 'CAT@EXAMPLE.COM', 'dan@example.com'];
 
 function recordsOf({ customers, sessions }: Drawn): Records {
-  const records: Records = { listCustomers: [], listSessions: [], listPayments: [], listInvoices: [] };
+  const records: Records = {
+    listCustomers: [],
+    listSessions: [],
+    listPayments: [],
+    listInvoices: [],
+    listDeliveries: [],
+    events: [],
+  };
   const seen = new Set<string>();
   for (const [index, { address, environment, status }] of customers.entries()) {
     const key = `${address} ${environment}`;
@@ -128,7 +149,7 @@ function recordsOf({ customers, sessions }: Drawn): Records {
   }
   const active = records.listCustomers.filter(({ status }) => status === 'active');
   if (active.length === 0) return records;
-  for (const [index, { customer, status, reference, payments }] of sessions.entries()) {
+  for (const [index, { customer, status, reference, payments, deliveries }] of sessions.entries()) {
     const { id: customerId, email: customerEmail, environment } = active[customer % active.length]!;
     const sessionId = idOf('chk', index);
     const shared = { sessionId, customerId, environment };
@@ -144,6 +165,15 @@ function recordsOf({ customers, sessions }: Drawn): Records {
       const invoice = surplus ? 'void' : ({ pending: 'open', failed: 'void', paid: 'paid' } as const)[state];
       records.listInvoices.push(anInvoice({ ...shared, id: ids.invoiceId, paymentId: ids.id, status: invoice }));
     }
+    for (const [sequence, deliveryStatus] of deliveries.entries()) {
+      const event = anEvent({ id: `evt_${sessionId}_${sequence}`, sessionId, environment, sequence });
+      records.events.push(event);
+      for (const endpoint of ENDPOINTS.slice(0, 1 + (index % 2))) {
+        const id = idOf('dlv', records.listDeliveries.length);
+        const own = { id, eventId: event.id, endpointId: endpoint.id, sessionId, environment, sequence };
+        records.listDeliveries.push(aDelivery({ ...own, status: deliveryStatus }));
+      }
+    }
   }
   return records;
 }
@@ -154,6 +184,9 @@ function creationOf(records: Records): Change[] {
     ...records.listSessions.map((session): Change => ({ type: 'session_created', session })),
     ...records.listPayments.map((payment): Change => ({ type: 'payment_created', payment })),
     ...records.listInvoices.map((invoice): Change => ({ type: 'invoice_created', invoice })),
+    ...ENDPOINTS.map((endpoint): Change => ({ type: 'endpoint_saved', endpoint })),
+    ...records.events.map((event): Change => ({ type: 'event_recorded', event })),
+    ...records.listDeliveries.map((delivery): Change => ({ type: 'delivery_created', delivery })),
   ];
 }
 
@@ -172,6 +205,7 @@ const anyDrawn: fc.Arbitrary<Drawn> = fc.record({
       status: fc.constantFrom(...SESSION_STATUSES),
       reference: fc.constantFrom(null, 'A-1', 'A-2'),
       payments: fc.array(fc.constantFrom(...PAYMENT_STATUSES), { maxLength: 3 }),
+      deliveries: fc.array(fc.constantFrom(...DELIVERY_STATUSES), { maxLength: 3 }),
     }),
     { maxLength: 25, size: 'max' },
   ),
@@ -230,6 +264,7 @@ const SOME: Drawn = {
     status: SESSION_STATUSES[index % 5]!,
     reference: [null, 'A-1', 'A-2'][index % 3]!,
     payments: (['failed', 'pending', 'paid', 'paid'] as const).slice(index % 4, 3 + (index % 2)),
+    deliveries: (['delivered', 'dead', 'pending'] as const).slice(index % 3, 2 + (index % 2)),
   })),
 };
 

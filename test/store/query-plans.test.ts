@@ -109,6 +109,7 @@ const FILTERS = {
     status: 'paid',
     environment: 'sandbox',
   },
+  listDeliveries: { sessionId: idOf('chk', 1), eventId: 'evt_1', status: 'dead', environment: 'sandbox' },
 } as const;
 type ListName = keyof typeof FILTERS;
 const LISTS = Object.keys(FILTERS) as ListName[];
@@ -159,6 +160,7 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['providerMessages', (reads) => reads.providerMessages(idOf('chk', 1))],
   ['event', (reads) => reads.event('evt_1')],
   ['eventsOfSession', (reads) => reads.eventsOfSession(idOf('chk', 1))],
+  ['delivery', (reads) => reads.delivery(idOf('dlv', 1))],
   ['deliveriesOfSession', (reads) => reads.deliveriesOfSession(idOf('chk', 1))],
   ['deliveryAttempts', (reads) => reads.deliveryAttempts(idOf('dlv', 1))],
   ['ledgerOfPayment', (reads) => reads.ledgerOfPayment(idOf('pay', 1))],
@@ -198,6 +200,8 @@ describe('the check itself', () => {
     ['invoices_payment', 'listInvoices'],
     ['invoices_status', 'listInvoices'],
     ['invoices_customer', 'listInvoices'],
+    ['deliveries_session', 'listDeliveries'],
+    ['deliveries_status', 'listDeliveries'],
   ];
   for (const [index, list] of missing) {
     test(`finds it where the index ${index} is missing`, async () => {

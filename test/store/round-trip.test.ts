@@ -141,17 +141,25 @@ for (const adapter of adapters) {
       assert.deepEqual(await store.checkout(session.id), { session, payments: [payment], invoices: [invoice] });
     });
 
+    const anyType = fc.constantFrom(
+      'payment.provider_pending' as const,
+      'payment.paid' as const,
+      'payment.failed' as const,
+    );
     const anyEvent = fc.record({
       environment: anyEnvironment,
       sequence: anyCount,
-      type: fc.constantFrom('payment.provider_pending' as const, 'payment.paid' as const, 'payment.failed' as const),
+      type: anyType,
       body: someText,
       created: anyInstant,
     });
     const anyDelivery = fc.record({
+      environment: anyEnvironment,
+      type: anyType,
       sequence: anyCount,
       status: fc.constantFrom('pending' as const, 'delivered' as const, 'dead' as const),
       attempts: anyCount,
+      scheduleStart: anyCount,
       dueAt: anyInstant,
       created: anyInstant,
     });
@@ -185,11 +193,17 @@ for (const adapter of adapters) {
         );
         assert.deepEqual(await store.event(written.event.id), written.event);
         assert.deepEqual(await store.deliveriesOfSession(sessionId), [written.delivery]);
+        assert.deepEqual(await store.delivery(written.delivery.id), written.delivery);
         assert.deepEqual(
           (await store.endpoints()).find(({ id }) => id === endpoint.id),
           endpoint,
         );
-        if (delivery.status !== 'pending') return;
+        if (delivery.status !== 'pending') {
+          const { attempts, dueAt } = delivery;
+          written.delivery = { ...written.delivery, status: 'pending', scheduleStart: attempts, dueAt: dueAt + 1 };
+          await write(store, { type: 'delivery_replayed', delivery: written.delivery, from: delivery.status });
+          assert.deepEqual(await store.delivery(written.delivery.id), written.delivery);
+        }
         const attempted = { ...attempt, deliveryId: written.delivery.id };
         await write(store, { type: 'delivery_finished', delivery: written.delivery, attempt: attempted });
         assert.deepEqual(await store.deliveryAttempts(written.delivery.id), [attempted]);

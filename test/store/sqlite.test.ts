@@ -134,7 +134,7 @@ describe('migrations', () => {
       await withOpen(path, (store) => write(store, ...creationOf(familyOf(1))));
       const newer = { version: MIGRATIONS.length + 1, name: 'future' };
       withDatabase(path, (database) =>
-        database.prepare('INSERT INTO schema_migrations VALUES (?, ?)').run(newer.version, newer.name),
+        database.prepare('INSERT INTO schema_migrations VALUES (?, ?, ?)').run(newer.version, newer.name, 'x'),
       );
       await assert.rejects(
         openSqlite({ path, onFatal: rethrow }),

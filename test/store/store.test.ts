@@ -143,6 +143,8 @@ for (const adapter of adapters) {
       assert.equal(calls, 1);
       await write(store, { type: 'delivery_created', delivery: aDelivery() });
       assert.equal(calls, 2);
+      await write(store, { type: 'delivery_replayed', delivery: aDelivery(), from: 'pending' });
+      assert.equal(calls, 3);
     });
 
     seeded('answers a ping', async (store) => store.ping());
@@ -250,6 +252,31 @@ for (const adapter of adapters) {
         type: 'delivery_claimed',
         delivery: { ...current, attempts: 3, status: 'pending' },
       });
+    });
+
+    for (const from of ['pending', 'delivered', 'dead'] as const) {
+      seeded(`overtaken: a ${from} delivery is made due again as it was read, or not at all`, async (store) => {
+        const delivery = aDelivery({ status: from, attempts: 2, dueAt: NOW + MINUTE });
+        await write(store, { type: 'delivery_created', delivery });
+        const again = aDelivery({ attempts: 2, scheduleStart: from === 'pending' ? 0 : 2 });
+        const replayed: Change = { type: 'delivery_replayed', delivery: again, from };
+        await assertConflict(store, 'overtaken', { ...replayed, delivery: { ...again, attempts: 1 } });
+        await assertConflict(store, 'overtaken', { ...replayed, from: from === 'dead' ? 'delivered' : 'dead' });
+        assert.deepEqual(await store.delivery(delivery.id), delivery);
+        await write(store, replayed);
+        assert.deepEqual(await store.delivery(delivery.id), again);
+        assert.deepEqual(
+          (await store.deliveriesDue(delivery.endpointId, NOW, 5)).map((due) => due.delivery),
+          [again],
+        );
+      });
+    }
+
+    seeded('overtaken: an attempt begins under the schedule that it was read with', async (store) => {
+      await write(store, { type: 'delivery_created', delivery: aDelivery({ attempts: 2, scheduleStart: 2 }) });
+      const claimed = aDelivery({ attempts: 3, dueAt: NOW + MINUTE });
+      await assertConflict(store, 'overtaken', { type: 'delivery_claimed', delivery: claimed });
+      await write(store, { type: 'delivery_claimed', delivery: { ...claimed, scheduleStart: 2 } });
     });
 
     seeded('overtaken: a task and a simulated callback take each attempt once, until they are done', async (store) => {
@@ -448,8 +475,42 @@ for (const adapter of adapters) {
       });
     }
 
+    queued('one that has begun keeps its own time when an earlier one, replayed, has ended', async (store, due) => {
+      const replayed = { ...first, status: 'pending', attempts: 1, scheduleStart: 1 } as const;
+      const ended = { ...first, attempts: 1, status: 'dead' } as const;
+      await write(store, { type: 'delivery_claimed', delivery: { ...first, attempts: 1, dueAt: NOW + MINUTE } });
+      await write(store, { type: 'delivery_finished', delivery: ended, attempt: anAttemptOf(ended) });
+      await write(store, { type: 'delivery_claimed', delivery: { ...second, attempts: 1, dueAt: NOW + MINUTE } });
+      await write(store, { type: 'delivery_replayed', delivery: replayed, from: 'dead' });
+      assert.deepEqual(await due(), [first.id, neighbour.id], 'the replayed one does not wait for a later one');
+      const delivered = { ...replayed, attempts: 2, status: 'delivered' } as const;
+      await write(store, { type: 'delivery_claimed', delivery: { ...replayed, attempts: 2 } });
+      await write(store, { type: 'delivery_finished', delivery: delivered, attempt: anAttemptOf(delivered) });
+      assert.deepEqual(await due(NOW + MINUTE - 1), [neighbour.id], 'the later one is under way');
+      assert.deepEqual(await due(NOW + MINUTE), [neighbour.id, second.id]);
+    });
+
+    queued('one that waits for its next attempt waits behind an earlier one that is replayed', async (store, due) => {
+      const begun = { ...second, attempts: 1, dueAt: NOW };
+      const ended = { ...first, attempts: 1, status: 'dead' } as const;
+      await write(store, { type: 'delivery_claimed', delivery: { ...first, attempts: 1, dueAt: NOW } });
+      await write(store, { type: 'delivery_finished', delivery: ended, attempt: anAttemptOf(ended) });
+      await write(store, { type: 'delivery_claimed', delivery: begun });
+      await write(store, { type: 'delivery_finished', delivery: begun, attempt: anAttemptOf(begun) });
+      const replayed = { ...first, status: 'pending', attempts: 1, scheduleStart: 1 } as const;
+      await write(store, { type: 'delivery_replayed', delivery: replayed, from: 'dead' });
+      assert.deepEqual(await due(), [first.id, neighbour.id]);
+      const failed = { ...replayed, attempts: 2, dueAt: NOW + MINUTE };
+      await write(store, { type: 'delivery_claimed', delivery: failed });
+      await write(store, { type: 'delivery_finished', delivery: failed, attempt: anAttemptOf(failed) });
+      assert.deepEqual(await due(NOW + MINUTE - 1), [neighbour.id]);
+      assert.equal((await store.delivery(second.id))?.dueAt, NOW + MINUTE, 'it is not read in vain before');
+    });
+
     queued('a session’s deliveries and events are read in the order they happened', async (store) => {
       assert.deepEqual(await store.deliveriesOfSession(family.session.id), [first, second, elsewhere]);
+      assert.deepEqual(await store.delivery(second.id), second);
+      assert.equal(await store.delivery(idOf('dlv', 77)), undefined);
       assert.deepEqual(await store.eventsOfSession(family.session.id), [pendingEvent, family.event]);
       assert.deepEqual(await store.eventsOfSession(idOf('chk', 77)), []);
     });

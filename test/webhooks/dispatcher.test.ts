@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { Stripe } from 'stripe';
+import type { Delivery } from '../../src/domain/delivery.ts';
 import { GatewayError } from '../../src/domain/errors.ts';
 import type { Environment } from '../../src/domain/route.ts';
-import type { Delivery, Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import { LEASE_MS } from '../../src/webhooks/lane.ts';
 import { ATTEMPT_DELAYS_MS } from '../../src/webhooks/retry.ts';
 import {

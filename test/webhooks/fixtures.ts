@@ -115,10 +115,11 @@ export function sessionWithEvents(
     const shared = { id, type, sessionId: session.id, environment, sequence: index + 1, created: START };
     return { ...shared, body: JSON.stringify(body) };
   });
-  const deliveries = events.flatMap(({ id: eventId, sessionId, sequence }) =>
+  const deliveries = events.flatMap(({ id: eventId, sessionId, sequence, type }) =>
     endpoints.map((endpoint): Change => {
-      const shared = { id: newId('dlv'), eventId, endpointId: endpoint.id, sessionId, sequence };
-      const delivery = { ...shared, status: 'pending', attempts: 0, dueAt: due, created: START } as const;
+      const shared = { id: newId('dlv'), eventId, endpointId: endpoint.id, sessionId, sequence, environment, type };
+      const waiting = { status: 'pending', attempts: 0, scheduleStart: 0, dueAt: due } as const;
+      const delivery = { ...shared, ...waiting, created: START };
       return { type: 'delivery_created', delivery };
     }),
   );

@@ -74,6 +74,7 @@ function essentialsOf(route: RouteSummary): Capabilities['routes'][number] {
 function excerptOf(response: Record<string, unknown>): Record<string, unknown> {
   if (!('feeSplit' in response)) return response;
   const { id, checkoutUrl, feeSplit, status, dryRun } = response as Partial<CheckoutResult>;
-  const created = dryRun === false && { id, checkoutUrl, status };
-  return { ...created, ...(dryRun !== undefined && { dryRun }), feeSplit };
+  // Its fees are those of the preview.
+  if (dryRun === false) return { id, checkoutUrl, status, dryRun };
+  return { ...(dryRun !== undefined && { dryRun }), feeSplit };
 }

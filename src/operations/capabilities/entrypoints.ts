@@ -9,18 +9,22 @@ const ADVICE: Record<string, string> = {
   createSession: 'Body as checkout.create.',
   expireSession: 'Only while routed.',
   listRoutes: 'Query: environment.',
+  listDeliveries: 'GET /{id}: with log; POST /{id}/replay: send again.',
   getPayment: 'Takes a chk_ id too: poll it until paid; 404 until the buyer starts.',
 };
+// Said with the list of its kind.
+const WITH_ITS_LIST = new Set(['getDelivery', 'replayDelivery']);
 /** What every list takes; it is said once. */
 export const COMMON_QUERY = ['status', 'environment', 'limit', 'startingAfter', 'endingBefore'];
 
-/** Every endpoint but the actions, with a command line where it takes a body. */
+/** Every endpoint but the actions and those said with another, with a command line where it takes a body. */
 export function entrypointsOf(base: string): Entrypoint[] {
   const endpoints: Endpoint[] = [...Object.values(GATEWAY_ENDPOINTS), ...Object.values(AGENT_ENDPOINTS)];
   return [
-    ...endpoints.map((endpoint) => entrypointOf(base, endpoint)),
+    ...endpoints
+      .filter(({ operationId }) => !WITH_ITS_LIST.has(operationId))
+      .map((endpoint) => entrypointOf(base, endpoint)),
     { id: 'openapi', method: 'GET', url: `${base}/openapi.json`, use: 'OpenAPI 3.1.' },
-    { id: 'docs', method: 'GET', url: `${base}/docs`, use: 'Reference for people.' },
   ];
 }
 
@@ -32,12 +36,10 @@ export function curlPost(url: string, body: unknown): string {
 }
 
 function entrypointOf(base: string, endpoint: Endpoint): Entrypoint {
-  const { operationId: id, method, path, summary, query, requestExample } = endpoint;
+  const { operationId: id, method, path, summary, query } = endpoint;
   const url = `${base}${path}`;
   const names = query ? Object.keys(jsonSchemaOf(query, 'input').properties ?? {}) : [];
   const filters = names.filter((name) => !COMMON_QUERY.includes(name));
   const use = [`${summary}.`, ADVICE[id], filters.length > 0 && `Query: ${filters.join(', ')}.`].filter(Boolean);
-  const named = { id, method, url, use: use.join(' ') };
-  // A GET is called by its URL as it stands.
-  return requestExample === undefined ? named : { ...named, cli: curlPost(url, requestExample) };
+  return { id, method, url, use: use.join(' ') };
 }

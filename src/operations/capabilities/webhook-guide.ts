@@ -2,7 +2,7 @@ import { SAMPLE_PROVIDER_SECRET, SAMPLE_WEBHOOK_SECRET } from '../samples.ts';
 
 /** All that a receiver of webhooks has to know. */
 export const WEBHOOK_GUIDE: Record<string, unknown> = {
-  delivery: 'POST of the event to the URL that your operator registered.',
+  delivery: 'POST of the event to the URL your operator registered.',
   events: [
     { type: 'payment.provider_pending', meaning: 'Accepted by the provider.', fulfill: false },
     { type: 'payment.paid', meaning: 'Confirmed.', fulfill: true },
@@ -26,7 +26,6 @@ export const WEBHOOK_GUIDE: Record<string, unknown> = {
   sampleSecret: SAMPLE_WEBHOOK_SECRET,
   verifySample: {
     secret: SAMPLE_PROVIDER_SECRET,
-    format: 't=<unix seconds>,v1=<hex>',
     signedString: 't + "." + payload as compact JSON in the key order sent',
     key: 'the secret as text',
   },
@@ -38,5 +37,5 @@ export const WEBHOOK_GUIDE: Record<string, unknown> = {
   ordering: 'Kept per session.',
   idempotency: 'Process each event id once.',
   rules: ['Fulfil only after payment.paid.', 'Verify the signature before changing orders.', 'Store the raw payload.'],
-  example: 'example.response of the action webhook.example.',
+  example: 'That of the action webhook.example.',
 };

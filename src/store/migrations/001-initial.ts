@@ -124,14 +124,18 @@ CREATE TABLE deliveries (
   event_id TEXT NOT NULL REFERENCES events (id),
   endpoint_id TEXT NOT NULL REFERENCES webhook_endpoints (id),
   session_id TEXT NOT NULL,
+  environment TEXT NOT NULL,
+  type TEXT NOT NULL,
   sequence BIGINT NOT NULL,
   status TEXT NOT NULL,
   attempts BIGINT NOT NULL,
+  schedule_start BIGINT NOT NULL,
   due_at BIGINT NOT NULL,
   created BIGINT NOT NULL
 );
 CREATE INDEX deliveries_due ON deliveries (endpoint_id, due_at, id) WHERE status = 'pending';
 CREATE INDEX deliveries_session ON deliveries (session_id, endpoint_id, sequence);
+CREATE INDEX deliveries_status ON deliveries (environment, status, id);
 
 CREATE TABLE delivery_attempts (
   delivery_id TEXT NOT NULL REFERENCES deliveries (id),

@@ -97,7 +97,7 @@ export function paymentFromRow(row: Row): Payment {
     amount,
     status: row['status'] as Payment['status'],
     ledgerStatus: row['ledger_status'] as Payment['ledgerStatus'],
-    route: JSON.parse(row['route'] as string) as PaymentRoute,
+    route: routeFrom(row['route'] as string),
     fees: { buyerFee, gatewayFee, merchantNet: amount - gatewayFee, total: amount + buyerFee },
     providerCost: row['provider_cost'] as number,
     providerReference: row['provider_reference'] as string | null,
@@ -111,6 +111,20 @@ export function paymentFromRow(row: Row): Payment {
     inquireAt: row['inquire_at'] as number | null,
     inquiries: row['inquiries'] as number,
   };
+}
+
+const ROUTES_KEPT = 500;
+const routes = new Map<string, PaymentRoute>();
+
+/** The payments of a page share a handful of routes: each is read once. */
+function routeFrom(json: string): PaymentRoute {
+  let route = routes.get(json);
+  if (!route) {
+    route = JSON.parse(json) as PaymentRoute;
+    if (routes.size >= ROUTES_KEPT) routes.clear();
+    routes.set(json, route);
+  }
+  return route;
 }
 
 /** The page's range, for filters that do not already name the payments. A customer implies its environment. */

@@ -28,7 +28,20 @@ const COLUMNS = [
   'retry_until',
   'wake_at',
 ];
-const PLACES = COLUMNS.map((_, index) => `?${index + 1}`);
+// PostgreSQL takes a bare parameter of a SELECT for text.
+const NUMBERS = new Set([
+  'version',
+  'amount',
+  'attempts',
+  'announced',
+  'created',
+  'expires_at',
+  'retry_until',
+  'wake_at',
+]);
+const PLACES = COLUMNS.map((column, index) =>
+  NUMBERS.has(column) ? `CAST(?${index + 1} AS BIGINT)` : `?${index + 1}`,
+);
 const INSERT = `INSERT INTO sessions (${COLUMNS.join(', ')})
   SELECT ${PLACES.join(', ')} WHERE EXISTS (
     SELECT 1 FROM customers

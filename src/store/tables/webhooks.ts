@@ -1,24 +1,39 @@
-import type { Row } from '../keyset.ts';
-import type { Delivery, DeliveryAttempt, DueDelivery, MerchantEvent, WebhookEndpoint } from '../store.ts';
+import { DELIVERY_STATUSES, type Delivery, type DeliveryAttempt } from '../../domain/delivery.ts';
+import type { KeysetQuery, Row } from '../keyset.ts';
+import type { DeliveryFilter, DueDelivery, MerchantEvent, WebhookEndpoint } from '../store.ts';
 import { type Write, insertSql } from '../write.ts';
+import { statusKeyset } from './payments.ts';
 
 const INSERT_EVENT = insertSql('events', ['id', 'session_id', 'environment', 'sequence', 'type', 'body', 'created']);
-const INSERT_DELIVERY = insertSql('deliveries', [
+const DELIVERY_COLUMNS = [
   'id',
   'event_id',
   'endpoint_id',
   'session_id',
+  'environment',
+  'type',
   'sequence',
   'status',
   'attempts',
+  'schedule_start',
   'due_at',
   'created',
-]);
-const CLAIM = `UPDATE deliveries SET attempts = ?2 + 1, due_at = ?3 WHERE id = ?1 AND attempts = ?2 AND status = 'pending'`;
-const FINISH = `UPDATE deliveries SET status = ?3, due_at = ?4 WHERE id = ?1 AND attempts = ?2 AND status = 'pending'`;
-// What waits behind this delivery becomes due with it, so that it is never read in vain before.
+];
+// What comes behind another of its session and endpoint is due with it: rows that only wait are not read in vain.
+const INSERT_DELIVERY = `INSERT INTO deliveries (${DELIVERY_COLUMNS.join(', ')})
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, COALESCE((
+    SELECT MAX(due_at) FROM deliveries WHERE session_id = ?4 AND endpoint_id = ?3 AND status = 'pending'), ?11), ?12)`;
+const CLAIM = `UPDATE deliveries SET attempts = ?2 + 1, due_at = ?4
+  WHERE id = ?1 AND attempts = ?2 AND schedule_start = ?3 AND status = 'pending'`;
+const FINISH = `UPDATE deliveries SET status = ?3, due_at = ?4, schedule_start = ?5
+  WHERE id = ?1 AND attempts = ?2 AND status = 'pending'`;
+const REPLAY = `UPDATE deliveries SET status = 'pending', schedule_start = ?4, due_at = ?5
+  WHERE id = ?1 AND attempts = ?2 AND status = ?3`;
+// What waits behind this delivery becomes due with it, so that it is never read in vain before. Behind a replayed one
+// there may be one that has begun: that keeps its own time, or it would be sent again while it is under way.
 const FOLLOW = `UPDATE deliveries SET due_at = ?4
-  WHERE session_id = ?1 AND endpoint_id = ?2 AND sequence > ?3 AND status = 'pending'`;
+  WHERE session_id = ?1 AND endpoint_id = ?2 AND sequence > ?3 AND status = 'pending'
+    AND (attempts = schedule_start OR due_at < ?4)`;
 const INSERT_ATTEMPT = insertSql('delivery_attempts', [
   'delivery_id',
   'number',
@@ -45,8 +60,14 @@ export const SELECT_DELIVERIES_DUE = `SELECT candidate.*, event.body AS body
       WHERE earlier.session_id = candidate.session_id AND earlier.endpoint_id = candidate.endpoint_id
         AND earlier.sequence < candidate.sequence AND earlier.status = 'pending')
   ORDER BY candidate.due_at, candidate.id LIMIT ?3`;
+export const SELECT_DELIVERY = 'SELECT * FROM deliveries WHERE id = ?1';
 export const SELECT_DELIVERIES_OF_SESSION =
   'SELECT * FROM deliveries WHERE session_id = ?1 ORDER BY endpoint_id, sequence';
+// By way of its session, so that this needs no index of its own.
+export const SELECT_DELIVERIES_OF_EVENT = `SELECT delivery.*
+  FROM events AS event JOIN deliveries AS delivery
+    ON delivery.session_id = event.session_id AND delivery.event_id = event.id
+  WHERE event.id = ?1`;
 export const SELECT_DELIVERY_ATTEMPTS = 'SELECT * FROM delivery_attempts WHERE delivery_id = ?1 ORDER BY number';
 
 export function insertEvent(event: MerchantEvent): Write {
@@ -55,23 +76,43 @@ export function insertEvent(event: MerchantEvent): Write {
 }
 
 export function insertDelivery(delivery: Delivery): Write {
-  const { id, eventId, endpointId, sessionId, sequence, status, attempts, dueAt, created } = delivery;
+  const { id, eventId, endpointId, sessionId, environment, type, sequence, status, created } = delivery;
+  const { attempts, scheduleStart, dueAt } = delivery;
   return {
     sql: INSERT_DELIVERY,
-    params: [id, eventId, endpointId, sessionId, sequence, status, attempts, dueAt, created],
+    params: [
+      id,
+      eventId,
+      endpointId,
+      sessionId,
+      environment,
+      type,
+      sequence,
+      status,
+      attempts,
+      scheduleStart,
+      dueAt,
+      created,
+    ],
   };
 }
 
 /** Begins the attempt `delivery.attempts`; until `delivery.dueAt` nobody else does. */
 export function claimDelivery(delivery: Delivery): Write {
-  return { sql: CLAIM, params: [delivery.id, delivery.attempts - 1, delivery.dueAt], guard: 'overtaken' };
+  const { id, attempts, scheduleStart, dueAt } = delivery;
+  return { sql: CLAIM, params: [id, attempts - 1, scheduleStart, dueAt], guard: 'overtaken' };
+}
+
+/** Makes it due at `delivery.dueAt`, whatever has become of it; the log is kept. */
+export function replayDelivery({ id, attempts, scheduleStart, dueAt }: Delivery, from: Delivery['status']): Write {
+  return { sql: REPLAY, params: [id, attempts, from, scheduleStart, dueAt], guard: 'overtaken' };
 }
 
 export function finishDelivery(delivery: Delivery, attempt: DeliveryAttempt, now: number): Write[] {
-  const { id, status, attempts, dueAt, sessionId, endpointId, sequence } = delivery;
+  const { id, status, attempts, scheduleStart, dueAt, sessionId, endpointId, sequence } = delivery;
   const freedAt = status === 'pending' ? dueAt : now;
   return [
-    { sql: FINISH, params: [id, attempts, status, dueAt], guard: 'overtaken' },
+    { sql: FINISH, params: [id, attempts, status, dueAt, scheduleStart], guard: 'overtaken' },
     { sql: FOLLOW, params: [sessionId, endpointId, sequence, freedAt] },
     {
       sql: INSERT_ATTEMPT,
@@ -111,12 +152,20 @@ export function deliveryFromRow(row: Row): Delivery {
     eventId: row['event_id'] as string,
     endpointId: row['endpoint_id'] as string,
     sessionId: row['session_id'] as string,
+    environment: row['environment'] as Delivery['environment'],
+    type: row['type'] as Delivery['type'],
     sequence: row['sequence'] as number,
     status: row['status'] as Delivery['status'],
     attempts: row['attempts'] as number,
+    scheduleStart: row['schedule_start'] as number,
     dueAt: row['due_at'] as number,
     created: row['created'] as number,
   };
+}
+
+/** The page's range, for filters that do not already name the deliveries. */
+export function deliveryKeyset({ status, environment }: DeliveryFilter): KeysetQuery {
+  return statusKeyset('deliveries', DELIVERY_STATUSES, { customerId: undefined, status, environment });
 }
 
 export function dueDeliveryFromRow(row: Row): DueDelivery {

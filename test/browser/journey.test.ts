@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { type IncomingHttpHeaders, createServer } from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Browser, Page } from 'playwright-core';
+import { Webhook } from 'standardwebhooks';
+import { Stripe } from 'stripe';
+import { openPage, startBrowser } from '../support/browser.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+
+// The main job from end to end: a program creates a session, a person pays it in a browser, and the merchant's receiver
+// gets the events and verifies them with other people's libraries.
+
+const SECRET = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
+const ARRIVAL_TRIES = 200;
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+interface Received {
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+let browser: Browser;
+let service: TestService;
+const received: Received[] = [];
+const receiver = createServer((request, response) => {
+  void text(request).then((body) => {
+    received.push({ headers: request.headers, body });
+    response.end();
+  });
+});
+
+before(async () => {
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+  const { port } = receiver.address() as AddressInfo;
+  service = await startTestService({
+    live: true,
+    variables: { WEBHOOK_URL: `http://127.0.0.1:${port}/webhooks`, WEBHOOK_SECRET: SECRET },
+  });
+  browser = await startBrowser();
+});
+
+after(async () => {
+  await browser.close();
+  await service[Symbol.asyncDispose]();
+  receiver.close();
+  receiver.closeAllConnections();
+});
+
+/** The events of a session, verified by both libraries, in the order in which they came. */
+async function verifiedEvents(sessionId: string, count: number): Promise<Record<string, unknown>[]> {
+  const ofSession = () => received.filter(({ body }) => body.includes(sessionId));
+  for (let attempt = 0; attempt < ARRIVAL_TRIES && ofSession().length < count; attempt++) await sleep(25);
+  const stripe = new Stripe('sk_test_unused');
+  return ofSession().map(({ headers, body }) => {
+    const byStripe = stripe.webhooks.constructEvent(body, String(headers['x-gateway-signature']), SECRET);
+    const byStandard = new Webhook(SECRET).verify(body, headers as Record<string, string>);
+    assert.deepEqual(byStandard, byStripe);
+    assert.equal(headers['x-gateway-event'], byStripe.id);
+    return byStandard as unknown as Record<string, unknown>;
+  });
+}
+
+async function payWith(page: Page, kind: 'Card' | 'Wallet' | 'Bank transfer'): Promise<void> {
+  await page.getByRole('radio', { name: new RegExp(`^${kind}`) }).check();
+  await page.getByRole('button', { name: /^Pay \$/ }).click();
+  if (kind === 'Card') {
+    await page.getByRole('link', { name: 'Paid at once' }).click();
+    await page.getByRole('button', { name: /^Pay \$/ }).click();
+    return;
+  }
+  await page.getByRole('radio', { name: 'Paid at once' }).check();
+  await page.getByRole('button', { name: kind === 'Wallet' ? 'Approve payment' : 'I have sent it' }).click();
+}
+
+describe('a buyer pays', () => {
+  for (const kind of ['Card', 'Wallet', 'Bank transfer'] as const) {
+    it(`by ${kind.toLowerCase()}, and the merchant fulfils on a signed payment.paid`, async () => {
+      const created = await call<{ id: string; checkoutUrl: string }>(
+        'POST',
+        `${service.url}/api/gateway/sessions`,
+        sessionBody({ metadata: { orderId: 'A-1' } }),
+      );
+      const { id, checkoutUrl } = created.body;
+      const { page } = await openPage(browser);
+      await page.goto(checkoutUrl);
+      await payWith(page, kind);
+      await page.getByRole('heading', { name: 'Payment received' }).waitFor();
+      const events = await verifiedEvents(id, 2);
+      assert.deepEqual(
+        events.map((event) => [event['id'], event['type'], event['livemode']]),
+        [
+          [`evt_${id}_provider_pending`, 'payment.provider_pending', false],
+          [`evt_${id}_paid`, 'payment.paid', false],
+        ],
+      );
+      const data = events[1]!['data'] as Record<string, unknown>;
+      const payment = await call<Record<string, unknown>>('GET', `${service.url}/api/gateway/payments/${id}`);
+      assert.deepEqual(data['fees'], payment.body['fees']);
+      assert.deepEqual(data['metadata'], { orderId: 'A-1' });
+      assert.equal(payment.body['status'], 'paid');
+      assert.equal(
+        (data['route'] as { kind: string }).kind,
+        { Card: 'card', Wallet: 'wallet', 'Bank transfer': 'local' }[kind],
+      );
+      await page.context().close();
+    });
+  }
+});
+
+describe('the front door', () => {
+  for (const javaScriptEnabled of [true, false]) {
+    it(`makes a test checkout with one click and shows what came of it, script ${javaScriptEnabled ? 'on' : 'off'}`, async () => {
+      const { page, complaints } = await openPage(browser, { javaScriptEnabled });
+      await page.goto(service.url);
+      await page.getByRole('button', { name: 'Create a test checkout' }).click();
+      await payWith(page, 'Card');
+      const done = page.getByRole('heading', { name: 'Payment received' });
+      const again = page.getByRole('link', { name: 'Check again' });
+      await done.or(again).first().waitFor();
+      for (let attempt = 0; attempt < ARRIVAL_TRIES && !(await done.isVisible()); attempt++) {
+        if (!javaScriptEnabled) await again.click();
+        await page.waitForTimeout(100);
+      }
+      await page.getByRole('link', { name: /^Return to/ }).click();
+      await page.getByRole('heading', { name: 'The session is paid' }).waitFor();
+      for (const title of ['Session', 'Payment', 'Invoice', 'Webhook event']) {
+        await page.getByRole('heading', { name: title, exact: true }).first().waitFor();
+      }
+      await page.getByText('payment.paid').first().waitFor();
+      assert.deepEqual(complaints, []);
+      await page.context().close();
+    });
+  }
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    it(`has nothing that axe finds, fits 320 px, and asks nobody else, ${colorScheme}`, async () => {
+      for (const path of ['/', '/docs', '/simulator']) {
+        const { page, complaints, requests } = await openPage(browser, {
+          colorScheme,
+          bypassCSP: true,
+          viewport: { width: 320, height: 640 },
+        });
+        await page.goto(service.url + path);
+        const overflow = await page.evaluate(
+          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+        );
+        assert.equal(overflow, 0, `${path} scrolls sideways`);
+        await page.evaluate(AXE);
+        const { violations } = await page.evaluate<{ violations: { id: string }[] }>('axe.run()');
+        assert.deepEqual(
+          violations.map(({ id }) => id),
+          [],
+          path,
+        );
+        assert.deepEqual(complaints, []);
+        assert.deepEqual(
+          requests.filter((line) => !line.startsWith(`GET ${service.url}/`) && !line.startsWith('GET data:')),
+          [],
+        );
+        await page.context().close();
+      }
+    });
+  }
+});

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import { DELIVERY_STATUSES, type DeliveryAttempt, replay } from '../../src/domain/delivery.ts';
+import { ENVIRONMENTS } from '../../src/domain/route.ts';
+import { ATTEMPT_DELAYS_MS, judgeAttempt } from '../../src/webhooks/retry.ts';
+import { NOW, SECOND } from '../fixtures/records.ts';
+import { aDelivery } from '../fixtures/store.ts';
+
+/** A log of these attempts. */
+function logOf(...numbers: number[]): DeliveryAttempt[] {
+  const { id: deliveryId } = aDelivery();
+  const outcome = { durationMs: 1, statusCode: 500, failure: 'answered 500', responseBody: '' };
+  return numbers.map((number) => ({ ...outcome, deliveryId, number, started: NOW }));
+}
+
+const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+
+describe('a replay', () => {
+  test('of any delivery, at any time: pending, the log kept in step, and the same when it is asked for twice', () => {
+    const any = fc.record({
+      status: fc.constantFrom(...DELIVERY_STATUSES),
+      attempts: fc.nat(30),
+      scheduleStart: fc.nat(30),
+      dueAt: fc.integer({ min: NOW - SECOND, max: NOW + SECOND }),
+    });
+    fc.assert(
+      fc.property(any, fc.boolean(), (fields, underWay) => {
+        const before = aDelivery({ ...fields, scheduleStart: Math.min(fields.scheduleStart, fields.attempts) });
+        const begun = underWay && before.status === 'pending' ? 1 : 0;
+        const log = logOf(...upTo(before.attempts - begun));
+        const after = replay(before, log, NOW);
+        const { status, attempts } = before;
+        if (status !== 'pending') {
+          assert.deepEqual(after, { ...before, status: 'pending', scheduleStart: attempts, dueAt: NOW });
+        } else if (begun === 1 && attempts > 0) assert.equal(after, before);
+        else assert.deepEqual(after, { ...before, dueAt: Math.min(before.dueAt, NOW) });
+        assert.equal(replay(after, log, NOW), after);
+      }),
+    );
+  });
+
+  test('has as many attempts and waits before it as the first time, however often', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...ENVIRONMENTS), fc.integer({ min: 1, max: 4 }), (environment, rounds) => {
+        const delays = ATTEMPT_DELAYS_MS[environment];
+        let delivery = aDelivery({ environment });
+        for (let round = 1; round <= rounds; round++) {
+          const waits: number[] = [];
+          while (delivery.status === 'pending') {
+            delivery = { ...delivery, attempts: delivery.attempts + 1 };
+            const attempts = delivery.attempts - delivery.scheduleStart;
+            const verdict = judgeAttempt({ environment, attempts, statusCode: 500, random: 0.5 });
+            if (verdict.status === 'pending') waits.push(verdict.delayMs);
+            delivery = { ...delivery, status: verdict.status };
+          }
+          assert.deepEqual([waits, delivery.attempts], [delays.slice(1), round * delays.length]);
+          delivery = replay(delivery, logOf(...upTo(delivery.attempts)), NOW);
+        }
+      }),
+    );
+  });
+
+  test('takes an attempt that was lost, not one before it, for one that is under way', () => {
+    const delivery = aDelivery({ attempts: 3, dueAt: NOW + SECOND });
+    assert.equal(replay(delivery, logOf(1, 2), NOW), delivery);
+    assert.deepEqual(replay(delivery, logOf(1, 3), NOW), { ...delivery, dueAt: NOW });
+  });
+});
