@@ -28,10 +28,9 @@ let browser: Browser;
 let service: TestService;
 const received: Received[] = [];
 const receiver = createServer((request, response) => {
-  void text(request).then((body) => {
-    received.push({ headers: request.headers, body });
-    response.end();
-  });
+  void text(request)
+    .then((body) => received.push({ headers: request.headers, body }))
+    .finally(() => response.end());
 });
 
 before(async () => {
