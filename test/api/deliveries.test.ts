@@ -290,6 +290,24 @@ test('410 disables the endpoint: nothing can be replayed to it, whatever its sta
   assert.deepEqual(await shop.list(), deliveries);
 });
 
+test('what a disabled endpoint misses is listed as dead, and replayed once it is active again', async (context) => {
+  let answer = 410;
+  await using shop = await openShop(context, () => answer);
+  await shop.sell('paid');
+  await shop.tillway.pass(0);
+  const missed = await shop.sell('paid');
+  await shop.tillway.pass(0);
+  const [delivery] = await shop.list(`?sessionId=${missed}`);
+  assert.deepEqual([delivery!.status, delivery!.attempts], ['dead', 0]);
+  answer = 200;
+  const { store } = shop.tillway.service.deps;
+  const [endpoint] = await store.endpoints();
+  await store.commit([{ type: 'endpoint_saved', endpoint: { ...endpoint!, status: 'active' } }]);
+  await shop.replay(delivery!.id);
+  await shop.tillway.pass(0);
+  assert.equal((await shop.get(delivery!.id)).status, 'delivered');
+});
+
 test('ids that do not exist are not found', async (context) => {
   await using shop = await openShop(context, () => 200);
   for (const id of [`dlv_${'0'.repeat(36)}`, 'dlv_x', 'x']) {

@@ -381,6 +381,34 @@ test(
   },
 );
 
+test(
+  'stops use up nothing of the schedule: only what the receiver failed counts',
+  { timeout: 20_000 },
+  async (context) => {
+    const store = await openStore(context);
+    const hanging = await addEndpoint(store, await hangingUrl(context));
+    const [event] = await addSession(store, [hanging]);
+    const clock = testClock();
+    const stops = ATTEMPT_DELAYS_MS.sandbox.length + 3;
+    for (let stop = 0; stop < stops; stop++) {
+      const dispatcher = testDispatcher(context, store, clock, { limits: PATIENT });
+      const before = (await onlyDelivery(store, event!.sessionId)).attempts;
+      dispatcher.start();
+      await until(async () => (await onlyDelivery(store, event!.sessionId)).attempts > before);
+      await dispatcher.stop(10);
+    }
+    const { url } = await receiver(context, 500);
+    await store.commit([{ type: 'endpoint_saved', endpoint: { ...hanging, url } }]);
+    const dispatcher = testDispatcher(context, store, clock);
+    for (const delay of ATTEMPT_DELAYS_MS.sandbox) {
+      assert.equal((await onlyDelivery(store, event!.sessionId)).status, 'pending');
+      clock.time += delay * 2;
+      await dispatcher.runOnce();
+    }
+    assert.equal((await onlyDelivery(store, event!.sessionId)).status, 'dead');
+  },
+);
+
 test('stopping lets attempts end within the grace', async (context) => {
   const store = await openStore(context);
   const answers: (() => void)[] = [];
