@@ -30,6 +30,7 @@ async function main(): Promise<void> {
     // A request that never ends must not keep the process alive.
     setTimeout(() => process.exit(1), delayMs + config.shutdownTimeoutMs).unref();
     await service.stop(delayMs);
+    log.info('stopped');
     process.exit(0);
   }
 }

@@ -66,7 +66,8 @@ function homePage({ demo, urls, merchantName }: AppDeps): Html {
         <h2 id="how">The same from a terminal</h2>
         <pre tabindex="0"><code>curl ${urls.base}/api/gateway/sessions \\
   -H 'Content-Type: application/json' \\
-  -d '{"product":"Field guide","amount":49.99,"customer":"buyer@example.com"}'</code></pre>
+  -d '{"product": "Field guide", "amount": 49.99,
+       "customer": "buyer@example.com"}'</code></pre>
         <ol class="steps">
           <li><strong>Open</strong> the <code>checkoutUrl</code> in the answer and pay with a test card.</li>
           <li>

@@ -51,9 +51,12 @@ export async function applyProviderMessage(deps: Deps, message: IncomingMessage)
       },
     ],
   );
-  if (outcome !== 'duplicate' && !HARMLESS.has(outcome)) {
-    deps.log.warn({ provider, eventId: callback.eventId, sessionId: callback.sessionId, outcome }, 'callback flagged');
-  }
+  const { eventId, sessionId, status } = callback;
+  const flagged = outcome !== 'duplicate' && !HARMLESS.has(outcome);
+  deps.log[flagged ? 'warn' : 'info'](
+    { provider, eventId, sessionId, status, outcome },
+    flagged ? 'callback flagged' : 'callback',
+  );
   return { outcome, queued: effects.some(({ type }) => type === 'announce') };
 }
 

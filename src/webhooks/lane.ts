@@ -190,7 +190,9 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
 
     const inSchedule = attempts - scheduleStart;
     const verdict = judgeAttempt({ ...exchange, environment, attempts: inSchedule, random: context.random() });
-    if (verdict.status !== 'delivered') {
+    if (verdict.status === 'delivered') {
+      log.info({ endpointId, deliveryId, eventId: delivery.eventId, attempts }, 'webhook delivered');
+    } else {
       const level = verdict.status === 'dead' ? 'warn' : 'info';
       log[level]({ endpointId, deliveryId, attempts, ...verdict, failure: exchange.failure }, 'webhook not delivered');
     }
