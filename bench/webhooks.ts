@@ -199,7 +199,6 @@ async function receive(): Promise<void> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port of worker_threads has no origin
   parentPort!.postMessage(typeof address === 'object' ? address?.port : undefined);
 }
 

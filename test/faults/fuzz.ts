@@ -188,10 +188,10 @@ function printable(bytes: Buffer): string {
   return bytes.length > SHOWN_BYTES ? `${shown} and ${bytes.length - SHOWN_BYTES} bytes more` : shown;
 }
 
-/** `FUZZ_SEED` and `FUZZ_REQUESTS`, where they are set. The seed is a new one otherwise. */
-export function fuzzSettings(requests: number): { seed: number; requests: number } {
+/** `FUZZ_SEED` and `FUZZ_REQUESTS`, where they are set. */
+export function fuzzSettings(seed: number, requests: number): { seed: number; requests: number } {
   const { FUZZ_SEED, FUZZ_REQUESTS } = process.env;
-  return { seed: Number(FUZZ_SEED || randomInt(2 ** 31)), requests: Number(FUZZ_REQUESTS || requests) };
+  return { seed: Number(FUZZ_SEED || seed), requests: Number(FUZZ_REQUESTS || requests) };
 }
 
 export function summaryOf({ seed, sent, durationMs, statuses }: FuzzReport): string {
@@ -203,7 +203,7 @@ export function summaryOf({ seed, sent, durationMs, statuses }: FuzzReport): str
 
 if (import.meta.main) {
   await using service = await startFuzzedService();
-  const report = await fuzz(service, fuzzSettings(100_000));
+  const report = await fuzz(service, fuzzSettings(randomInt(2 ** 31), 100_000));
   process.stdout.write(`${[summaryOf(report), ...report.failures].join('\n')}\n`);
   process.exitCode = report.failures.length === 0 ? 0 : 1;
 }

@@ -28,7 +28,6 @@ async function asked(database: DatabaseSync, read: (reads: Reads) => Promise<unk
   const statements: Asked[] = [];
   const reads = createReads(async (sql, ...params) => {
     statements.push({ sql, params });
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the driver answers rows of SQL values
     return database.prepare(sql).all(...params) as Row[];
   });
   await read(reads);
