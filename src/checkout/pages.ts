@@ -5,7 +5,7 @@ import { isId } from '../domain/id.ts';
 import type { Checkout } from '../domain/records.ts';
 import { loadAsset, serveAssets } from '../html/assets.ts';
 import { acceptForms, formOf, seeOther, sendPage } from '../html/page.ts';
-import { sessionNotFound } from '../operations/commit-decision.ts';
+import { sessionNotFound } from '../operations/not-found.ts';
 import type { Deps } from '../operations/deps.ts';
 import { cancelCheckout, chooseAnotherWay } from '../operations/leave-payment.ts';
 import { type StartedPayment, startPayment } from '../operations/start-payment.ts';

@@ -28,10 +28,6 @@ const entrypoint = z.strictObject({
   method: z.enum(['GET', 'POST']).describe('HTTP method.'),
   url: template('Absolute URL; parts in braces are yours to fill in.', 'https://gateway.example/api/gateway/payments'),
   use: label('What it is for, and its query parameters.', 'List payments. Query: limit.'),
-  cli: label(
-    'A command line that calls it, where nothing has to be filled in.',
-    "curl 'https://gateway.example/api/gateway/payments?limit=5'",
-  ).optional(),
 });
 
 const action = z.strictObject({

@@ -34,13 +34,11 @@ const NOT_OF_THE_ACTION = new Set<ErrorCode>([
   'method_not_allowed',
 ]);
 
-/** What a route's errors are wrapped in: `{ok, error}`, with `action` or `operation` on the agent endpoints. */
-export interface ErrorEnvelope {
-  envelope?: 'action' | 'operation';
-}
+/** What the errors of an agent endpoint name besides `{ok, error}`. */
+type Envelope = 'action' | 'operation' | undefined;
 
 /** The HTTP status of an error, on an endpoint with this envelope. */
-export function statusOf(code: ErrorCode, envelope: ErrorEnvelope['envelope']): number {
+export function statusOf(code: ErrorCode, envelope: Envelope): number {
   return envelope === 'action' && !NOT_OF_THE_ACTION.has(code) ? 400 : HTTP_STATUS[code];
 }
 
@@ -64,7 +62,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 const AGENT_PATH = /^\/api\/agent\/(actions|schema)\/([^/?#]+)(?:[?#]|$)/;
 
 /** The action or operation that a request names, told from its path: a wrong method has no route to tell it. */
-function namedIn({ url }: FastifyRequest): { envelope: ErrorEnvelope['envelope']; name: string } {
+function namedIn({ url }: FastifyRequest): { envelope: Envelope; name: string } {
   const match = AGENT_PATH.exec(url);
   if (!match) return { envelope: undefined, name: '' };
   return { envelope: match[1] === 'actions' ? 'action' : 'operation', name: decoded(match[2]!) };

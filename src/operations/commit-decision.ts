@@ -4,6 +4,7 @@ import { GatewayError } from '../domain/errors.ts';
 import type { Checkout, Instant } from '../domain/records.ts';
 import type { Change, WebhookEndpoint } from '../store/store.ts';
 import type { Deps } from './deps.ts';
+import { sessionNotFound } from './not-found.ts';
 
 // Each loser of a race reads what the winner wrote; a checkout has few things that happen to it at once.
 const MAX_TRIES = 50;
@@ -40,12 +41,6 @@ export async function commitDecision<Outcome extends string>(
       return { outcome: 'duplicate', checkout, effects: [] };
   }
   throw new GatewayError('unavailable', `Session ${sessionId} is changing too fast; try again.`);
-}
-
-export function sessionNotFound(sessionId: string): GatewayError {
-  return new GatewayError('not_found', `No session ${JSON.stringify(sessionId.slice(0, 80))} exists.`, {
-    suggestion: 'Use the id of a session created here: chk_ and 36 characters.',
-  });
 }
 
 async function changesOf(

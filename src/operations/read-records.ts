@@ -6,6 +6,7 @@ import { isId } from '../domain/id.ts';
 import type { Customer, Invoice, Payment, Session } from '../domain/records.ts';
 import type { MerchantEvent } from '../store/store.ts';
 import type { Deps } from './deps.ts';
+import { recordNotFound } from './not-found.ts';
 
 type Reading = Pick<Deps, 'store'>;
 
@@ -41,24 +42,13 @@ export interface DeliveryDetails {
 }
 
 export async function getDelivery({ store }: Reading, id: string): Promise<DeliveryDetails> {
-  const delivery = await store.delivery(id);
-  if (!delivery) throw deliveryNotFound(id);
+  const delivery = (await store.delivery(id)) ?? notFound('delivery', id, 'dlv_');
   const event = await store.event(delivery.eventId);
   assert(event, `delivery ${id} has no event`);
   // Read last: the log of a delivery that has ended is complete.
   return { delivery, event, log: await store.deliveryAttempts(id) };
 }
 
-export function deliveryNotFound(id: string): GatewayError {
-  return recordNotFound('delivery', id, 'dlv_');
-}
-
 function notFound(record: string, id: string, prefix: string): never {
   throw recordNotFound(record, id, prefix);
-}
-
-function recordNotFound(record: string, id: string, prefix: string): GatewayError {
-  return new GatewayError('not_found', `No ${record} ${JSON.stringify(id.slice(0, 80))} exists.`, {
-    suggestion: `Use the id of a ${record} as a list or an earlier answer gave it: ${prefix} and 36 characters.`,
-  });
 }

@@ -1,7 +1,7 @@
 import { type Delivery, replay } from '../domain/delivery.ts';
 import { GatewayError } from '../domain/errors.ts';
 import type { Deps } from './deps.ts';
-import { deliveryNotFound } from './read-records.ts';
+import { recordNotFound } from './not-found.ts';
 
 // Each conflict is an attempt that began or ended meanwhile, and those are seconds apart.
 const MAX_TRIES = 50;
@@ -14,7 +14,7 @@ export async function replayDelivery(deps: Pick<Deps, 'store' | 'now'>, id: stri
   const { store } = deps;
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const before = await store.delivery(id);
-    if (!before) throw deliveryNotFound(id);
+    if (!before) throw recordNotFound('delivery', id, 'dlv_');
     const endpoint = (await store.endpoints()).find((one) => one.id === before.endpointId);
     if (endpoint?.status !== 'active') throw endpointDisabled(before);
     const delivery = replay(before, await store.deliveryAttempts(id), deps.now());

@@ -7,8 +7,9 @@ import type { Checkout } from '../domain/records.ts';
 import type { Route, RouteKind } from '../domain/route.ts';
 import type { HandoffResult } from '../providers/provider.ts';
 import { isUsable, rankRoutes } from '../routing/select.ts';
-import { commitDecision, sessionNotFound } from './commit-decision.ts';
+import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
+import { sessionNotFound } from './not-found.ts';
 
 export type StartedPayment =
   | { outcome: 'continue'; url: string | null }

@@ -8,8 +8,8 @@ import type { Deps } from './deps.ts';
 import { SAMPLE_EVENT_PREFIX, SAMPLE_PROVIDER_SECRET } from './samples.ts';
 
 /**
- * Checks a provider callback; its age does not matter, since samples are kept and sent again. A verified sample of an existing sandbox session is applied
- * like a callback of the simulated provider; production is never touched. `sent` is the input as it came, since the
+ * Checks a provider callback; its age does not matter, since samples are kept and sent again. A verified sample of an
+ * existing sandbox session is applied like a callback of the simulated provider; production is never touched. `sent` is the input as it came, since the
  * signature is over its payload with the keys in that order. Throws GatewayError `invalid_signature`.
  */
 export async function verifySample(deps: Deps, request: VerifySampleRequest, sent: unknown) {

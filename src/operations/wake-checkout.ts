@@ -2,8 +2,9 @@ import { pendingPayment } from '../domain/checkout-state.ts';
 import { acceptHandoff, passTime, refuseHandoff } from '../domain/checkout.ts';
 import type { Checkout, Payment } from '../domain/records.ts';
 import { applyReport } from './apply-provider-message.ts';
-import { commitDecision, sessionNotFound } from './commit-decision.ts';
+import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
+import { sessionNotFound } from './not-found.ts';
 
 /**
  * What time brings to a checkout: its provider is asked about a payment that stays unconfirmed (a callback can get

@@ -17,7 +17,7 @@ const WITH_ITS_LIST = new Set(['getDelivery', 'replayDelivery']);
 /** What every list takes; it is said once. */
 export const COMMON_QUERY = ['status', 'environment', 'limit', 'startingAfter', 'endingBefore'];
 
-/** Every endpoint but the actions and those said with another, with a command line where it takes a body. */
+/** Every endpoint but those said with another, and the actions, which have command lines of their own. */
 export function entrypointsOf(base: string): Entrypoint[] {
   const endpoints: Endpoint[] = [...Object.values(GATEWAY_ENDPOINTS), ...Object.values(AGENT_ENDPOINTS)];
   return [

@@ -5,47 +5,38 @@ import type { SessionFilter } from '../store.ts';
 import type { Write } from '../write.ts';
 import { emailKey } from './customers.ts';
 
-const COLUMNS = [
-  'id',
-  'environment',
-  'status',
-  'version',
-  'product',
-  'amount',
-  'customer_id',
-  'customer_email',
-  'preferred_route',
-  'redirect_url',
-  'metadata',
-  'client_reference_id',
-  'idempotency_key',
-  'request_hash',
-  'offer',
-  'attempts',
-  'announced',
-  'created',
-  'expires_at',
-  'retry_until',
-  'wake_at',
-];
-// PostgreSQL takes a bare parameter of a SELECT for text.
-const NUMBERS = new Set([
-  'version',
-  'amount',
-  'attempts',
-  'announced',
-  'created',
-  'expires_at',
-  'retry_until',
-  'wake_at',
-]);
-const PLACES = COLUMNS.map((column, index) =>
-  NUMBERS.has(column) ? `CAST(?${index + 1} AS BIGINT)` : `?${index + 1}`,
+// PostgreSQL takes a bare parameter of a SELECT for text: numbers say that they are.
+const COLUMNS = {
+  id: 'TEXT',
+  environment: 'TEXT',
+  status: 'TEXT',
+  version: 'BIGINT',
+  product: 'TEXT',
+  amount: 'BIGINT',
+  customer_id: 'TEXT',
+  customer_email: 'TEXT',
+  preferred_route: 'TEXT',
+  redirect_url: 'TEXT',
+  metadata: 'TEXT',
+  client_reference_id: 'TEXT',
+  idempotency_key: 'TEXT',
+  request_hash: 'TEXT',
+  offer: 'TEXT',
+  attempts: 'BIGINT',
+  announced: 'BIGINT',
+  created: 'BIGINT',
+  expires_at: 'BIGINT',
+  retry_until: 'BIGINT',
+  wake_at: 'BIGINT',
+};
+const NAMES = Object.keys(COLUMNS);
+const PLACES = Object.values(COLUMNS).map((type, index) =>
+  type === 'BIGINT' ? `CAST(?${index + 1} AS BIGINT)` : `?${index + 1}`,
 );
-const INSERT = `INSERT INTO sessions (${COLUMNS.join(', ')})
+const INSERT = `INSERT INTO sessions (${NAMES.join(', ')})
   SELECT ${PLACES.join(', ')} WHERE EXISTS (
     SELECT 1 FROM customers
-    WHERE id = ?7 AND environment = ?2 AND email_key = ?${COLUMNS.length + 1} AND status = 'active')
+    WHERE id = ?7 AND environment = ?2 AND email_key = ?${NAMES.length + 1} AND status = 'active')
   ON CONFLICT (environment, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`;
 const UPDATE = `UPDATE sessions
   SET status = ?3, version = ?2 + 1, attempts = ?4, announced = ?5, retry_until = ?6, wake_at = ?7

@@ -1,0 +1,12 @@
+import { GatewayError } from '../domain/errors.ts';
+
+/** An id that names nothing. `prefix` is what ids of such a record start with. */
+export function recordNotFound(record: string, id: string, prefix: string): GatewayError {
+  return new GatewayError('not_found', `No ${record} ${JSON.stringify(id.slice(0, 80))} exists.`, {
+    suggestion: `Use the id of a ${record} as a list or an earlier answer gave it: ${prefix} and 36 characters.`,
+  });
+}
+
+export function sessionNotFound(id: string): GatewayError {
+  return recordNotFound('session', id, 'chk_');
+}
