@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { systemClock } from '../src/runtime.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import type { Page, PaymentFilter, Store } from '../src/store/store.ts';
 import { type Filled, fillPayments } from './support/fill.ts';
@@ -44,6 +45,7 @@ async function prepare(path: string, count: number): Promise<{ store: Store; que
   const filled = await fillPayments(path, count);
   const store = await openSqlite({
     path,
+    clock: systemClock,
     onFatal(error) {
       throw error;
     },

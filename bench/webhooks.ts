@@ -10,6 +10,7 @@ import { renderEvent } from '../src/contract/render.ts';
 import { newSession } from '../src/domain/checkout.ts';
 import { splitFees } from '../src/domain/fees.ts';
 import { createIdSource } from '../src/domain/id.ts';
+import { systemClock } from '../src/runtime.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import type { Change, MerchantEvent, Store, WebhookEndpoint } from '../src/store/store.ts';
 import { createDispatcher } from '../src/webhooks/dispatcher.ts';
@@ -33,6 +34,7 @@ export async function run(): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   const store = await openSqlite({
     path: join(directory, 'bench.db'),
+    clock: systemClock,
     onFatal: (error) => {
       throw error;
     },

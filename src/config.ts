@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { DatabaseSettings } from './store/open.ts';
 
 const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
 // Paths are appended to these.
@@ -30,8 +31,14 @@ const environmentSchema = z
     CHECKOUT_URL: origin.optional(),
     DATABASE_URL: z
       .string()
-      .regex(/^sqlite:.+/, 'must be sqlite:<path>, for example sqlite:./data/tillway.db')
+      .refine(
+        isDatabaseUrl,
+        'must be sqlite:<path>, for example sqlite:./data/tillway.db, or postgres://<user>:<password>@<host>:<port>/<database>',
+      )
       .default('sqlite:./data/tillway.db'),
+    DATABASE_POOL_SIZE: positive('connections')
+      .pipe(z.number().min(3, 'must be at least 3: two write, one reads').max(1000, 'must be at most 1000'))
+      .default(10),
     MERCHANT_NAME: z.string().min(1).max(120).default('Demo merchant'),
     ROUTES_FILE: z.string().min(1).optional(),
     SESSION_TTL: positive('seconds').default(86_400),
@@ -68,6 +75,18 @@ const environmentSchema = z
     }
   });
 
+function isDatabaseUrl(value: string): boolean {
+  if (/^sqlite:.+/.test(value)) return true;
+  return /^postgres(?:ql)?:\/\//.test(value) && URL.canParse(value) && new URL(value).hostname !== '';
+}
+
+function databaseOf({ DATABASE_URL: url, DATABASE_POOL_SIZE: poolSize }: Values): DatabaseSettings {
+  if (url.startsWith('sqlite:')) return { kind: 'sqlite', path: url.slice('sqlite:'.length) };
+  return { kind: 'postgres', url, poolSize };
+}
+
+type Values = z.output<typeof environmentSchema>;
+
 /** Which addresses webhooks may go to: `any`, `public` ones, or `loopback` besides those. */
 export type WebhookTargets = 'public' | 'loopback' | 'any';
 
@@ -84,7 +103,7 @@ export interface Config {
   /** Undefined: the address that the server listens on. */
   baseUrl: string | undefined;
   checkoutUrl: string | undefined;
-  databasePath: string;
+  database: DatabaseSettings;
   merchantName: string;
   routesFile: string | undefined;
   sessionTtlMs: number;
@@ -116,7 +135,7 @@ export function readConfig(variables: Record<string, string | undefined>): Confi
     host: values.HOST,
     baseUrl: values.BASE_URL,
     checkoutUrl: values.CHECKOUT_URL,
-    databasePath: values.DATABASE_URL.slice('sqlite:'.length),
+    database: databaseOf(values),
     merchantName: values.MERCHANT_NAME,
     routesFile: values.ROUTES_FILE,
     sessionTtlMs: values.SESSION_TTL * 1000,

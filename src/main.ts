@@ -1,18 +1,53 @@
+#!/usr/bin/env node
 import { pino } from 'pino';
-import { ConfigError, readConfig } from './config.ts';
+import { doctor } from './cli/doctor.ts';
+import { type Config, ConfigError, readConfig } from './config.ts';
 import { createRandomBytes, systemClock } from './runtime.ts';
 import { startService } from './service.ts';
-import { openSqlite } from './store/sqlite.ts';
+import { describeDatabase, examineDatabase, openStore } from './store/open.ts';
 
-/** The process: settings, service, signals, exit code. */
-async function main(): Promise<void> {
-  const config = readConfig(process.env);
+const USAGE = `Usage: tillway [command]
+
+  serve             Run the service. This is what happens without a command.
+  doctor [--json]   Check every invariant of the database. Changes nothing. Exit code 0: all hold, 1: one is broken,
+                    2: the database could not be checked.
+
+Settings are environment variables: DATABASE_URL and others, listed in README.md.
+`;
+
+/** The process: command, settings, service, signals, exit code. */
+async function main(command = 'serve', ...options: string[]): Promise<void> {
+  if (command === 'serve' && options.length === 0) return serve(readConfig(process.env));
+  if (command === 'doctor' && options.every((option) => option === '--json')) {
+    process.exitCode = await examine(readConfig(process.env), options.length > 0);
+    return;
+  }
+  const asked = ['help', '--help', '-h'].includes(command);
+  (asked ? process.stdout : process.stderr).write(USAGE);
+  process.exitCode = asked ? 0 : 2;
+}
+
+async function examine(config: Config, json: boolean): Promise<number> {
+  try {
+    const database = await examineDatabase(config.database);
+    try {
+      return await doctor(database, (text) => process.stdout.write(text), { json });
+    } finally {
+      await database.close();
+    }
+  } catch (error) {
+    process.stderr.write(`The database could not be checked: ${(error as Error).message}\n`);
+    return 2;
+  }
+}
+
+async function serve(config: Config): Promise<void> {
   const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime });
   const service = await startService(config, {
     clock: systemClock,
     randomBytes: createRandomBytes(),
     log,
-    openStore: openSqlite,
+    openStore,
     background: true,
     onFatal(error) {
       log.fatal({ err: error }, 'the database is lost; stopping');
@@ -20,7 +55,8 @@ async function main(): Promise<void> {
     },
   });
   const webhooks = config.webhook ? new URL(config.webhook.url).host : 'off: WEBHOOK_URL is not set';
-  log.info({ url: service.url, database: config.databasePath, webhooks }, `Tillway is ready: open ${service.url}`);
+  const database = describeDatabase(config.database);
+  log.info({ url: service.url, database, webhooks }, `Tillway is ready: open ${service.url}`);
 
   process.once('SIGTERM', () => void stop('SIGTERM', config.shutdownDelayMs));
   process.once('SIGINT', () => void stop('SIGINT', 0));
@@ -35,7 +71,7 @@ async function main(): Promise<void> {
   }
 }
 
-main().catch((error: unknown) => {
+main(...process.argv.slice(2)).catch((error: unknown) => {
   const known = error instanceof ConfigError;
   process.stderr.write(`${known ? 'Configuration: ' : 'Tillway cannot start: '}${(error as Error).message}\n`);
   process.exit(1);

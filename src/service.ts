@@ -22,7 +22,7 @@ import { configuredEndpointId, registerConfiguredEndpoint } from './operations/r
 import { parseCatalogue } from './routing/catalogue.ts';
 import type { Clock } from './runtime.ts';
 import { createSimulator } from './simulator/simulator.ts';
-import type { openSqlite } from './store/sqlite.ts';
+import type { OpenStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import { createDispatcher } from './webhooks/dispatcher.ts';
 import { createCheckoutWorker, createTaskWorker } from './workers/checkouts.ts';
@@ -46,10 +46,11 @@ const DEFAULT_ROUTES_FILE = new URL('../config/routes.json', import.meta.url);
 
 /** What comes from outside the program. */
 export interface Surroundings {
+  /** This machine's; what happens in the database happens by the store's. */
   clock: Clock;
   randomBytes: RandomBytes;
   log: Logger;
-  openStore: typeof openSqlite;
+  openStore: OpenStore;
   /** Called where the service can no longer acknowledge anything: the process must end. */
   onFatal(error: Error): void;
   /** Whether the workers run by themselves; a test runs them with {@link Service.runDue}. */
@@ -75,7 +76,14 @@ export async function startService(config: Config, surroundings: Surroundings): 
   const port = config.port === 0 ? await freePort(config.host) : config.port;
   const localUrl = `http://${hostInUrl(config.host)}:${port}`;
   const base = config.baseUrl ?? localUrl;
-  const store = await surroundings.openStore({ path: config.databasePath, onFatal: surroundings.onFatal });
+  const random = () => Buffer.from(randomBytes(4)).readUInt32BE() / 2 ** 32;
+  const store = await surroundings.openStore(config.database, {
+    clock,
+    random,
+    warn: (fields, message) => log.warn(fields, message),
+    onFatal: surroundings.onFatal,
+  });
+  const now = () => store.now();
   // The simulated provider lives in the same process, and is spoken to over HTTP as any other.
   const secrets = { apiKey: secret(randomBytes), callbackSecret: secret(randomBytes) };
   const simulator = createSimulator({
@@ -83,19 +91,19 @@ export async function startService(config: Config, surroundings: Surroundings): 
     store,
     callbackUrl: `${localUrl}/api/providers/sandbox/callbacks`,
     publicUrl: config.checkoutUrl ?? base,
-    now: clock.now,
+    now,
     randomBytes,
     log,
   });
-  const sandbox = createSandboxProvider({ ...secrets, url: localUrl, now: clock.now });
+  const sandbox = createSandboxProvider({ ...secrets, url: localUrl, now });
   const providers = new Map<string, Provider>([[sandbox.id, sandbox]]);
   let ready = true;
 
   const deps: AppDeps = {
     store,
     directory: createCustomerDirectory(),
-    now: clock.now,
-    newId: createIdSource(clock.now, randomBytes),
+    now,
+    newId: createIdSource(now, randomBytes),
     routes: readRoutes(config.routesFile, new Set(providers.keys())),
     providers,
     urls: { base, checkout: config.checkoutUrl ?? base },
@@ -112,7 +120,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
     createCheckoutWorker(deps),
     createTaskWorker(deps),
     simulator.worker,
-    createDeliveryWorker(deps, config, randomBytes),
+    createDeliveryWorker(deps, config, random),
   ];
   const app = await createApp(deps, [...PARTS, simulator.part]);
   await app.listen({ host: config.host, port });
@@ -129,12 +137,12 @@ export async function startService(config: Config, surroundings: Surroundings): 
   };
 }
 
-function createDeliveryWorker(deps: Deps, { webhook, webhookTargets }: Config, randomBytes: RandomBytes): Worker {
+function createDeliveryWorker(deps: Deps, { webhook, webhookTargets }: Config, random: () => number): Worker {
   const configured = webhook && configuredEndpointId(webhook.environment);
   const dispatcher = createDispatcher({
     store: deps.store,
     now: deps.now,
-    random: () => Buffer.from(randomBytes(4)).readUInt32BE() / 2 ** 32,
+    random,
     secretsOf: (endpointId) => (webhook && endpointId === configured ? [webhook.secret] : []),
     targets: webhookTargets,
     log: deps.log,

@@ -11,7 +11,7 @@ describe('what is not set', () => {
       host: '127.0.0.1',
       baseUrl: undefined,
       checkoutUrl: undefined,
-      databasePath: './data/tillway.db',
+      database: { kind: 'sqlite', path: './data/tillway.db' },
       merchantName: 'Demo merchant',
       routesFile: undefined,
       sessionTtlMs: 86_400_000,
@@ -39,6 +39,13 @@ describe('what is not set', () => {
 });
 
 describe('what is set', () => {
+  test('a PostgreSQL database, with so many connections', () => {
+    const url = 'postgres://pay:secret@db.example:5433/tillway?sslmode=verify-full';
+    assert.deepEqual(readConfig({ DATABASE_URL: url }).database, { kind: 'postgres', url, poolSize: 10 });
+    const { database } = readConfig({ DATABASE_URL: 'postgresql://db/tillway', DATABASE_POOL_SIZE: '3' });
+    assert.deepEqual(database, { kind: 'postgres', url: 'postgresql://db/tillway', poolSize: 3 });
+  });
+
   test('every variable is read', () => {
     const config = readConfig({
       PORT: '8080',
@@ -62,7 +69,7 @@ describe('what is set', () => {
       host: 'localhost',
       baseUrl: 'https://pay.example',
       checkoutUrl: 'https://checkout.example/shop',
-      databasePath: '/var/lib/tillway/tillway.db',
+      database: { kind: 'sqlite', path: '/var/lib/tillway/tillway.db' },
       merchantName: 'Owl books',
       routesFile: './routes.json',
       sessionTtlMs: 60_000,
@@ -123,7 +130,10 @@ describe('what is wrong gives one clear line', () => {
     ['BASE_URL', 'pay.example', /http or https URL/],
     ['BASE_URL', 'ftp://pay.example', /http or https URL/],
     ['CHECKOUT_URL', '/checkout', /http or https URL/],
-    ['DATABASE_URL', 'postgres://localhost/tillway', /sqlite:<path>/],
+    ['DATABASE_URL', 'mysql://localhost/tillway', /sqlite:<path>.*postgres:/],
+    ['DATABASE_URL', 'postgres:tillway', /postgres:/],
+    ['DATABASE_POOL_SIZE', '2', /at least 3/],
+    ['DATABASE_POOL_SIZE', '1001', /at most 1000/],
     ['DATABASE_URL', 'sqlite:', /sqlite:<path>/],
     ['MERCHANT_NAME', 'x'.repeat(121), /./],
     ['SESSION_TTL', 'a day', /seconds/],

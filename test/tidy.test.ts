@@ -124,7 +124,9 @@ function reachedFrom(tree: Tree, entries: string[]): Set<string> {
 
 const deadFiles: Check = (tree) => {
   const served = reachedFrom(tree, ['src/main.ts']);
-  const tools = filesOf(tree, /^(?:test\/.*\.test\.ts|test\/run\.ts|bench\/[^/]*\.ts)$/).map(([path]) => path);
+  const tools = filesOf(tree, /^(?:test\/.*\.test\.ts|test\/(?:faults\/)?run\.ts|bench\/[^/]*\.ts)$/).map(
+    ([path]) => path,
+  );
   const used = reachedFrom(tree, tools);
   return [
     ...filesOf(tree, /^src\//).flatMap(([path]) =>

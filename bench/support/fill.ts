@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { createIdSource } from '../../src/domain/id.ts';
 import type { Payment } from '../../src/domain/records.ts';
-import { createRandomBytes } from '../../src/runtime.ts';
+import { createRandomBytes, systemClock } from '../../src/runtime.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { insertPayment } from '../../src/store/tables/payments.ts';
 
@@ -22,6 +22,7 @@ export interface Filled {
 export async function fillPayments(path: string, count: number): Promise<Filled> {
   const store = await openSqlite({
     path,
+    clock: systemClock,
     onFatal(error) {
       throw error;
     },

@@ -123,7 +123,8 @@ export function changed<Outcome extends string>(
   return { outcome, next: versioned, effects };
 }
 
-function nextWake({ session, payments }: Checkout): Instant | null {
+/** When time brings something to a checkout: its end, that of its payment or of its retry window, or an inquiry. */
+export function nextWake({ session, payments }: Checkout): Instant | null {
   if (session.status === 'routed') return session.expiresAt;
   if (session.status !== 'pending') return null;
   const payment = payments.find(({ status }) => status === 'pending');

@@ -6,6 +6,7 @@ import {
   failPayment,
   inquired,
   leadingPayment,
+  nextWake,
   openAttempt,
   pendingPayment,
   unchanged,
@@ -40,7 +41,9 @@ export function startAttempt(
   if (session.status === 'paid') return unchanged(checkout, 'already_paid');
   if (pendingPayment(checkout)) return unchanged(checkout, 'in_progress');
   if (session.status === 'failed' || session.status === 'expired') return unchanged(checkout, 'closed');
-  if (session.wakeAt !== null && session.wakeAt <= now) return unchanged(checkout, 'closed');
+  // Its time is over, though nobody has written that down yet.
+  const ends = nextWake(checkout);
+  if (ends !== null && ends <= now) return unchanged(checkout, 'closed');
   if (session.attempts >= MAX_ATTEMPTS) return unchanged(checkout, 'closed');
 
   const counted = withSession(checkout, { attempts: session.attempts + 1 });

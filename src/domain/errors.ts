@@ -34,8 +34,9 @@ export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails;
 
-  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(message);
+  /** `cause` is for the log alone. */
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}, options: { cause?: unknown } = {}) {
+    super(message, options);
     this.name = 'GatewayError';
     this.code = code;
     this.details = details;

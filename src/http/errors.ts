@@ -46,7 +46,10 @@ export function statusOf(code: ErrorCode, envelope: Envelope): number {
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = asGatewayError(error);
   if (refusal.code === 'internal_error') request.log.error({ err: error }, 'request failed');
-  else if (refusal.code === 'unavailable') request.log.warn({ reason: refusal.message }, 'unavailable');
+  else if (refusal.code === 'unavailable') {
+    const cause = refusal.cause instanceof Error ? { cause: refusal.cause.message } : {};
+    request.log.warn({ reason: refusal.message, ...cause }, 'unavailable');
+  }
   const { envelope, name } = namedIn(request);
   const status = statusOf(refusal.code, envelope);
   if (refusal.code === 'unavailable' || refusal.code === 'rate_limited') {

@@ -6,11 +6,19 @@ import { applyReport } from './apply-provider-message.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 
+/** Longer than a provider is given to answer. */
+const LEASE_MS = 60_000;
 const FIRST_DELAY_MS = 5000;
 const LONGEST_DELAY_MS = 60 * 60_000;
 
-/** Asks a provider to cancel or to refund a payment, until it has: a refund is owed however long it takes. */
-export async function runProviderTask(deps: Deps, task: ProviderTask): Promise<void> {
+/**
+ * Asks a provider to cancel or to refund a payment, until it has: a refund is owed however long it takes. Of several
+ * instances that find the task due, one asks.
+ */
+export async function runProviderTask(deps: Deps, due: ProviderTask): Promise<void> {
+  const task: ProviderTask = { ...due, attempts: due.attempts + 1, dueAt: deps.now() + LEASE_MS };
+  const claim = await deps.store.commit([{ type: 'task_claimed', task }]);
+  if (!claim.done) return;
   const payment = await deps.store.payment(task.paymentId);
   const provider = payment && deps.providers.get(payment.route.provider);
   if (!payment || !provider) return postpone(deps, task, new Error('the provider is not connected'));
@@ -20,16 +28,16 @@ export async function runProviderTask(deps: Deps, task: ProviderTask): Promise<v
   } catch (error) {
     return postpone(deps, task, error);
   }
-  const done: ProviderTask = { ...task, status: 'done', attempts: task.attempts + 1 };
+  const done: ProviderTask = { ...task, status: 'done' };
   if (task.kind === 'cancel') {
-    await deps.store.commit([{ type: 'task_changed', task: done }]);
+    await deps.store.commit([{ type: 'task_finished', task: done }]);
     return;
   }
   await commitDecision(
     deps,
     task.sessionId,
     (checkout, now) => recordRefund(checkout, payment.id, now),
-    () => [{ type: 'task_changed', task: done }],
+    () => [{ type: 'task_finished', task: done }],
   );
 }
 
@@ -41,8 +49,8 @@ async function cancel(deps: Deps, provider: Provider, payment: Payment): Promise
 }
 
 async function postpone(deps: Deps, task: ProviderTask, error: unknown): Promise<void> {
-  const delay = Math.min(FIRST_DELAY_MS * 2 ** task.attempts, LONGEST_DELAY_MS);
-  deps.log.warn({ err: error, paymentId: task.paymentId, kind: task.kind, attempts: task.attempts + 1 }, 'task failed');
-  const later: ProviderTask = { ...task, attempts: task.attempts + 1, dueAt: deps.now() + delay };
-  await deps.store.commit([{ type: 'task_changed', task: later }]);
+  const delay = Math.min(FIRST_DELAY_MS * 2 ** (task.attempts - 1), LONGEST_DELAY_MS);
+  deps.log.warn({ err: error, paymentId: task.paymentId, kind: task.kind, attempts: task.attempts }, 'task failed');
+  const later: ProviderTask = { ...task, dueAt: deps.now() + delay };
+  await deps.store.commit([{ type: 'task_finished', task: later }]);
 }

@@ -6,10 +6,12 @@ import { type Worker, createWorker, forEachOf } from '../workers/worker.ts';
 import { type SimulatorDeps, captureLate } from './charges.ts';
 import { capturesInFull } from './messages.ts';
 
-const POLL_MS = 1000;
+const POLL_MS = 500;
 const PAGE = 100;
 const WIDTH = 8;
 const TIMEOUT_MS = 10_000;
+// Longer than the callbacks of one charge can take.
+const LEASE_MS = 60_000;
 /** How long after each attempt that was not acknowledged the next one comes; after the last it is given up. */
 const RETRY_DELAYS_MS = [1, 5, 30, 120, 600, 1800, 3600].map((seconds) => seconds * 1000);
 
@@ -33,7 +35,13 @@ export function createCallbackWorker(
       charges,
       WIDTH,
       async (callbacks) => {
-        for (const callback of callbacks) await deliver(callback);
+        for (const callback of callbacks) {
+          const claimed = { ...callback, attempts: callback.attempts + 1, dueAt: deps.now() + LEASE_MS };
+          const claim = await deps.store.commit([{ type: 'simulated_callback_claimed', callback: claimed }]);
+          // Otherwise another instance was faster, and goes on with this charge.
+          if (!claim.done) return;
+          await deliver(claimed);
+        }
       },
       (error, [callback]) => log.error({ err: error, callback: callback?.id }, 'simulated callback failed'),
     );
@@ -51,16 +59,15 @@ export function createCallbackWorker(
       await finish({ ...callback, status: 'done' });
       return;
     }
-    log.warn({ callback: callback.id, attempt: callback.attempts + 1, status }, 'simulated callback not acknowledged');
-    const delay = RETRY_DELAYS_MS[callback.attempts];
+    log.warn({ callback: callback.id, attempt: callback.attempts, status }, 'simulated callback not acknowledged');
+    const delay = RETRY_DELAYS_MS[callback.attempts - 1];
     if (delay === undefined) await finish({ ...callback, status: 'dead' });
     else await finish({ ...callback, dueAt: deps.now() + delay });
   }
 
-  /** Counts the attempt; where another worker was faster, its word stands. */
+  /** Where the lease ran out and another worker has begun, its word stands. */
   async function finish(callback: SimulatedCallback): Promise<void> {
-    const counted = { ...callback, attempts: callback.attempts + 1 };
-    await deps.store.commit([{ type: 'simulated_callback_changed', callback: counted }]);
+    await deps.store.commit([{ type: 'simulated_callback_finished', callback }]);
   }
 
   /** The status of the answer, or why there was none. */

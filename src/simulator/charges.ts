@@ -4,7 +4,6 @@ import type { Instant } from '../domain/records.ts';
 import type { Change, SimulatedPayment, Store } from '../store/store.ts';
 import { type Instrument, type Step, handoffTagOf } from './instruments.ts';
 import { type ChargeOrder, renderEvent } from './messages.ts';
-import type { Turns } from './turns.ts';
 
 const REFERENCE_BYTES = 16;
 const TRANSACTION_BYTES = 20;
@@ -15,30 +14,27 @@ export interface SimulatorDeps {
   store: Store;
   now: () => Instant;
   randomBytes: RandomBytes;
-  /** Everything about one session happens in turn: some outcomes depend on what came before. */
-  inTurn: Turns;
 }
+
+// Each loser of a race reads what the winner wrote.
+const MAX_TRIES = 50;
 
 /**
  * Takes a charge over, once for each of the caller's ids. Throws GatewayError `invalid_state` where the buyer's
  * address asks for a refusal, or where the charge was refused before.
  */
-export function takeCharge(deps: SimulatorDeps, order: ChargeOrder): Promise<SimulatedPayment> {
-  return deps.inTurn(order.order, async () => {
-    const tag = handoffTagOf(order.buyer_email);
-    if (tag === 'handoff_down')
-      throw new GatewayError('invalid_state', 'The simulated provider takes nothing of this buyer.');
-    const known = await deps.store.simulatedPaymentOf(order.charge);
-    if (known?.status === 'cancelled') throw refused();
-    if (known) return known;
-
-    const earlier = await deps.store.simulatedPaymentsOfSession(order.order);
-    const refuse = tag === 'handoff_error' && earlier.length === 0;
-    const payment = newPayment(deps, order, refuse ? 'cancelled' : 'open');
-    await deps.store.commit([{ type: 'simulated_payment_saved', payment }]);
-    if (refuse) throw refused();
-    return payment;
-  });
+export async function takeCharge(deps: SimulatorDeps, order: ChargeOrder): Promise<SimulatedPayment> {
+  const tag = handoffTagOf(order.buyer_email);
+  if (tag === 'handoff_down')
+    throw new GatewayError('invalid_state', 'The simulated provider takes nothing of this buyer.');
+  const earlier = await deps.store.simulatedPaymentsOfSession(order.order);
+  const refuse = tag === 'handoff_error' && earlier.length === 0;
+  const payment = newPayment(deps, order, refuse ? 'cancelled' : 'open');
+  await deps.store.commit([{ type: 'simulated_payment_created', payment }]);
+  // Where the caller asked before, or asks twice at once, this is the first one.
+  const first = (await deps.store.simulatedPaymentOf(order.charge))!;
+  if (first.status === 'cancelled') throw refused();
+  return first;
 }
 
 /** The buyer pressed the button: the charge moves, and its callbacks are queued with it. Ignored once it has moved. */
@@ -48,8 +44,10 @@ export function payWith(deps: SimulatorDeps, payment: SimulatedPayment, instrume
     const earlier = await deps.store.simulatedPaymentsOfSession(current.sessionId);
     const declinedBefore = earlier.some(({ status }) => status === 'failed');
     const script = (declinedBefore ? instrument.afterDecline : undefined) ?? instrument.script;
-    const moved: SimulatedPayment = { ...current, status: script.status };
-    return [saved(moved), ...script.callbacks.flatMap((step) => queued(deps, moved, step))];
+    return [
+      moved(current, script.status),
+      ...script.callbacks.flatMap((step) => queued(deps, { ...current, status: script.status }, step)),
+    ];
   });
 }
 
@@ -58,14 +56,14 @@ export function leaveUnpaid(deps: SimulatorDeps, payment: SimulatedPayment): Pro
   return move(deps, payment, async (current) => {
     if (current.status !== 'open') return [];
     const left: SimulatedPayment = { ...current, status: 'cancelled' };
-    return [saved(left), ...queued(deps, left, { state: 'CANCELLED', afterMs: 0 })];
+    return [moved(current, 'cancelled'), ...queued(deps, left, { state: 'CANCELLED', afterMs: 0 })];
   });
 }
 
 /** The merchant withdraws a charge. Where it comes too late, the capture is reported again, so that nobody misses it. */
 export function cancelCharge(deps: SimulatorDeps, payment: SimulatedPayment): Promise<void> {
   return move(deps, payment, async (current) => {
-    if (current.status === 'open' || current.status === 'pending') return [saved({ ...current, status: 'cancelled' })];
+    if (current.status === 'open' || current.status === 'pending') return [moved(current, 'cancelled')];
     return current.status === 'paid' ? queued(deps, current, { state: 'CAPTURED', afterMs: 0 }) : [];
   });
 }
@@ -74,7 +72,7 @@ export function cancelCharge(deps: SimulatorDeps, payment: SimulatedPayment): Pr
 export function refundCharge(deps: SimulatorDeps, payment: SimulatedPayment): Promise<void> {
   return move(deps, payment, async (current) => {
     if (current.status === 'refunded') return [];
-    if (current.status === 'paid') return [saved({ ...current, status: 'refunded' })];
+    if (current.status === 'paid') return [moved(current, 'refunded')];
     throw new GatewayError('invalid_state', `The charge is ${current.status}, and only a captured one is refunded.`);
   });
 }
@@ -85,20 +83,22 @@ export async function captureLate(deps: SimulatorDeps, payment: SimulatedPayment
   await move(deps, payment, async (current) => {
     stands = current.status !== 'cancelled';
     const late = current.status === 'pending' || current.status === 'failed';
-    return late ? [saved({ ...current, status: 'paid' })] : [];
+    return late ? [moved(current, 'paid')] : [];
   });
   return stands;
 }
 
-function move(
+/** Decides anew where another instance, or another request, was faster. */
+async function move(
   deps: SimulatorDeps,
-  { reference, sessionId }: SimulatedPayment,
+  { reference }: SimulatedPayment,
   changesOf: (current: SimulatedPayment) => Promise<Change[]>,
 ): Promise<void> {
-  return deps.inTurn(sessionId, async () => {
+  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const changes = await changesOf((await deps.store.simulatedPayment(reference))!);
-    if (changes.length > 0) await deps.store.commit(changes);
-  });
+    if (changes.length === 0 || (await deps.store.commit(changes)).done) return;
+  }
+  throw new GatewayError('unavailable', 'The charge is changing too fast; try again.');
 }
 
 function newPayment(deps: SimulatorDeps, order: ChargeOrder, status: SimulatedPayment['status']): SimulatedPayment {
@@ -118,8 +118,8 @@ function newPayment(deps: SimulatorDeps, order: ChargeOrder, status: SimulatedPa
   };
 }
 
-function saved(payment: SimulatedPayment): Change {
-  return { type: 'simulated_payment_saved', payment };
+function moved(payment: SimulatedPayment, status: SimulatedPayment['status']): Change {
+  return { type: 'simulated_payment_moved', payment: { ...payment, status }, from: payment.status };
 }
 
 /** The callbacks of one step: copies are rows of their own that carry the same event. */

@@ -7,7 +7,6 @@ import { simulatorApi } from './api.ts';
 import { createCallbackWorker } from './callbacks.ts';
 import type { SimulatorDeps } from './charges.ts';
 import { simulatorPages } from './pages.ts';
-import { createTurns } from './turns.ts';
 
 const SLOW_ANSWER_MS = 8000;
 
@@ -41,7 +40,7 @@ export interface Simulator {
  */
 export function createSimulator(options: SimulatorOptions): Simulator {
   const { store, now, randomBytes, slowAnswerMs = SLOW_ANSWER_MS } = options;
-  const deps: SimulatorDeps = { store, now, randomBytes, inTurn: createTurns() };
+  const deps: SimulatorDeps = { store, now, randomBytes };
   return {
     part(app) {
       simulatorApi(app, deps, { ...options, slowAnswerMs });

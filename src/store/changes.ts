@@ -3,9 +3,15 @@ import { insertCustomer } from './tables/customers.ts';
 import { insertInvoice, updateInvoice } from './tables/invoices.ts';
 import { insertPosting } from './tables/ledger.ts';
 import { insertPayment, updatePayment } from './tables/payments.ts';
-import { insertMessage, insertTask, updateTask } from './tables/providers.ts';
-import { insertSession, updateSession } from './tables/sessions.ts';
-import { insertCallback, saveSimulatedPayment, updateCallback } from './tables/simulator.ts';
+import { claimTask, finishTask, insertMessage, insertTask } from './tables/providers.ts';
+import { claimWake, insertSession, updateSession } from './tables/sessions.ts';
+import {
+  claimCallback,
+  finishCallback,
+  insertCallback,
+  insertSimulatedPayment,
+  moveSimulatedPayment,
+} from './tables/simulator.ts';
 import {
   claimDelivery,
   finishDelivery,
@@ -55,14 +61,22 @@ function writesOfChange(change: Change): Write | Write[] {
       return insertMessage(change.message);
     case 'task_queued':
       return insertTask(change.task);
-    case 'task_changed':
-      return updateTask(change.task);
-    case 'simulated_payment_saved':
-      return saveSimulatedPayment(change.payment);
+    case 'wake_claimed':
+      return claimWake(change.wake, change.until);
+    case 'task_claimed':
+      return claimTask(change.task);
+    case 'task_finished':
+      return finishTask(change.task);
+    case 'simulated_payment_created':
+      return insertSimulatedPayment(change.payment);
+    case 'simulated_payment_moved':
+      return moveSimulatedPayment(change.payment, change.from);
     case 'simulated_callback_queued':
       return insertCallback(change.callback);
-    case 'simulated_callback_changed':
-      return updateCallback(change.callback);
+    case 'simulated_callback_claimed':
+      return claimCallback(change.callback);
+    case 'simulated_callback_finished':
+      return finishCallback(change.callback);
   }
 }
 
@@ -72,12 +86,44 @@ const WORK = new Set<Change['type']>([
   'delivery_finished',
   'delivery_replayed',
   'task_queued',
-  'task_changed',
+  'task_finished',
   'simulated_callback_queued',
-  'simulated_callback_changed',
+  'simulated_callback_finished',
 ]);
 
 /** Whether a worker may have something to do after these changes. */
 export function leavesWork(changes: Change[]): boolean {
   return changes.some(({ type }) => WORK.has(type));
+}
+
+/**
+ * Change sets that wait for each other in the database, in one order everywhere: by what they lock first. Creating a
+ * session locks its customer's address and its key, everything else what belongs to one session.
+ */
+export function lockOrderOf(changes: Change[]): string {
+  for (const change of changes) {
+    switch (change.type) {
+      case 'session_created':
+        return `${change.session.customerEmail.toLowerCase()} ${change.session.idempotencyKey ?? ''}`;
+      case 'session_changed':
+        return change.session.id;
+      case 'provider_message_received':
+        return change.message.sessionId;
+      case 'wake_claimed':
+        return change.wake.sessionId;
+      case 'task_queued':
+      case 'task_claimed':
+      case 'task_finished':
+        return change.task.sessionId;
+      case 'delivery_claimed':
+      case 'delivery_finished':
+      case 'delivery_replayed':
+        return change.delivery.sessionId;
+      case 'simulated_payment_created':
+      case 'simulated_payment_moved':
+        return change.payment.sessionId;
+      default:
+    }
+  }
+  return '';
 }

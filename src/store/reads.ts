@@ -29,7 +29,7 @@ import * as webhooks from './tables/webhooks.ts';
 /** Runs one query of a driver and answers its rows. */
 export type Select = (sql: string, ...params: SqlValue[]) => Promise<Row[]>;
 
-export type Reads = Omit<Store, 'commit' | 'onCommit' | 'ping' | 'close'>;
+export type Reads = Omit<Store, 'now' | 'commit' | 'onCommit' | 'ping' | 'close'>;
 
 const NOTHING = { items: [], hasMore: false };
 
@@ -163,9 +163,7 @@ export function createReads(select: Select): Reads {
       );
     },
 
-    async sessionsToWake(now, limit) {
-      return (await select(sessions.SELECT_SESSIONS_TO_WAKE, now, limit)).map((row) => row['id'] as string);
-    },
+    sessionsToWake: (now, limit) => all(sessions.wakeFromRow, sessions.SELECT_SESSIONS_TO_WAKE, now, limit),
     tasksDue: (now, limit) => all(providers.taskFromRow, providers.SELECT_TASKS_DUE, now, limit),
     providerMessage: (provider, id) => one(providers.messageFromRow, providers.SELECT_MESSAGE, provider, id),
     providerMessages: (sessionId) => all(providers.messageFromRow, providers.SELECT_MESSAGES_OF_SESSION, sessionId),

@@ -1,36 +1,43 @@
-import { hash } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import { GatewayError } from '../domain/errors.ts';
+import type { Clock } from '../runtime.ts';
 import { leavesWork, writesOf } from './changes.ts';
 import type { Row, SqlValue } from './keyset.ts';
-import { MIGRATIONS } from './migrations/migrations.ts';
+import {
+  CREATE_MIGRATIONS,
+  INSERT_MIGRATION,
+  SELECT_MIGRATIONS,
+  migrationRow,
+  missingMigrations,
+  refuseOutdated,
+} from './migrate.ts';
 import { createReads } from './reads.ts';
 import type { Batch, PackedWrite, SetResult } from './sqlite-writer.ts';
-import type { Change, CommitResult, Store } from './store.ts';
+import type { Change, CommitResult, ExaminedDatabase, Store } from './store.ts';
+import type { Write } from './write.ts';
 
 interface Waiting {
   changes: Change[];
+  writes: Write[];
   resolve(result: CommitResult): void;
   reject(error: Error): void;
 }
 
 export interface SqliteOptions {
   path: string;
+  /** This machine's clock: whatever else opens the file runs by the same one. */
+  clock: Clock;
   /** Called where the writer has died: nothing can be acknowledged any more, the process must end. */
   onFatal(error: Error): void;
 }
 
 /** The embedded database: reads on this thread, one writer thread that commits whatever waits at once. */
-export async function openSqlite({ path, onFatal }: SqliteOptions): Promise<Store> {
-  try {
-    mkdirSync(dirname(path), { recursive: true });
-    migrate(path);
-  } catch (error) {
-    throw new Error(`DATABASE_URL sqlite:${path}: ${(error as Error).message}`, { cause: error });
-  }
+export async function openSqlite({ path, clock, onFatal }: SqliteOptions): Promise<Store> {
+  makeFolder(dirname(path));
+  migrate(path);
   const writer = await startWriter(path, onFatal);
   const reader = new DatabaseSync(path, { readOnly: true });
   reader.exec('PRAGMA busy_timeout = 5000; PRAGMA mmap_size = 268435456');
@@ -47,6 +54,7 @@ export async function openSqlite({ path, onFatal }: SqliteOptions): Promise<Stor
 
   return {
     ...createReads(select),
+    now: clock.now,
     commit: writer.commit,
     onCommit: writer.onCommit,
     async ping() {
@@ -59,42 +67,57 @@ export async function openSqlite({ path, onFatal }: SqliteOptions): Promise<Stor
   };
 }
 
+/** SQLite syncs the folder of its files; a new folder's own name is durable once the folder above it is synced. */
+function makeFolder(folder: string): void {
+  const first = mkdirSync(folder, { recursive: true });
+  if (first === undefined) return;
+  for (let made = resolve(folder); made.length >= resolve(first).length; made = dirname(made)) {
+    const above = openSync(dirname(made), 'r');
+    fsyncSync(above);
+    closeSync(above);
+  }
+}
+
+/** The database as it is, read only: a path that holds none is an error. */
+export function examineSqlite(path: string): ExaminedDatabase {
+  const database = new DatabaseSync(path, { readOnly: true });
+  const all = (sql: string, ...params: SqlValue[]) => database.prepare(sql).all(...params) as Row[];
+  try {
+    refuseOutdated(all(SELECT_MIGRATIONS));
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  return {
+    violations: (sql, limit) => Promise.resolve(all(sql, limit).map((row) => String(row['id']))),
+    integrity: () =>
+      Promise.resolve([
+        ...all('PRAGMA integrity_check').map((row) => String(row['integrity_check'])),
+        ...all('PRAGMA foreign_key_check').map(
+          (row) => `${String(row['table'])} row ${String(row['rowid'])} refers to a row that is missing`,
+        ),
+      ]).then((lines) => lines.filter((line) => line !== 'ok')),
+    close: () => Promise.resolve(database.close()),
+  };
+}
+
 /** Brings the schema up to the newest migration; refuses a database that is newer than this program. */
 function migrate(path: string): void {
   const database = new DatabaseSync(path);
   try {
     database.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
     database.exec('BEGIN IMMEDIATE');
-    database.exec(
-      'CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL)',
-    );
-    const applied = database.prepare('SELECT version, name, hash FROM schema_migrations ORDER BY version').all();
-    for (const [index, row] of applied.entries()) {
-      const known = MIGRATIONS[index];
-      if (!known || known.version !== row['version'] || known.name !== row['name']) {
-        throw new Error(
-          `the database has migration ${String(row['version'])} (${String(row['name'])}), which this version of Tillway does not know: start the version that made it, or a newer one`,
-        );
-      }
-      if (row['hash'] !== hashOf(known.sql)) {
-        throw new Error(
-          `the database was made with another form of migration ${known.version} (${known.name}) than this version of Tillway has: start the version that made it`,
-        );
-      }
-    }
-    const record = database.prepare('INSERT INTO schema_migrations (version, name, hash) VALUES (?1, ?2, ?3)');
-    for (const migration of MIGRATIONS.slice(applied.length)) {
+    database.exec(CREATE_MIGRATIONS);
+    const applied = database.prepare(SELECT_MIGRATIONS).all() as Row[];
+    const record = database.prepare(INSERT_MIGRATION);
+    for (const migration of missingMigrations(applied)) {
       database.exec(migration.sql);
-      record.run(migration.version, migration.name, hashOf(migration.sql));
+      record.run(...migrationRow(migration));
     }
     database.exec('COMMIT');
   } finally {
     database.close();
   }
-}
-
-function hashOf(sql: string): string {
-  return hash('sha256', sql, 'hex');
 }
 
 interface Writer {
@@ -136,11 +159,11 @@ async function startWriter(path: string, onFatal: (error: Error) => void): Promi
     waiting = [];
     inFlight = inFlight.length === 0 ? batch : [...inFlight, ...batch];
     const define: Batch['define'] = [];
-    const sets = batch.map(({ changes }) => writesOf(changes).map((write) => pack(write, define)));
+    const sets = batch.map(({ writes }) => writes.map((write) => pack(write, define)));
     worker.postMessage({ define, sets } satisfies Batch);
   }
 
-  function pack(write: ReturnType<typeof writesOf>[number], define: Batch['define']): PackedWrite {
+  function pack(write: Write, define: Batch['define']): PackedWrite {
     let number = numbers.get(write.sql);
     if (number === undefined) {
       number = numbers.size;
@@ -168,7 +191,7 @@ async function startWriter(path: string, onFatal: (error: Error) => void): Promi
       if (dead) return Promise.reject(new GatewayError('unavailable', 'The database cannot be written to.'));
       return new Promise((resolve, reject) => {
         // Whatever arrives in this turn of the event loop travels together.
-        if (waiting.push({ changes, resolve, reject }) === 1) setImmediate(send);
+        if (waiting.push({ changes, writes: writesOf(changes), resolve, reject }) === 1) setImmediate(send);
       });
     },
     onCommit(listener) {

@@ -44,6 +44,12 @@ export interface ProviderMessage {
   received: Instant;
 }
 
+/** A session that time has something to bring to. */
+export interface DueWake {
+  sessionId: string;
+  wakeAt: Instant;
+}
+
 export type TaskKind = 'cancel' | 'refund';
 
 /** Something to ask of a provider, outside every transaction, until it is done. */
@@ -108,13 +114,22 @@ export type Change =
   | { type: 'endpoint_saved'; endpoint: WebhookEndpoint }
   /** Guarded by (provider, event id) being new. */
   | { type: 'provider_message_received'; message: ProviderMessage }
+  /** Guarded by nobody else having claimed it, or moved the session on, since it came due. */
+  | { type: 'wake_claimed'; wake: DueWake; until: Instant }
   | { type: 'task_queued'; task: ProviderTask }
   /** Guarded by the attempts before. */
-  | { type: 'task_changed'; task: ProviderTask }
-  | { type: 'simulated_payment_saved'; payment: SimulatedPayment }
+  | { type: 'task_claimed'; task: ProviderTask }
+  /** Guarded by the attempt that it finishes. */
+  | { type: 'task_finished'; task: ProviderTask }
+  /** Guarded by the caller's id being new. */
+  | { type: 'simulated_payment_created'; payment: SimulatedPayment }
+  /** Guarded by the status `from` which it moves. */
+  | { type: 'simulated_payment_moved'; payment: SimulatedPayment; from: SimulatedPayment['status'] }
   | { type: 'simulated_callback_queued'; callback: SimulatedCallback }
   /** Guarded by the attempts before. */
-  | { type: 'simulated_callback_changed'; callback: SimulatedCallback };
+  | { type: 'simulated_callback_claimed'; callback: SimulatedCallback }
+  /** Guarded by the attempt that it finishes. */
+  | { type: 'simulated_callback_finished'; callback: SimulatedCallback };
 
 /** The guard that did not hold. Read again and decide again. */
 export type Conflict =
@@ -183,6 +198,8 @@ export interface DeliveryFilter {
  * A database that is away makes every call fail with GatewayError `unavailable`.
  */
 export interface Store {
+  /** The time by which everything in the database happens: the same for all instances. */
+  now(): Instant;
   /** Applies the changes in one durable transaction, or none of them. Waiting change sets may share a transaction. */
   commit(changes: Change[]): Promise<CommitResult>;
   /** Calls `listener` after every commit that may have left something for a worker. */
@@ -204,7 +221,7 @@ export interface Store {
   listDeliveries(filter: DeliveryFilter, page: Page): Promise<Listed<Delivery>>;
 
   /** Sessions whose `wakeAt` has come, the longest due first. */
-  sessionsToWake(now: Instant, limit: number): Promise<string[]>;
+  sessionsToWake(now: Instant, limit: number): Promise<DueWake[]>;
   tasksDue(now: Instant, limit: number): Promise<ProviderTask[]>;
   providerMessage(provider: string, eventId: string): Promise<ProviderMessage | undefined>;
   providerMessages(sessionId: string): Promise<ProviderMessage[]>;
@@ -231,5 +248,17 @@ export interface Store {
 
   /** Fails where the database cannot serve. */
   ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A database that is looked at and not touched: not even its schema is brought up. */
+export interface ExaminedDatabase {
+  /**
+   * Ids of what breaks an invariant, `limit` at most: `sql` is one of `invariants.ts`. May take long, and reads one
+   * snapshot, so that a live service is no reason for a finding.
+   */
+  violations(sql: string, limit: number): Promise<string[]>;
+  /** What the database itself finds wrong with its files and references; nothing where all is well. */
+  integrity(): Promise<string[]>;
   close(): Promise<void>;
 }

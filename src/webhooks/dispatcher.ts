@@ -5,7 +5,7 @@ import { type Resolve, type WebhookTargets, createResolve } from './address.ts';
 import { type DeliveryLimits, createDeliverer } from './deliver.ts';
 import { type Lane, type LaneContext, type Log, createLane } from './lane.ts';
 
-const POLL_MS = 1000;
+const POLL_MS = 500;
 const ERROR_PAUSE_MS = 1000;
 // Looking for work costs about 10 us for each endpoint: this keeps it to a tenth of the time.
 const LOOK_PAUSE_MS_PER_ENDPOINT = 0.1;
@@ -32,7 +32,7 @@ export interface Dispatcher {
    * Never rejects: what cannot be read or written is logged, and left for the next time.
    */
   runOnce(): Promise<number>;
-  /** Works until `stop`: woken by commits, and looking every second for what others left. */
+  /** Works until `stop`: woken by commits, and looking twice a second for what others left. */
   start(): void;
   /** Begins nothing more, and gives the attempts under way `graceMs` to end; then they are cut off, to be repeated. */
   stop(graceMs: number): Promise<void>;
@@ -55,6 +55,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   let woken = false;
   let onWake: (() => void) | undefined;
   let loop: Promise<void> | undefined;
+  let complaint: string | undefined;
 
   const context: LaneContext = {
     store,
@@ -96,8 +97,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         else lanes.set(endpoint.id, createLane(endpoint, context));
       }
       for (const lane of lanes.values()) lane.fill();
+      complaint = undefined;
     } catch (error) {
-      log.error({ error }, 'webhook endpoints could not be read');
+      // Once for as long as the database is away.
+      if (complaint !== String(error)) log.error({ error }, 'webhook endpoints could not be read');
+      complaint = String(error);
       await pause(ERROR_PAUSE_MS);
     }
   }

@@ -1,33 +1,30 @@
 import type { Deps } from '../operations/deps.ts';
 import { runProviderTask } from '../operations/run-provider-task.ts';
 import { wakeCheckout } from '../operations/wake-checkout.ts';
+import type { DueWake } from '../store/store.ts';
 import { type Worker, createWorker, forEachOf } from './worker.ts';
 
-const POLL_MS = 1000;
+const POLL_MS = 500;
 const PAGE = 100;
 const WIDTH = 16;
+// Longer than a provider is given to answer an inquiry.
+const WAKE_LEASE_MS = 30_000;
 
 /** Expiry, payment timeouts, the end of retry windows, and inquiries. */
 export function createCheckoutWorker(deps: Deps): Worker {
-  const failed = new Map<string, number>();
-
   async function runOnce(): Promise<number> {
-    const due = await deps.store.sessionsToWake(deps.now(), PAGE + failed.size);
-    // One that keeps failing must not spin, nor keep the others waiting.
-    const ready = due.filter((id) => (failed.get(id) ?? 0) <= deps.now());
-    await forEachOf(
-      ready,
-      WIDTH,
-      async (id) => {
-        await wakeCheckout(deps, id);
-        failed.delete(id);
-      },
-      (error, id) => {
-        failed.set(id, deps.now() + POLL_MS);
-        deps.log.error({ err: error, sessionId: id }, 'checkout could not be woken');
-      },
+    const due = await deps.store.sessionsToWake(deps.now(), PAGE);
+    await forEachOf(due, WIDTH, wake, (error, { sessionId }) =>
+      // It is tried again when the claim has run out: one that keeps failing must not keep the others waiting.
+      deps.log.error({ err: error, sessionId }, 'checkout could not be woken'),
     );
-    return ready.length;
+    return due.length;
+  }
+
+  async function wake(due: DueWake): Promise<void> {
+    const until = deps.now() + WAKE_LEASE_MS;
+    const claim = await deps.store.commit([{ type: 'wake_claimed', wake: due, until }]);
+    if (claim.done) await wakeCheckout(deps, due.sessionId);
   }
 
   return createWorker({ name: 'checkouts', log: deps.log, runOnce, onWake: deps.store.onCommit, pollMs: POLL_MS });

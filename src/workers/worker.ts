@@ -24,6 +24,7 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
   let stopped = true;
   let again = false;
   let timer: NodeJS.Timeout | undefined;
+  let complaint: string | undefined;
 
   function wake(): void {
     if (stopped) return;
@@ -37,10 +38,13 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
       while (again && !stopped) {
         again = false;
         await runOnce();
+        if (complaint !== undefined) log.info({ worker: name }, 'worker goes on');
+        complaint = undefined;
       }
     } catch (error) {
-      // The next poll tries again: the database may be away for a moment.
-      log.error({ err: error, worker: name }, 'worker failed');
+      // The next poll tries again: the database may be away for a while, which is worth one line and not two a second.
+      if (complaint !== String(error)) log.error({ err: error, worker: name }, 'worker failed');
+      complaint = String(error);
     }
     running = undefined;
     if (!stopped) timer = setTimeout(wake, pollMs);

@@ -174,6 +174,9 @@ describe('moves of a session', () => {
     assertUnchanged(start(expired, 1), expired, 'closed');
     const overdue = aCheckout();
     assertUnchanged(start(overdue, 1, NOW + DAY), overdue, 'closed');
+    // Whoever is about to write that down has put its next look off.
+    const claimed = { ...overdue, session: { ...overdue.session, wakeAt: NOW + DAY + MINUTE } };
+    assertUnchanged(start(claimed, 1, NOW + DAY), claimed, 'closed');
     assert.equal(start(overdue, 1, NOW + DAY - 1).outcome, 'started');
   });
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { deliveryHeaders } from '../../src/webhooks/sign.ts';
+import { type TestDatabase, createTestDatabase } from '../support/database.ts';
 import {
   type Program,
   type RunningService,
@@ -26,14 +27,16 @@ interface StoredEvent {
 
 describe('the example shop', () => {
   const folder = temporaryFolder();
+  let database: TestDatabase;
   let tillway: RunningService;
   let shop: Program;
   let shopUrl: string;
   before(async () => {
+    database = await createTestDatabase();
     const port = String(await freePort());
     shopUrl = `http://127.0.0.1:${port}`;
     tillway = await startServiceProgram({
-      DATABASE_URL: `sqlite:${folder.path('tillway.db')}`,
+      DATABASE_URL: database.url,
       WEBHOOK_URL: `${shopUrl}/webhooks`,
       WEBHOOK_SECRET: SECRET,
     });
@@ -42,6 +45,7 @@ describe('the example shop', () => {
   after(async () => {
     await shop[Symbol.asyncDispose]();
     await tillway[Symbol.asyncDispose]();
+    await database[Symbol.asyncDispose]();
     folder[Symbol.dispose]();
   });
 

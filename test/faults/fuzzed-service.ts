@@ -7,7 +7,7 @@ import { readConfig } from '../../src/config.ts';
 import type { AppDeps } from '../../src/http/app.ts';
 import { createRandomBytes, systemClock } from '../../src/runtime.ts';
 import { startService } from '../../src/service.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
+import { openStore } from '../../src/store/open.ts';
 import { sessionBody } from '../support/service.ts';
 import type { Target } from './fuzz-requests.ts';
 
@@ -33,7 +33,7 @@ export async function startFuzzedService(): Promise<FuzzedService> {
       return bytes;
     },
     log: pino({ level: 'info', base: null }, { write: (line: string) => void logged.push(line) }),
-    openStore: openSqlite,
+    openStore,
     background: true,
     onFatal(error) {
       throw error;

@@ -4,7 +4,8 @@ import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { call, sessionBody } from '../support/service.ts';
-import { type RunningService, freePort, startServiceProgram, temporaryFolder, until } from './program.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { type RunningService, freePort, startServiceProgram, until } from './program.ts';
 
 const EMAIL = 'Zaphod.Quux@mailbox.example';
 const CARD = '4111111111111111';
@@ -29,10 +30,10 @@ describe('the log, at its most talkative,', () => {
   });
 
   it('holds no secret, no full email address and no card number', async () => {
-    using folder = temporaryFolder();
+    await using database = await createTestDatabase();
     await using receiver = await startReceiver();
     await using service = await startServiceProgram({
-      DATABASE_URL: `sqlite:${folder.path('a.db')}`,
+      DATABASE_URL: database.url,
       LOG_LEVEL: 'trace',
       SHUTDOWN_DELAY: '0',
       WEBHOOK_URL: receiver.url,

@@ -4,14 +4,15 @@ import { type Socket, connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sessionBody } from '../support/service.ts';
-import { type RunningService, startServiceProgram, statusOf, temporaryFolder, until } from './program.ts';
+import { type TestDatabase, createTestDatabase } from '../support/database.ts';
+import { type RunningService, startServiceProgram, statusOf, until } from './program.ts';
 
 const CLIENTS = 8;
 
 describe('the process, told to stop,', { concurrency: 2 }, () => {
   it('is not ready at once, serves for SHUTDOWN_DELAY, finishes what is under way and ends with 0', async () => {
-    using folder = temporaryFolder();
-    await using service = await startServiceProgram(variables(folder, '1'));
+    await using database = await createTestDatabase();
+    await using service = await startServiceProgram(variables(database, '1'));
     const idle = await openConnection(service);
     const early = await startSlowRequest(service);
     service.signal('SIGTERM');
@@ -36,8 +37,8 @@ describe('the process, told to stop,', { concurrency: 2 }, () => {
   });
 
   it('ends at once on SIGINT', async () => {
-    using folder = temporaryFolder();
-    await using service = await startServiceProgram(variables(folder, '60'));
+    await using database = await createTestDatabase();
+    await using service = await startServiceProgram(variables(database, '60'));
     const slow = await startSlowRequest(service);
     service.signal('SIGINT');
     await until(async () => (await statusOf(`${service.url}/healthz`)) === 0);
@@ -46,22 +47,22 @@ describe('the process, told to stop,', { concurrency: 2 }, () => {
   });
 
   it('keeps everything that it acknowledged under load', async () => {
-    using folder = temporaryFolder();
+    await using database = await createTestDatabase();
     const acknowledged: string[] = [];
-    const service = await startServiceProgram(variables(folder, '0.2'));
+    const service = await startServiceProgram(variables(database, '0.2'));
     const clients = Array.from({ length: CLIENTS }, () => createUntilRefused(service.url, acknowledged));
     await until(() => acknowledged.length > 100);
     service.signal('SIGTERM');
     await Promise.all(clients);
     assert.equal(await service.exited, 0);
 
-    await using next = await startServiceProgram(variables(folder, '0'));
+    await using next = await startServiceProgram(variables(database, '0'));
     for (const id of acknowledged) assert.equal(await statusOf(`${next.url}/api/gateway/sessions/${id}`), 200, id);
   });
 
   it('gives up with 1 on a request that does not end within SHUTDOWN_TIMEOUT', async () => {
-    using folder = temporaryFolder();
-    await using service = await startServiceProgram({ ...variables(folder, '0'), SHUTDOWN_TIMEOUT: '1' });
+    await using database = await createTestDatabase();
+    await using service = await startServiceProgram({ ...variables(database, '0'), SHUTDOWN_TIMEOUT: '1' });
     const stuck = await startSlowRequest(service);
     service.signal('SIGTERM');
     assert.equal(await service.exited, 1);
@@ -69,8 +70,8 @@ describe('the process, told to stop,', { concurrency: 2 }, () => {
   });
 });
 
-function variables(folder: { path(name: string): string }, delay: string): Record<string, string> {
-  return { DATABASE_URL: `sqlite:${folder.path('a.db')}`, SHUTDOWN_DELAY: delay };
+function variables({ url }: TestDatabase, delay: string): Record<string, string> {
+  return { DATABASE_URL: url, SHUTDOWN_DELAY: delay };
 }
 
 async function createUntilRefused(url: string, acknowledged: string[]): Promise<void> {

@@ -86,7 +86,7 @@ for (const kind of ROUTE_KINDS) {
           await expectState(on, sessionId, state);
         }
         assert.equal(await on.service.deps.store.ledgerTotal(), 0);
-        assert.deepEqual(await on.service.deps.store.simulatedCallbacksDue(Infinity, 10), []);
+        assert.deepEqual(await on.service.deps.store.simulatedCallbacksDue(Number.MAX_SAFE_INTEGER, 10), []);
       });
     }
 

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { ROUTE_KINDS } from '../../src/domain/route.ts';
 import { HANDOFF_TAGS, INSTRUMENTS, spacedCard } from '../../src/simulator/instruments.ts';
-import { type TestService, startTestService } from '../support/service.ts';
+import { contentsOf } from '../support/database.ts';
+import { startTestService } from '../support/service.ts';
 import { attempt, createSession, startAt, stateOf, submit } from './buyer.ts';
 
 const CARD = { number: '4242 4242 4242 4242', expiry: '12/34', cvc: '123', name: 'Test Buyer' };
@@ -73,7 +72,9 @@ for (const number of ['4111111111111111', '5555 5555 5555 4444', '3782-822463-10
     assert.deepEqual((await stateOf(on, sessionId)).simulated, ['open']);
 
     const digits = number.replace(/\D/g, '');
-    for (const [where, kept] of [['page', text], ['log', on.logged.join('\n')], ...databaseFiles(on)] as const) {
+    const database = await contentsOf(on.databaseUrl);
+    assert.ok(database.includes(sessionId));
+    for (const [where, kept] of Object.entries({ page: text, log: on.logged.join('\n'), database })) {
       assert(!kept.includes(number) && !kept.includes(digits), where);
     }
   });
@@ -172,8 +173,3 @@ test('a buyer whose checkout is on another origin is led there by a page', async
   assert(text.includes(`<meta http-equiv="refresh" content="0;url=https://pay.example/checkout/${sessionId}" />`));
   assert(text.includes(`href="https://pay.example/checkout/${sessionId}"`));
 });
-
-function databaseFiles({ databaseUrl }: TestService): [string, string][] {
-  const folder = dirname(databaseUrl.slice('sqlite:'.length));
-  return readdirSync(folder).map((file) => [file, readFileSync(join(folder, file), 'latin1')]);
-}

@@ -246,9 +246,14 @@ for (const adapter of adapters) {
       fc.tuple(anySimulated, anyState, anyState),
       async (store, [drawn, before, after], number) => {
         const ids = { reference: `sim_${number}`, paymentId: idOf('pay', number), sessionId: idOf('chk', number) };
-        for (const status of [before, after] as const) {
-          const payment = { ...drawn, ...ids, status };
-          await write(store, { type: 'simulated_payment_saved', payment });
+        const created = { ...drawn, ...ids, status: before };
+        await write(store, { type: 'simulated_payment_created', payment: created });
+        for (const [from, status] of [
+          [before, before],
+          [before, after],
+        ] as const) {
+          const payment = { ...created, status };
+          await write(store, { type: 'simulated_payment_moved', payment, from });
           assert.deepEqual(await store.simulatedPayment(ids.reference), payment);
           assert.deepEqual(await store.simulatedPaymentOf(ids.paymentId), payment);
           assert.deepEqual(await store.simulatedPaymentsOfSession(ids.sessionId), [payment]);

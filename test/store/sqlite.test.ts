@@ -8,7 +8,8 @@ import { Worker } from 'node:worker_threads';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
-import { checkoutOf, creationOf, familyOf, rethrow, withDirectory, write } from '../fixtures/store.ts';
+import { checkoutOf, creationOf, familyOf, withDirectory, write } from '../fixtures/store.ts';
+import { usual } from '../support/database.ts';
 
 const WRITER = new URL('../../src/store/sqlite-writer.ts', import.meta.url);
 
@@ -18,7 +19,7 @@ function withPath(use: (path: string) => Promise<void>): () => Promise<void> {
 }
 
 async function withOpen(path: string, use: (store: Store) => Promise<void>): Promise<void> {
-  const store = await openSqlite({ path, onFatal: rethrow });
+  const store = await openSqlite({ ...usual, path });
   try {
     await use(store);
   } finally {
@@ -76,7 +77,7 @@ describe('what is acknowledged is durable', () => {
   test(
     'closing waits for what is being written',
     withPath(async (path) => {
-      const store = await openSqlite({ path, onFatal: rethrow });
+      const store = await openSqlite({ ...usual, path });
       const commits = Array.from({ length: 50 }, (_, index) => store.commit(creationOf(familyOf(index))));
       await store.close();
       assert.ok((await Promise.all(commits)).every(({ done }) => done));
@@ -118,7 +119,7 @@ describe('migrations', () => {
   test(
     'are applied once by two that start at the same time',
     withPath(async (path) => {
-      const opened = await Promise.allSettled([1, 2, 3].map(() => openSqlite({ path, onFatal: rethrow })));
+      const opened = await Promise.allSettled([1, 2, 3].map(() => openSqlite({ ...usual, path })));
       for (const result of opened) if (result.status === 'fulfilled') await result.value.close();
       assert.deepEqual(
         opened.map(({ status }) => status),
@@ -137,7 +138,7 @@ describe('migrations', () => {
         database.prepare('INSERT INTO schema_migrations VALUES (?, ?, ?)').run(newer.version, newer.name, 'x'),
       );
       await assert.rejects(
-        openSqlite({ path, onFatal: rethrow }),
+        openSqlite({ ...usual, path }),
         /the database has migration \d+ \(future\), which this version of Tillway does not know: start the version/,
       );
       assert.deepEqual(applied(path), [...known, newer]);
@@ -149,7 +150,7 @@ describe('migrations', () => {
     withPath(async (path) => {
       await withOpen(path, async () => undefined);
       withDatabase(path, (database) => database.exec("UPDATE schema_migrations SET name = 'other' WHERE version = 1"));
-      await assert.rejects(openSqlite({ path, onFatal: rethrow }), /migration 1 \(other\)/);
+      await assert.rejects(openSqlite({ ...usual, path }), /migration 1 \(other\)/);
     }),
   );
 
@@ -157,7 +158,7 @@ describe('migrations', () => {
     'a file that is no database is refused',
     withPath(async (path) => {
       await writeFile(path, 'this is no database, and never was one '.repeat(50));
-      await assert.rejects(openSqlite({ path, onFatal: rethrow }), /not a database/);
+      await assert.rejects(openSqlite({ ...usual, path }), /not a database/);
     }),
   );
 });

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { paidPosting, refundedPosting } from '../../src/domain/ledger.ts';
-import type { Change, ProviderMessage, ProviderTask, SimulatedCallback, Store } from '../../src/store/store.ts';
+import type {
+  Change,
+  ProviderMessage,
+  ProviderTask,
+  SimulatedCallback,
+  SimulatedPayment,
+  Store,
+} from '../../src/store/store.ts';
 import { MINUTE, NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/records.ts';
 import {
   aDelivery,
@@ -40,6 +47,23 @@ function aTask(fields: Partial<ProviderTask> = {}): ProviderTask {
 
 function aCallback(fields: Partial<SimulatedCallback> = {}): SimulatedCallback {
   return { id: 'cb_1', reference: 'sim_1', body: '{}', status: 'pending', attempts: 0, dueAt: NOW, ...fields };
+}
+
+function aSimulatedPayment(): SimulatedPayment {
+  return {
+    reference: 'sp_first',
+    paymentId: family.payment.id,
+    sessionId: family.session.id,
+    kind: 'card',
+    merchant: 'Demo merchant',
+    product: 'Field guide',
+    amount: 4999,
+    total: 4999,
+    returnUrl: 'http://127.0.0.1/return',
+    status: 'open',
+    txHash: 'sim_1',
+    created: NOW,
+  };
 }
 
 function anAttemptOf(delivery: { id: string; attempts: number }, started = NOW) {
@@ -282,16 +306,52 @@ for (const adapter of adapters) {
     seeded('overtaken: a task and a simulated callback take each attempt once, until they are done', async (store) => {
       await write(store, { type: 'task_queued', task: aTask() });
       await write(store, { type: 'simulated_callback_queued', callback: aCallback() });
-      const changes = (attempts: number, status: 'pending' | 'done'): Change[][] => [
-        [{ type: 'task_changed', task: aTask({ attempts, status }) }],
-        [{ type: 'simulated_callback_changed', callback: aCallback({ attempts, status }) }],
+      const claims = (attempts: number): Change[] => [
+        { type: 'task_claimed', task: aTask({ attempts, dueAt: NOW + MINUTE }) },
+        { type: 'simulated_callback_claimed', callback: aCallback({ attempts, dueAt: NOW + MINUTE }) },
       ];
-      for (const change of changes(1, 'pending')) await write(store, ...change);
-      for (const change of changes(1, 'pending')) await assertConflict(store, 'overtaken', ...change);
-      for (const change of changes(2, 'done')) await write(store, ...change);
-      for (const change of changes(3, 'pending')) await assertConflict(store, 'overtaken', ...change);
+      const ends = (attempts: number, status: 'pending' | 'done'): Change[] => [
+        { type: 'task_finished', task: aTask({ attempts, status }) },
+        { type: 'simulated_callback_finished', callback: aCallback({ attempts, status }) },
+      ];
+      for (const claim of claims(1)) await write(store, claim);
+      assert.deepEqual([await store.tasksDue(NOW, 5), await store.simulatedCallbacksDue(NOW, 5)], [[], []]);
+      for (const claim of claims(1)) await assertConflict(store, 'overtaken', claim);
+      for (const claim of claims(2)) await write(store, claim);
+      // The first attempt ends when the second has taken over.
+      for (const end of ends(1, 'done')) await assertConflict(store, 'overtaken', end);
+      for (const end of ends(2, 'pending')) await write(store, end);
+      for (const claim of claims(3)) await write(store, claim);
+      for (const end of ends(3, 'done')) await write(store, end);
+      for (const claim of claims(4)) await assertConflict(store, 'overtaken', claim);
       assert.deepEqual([await store.tasksDue(NOW, 5), await store.simulatedCallbacksDue(NOW, 5)], [[], []]);
     });
+
+    seeded('overtaken: a session is woken by one, unless it has been moved on meanwhile', async (store) => {
+      const wakeAt = NOW + 1;
+      const session = sessionNumber(30, { wakeAt });
+      await write(store, { type: 'session_created', session });
+      const claim: Change = { type: 'wake_claimed', wake: { sessionId: session.id, wakeAt }, until: NOW + MINUTE };
+      await write(store, claim);
+      await assertConflict(store, 'overtaken', claim);
+      assert.deepEqual(await store.sessionsToWake(NOW + 1, 5), []);
+      await write(store, { type: 'session_changed', session: { ...session, version: session.version + 1 } });
+      assert.deepEqual(await store.sessionsToWake(NOW + 1, 5), [{ sessionId: session.id, wakeAt }]);
+    });
+
+    seeded(
+      'overtaken: a simulated payment is made once for each of ours, and moves from where it is',
+      async (store) => {
+        const payment = aSimulatedPayment();
+        await write(store, { type: 'simulated_payment_created', payment });
+        const second = { ...payment, reference: 'sp_second' };
+        await assertConflict(store, 'overtaken', { type: 'simulated_payment_created', payment: second });
+        const paid = { ...payment, status: 'paid' } as const;
+        await write(store, { type: 'simulated_payment_moved', payment: paid, from: 'open' });
+        await assertConflict(store, 'overtaken', { type: 'simulated_payment_moved', payment: paid, from: 'open' });
+        assert.deepEqual(await store.simulatedPaymentsOfSession(payment.sessionId), [paid]);
+      },
+    );
 
     seeded('the same thing is asked of a provider once', async (store) => {
       await write(store, { type: 'task_queued', task: aTask() });
@@ -387,11 +447,12 @@ for (const adapter of adapters) {
       for (const [index, wakeAt] of times.entries()) {
         await write(store, { type: 'session_created', session: sessionNumber(30 + index, { wakeAt }) });
       }
-      assert.deepEqual(
-        await store.sessionsToWake(NOW + 3, 10),
-        [31, 33, 30].map((number) => idOf('chk', number)),
-      );
-      assert.deepEqual(await store.sessionsToWake(NOW + 9, 1), [idOf('chk', 31)]);
+      assert.deepEqual(await store.sessionsToWake(NOW + 3, 10), [
+        { sessionId: idOf('chk', 31), wakeAt: NOW + 1 },
+        { sessionId: idOf('chk', 33), wakeAt: NOW + 2 },
+        { sessionId: idOf('chk', 30), wakeAt: NOW + 3 },
+      ]);
+      assert.equal((await store.sessionsToWake(NOW + 9, 1)).length, 1);
       assert.deepEqual(await store.sessionsToWake(NOW, 10), []);
     });
 

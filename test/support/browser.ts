@@ -1,7 +1,7 @@
 import chromium from '@sparticuz/chromium';
 import { type Browser, type BrowserContextOptions, type Page, chromium as launcher } from 'playwright-core';
 
-const LAUNCH_TRIES = 5;
+const LAUNCH_TRIES = 30;
 const RETRY_MS = 1000;
 
 /** A real Chromium, from npm alone. `await using` closes it. */

@@ -1,13 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { pino } from 'pino';
 import type { OpenApi } from '../../src/contract/openapi.ts';
 import { readConfig } from '../../src/config.ts';
 import { createRandomBytes } from '../../src/runtime.ts';
 import { type Service, startService } from '../../src/service.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
+import { openStore } from '../../src/store/open.ts';
 import { assertConforms } from './conformance.ts';
+import { createTestDatabase } from './database.ts';
 
 /** A clock that stands still until it is moved. */
 export interface TestClock {
@@ -29,7 +27,7 @@ export interface TestService extends AsyncDisposable {
   url: string;
   service: Service;
   clock: TestClock;
-  /** The database file, which a second start over the same folder finds again. */
+  /** The database, which a second start finds again. */
   databaseUrl: string;
   /** Everything that was logged, one JSON line each. */
   logged: string[];
@@ -39,17 +37,23 @@ export interface TestService extends AsyncDisposable {
 
 export interface TestServiceOptions {
   variables?: Record<string, string>;
-  /** A real clock and workers that run by themselves. */
+  /** The database's own clock, and workers that run by themselves. */
   live?: boolean;
+  /** Whether the workers run by themselves; as `live` says where it is left out. */
+  background?: boolean;
+  /** Another instance, whose database this one is to share. */
+  beside?: TestService;
 }
 
 /** The whole service over real HTTP and a real database in a folder of its own. `await using` stops and removes it. */
 export async function startTestService({
   variables = {},
   live = false,
+  background = live,
+  beside,
 }: TestServiceOptions = {}): Promise<TestService> {
-  const folder = mkdtempSync(join(tmpdir(), 'tillway-test-'));
-  const databaseUrl = `sqlite:${join(folder, 'tillway.db')}`;
+  const own = beside ? undefined : await createTestDatabase();
+  const databaseUrl = beside?.databaseUrl ?? own!.url;
   const clock = live ? { now: () => Date.now(), advance: () => undefined } : createTestClock();
   const logged: string[] = [];
   const log = pino({ level: 'info', base: null }, { write: (line: string) => void logged.push(line) });
@@ -57,8 +61,11 @@ export async function startTestService({
     clock,
     randomBytes: createRandomBytes(),
     log,
-    openStore: openSqlite,
-    background: live,
+    async openStore(settings, options) {
+      const store = await openStore(settings, options);
+      return live ? store : { ...store, now: clock.now };
+    },
+    background,
     onFatal(error) {
       throw error;
     },
@@ -75,7 +82,7 @@ export async function startTestService({
     },
     async [Symbol.asyncDispose]() {
       await service.stop();
-      rmSync(folder, { recursive: true, force: true });
+      await own?.[Symbol.asyncDispose]();
     },
   };
 }

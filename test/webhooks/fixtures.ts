@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { type RequestListener, createServer } from 'node:http';
 import type { Server } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { renderEvent } from '../../src/contract/render.ts';
 import { newSession } from '../../src/domain/checkout.ts';
@@ -13,11 +10,11 @@ import { splitFees } from '../../src/domain/fees.ts';
 import { type IdPrefix, createIdSource } from '../../src/domain/id.ts';
 import type { Instant, ProviderStatus } from '../../src/domain/records.ts';
 import type { Environment } from '../../src/domain/route.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Change, MerchantEvent, Store, WebhookEndpoint } from '../../src/store/store.ts';
 import type { Resolve } from '../../src/webhooks/address.ts';
 import type { DeliveryLimits } from '../../src/webhooks/deliver.ts';
 import { type Dispatcher, type DispatcherOptions, createDispatcher } from '../../src/webhooks/dispatcher.ts';
+import { createTestDatabase, openTestStore } from '../support/database.ts';
 
 export const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
 export const START: Instant = Date.UTC(2026, 0, 1);
@@ -41,16 +38,11 @@ export function newId(prefix: IdPrefix): string {
 }
 
 export async function openStore(context: TestContext): Promise<Store> {
-  const directory = mkdtempSync(join(tmpdir(), 'tillway-webhooks-'));
-  const store = await openSqlite({
-    path: join(directory, 'test.db'),
-    onFatal: (error) => {
-      throw error;
-    },
-  });
+  const database = await createTestDatabase();
+  const store = await openTestStore(database.settings);
   context.after(async () => {
     await store.close();
-    rmSync(directory, { recursive: true });
+    await database[Symbol.asyncDispose]();
   });
   return store;
 }

@@ -15,8 +15,10 @@ const INSERT_TASK = insertSql(
   `ON CONFLICT (payment_id, kind) DO UPDATE SET status = 'pending', due_at = excluded.due_at
     WHERE provider_tasks.kind = 'cancel' AND provider_tasks.status <> 'pending'`,
 );
-const UPDATE_TASK = `UPDATE provider_tasks SET status = ?3, attempts = ?4 + 1, due_at = ?5
-  WHERE payment_id = ?1 AND kind = ?2 AND attempts = ?4 AND status = 'pending'`;
+const CLAIM_TASK = `UPDATE provider_tasks SET attempts = ?3 + 1, due_at = ?4
+  WHERE payment_id = ?1 AND kind = ?2 AND attempts = ?3 AND status = 'pending'`;
+const FINISH_TASK = `UPDATE provider_tasks SET status = ?4, due_at = ?5
+  WHERE payment_id = ?1 AND kind = ?2 AND attempts = ?3 AND status = 'pending'`;
 
 export const SELECT_MESSAGE = 'SELECT * FROM provider_messages WHERE provider = ?1 AND event_id = ?2';
 export const SELECT_MESSAGES_OF_SESSION =
@@ -48,10 +50,14 @@ export function insertTask(task: ProviderTask): Write {
   return { sql: INSERT_TASK, params: [paymentId, kind, sessionId, status, attempts, dueAt, created] };
 }
 
-/** Records the attempt `task.attempts`. */
-export function updateTask(task: ProviderTask): Write {
-  const { paymentId, kind, status, attempts, dueAt } = task;
-  return { sql: UPDATE_TASK, params: [paymentId, kind, status, attempts - 1, dueAt], guard: 'overtaken' };
+/** Begins the attempt `task.attempts`; until `task.dueAt` nobody else does. */
+export function claimTask({ paymentId, kind, attempts, dueAt }: ProviderTask): Write {
+  return { sql: CLAIM_TASK, params: [paymentId, kind, attempts - 1, dueAt], guard: 'overtaken' };
+}
+
+/** Records what became of the attempt `task.attempts`. */
+export function finishTask({ paymentId, kind, status, attempts, dueAt }: ProviderTask): Write {
+  return { sql: FINISH_TASK, params: [paymentId, kind, attempts, status, dueAt], guard: 'overtaken' };
 }
 
 export function messageFromRow(row: Row): ProviderMessage {

@@ -1,7 +1,7 @@
-import { SESSION_STATUSES, type Metadata, type Session } from '../../domain/records.ts';
+import { type Instant, type Metadata, SESSION_STATUSES, type Session } from '../../domain/records.ts';
 import { ENVIRONMENTS } from '../../domain/route.ts';
 import type { KeysetQuery, Row } from '../keyset.ts';
-import type { SessionFilter } from '../store.ts';
+import type { DueWake, SessionFilter } from '../store.ts';
 import type { Write } from '../write.ts';
 import { emailKey } from './customers.ts';
 
@@ -42,10 +42,12 @@ const UPDATE = `UPDATE sessions
   SET status = ?3, version = ?2 + 1, attempts = ?4, announced = ?5, retry_until = ?6, wake_at = ?7
   WHERE id = ?1 AND version = ?2`;
 
+const CLAIM_WAKE = 'UPDATE sessions SET wake_at = ?3 WHERE id = ?1 AND wake_at = ?2';
+
 export const SELECT_SESSION = 'SELECT * FROM sessions WHERE id = ?1';
 export const SELECT_SESSION_BY_KEY = 'SELECT * FROM sessions WHERE environment = ?1 AND idempotency_key = ?2';
 export const SELECT_SESSIONS_TO_WAKE =
-  'SELECT id FROM sessions WHERE wake_at IS NOT NULL AND wake_at <= ?1 ORDER BY wake_at LIMIT ?2';
+  'SELECT id, wake_at FROM sessions WHERE wake_at IS NOT NULL AND wake_at <= ?1 ORDER BY wake_at LIMIT ?2';
 
 export function insertSession(session: Session): Write {
   return {
@@ -86,6 +88,15 @@ export function updateSession(session: Session): Write {
     params: [id, version - 1, status, attempts, announced ? 1 : 0, retryUntil, wakeAt],
     guard: 'version',
   };
+}
+
+/** Until then nobody else wakes the session; whoever moves it on sets the time anew. */
+export function claimWake({ sessionId, wakeAt }: DueWake, until: Instant): Write {
+  return { sql: CLAIM_WAKE, params: [sessionId, wakeAt, until], guard: 'overtaken' };
+}
+
+export function wakeFromRow(row: Row): DueWake {
+  return { sessionId: row['id'] as string, wakeAt: row['wake_at'] as number };
 }
 
 export function sessionFromRow(row: Row): Session {

@@ -2,7 +2,7 @@ import type { Row } from '../keyset.ts';
 import type { SimulatedCallback, SimulatedPayment } from '../store.ts';
 import { type Write, insertSql } from '../write.ts';
 
-const SAVE_PAYMENT = insertSql(
+const INSERT_PAYMENT = insertSql(
   'simulated_payments',
   [
     'reference',
@@ -18,11 +18,14 @@ const SAVE_PAYMENT = insertSql(
     'tx_hash',
     'created',
   ],
-  'ON CONFLICT (reference) DO UPDATE SET status = excluded.status',
+  'ON CONFLICT (payment_id) DO NOTHING',
 );
+const MOVE_PAYMENT = 'UPDATE simulated_payments SET status = ?2 WHERE reference = ?1 AND status = ?3';
 const INSERT_CALLBACK = insertSql('simulated_callbacks', ['id', 'reference', 'body', 'status', 'attempts', 'due_at']);
-const UPDATE_CALLBACK = `UPDATE simulated_callbacks SET status = ?2, attempts = ?3 + 1, due_at = ?4
-  WHERE id = ?1 AND attempts = ?3 AND status = 'pending'`;
+const CLAIM_CALLBACK = `UPDATE simulated_callbacks SET attempts = ?2 + 1, due_at = ?3
+  WHERE id = ?1 AND attempts = ?2 AND status = 'pending'`;
+const FINISH_CALLBACK = `UPDATE simulated_callbacks SET status = ?3, due_at = ?4
+  WHERE id = ?1 AND attempts = ?2 AND status = 'pending'`;
 
 export const SELECT_SIMULATED = 'SELECT * FROM simulated_payments WHERE reference = ?1';
 export const SELECT_SIMULATED_OF_PAYMENT = 'SELECT * FROM simulated_payments WHERE payment_id = ?1';
@@ -31,9 +34,9 @@ export const SELECT_SIMULATED_OF_SESSION =
 export const SELECT_CALLBACKS_DUE =
   "SELECT * FROM simulated_callbacks WHERE status = 'pending' AND due_at <= ?1 ORDER BY due_at, id LIMIT ?2";
 
-export function saveSimulatedPayment(payment: SimulatedPayment): Write {
+export function insertSimulatedPayment(payment: SimulatedPayment): Write {
   return {
-    sql: SAVE_PAYMENT,
+    sql: INSERT_PAYMENT,
     params: [
       payment.reference,
       payment.paymentId,
@@ -48,7 +51,12 @@ export function saveSimulatedPayment(payment: SimulatedPayment): Write {
       payment.txHash,
       payment.created,
     ],
+    guard: 'overtaken',
   };
+}
+
+export function moveSimulatedPayment({ reference, status }: SimulatedPayment, from: SimulatedPayment['status']): Write {
+  return { sql: MOVE_PAYMENT, params: [reference, status, from], guard: 'overtaken' };
 }
 
 export function insertCallback(callback: SimulatedCallback): Write {
@@ -56,10 +64,14 @@ export function insertCallback(callback: SimulatedCallback): Write {
   return { sql: INSERT_CALLBACK, params: [id, reference, body, status, attempts, dueAt] };
 }
 
-/** Records the attempt `callback.attempts`. */
-export function updateCallback(callback: SimulatedCallback): Write {
-  const { id, status, attempts, dueAt } = callback;
-  return { sql: UPDATE_CALLBACK, params: [id, status, attempts - 1, dueAt], guard: 'overtaken' };
+/** Begins the attempt `callback.attempts`; until `callback.dueAt` nobody else does. */
+export function claimCallback({ id, attempts, dueAt }: SimulatedCallback): Write {
+  return { sql: CLAIM_CALLBACK, params: [id, attempts - 1, dueAt], guard: 'overtaken' };
+}
+
+/** Records what became of the attempt `callback.attempts`. */
+export function finishCallback({ id, status, attempts, dueAt }: SimulatedCallback): Write {
+  return { sql: FINISH_CALLBACK, params: [id, attempts, status, dueAt], guard: 'overtaken' };
 }
 
 export function simulatedFromRow(row: Row): SimulatedPayment {

@@ -1,0 +1,64 @@
+import type { Invariant } from './invariant.ts';
+
+/** What providers said, and what is still to be asked of them. */
+export const PROVIDER_INVARIANTS: readonly Invariant[] = [
+  {
+    name: 'message_flag',
+    says: 'A provider message is flagged exactly when it was neither applied nor ignored.',
+    sql: `SELECT provider || ' ' || event_id AS id FROM provider_messages
+      WHERE (flagged = 0) <> (outcome IN ('applied', 'ignored')) ORDER BY id LIMIT ?1`,
+  },
+  {
+    name: 'message_session',
+    says: 'A provider message has a session; one that is not flagged is of its amount, and names no payment but one of it.',
+    sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
+      LEFT JOIN sessions AS session ON session.id = message.session_id
+      LEFT JOIN payments AS payment ON payment.id = message.payment_id
+      WHERE session.id IS NULL OR (message.outcome IN ('applied', 'ignored') AND (session.amount <> message.amount
+        OR (message.payment_id IS NOT NULL AND COALESCE(payment.session_id, '') <> message.session_id)))
+      ORDER BY id LIMIT ?1`,
+  },
+  {
+    name: 'applied_message',
+    says: 'A session with an applied message has been started, and is paid, with the payment named, where that said so.',
+    sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
+      JOIN sessions AS session ON session.id = message.session_id
+      LEFT JOIN payments AS payment ON payment.id = message.payment_id
+      WHERE message.outcome = 'applied' AND (session.status IN ('routed', 'expired')
+        OR (message.status = 'paid' AND (session.status <> 'paid' OR COALESCE(payment.status, 'paid') <> 'paid')))
+      ORDER BY id LIMIT ?1`,
+  },
+  {
+    name: 'money_has_message',
+    says: 'A session has as many paid payments, surplus ones included, as applied messages that said so.',
+    sql: `SELECT session_id AS id FROM (
+        SELECT session_id, 1 AS balance FROM payments WHERE status = 'paid'
+        UNION ALL SELECT session_id, -1 AS balance FROM provider_messages WHERE outcome = 'applied' AND status = 'paid'
+      ) AS money GROUP BY session_id HAVING SUM(balance) <> 0 ORDER BY id LIMIT ?1`,
+  },
+  {
+    name: 'task_payment',
+    says: 'A provider task has a payment, of the same session.',
+    sql: `SELECT DISTINCT task.payment_id AS id FROM provider_tasks AS task
+      LEFT JOIN payments AS payment ON payment.id = task.payment_id
+      WHERE payment.id IS NULL OR payment.session_id <> task.session_id OR task.attempts < 0 ORDER BY id LIMIT ?1`,
+  },
+  {
+    name: 'refund_task',
+    says: 'A refund is asked of the provider for every surplus payment and no other, and is booked when it is done.',
+    sql: `SELECT payment.id AS id FROM payments AS payment
+      LEFT JOIN provider_tasks AS task ON task.payment_id = payment.id AND task.kind = 'refund'
+      WHERE (payment.surplus = 1) <> (task.payment_id IS NOT NULL)
+        OR (task.status = 'done' AND payment.ledger_status <> 'refunded')
+      ORDER BY id LIMIT ?1`,
+  },
+  {
+    name: 'cancel_task',
+    says: 'A provider is asked to cancel every payment that was dropped, and none that is pending.',
+    sql: `SELECT payment.id AS id FROM payments AS payment
+      LEFT JOIN provider_tasks AS task ON task.payment_id = payment.id AND task.kind = 'cancel'
+      WHERE (payment.failure_code IN ('abandoned', 'timed_out', 'superseded') AND task.payment_id IS NULL)
+        OR (payment.status = 'pending' AND task.payment_id IS NOT NULL)
+      ORDER BY id LIMIT ?1`,
+  },
+];

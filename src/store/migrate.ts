@@ -1,0 +1,47 @@
+import { hash } from 'node:crypto';
+import type { Row, SqlValue } from './keyset.ts';
+import { MIGRATIONS } from './migrations/migrations.ts';
+
+export type Migration = (typeof MIGRATIONS)[number];
+
+export const CREATE_MIGRATIONS =
+  'CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL)';
+export const SELECT_MIGRATIONS = 'SELECT version, name, hash FROM schema_migrations ORDER BY version';
+export const INSERT_MIGRATION = 'INSERT INTO schema_migrations (version, name, hash) VALUES (?1, ?2, ?3)';
+
+/** The migrations that a database still needs. Throws where it was made by a newer program, or by a different one. */
+export function missingMigrations(applied: readonly Row[]): readonly Migration[] {
+  for (const [index, row] of applied.entries()) {
+    const known = MIGRATIONS[index];
+    if (!known || known.version !== row['version'] || known.name !== row['name']) {
+      throw new Error(
+        `the database has migration ${String(row['version'])} (${String(row['name'])}), which this version of Tillway does not know: start the version that made it, or a newer one`,
+      );
+    }
+    if (row['hash'] !== hashOf(known)) {
+      throw new Error(
+        `the database was made with another form of migration ${known.version} (${known.name}) than this version of Tillway has: start the version that made it`,
+      );
+    }
+  }
+  return MIGRATIONS.slice(applied.length);
+}
+
+/** Throws where the database is not of exactly this version. */
+export function refuseOutdated(applied: readonly Row[]): void {
+  const [missing] = missingMigrations(applied);
+  if (missing) {
+    throw new Error(
+      `the database lacks migration ${missing.version} (${missing.name}): start this version of Tillway on it first`,
+    );
+  }
+}
+
+/** The values of `INSERT_MIGRATION`. */
+export function migrationRow(migration: Migration): SqlValue[] {
+  return [migration.version, migration.name, hashOf(migration)];
+}
+
+function hashOf({ sql }: Migration): string {
+  return hash('sha256', sql, 'hex');
+}

@@ -1,0 +1,51 @@
+import type { SqliteOptions } from './sqlite.ts';
+import type { PostgresOptions } from './postgres.ts';
+import type { ExaminedDatabase, Store } from './store.ts';
+
+/** Which database, as `DATABASE_URL` names it. */
+export type DatabaseSettings = { kind: 'sqlite'; path: string } | { kind: 'postgres'; url: string; poolSize: number };
+
+export type OpenStore = (database: DatabaseSettings, options: OpenStoreOptions) => Promise<Store>;
+
+export type OpenStoreOptions = Omit<SqliteOptions, 'path'> & Omit<PostgresOptions, 'url' | 'poolSize'>;
+
+/** Only the driver that is used is loaded. */
+export const openStore: OpenStore = async (database, options) => {
+  try {
+    if (database.kind === 'sqlite') {
+      const { openSqlite } = await import('./sqlite.ts');
+      return await openSqlite({ ...options, path: database.path });
+    }
+    const { openPostgres } = await import('./postgres.ts');
+    return await openPostgres({ ...options, ...database });
+  } catch (error) {
+    throw naming(database, error);
+  }
+};
+
+/** Opens a database only to look at it. */
+export async function examineDatabase(database: DatabaseSettings): Promise<ExaminedDatabase> {
+  try {
+    if (database.kind === 'sqlite') return (await import('./sqlite.ts')).examineSqlite(database.path);
+    return await (await import('./postgres.ts')).examinePostgres(database.url);
+  } catch (error) {
+    throw naming(database, error);
+  }
+}
+
+function naming(database: DatabaseSettings, error: unknown): Error {
+  return new Error(`DATABASE_URL ${describeDatabase(database)}: ${messageOf(error)}`, { cause: error });
+}
+
+/** Of several addresses of one host name, each has its own error. */
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** For messages and logs: where it is, without who and how. */
+export function describeDatabase(database: DatabaseSettings): string {
+  if (database.kind === 'sqlite') return `sqlite:${database.path}`;
+  const { protocol, host, pathname } = new URL(database.url);
+  return `${protocol}//${host}${pathname}`;
+}

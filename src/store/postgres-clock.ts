@@ -1,0 +1,44 @@
+import type { Instant } from '../domain/records.ts';
+import type { Select } from './reads.ts';
+
+const LOOK_EVERY_MS = 10_000;
+const FIRST_LOOKS = 3;
+/** A look that took longer says too little. */
+const LONGEST_LOOK_MS = 1000;
+
+export const SELECT_TIME = 'SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now';
+
+export interface DatabaseClock {
+  now(): Instant;
+  stop(): void;
+}
+
+/**
+ * The time of the database, carried on by this process's monotonic clock between one look and the next: all instances
+ * agree on when a lease ends, whatever the clock of their machine says. Wrong by half a round trip at most.
+ */
+export async function startDatabaseClock(select: Select): Promise<DatabaseClock> {
+  let origin = Number.NaN;
+
+  /** Answers how long the look took. */
+  async function look(): Promise<number> {
+    const asked = performance.now();
+    const [row] = await select(SELECT_TIME);
+    const answered = performance.now();
+    const took = answered - asked;
+    if (took <= LONGEST_LOOK_MS || Number.isNaN(origin)) origin = Number(row!['now']) - (asked + answered) / 2;
+    return took;
+  }
+
+  // The first look opens a connection, which takes longer than a round trip.
+  for (let count = 0; count < FIRST_LOOKS; count++) await look();
+  const timer = setInterval(() => {
+    // Until the database is back, the time goes on from the last look.
+    look().catch(() => undefined);
+  }, LOOK_EVERY_MS);
+  timer.unref();
+  return {
+    now: () => Math.floor(origin + performance.now()),
+    stop: () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,116 @@
+import { Pool, type PoolClient } from 'pg';
+import { GatewayError } from '../domain/errors.ts';
+
+export interface PostgresSettings {
+  /** `postgres://user:password@host:port/database`, with the parameters of libpq. */
+  url: string;
+  /** Connections at most. */
+  poolSize: number;
+}
+
+/** A caller waits so long for the database, in milliseconds, all included; what takes longer is `unavailable`. */
+export const DEADLINE_MS = 4500;
+const CONNECT_TIMEOUT_MS = 2000;
+const STATEMENT_TIMEOUT_MS = 4000;
+const LOCK_TIMEOUT_MS = 2000;
+const KEEP_ALIVE_AFTER_MS = 10_000;
+
+// https://www.postgresql.org/docs/current/catalog-pg-type.html: int8, int4 and numeric; everything else stays text.
+const NUMERIC_TYPES = new Set<number>([20, 23, 1700]);
+const asNumber = (text: string) => Number(text);
+const asText = (text: string) => text;
+const types = { getTypeParser: (type: number) => (NUMERIC_TYPES.has(type) ? asNumber : asText) };
+
+/** What every connection is opened with. */
+export function connectionOptions(url: string) {
+  return {
+    connectionString: url,
+    application_name: 'tillway',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
+    types,
+  };
+}
+
+export interface Connections {
+  /** Lends a connection for one exchange; where that ends without an answer, the connection is given up. */
+  use<Result>(exchange: (client: PoolClient) => Promise<Result>): Promise<Result>;
+  close(): Promise<void>;
+}
+
+/**
+ * Connections to a primary. What the database cannot do now, for a reason that is not the caller's, fails as GatewayError
+ * `unavailable` within {@link DEADLINE_MS}; the next exchange tries anew, so that nothing needs a restart.
+ */
+export function createConnections({ url, poolSize }: PostgresSettings, warn: (error: Error) => void): Connections {
+  const pool = new Pool({
+    ...connectionOptions(url),
+    max: poolSize,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    lock_timeout: LOCK_TIMEOUT_MS,
+    query_timeout: DEADLINE_MS - CONNECT_TIMEOUT_MS,
+  });
+  // An idle connection was lost; the pool opens another when it is needed.
+  pool.on('error', warn);
+  /** When each connection last answered, and since when none may be trusted that has not, by the monotonic clock. */
+  const answered = new WeakMap<PoolClient, number>();
+  let suspectUntil = 0;
+
+  async function acquire(): Promise<PoolClient> {
+    for (;;) {
+      const client = await pool.connect();
+      if ((answered.get(client) ?? Infinity) >= suspectUntil) return client;
+      // One connection went silent, so that this one, opened before that, may be half-open as well.
+      client.release(true);
+    }
+  }
+
+  return {
+    async use(exchange) {
+      for (;;) {
+        let client: PoolClient | undefined;
+        try {
+          client = await acquire();
+          const result = await exchange(client);
+          answered.set(client, performance.now());
+          client.release();
+          return result;
+        } catch (error) {
+          const [answer, stale] = [isAnswer(error), codeOf(error) === STALE_PLAN];
+          if (client && !answer) suspectUntil = performance.now();
+          client?.release(!answer || stale);
+          if (!stale) throw asUnavailable(error);
+        }
+      }
+    },
+    close: () => pool.end(),
+  };
+}
+
+/** SQLSTATE of an error that the server sent; empty for every other error. */
+export function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown }).code;
+  return error instanceof Error && 'severity' in error && typeof code === 'string' ? code : '';
+}
+
+/** Whether the server answered, and the connection is as good as before. */
+function isAnswer(error: unknown): boolean {
+  const code = codeOf(error);
+  return code !== '' && !/^(?:08|57P)/.test(code);
+}
+
+// Another instance's migration has changed the table of a prepared SELECT; on a new connection it is prepared anew.
+const STALE_PLAN = '0A000';
+// https://www.postgresql.org/docs/current/errcodes-appendix.html: connection, resources (a full disk among them),
+// operator, system, lock timeout, serialization and deadlock, and a server that was made read only, as a standby is.
+const AWAY = /^(?:08|53|57|58|55P03|40001|40P01|25006)/;
+
+/** The error as the store's port has it: a defect stays what it is, everything else is `unavailable`. */
+export function asUnavailable(error: unknown): unknown {
+  const code = codeOf(error);
+  if (error instanceof GatewayError) return error;
+  if (code !== '' && !AWAY.test(code)) return new Error(`database: ${(error as Error).message}`, { cause: error });
+  const message = 'The database cannot be reached, or does not answer in time.';
+  return new GatewayError('unavailable', message, {}, { cause: error });
+}

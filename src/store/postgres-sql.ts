@@ -1,0 +1,16 @@
+const cache = new Map<string, string>();
+
+/** A statement of the house with PostgreSQL's placeholders: `$1` for `?1`. None of ours has a `?` in its text. */
+export function forPostgres(sql: string): string {
+  let text = cache.get(sql);
+  if (text === undefined) {
+    text = sql.replaceAll(/\?(\d+)/g, '$$$1');
+    cache.set(sql, text);
+  }
+  return text;
+}
+
+/** A migration with byte order for every text: ids sort by it, and pages are ranges of ids. */
+export function migrationForPostgres(sql: string): string {
+  return sql.replaceAll(/\bTEXT\b/g, 'TEXT COLLATE "C"');
+}

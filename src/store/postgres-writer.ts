@@ -1,0 +1,176 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { leavesWork, lockOrderOf, writesOf } from './changes.ts';
+import { type BatchResult, type Statement, runBatch } from './postgres-batch.ts';
+import { type Connections, DEADLINE_MS, asUnavailable, codeOf } from './postgres-connection.ts';
+import { forPostgres } from './postgres-sql.ts';
+import type { Change, CommitResult, Conflict, Store } from './store.ts';
+
+/** How many change sets travel together at most, and how many batches at once: the next gathers while two are synced. */
+const MAX_BATCH = 200;
+const IN_FLIGHT = 2;
+// Serialization failures and deadlocks: https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html
+const TRY_AGAIN = new Set(['40001', '40P01']);
+const MAX_TRIES = 5;
+const LONGEST_PAUSE_MS = 50;
+/** A batch with more sets that fail than this is not repeated without each of them, but taken apart. */
+const MAX_REPEATS = 3;
+const DIVISION_BY_ZERO = '22012';
+
+interface Waiting {
+  changes: Change[];
+  order: string;
+  /** By the monotonic clock. */
+  since: number;
+  resolve(result: CommitResult): void;
+  reject(error: unknown): void;
+}
+
+/** A change set's statements, and the conflict that each one stands for where it touches no row. */
+interface StatementSet {
+  statements: Statement[];
+  guards: (Conflict | undefined)[];
+}
+
+type Outcome = CommitResult | { error: unknown };
+
+export interface WriterOptions {
+  connections: Connections;
+  /** From 0 up to, not including, 1. */
+  random(): number;
+}
+
+/** Commits whatever waits, many change sets in one transaction and one round trip; one that fails, fails alone. */
+export function createWriter({ connections, random }: WriterOptions): Pick<Store, 'commit' | 'onCommit' | 'close'> {
+  const listeners: (() => void)[] = [];
+  let waiting: Waiting[] = [];
+  let inFlight = 0;
+  let onIdle: (() => void) | undefined;
+
+  function pump(): void {
+    while (inFlight < IN_FLIGHT && waiting.length > 0) {
+      const batch = waiting.splice(0, MAX_BATCH);
+      inFlight++;
+      void commitBatch(batch).finally(() => {
+        inFlight--;
+        pump();
+      });
+    }
+    if (inFlight === 0 && waiting.length === 0) onIdle?.();
+  }
+
+  async function commitBatch(batch: Waiting[]): Promise<void> {
+    // Always in the same order, so that two batches that meet wait for each other in turn, and not crosswise.
+    batch.sort((a, b) => (a.order < b.order ? -1 : a.order > b.order ? 1 : 0));
+    const deadline = Math.min(...batch.map(({ since }) => since)) + DEADLINE_MS;
+    let outcomes: Outcome[];
+    try {
+      outcomes = await applyAll(
+        batch.map(({ changes }) => statementsOf(changes)),
+        deadline,
+      );
+    } catch (error) {
+      outcomes = batch.map(() => ({ error }));
+    }
+    let work = false;
+    for (const [index, { changes, resolve, reject }] of batch.entries()) {
+      const outcome = outcomes[index]!;
+      if ('error' in outcome) reject(outcome.error);
+      else {
+        if (outcome.done) work ||= leavesWork(changes);
+        resolve(outcome);
+      }
+    }
+    if (work) for (const listener of listeners) listener();
+  }
+
+  async function applyAll(sets: StatementSet[], deadline: number, repeats = MAX_REPEATS): Promise<Outcome[]> {
+    const { counts, refusal } = await send(
+      sets.flatMap(({ statements }) => statements),
+      deadline,
+    );
+    if (!refusal) return outcomesOf(sets, counts);
+    const failed = setOf(sets, counts.length);
+    if (sets.length === 1) return [outcomeOfRefusal(sets[0]!, counts.length, refusal)];
+    if (failed === undefined || repeats === 0) {
+      return (await Promise.all(sets.map((set) => applyAlone(set, deadline)))).flat();
+    }
+    // The one that was refused goes after the others, which may have been what stood in its way.
+    const others = await applyAll(sets.toSpliced(failed, 1), deadline, repeats - 1);
+    return others.toSpliced(failed, 0, ...(await applyAlone(sets[failed]!, deadline)));
+  }
+
+  function applyAlone(set: StatementSet, deadline: number): Promise<Outcome[]> {
+    return applyAll([set], deadline).catch((error: unknown) => [{ error }]);
+  }
+
+  /** One round trip, again where the server ended it for the sake of another transaction. */
+  async function send(statements: Statement[], deadline: number): Promise<BatchResult> {
+    for (let attempt = 1; ; attempt++) {
+      const result = await connections.use((client) => {
+        const left = deadline - performance.now();
+        if (left <= 0) throw new Error('the deadline passed while waiting for a connection');
+        return runBatch(client, statements, left);
+      });
+      if (!result.refusal || !TRY_AGAIN.has(codeOf(result.refusal)) || attempt === MAX_TRIES) return result;
+      await sleep(random() * LONGEST_PAUSE_MS * attempt);
+    }
+  }
+
+  return {
+    commit(changes) {
+      return new Promise((resolve, reject) => {
+        const since = performance.now();
+        // Whatever arrives in this turn of the event loop travels together.
+        if (waiting.push({ changes, order: lockOrderOf(changes), since, resolve, reject }) === 1) setImmediate(pump);
+      });
+    },
+    onCommit(listener) {
+      listeners.push(listener);
+    },
+    async close() {
+      if (inFlight > 0 || waiting.length > 0) await new Promise<void>((resolve) => (onIdle = resolve));
+      await connections.close();
+    },
+  };
+}
+
+function statementsOf(changes: Change[]): StatementSet {
+  const writes = writesOf(changes);
+  // Alone, a guard that does not hold has written nothing. With others it must take them back, and so be an error.
+  const strict = writes.length > 1;
+  return {
+    statements: writes.map(({ sql, params, guard }) => {
+      const text = forPostgres(sql);
+      return { sql: strict && guard !== undefined ? failingOnNone(text) : text, params };
+    }),
+    guards: writes.map(({ guard }) => guard),
+  };
+}
+
+/** The statement as one that the server refuses where it touches no row: in one round trip nobody can look in between. */
+function failingOnNone(sql: string): string {
+  return `WITH touched AS (${sql} RETURNING 1) SELECT 1 / COUNT(*) FROM touched`;
+}
+
+function outcomesOf(sets: StatementSet[], counts: number[]): Outcome[] {
+  let index = 0;
+  return sets.map(({ statements, guards }) => {
+    const count = counts[index]!;
+    index += statements.length;
+    const conflict = statements.length === 1 && count === 0 ? guards[0] : undefined;
+    return conflict === undefined ? { done: true } : { done: false, conflict };
+  });
+}
+
+/** Which set a statement of the batch belongs to; undefined after the last: then the commit itself was refused. */
+function setOf(sets: StatementSet[], statement: number): number | undefined {
+  let end = 0;
+  const index = sets.findIndex(({ statements }) => (end += statements.length) > statement);
+  return index === -1 ? undefined : index;
+}
+
+function outcomeOfRefusal({ guards }: StatementSet, statement: number, refusal: Error): Outcome {
+  const conflict = guards[statement];
+  if (conflict !== undefined && codeOf(refusal) === DIVISION_BY_ZERO) return { done: false, conflict };
+  return { error: asUnavailable(refusal) };
+}

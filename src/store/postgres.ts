@@ -1,0 +1,155 @@
+import { Client } from 'pg';
+import {
+  CREATE_MIGRATIONS,
+  INSERT_MIGRATION,
+  SELECT_MIGRATIONS,
+  migrationRow,
+  missingMigrations,
+  refuseOutdated,
+} from './migrate.ts';
+import type { Row, SqlValue } from './keyset.ts';
+import { type PostgresSettings, connectionOptions, createConnections } from './postgres-connection.ts';
+import { startDatabaseClock } from './postgres-clock.ts';
+import { forPostgres, migrationForPostgres } from './postgres-sql.ts';
+import { createWriter } from './postgres-writer.ts';
+import { createReads } from './reads.ts';
+import type { ExaminedDatabase, Store } from './store.ts';
+
+export interface PostgresOptions extends PostgresSettings {
+  /** From 0 up to, not including, 1. */
+  random(): number;
+  warn(fields: object, message: string): void;
+}
+
+const OLDEST_VERSION = 140_000;
+// Any number will do that no other program of the same database locks.
+const MIGRATION_LOCK = 7_455_929;
+
+/** A PostgreSQL primary, which any number of instances may share. */
+export async function openPostgres({ url, poolSize, random, warn }: PostgresOptions): Promise<Store> {
+  await prepareDatabase(url, warn);
+  const connections = createConnections({ url, poolSize }, (error) =>
+    warn({ reason: error.message }, 'a connection to the database was lost'),
+  );
+
+  function select(sql: string, ...params: SqlValue[]): Promise<Row[]> {
+    const text = forPostgres(sql);
+    return connections.use(async (client) => {
+      const { rows } = await client.query<Row>({ name: nameOf(text), text, values: params });
+      return rows;
+    });
+  }
+
+  const clock = await startDatabaseClock(select);
+  const writer = createWriter({ connections, random });
+  return {
+    ...createReads(select),
+    now: clock.now,
+    commit: writer.commit,
+    onCommit: writer.onCommit,
+    async ping() {
+      await select('SELECT 1');
+    },
+    async close() {
+      clock.stop();
+      await writer.close();
+    },
+  };
+}
+
+const names = new Map<string, string>();
+
+function nameOf(text: string): string {
+  let name = names.get(text);
+  if (name === undefined) names.set(text, (name = `read_${names.size}`));
+  return name;
+}
+
+/** The database as it is, read only. */
+export async function examinePostgres(url: string): Promise<ExaminedDatabase> {
+  const client = await connectAlone(url);
+  try {
+    await client.query('SET default_transaction_read_only = on');
+    const { rows } = await client.query<Row>(SELECT_MIGRATIONS);
+    refuseOutdated(rows);
+  } catch (error) {
+    await client.end();
+    throw error;
+  }
+  return {
+    async violations(sql, limit) {
+      const { rows } = await client.query<{ id: string }>(forPostgres(sql), [limit]);
+      return rows.map(({ id }) => id);
+    },
+    // It verifies the checksums of its pages by itself: https://www.postgresql.org/docs/current/checksums.html
+    integrity: () => Promise.resolve([]),
+    close: () => client.end(),
+  };
+}
+
+/** A connection without time limits, for what may take long. */
+async function connectAlone(url: string): Promise<Client> {
+  const client = new Client(connectionOptions(url));
+  // What breaks while a query runs, the query reports.
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+}
+
+/** Refuses what cannot be used, warns of what is not safe, and brings the schema up to the newest migration. */
+async function prepareDatabase(url: string, warn: PostgresOptions['warn']): Promise<void> {
+  const client = await connectAlone(url);
+  try {
+    await refuseUnusable(client);
+    await warnOfRisks(client, warn);
+    await migrate(client);
+  } finally {
+    await client.end();
+  }
+}
+
+async function refuseUnusable(client: Client): Promise<void> {
+  const version = Number(await setting(client, 'server_version_num'));
+  if (version < OLDEST_VERSION) {
+    throw new Error(`PostgreSQL ${await setting(client, 'server_version')} is too old: 14 or newer is needed`);
+  }
+  const encoding = await setting(client, 'server_encoding');
+  if (encoding !== 'UTF8') {
+    throw new Error(`the database's encoding is ${encoding}: create it with ENCODING 'UTF8' TEMPLATE template0`);
+  }
+  if ((await setting(client, 'transaction_read_only')) === 'on') {
+    throw new Error('the database is read only, as a standby is: name the primary');
+  }
+}
+
+// What an acknowledged write survives: https://www.postgresql.org/docs/current/runtime-config-wal.html
+const RISKS = {
+  fsync: 'a power cut can lose everything',
+  full_page_writes: 'a power cut can corrupt the database',
+  synchronous_commit: 'a crash of the database loses what was acknowledged last',
+};
+
+async function warnOfRisks(client: Client, warn: PostgresOptions['warn']): Promise<void> {
+  for (const [name, risk] of Object.entries(RISKS)) {
+    if ((await setting(client, name)) === 'off')
+      warn({ setting: name, value: 'off' }, `PostgreSQL ${name} = off: ${risk}`);
+  }
+}
+
+async function setting(client: Client, name: string): Promise<string> {
+  const { rows } = await client.query<{ value: string }>('SELECT current_setting($1) AS value', [name]);
+  return rows[0]!.value;
+}
+
+/** In one transaction under one lock: of many instances that start at once, the first does it and the others find it done. */
+async function migrate(client: Client): Promise<void> {
+  await client.query('BEGIN');
+  await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+  await client.query(migrationForPostgres(CREATE_MIGRATIONS));
+  const { rows } = await client.query<Row>(SELECT_MIGRATIONS);
+  for (const migration of missingMigrations(rows)) {
+    await client.query(migrationForPostgres(migration.sql));
+    await client.query(forPostgres(INSERT_MIGRATION), migrationRow(migration));
+  }
+  await client.query('COMMIT');
+}

@@ -1,0 +1,145 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
+import { signCallback } from '../../src/webhooks/sign.ts';
+import { TRACED, type TraceEvent, readTrace } from './power-trace.ts';
+
+const CLIENTS = 6;
+/** One session of so many is paid as well: that writes three times as much. */
+const PAID_EVERY = 3;
+const WAVE = 20;
+const START_TRIES = 1000;
+const WORLD = fileURLToPath(new URL('./power-world.ts', import.meta.url));
+// The longest string that is printed whole: more than the largest page.
+const STRING_LIMIT = 70_000;
+
+/** A run of the service, as it was seen from below and from outside. */
+export interface Recording {
+  events: TraceEvent[];
+  /** How many answers the clients had for what they created and paid. */
+  answered: number;
+  /** The files of the database at the end, as they really are. */
+  files: Map<string, Buffer>;
+}
+
+/** Why nothing can be recorded on this machine; undefined where it can. */
+export function whyNotRecordable(): string | undefined {
+  const { error, status } = spawnSync('strace', ['-f', '--seccomp-bpf', '-o', '/dev/null', process.execPath, '-v']);
+  if (error) return 'strace is not installed: power loss is not simulated';
+  return status === 0 ? undefined : 'strace may not trace here: power loss is not simulated';
+}
+
+/** Runs a server file under strace while clients create `sessions` sessions and pay some, and then stops it dead. */
+export async function record(entry: URL, sessions: number): Promise<Recording> {
+  const base = mkdtempSync(join(tmpdir(), 'tillway-power-'));
+  const folder = mkdtempSync(join(base, 'data-'));
+  const trace = join(base, 'trace');
+  const port = await freePort();
+  const options = ['-f', '--seccomp-bpf', '-y', '-xx', '-s', String(STRING_LIMIT), '-e', 'signal=none', '-o', trace];
+  const world = spawn('strace', [...options, '-e', `trace=${TRACED}`, process.execPath, WORLD, fileURLToPath(entry)], {
+    env: { ...process.env, ...settings(folder), PORT: String(port) },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const ended = once(world, 'exit');
+  // Where nobody reads any more, `ended` tells it.
+  world.stdin.on('error', () => {});
+  try {
+    const url = `http://127.0.0.1:${port}`;
+    await ready(url, () => world.exitCode !== null);
+    let answered = 0;
+    for (let first = 0; first < sessions; first += WAVE) {
+      answered += await wave(url, first, Math.min(first + WAVE, sessions));
+      // The first wave was written as in a new installation, with nothing checkpointed. From here on that goes on all the
+      // time, but a log begins anew only where a checkpoint has caught up with it.
+      world.stdin.write('checkpoint\n');
+      await Promise.race([once(world.stdout, 'data'), ended]);
+      if (world.exitCode !== null) throw new Error('the server ended under load');
+    }
+    world.stdin.end();
+    const [code] = await ended;
+    if (code !== 0) throw new Error(`what strace ran ended with ${String(code)}`);
+    const files = readdirSync(folder).map((name) => [name, readFileSync(join(folder, name))] as const);
+    return { events: await readTrace(trace, folder), answered, files: new Map(files) };
+  } finally {
+    world.stdin.end();
+    await ended;
+    rmSync(base, { recursive: true, force: true });
+  }
+}
+
+function settings(folder: string): Record<string, string> {
+  return {
+    DATABASE_URL: `sqlite:${join(folder, 'power.db')}`,
+    LOG_LEVEL: 'error',
+    // Nobody listens there: the events stay, and so does the work of delivering them.
+    WEBHOOK_URL: 'http://127.0.0.1:9/webhooks',
+    WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
+  };
+}
+
+async function ready(url: string, hasEnded: () => boolean): Promise<void> {
+  for (let attempt = 0; attempt < START_TRIES; attempt++) {
+    if (hasEnded()) throw new Error('the server ended while starting');
+    const isReady = await fetch(`${url}/readyz`).then(
+      (response) => response.ok,
+      () => false,
+    );
+    if (isReady) return;
+    await sleep(20);
+  }
+  throw new Error('the server did not become ready');
+}
+
+/** Creates the sessions from `first` to `end`, by several clients at once; answers how many answers there were. */
+async function wave(url: string, first: number, end: number): Promise<number> {
+  let next = first;
+  let answered = 0;
+  async function client(): Promise<void> {
+    while (next < end) {
+      const answers = await checkOut(url, next++);
+      answered += answers;
+    }
+  }
+  await Promise.all(Array.from({ length: CLIENTS }, client));
+  return answered;
+}
+
+/** Creates a session under a key of its own, and has the provider pay some; answers how many answers there were. */
+async function checkOut(url: string, number: number): Promise<number> {
+  const key = `power-loss-${number}`;
+  const { id } = await post(`${url}/api/gateway/sessions`, {
+    product: 'Field guide',
+    amount: 49.99,
+    customer: `${key}@example.com`,
+    idempotencyKey: key,
+    clientReferenceId: key,
+  });
+  if (id === undefined || number % PAID_EVERY !== 0) return 1;
+  const payload = { eventId: `event-${key}`, sessionId: id, status: 'paid', amount: 49.99 };
+  const signature = signCallback(SAMPLE_PROVIDER_SECRET, Math.floor(Date.now() / 1000), JSON.stringify(payload));
+  await post(`${url}/api/agent/actions/webhook.verify_sample`, { payload, signature });
+  return 2;
+}
+
+async function post(url: string, body: unknown): Promise<{ id?: string }> {
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+  const answer = (await response.json()) as { id?: string };
+  if (response.status !== 200) throw new Error(`${url}: ${response.status} ${JSON.stringify(answer)}`);
+  return answer;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}

@@ -1,0 +1,125 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+/** The calls that change the database's files, make them durable, or answer a client; `?` where a machine has not all. */
+export const TRACED = [
+  'pwrite64,pwritev,pwritev2,write,writev,sendto,sendmsg,fsync,fdatasync',
+  'ftruncate,?truncate,fallocate,copy_file_range,sendfile,msync,?open,openat,?creat',
+  '?unlink,unlinkat,?rename,?renameat,renameat2,?link,linkat',
+].join(',');
+
+/** What is done to a file of the database: it began at its own place and was over by `done`, Infinity if cut off. */
+export type FileChange =
+  | { kind: 'create' | 'unlink'; file: string; done: number }
+  | { kind: 'write'; file: string; done: number; offset: number; data: Buffer }
+  | { kind: 'truncate'; file: string; done: number; size: number };
+
+/** One thing of the trace; its place is when it began, but for a sync, which counts from its end. */
+export type TraceEvent =
+  | FileChange
+  /** Everything that was over by `start` is durable: of a file, or the names in the folder where `file` is ''. */
+  | { kind: 'sync'; file: string; start: number }
+  /** The service begins to send a 200. */
+  | { kind: 'answer'; body: string }
+  /** The beginning of a call whose effect stands elsewhere, or that has none. */
+  | { kind: 'nothing' };
+
+const NOTHING: TraceEvent = { kind: 'nothing' };
+const CUT = '<unfinished ...>';
+const SOCKET = hexOf('socket:');
+// The index of the log in shared memory. SQLite makes it anew from the log after a crash: it is never relied on.
+const INDEX_SUFFIX = '-shm';
+
+/**
+ * Reads what `strace -f -y -xx` wrote about the files in `folder` and the answers of the service. strace stops a thread
+ * at the beginning and the end of a call, and prints both in that order where anything else comes between them: what
+ * caused what is told right. Throws at a call that it does not understand.
+ */
+export async function readTrace(trace: string, folder: string): Promise<TraceEvent[]> {
+  const events: TraceEvent[] = [];
+  const existing = new Set<string>();
+  const begun = new Map<string, { text: string; start: number }>();
+  const folderHex = hexOf(folder);
+
+  for await (const line of createInterface({ input: createReadStream(trace, 'latin1'), crlfDelay: Infinity })) {
+    const space = line.indexOf(' ');
+    const thread = line.slice(0, space);
+    const text = line.slice(space).trimStart();
+    const before = begun.get(thread);
+    if (text.startsWith('<... ') && before) {
+      begun.delete(thread);
+      finish(before.text + text.slice(text.indexOf('resumed>') + 'resumed>'.length), before.start);
+    } else if (text.includes(folderHex) || text.includes(SOCKET)) {
+      const start = events.push(NOTHING) - 1;
+      if (text.endsWith(CUT)) begun.set(thread, { text: text.slice(0, -CUT.length).trimEnd(), start });
+      else finish(text, start);
+    }
+  }
+  // The end came while these were under way, and may or may not have let them be done.
+  for (const { text, start } of begun.values()) finish(`${text}) = ?`, start);
+  return events;
+
+  function finish(text: string, start: number): void {
+    const [, name = '', result = ''] = /^(\w+)\(.*\) += (-?\d+|\?)/s.exec(text) ?? [];
+    // A call that failed has done nothing.
+    if (result === '' || result.startsWith('-')) return;
+    const isOver = result !== '?';
+    const count = isOver ? Number(result) : Infinity;
+    const done = isOver ? events.length : Infinity;
+    const event = text.includes(folderHex) ? fileEvent(name, text, count, start, done) : answerOf(text);
+    if (!isOver && (event?.kind === 'sync' || event?.kind === 'answer')) return;
+    if (event?.kind === 'sync') events.push(event);
+    else if (event) events[start] = event;
+  }
+
+  function fileEvent(name: string, text: string, count: number, start: number, done: number): TraceEvent | undefined {
+    const path = pathOf(text);
+    const file = path === folder ? '' : path.slice(folder.length + 1);
+    if ((path !== '' && !path.startsWith(folder)) || file.endsWith(INDEX_SUFFIX)) return undefined;
+    switch (name) {
+      case 'fsync':
+      case 'fdatasync':
+        return { kind: 'sync', file, start };
+      case 'openat':
+      case 'open':
+        if (text.includes('O_TRUNC')) break;
+        if (!text.includes('O_CREAT') || existing.has(file)) return undefined;
+        existing.add(file);
+        return { kind: 'create', file, done };
+      case 'unlink':
+      case 'unlinkat':
+        existing.delete(file);
+        return { kind: 'unlink', file, done };
+      case 'ftruncate':
+        return { kind: 'truncate', file, done, size: Number(/, (\d+)\) /.exec(text)![1]) };
+      case 'pwrite64': {
+        const [, hex, offset] = /, "([^"]*)", \d+, (\d+)\) /.exec(text) ?? [];
+        if (hex === undefined) break;
+        return { kind: 'write', file, done, offset: Number(offset), data: bytesOf(hex).subarray(0, count) };
+      }
+      default:
+    }
+    throw new Error(`the trace has what the simulation does not know: ${text.slice(0, 300)}`);
+  }
+}
+
+/** The file that a call is about, a path or what `-y` says of a descriptor; '' for calls of other forms. */
+function pathOf(text: string): string {
+  const [, path = ''] =
+    /^(?:open|openat|unlink|unlinkat)\([^"]*"([^"]*)"/.exec(text) ?? /^\w+\(\d+<([^>]*)>/.exec(text) ?? [];
+  return bytesOf(path).toString();
+}
+
+function answerOf(text: string): TraceEvent | undefined {
+  const sent = Buffer.concat(Array.from(text.matchAll(/"([^"]*)"/g), ([, hex = '']) => bytesOf(hex))).toString();
+  if (!sent.startsWith('HTTP/1.1 200 ')) return undefined;
+  return { kind: 'answer', body: sent.slice(sent.indexOf('\r\n\r\n') + 4) };
+}
+
+function bytesOf(hex: string): Buffer {
+  return Buffer.from(hex.replaceAll('\\x', ''), 'hex');
+}
+
+function hexOf(text: string): string {
+  return Array.from(Buffer.from(text), (byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('');
+}

@@ -1,0 +1,39 @@
+import { INVARIANTS } from '../../src/store/invariants.ts';
+import { type DatabaseSettings, examineDatabase } from '../../src/store/open.ts';
+
+/** What a fault did: `problems` is empty where every promise was kept. */
+export interface FaultReport {
+  cycles: number;
+  /** What was acknowledged under the fault, in a few words: "1204 sessions, 311 of them paid". */
+  load: string;
+  problems: string[];
+}
+
+/** One kind of fault, survived in cycles; with its planted fault it must be caught. */
+export interface Scenario {
+  name: string;
+  /** Cycles that belong to every run of the tests. */
+  cycles: number;
+  /** What the planted fault is, in a few words. */
+  planted: string;
+  /** Cycles that suffice for the planted fault to be caught. */
+  plantedCycles: number;
+  /** Why it cannot be run on this machine; undefined where it can. */
+  unavailable?(): Promise<string | undefined>;
+  run(options: { cycles: number; planted: boolean }): Promise<FaultReport>;
+}
+
+/** Every invariant that a database breaks, by name, with some of the ids. */
+export async function brokenInvariants(settings: DatabaseSettings): Promise<string[]> {
+  const database = await examineDatabase(settings);
+  try {
+    const broken = await database.integrity();
+    for (const { name, sql } of INVARIANTS) {
+      const ids = await database.violations(sql, 3);
+      if (ids.length > 0) broken.push(`invariant ${name} is broken: ${ids.join(', ')}`);
+    }
+    return broken;
+  } finally {
+    await database.close();
+  }
+}

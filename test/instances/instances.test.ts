@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { type IncomingMessage, type Server, type ServerResponse, createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pipeline } from 'node:stream/promises';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Browser } from 'playwright-core';
+import { brokenInvariants } from '../faults/scenario.ts';
+import { openPage, startBrowser } from '../support/browser.ts';
+import { TEST_DATABASE, settingsOf } from '../support/database.ts';
+import { providerSays } from '../support/money-arrives.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+
+// Two instances over one database, behind a front that sends each request to the other one: nobody notices.
+
+const SECRET = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
+const PATIENCE = 400;
+
+interface Front {
+  url: string;
+  /** Where the next requests go, in turn. */
+  targets: string[];
+  /** How many requests each target got. */
+  counts: Map<string, number>;
+  close(): void;
+}
+
+const listen = async (server: Server): Promise<string> => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+};
+
+async function startFront(): Promise<Front> {
+  const targets: string[] = [];
+  const counts = new Map<string, number>();
+  let turn = 0;
+  async function forward(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const target = targets[turn++ % targets.length]!;
+    counts.set(target, (counts.get(target) ?? 0) + 1);
+    const onward = request(target + incoming.url!, { method: incoming.method!, headers: incoming.headers });
+    onward.on('response', (answer) => {
+      outgoing.writeHead(answer.statusCode!, answer.headers);
+      void pipeline(answer, outgoing).catch(() => outgoing.destroy());
+    });
+    await pipeline(incoming, onward);
+  }
+  const server = createServer((incoming, outgoing) => {
+    forward(incoming, outgoing).catch(() => outgoing.destroy());
+  });
+  const url = await listen(server);
+  return { url, targets, counts, close: () => server.close() };
+}
+
+/** The events that a merchant got, by id, as often as they came. */
+async function startReceiver(): Promise<{ url: string; events: string[]; close(): void }> {
+  const events: string[] = [];
+  const server = createServer((incoming, outgoing) => {
+    events.push(String(incoming.headers['x-gateway-event']));
+    incoming.resume().on('end', () => outgoing.end());
+  });
+  const url = await listen(server);
+  return { url: `${url}/webhooks`, events, close: () => server.close() };
+}
+
+describe(`two instances over one ${TEST_DATABASE} database`, () => {
+  let browser: Browser;
+  let front: Front;
+  let receiver: Awaited<ReturnType<typeof startReceiver>>;
+  let one: TestService;
+  let other: TestService;
+  before(async () => {
+    [front, receiver, browser] = await Promise.all([startFront(), startReceiver(), startBrowser()]);
+    const variables = { BASE_URL: front.url, WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: SECRET };
+    one = await startTestService({ live: true, background: false, variables });
+    other = await startTestService({ live: true, beside: one, variables });
+    front.targets.push(one.url, other.url);
+  });
+  after(async () => {
+    await browser.close();
+    await other[Symbol.asyncDispose]();
+    await one[Symbol.asyncDispose]();
+    front.close();
+    receiver.close();
+  });
+
+  async function received(count: number, sessionId: string): Promise<string[]> {
+    const ofSession = () => receiver.events.filter((id) => id.includes(sessionId));
+    for (let look = 0; look < PATIENCE && ofSession().length < count; look++) await sleep(25);
+    return ofSession();
+  }
+
+  test('a buyer pays, sees it without a reload, and the merchant is told once', async () => {
+    const created = await call<{ id: string; checkoutUrl: string }>(
+      'POST',
+      `${front.url}/api/gateway/sessions`,
+      sessionBody(),
+    );
+    const { id, checkoutUrl } = created.body;
+    const { page, complaints } = await openPage(browser);
+    await page.goto(checkoutUrl);
+    await page.getByRole('radio', { name: /^Bank transfer/ }).check();
+    await page.getByRole('button', { name: /^Pay \$/ }).click();
+    const confirm = page.getByRole('button', { name: 'I have sent it' });
+    await confirm.waitFor();
+    const meanwhile = await page.context().newPage();
+    await meanwhile.goto(checkoutUrl);
+    await meanwhile.getByRole('heading', { name: 'Waiting for your payment' }).waitFor();
+    await confirm.click();
+    await meanwhile.getByRole('heading', { name: 'Payment received' }).waitFor();
+    assert.deepEqual(await received(2, id), [`evt_${id}_provider_pending`, `evt_${id}_paid`]);
+    assert.deepEqual(complaints, []);
+    assert.ok(
+      [one, other].every(({ url }) => (front.counts.get(url) ?? 0) > 3),
+      'one instance had nothing to do',
+    );
+    await page.context().close();
+  });
+
+  test('what one commits, the other delivers, though nobody tells it', async (context) => {
+    // The first has no workers that run: it is as if it had died right after the commit.
+    const { body } = await call<{ id: string }>('POST', `${one.url}/api/gateway/sessions`, sessionBody());
+    await providerSays(one, body.id, 'paid');
+    const committed = performance.now();
+    assert.deepEqual(await received(1, body.id), [`evt_${body.id}_paid`]);
+    context.diagnostic(`${(performance.now() - committed).toFixed(0)} ms after the commit`);
+  });
+
+  test('the same key on both at once is one session', async () => {
+    const request = sessionBody({ idempotencyKey: 'on-both-at-once', customer: 'new-here@example.com' });
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, (_, index) =>
+        call<{ id: string }>('POST', `${[one, other][index % 2]!.url}/api/gateway/sessions`, request),
+      ),
+    );
+    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+    assert.equal(new Set(answers.map(({ body }) => body.id)).size, 1);
+  });
+
+  test('and every invariant holds', async () => {
+    assert.deepEqual(await brokenInvariants(settingsOf(one.databaseUrl)), []);
+  });
+});

@@ -1,0 +1,29 @@
+import { spawn } from 'node:child_process';
+import { DATABASES, type DatabaseKind, databaseNamed } from './support/database.ts';
+import { startPostgres } from './support/postgres.ts';
+
+/**
+ * `npm test`: everything on SQLite, then everything that a database has a part in once more on PostgreSQL.
+ * TEST_DATABASE=sqlite or TEST_DATABASE=postgres narrows a run to one of them, and paths as arguments to those tests.
+ */
+const EVERYTHING = ['test/**/*.test.ts'];
+const WITH_A_DATABASE = ['test/{store,api,webhooks,simulator,checkout,process,examples}/**/*.test.ts'];
+
+const wanted = process.env['TEST_DATABASE'];
+const paths = process.argv.slice(2);
+await using postgres = await startPostgres();
+let failed = false;
+for (const kind of wanted === undefined ? DATABASES : [databaseNamed(wanted)]) {
+  const usual = kind === DATABASES[0] || wanted !== undefined ? EVERYTHING : WITH_A_DATABASE;
+  process.stdout.write(`\nTests on ${kind}\n`);
+  failed = (await runTests(kind, paths.length > 0 ? paths : usual)) !== 0 || failed;
+}
+process.exitCode = failed ? 1 : 0;
+
+function runTests(kind: DatabaseKind, files: readonly string[]): Promise<number | null> {
+  const child = spawn(process.execPath, ['--test', '--test-concurrency=2', ...files], {
+    stdio: 'inherit',
+    env: { ...process.env, TEST_DATABASE: kind, TEST_POSTGRES: postgres.adminUrl },
+  });
+  return new Promise((resolve, reject) => child.once('exit', resolve).once('error', reject));
+}

@@ -1,0 +1,382 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as fc from 'fast-check';
+import { Client } from 'pg';
+import { type Examined, doctor } from '../../src/cli/doctor.ts';
+import * as real from '../../src/domain/checkout.ts';
+import type { Decision } from '../../src/domain/checkout-state.ts';
+import type { ProviderEvent } from '../../src/domain/checkout.ts';
+import type { Checkout } from '../../src/domain/records.ts';
+import { commitDecision } from '../../src/operations/commit-decision.ts';
+import type { Deps } from '../../src/operations/deps.ts';
+import { INVARIANTS } from '../../src/store/invariants.ts';
+import type { Store } from '../../src/store/store.ts';
+import { forPostgres } from '../../src/store/postgres-sql.ts';
+import { createStage, everyState } from '../checkout/stage.ts';
+import { checkoutDeps, fillWithEveryState } from '../fixtures/every-state.ts';
+import { type Decisions, type History, type Step as HistoryStep, walk } from '../fixtures/checkout-history.ts';
+import { PLANTS, type Step } from '../fixtures/planted-violations.ts';
+import { NOW, aCustomer, aSession, idOf } from '../fixtures/records.ts';
+import { write } from '../fixtures/store.ts';
+import { attempt, createSession } from '../simulator/buyer.ts';
+import { type TestDatabase, createTestDatabase, openTestStore } from '../support/database.ts';
+import { connect, startFakeProvider } from '../support/fake-provider.ts';
+import { startTestService } from '../support/service.ts';
+
+const LIMIT = 100;
+
+/** A connection of its own to a database, past the store. */
+interface Probe extends AsyncDisposable {
+  rows(sql: string, ...params: number[]): Promise<Record<string, unknown>[]>;
+  /** Begins a transaction in which no foreign key is held. */
+  begin(): Promise<void>;
+}
+
+async function openProbe(url: string): Promise<Probe> {
+  return url.startsWith('sqlite:') ? probeSqlite(url.slice('sqlite:'.length)) : probePostgres(url);
+}
+
+function probeSqlite(path: string): Probe {
+  const database = new DatabaseSync(path, { enableForeignKeyConstraints: false });
+  database.exec('PRAGMA busy_timeout = 5000');
+  return {
+    rows: async (sql, ...params) => database.prepare(sql).all(...params),
+    begin: async () => database.exec('BEGIN'),
+    [Symbol.asyncDispose]: async () => database.close(),
+  };
+}
+
+async function probePostgres(url: string): Promise<Probe> {
+  const client = new Client(url);
+  await client.connect();
+  const rows: Probe['rows'] = async (sql, ...params) =>
+    (await client.query<Record<string, unknown>>(forPostgres(sql), params)).rows;
+  return {
+    rows,
+    async begin() {
+      await rows('BEGIN');
+      const keys = await rows(
+        "SELECT conrelid::regclass AS holder, conname AS name FROM pg_constraint WHERE contype = 'f'",
+      );
+      for (const { holder, name } of keys) await rows(`ALTER TABLE ${String(holder)} DROP CONSTRAINT ${String(name)}`);
+    },
+    [Symbol.asyncDispose]: () => client.end(),
+  };
+}
+
+async function withStore(database: TestDatabase, use: (store: Store) => Promise<void>): Promise<void> {
+  const store = await openTestStore(database.settings);
+  try {
+    await use(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** What every broken invariant finds. */
+async function findings(probe: Probe): Promise<Record<string, string[]>> {
+  const found: Record<string, string[]> = {};
+  for (const { name, sql } of INVARIANTS) {
+    const ids = (await probe.rows(sql, LIMIT)).map((row) => String(row['id']));
+    if (ids.length > 0) found[name] = ids;
+  }
+  return found;
+}
+
+async function take(probe: Probe, step: Step): Promise<void> {
+  if (typeof step === 'string') {
+    await probe.rows(step);
+    return;
+  }
+  const [row] = await probe.rows(`SELECT * FROM ${step.copy} WHERE ${step.where} LIMIT 1`);
+  assert.ok(row, `nothing to copy: ${JSON.stringify(step)}`);
+  const columns = Object.keys(row);
+  const values = columns.map((column) => {
+    const value = step.with[column];
+    if (value === undefined) return column;
+    return typeof row[column] === 'number' || /^-?\d+$/.test(value) ? value : `'${value}'`;
+  });
+  const copied = `SELECT ${values.join(', ')} FROM ${step.copy} WHERE ${step.where}`;
+  await probe.rows(`INSERT INTO ${step.copy} (${columns.join(', ')}) ${copied}`);
+}
+
+describe('what is broken is found', () => {
+  test('each planted violation by exactly the invariants that it breaks, with the right ids', async (context) => {
+    await using database = await createTestDatabase();
+    await withStore(database, fillWithEveryState);
+    await using probe = await openProbe(database.url);
+    assert.deepEqual(await findings(probe), {}, 'before anything is planted');
+
+    for (const { steps, found } of PLANTS) {
+      await context.test(`${Object.keys(found).join(', ')}: ${JSON.stringify(steps)}`, async () => {
+        await probe.begin();
+        try {
+          for (const step of steps) await take(probe, step);
+          assert.deepEqual(await findings(probe), found);
+          // The first of them, by its limit.
+          for (const [name, [first]] of Object.entries(found)) {
+            const { sql } = INVARIANTS.find((invariant) => invariant.name === name)!;
+            assert.deepEqual(
+              (await probe.rows(sql, 1)).map(({ id }) => id),
+              [first],
+            );
+          }
+        } finally {
+          await probe.rows('ROLLBACK');
+        }
+      });
+    }
+  });
+
+  test('every invariant has a planted violation, and one that it alone finds where there can be one', () => {
+    const names = INVARIANTS.map(({ name }) => name);
+    const planted = new Set(PLANTS.flatMap(({ found }) => Object.keys(found)));
+    assert.deepEqual([...planted].toSorted(), names.toSorted());
+    const alone = new Set(PLANTS.flatMap(({ found }) => (Object.keys(found).length === 1 ? Object.keys(found) : [])));
+    // Each of these contradicts something else that must hold, whichever way it is broken.
+    const books = ['capture_first', 'ledger_balance', 'posting_balance'];
+    const unique = ['one_event_per_status', 'one_paid_invoice', 'one_paid_payment'];
+    const states = ['paid_session_invoice', 'paid_session_payment', 'surplus_payment'];
+    const together = [...books, ...unique, ...states];
+    assert.deepEqual(names.filter((name) => !alone.has(name)).toSorted(), together.toSorted());
+  });
+
+  test('names are unique and in snake_case, and every statement is one that orders and limits', () => {
+    assert.equal(new Set(INVARIANTS.map(({ name }) => name)).size, INVARIANTS.length);
+    for (const { name, says, sql } of INVARIANTS) {
+      assert.match(name, /^[a-z]+(_[a-z]+)*$/);
+      assert.match(says, /^[A-Z].*[^.]\.$/);
+      assert.match(sql, /^SELECT [^;]* ORDER BY id LIMIT \?1$/s);
+    }
+  });
+});
+
+describe('a healthy service has no findings', () => {
+  test('after every commit of random histories', { timeout: 120_000 }, async () => {
+    await using database = await createTestDatabase();
+    await withStore(database, async (store) => {
+      await write(store, { type: 'customer_created', customer: aCustomer() });
+      await using probe = await openProbe(database.url);
+      const deps = checkoutDeps(store);
+      let commits = 0;
+      for (const [index, history] of fc.sample(anyHistory, { numRuns: 25, seed: 7 }).entries()) {
+        for await (const what of replayed(deps, history, index)) {
+          assert.deepEqual(await findings(probe), {}, `history ${index}, after ${what}`);
+          commits++;
+        }
+      }
+      assert.ok(commits > 120, `only ${commits} commits`);
+    });
+  });
+
+  test('with checkouts in every state of the pages', async () => {
+    await using service = await startTestService();
+    await using fake = await startFakeProvider();
+    connect(service.service, fake);
+    await everyState(service, createStage(service, fake));
+    await using probe = await openProbe(service.databaseUrl);
+    assert.deepEqual(await findings(probe), {});
+    await service.pass(86_400_000);
+    assert.deepEqual(await findings(probe), {});
+  });
+
+  test('while it is busy', { timeout: 120_000 }, async () => {
+    await using receiver = await startReceiver();
+    const variables = { WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}` };
+    await using service = await startTestService({ live: true, variables });
+    const outcomes = ['paid', 'declined', 'duplicates', 'wrong_amount', 'decline_then_paid', 'abandoned'];
+    let open = 8;
+    const buyers = Promise.all(
+      Array.from({ length: open }, async (_, buyer) => {
+        for (let round = 0; round < 6; round++) {
+          const id = await createSession(service, { customer: `buyer${buyer % 3}@example.com` });
+          await attempt(service, id, 'card', outcomes[(buyer + round) % outcomes.length]!);
+        }
+      }),
+    ).finally(() => (open = 0));
+    await using probe = await openProbe(service.databaseUrl);
+    let examinations = 0;
+    while (open > 0 || examinations < 3) {
+      assert.deepEqual(await findings(probe), {});
+      examinations++;
+      await sleep(20);
+    }
+    await buyers;
+  });
+});
+
+/** Answers 200 to most, and 503 to every fifth request. */
+async function startReceiver(): Promise<AsyncDisposable & { url: string }> {
+  let requests = 0;
+  const server = createServer((request, response) => {
+    response.statusCode = ++requests % 5 === 0 ? 503 : 200;
+    request.resume().on('end', () => response.end());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+const some = fc.integer({ min: -1, max: 4 });
+const anyStep: fc.Arbitrary<HistoryStep> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ type: fc.constant('start' as const), route: fc.nat(2) }) },
+  { weight: 3, arbitrary: fc.record({ type: fc.constant('accept' as const), payment: some }) },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant('refuse' as const), payment: some, failover: fc.boolean() }) },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      type: fc.constant('event' as const),
+      payment: fc.integer({ min: -2, max: 4 }),
+      status: fc.constantFrom('provider_pending' as const, 'paid' as const, 'failed' as const),
+      wrong: fc.constantFrom(...(['nothing', 'nothing', 'nothing', 'amount', 'currency', 'environment'] as const)),
+      txHash: fc.constant(null),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('abandon', 'abandon', 'giveUp', 'expire') }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ type: fc.constant('passTime' as const), jump: fc.constantFrom('at' as const, -60_000) }),
+  },
+  { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('settle' as const, 'refund' as const), payment: some }) },
+);
+const anyHistory: fc.Arbitrary<History> = fc.record({
+  amount: fc.constantFrom(1, 99, 4999, 1_000_000),
+  rates: fc.record({
+    buyerFeeRate: fc.constantFrom(0, 5_000),
+    gatewayFeeRate: fc.constantFrom(0, 29_000, 500_000),
+    providerCostRate: fc.constantFrom(0, 19_000, 500_000),
+  }),
+  steps: fc.array(anyStep, { minLength: 4, maxLength: 20, size: 'max' }),
+});
+
+type Decide = (checkout: Checkout, ...args: unknown[]) => Decision<string>;
+type Call = { name: string; args: unknown[]; decision: Decision<string> };
+
+/** The decisions that a history came to, with what they were given besides the checkout. */
+function callsOf(history: History): Call[] {
+  const calls: Call[] = [];
+  const noting = Object.entries(real as unknown as Record<string, Decide>).map(([name, decide]): [string, Decide] => [
+    name,
+    (checkout, ...args) => {
+      const decision = decide(checkout, ...args);
+      calls.push({ name, args, decision });
+      return decision;
+    },
+  ]);
+  walk(Object.fromEntries(noting) as unknown as Decisions, history);
+  // The walk also asks what would be, and freezes what it goes on with.
+  return calls.filter(({ decision }) => Object.isFrozen(decision.next));
+}
+
+/** Commits a history as the operations do; yields after every commit. */
+async function* replayed(deps: Deps, history: History, index: number): AsyncGenerator<string> {
+  const own = <Value>(value: Value): Value => {
+    const text = JSON.stringify(value);
+    const tail = String(index).padStart(26, '0');
+    return JSON.parse(text.replaceAll(/((?:chk|pay|inv)_.{10})0{26}/g, `$1${tail}`)) as Value;
+  };
+  const sessionId = own(idOf('chk', 1));
+  await write(deps.store, { type: 'session_created', session: aSession({ id: sessionId, amount: history.amount }) });
+  for (const [number, { name, args, decision }] of callsOf(history).entries()) {
+    const decide = (real as unknown as Record<string, Decide>)[name]!;
+    const heard = name === 'applyProviderEvent' ? (own(args[0]) as ProviderEvent) : undefined;
+    const { outcome } = await commitDecision(
+      deps,
+      sessionId,
+      (checkout) => decide(checkout, ...own(args)),
+      (decided) => (heard ? [messageOf(sessionId, `${index}_${number}`, heard, decided.outcome)] : []),
+    );
+    assert.equal(outcome, decision.outcome);
+    yield `${name} ${number}: ${outcome}`;
+  }
+}
+
+function messageOf(sessionId: string, eventId: string, event: ProviderEvent, outcome: string) {
+  const { paymentId, status, amount } = event;
+  const flagged = outcome !== 'applied' && outcome !== 'ignored';
+  const message = { provider: 'sandbox', eventId, sessionId, paymentId, status, amount, outcome, flagged };
+  return { type: 'provider_message_received' as const, message: { ...message, body: '{}', received: NOW } };
+}
+
+describe('tillway doctor', () => {
+  const answering = (broken: Record<string, string[]>, integrity: string[] = []): Examined => ({
+    async violations(sql, limit) {
+      const { name } = INVARIANTS.find((invariant) => invariant.sql === sql)!;
+      return (broken[name] ?? []).slice(0, limit);
+    },
+    integrity: async () => integrity,
+  });
+  const asked = async (store: Examined, options?: { json: boolean }) => {
+    let text = '';
+    const code = await doctor(store, (part) => void (text += part), options);
+    return { code, text, lines: text.trimEnd().split('\n') };
+  };
+  const ids = (count: number) => Array.from({ length: count }, (_, index) => idOf('chk', index));
+
+  test('where all is well there is a line for each, a last one, and 0', async () => {
+    const { code, lines } = await asked(answering({}));
+    assert.equal(code, 0);
+    assert.equal(lines.length, INVARIANTS.length + 2);
+    assert.match(lines[0]!, /^ok {6}database_integrity +The database itself /);
+    assert.ok(lines.some((line) => /^ok {6}one_paid_payment +A session has at most one /.test(line)));
+    assert.equal(lines.at(-1), `All ${INVARIANTS.length + 1} invariants hold.`);
+  });
+
+  test('what is broken says which records, the first five of them, and gives 1', async () => {
+    const { code, lines } = await asked(answering({ one_paid_payment: ids(8), paid_event: ids(1) }));
+    assert.equal(code, 1);
+    const at = lines.findIndex((line) => /^BROKEN {2}one_paid_payment +A session/.test(line));
+    assert.equal(lines[at + 1], `        one_paid_payment: ${ids(5).join(', ')} and 3 more`);
+    assert.ok(lines.includes(`        paid_event: ${ids(1).join(', ')}`));
+    assert.match(
+      lines.at(-1)!,
+      new RegExp(`^2 of ${INVARIANTS.length + 1} invariants are broken\\. Nothing was changed`),
+    );
+  });
+
+  test('more than it counts is "at least"', async () => {
+    const { lines } = await asked(answering({ one_paid_payment: ids(1001) }));
+    assert.ok(lines.some((line) => line.endsWith('and at least 995 more')));
+  });
+
+  test('what the database finds in its own files counts, and comes first', async () => {
+    const { code, lines } = await asked(answering({}, ['row 3 missing from index payments_one_paid']));
+    assert.equal(code, 1);
+    assert.equal(lines[1], '        database_integrity: row 3 missing from index payments_one_paid');
+  });
+
+  test('as JSON it is one document', async () => {
+    const { code, text } = await asked(answering({ one_paid_payment: ids(1001) }), { json: true });
+    assert.equal(code, 1);
+    const { invariants, ...summary } = JSON.parse(text) as {
+      invariants: { ok: boolean; name: string; violations: string[]; more: boolean }[];
+    };
+    assert.deepEqual(summary, { ok: false, asked: INVARIANTS.length + 1, broken: 1 });
+    const [found, ...others] = invariants.filter(({ ok }) => !ok);
+    assert.deepEqual(
+      [found?.name, found?.violations.length, found?.more, others],
+      ['one_paid_payment', 1000, true, []],
+    );
+  });
+
+  test('a database that cannot be asked is no verdict', async () => {
+    const store: Examined = { ...answering({}), violations: () => Promise.reject(new Error('away')) };
+    await assert.rejects(asked(store), /away/);
+  });
+
+  test('its page names every invariant, and none that there is not', () => {
+    const page = readFileSync(new URL('../../docs/doctor.md', import.meta.url), 'utf8');
+    const named = Array.from(page.matchAll(/^\| `([a-z_]+)` /gm), ([, name]) => name);
+    assert.deepEqual(named, ['database_integrity', ...INVARIANTS.map(({ name }) => name)]);
+  });
+});

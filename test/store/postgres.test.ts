@@ -1,0 +1,291 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import { Client } from 'pg';
+import { GatewayError } from '../../src/domain/errors.ts';
+import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { Change, CommitResult, Store } from '../../src/store/store.ts';
+import { checkoutOf, creationOf, familyOf, write } from '../fixtures/store.ts';
+import { openTestStore, settingsOf, usual } from '../support/database.ts';
+import { type Databases, sharedPostgres, startPostgres } from '../support/postgres.ts';
+import { startProxy } from '../support/tcp-proxy.ts';
+
+let postgres: Databases;
+before(async () => {
+  postgres = await sharedPostgres();
+});
+
+interface Opened {
+  store: Store;
+  name: string;
+  url: string;
+}
+
+/** A store on a database of its own, with one family of records in it. */
+async function withStore(use: (opened: Opened) => Promise<void>): Promise<void> {
+  const name = await postgres.createDatabase();
+  const url = postgres.url(name);
+  const store = await openTestStore(settingsOf(url));
+  try {
+    await write(store, ...creationOf(familyOf(0)));
+    await use({ store, name, url });
+  } finally {
+    await store.close();
+    await postgres.dropDatabase(name);
+  }
+}
+
+/** Another program at the same database. */
+async function withClient(url: string, use: (client: Client) => Promise<void>): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    await use(client);
+  } finally {
+    await client.end();
+  }
+}
+
+const isUnavailable = (error: unknown) => error instanceof GatewayError && error.code === 'unavailable';
+const family = familyOf(0);
+const moved = (by: number): Change[] => [
+  { type: 'session_changed', session: { ...family.session, version: family.session.version + by } },
+  { type: 'payment_changed', payment: { ...family.payment, txHash: `moved by ${by}` } },
+];
+
+describe('one round trip', () => {
+  test('takes all change sets that wait, each of several statements', () =>
+    withStore(async ({ name }) => {
+      await using proxy = await startProxy(postgres.port);
+      const store = await openTestStore(settingsOf(postgres.url(name, proxy.port)));
+      const families = Array.from({ length: 50 }, (_, index) => familyOf(index + 1));
+      await write(store, ...creationOf(familyOf(99)));
+      proxy.takeCounts();
+      const results = await Promise.all(families.map((each) => store.commit(creationOf(each))));
+      assert.ok(results.every(({ done }) => done));
+      assert.deepEqual(proxy.takeCounts(), { statements: 50 * 5, roundTrips: 1, commits: 0 });
+      assert.deepEqual(await store.checkout(families[49]!.session.id), checkoutOf(families[49]!));
+      await store.close();
+    }));
+
+  test('carries more than fits into one packet', () =>
+    withStore(async ({ store }) => {
+      const body = 'x'.repeat(100_000);
+      const families = Array.from({ length: 40 }, (_, index) => familyOf(index + 1));
+      const commits = families.map((each) => store.commit(creationOf({ ...each, event: { ...each.event, body } })));
+      assert.ok((await Promise.all(commits)).every(({ done }) => done));
+      assert.equal((await store.event(families[39]!.event.id))!.body, body);
+    }));
+});
+
+/** A change set, and what becomes of it whoever travels with it. */
+type Fate = 'done' | 'conflict' | 'refused';
+
+function changesFor(fate: Fate, number: number): Change[] {
+  const fresh = familyOf(number);
+  if (fate === 'done') return creationOf(fresh);
+  // Both have written something before they fail.
+  if (fate === 'conflict') return [...creationOf(fresh).slice(0, 2), ...moved(7)];
+  return [...creationOf(fresh).slice(0, 2), { type: 'payment_created', payment: family.payment }];
+}
+
+describe('of the change sets that travel together', () => {
+  test('each ends as if it were alone, and one that fails leaves nothing', () =>
+    withStore(async ({ store }) => {
+      let number = 1;
+      const anyFates = fc.array(fc.constantFrom<Fate>('done', 'done', 'done', 'conflict', 'refused'), {
+        minLength: 1,
+        maxLength: 12,
+      });
+      await fc.assert(
+        fc.asyncProperty(anyFates, async (fates) => {
+          const first = number;
+          number += fates.length;
+          const commits = fates.map((fate, index) => store.commit(changesFor(fate, first + index)));
+          for (const [index, settled] of (await Promise.allSettled(commits)).entries()) {
+            const kept = await store.session(familyOf(first + index).session.id);
+            assert.deepEqual([fateOf(settled), kept !== undefined], [fates[index], fates[index] === 'done']);
+          }
+        }),
+        { numRuns: 25 },
+      );
+    }));
+
+  function fateOf(settled: PromiseSettledResult<CommitResult>): string {
+    if (settled.status === 'fulfilled') return settled.value.done ? 'done' : 'conflict';
+    const { message } = settled.reason as Error;
+    return message.startsWith('database: duplicate key') ? 'refused' : message;
+  }
+
+  test('those that are about the same session take it in turn', () =>
+    withStore(async ({ store }) => {
+      const results = await Promise.all(Array.from({ length: 32 }, () => store.commit(moved(1))));
+      assert.equal(results.filter(({ done }) => done).length, 1);
+      assert.ok(results.every((result) => result.done || result.conflict === 'version'));
+    }));
+});
+
+describe('what stands in the way', () => {
+  test('a deadlock with another program is tried again', () =>
+    withStore(({ store, url }) =>
+      withClient(url, async (client) => {
+        const [first, second] = [familyOf(1), familyOf(2)];
+        await write(store, ...creationOf(first), ...creationOf(second));
+        const touch = 'UPDATE sessions SET product = $2 WHERE id = $1';
+        await client.query('BEGIN');
+        await client.query(touch, [second.session.id, 'touched']);
+        // Locks the first session, waits for the second, and finds out first that this is a deadlock.
+        const committed = store.commit(
+          [first, second].map(({ session }): Change => ({
+            type: 'session_changed',
+            session: { ...session, version: session.version + 1 },
+          })),
+        );
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        await client.query(touch, [first.session.id, 'touched']);
+        await client.query('COMMIT');
+        assert.deepEqual(await committed, { done: true });
+        assert.equal((await store.session(first.session.id))!.version, first.session.version + 1);
+      }),
+    ));
+
+  test('a lock that is not let go is waited for, but not for ever', () =>
+    withStore(({ store, url }) =>
+      withClient(url, async (client) => {
+        await client.query('BEGIN');
+        await client.query('SELECT 1 FROM sessions WHERE id = $1 FOR UPDATE', [family.session.id]);
+        await assert.rejects(store.commit(moved(1)), isUnavailable);
+        await client.query('ROLLBACK');
+        assert.deepEqual(await store.commit(moved(1)), { done: true });
+      }),
+    ));
+
+  test('connections that were ended are replaced', () =>
+    withStore(async ({ store, name }) => {
+      const end =
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid()';
+      await postgres.query(name, end, [name]);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      assert.deepEqual(await store.session(family.session.id), family.session);
+      assert.deepEqual(await store.commit(moved(1)), { done: true });
+    }));
+
+  test('a table that a newer version has changed is read on', () =>
+    withStore(async ({ store, name }) => {
+      assert.deepEqual(await store.session(family.session.id), family.session);
+      await postgres.query(name, 'ALTER TABLE sessions ADD COLUMN novelty TEXT');
+      assert.deepEqual(await store.session(family.session.id), family.session);
+      assert.deepEqual(await store.commit(moved(1)), { done: true });
+    }));
+
+  test('a server that has become read only is away, as after a failover, and comes back', () =>
+    withStore(async ({ store, name }) => {
+      const end =
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid()';
+      await postgres.query(name, `ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+      await postgres.query(name, end, [name]);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      await assert.rejects(store.commit(moved(1)), isUnavailable);
+      await postgres.query('postgres', `ALTER DATABASE ${name} RESET default_transaction_read_only`);
+      await postgres.query('postgres', end, [name]);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      assert.deepEqual(await store.commit(moved(1)), { done: true });
+    }));
+});
+
+test('time is the database’s, whatever this machine’s clock says', () =>
+  withStore(async ({ url, name }) => {
+    const store = await openStore(settingsOf(url), { ...usual, clock: { now: () => 0 } });
+    const [row] = await postgres.query(name, 'SELECT EXTRACT(EPOCH FROM clock_timestamp())::float8 * 1000 AS now');
+    assert.ok(Math.abs(store.now() - (row!['now'] as number)) < 1000);
+    assert.ok(Number.isInteger(store.now()));
+    await store.close();
+  }));
+
+test('pages are in the order of bytes, whatever the order of the database', () =>
+  withStore(async ({ store, name }) => {
+    const [row] = await postgres.query(name, "SELECT 'a' < 'B' AS linguistic");
+    assert.equal(row!['linguistic'], true, 'this cluster sorts by bytes anyway, and the test shows nothing');
+    const ids = ['cus_B', 'cus_Z', 'cus_a', 'cus_z'];
+    for (const [index, id] of ids.entries()) {
+      await write(store, {
+        type: 'customer_created',
+        customer: { ...family.customer, id, email: `${index}@example.com` },
+      });
+    }
+    const { items } = await store.listCustomers({}, { limit: 4 });
+    assert.deepEqual(
+      items.map(({ id }) => id),
+      ids.toReversed(),
+    );
+  }));
+
+describe('at the start', () => {
+  let names: string[] = [];
+  const database = async () => {
+    const name = await postgres.createDatabase();
+    names.push(name);
+    return name;
+  };
+  after(async () => {
+    for (const name of names) await postgres.dropDatabase(name);
+    names = [];
+  });
+
+  test('of ten instances one makes the tables, and the others find them', async () => {
+    const name = await database();
+    const stores = await Promise.all(Array.from({ length: 10 }, () => openTestStore(settingsOf(postgres.url(name)))));
+    const rows = await postgres.query(name, 'SELECT version::int, name FROM schema_migrations ORDER BY version');
+    assert.deepEqual(
+      rows,
+      MIGRATIONS.map(({ version, name: migration }) => ({ version, name: migration })),
+    );
+    await Promise.all(stores.map((store) => store.close()));
+  });
+
+  test('a database of a newer version is refused, and left as it is', async () => {
+    const name = await database();
+    await (await openTestStore(settingsOf(postgres.url(name)))).close();
+    await postgres.query(name, "INSERT INTO schema_migrations VALUES (999, 'future', 'x')");
+    await assert.rejects(openTestStore(settingsOf(postgres.url(name))), /has migration 999 \(future\)/);
+  });
+
+  test('a standby, another encoding and a wrong password are refused in words, without the password', async () => {
+    const readOnly = await database();
+    await postgres.query(readOnly, `ALTER DATABASE ${readOnly} SET default_transaction_read_only = on`);
+    await assert.rejects(openTestStore(settingsOf(postgres.url(readOnly))), /read only, as a standby is/);
+
+    await postgres.query(
+      'postgres',
+      "CREATE DATABASE ascii ENCODING 'SQL_ASCII' LOCALE 'C' LOCALE_PROVIDER libc TEMPLATE template0",
+    );
+    names.push('ascii');
+    await assert.rejects(openTestStore(settingsOf(postgres.url('ascii'))), /encoding is SQL_ASCII: create it with/);
+
+    const wrong = new URL(postgres.url(readOnly));
+    wrong.password = 'not-the-password';
+    await assert.rejects(openTestStore(settingsOf(wrong.href)), (error: Error) => {
+      assert.match(error.message, /^DATABASE_URL postgres:\/\/127\.0\.0\.1:\d+\/\w+: password authentication failed/);
+      return !error.message.includes('not-the-password');
+    });
+  });
+
+  test('settings that lose what was acknowledged are warned of, one by one', async () => {
+    const off = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' };
+    await using risky = await startPostgres({ settings: off });
+    for (const [cluster, expected] of [
+      [risky, Object.keys(off)],
+      [postgres, []],
+    ] as const) {
+      const warned: unknown[] = [];
+      const url = cluster.url(await cluster.createDatabase());
+      const store = await openStore(settingsOf(url), { ...usual, warn: (fields) => warned.push(fields) });
+      await store.close();
+      assert.deepEqual(
+        warned,
+        expected.map((setting) => ({ setting, value: 'off' })),
+      );
+    }
+  });
+});

@@ -1,0 +1,92 @@
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { Client } from 'pg';
+import { pino } from 'pino';
+import { readConfig } from '../../src/config.ts';
+import { systemClock } from '../../src/runtime.ts';
+import { type DatabaseSettings, type OpenStore, openStore } from '../../src/store/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { sharedPostgres } from './postgres.ts';
+
+export type DatabaseKind = DatabaseSettings['kind'];
+
+/** The databases there are: what belongs to one driver alone is tested on it alone. */
+export const DATABASES: readonly DatabaseKind[] = ['sqlite', 'postgres'];
+
+/** The database that tests of the whole service use: TEST_DATABASE, which `test/run.ts` sets to each in turn. */
+export const TEST_DATABASE: DatabaseKind = databaseNamed(process.env['TEST_DATABASE'] ?? 'sqlite');
+
+export function databaseNamed(name: string): DatabaseKind {
+  const kind = DATABASES.find((known) => known === name);
+  if (!kind) throw new Error(`TEST_DATABASE is ${name}: use ${DATABASES.join(' or ')}`);
+  return kind;
+}
+
+/** An empty database of its own. `await using` removes it, once whoever uses it has closed it. */
+export interface TestDatabase extends AsyncDisposable {
+  kind: DatabaseKind;
+  /** What `DATABASE_URL` is to be. */
+  url: string;
+  settings: DatabaseSettings;
+}
+
+export async function createTestDatabase(kind: DatabaseKind = TEST_DATABASE): Promise<TestDatabase> {
+  const { url, remove } = await (kind === 'sqlite' ? createSqlite() : createPostgres());
+  return { kind, url, settings: settingsOf(url), [Symbol.asyncDispose]: remove };
+}
+
+export function settingsOf(url: string): DatabaseSettings {
+  return readConfig({ DATABASE_URL: url }).database;
+}
+
+async function createSqlite() {
+  const folder = mkdtempSync(join(tmpdir(), 'tillway-test-'));
+  return {
+    url: `sqlite:${join(folder, 'tillway.db')}`,
+    remove: () => Promise.resolve(rmSync(folder, { recursive: true, force: true })),
+  };
+}
+
+async function createPostgres() {
+  const postgres = await sharedPostgres();
+  const name = await postgres.createDatabase();
+  return { url: postgres.url(name), remove: () => postgres.dropDatabase(name) };
+}
+
+/** All that a database keeps, as text: its files, or every row where the files are not ours to read. */
+export async function contentsOf(url: string): Promise<string> {
+  if (url.startsWith('sqlite:')) {
+    const folder = dirname(url.slice('sqlite:'.length));
+    return readdirSync(folder)
+      .map((file) => readFileSync(join(folder, file), 'latin1'))
+      .join('\n');
+  }
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ name: string }>(
+      "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'",
+    );
+    const tables = rows.map(({ name }) => client.query(`SELECT * FROM ${name}`));
+    return JSON.stringify((await Promise.all(tables)).map((table) => table.rows as unknown[]));
+  } finally {
+    await client.end();
+  }
+}
+
+/** What a store is opened with where nothing of it is tested. */
+export const usual: Parameters<OpenStore>[1] = {
+  clock: systemClock,
+  random: () => Math.random(),
+  warn: (fields, message) => pino().warn(fields, message),
+  onFatal(error) {
+    throw error;
+  },
+};
+
+/** Opens a database, with time as the test has it. */
+export async function openTestStore(settings: DatabaseSettings, clock = systemClock): Promise<Store> {
+  const store = await openStore(settings, { ...usual, clock });
+  return { ...store, now: clock.now };
+}

@@ -1,0 +1,276 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync } from 'node:fs';
+import { connect } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { temporaryFolder, until } from '../process/program.ts';
+import { type Postgres, sharedPostgres, startPostgres } from './postgres.ts';
+import { type TcpProxy, startProxy } from './tcp-proxy.ts';
+
+/** The tools that find faults of the PostgreSQL driver, held against a client that is known to be right. */
+
+let postgres: Postgres;
+// A commit that does not wait for the disk stays in memory long enough to be lost.
+before(async () => (postgres = await startPostgres({ settings: { wal_writer_delay: '10s' } })));
+after(() => postgres.stop());
+
+interface Session extends AsyncDisposable {
+  client: Client;
+  /** Resolves with the reason why the connection was lost. */
+  lost: Promise<Error>;
+}
+
+async function connected(url: string, config: object = {}): Promise<Session> {
+  const client = new Client({ connectionString: url, ...config });
+  const lost = new Promise<Error>((resolve) => client.once('error', resolve));
+  client.on('error', () => undefined);
+  await client.connect();
+  return { client, lost, [Symbol.asyncDispose]: () => client.end() };
+}
+
+async function withTable(): Promise<string> {
+  const name = await postgres.createDatabase();
+  await using session = await connected(postgres.url(name));
+  await session.client.query('CREATE TABLE notes (text text)');
+  await session.client.query('CREATE UNLOGGED TABLE whispers (text text)');
+  return name;
+}
+
+async function notesOf(database: string, table = 'notes'): Promise<unknown[]> {
+  return (await postgres.query(database, `SELECT text FROM ${table} ORDER BY text`)).map(({ text }) => text);
+}
+
+describe('the PostgreSQL of the tests', () => {
+  it('is durable, and lets in nobody without a password', async () => {
+    const settings = ['fsync', 'synchronous_commit', 'full_page_writes'];
+    for (const name of settings) assert.deepEqual(await postgres.query('postgres', `SHOW ${name}`), [{ [name]: 'on' }]);
+    const wrong = postgres.url('postgres').replace(/:[^:@]+@/, ':wrong@');
+    await assert.rejects(connected(wrong), /password authentication failed/);
+  });
+
+  it('has databases that know nothing of each other, and belong to a role with no other rights', async () => {
+    const [one, two] = await Promise.all([withTable(), postgres.createDatabase()]);
+    assert.notEqual(one, two);
+    await using session = await connected(postgres.url(two));
+    await assert.rejects(session.client.query('SELECT * FROM notes'), /relation "notes" does not exist/);
+    await assert.rejects(session.client.query('ALTER SYSTEM SET fsync = off'), /permission denied/);
+  });
+
+  it('makes many databases at once, and drops one that is in use', async () => {
+    const names = await Promise.all(Array.from({ length: 8 }, () => postgres.createDatabase()));
+    assert.equal(new Set(names).size, 8);
+    await using session = await connected(postgres.url(names[0]!));
+    await Promise.all(names.map((name) => postgres.dropDatabase(name)));
+    assert.match(String(await session.lost), /terminating connection/);
+    assert.deepEqual(await postgres.query('postgres', 'SELECT FROM pg_database WHERE datname = ANY($1)', [names]), []);
+  });
+
+  it('orders text as people do', async () => {
+    const rows = await postgres.query(
+      'postgres',
+      `SELECT text FROM (VALUES ('B'), ('a'), ('_c')) AS t (text) ORDER BY 1`,
+    );
+    assert.deepEqual(
+      rows.map(({ text }) => text),
+      ['_c', 'a', 'B'],
+    );
+  });
+
+  it('keeps in a crash what was committed, and cuts every connection', async () => {
+    const database = await withTable();
+    await using session = await connected(postgres.url(database));
+    await using other = await connected(postgres.url(database));
+    await session.client.query(`INSERT INTO notes VALUES ('committed')`);
+    await session.client.query(`INSERT INTO whispers VALUES ('gone in a crash')`);
+    await other.client.query('BEGIN');
+    await other.client.query(`INSERT INTO notes VALUES ('open')`);
+    const { port } = postgres;
+    await postgres.restart('immediate', 20);
+    assert.match(String(await session.lost), /terminat/);
+    assert.match(String(await other.lost), /terminat/);
+    assert.deepEqual(await notesOf(database), ['committed']);
+    assert.deepEqual(await notesOf(database, 'whispers'), []);
+    assert.equal(postgres.port, port);
+    assert.match(postgres.log(), /automatic recovery in progress/);
+  });
+
+  it('loses in a crash what was answered before it was durable, so that a test can find that', async () => {
+    const database = await withTable();
+    await using session = await connected(postgres.url(database));
+    await session.client.query('SET synchronous_commit = off');
+    await session.client.query(`INSERT INTO notes VALUES ('hasty')`);
+    assert.deepEqual(await notesOf(database), ['hasty']);
+    await postgres.restart('immediate');
+    assert.deepEqual(await notesOf(database), []);
+  });
+
+  it('keeps everything when it is told to stop in good order', async () => {
+    const database = await withTable();
+    await using session = await connected(postgres.url(database));
+    await session.client.query(`INSERT INTO whispers VALUES ('kept')`);
+    await postgres.restart('fast');
+    assert.deepEqual(await notesOf(database, 'whispers'), ['kept']);
+  });
+
+  it('is shared by the processes that TEST_POSTGRES leads to it', async (t) => {
+    const { TEST_POSTGRES: outer } = process.env;
+    t.after(() => (outer === undefined ? delete process.env['TEST_POSTGRES'] : (process.env['TEST_POSTGRES'] = outer)));
+    process.env['TEST_POSTGRES'] = postgres.adminUrl;
+    const shared = await sharedPostgres();
+    assert.equal(shared.url('some'), postgres.url('some'));
+    assert.deepEqual(await postgres.query(await shared.createDatabase(), 'SELECT 1 AS one'), [{ one: 1 }]);
+  });
+
+  it('finds a cluster again in a folder that it was given', async () => {
+    using temporary = temporaryFolder();
+    // The account of PostgreSQL must get there.
+    chmodSync(temporary.path('.'), 0o755);
+    const folder = temporary.path('cluster');
+    const first = await startPostgres({ folder });
+    const database = await first.createDatabase();
+    await Promise.all([first.stop(), first.stop()]);
+    await using second = await startPostgres({ folder, settings: { max_connections: '17' } });
+    assert.deepEqual(await second.query(database, 'SHOW max_connections'), [{ max_connections: '17' }]);
+  });
+
+  it('says why it does not start, and leaves nothing', async () => {
+    await assert.rejects(startPostgres({ settings: { fsync: 'perhaps' } }), /invalid value.*fsync|"fsync" requires/s);
+  });
+
+  it('does not outlive its process, not even one that is killed', async () => {
+    const program = `
+      const { startPostgres } = await import(${JSON.stringify(new URL('postgres.ts', import.meta.url).href)});
+      const { port, folder } = await startPostgres();
+      console.log(JSON.stringify({ port, folder }));
+      await new Promise(() => setInterval(() => undefined, 1000));`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    const { port, folder } = JSON.parse(String(line)) as { port: number; folder: string };
+    assert(await answers(port));
+    child.kill('SIGKILL');
+    await until(async () => !existsSync(folder) && !(await answers(port)));
+  });
+});
+
+function answers(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  return once(socket, 'connect').then(
+    () => {
+      socket.destroy();
+      return true;
+    },
+    () => false,
+  );
+}
+
+describe('the proxy before it', () => {
+  let database: string;
+  before(async () => (database = await withTable()));
+
+  const through = (proxy: TcpProxy, config?: object) => connected(postgres.url(database, proxy.port), config);
+
+  it('counts statements, round trips and commits, and none for a connection', async () => {
+    await using proxy = await startProxy(postgres.port);
+    await using session = await through(proxy);
+    const { client } = session;
+    assert.deepEqual(proxy.takeCounts(), { statements: 0, roundTrips: 0, commits: 0 });
+    assert.deepEqual((await client.query('SELECT $1::int AS one', [1])).rows, [{ one: 1 }]);
+    assert.deepEqual(proxy.takeCounts(), { statements: 1, roundTrips: 1, commits: 0 });
+    for (let times = 0; times < 3; times++) await client.query({ name: 'two', text: 'SELECT $1::int', values: [2] });
+    assert.deepEqual(proxy.takeCounts(), { statements: 3, roundTrips: 3, commits: 0 });
+    await client.query('BEGIN');
+    await client.query('SELECT 1; SELECT 2');
+    await client.query('COMMIT');
+    assert.deepEqual(proxy.takeCounts(), { statements: 3, roundTrips: 3, commits: 1 });
+    await assert.rejects(client.query('SELECT $1::int / 0', [1]), /division by zero/);
+    assert.deepEqual(proxy.takeCounts(), { statements: 1, roundTrips: 1, commits: 0 });
+  });
+
+  it('counts the same wherever the bytes are cut into chunks, both ways', async () => {
+    await using proxy = await startProxy(postgres.port);
+    const stream = () => {
+      const socket = connect({ port: proxy.port, host: '127.0.0.1', noDelay: true });
+      const write = socket.write.bind<(bytes: Buffer) => boolean>(socket);
+      socket.connect = () => socket;
+      socket.write = (bytes: string | Uint8Array) => {
+        for (const byte of Buffer.from(bytes as Uint8Array)) write(Buffer.from([byte]));
+        return true;
+      };
+      return socket;
+    };
+    await using session = await through(proxy, { stream });
+    const { rows } = await session.client.query('SELECT repeat($1, 300000) AS long, $2::text AS code', ['x', 'SQEZ']);
+    assert.deepEqual(rows, [{ long: 'x'.repeat(300_000), code: 'SQEZ' }]);
+    assert.deepEqual(proxy.takeCounts(), { statements: 1, roundTrips: 1, commits: 0 });
+  });
+
+  it('cuts the answer to what the server has done, once', async () => {
+    await using proxy = await startProxy(postgres.port);
+    await using session = await through(proxy);
+    const cut = proxy.cutAnswerTo('needle');
+    await session.client.query('INSERT INTO notes VALUES ($1)', ['hay']);
+    await assert.rejects(session.client.query('INSERT INTO notes VALUES ($1)', ['needle']), /ECONNRESET|terminated/);
+    await cut;
+    assert.deepEqual(await notesOf(database), ['hay', 'needle']);
+    await using next = await through(proxy);
+    await next.client.query('INSERT INTO notes VALUES ($1)', ['needle']);
+  });
+
+  it('cuts the answer to a COMMIT, but only after the server has committed', async () => {
+    await using proxy = await startProxy(postgres.port);
+    await using session = await through(proxy);
+    await session.client.query('BEGIN');
+    await session.client.query(`INSERT INTO notes VALUES ('in doubt')`);
+    assert(!(await notesOf(database)).includes('in doubt'));
+    const cut = proxy.cutAnswerTo('COMMIT');
+    await assert.rejects(session.client.query('COMMIT'));
+    await cut;
+    assert((await notesOf(database)).includes('in doubt'));
+  });
+
+  it('waits with that for the end of a long answer', async () => {
+    await using proxy = await startProxy(postgres.port);
+    await using session = await through(proxy);
+    const cut = proxy.cutAnswerTo('at last');
+    const sql = `SELECT repeat('x', 100000); SELECT pg_sleep(0.2); INSERT INTO notes VALUES ('at last')`;
+    await assert.rejects(session.client.query(sql));
+    await cut;
+    assert((await notesOf(database)).includes('at last'));
+  });
+
+  it('cuts all connections, and what was open is undone', async () => {
+    await using proxy = await startProxy(postgres.port);
+    await using session = await through(proxy);
+    await session.client.query('BEGIN');
+    await session.client.query(`INSERT INTO notes VALUES ('undone')`);
+    proxy.cut();
+    assert.match(String(await session.lost), /ECONNRESET/);
+    assert(!(await notesOf(database)).includes('undone'));
+  });
+
+  it('is a black hole without an end, until it is healed', async () => {
+    await using proxy = await startProxy(postgres.port);
+    await using asking = await through(proxy);
+    await using idle = await through(proxy);
+    proxy.blackHole();
+    const asked = assert.rejects(asking.client.query('SELECT 1'), /ECONNRESET/);
+    const late = assert.rejects(through(proxy), /ECONNRESET/);
+    const first = await Promise.race([asked, late, asking.lost, idle.lost, sleep(200, 'silence')]);
+    assert.equal(first, 'silence');
+    proxy.heal();
+    await Promise.all([asked, late]);
+    assert.deepEqual((await idle.client.query('SELECT 1 AS one')).rows, [{ one: 1 }]);
+    await using fresh = await through(proxy);
+    assert.deepEqual((await fresh.client.query('SELECT 1 AS one')).rows, [{ one: 1 }]);
+  });
+
+  it('resets a client where there is no server', async () => {
+    await using proxy = await startProxy(1);
+    await assert.rejects(through(proxy), /ECONNRESET|terminated/);
+  });
+});

