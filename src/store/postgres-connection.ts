@@ -53,6 +53,8 @@ export function createConnections({ url, poolSize }: PostgresSettings, warn: (er
   });
   // An idle connection was lost; the pool opens another when it is needed.
   pool.on('error', warn);
+  // One that is lost while it is lent fails what was asked of it. Nobody else listens then, and that would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined));
   /** When each connection last answered, and since when none may be trusted that has not, by the monotonic clock. */
   const answered = new WeakMap<PoolClient, number>();
   let suspectUntil = 0;

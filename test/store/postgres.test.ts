@@ -171,6 +171,25 @@ describe('what stands in the way', () => {
       assert.deepEqual(await store.commit(moved(1)), { done: true });
     }));
 
+  test('connections that are cut with a query under way fail that query, and nothing else', () =>
+    withStore(({ name, url }) =>
+      withClient(url, async (client) => {
+        await using proxy = await startProxy(postgres.port);
+        const store = await openTestStore(settingsOf(postgres.url(name, proxy.port)));
+        await client.query('BEGIN');
+        await client.query('LOCK TABLE sessions');
+        const underWay = [store.session(family.session.id), store.commit(moved(1))];
+        const failed = Promise.all(underWay.map((each) => assert.rejects(each, isUnavailable)));
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        proxy.cut();
+        await failed;
+        await client.query('ROLLBACK');
+        // Whether the commit was done after all, nobody knows before it is read.
+        assert.equal((await store.session(family.session.id))!.id, family.session.id);
+        await store.close();
+      }),
+    ));
+
   test('a table that a newer version has changed is read on', () =>
     withStore(async ({ store, name }) => {
       assert.deepEqual(await store.session(family.session.id), family.session);

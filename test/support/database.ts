@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'pg';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
@@ -73,6 +74,19 @@ export async function contentsOf(url: string): Promise<string> {
   } finally {
     await client.end();
   }
+}
+
+/** Runs SQL past the service, as somebody with the password could. */
+export async function runSql(url: string, sql: string): Promise<void> {
+  if (url.startsWith('sqlite:')) {
+    const database = new DatabaseSync(url.slice('sqlite:'.length));
+    database.exec(sql);
+    database.close();
+    return;
+  }
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query(sql).finally(() => client.end());
 }
 
 /** What a store is opened with where nothing of it is tested. */

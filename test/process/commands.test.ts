@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { INVARIANTS } from '../../src/store/invariants.ts';
+import { creationOf, familyOf, write } from '../fixtures/store.ts';
+import { TEST_DATABASE, type TestDatabase, createTestDatabase, openTestStore, runSql } from '../support/database.ts';
+import { SERVICE, temporaryFolder } from './program.ts';
+
+interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+async function tillway(variables: Record<string, string>, ...args: string[]): Promise<Ended> {
+  try {
+    const ended = await promisify(execFile)(process.execPath, [SERVICE.pathname, ...args], { env: variables });
+    return { code: 0, ...ended };
+  } catch (error) {
+    return error as Ended;
+  }
+}
+
+/** A database in which the records of one checkout belong together. */
+async function filled(): Promise<TestDatabase> {
+  const database = await createTestDatabase();
+  const store = await openTestStore(database.settings);
+  const [customer, session] = creationOf(familyOf(1));
+  await write(store, customer!, session!);
+  await store.close();
+  return database;
+}
+
+describe('tillway doctor', () => {
+  it('says that every invariant holds, and exits with 0', async () => {
+    await using database = await filled();
+    const { code, stdout, stderr } = await tillway({ DATABASE_URL: database.url }, 'doctor');
+    assert.deepEqual([code, stderr], [0, '']);
+    const lines = stdout.trimEnd().split('\n');
+    assert.equal(lines.at(-1), `All ${INVARIANTS.length + 1} invariants hold.`);
+    assert.equal(lines.filter((line) => line.startsWith('ok ')).length, INVARIANTS.length + 1);
+  });
+
+  it('names what is broken, by id, exits with 1, and repairs nothing', async () => {
+    await using database = await filled();
+    await runSql(database.url, "UPDATE sessions SET customer_email = 'somebody@else.example'");
+    for (const attempt of ['first', 'second']) {
+      const { code, stdout } = await tillway({ DATABASE_URL: database.url }, 'doctor');
+      assert.equal(code, 1, attempt);
+      assert.match(stdout, /^BROKEN {2}(\w+) .*\n {8}\1: chk_\w+$/m);
+    }
+    const { code, stdout } = await tillway({ DATABASE_URL: database.url }, 'doctor', '--json');
+    const document = JSON.parse(stdout) as { ok: boolean; invariants: { ok: boolean; violations: string[] }[] };
+    assert.deepEqual([code, document.ok], [1, false]);
+    assert.deepEqual(document.invariants.find(({ ok }) => !ok)!.violations, [familyOf(1).session.id]);
+  });
+
+  it('exits with 2 where there is nothing to ask, and makes nothing', async () => {
+    using folder = temporaryFolder();
+    const nowhere =
+      TEST_DATABASE === 'sqlite' ? `sqlite:${folder.path('none.db')}` : 'postgres://nobody:secret@127.0.0.1:1/none';
+    const { code, stdout, stderr } = await tillway({ DATABASE_URL: nowhere }, 'doctor');
+    assert.deepEqual([code, stdout], [2, '']);
+    assert.match(stderr, /^The database could not be checked: DATABASE_URL (?:sqlite|postgres):\S+: .+\n$/);
+    assert.ok(!stderr.includes('secret'));
+    assert.ok(!existsSync(folder.path('none.db')));
+  });
+
+  it('exits with 2 where the database is of another version', async () => {
+    await using database = await filled();
+    await runSql(database.url, 'DELETE FROM schema_migrations');
+    const { code, stderr } = await tillway({ DATABASE_URL: database.url }, 'doctor');
+    assert.equal(code, 2);
+    assert.match(stderr, /lacks migration 1 \(initial\): start this version of Tillway on it first\n$/);
+  });
+});
+
+describe('the command line', () => {
+  it('says how it is used when asked, and when it is not understood', async () => {
+    const asked = await tillway({}, '--help');
+    assert.deepEqual([asked.code, asked.stderr], [0, '']);
+    assert.match(asked.stdout, /^Usage: tillway \[command\]\n/);
+    for (const args of [['docter'], ['doctor', '--fix'], ['serve', 'now']]) {
+      const wrong = await tillway({}, ...args);
+      assert.deepEqual([wrong.code, wrong.stdout, wrong.stderr], [2, '', asked.stdout]);
+    }
+  });
+});
