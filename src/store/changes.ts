@@ -97,14 +97,14 @@ export function leavesWork(changes: Change[]): boolean {
 }
 
 /**
- * Change sets that wait for each other in the database, in one order everywhere: by what they lock first. Creating a
- * session locks its customer's address and its key, everything else what belongs to one session.
+ * Orders change sets that share a transaction, so that two transactions never wait crosswise: by what each locks, which is
+ * the key of a session that it creates (after the addresses, see `Write.locks`), or a session and what belongs to it.
  */
 export function lockOrderOf(changes: Change[]): string {
   for (const change of changes) {
     switch (change.type) {
       case 'session_created':
-        return `${change.session.customerEmail.toLowerCase()} ${change.session.idempotencyKey ?? ''}`;
+        return change.session.idempotencyKey ?? '';
       case 'session_changed':
         return change.session.id;
       case 'provider_message_received':

@@ -1,14 +1,19 @@
 import type { Connection, PoolClient, Submittable } from 'pg';
-import type { SqlValue } from './keyset.ts';
+import type { Row, SqlValue } from './keyset.ts';
+import { isAnswer, types } from './postgres-connection.ts';
 
 export interface Statement {
   sql: string;
   params: SqlValue[];
+  /** Whether its rows are wanted, and not only their number. */
+  answersRows?: boolean;
 }
 
 export interface BatchResult {
   /** How many rows each statement touched, of those that were run. */
   counts: number[];
+  /** Of each statement whose rows are wanted, in turn. */
+  rows: Row[][];
   /** Why the server refused the statement `counts.length`; then nothing of the batch is left in the database. */
   refusal?: Error;
 }
@@ -27,8 +32,8 @@ interface Exchange extends Submittable {
   handleCommandComplete(message: { text: string }): void;
   handleError(error: Error): void;
   handleReadyForQuery(): void;
-  handleRowDescription(): void;
-  handleDataRow(): void;
+  handleRowDescription(message: { fields: { name: string; dataTypeID: number }[] }): void;
+  handleDataRow(message: { fields: (string | null)[] }): void;
   handleEmptyQuery(): void;
 }
 
@@ -56,14 +61,15 @@ function exchange(
   known: Prepared,
   timeoutMs: number,
 ): Promise<BatchResult> {
-  const counts: number[] = [];
+  const result: BatchResult = { counts: [], rows: [] };
+  const { counts, rows } = result;
+  let columns: { name: string; parse(text: string): SqlValue }[] = [];
   const fresh = new Map<string, { name: string; index: number }>();
-  let refusal: Error | undefined;
 
   function submit(connection: Connection): void {
     // As few packets as it fits into.
     connection.stream.cork();
-    for (const [index, { sql, params }] of statements.entries()) {
+    for (const [index, { sql, params, answersRows }] of statements.entries()) {
       let name = known.names.get(sql) ?? fresh.get(sql)?.name;
       if (name === undefined) {
         // A new name each time: of one that is refused, nobody tells whether it had been prepared before.
@@ -72,6 +78,7 @@ function exchange(
         connection.parse({ name, text: sql, types: [] }, true);
       }
       connection.bind({ statement: name, values: params.map(asText) }, true);
+      if (answersRows) connection.describe({ type: 'P' }, true);
       connection.execute({}, true);
     }
     connection.sync();
@@ -85,19 +92,30 @@ function exchange(
       callback(error) {
         for (const [sql, { name, index }] of fresh) if (index < counts.length) known.names.set(sql, name);
         if (error) reject(error);
-        else resolve(refusal ? { counts, refusal } : { counts });
+        else resolve(result);
       },
       handleCommandComplete: ({ text }) => counts.push(Number(text.slice(text.lastIndexOf(' ') + 1))),
       handleError(error) {
-        // What the server says has a severity; otherwise the connection is lost, or silent.
-        if ('severity' in error) refusal = error;
-        this.callback('severity' in error ? null : error);
+        // Otherwise the connection is lost or silent, or the server ends it: what became of the batch is not known.
+        if (isAnswer(error)) result.refusal = error;
+        this.callback(isAnswer(error) ? null : error);
       },
       handleReadyForQuery() {
         this.callback(null);
       },
-      handleRowDescription: () => undefined,
-      handleDataRow: () => undefined,
+      handleRowDescription({ fields }) {
+        columns = fields.map(({ name, dataTypeID }) => ({ name, parse: types.getTypeParser(dataTypeID) }));
+        rows.push([]);
+      },
+      handleDataRow({ fields }) {
+        const row: Row = {};
+        for (const [index, { name, parse }] of columns.entries()) {
+          const text = fields[index]!;
+          row[name] = text === null ? null : parse(text);
+        }
+        // Those of a statement whose rows are not wanted are not described, and have nowhere to go.
+        rows.at(-1)?.push(row);
+      },
       handleEmptyQuery: () => undefined,
     };
     client.query(handlers);

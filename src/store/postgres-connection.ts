@@ -10,7 +10,10 @@ export interface PostgresSettings {
 
 /** A caller waits so long for the database, in milliseconds, all included; what takes longer is `unavailable`. */
 export const DEADLINE_MS = 4500;
-const CONNECT_TIMEOUT_MS = 2000;
+/** The part of it that opening a connection, or waiting for a free one, may take. */
+export const CONNECT_TIMEOUT_MS = 2000;
+/** How long a read may take once it has a connection. */
+export const READ_TIMEOUT_MS = DEADLINE_MS - CONNECT_TIMEOUT_MS;
 const STATEMENT_TIMEOUT_MS = 4000;
 const LOCK_TIMEOUT_MS = 2000;
 const KEEP_ALIVE_AFTER_MS = 10_000;
@@ -19,7 +22,7 @@ const KEEP_ALIVE_AFTER_MS = 10_000;
 const NUMERIC_TYPES = new Set<number>([20, 23, 1700]);
 const asNumber = (text: string) => Number(text);
 const asText = (text: string) => text;
-const types = { getTypeParser: (type: number) => (NUMERIC_TYPES.has(type) ? asNumber : asText) };
+export const types = { getTypeParser: (type: number) => (NUMERIC_TYPES.has(type) ? asNumber : asText) };
 
 /** What every connection is opened with. */
 export function connectionOptions(url: string) {
@@ -49,7 +52,7 @@ export function createConnections({ url, poolSize }: PostgresSettings, warn: (er
     max: poolSize,
     statement_timeout: STATEMENT_TIMEOUT_MS,
     lock_timeout: LOCK_TIMEOUT_MS,
-    query_timeout: DEADLINE_MS - CONNECT_TIMEOUT_MS,
+    query_timeout: READ_TIMEOUT_MS,
   });
   // An idle connection was lost; the pool opens another when it is needed.
   pool.on('error', warn);
@@ -70,7 +73,7 @@ export function createConnections({ url, poolSize }: PostgresSettings, warn: (er
 
   return {
     async use(exchange) {
-      for (;;) {
+      for (let attempt = 0; ; attempt++) {
         let client: PoolClient | undefined;
         try {
           client = await acquire();
@@ -82,7 +85,7 @@ export function createConnections({ url, poolSize }: PostgresSettings, warn: (er
           const [answer, stale] = [isAnswer(error), codeOf(error) === STALE_PLAN];
           if (client && !answer) suspectUntil = performance.now();
           client?.release(!answer || stale);
-          if (!stale) throw asUnavailable(error);
+          if (!stale || attempt === poolSize) throw asUnavailable(error);
         }
       }
     },
@@ -96,8 +99,8 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && 'severity' in error && typeof code === 'string' ? code : '';
 }
 
-/** Whether the server answered, and the connection is as good as before. */
-function isAnswer(error: unknown): boolean {
+/** Whether the server answered, and the connection is as good as before: then nothing of what it refused is left. */
+export function isAnswer(error: unknown): boolean {
   const code = codeOf(error);
   return code !== '' && !/^(?:08|57P)/.test(code);
 }

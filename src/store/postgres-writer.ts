@@ -1,15 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { GatewayError } from '../domain/errors.ts';
 import { leavesWork, lockOrderOf, writesOf } from './changes.ts';
 import { type BatchResult, type Statement, runBatch } from './postgres-batch.ts';
-import { type Connections, DEADLINE_MS, asUnavailable, codeOf } from './postgres-connection.ts';
+import { CONNECT_TIMEOUT_MS, type Connections, DEADLINE_MS, asUnavailable, codeOf } from './postgres-connection.ts';
 import { forPostgres } from './postgres-sql.ts';
 import type { Change, CommitResult, Conflict, Store } from './store.ts';
 
 /** How many change sets travel together at most, and how many batches at once: the next gathers while two are synced. */
 const MAX_BATCH = 200;
 const IN_FLIGHT = 2;
-// Serialization failures and deadlocks: https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html
-const TRY_AGAIN = new Set(['40001', '40P01']);
+// Serialization failures, deadlocks and locks that are held long: https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html
+const TRY_AGAIN = new Set(['40001', '40P01', '55P03']);
 const MAX_TRIES = 5;
 const LONGEST_PAUSE_MS = 50;
 /** A batch with more sets that fail than this is not repeated without each of them, but taken apart. */
@@ -25,10 +26,14 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** A change set's statements, and the conflict that each one stands for where it touches no row. */
-interface StatementSet {
-  statements: Statement[];
-  guards: (Conflict | undefined)[];
+/** The statements of a change set, each with the conflict that it stands for where it touches no row. */
+type StatementSet = (Statement & { guard: Conflict | undefined; locks: string | undefined })[];
+
+/** A statement of a batch, and the number of the set that it belongs to. */
+interface Sent {
+  set: number;
+  statement: StatementSet[number];
+  guard: Conflict | undefined;
 }
 
 type Outcome = CommitResult | { error: unknown };
@@ -59,7 +64,7 @@ export function createWriter({ connections, random }: WriterOptions): Pick<Store
   }
 
   async function commitBatch(batch: Waiting[]): Promise<void> {
-    // Always in the same order, so that two batches that meet wait for each other in turn, and not crosswise.
+    // Always in the same order: two batches that meet wait in turn.
     batch.sort((a, b) => (a.order < b.order ? -1 : a.order > b.order ? 1 : 0));
     const deadline = Math.min(...batch.map(({ since }) => since)) + DEADLINE_MS;
     let outcomes: Outcome[];
@@ -84,19 +89,21 @@ export function createWriter({ connections, random }: WriterOptions): Pick<Store
   }
 
   async function applyAll(sets: StatementSet[], deadline: number, repeats = MAX_REPEATS): Promise<Outcome[]> {
+    const sent = inLockOrder(sets);
     const { counts, refusal } = await send(
-      sets.flatMap(({ statements }) => statements),
+      sent.map(({ statement }) => statement),
       deadline,
     );
-    if (!refusal) return outcomesOf(sets, counts);
-    const failed = setOf(sets, counts.length);
-    if (sets.length === 1) return [outcomeOfRefusal(sets[0]!, counts.length, refusal)];
+    if (!refusal) return outcomesOf(sets, sent, counts);
+    // After the last statement it is the commit itself that was refused.
+    const failed = sent[counts.length];
+    if (sets.length === 1) return [outcomeOfRefusal(failed?.guard, refusal)];
     if (failed === undefined || repeats === 0) {
       return (await Promise.all(sets.map((set) => applyAlone(set, deadline)))).flat();
     }
     // The one that was refused goes after the others, which may have been what stood in its way.
-    const others = await applyAll(sets.toSpliced(failed, 1), deadline, repeats - 1);
-    return others.toSpliced(failed, 0, ...(await applyAlone(sets[failed]!, deadline)));
+    const others = await applyAll(sets.toSpliced(failed.set, 1), deadline, repeats - 1);
+    return others.toSpliced(failed.set, 0, ...(await applyAlone(sets[failed.set]!, deadline)));
   }
 
   function applyAlone(set: StatementSet, deadline: number): Promise<Outcome[]> {
@@ -106,11 +113,12 @@ export function createWriter({ connections, random }: WriterOptions): Pick<Store
   /** One round trip, again where the server ended it for the sake of another transaction. */
   async function send(statements: Statement[], deadline: number): Promise<BatchResult> {
     for (let attempt = 1; ; attempt++) {
-      const result = await connections.use((client) => {
-        const left = deadline - performance.now();
-        if (left <= 0) throw new Error('the deadline passed while waiting for a connection');
-        return runBatch(client, statements, left);
-      });
+      // Opening a connection may take what is left, and nobody waits longer than the deadline.
+      if (deadline - performance.now() < CONNECT_TIMEOUT_MS)
+        throw new GatewayError('unavailable', 'The database does not keep up with what it is asked.');
+      const result = await connections.use((client) =>
+        runBatch(client, statements, Math.max(1, deadline - performance.now())),
+      );
       if (!result.refusal || !TRY_AGAIN.has(codeOf(result.refusal)) || attempt === MAX_TRIES) return result;
       await sleep(random() * LONGEST_PAUSE_MS * attempt);
     }
@@ -138,13 +146,10 @@ function statementsOf(changes: Change[]): StatementSet {
   const writes = writesOf(changes);
   // Alone, a guard that does not hold has written nothing. With others it must take them back, and so be an error.
   const strict = writes.length > 1;
-  return {
-    statements: writes.map(({ sql, params, guard }) => {
-      const text = forPostgres(sql);
-      return { sql: strict && guard !== undefined ? failingOnNone(text) : text, params };
-    }),
-    guards: writes.map(({ guard }) => guard),
-  };
+  return writes.map(({ sql, params, guard, locks }) => {
+    const text = forPostgres(sql);
+    return { sql: strict && guard !== undefined ? failingOnNone(text) : text, params, guard, locks };
+  });
 }
 
 /** The statement as one that the server refuses where it touches no row: in one round trip nobody can look in between. */
@@ -152,25 +157,26 @@ function failingOnNone(sql: string): string {
   return `WITH touched AS (${sql} RETURNING 1) SELECT 1 / COUNT(*) FROM touched`;
 }
 
-function outcomesOf(sets: StatementSet[], counts: number[]): Outcome[] {
-  let index = 0;
-  return sets.map(({ statements, guards }) => {
-    const count = counts[index]!;
-    index += statements.length;
-    const conflict = statements.length === 1 && count === 0 ? guards[0] : undefined;
-    return conflict === undefined ? { done: true } : { done: false, conflict };
-  });
+function inLockOrder(sets: StatementSet[]): Sent[] {
+  const all = sets.flatMap((statements, set) =>
+    statements.map((statement): Sent => ({ set, statement, guard: statement.guard })),
+  );
+  if (!all.some(({ statement }) => statement.locks !== undefined)) return all;
+  const early = all.filter(({ statement }) => statement.locks !== undefined);
+  early.sort((a, b) => (a.statement.locks! < b.statement.locks! ? -1 : 1));
+  return [...early, ...all.filter(({ statement }) => statement.locks === undefined)];
 }
 
-/** Which set a statement of the batch belongs to; undefined after the last: then the commit itself was refused. */
-function setOf(sets: StatementSet[], statement: number): number | undefined {
-  let end = 0;
-  const index = sets.findIndex(({ statements }) => (end += statements.length) > statement);
-  return index === -1 ? undefined : index;
+function outcomesOf(sets: StatementSet[], sent: Sent[], counts: number[]): Outcome[] {
+  const outcomes = sets.map((): Outcome => ({ done: true }));
+  for (const [index, { set, guard }] of sent.entries()) {
+    const failed = sets[set]!.length === 1 && guard !== undefined && counts[index] === 0;
+    if (failed) outcomes[set] = { done: false, conflict: guard };
+  }
+  return outcomes;
 }
 
-function outcomeOfRefusal({ guards }: StatementSet, statement: number, refusal: Error): Outcome {
-  const conflict = guards[statement];
-  if (conflict !== undefined && codeOf(refusal) === DIVISION_BY_ZERO) return { done: false, conflict };
+function outcomeOfRefusal(guard: Conflict | undefined, refusal: Error): Outcome {
+  if (guard !== undefined && codeOf(refusal) === DIVISION_BY_ZERO) return { done: false, conflict: guard };
   return { error: asUnavailable(refusal) };
 }

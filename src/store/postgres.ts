@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import { GatewayError } from '../domain/errors.ts';
 import {
   CREATE_MIGRATIONS,
   INSERT_MIGRATION,
@@ -7,8 +8,9 @@ import {
   missingMigrations,
   refuseOutdated,
 } from './migrate.ts';
-import type { Row, SqlValue } from './keyset.ts';
-import { type PostgresSettings, connectionOptions, createConnections } from './postgres-connection.ts';
+import type { Query, Row, SqlValue } from './keyset.ts';
+import { runBatch } from './postgres-batch.ts';
+import { type PostgresSettings, READ_TIMEOUT_MS, connectionOptions, createConnections } from './postgres-connection.ts';
 import { startDatabaseClock } from './postgres-clock.ts';
 import { forPostgres, migrationForPostgres } from './postgres-sql.ts';
 import { createWriter } from './postgres-writer.ts';
@@ -40,15 +42,26 @@ export async function openPostgres({ url, poolSize, random, warn }: PostgresOpti
     });
   }
 
+  function selectEach(queries: readonly Query[]): Promise<Row[][]> {
+    const statements = queries.map(({ sql, params }) => ({ sql: forPostgres(sql), params, answersRows: true }));
+    return connections.use(async (client) => {
+      const { rows, refusal } = await runBatch(client, statements, READ_TIMEOUT_MS);
+      if (refusal) throw refusal;
+      return rows;
+    });
+  }
+
   const clock = await startDatabaseClock(select);
   const writer = createWriter({ connections, random });
   return {
-    ...createReads(select),
+    ...createReads(select, selectEach),
     now: clock.now,
     commit: writer.commit,
     onCommit: writer.onCommit,
     async ping() {
-      await select('SELECT 1');
+      const [row] = await select("SELECT current_setting('transaction_read_only') AS value");
+      // It answers, but as a standby does: whoever sends requests here should send them elsewhere.
+      if (row?.['value'] === 'on') throw new GatewayError('unavailable', 'The database is read only.');
     },
     async close() {
       clock.stop();
@@ -123,16 +136,24 @@ async function refuseUnusable(client: Client): Promise<void> {
 }
 
 // What an acknowledged write survives: https://www.postgresql.org/docs/current/runtime-config-wal.html
-const RISKS = {
-  fsync: 'a power cut can lose everything',
-  full_page_writes: 'a power cut can corrupt the database',
-  synchronous_commit: 'a crash of the database loses what was acknowledged last',
-};
+const RISKS: readonly { name: string; values: readonly string[]; risk: string; ifStandbys?: true }[] = [
+  { name: 'fsync', values: ['off'], risk: 'a power cut can lose everything' },
+  { name: 'full_page_writes', values: ['off'], risk: 'a power cut can corrupt the database' },
+  { name: 'synchronous_commit', values: ['off'], risk: 'a crash of the database loses what was acknowledged last' },
+  {
+    name: 'synchronous_commit',
+    values: ['local', 'remote_write'],
+    risk: 'a commit does not wait for the disk of a standby, and a failover can lose what was acknowledged last',
+    ifStandbys: true,
+  },
+];
 
 async function warnOfRisks(client: Client, warn: PostgresOptions['warn']): Promise<void> {
-  for (const [name, risk] of Object.entries(RISKS)) {
-    if ((await setting(client, name)) === 'off')
-      warn({ setting: name, value: 'off' }, `PostgreSQL ${name} = off: ${risk}`);
+  const standbys = (await setting(client, 'synchronous_standby_names')) !== '';
+  for (const { name, values, risk, ifStandbys } of RISKS) {
+    const value = await setting(client, name);
+    if (!values.includes(value) || (ifStandbys && !standbys)) continue;
+    warn({ setting: name, value }, `PostgreSQL ${name} = ${value}: ${risk}`);
   }
 }
 

@@ -6,7 +6,7 @@ import {
   type Payment,
   SESSION_STATUSES,
 } from '../domain/records.ts';
-import { type KeysetQuery, type Row, type SqlValue, keysetQuery } from './keyset.ts';
+import { type KeysetQuery, type Query, type Row, type SqlValue, keysetQuery } from './keyset.ts';
 import type {
   CustomerFilter,
   DeliveryFilter,
@@ -28,13 +28,15 @@ import * as webhooks from './tables/webhooks.ts';
 
 /** Runs one query of a driver and answers its rows. */
 export type Select = (sql: string, ...params: SqlValue[]) => Promise<Row[]>;
+/** Runs several queries in one round trip, and answers the rows of each. */
+export type SelectEach = (queries: readonly Query[]) => Promise<Row[][]>;
 
 export type Reads = Omit<Store, 'now' | 'commit' | 'onCommit' | 'ping' | 'close'>;
 
 const NOTHING = { items: [], hasMore: false };
 
-/** Every read of the store's port, over whichever database `select` asks. */
-export function createReads(select: Select): Reads {
+/** Every read of the store's port, over whichever database `select` and `selectEach` ask. */
+export function createReads(select: Select, selectEach: SelectEach): Reads {
   async function one<Item>(fromRow: (row: Row) => Item, sql: string, ...params: SqlValue[]): Promise<Item | undefined> {
     const [row] = await select(sql, ...params);
     return row && fromRow(row);
@@ -62,13 +64,15 @@ export function createReads(select: Select): Reads {
     sessionByIdempotencyKey: (environment, key) =>
       one(sessions.sessionFromRow, sessions.SELECT_SESSION_BY_KEY, environment, key),
     async checkout(sessionId) {
-      const session = await one(sessions.sessionFromRow, sessions.SELECT_SESSION, sessionId);
+      const params = [sessionId];
+      const [found = [], paid = [], billed = []] = await selectEach([
+        { sql: sessions.SELECT_SESSION, params },
+        { sql: payments.SELECT_PAYMENTS_OF_SESSION, params },
+        { sql: invoices.SELECT_INVOICES_OF_SESSION, params },
+      ]);
+      const [session] = found.map(sessions.sessionFromRow);
       if (!session) return undefined;
-      return {
-        session,
-        payments: await all(payments.paymentFromRow, payments.SELECT_PAYMENTS_OF_SESSION, sessionId),
-        invoices: await all(invoices.invoiceFromRow, invoices.SELECT_INVOICES_OF_SESSION, sessionId),
-      };
+      return { session, payments: paid.map(payments.paymentFromRow), invoices: billed.map(invoices.invoiceFromRow) };
     },
     payment: (id) => one(payments.paymentFromRow, payments.SELECT_PAYMENT, id),
     invoice: (id) => one(invoices.invoiceFromRow, invoices.SELECT_INVOICE, id),

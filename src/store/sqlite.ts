@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { GatewayError } from '../domain/errors.ts';
 import type { Clock } from '../runtime.ts';
 import { leavesWork, writesOf } from './changes.ts';
-import type { Row, SqlValue } from './keyset.ts';
+import type { Query, Row, SqlValue } from './keyset.ts';
 import {
   CREATE_MIGRATIONS,
   INSERT_MIGRATION,
@@ -43,7 +43,7 @@ export async function openSqlite({ path, clock, onFatal }: SqliteOptions): Promi
   reader.exec('PRAGMA busy_timeout = 5000; PRAGMA mmap_size = 268435456');
   const prepared = new Map<string, StatementSync>();
 
-  async function select(sql: string, ...params: SqlValue[]): Promise<Row[]> {
+  function rowsOf(sql: string, params: SqlValue[]): Row[] {
     let statement = prepared.get(sql);
     if (!statement) {
       statement = reader.prepare(sql);
@@ -52,8 +52,22 @@ export async function openSqlite({ path, clock, onFatal }: SqliteOptions): Promi
     return statement.all(...params) as Row[];
   }
 
+  async function select(sql: string, ...params: SqlValue[]): Promise<Row[]> {
+    return rowsOf(sql, params);
+  }
+
+  async function selectEach(queries: readonly Query[]): Promise<Row[][]> {
+    // One snapshot for all: the writer may commit between two of them.
+    reader.exec('BEGIN');
+    try {
+      return queries.map(({ sql, params }) => rowsOf(sql, params));
+    } finally {
+      reader.exec('COMMIT');
+    }
+  }
+
   return {
-    ...createReads(select),
+    ...createReads(select, selectEach),
     now: clock.now,
     commit: writer.commit,
     onCommit: writer.onCommit,

@@ -6,6 +6,11 @@ export interface Write {
   sql: string;
   params: SqlValue[];
   guard?: Conflict;
+  /**
+   * What it locks, where whoever creates a session may wait for that: where several change sets share a transaction, such
+   * locks are taken before all others, in the order of this text, so that two transactions never wait crosswise.
+   */
+  locks?: string;
 }
 
 /** `INSERT INTO table (columns) VALUES (?1, ...)`, with an optional conflict clause. */

@@ -206,6 +206,7 @@ describe('what stands in the way', () => {
       await postgres.query(name, end, [name]);
       await new Promise((resolve) => setTimeout(resolve, 100));
       await assert.rejects(store.commit(moved(1)), isUnavailable);
+      await assert.rejects(store.ping(), isUnavailable);
       await postgres.query('postgres', `ALTER DATABASE ${name} RESET default_transaction_read_only`);
       await postgres.query('postgres', end, [name]);
       await new Promise((resolve) => setTimeout(resolve, 100));
@@ -293,18 +294,26 @@ describe('at the start', () => {
   test('settings that lose what was acknowledged are warned of, one by one', async () => {
     const off = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' };
     await using risky = await startPostgres({ settings: off });
-    for (const [cluster, expected] of [
-      [risky, Object.keys(off)],
-      [postgres, []],
-    ] as const) {
+    const warningsOf = async (cluster: Databases, name: string): Promise<unknown[]> => {
       const warned: unknown[] = [];
-      const url = cluster.url(await cluster.createDatabase());
-      const store = await openStore(settingsOf(url), { ...usual, warn: (fields) => warned.push(fields) });
+      const store = await openStore(settingsOf(cluster.url(name)), {
+        ...usual,
+        warn: (fields) => warned.push(fields),
+      });
       await store.close();
-      assert.deepEqual(
-        warned,
-        expected.map((setting) => ({ setting, value: 'off' })),
-      );
-    }
+      return warned;
+    };
+    const name = await risky.createDatabase();
+    const expected = Object.keys(off).map((setting) => ({ setting, value: 'off' }));
+    assert.deepEqual(await warningsOf(risky, name), expected);
+    assert.deepEqual(await warningsOf(postgres, await database()), []);
+
+    // With synchronous standbys, those that do not wait for them are a risk as well.
+    await risky.query('postgres', `ALTER DATABASE ${name} SET synchronous_commit = local`);
+    assert.deepEqual(await warningsOf(risky, name), expected.slice(0, 2));
+    await risky.query('postgres', "ALTER SYSTEM SET synchronous_standby_names = 's1'");
+    await risky.query('postgres', 'SELECT pg_reload_conf()');
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    assert.deepEqual((await warningsOf(risky, name)).at(-1), { setting: 'synchronous_commit', value: 'local' });
   });
 });

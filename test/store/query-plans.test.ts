@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { NOW, idOf } from '../fixtures/records.ts';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
-import { type Reads, createReads } from '../../src/store/reads.ts';
+import { type Reads, type Select, createReads } from '../../src/store/reads.ts';
 import type { Row, SqlValue } from '../../src/store/keyset.ts';
 import type { Page } from '../../src/store/store.ts';
 
@@ -26,11 +26,11 @@ function openDatabase(): DatabaseSync {
 /** Every statement that `read` really runs. */
 async function asked(database: DatabaseSync, read: (reads: Reads) => Promise<unknown>): Promise<Asked[]> {
   const statements: Asked[] = [];
-  const reads = createReads(async (sql, ...params) => {
+  const select: Select = async (sql, ...params) => {
     statements.push({ sql, params });
     return database.prepare(sql).all(...params) as Row[];
-  });
-  await read(reads);
+  };
+  await read(createReads(select, (queries) => Promise.all(queries.map(({ sql, params }) => select(sql, ...params)))));
   return statements;
 }
 

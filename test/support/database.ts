@@ -86,7 +86,11 @@ export async function runSql(url: string, sql: string): Promise<void> {
   }
   const client = new Client({ connectionString: url });
   await client.connect();
-  await client.query(sql).finally(() => client.end());
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
 }
 
 /** What a store is opened with where nothing of it is tested. */

@@ -27,6 +27,7 @@ export function insertCustomer(customer: Customer): Write {
     sql: INSERT,
     params: [id, environment, email, emailKey(email), status, created],
     guard: 'customer_exists',
+    locks: `${environment} ${emailKey(email)}`,
   };
 }
 

@@ -1,0 +1,117 @@
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Postgres, startPostgres } from '../test/support/postgres.ts';
+import { httpRequest, median, runLoad } from './support/load.ts';
+import { type Server, startServer } from './support/process.ts';
+import { sessionBody } from './support/session-body.ts';
+
+const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 8);
+const SLICE_MS = 1000;
+const WARM_UP_MS = 2000;
+const CONNECTIONS = 64;
+const TICK_MS = 10;
+
+const NAMES = ['echo', 'twin', 'sqlite', 'postgres', 'postgres x2'] as const;
+type Name = (typeof NAMES)[number];
+/** Who shares the load of a name. */
+type Targets = Record<Name, Server[]>;
+type Slice = Awaited<ReturnType<typeof slice>>;
+
+/**
+ * POST sessions on PostgreSQL, through one instance and through two that share a database, against the same on SQLite and
+ * against parsing and validating the same body and writing nothing.
+ */
+export async function run(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
+  await using postgres = await startPostgres();
+  const servers: Server[] = [];
+  const start = async (file: string, variables: Record<string, string> = {}): Promise<Server> => {
+    const server = await startServer(new URL(file, import.meta.url), variables);
+    servers.push(server);
+    return server;
+  };
+  try {
+    const shared = { DATABASE_URL: postgres.url(await postgres.createDatabase()) };
+    const first = await start('../src/main.ts', shared);
+    await compare(postgres, {
+      echo: [await start('./support/echo-server.ts')],
+      twin: [await start('./support/echo-server.ts')],
+      sqlite: [await start('../src/main.ts', { DATABASE_URL: `sqlite:${join(folder, 'bench.db')}` })],
+      postgres: [first],
+      'postgres x2': [first, await start('../src/main.ts', shared)],
+    });
+  } finally {
+    await Promise.all(servers.map((server) => server.stop()));
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function compare(postgres: Postgres, targets: Targets): Promise<void> {
+  const results: Record<Name, Slice[]> = { echo: [], twin: [], sqlite: [], postgres: [], 'postgres x2': [] };
+  for (const name of NAMES) await slice(postgres, targets[name], WARM_UP_MS);
+  for (let round = 0; round < ROUNDS; round++) {
+    const order = round % 2 === 0 ? NAMES : NAMES.toReversed();
+    for (const name of order) results[name].push(await slice(postgres, targets[name], SLICE_MS));
+  }
+  process.stdout.write(
+    `\nPOST sessions, ${CONNECTIONS} connections in all, ${ROUNDS} rounds of ${SLICE_MS} ms, alternating\n`,
+  );
+  for (const name of NAMES) {
+    const of = (value: (slice: Slice, round: number) => number) => median(results[name].map(value));
+    const columns = [
+      name.padEnd(12),
+      `rate / echo ${of(({ rate }, round) => rate / results.echo[round]!.rate).toFixed(2)}`,
+      `rate / sqlite ${of(({ rate }, round) => rate / results.sqlite[round]!.rate).toFixed(2)}`,
+      `p50 ${of(({ p50Ms }) => p50Ms).toFixed(2)} ms`,
+      `p99 ${of(({ p99Ms }) => p99Ms).toFixed(2)} ms`,
+      `p99 / echo ${of(({ p99Ms }, round) => p99Ms / results.echo[round]!.p99Ms).toFixed(2)}`,
+      `cpu ${of(({ cpuMicros }) => cpuMicros).toFixed(0)} us/request`,
+      `cpu of PostgreSQL ${of(({ databaseMicros }) => databaseMicros).toFixed(0)} us/request`,
+    ];
+    process.stdout.write(`  ${columns.join('  ')}\n`);
+  }
+}
+
+/** Load on all of `servers` at once, in equal shares. Of the latencies, the share with the worse ones counts. */
+async function slice(postgres: Postgres, servers: Server[], durationMs: number) {
+  const connections = CONNECTIONS / servers.length;
+  const nextRequest = () => httpRequest('POST', '/api/gateway/sessions', JSON.stringify(sessionBody()));
+  const cpuOfServers = () => servers.reduce((sum, server) => sum + server.cpuMs(), 0);
+  const before = { cpu: cpuOfServers(), database: cpuOfBackends(postgres) };
+  const shares = await Promise.all(servers.map(({ port }) => runLoad({ port, connections, durationMs, nextRequest })));
+  const failures = shares.reduce((sum, share) => sum + share.failures, 0);
+  if (failures > 0) throw new Error(`${failures} requests failed`);
+  const rate = shares.reduce((sum, share) => sum + share.rate, 0);
+  const perRequest = 1000 / ((rate * durationMs) / 1000);
+  return {
+    rate,
+    p50Ms: Math.max(...shares.map(({ p50Ms }) => p50Ms)),
+    p99Ms: Math.max(...shares.map(({ p99Ms }) => p99Ms)),
+    cpuMicros: (cpuOfServers() - before.cpu) * perRequest,
+    databaseMicros: (cpuOfBackends(postgres) - before.database) * perRequest,
+  };
+}
+
+/** Processor time that the server's processes have used so far, in milliseconds. */
+function cpuOfBackends({ folder }: Postgres): number {
+  const postmaster = readFileSync(join(folder, 'data/postmaster.pid'), 'utf8').split('\n')[0]!;
+  let ticks = 0;
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    const [, parent, user, system] = statOf(pid);
+    if (pid === postmaster || parent === postmaster) ticks += Number(user) + Number(system);
+  }
+  return ticks * TICK_MS;
+}
+
+/** State, parent, user and system ticks of a process; nothing where it has ended meanwhile. */
+function statOf(pid: string): string[] {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
+    return [fields[0]!, fields[1]!, fields[11]!, fields[12]!];
+  } catch {
+    return [];
+  }
+}
+
+if (import.meta.main) await run();

@@ -1,0 +1,141 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pino } from 'pino';
+import { readConfig } from '../../src/config.ts';
+import type { Payment } from '../../src/domain/records.ts';
+import type { Provider, ProviderCallback } from '../../src/providers/provider.ts';
+import { createRandomBytes, systemClock } from '../../src/runtime.ts';
+import { startService } from '../../src/service.ts';
+import { openStore } from '../../src/store/open.ts';
+import { createDispatcher } from '../../src/webhooks/dispatcher.ts';
+import { sessionBody } from './session-body.ts';
+
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+const ANY_TOTAL = '99999999';
+
+/**
+ * The service in this process with one webhook endpoint, whose workers do nothing by themselves, so that everything that
+ * it asks of the database was caused by a step below. Its provider keeps nothing in the database.
+ */
+export interface Shop extends AsyncDisposable {
+  /** Answers the session's id. */
+  create(fields?: Record<string, unknown>): Promise<string>;
+  get(path: string): Promise<void>;
+  /** The buyer chooses a way to pay, and the provider takes the payment over. */
+  start(sessionId: string): Promise<void>;
+  /** The provider calls back; answers the payment's id. */
+  reportPaid(sessionId: string): Promise<string>;
+  /** Delivers every event that is due; answers the number of attempts. */
+  deliver(): Promise<number>;
+  /** A whole payment by one buyer: session, page, start, callback, and both events delivered. */
+  pay(): Promise<void>;
+}
+
+export async function startShop(databaseUrl: string): Promise<Shop> {
+  const receiver = await startReceiver();
+  const log = pino({ level: 'warn' });
+  const random = () => Math.random();
+  const variables = { PORT: '0', DATABASE_URL: databaseUrl, WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: SECRET };
+  const service = await startService(readConfig(variables), {
+    clock: systemClock,
+    randomBytes: createRandomBytes(),
+    log,
+    openStore,
+    background: false,
+    onFatal(error) {
+      throw error;
+    },
+  });
+  const { deps, url } = service;
+  /** What the provider has taken over, by session. */
+  const charges = new Map<string, Payment>();
+  deps.providers = new Map([['sandbox', createProvider(charges)]]);
+  const { store, now } = deps;
+  const dispatcher = createDispatcher({ store, now, random, secretsOf: () => [SECRET], targets: 'loopback', log });
+
+  const shop: Shop = {
+    async create(fields = {}) {
+      const answer = await send(
+        `${url}/api/gateway/sessions`,
+        'application/json',
+        JSON.stringify({ ...sessionBody(), ...fields }),
+      );
+      return (JSON.parse(answer) as { id: string }).id;
+    },
+    async get(path) {
+      const response = await fetch(`${url}${path}`);
+      await response.text();
+      if (response.status !== 200) throw new Error(`${path}: ${response.status}`);
+    },
+    async start(sessionId) {
+      const form = `kind=card&total_card=${ANY_TOTAL}`;
+      await send(`${url}/checkout/${sessionId}/pay`, 'application/x-www-form-urlencoded', form);
+    },
+    async reportPaid(sessionId) {
+      const charge = charges.get(sessionId)!;
+      await send(`${url}/api/providers/sandbox/callbacks`, 'application/json', JSON.stringify(callbackOf(charge)));
+      return charge.id;
+    },
+    deliver: () => dispatcher.runOnce(),
+    async pay() {
+      const id = await shop.create();
+      await shop.get(`/checkout/${id}`);
+      await shop.start(id);
+      await shop.deliver();
+      await shop.reportPaid(id);
+      await shop.deliver();
+    },
+    async [Symbol.asyncDispose]() {
+      await dispatcher.stop(0);
+      await service.stop();
+      await receiver.stop();
+    },
+  };
+  return shop;
+}
+
+async function send(url: string, type: string, body: string): Promise<string> {
+  const response = await fetch(url, { method: 'POST', redirect: 'manual', headers: { 'content-type': type }, body });
+  const answer = await response.text();
+  if (response.status >= 400) throw new Error(`${url}: ${response.status} ${answer}`);
+  return answer;
+}
+
+/** Takes everything over, and believes every callback: what it costs in the database is the same. */
+function createProvider(charges: Map<string, Payment>): Provider {
+  const nothing = () => Promise.resolve();
+  return {
+    id: 'sandbox',
+    environment: 'sandbox',
+    handoff({ payment }) {
+      charges.set(payment.sessionId, payment);
+      const reference = `sp_${payment.id}`;
+      return Promise.resolve({ outcome: 'accepted', reference, url: `https://provider.example/pay/${reference}` });
+    },
+    readCallback: (body) => JSON.parse(String(body)) as ProviderCallback,
+    inquire: () => Promise.resolve(undefined),
+    cancel: nothing,
+    refund: nothing,
+  };
+}
+
+/** About as long as the simulated provider's. */
+function callbackOf({ id, sessionId, amount }: Payment): ProviderCallback {
+  const eventId = `ev_${id}`;
+  return { eventId, sessionId, paymentId: id, status: 'paid', amount, currency: 'USD', txHash: `tx_${id}` };
+}
+
+async function startReceiver(): Promise<{ url: string; stop(): Promise<void> }> {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => response.end('ok'));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/webhooks`,
+    stop() {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}

@@ -1,0 +1,143 @@
+import { randomInt } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { settingsOf } from '../support/database.ts';
+import type { DatabaseSettings } from '../../src/store/open.ts';
+import { type Program, SERVICE, startProgram, statusOf, until } from '../process/program.ts';
+
+/** One place where the service runs: at the same port in every life. */
+export interface Instance {
+  url: string;
+  /** Whether it can be asked: no more from the moment before it is killed. */
+  isUp(): boolean;
+  /** How often it was killed. */
+  deaths(): number;
+  /** The last of what it has said. */
+  lastWords(): string;
+  start(): Promise<void>;
+  kill(): Promise<void>;
+}
+
+/** Instances of the service over one database, and the merchant whom they tell what was paid. */
+export interface Rig extends AsyncDisposable {
+  settings: DatabaseSettings;
+  instances: readonly Instance[];
+  /** Ids of the events that the merchant has received. */
+  events: ReadonlySet<string>;
+  /** Starts one more, two minutes later: what a killed one had claimed is free to be taken up again. */
+  startLater(): Promise<Instance>;
+}
+
+export interface RigOptions {
+  /** The database itself. */
+  databaseUrl: string;
+  /** How each instance reaches it. */
+  ways: readonly string[];
+  /** A server with a planted fault, in place of the service. */
+  entry?: URL;
+}
+
+// Not among those that the system gives to outgoing connections, so that it is still free in the next life.
+const FIRST_PORT = 10_000;
+const LAST_PORT = 20_000;
+
+const LAST_WORDS = 1000;
+
+const LATER = new URL('./servers/later.ts', import.meta.url);
+
+/** Starts the instances and waits until all are ready. `await using` ends them. */
+export async function startRig({ databaseUrl, ways, entry = SERVICE }: RigOptions): Promise<Rig> {
+  await using stack = new AsyncDisposableStack();
+  const merchant = stack.use(await startMerchant());
+  const variables = {
+    LOG_LEVEL: 'error',
+    WEBHOOK_URL: merchant.url,
+    WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
+  };
+  const prepare = async (file: URL, way: string): Promise<Instance> => {
+    const instance = await createInstance(file, { ...variables, DATABASE_URL: way });
+    stack.defer(() => instance.kill());
+    return instance;
+  };
+  const instances = await Promise.all(ways.map((way) => prepare(entry, way)));
+  await Promise.all(instances.map((instance) => instance.start()));
+  const later = await prepare(LATER, databaseUrl);
+  const owned = stack.move();
+  return {
+    settings: settingsOf(databaseUrl),
+    instances,
+    events: merchant.events,
+    async startLater() {
+      await later.start();
+      return later;
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** The way to a database through a proxy. */
+export function through(proxyPort: number, databaseUrl: string): string {
+  return Object.assign(new URL(databaseUrl), { port: String(proxyPort) }).href;
+}
+
+async function createInstance(file: URL, variables: Record<string, string>): Promise<Instance> {
+  const port = await lastingPort();
+  const url = `http://127.0.0.1:${port}`;
+  let program: Program | undefined;
+  let up = false;
+  let deaths = 0;
+  return {
+    url,
+    isUp: () => up,
+    deaths: () => deaths,
+    lastWords: () => `${program?.stdout()}${program?.stderr()}`.slice(-LAST_WORDS),
+    async start() {
+      const started = startProgram(file, { ...variables, PORT: String(port) });
+      program = started;
+      await until(
+        async () => (await statusOf(`${url}/readyz`)) === 200,
+        () => `${file.pathname} did not become ready: ${started.stdout()}${started.stderr()}`,
+      );
+      up = true;
+    },
+    async kill() {
+      up = false;
+      deaths++;
+      program?.signal('SIGKILL');
+      await program?.exited;
+    },
+  };
+}
+
+async function lastingPort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(FIRST_PORT, LAST_PORT);
+    const probe = createServer();
+    const free = await new Promise<boolean>((resolve) => {
+      probe.once('error', () => resolve(false));
+      probe.listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!free) continue;
+    await new Promise((resolve) => probe.close(resolve));
+    return port;
+  }
+}
+
+async function startMerchant(): Promise<AsyncDisposable & { url: string; events: Set<string> }> {
+  const events = new Set<string>();
+  const server = createServer((request, response) => {
+    events.add(String(request.headers['x-gateway-event']));
+    request.resume().on('end', () => response.end());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/webhooks`,
+    events,
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,177 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../process/program.ts';
+import type { Instance, Rig } from './instances.ts';
+import { type Problems, createProblems } from './problems.ts';
+import { type Answer, CALLBACKS, SESSIONS, ask, callbackBody, complaintOf, sessionBody } from './requests.ts';
+import { type FaultReport, brokenInvariants } from './scenario.ts';
+
+/** What the service has acknowledged, as a client that survives it wrote it down. */
+export interface Journal {
+  /** Every key that was sent, and the session that was answered, where one was. */
+  keys: Map<string, string | undefined>;
+  /** Sessions whose payment was acknowledged. */
+  paid: Set<string>;
+}
+
+export interface LoadOptions {
+  clients: number;
+  /** Whether the fault excuses 503. */
+  mayBeUnavailable: boolean;
+}
+
+/** Clients that buy one thing after the other at whichever instance is up, each until it is answered with 200. */
+export interface Load {
+  journal: Journal;
+  /** Answers that no fault excuses. */
+  problems: Problems;
+  /** How many requests an instance has answered with 200, and with 503. */
+  answers(instance: Instance): { done: number; unavailable: number };
+  stop(): Promise<void>;
+}
+
+const PAUSE_MS = 50;
+const WIDTH = 12;
+const NEW_BUYER_EVERY = 3;
+let loads = 0;
+
+/** Begins at once. */
+export function startLoad({ instances }: Rig, { clients, mayBeUnavailable }: LoadOptions): Load {
+  const name = `load${loads++}`;
+  const journal: Journal = { keys: new Map(), paid: new Set() };
+  const problems = createProblems();
+  const counts = new Map(instances.map((instance) => [instance, { done: 0, unavailable: 0 }]));
+  let stopping = false;
+
+  /** Asks one instance once. */
+  async function askAt(instance: Instance, path: string, body?: unknown): Promise<Answer> {
+    const before = instance.deaths();
+    const answer = await ask(instance.url + path, body);
+    const dropped = instance.deaths() > before;
+    const complaint = complaintOf(answer, { unavailable: mayBeUnavailable, dropped });
+    if (complaint !== undefined) problems.add(`${path} ${complaint}; the server: ${instance.lastWords()}`);
+    const count = counts.get(instance)!;
+    if (answer.status === 200) count.done++;
+    if (answer.status === 503) count.unavailable++;
+    return answer;
+  }
+
+  /** The first answer with 200; undefined where there is none before the end, or never will be. */
+  async function persist(path: string, body?: unknown): Promise<{ answer: Answer; tries: number } | undefined> {
+    for (let tries = 1; !stopping; tries++) {
+      const instance = pick(instances.filter((instance) => instance.isUp()));
+      if (!instance) {
+        await sleep(PAUSE_MS);
+        continue;
+      }
+      const answer = await askAt(instance, path, body);
+      if (answer.status === 200) return { answer, tries };
+      if (answer.status !== 0 && answer.status !== 503) return undefined;
+      if (answer.status === 503) await sleep(PAUSE_MS);
+    }
+    return undefined;
+  }
+
+  async function buy(key: string): Promise<void> {
+    journal.keys.set(key, undefined);
+    const { id } = (await persist(SESSIONS, sessionBody(key)))?.answer.body ?? {};
+    if (id === undefined) return;
+    journal.keys.set(key, id);
+    const taken = await persist(CALLBACKS, callbackBody(`event-${key}`, id));
+    // What is asked again and queues nothing was taken before, and only the answer was lost.
+    if (taken && (taken.answer.body.result?.merchantWebhookQueued || taken.tries > 1)) journal.paid.add(id);
+    await persist(`${SESSIONS}?limit=3`);
+  }
+
+  async function drive(client: number): Promise<void> {
+    for (let count = 0; !stopping; count++) {
+      // Some come for the first time: what is known of a buyer and what is not go different ways.
+      const buyer = `${name}-${client}${count % NEW_BUYER_EVERY === 0 ? `-${count}` : ''}`;
+      await buy(`${buyer}--${count}`);
+    }
+  }
+
+  const driven = Promise.all(Array.from({ length: clients }, (_, client) => drive(client)));
+  return {
+    journal,
+    problems,
+    answers: (instance) => ({ ...counts.get(instance)! }),
+    async stop() {
+      stopping = true;
+      await driven;
+    },
+  };
+}
+
+function pick<Item>(items: readonly Item[]): Item | undefined {
+  return items[Math.floor(Math.random() * items.length)];
+}
+
+/** No promise was broken, but none was tried either. */
+export const NO_LOAD = 'there was no load to speak of';
+
+/** Waits until every instance does its work, by itself, and the merchant hears of it. */
+export async function untilBusy({ instances, events }: Rig, load: Load): Promise<void> {
+  const before = instances.map((instance) => load.answers(instance).done);
+  const heard = events.size;
+  try {
+    await until(
+      () => instances.every((instance, index) => load.answers(instance).done > before[index]!) && events.size > heard,
+    );
+  } catch {
+    load.problems.add('not every instance does its work');
+  }
+}
+
+/** Ends the load, and the instances with it; then compares what is there with what was acknowledged. */
+export async function concluded(rig: Rig, load: Load, cycles: number): Promise<FaultReport> {
+  await load.stop();
+  const { journal, problems } = load;
+  // Whoever answers too early is to be caught by what a fault took, and not by being late.
+  await sleep(PAUSE_MS * 2);
+  await forEach([...journal.keys], ([key, id]) => compare(rig, journal, key, id, problems));
+  await Promise.all(rig.instances.map((instance) => instance.kill()));
+  // Where sessions are lost, nobody waits for their events.
+  if (problems.list().length === 0) await awaitEvents(rig, journal, problems);
+  problems.add(...(await brokenInvariants(rig.settings)));
+  const acknowledged = [...journal.keys.values()].filter((id) => id !== undefined).length;
+  if (acknowledged < cycles || journal.paid.size === 0) problems.add(NO_LOAD);
+  return { cycles, load: `${acknowledged} sessions, ${journal.paid.size} of them paid`, problems: problems.list() };
+}
+
+async function awaitEvents(rig: Rig, { paid }: Journal, problems: Problems): Promise<void> {
+  const queued = [...paid].map((id) => `evt_${id}_paid`);
+  const later = await rig.startLater();
+  await until(() => queued.every((id) => rig.events.has(id))).catch(() => undefined);
+  for (const id of queued) if (!rig.events.has(id)) problems.add(`${id} was queued and never delivered`);
+  await later.kill();
+}
+
+/** What every instance says of a key that was sent, and of its session. */
+async function compare(
+  { instances }: Rig,
+  { paid }: Journal,
+  key: string,
+  id: string | undefined,
+  problems: Problems,
+): Promise<void> {
+  for (const { url } of id === undefined ? [] : instances) {
+    const { status, body } = await ask(`${url}${SESSIONS}/${id}`);
+    if (status === 404) problems.add(`${id} was acknowledged and is lost`);
+    else if (status !== 200) problems.add(`${id} cannot be read: ${status}`);
+    else if (paid.has(id!) && body.status !== 'paid') problems.add(`${id} was paid and is ${body.status}`);
+  }
+  // Whether it was acknowledged or not: the key gives one session, now and for ever.
+  const { url } = pick(instances)!;
+  const again = await ask(url + SESSIONS, sessionBody(key));
+  if (again.status !== 200) problems.add(`key ${key} gives ${again.status} ${JSON.stringify(again.body)}`);
+  else if (id !== undefined && again.body.id !== id) problems.add(`key ${key} gave ${id}, and then ${again.body.id}`);
+  const list = await ask(`${url}${SESSIONS}?clientReferenceId=${key}`);
+  if (list.body.data?.length !== 1) problems.add(`key ${key} has ${list.body.data?.length} sessions`);
+}
+
+async function forEach<Item>(items: Item[], handle: (item: Item) => Promise<void>): Promise<void> {
+  const lane = async (): Promise<void> => {
+    for (let item = items.pop(); item !== undefined; item = items.pop()) await handle(item);
+  };
+  await Promise.all(Array.from({ length: WIDTH }, lane));
+}

@@ -1,0 +1,45 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createTestDatabase } from '../../support/database.ts';
+import { type Rig, startRig } from '../instances.ts';
+import { concluded, startLoad, untilBusy } from '../load.ts';
+import type { FaultReport, Scenario } from '../scenario.ts';
+
+const CLIENTS = 12;
+const LIFE_SPREAD_MS = 300;
+
+export const EARLY_ANSWER = new URL('../servers/planted-early-answer.ts', import.meta.url);
+
+/** One of two instances is killed, and started again, while the other goes on. */
+export const scenario: Scenario = {
+  name: 'one of two instances killed',
+  cycles: 2,
+  planted: 'a store that answers before it commits',
+  plantedCycles: 3,
+  async run({ cycles, planted }) {
+    await using database = await createTestDatabase('postgres');
+    await using rig = await startRig({
+      databaseUrl: database.url,
+      ways: [database.url, database.url],
+      ...(planted && { entry: EARLY_ANSWER }),
+    });
+    return await surviveKills(rig, cycles);
+  },
+};
+
+/** Kills an instance chosen at random with SIGKILL at a random moment and starts it again, `cycles` times under load. */
+export async function surviveKills(rig: Rig, cycles: number): Promise<FaultReport> {
+  const load = startLoad(rig, { clients: CLIENTS, mayBeUnavailable: false });
+  for (let cycle = 0; cycle < cycles; cycle++) {
+    await untilBusy(rig, load);
+    await sleep(Math.random() * LIFE_SPREAD_MS);
+    const victim = rig.instances[Math.floor(Math.random() * rig.instances.length)]!;
+    const others = rig.instances.filter((instance) => instance !== victim);
+    await victim.kill();
+    const before = others.map((instance) => load.answers(instance).done);
+    await victim.start();
+    for (const [index, other] of others.entries()) {
+      if (load.answers(other).done === before[index]) load.problems.add('while one was down, the other did nothing');
+    }
+  }
+  return await concluded(rig, load, cycles);
+}

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { chownSync, copyFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
+import { signCallback } from '../../src/webhooks/sign.ts';
+import { brokenInvariants } from '../faults/scenario.ts';
+import { startServiceProgram, temporaryFolder } from '../process/program.ts';
+import { settingsOf } from '../support/database.ts';
+import { type Postgres, startPostgres } from '../support/postgres.ts';
+
+const CLIENTS = 4;
+const BUSY_MS = 400;
+const AFTER_MS = 100;
+const run = promisify(execFile);
+
+/** Sessions that the service has acknowledged, each with whether its payment was. */
+type Acknowledged = Map<string, boolean>;
+
+interface Busy extends AsyncDisposable {
+  acknowledged: Acknowledged;
+}
+
+/** Creates sessions and has every one paid, without a pause, until it is disposed of. */
+function keepBusy(url: string): Busy {
+  const acknowledged: Acknowledged = new Map();
+  let stopped = false;
+  async function client(name: number): Promise<void> {
+    for (let count = 0; !stopped; count++) {
+      const { id } = await post(`${url}/api/gateway/sessions`, {
+        product: 'Field guide',
+        amount: 49.99,
+        customer: `buyer-${name}-${count}@example.com`,
+      });
+      acknowledged.set(id, false);
+      const payload = { eventId: `event-${id}`, sessionId: id, status: 'paid', amount: 49.99 };
+      const signature = signCallback(SAMPLE_PROVIDER_SECRET, Math.floor(Date.now() / 1000), JSON.stringify(payload));
+      await post(`${url}/api/agent/actions/webhook.verify_sample`, { payload, signature });
+      acknowledged.set(id, true);
+    }
+  }
+  const clients = Promise.all(Array.from({ length: CLIENTS }, (_, name) => client(name)));
+  return {
+    acknowledged,
+    async [Symbol.asyncDispose]() {
+      stopped = true;
+      await clients;
+    },
+  };
+}
+
+async function post(url: string, body: unknown): Promise<{ id: string }> {
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+  const answer = (await response.json()) as { id: string };
+  assert.equal(response.status, 200, JSON.stringify(answer));
+  return answer;
+}
+
+/** Takes a backup while the service is at work; answers what had been acknowledged when it began. */
+async function backUp(databaseUrl: string, take: () => void | Promise<void>): Promise<Acknowledged> {
+  await using service = await startServiceProgram({ DATABASE_URL: databaseUrl });
+  await using busy = keepBusy(service.url);
+  await sleep(BUSY_MS);
+  const before = new Map(busy.acknowledged);
+  await take();
+  await sleep(AFTER_MS);
+  assert(before.size > CLIENTS, `${before.size} sessions were acknowledged before the backup`);
+  assert(busy.acknowledged.size > before.size, 'the service was not at work any more');
+  return before;
+}
+
+/** What a service that runs on the restored database does not have as it was acknowledged. */
+async function missingFrom(databaseUrl: string, acknowledged: Acknowledged): Promise<string[]> {
+  await using service = await startServiceProgram({ DATABASE_URL: databaseUrl });
+  const missing: string[] = [];
+  const look = async (id: string, paid: boolean): Promise<void> => {
+    const response = await fetch(`${service.url}/api/gateway/sessions/${id}`);
+    const { status } = (await response.json()) as { status?: string };
+    if (response.status !== 200 || (paid && status !== 'paid')) missing.push(`${id}: ${response.status} ${status}`);
+  };
+  await Promise.all(Array.from(acknowledged, ([id, paid]) => look(id, paid)));
+  // It is a database to work with, and not only to look at.
+  await post(`${service.url}/api/gateway/sessions`, { product: 'New', amount: 5, customer: 'new@example.com' });
+  return missing;
+}
+
+function sessionsIn(path: string): number {
+  const database = new DatabaseSync(path);
+  const row = database.prepare('SELECT COUNT(*) AS count FROM sessions').get();
+  database.close();
+  return Number(row!['count']);
+}
+
+describe('a backup taken while the service is at work', { concurrency: true }, () => {
+  it('of SQLite has everything that was acknowledged before it began', async () => {
+    using folder = temporaryFolder();
+    const [path, copy, file] = ['tillway.db', 'backup.db', 'file.db'].map(folder.path) as [string, string, string];
+    const acknowledged = await backUp(`sqlite:${path}`, () => {
+      const database = new DatabaseSync(path, { readOnly: true });
+      database.exec(`VACUUM INTO '${copy}'`);
+      database.close();
+      copyFileSync(path, file);
+    });
+    // The file alone, without its log, has not: what is acknowledged is in the log first.
+    assert(sessionsIn(file) < acknowledged.size);
+    assert(sessionsIn(copy) >= acknowledged.size);
+    assert.deepEqual(await brokenInvariants(settingsOf(`sqlite:${copy}`)), []);
+    assert.deepEqual(await missingFrom(`sqlite:${copy}`, acknowledged), []);
+  });
+
+  it('of PostgreSQL, the base backup, has everything that was acknowledged before it began', async () => {
+    using folder = temporaryFolder();
+    const place = folder.path('.');
+    await using postgres = await startPostgres();
+    const database = await postgres.createDatabase();
+    const acknowledged = await backUp(postgres.url(database), () => baseBackup(postgres, place));
+    await postgres.stop();
+    await using restored = await startPostgres({ folder: place });
+    const url = restored.url(database);
+    assert.deepEqual(await brokenInvariants(settingsOf(url)), []);
+    assert.deepEqual(await missingFrom(url, acknowledged), []);
+  });
+});
+
+/** What `pg_basebackup` does, which does not come with the package: the files as they change, then the log they need. */
+async function baseBackup(postgres: Postgres, folder: string): Promise<void> {
+  const client = new Client({ connectionString: postgres.adminUrl });
+  await client.connect();
+  try {
+    await client.query("SELECT pg_backup_start('test', fast => true)");
+    await copyInto(folder, join(postgres.folder, 'data'), join(postgres.folder, 'password'));
+    const { rows } = await client.query<{ label: string }>(
+      'SELECT labelfile AS label FROM pg_backup_stop(wait_for_archive => false)',
+    );
+    await copyInto(join(folder, 'data'), join(postgres.folder, 'data/pg_wal'));
+    const { uid, gid } = statSync(join(folder, 'data'));
+    writeFileSync(join(folder, 'data/backup_label'), rows[0]!.label);
+    chownSync(join(folder, 'data/backup_label'), uid, gid);
+    rmSync(join(folder, 'data/postmaster.pid'));
+  } finally {
+    await client.end();
+  }
+}
+
+/** With owners and modes: PostgreSQL starts on nothing that is not its own. A file may vanish while others are copied. */
+async function copyInto(folder: string, ...paths: string[]): Promise<void> {
+  try {
+    await run('cp', ['-a', ...paths, folder]);
+  } catch (error) {
+    const complaints = (error as { stderr: string }).stderr.trim().split('\n');
+    if (!complaints.every((line) => line.endsWith('No such file or directory'))) throw error;
+  }
+}
