@@ -42,8 +42,8 @@ describe('what is set', () => {
   test('a PostgreSQL database, with so many connections', () => {
     const url = 'postgres://pay:secret@db.example:5433/tillway?sslmode=verify-full';
     assert.deepEqual(readConfig({ DATABASE_URL: url }).database, { kind: 'postgres', url, poolSize: 10 });
-    const { database } = readConfig({ DATABASE_URL: 'postgresql://db/tillway', DATABASE_POOL_SIZE: '3' });
-    assert.deepEqual(database, { kind: 'postgres', url: 'postgresql://db/tillway', poolSize: 3 });
+    const { database } = readConfig({ DATABASE_URL: 'postgresql://db/tillway', DATABASE_POOL_SIZE: '5' });
+    assert.deepEqual(database, { kind: 'postgres', url: 'postgresql://db/tillway', poolSize: 5 });
   });
 
   test('every variable is read', () => {
@@ -132,7 +132,7 @@ describe('what is wrong gives one clear line', () => {
     ['CHECKOUT_URL', '/checkout', /http or https URL/],
     ['DATABASE_URL', 'mysql://localhost/tillway', /sqlite:<path>.*postgres:/],
     ['DATABASE_URL', 'postgres:tillway', /postgres:/],
-    ['DATABASE_POOL_SIZE', '2', /at least 3/],
+    ['DATABASE_POOL_SIZE', '4', /at least 5/],
     ['DATABASE_POOL_SIZE', '1001', /at most 1000/],
     ['DATABASE_URL', 'sqlite:', /sqlite:<path>/],
     ['MERCHANT_NAME', 'x'.repeat(121), /./],

@@ -6,9 +6,14 @@ import { CONNECT_TIMEOUT_MS, type Connections, DEADLINE_MS, asUnavailable, codeO
 import { forPostgres } from './postgres-sql.ts';
 import type { Change, CommitResult, Conflict, Store } from './store.ts';
 
-/** How many change sets travel together at most, and how many batches at once: the next gathers while two are synced. */
+/** How many change sets travel together at most. */
 const MAX_BATCH = 200;
-const IN_FLIGHT = 2;
+/**
+ * The next batch gathers until the one under way is done, since larger ones cost less; but not behind one that takes
+ * longer than this, because it waits for a lock or a slow disk. So many may be under way at once.
+ */
+const SLOW_AFTER_MS = 5;
+const MAX_IN_FLIGHT = 4;
 // Serialization failures, deadlocks and locks that are held long: https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html
 const TRY_AGAIN = new Set(['40001', '40P01', '55P03']);
 const MAX_TRIES = 5;
@@ -49,18 +54,27 @@ export function createWriter({ connections, random }: WriterOptions): Pick<Store
   const listeners: (() => void)[] = [];
   let waiting: Waiting[] = [];
   let inFlight = 0;
+  let slow = 0;
   let onIdle: (() => void) | undefined;
 
   function pump(): void {
-    while (inFlight < IN_FLIGHT && waiting.length > 0) {
-      const batch = waiting.splice(0, MAX_BATCH);
-      inFlight++;
-      void commitBatch(batch).finally(() => {
-        inFlight--;
-        pump();
-      });
-    }
+    if (waiting.length > 0 && inFlight === slow && inFlight < MAX_IN_FLIGHT) void launch(waiting.splice(0, MAX_BATCH));
     if (inFlight === 0 && waiting.length === 0) onIdle?.();
+  }
+
+  async function launch(batch: Waiting[]): Promise<void> {
+    inFlight++;
+    let isSlow = false;
+    const timer = setTimeout(() => {
+      isSlow = true;
+      slow++;
+      pump();
+    }, SLOW_AFTER_MS);
+    await commitBatch(batch);
+    clearTimeout(timer);
+    if (isSlow) slow--;
+    inFlight--;
+    pump();
   }
 
   async function commitBatch(batch: Waiting[]): Promise<void> {
