@@ -7,7 +7,7 @@ import { startPostgres } from './support/postgres.ts';
  * TEST_DATABASE=sqlite or TEST_DATABASE=postgres narrows a run to one of them, and paths as arguments to those tests.
  */
 const EVERYTHING = ['test/**/*.test.ts'];
-const WITH_A_DATABASE = ['test/{store,api,webhooks,simulator,checkout,process,examples}/**/*.test.ts'];
+const WITH_A_DATABASE = ['test/{store,api,webhooks,simulator,checkout,instances,process,examples}/**/*.test.ts'];
 
 const wanted = process.env['TEST_DATABASE'];
 const paths = process.argv.slice(2);

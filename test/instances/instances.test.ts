@@ -62,7 +62,9 @@ async function startReceiver(): Promise<{ url: string; events: string[]; close()
   return { url: `${url}/webhooks`, events, close: () => server.close() };
 }
 
-describe(`two instances over one ${TEST_DATABASE} database`, () => {
+const skip = TEST_DATABASE === 'sqlite' && 'several instances are for PostgreSQL: see docs/scaling.md';
+
+describe('two instances over one database', { skip }, () => {
   let browser: Browser;
   let front: Front;
   let receiver: Awaited<ReturnType<typeof startReceiver>>;

@@ -100,7 +100,12 @@ function join(client: Socket, targetPort: number | undefined, shared: Shared): C
   const upstream = targetPort === undefined ? undefined : connectTo(targetPort);
   let lost = upstream === undefined;
   const cut = (): void => {
-    for (const socket of [client, upstream]) if (socket && !socket.destroyed) socket.resetAndDestroy();
+    for (const socket of [client, upstream]) {
+      if (!socket || socket.destroyed) continue;
+      // One that is being closed already cannot be reset: Node would wait for it for ever at the end of the process.
+      if (socket.writableEnded || socket.readableEnded) socket.destroy();
+      else socket.resetAndDestroy();
+    }
   };
   const conversation = listenTo(shared, cut);
   const forward = (from: Socket, to: Socket | undefined, read: (bytes: Buffer) => Buffer): void => {

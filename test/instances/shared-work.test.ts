@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Payment } from '../../src/domain/records.ts';
+import { type Stage, createStage } from '../checkout/stage.ts';
+import { type FakeProvider, connect, startFakeProvider } from '../support/fake-provider.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+
+// What has come due is found by every instance, and done by one.
+
+const SESSIONS = 30;
+const INQUIRY_MS = 30_000;
+
+describe('two instances find the same work due', () => {
+  let fake: FakeProvider;
+  let instances: TestService[];
+  let stage: Stage;
+  let asked: string[] = [];
+  before(async () => {
+    fake = await startFakeProvider();
+    // Long enough for the other instance to come upon it meanwhile.
+    fake.cancel = (payment) => note(`cancel ${payment.id}`);
+    fake.inquire = async (payment: Payment) => {
+      await note(`inquire ${payment.id}`);
+      const { id: paymentId, amount } = payment;
+      const unpaid = { status: 'provider_pending', amount, currency: 'USD', txHash: null } as const;
+      return { ...unpaid, paymentId, reference: `fake_${paymentId}`, url: null };
+    };
+    const first = await startTestService();
+    instances = [first, await startTestService({ beside: first })];
+    for (const { service } of instances) connect(service, fake);
+    stage = createStage(first, fake);
+  });
+  after(async () => {
+    for (const instance of instances.toReversed()) await instance[Symbol.asyncDispose]();
+    await fake[Symbol.asyncDispose]();
+  });
+
+  async function note(call: string): Promise<void> {
+    asked.push(call);
+    await sleep(20);
+  }
+
+  /** Time passes for all, and all do what has come due, at once. */
+  async function pass(ms: number): Promise<string[]> {
+    asked = [];
+    await Promise.all(instances.map((instance) => instance.pass(ms)));
+    return asked.toSorted();
+  }
+
+  const each = (bring: (id: string) => Promise<unknown>) =>
+    Promise.all(
+      Array.from({ length: SESSIONS }, async () => {
+        const id = await stage.create();
+        await bring(id);
+        return id;
+      }),
+    );
+  const paymentsOf = async (ids: string[]) => {
+    const checkouts = await Promise.all(ids.map((id) => instances[0]!.service.deps.store.checkout(id)));
+    return checkouts.flatMap((checkout) => checkout!.payments);
+  };
+
+  test('a provider is asked about each payment once', async () => {
+    const ids = await each((id) => stage.start(id));
+    const payments = await paymentsOf(ids);
+    assert.deepEqual(await pass(INQUIRY_MS), payments.map(({ id }) => `inquire ${id}`).toSorted());
+    assert.deepEqual(
+      (await paymentsOf(ids)).map(({ inquiries }) => inquiries),
+      payments.map(() => 1),
+    );
+  });
+
+  test('a provider is told of each cancellation once', async () => {
+    const ids = await each(async (id) => {
+      await stage.start(id);
+      await stage.submit(id, 'switch');
+    });
+    const cancelled = (await pass(0)).filter((call) => call.startsWith('cancel'));
+    assert.deepEqual(cancelled, (await paymentsOf(ids)).map(({ id }) => `cancel ${id}`).toSorted());
+  });
+});
