@@ -3,32 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { httpRequest, median, runLoad } from './support/load.ts';
 import { startServer } from './support/process.ts';
+import { sessionBody } from './support/session-body.ts';
 
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 8);
 const SLICE_MS = 1000;
 const WARM_UP_MS = 2000;
-const CUSTOMERS = 5000;
-
-let sent = 0;
-
-function sessionRequest(): string {
-  const number = sent++;
-  return httpRequest(
-    'POST',
-    '/api/gateway/sessions',
-    JSON.stringify({
-      product: 'Field guide to birds',
-      amount: 49.99,
-      customer: `buyer${number % CUSTOMERS}@example.com`,
-      preferredRoute: 'card',
-      redirectUrl: 'https://shop.example/thanks?cart=1001',
-      metadata: { orderId: `A-${number}`, channel: 'web', campaign: 'spring' },
-      idempotencyKey: `bench-order-${number}`,
-      clientReferenceId: `ref-${number}`,
-      environment: 'sandbox',
-    }),
-  );
-}
+const sessionRequest = () => httpRequest('POST', '/api/gateway/sessions', JSON.stringify(sessionBody()));
 
 /** POST sessions, each answered after it is durable, against parsing and validating the same body and writing nothing. */
 export async function run(): Promise<void> {

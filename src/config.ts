@@ -31,10 +31,10 @@ const environmentSchema = z
     CHECKOUT_URL: origin.optional(),
     DATABASE_URL: z
       .string()
-      .refine(
-        isDatabaseUrl,
-        'must be sqlite:<path>, for example sqlite:./data/tillway.db, or postgres://<user>:<password>@<host>:<port>/<database>',
-      )
+      .superRefine((value, context) => {
+        const message = faultOfDatabaseUrl(value);
+        if (message !== undefined) context.addIssue({ code: 'custom', message });
+      })
       .default('sqlite:./data/tillway.db'),
     DATABASE_POOL_SIZE: positive('connections')
       .pipe(z.number().min(5, 'must be at least 5: four may write at once').max(1000, 'must be at most 1000'))
@@ -75,9 +75,22 @@ const environmentSchema = z
     }
   });
 
-function isDatabaseUrl(value: string): boolean {
-  if (/^sqlite:.+/.test(value)) return true;
-  return /^postgres(?:ql)?:\/\//.test(value) && URL.canParse(value) && new URL(value).hostname !== '';
+const SSL_MODES = ['verify-full', 'no-verify', 'disable'];
+
+/** What is wrong with a database's URL, never with a part of its password in the words. */
+function faultOfDatabaseUrl(value: string): string | undefined {
+  if (/^sqlite:.+/.test(value)) return undefined;
+  if (!/^postgres(?:ql)?:\/\//.test(value)) {
+    return 'must be sqlite:<path>, for example sqlite:./data/tillway.db, or postgres://<user>:<password>@<host>:<port>/<database>';
+  }
+  if (/^[^?]*,/.test(value)) return 'must name one host: the address of the primary, wherever that moves';
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (!url || url.hostname === '' || !/^\/[^/@]+$/.test(url.pathname) || url.hash !== '') {
+    return 'must be postgres://<user>:<password>@<host>:<port>/<database>; characters such as @ / # : of the password are percent-encoded';
+  }
+  const mode = url.searchParams.get('sslmode');
+  if (mode === null || SSL_MODES.includes(mode)) return undefined;
+  return `must have sslmode ${SSL_MODES.join(', ')}: verify-full takes sslrootcert=<file> for an authority of your own, no-verify checks no certificate`;
 }
 
 function databaseOf({ DATABASE_URL: url, DATABASE_POOL_SIZE: poolSize }: Values): DatabaseSettings {

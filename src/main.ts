@@ -23,6 +23,7 @@ async function main(command = 'serve', ...options: string[]): Promise<void> {
     return;
   }
   const asked = ['help', '--help', '-h'].includes(command);
+  if (!asked) process.stderr.write(`tillway: "${[command, ...options].join(' ')}" is not understood\n\n`);
   (asked ? process.stdout : process.stderr).write(USAGE);
   process.exitCode = asked ? 0 : 2;
 }
@@ -31,12 +32,15 @@ async function examine(config: Config, json: boolean): Promise<number> {
   try {
     const database = await examineDatabase(config.database);
     try {
-      return await doctor(database, (text) => process.stdout.write(text), { json });
+      const named = describeDatabase(config.database);
+      return await doctor(database, (text) => process.stdout.write(text), { json, database: named });
     } finally {
       await database.close();
     }
   } catch (error) {
-    process.stderr.write(`The database could not be checked: ${(error as Error).message}\n`);
+    const message = `The database could not be checked: ${(error as Error).message}`;
+    if (json) process.stdout.write(`${JSON.stringify({ ok: false, error: message }, null, 2)}\n`);
+    process.stderr.write(`${message}\n`);
     return 2;
   }
 }
@@ -56,7 +60,7 @@ async function serve(config: Config): Promise<void> {
   });
   const webhooks = config.webhook ? new URL(config.webhook.url).host : 'off: WEBHOOK_URL is not set';
   const database = describeDatabase(config.database);
-  log.info({ url: service.url, database, webhooks }, `Tillway is ready: open ${service.url}`);
+  log.info({ url: service.url, database, webhooks }, `Tillway is ready: open ${config.baseUrl ?? service.url}`);
 
   process.once('SIGTERM', () => void stop('SIGTERM', config.shutdownDelayMs));
   process.once('SIGINT', () => void stop('SIGINT', 0));

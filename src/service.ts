@@ -80,7 +80,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
   const store = await surroundings.openStore(config.database, {
     clock,
     random,
-    warn: (fields, message) => log.warn(fields, message),
+    log,
     onFatal: surroundings.onFatal,
   });
   const now = () => store.now();

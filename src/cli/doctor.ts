@@ -4,7 +4,11 @@ import type { ExaminedDatabase } from '../store/store.ts';
 /** What a database is asked; nothing is written. */
 export type Examined = Pick<ExaminedDatabase, 'violations' | 'integrity'>;
 
+/** `unread`: the database could not answer, as where a table is damaged. `not_asked`: it has no such check. */
+type Outcome = 'ok' | 'broken' | 'unread' | 'not_asked';
+
 interface Finding {
+  outcome: Outcome;
   name: string;
   says: string;
   /** Ids, or words of the database's own; nothing where all is well. */
@@ -22,55 +26,74 @@ const INTEGRITY = {
 };
 const NAME_WIDTH = Math.max(...[INTEGRITY, ...INVARIANTS].map(({ name }) => name.length));
 
+const WORD: Record<Outcome, string> = { ok: 'ok', broken: 'BROKEN', unread: 'UNREAD', not_asked: '-' };
+
 /**
  * Asks whether every invariant holds, and says so, a line for each, or everything as one JSON document. Answers the exit
- * code: 0 where all hold, 1 where one is broken. Repairs nothing; rejects where the database cannot be asked.
+ * code: 0 where all hold, 1 where one is broken or cannot be read. Repairs nothing; rejects where nothing can be asked.
  */
 export async function doctor(
   store: Examined,
   write: (text: string) => void,
-  { json = false }: { json?: boolean } = {},
+  { json = false, database }: { json?: boolean; database: string },
 ): Promise<0 | 1> {
+  if (!json) write(`Database: ${database}\n`);
   const findings: Finding[] = [];
   for await (const finding of examine(store)) {
     findings.push(finding);
     if (!json) write(lineOf(finding));
   }
-  const broken = findings.filter(isBroken).length;
-  write(json ? documentOf(findings) : `${summaryOf(findings.length, broken)}\n`);
-  return broken === 0 ? 0 : 1;
+  write(json ? documentOf(database, findings) : `${summaryOf(findings)}\n`);
+  return findings.some(isBroken) ? 1 : 0;
 }
 
 /** The files first: where they are damaged, what follows may not be readable at all. */
 async function* examine(store: Examined): AsyncGenerator<Finding> {
-  const integrity = await store.integrity();
-  yield { ...INTEGRITY, violations: integrity.slice(0, COUNTED), more: integrity.length > COUNTED };
-  for (const { name, says, sql } of INVARIANTS) {
-    const found = await store.violations(sql, COUNTED + 1);
-    yield { name, says, violations: found.slice(0, COUNTED), more: found.length > COUNTED };
+  let answers = 0;
+  let failure: unknown;
+  const questions = [
+    { ...INTEGRITY, ask: () => store.integrity() },
+    ...INVARIANTS.map(({ name, says, sql }) => ({ name, says, ask: () => store.violations(sql, COUNTED + 1) })),
+  ];
+  for (const { name, says, ask } of questions) {
+    try {
+      const found = await ask();
+      const outcome = found === undefined ? 'not_asked' : found.length === 0 ? 'ok' : 'broken';
+      if (found !== undefined) answers++;
+      yield { outcome, name, says, violations: found?.slice(0, COUNTED) ?? [], more: (found?.length ?? 0) > COUNTED };
+    } catch (error) {
+      failure ??= error;
+      yield { outcome: 'unread', name, says, violations: [(error as Error).message], more: false };
+    }
   }
+  if (answers === 0) throw failure;
 }
 
-function isBroken({ violations }: Finding): boolean {
-  return violations.length > 0;
+function isBroken({ outcome }: Finding): boolean {
+  return outcome === 'broken' || outcome === 'unread';
 }
 
 function lineOf(finding: Finding): string {
-  const { name, says, violations, more } = finding;
-  const line = `${isBroken(finding) ? 'BROKEN' : 'ok'.padEnd(6)}  ${name.padEnd(NAME_WIDTH)}  ${says}\n`;
+  const { outcome, name, says, violations, more } = finding;
+  const line = `${WORD[outcome].padEnd(6)}  ${name.padEnd(NAME_WIDTH)}  ${says}\n`;
+  if (outcome === 'not_asked')
+    return `${line}        ${name}: not asked, this database has a tool of its own for that\n`;
   if (!isBroken(finding)) return line;
   const hidden = violations.length - SHOWN;
   const rest = hidden > 0 ? ` and ${more ? 'at least ' : ''}${hidden} more` : '';
   return `${line}        ${name}: ${violations.slice(0, SHOWN).join(', ')}${rest}\n`;
 }
 
-function summaryOf(asked: number, broken: number): string {
+function summaryOf(findings: Finding[]): string {
+  const asked = findings.filter(({ outcome }) => outcome !== 'not_asked').length;
+  const broken = findings.filter(isBroken).length;
   if (broken === 0) return `All ${asked} invariants hold.`;
   return `${broken} of ${asked} invariants ${broken === 1 ? 'is' : 'are'} broken. Nothing was changed. Read docs/doctor.md before you do anything.`;
 }
 
-function documentOf(findings: Finding[]): string {
+function documentOf(database: string, findings: Finding[]): string {
   const broken = findings.filter(isBroken).length;
+  const asked = findings.filter(({ outcome }) => outcome !== 'not_asked').length;
   const invariants = findings.map((finding) => ({ ok: !isBroken(finding), ...finding }));
-  return `${JSON.stringify({ ok: broken === 0, asked: findings.length, broken, invariants }, null, 2)}\n`;
+  return `${JSON.stringify({ ok: broken === 0, database, asked, broken, invariants }, null, 2)}\n`;
 }

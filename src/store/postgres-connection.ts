@@ -36,6 +36,12 @@ export function connectionOptions(url: string) {
   };
 }
 
+/** Where a store says what an operator should know. */
+export interface StoreLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
 export interface Connections {
   /** Lends a connection for one exchange; where that ends without an answer, the connection is given up. */
   use<Result>(exchange: (client: PoolClient) => Promise<Result>): Promise<Result>;
@@ -46,7 +52,7 @@ export interface Connections {
  * Connections to a primary. What the database cannot do now, for a reason that is not the caller's, fails as GatewayError
  * `unavailable` within {@link DEADLINE_MS}; the next exchange tries anew, so that nothing needs a restart.
  */
-export function createConnections({ url, poolSize }: PostgresSettings, warn: (error: Error) => void): Connections {
+export function createConnections({ url, poolSize }: PostgresSettings, log: StoreLog): Connections {
   const pool = new Pool({
     ...connectionOptions(url),
     max: poolSize,
@@ -55,12 +61,25 @@ export function createConnections({ url, poolSize }: PostgresSettings, warn: (er
     query_timeout: READ_TIMEOUT_MS,
   });
   // An idle connection was lost; the pool opens another when it is needed.
-  pool.on('error', warn);
+  pool.on('error', (error) => log.info({ reason: error.message }, 'a connection to the database was lost'));
   // One that is lost while it is lent fails what was asked of it. Nobody else listens then, and that would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
   /** When each connection last answered, and since when none may be trusted that has not, by the monotonic clock. */
   const answered = new WeakMap<PoolClient, number>();
   let suspectUntil = 0;
+  let awaySince: number | undefined;
+
+  /** One line when the database goes, and one when it comes back, however many ask meanwhile. */
+  function note(failure?: unknown): void {
+    if (failure === undefined && awaySince !== undefined) {
+      const seconds = Math.round((performance.now() - awaySince) / 1000);
+      awaySince = undefined;
+      log.info({ seconds }, 'the database is back');
+    } else if (failure !== undefined && awaySince === undefined) {
+      awaySince = performance.now();
+      log.warn({ reason: (failure as Error).message }, 'the database is away');
+    }
+  }
 
   async function acquire(): Promise<PoolClient> {
     for (;;) {
@@ -80,10 +99,12 @@ export function createConnections({ url, poolSize }: PostgresSettings, warn: (er
           const result = await exchange(client);
           answered.set(client, performance.now());
           client.release();
+          note();
           return result;
         } catch (error) {
           const [answer, stale] = [isAnswer(error), codeOf(error) === STALE_PLAN];
           if (client && !answer) suspectUntil = performance.now();
+          if (!answer) note(error);
           client?.release(!answer || stale);
           if (!stale || attempt === poolSize) throw asUnavailable(error);
         }
@@ -117,5 +138,6 @@ export function asUnavailable(error: unknown): unknown {
   if (error instanceof GatewayError) return error;
   if (code !== '' && !AWAY.test(code)) return new Error(`database: ${(error as Error).message}`, { cause: error });
   const message = 'The database cannot be reached, or does not answer in time.';
-  return new GatewayError('unavailable', message, {}, { cause: error });
+  const suggestion = 'Send it again after the seconds of Retry-After, with the same idempotencyKey.';
+  return new GatewayError('unavailable', message, { suggestion }, { cause: error });
 }

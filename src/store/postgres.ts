@@ -10,7 +10,13 @@ import {
 } from './migrate.ts';
 import type { Query, Row, SqlValue } from './keyset.ts';
 import { runBatch } from './postgres-batch.ts';
-import { type PostgresSettings, READ_TIMEOUT_MS, connectionOptions, createConnections } from './postgres-connection.ts';
+import {
+  type PostgresSettings,
+  type StoreLog,
+  READ_TIMEOUT_MS,
+  connectionOptions,
+  createConnections,
+} from './postgres-connection.ts';
 import { startDatabaseClock } from './postgres-clock.ts';
 import { forPostgres, migrationForPostgres } from './postgres-sql.ts';
 import { createWriter } from './postgres-writer.ts';
@@ -20,7 +26,7 @@ import type { ExaminedDatabase, Store } from './store.ts';
 export interface PostgresOptions extends PostgresSettings {
   /** From 0 up to, not including, 1. */
   random(): number;
-  warn(fields: object, message: string): void;
+  log: StoreLog;
 }
 
 const OLDEST_VERSION = 140_000;
@@ -28,11 +34,9 @@ const OLDEST_VERSION = 140_000;
 const MIGRATION_LOCK = 7_455_929;
 
 /** A PostgreSQL primary, which any number of instances may share. */
-export async function openPostgres({ url, poolSize, random, warn }: PostgresOptions): Promise<Store> {
-  await prepareDatabase(url, warn);
-  const connections = createConnections({ url, poolSize }, (error) =>
-    warn({ reason: error.message }, 'a connection to the database was lost'),
-  );
+export async function openPostgres({ url, poolSize, random, log }: PostgresOptions): Promise<Store> {
+  await prepareDatabase(url, log);
+  const connections = createConnections({ url, poolSize }, log);
 
   function select(sql: string, ...params: SqlValue[]): Promise<Row[]> {
     const text = forPostgres(sql);
@@ -94,8 +98,8 @@ export async function examinePostgres(url: string): Promise<ExaminedDatabase> {
       const { rows } = await client.query<{ id: string }>(forPostgres(sql), [limit]);
       return rows.map(({ id }) => id);
     },
-    // It verifies the checksums of its pages by itself: https://www.postgresql.org/docs/current/checksums.html
-    integrity: () => Promise.resolve([]),
+    // Its own tools do: https://www.postgresql.org/docs/current/app-pgamcheck.html
+    integrity: () => Promise.resolve(undefined),
     close: () => client.end(),
   };
 }
@@ -110,11 +114,11 @@ async function connectAlone(url: string): Promise<Client> {
 }
 
 /** Refuses what cannot be used, warns of what is not safe, and brings the schema up to the newest migration. */
-async function prepareDatabase(url: string, warn: PostgresOptions['warn']): Promise<void> {
+async function prepareDatabase(url: string, log: StoreLog): Promise<void> {
   const client = await connectAlone(url);
   try {
     await refuseUnusable(client);
-    await warnOfRisks(client, warn);
+    await warnOfRisks(client, log);
     await migrate(client);
   } finally {
     await client.end();
@@ -148,12 +152,12 @@ const RISKS: readonly { name: string; values: readonly string[]; risk: string; i
   },
 ];
 
-async function warnOfRisks(client: Client, warn: PostgresOptions['warn']): Promise<void> {
+async function warnOfRisks(client: Client, log: StoreLog): Promise<void> {
   const standbys = (await setting(client, 'synchronous_standby_names')) !== '';
   for (const { name, values, risk, ifStandbys } of RISKS) {
     const value = await setting(client, name);
     if (!values.includes(value) || (ifStandbys && !standbys)) continue;
-    warn({ setting: name, value }, `PostgreSQL ${name} = ${value}: ${risk}`);
+    log.warn({ setting: name, value }, `PostgreSQL ${name} = ${value}: ${risk}`);
   }
 }
 

@@ -258,7 +258,7 @@ export interface ExaminedDatabase {
    * snapshot, so that a live service is no reason for a finding.
    */
   violations(sql: string, limit: number): Promise<string[]>;
-  /** What the database itself finds wrong with its files and references; nothing where all is well. */
-  integrity(): Promise<string[]>;
+  /** What the database itself finds wrong with its files and references; undefined where it has no such check. */
+  integrity(): Promise<string[] | undefined>;
   close(): Promise<void>;
 }

@@ -80,7 +80,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       await work;
     } catch (error) {
       // A defect; what was claimed is taken up again when its lease is over.
-      log.error({ error }, 'webhook attempt failed unexpectedly');
+      log.error({ err: error }, 'webhook attempt failed unexpectedly');
     }
   }
 
@@ -100,7 +100,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       complaint = undefined;
     } catch (error) {
       // Once for as long as the database is away.
-      if (complaint !== String(error)) log.error({ error }, 'webhook endpoints could not be read');
+      if (complaint !== String(error)) log.error({ err: error }, 'webhook endpoints could not be read');
       complaint = String(error);
       await pause(ERROR_PAUSE_MS);
     }

@@ -81,7 +81,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
         await claimDue();
       }
     } catch (error) {
-      log.error({ error, endpointId: lane.endpoint.id }, 'webhook deliveries could not be claimed');
+      log.error({ err: error, endpointId: lane.endpoint.id }, 'webhook deliveries could not be claimed');
       await pause();
     } finally {
       claiming = false;
@@ -214,7 +214,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
         return;
       } catch (error) {
         const { id: deliveryId, endpointId } = change.delivery;
-        log.error({ error, endpointId, deliveryId }, 'webhook outcome could not be written');
+        log.error({ err: error, endpointId, deliveryId }, 'webhook outcome could not be written');
         if (stopping.aborted || now() >= leaseEnd) return;
         await pause();
       }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { GatewayError } from '../domain/errors.ts';
 
 /** Something that does what has come due. */
 export interface Worker {
@@ -43,7 +44,10 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
       }
     } catch (error) {
       // The next poll tries again: the database may be away for a while, which is worth one line and not two a second.
-      if (complaint !== String(error)) log.error({ err: error, worker: name }, 'worker failed');
+      const isAway = error instanceof GatewayError && error.code === 'unavailable';
+      if (complaint === String(error)) log.trace({ worker: name }, 'worker failed as before');
+      else if (isAway) log.warn({ worker: name, reason: error.message }, 'worker waits for the database');
+      else log.error({ err: error, worker: name }, 'worker failed');
       complaint = String(error);
     }
     running = undefined;

@@ -27,7 +27,7 @@ export interface Scenario {
 export async function brokenInvariants(settings: DatabaseSettings): Promise<string[]> {
   const database = await examineDatabase(settings);
   try {
-    const broken = await database.integrity();
+    const broken = (await database.integrity()) ?? [];
     for (const { name, sql } of INVARIANTS) {
       const ids = await database.violations(sql, 3);
       if (ids.length > 0) broken.push(`invariant ${name} is broken: ${ids.join(', ')}`);

@@ -309,7 +309,7 @@ function messageOf(sessionId: string, eventId: string, event: ProviderEvent, out
 }
 
 describe('tillway doctor', () => {
-  const answering = (broken: Record<string, string[]>, integrity: string[] = []): Examined => ({
+  const answering = (broken: Record<string, string[]>, integrity: string[] | undefined = []): Examined => ({
     async violations(sql, limit) {
       const { name } = INVARIANTS.find((invariant) => invariant.sql === sql)!;
       return (broken[name] ?? []).slice(0, limit);
@@ -318,8 +318,10 @@ describe('tillway doctor', () => {
   });
   const asked = async (store: Examined, options?: { json: boolean }) => {
     let text = '';
-    const code = await doctor(store, (part) => void (text += part), options);
-    return { code, text, lines: text.trimEnd().split('\n') };
+    const code = await doctor(store, (part) => void (text += part), { ...options, database: 'sqlite:a.db' });
+    const [first, ...lines] = text.trimEnd().split('\n');
+    if (!options?.json) assert.equal(first, 'Database: sqlite:a.db');
+    return { code, text, lines };
   };
   const ids = (count: number) => Array.from({ length: count }, (_, index) => idOf('chk', index));
 
@@ -361,7 +363,7 @@ describe('tillway doctor', () => {
     const { invariants, ...summary } = JSON.parse(text) as {
       invariants: { ok: boolean; name: string; violations: string[]; more: boolean }[];
     };
-    assert.deepEqual(summary, { ok: false, asked: INVARIANTS.length + 1, broken: 1 });
+    assert.deepEqual(summary, { ok: false, database: 'sqlite:a.db', asked: INVARIANTS.length + 1, broken: 1 });
     const [found, ...others] = invariants.filter(({ ok }) => !ok);
     assert.deepEqual(
       [found?.name, found?.violations.length, found?.more, others],
@@ -370,8 +372,31 @@ describe('tillway doctor', () => {
   });
 
   test('a database that cannot be asked is no verdict', async () => {
-    const store: Examined = { ...answering({}), violations: () => Promise.reject(new Error('away')) };
-    await assert.rejects(asked(store), /away/);
+    const away = () => Promise.reject(new Error('away'));
+    await assert.rejects(asked({ violations: away, integrity: away }), /away/);
+  });
+
+  test('a table that cannot be read is broken, and the others are asked all the same', async () => {
+    const damaged = INVARIANTS[3]!;
+    const { violations, integrity } = answering({});
+    const store: Examined = {
+      integrity,
+      violations: (sql, limit) =>
+        sql === damaged.sql ? Promise.reject(new Error('invalid page in block 0')) : violations(sql, limit),
+    };
+    const { code, lines } = await asked(store);
+    assert.equal(code, 1);
+    const at = lines.findIndex((line) => line.startsWith(`UNREAD  ${damaged.name} `));
+    assert.equal(lines[at + 1], `        ${damaged.name}: invalid page in block 0`);
+    assert.match(lines.at(-1)!, /^1 of \d+ invariants is broken/);
+  });
+
+  test('what a database does not check by itself is not called well', async () => {
+    const { violations } = answering({});
+    const { code, lines } = await asked({ violations, integrity: () => Promise.resolve(undefined) });
+    assert.equal(code, 0);
+    assert.match(lines[0]!, /^- {7}database_integrity /);
+    assert.equal(lines.at(-1), `All ${INVARIANTS.length} invariants hold.`);
   });
 
   test('its page names every invariant, and none that there is not', () => {

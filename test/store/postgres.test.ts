@@ -298,7 +298,7 @@ describe('at the start', () => {
       const warned: unknown[] = [];
       const store = await openStore(settingsOf(cluster.url(name)), {
         ...usual,
-        warn: (fields) => warned.push(fields),
+        log: { info: () => undefined, warn: (fields) => warned.push(fields) },
       });
       await store.close();
       return warned;

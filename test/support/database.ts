@@ -97,7 +97,7 @@ export async function runSql(url: string, sql: string): Promise<void> {
 export const usual: Parameters<OpenStore>[1] = {
   clock: systemClock,
   random: () => Math.random(),
-  warn: (fields, message) => pino().warn(fields, message),
+  log: pino({ level: 'silent' }),
   onFatal(error) {
     throw error;
   },
