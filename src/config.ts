@@ -37,7 +37,7 @@ const environmentSchema = z
       })
       .default('sqlite:./data/tillway.db'),
     DATABASE_POOL_SIZE: positive('connections')
-      .pipe(z.number().min(5, 'must be at least 5: four may write at once').max(1000, 'must be at most 1000'))
+      .pipe(z.number().min(6, 'must be at least 6: five may write at once').max(1000, 'must be at most 1000'))
       .default(10),
     MERCHANT_NAME: z.string().min(1).max(120).default('Demo merchant'),
     ROUTES_FILE: z.string().min(1).optional(),

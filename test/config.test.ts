@@ -42,8 +42,8 @@ describe('what is set', () => {
   test('a PostgreSQL database, with so many connections', () => {
     const url = 'postgres://pay:secret@db.example:5433/tillway?sslmode=verify-full';
     assert.deepEqual(readConfig({ DATABASE_URL: url }).database, { kind: 'postgres', url, poolSize: 10 });
-    const { database } = readConfig({ DATABASE_URL: 'postgresql://db/tillway', DATABASE_POOL_SIZE: '5' });
-    assert.deepEqual(database, { kind: 'postgres', url: 'postgresql://db/tillway', poolSize: 5 });
+    const { database } = readConfig({ DATABASE_URL: 'postgresql://db/tillway', DATABASE_POOL_SIZE: '6' });
+    assert.deepEqual(database, { kind: 'postgres', url: 'postgresql://db/tillway', poolSize: 6 });
   });
 
   test('every variable is read', () => {
@@ -138,7 +138,7 @@ describe('what is wrong gives one clear line', () => {
     ['DATABASE_URL', 'postgres://a:1,b:2/tillway', /one host/],
     ['DATABASE_URL', 'postgres://a,b/tillway', /one host/],
     ['DATABASE_URL', 'postgres://db.example/tillway?sslmode=require', /sslmode verify-full, no-verify, disable/],
-    ['DATABASE_POOL_SIZE', '4', /at least 5/],
+    ['DATABASE_POOL_SIZE', '5', /at least 6/],
     ['DATABASE_POOL_SIZE', '1001', /at most 1000/],
     ['DATABASE_URL', 'sqlite:', /sqlite:<path>/],
     ['MERCHANT_NAME', 'x'.repeat(121), /./],

@@ -14,8 +14,11 @@ export const DEADLINE_MS = 4500;
 export const CONNECT_TIMEOUT_MS = 2000;
 /** How long a read may take once it has a connection. */
 export const READ_TIMEOUT_MS = DEADLINE_MS - CONNECT_TIMEOUT_MS;
-const STATEMENT_TIMEOUT_MS = 4000;
-const LOCK_TIMEOUT_MS = 2000;
+// Less than a caller waits: a statement that is slow is an answer, and no reason to doubt the connection.
+const STATEMENT_TIMEOUT_MS = 2250;
+/** Where others share the transaction, and for a set that goes alone. */
+const LOCK_TIMEOUT_MS = 250;
+export const PATIENT_LOCK_TIMEOUT_MS = 2000;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 // https://www.postgresql.org/docs/current/catalog-pg-type.html: int8, int4 and numeric; everything else stays text.
@@ -104,8 +107,10 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
         } catch (error) {
           const [answer, stale] = [isAnswer(error), codeOf(error) === STALE_PLAN];
           if (client && !answer) suspectUntil = performance.now();
-          if (!answer) note(error);
           client?.release(!answer || stale);
+          if (!answer) note(error);
+          // A connection that could not be opened, whatever the reason, is none of the caller's.
+          if (!client) throw unavailable(error);
           if (!stale || attempt === poolSize) throw asUnavailable(error);
         }
       }
@@ -120,24 +125,32 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && 'severity' in error && typeof code === 'string' ? code : '';
 }
 
+// Connection and login, the end of a session by an operator or by one of its limits, and a server that has become a
+// standby: whatever is asked next must be asked on another connection.
+const NO_MORE = /^(?:08|28|3D|57P|25P03|25P04|25006)/;
+
 /** Whether the server answered, and the connection is as good as before: then nothing of what it refused is left. */
 export function isAnswer(error: unknown): boolean {
   const code = codeOf(error);
-  return code !== '' && !/^(?:08|57P)/.test(code);
+  return code !== '' && !NO_MORE.test(code);
 }
 
 // Another instance's migration has changed the table of a prepared SELECT; on a new connection it is prepared anew.
 const STALE_PLAN = '0A000';
-// https://www.postgresql.org/docs/current/errcodes-appendix.html: connection, resources (a full disk among them),
-// operator, system, lock timeout, serialization and deadlock, and a server that was made read only, as a standby is.
-const AWAY = /^(?:08|53|57|58|55P03|40001|40P01|25006)/;
+// https://www.postgresql.org/docs/current/errcodes-appendix.html: resources (a full disk among them), operator, system, a
+// state that it is not in for now, lock timeout, serialization and deadlock.
+const AWAY = /^(?:53|55|57|58|40001|40P01|0A000)/;
 
 /** The error as the store's port has it: a defect stays what it is, everything else is `unavailable`. */
 export function asUnavailable(error: unknown): unknown {
-  const code = codeOf(error);
   if (error instanceof GatewayError) return error;
-  if (code !== '' && !AWAY.test(code)) return new Error(`database: ${(error as Error).message}`, { cause: error });
+  if (isAnswer(error) && !AWAY.test(codeOf(error)))
+    return new Error(`database: ${(error as Error).message}`, { cause: error });
+  return unavailable(error);
+}
+
+function unavailable(cause: unknown): GatewayError {
   const message = 'The database cannot be reached, or does not answer in time.';
   const suggestion = 'Send it again after the seconds of Retry-After, with the same idempotencyKey.';
-  return new GatewayError('unavailable', message, { suggestion }, { cause: error });
+  return new GatewayError('unavailable', message, { suggestion }, { cause });
 }

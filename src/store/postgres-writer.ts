@@ -2,7 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../domain/errors.ts';
 import { leavesWork, lockOrderOf, writesOf } from './changes.ts';
 import { type BatchResult, type Statement, runBatch } from './postgres-batch.ts';
-import { CONNECT_TIMEOUT_MS, type Connections, DEADLINE_MS, asUnavailable, codeOf } from './postgres-connection.ts';
+import {
+  CONNECT_TIMEOUT_MS,
+  type Connections,
+  DEADLINE_MS,
+  PATIENT_LOCK_TIMEOUT_MS,
+  asUnavailable,
+  codeOf,
+} from './postgres-connection.ts';
 import { forPostgres } from './postgres-sql.ts';
 import type { Change, CommitResult, Conflict, Store } from './store.ts';
 
@@ -13,17 +20,21 @@ const MAX_BATCH = 200;
  * longer than this, because it waits for a lock or a slow disk. So many may be under way at once.
  */
 const SLOW_AFTER_MS = 5;
-const MAX_IN_FLIGHT = 4;
+const MAX_IN_FLIGHT = 3;
+/** Sets that were refused among others go alone, so many at once, and nobody waits for them. */
+const APART_AT_ONCE = 2;
+/** A batch with more sets that are refused than this is not repeated without each of them, but taken apart. */
+const MAX_REPEATS = 3;
 // Serialization failures, deadlocks and locks that are held long: https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html
-const TRY_AGAIN = new Set(['40001', '40P01', '55P03']);
+const ROLLED_BACK = new Set(['40001', '40P01']);
+const LOCKED = '55P03';
 const MAX_TRIES = 5;
 const LONGEST_PAUSE_MS = 50;
-/** A batch with more sets that fail than this is not repeated without each of them, but taken apart. */
-const MAX_REPEATS = 3;
 const DIVISION_BY_ZERO = '22012';
 
 interface Waiting {
   changes: Change[];
+  statements: StatementSet;
   order: string;
   /** By the monotonic clock. */
   since: number;
@@ -38,10 +49,7 @@ type StatementSet = (Statement & { guard: Conflict | undefined; locks: string | 
 interface Sent {
   set: number;
   statement: StatementSet[number];
-  guard: Conflict | undefined;
 }
-
-type Outcome = CommitResult | { error: unknown };
 
 export interface WriterOptions {
   connections: Connections;
@@ -55,11 +63,14 @@ export function createWriter({ connections, random }: WriterOptions): Pick<Store
   let waiting: Waiting[] = [];
   let inFlight = 0;
   let slow = 0;
+  const apart: Waiting[] = [];
+  let goingApart = 0;
   let onIdle: (() => void) | undefined;
 
   function pump(): void {
     if (waiting.length > 0 && inFlight === slow && inFlight < MAX_IN_FLIGHT) void launch(waiting.splice(0, MAX_BATCH));
-    if (inFlight === 0 && waiting.length === 0) onIdle?.();
+    while (apart.length > 0 && goingApart < APART_AT_ONCE) void goApart(apart.shift()!);
+    if (inFlight + goingApart + waiting.length === 0) onIdle?.();
   }
 
   async function launch(batch: Waiting[]): Promise<void> {
@@ -70,62 +81,74 @@ export function createWriter({ connections, random }: WriterOptions): Pick<Store
       slow++;
       pump();
     }, SLOW_AFTER_MS);
-    await commitBatch(batch);
+    // Always in the same order: two batches that meet wait in turn.
+    await commitTogether(batch.toSorted((a, b) => compare(a.order, b.order)));
     clearTimeout(timer);
     if (isSlow) slow--;
     inFlight--;
     pump();
   }
 
-  async function commitBatch(batch: Waiting[]): Promise<void> {
-    // Always in the same order: two batches that meet wait in turn.
-    batch.sort((a, b) => (a.order < b.order ? -1 : a.order > b.order ? 1 : 0));
-    const deadline = Math.min(...batch.map(({ since }) => since)) + DEADLINE_MS;
-    let outcomes: Outcome[];
+  async function goApart(set: Waiting): Promise<void> {
+    goingApart++;
+    await commitTogether([set], [PATIENCE]);
+    goingApart--;
+    pump();
+  }
+
+  /** Never rejects: whatever becomes of a set, its caller is told. */
+  async function commitTogether(batch: Waiting[], first: Statement[] = [], repeats = MAX_REPEATS): Promise<void> {
+    const sent = inLockOrder(batch.map(({ statements }) => statements));
+    let result: BatchResult;
     try {
-      outcomes = await applyAll(
-        batch.map(({ changes }) => statementsOf(changes)),
-        deadline,
-      );
+      const statements = [...first, ...sent.map(({ statement }) => statement)];
+      result = await send(statements, Math.min(...batch.map(({ since }) => since)) + DEADLINE_MS, batch.length === 1);
     } catch (error) {
-      outcomes = batch.map(() => ({ error }));
+      for (const { reject } of batch) reject(error);
+      return;
+    }
+    const counts = result.counts.slice(first.length);
+    if (!result.refusal) {
+      settle(batch, sent, counts);
+      return;
+    }
+    // After the last statement it is the commit itself that was refused.
+    const refused = sent[counts.length];
+    const [only] = batch;
+    const isPatient = first.length > 0 || codeOf(result.refusal) !== LOCKED;
+    if (batch.length === 1 && isPatient) settleRefusal(only!, refused?.statement.guard, result.refusal);
+    else if (batch.length === 1 || refused === undefined || repeats === 0) apart.push(...batch);
+    else {
+      const others = batch.toSpliced(refused.set, 1);
+      await commitTogether(others, [], repeats - 1);
+      // After the others, which may have been what stood in its way.
+      apart.push(batch[refused.set]!);
+    }
+  }
+
+  function settle(batch: Waiting[], sent: Sent[], counts: number[]): void {
+    const conflicts = new Map<number, Conflict>();
+    for (const [index, { set, statement }] of sent.entries()) {
+      // Among others it would have been refused.
+      const failed = batch[set]!.statements.length === 1 && counts[index] === 0;
+      if (failed && statement.guard !== undefined) conflicts.set(set, statement.guard);
     }
     let work = false;
-    for (const [index, { changes, resolve, reject }] of batch.entries()) {
-      const outcome = outcomes[index]!;
-      if ('error' in outcome) reject(outcome.error);
-      else {
-        if (outcome.done) work ||= leavesWork(changes);
-        resolve(outcome);
-      }
+    for (const [set, { changes, resolve }] of batch.entries()) {
+      const conflict = conflicts.get(set);
+      if (conflict === undefined) work ||= leavesWork(changes);
+      resolve(conflict === undefined ? { done: true } : { done: false, conflict });
     }
     if (work) for (const listener of listeners) listener();
   }
 
-  async function applyAll(sets: StatementSet[], deadline: number, repeats = MAX_REPEATS): Promise<Outcome[]> {
-    const sent = inLockOrder(sets);
-    const { counts, refusal } = await send(
-      sent.map(({ statement }) => statement),
-      deadline,
-    );
-    if (!refusal) return outcomesOf(sets, sent, counts);
-    // After the last statement it is the commit itself that was refused.
-    const failed = sent[counts.length];
-    if (sets.length === 1) return [outcomeOfRefusal(failed?.guard, refusal)];
-    if (failed === undefined || repeats === 0) {
-      return (await Promise.all(sets.map((set) => applyAlone(set, deadline)))).flat();
-    }
-    // The one that was refused goes after the others, which may have been what stood in its way.
-    const others = await applyAll(sets.toSpliced(failed.set, 1), deadline, repeats - 1);
-    return others.toSpliced(failed.set, 0, ...(await applyAlone(sets[failed.set]!, deadline)));
-  }
-
-  function applyAlone(set: StatementSet, deadline: number): Promise<Outcome[]> {
-    return applyAll([set], deadline).catch((error: unknown) => [{ error }]);
+  function settleRefusal({ resolve, reject }: Waiting, guard: Conflict | undefined, refusal: Error): void {
+    if (guard !== undefined && codeOf(refusal) === DIVISION_BY_ZERO) resolve({ done: false, conflict: guard });
+    else reject(asUnavailable(refusal));
   }
 
   /** One round trip, again where the server ended it for the sake of another transaction. */
-  async function send(statements: Statement[], deadline: number): Promise<BatchResult> {
+  async function send(statements: Statement[], deadline: number, alone: boolean): Promise<BatchResult> {
     for (let attempt = 1; ; attempt++) {
       // Opening a connection may take what is left, and nobody waits longer than the deadline.
       if (deadline - performance.now() < CONNECT_TIMEOUT_MS)
@@ -133,7 +156,9 @@ export function createWriter({ connections, random }: WriterOptions): Pick<Store
       const result = await connections.use((client) =>
         runBatch(client, statements, Math.max(1, deadline - performance.now())),
       );
-      if (!result.refusal || !TRY_AGAIN.has(codeOf(result.refusal)) || attempt === MAX_TRIES) return result;
+      const code = result.refusal ? codeOf(result.refusal) : '';
+      const again = ROLLED_BACK.has(code) || (code === LOCKED && alone && statements[0] === PATIENCE);
+      if (!again || attempt === MAX_TRIES) return result;
       await sleep(random() * LONGEST_PAUSE_MS * attempt);
     }
   }
@@ -142,25 +167,35 @@ export function createWriter({ connections, random }: WriterOptions): Pick<Store
     commit(changes) {
       return new Promise((resolve, reject) => {
         const since = performance.now();
+        const [statements, order] = [statementsOf(changes), lockOrderOf(changes)];
         // Whatever arrives in this turn of the event loop travels together.
-        if (waiting.push({ changes, order: lockOrderOf(changes), since, resolve, reject }) === 1) setImmediate(pump);
+        if (waiting.push({ changes, statements, order, since, resolve, reject }) === 1) setImmediate(pump);
       });
     },
     onCommit(listener) {
       listeners.push(listener);
     },
     async close() {
-      if (inFlight > 0 || waiting.length > 0) await new Promise<void>((resolve) => (onIdle = resolve));
+      const idle = inFlight + goingApart + waiting.length === 0;
+      if (!idle) await new Promise<void>((resolve) => (onIdle = resolve));
       await connections.close();
     },
   };
 }
 
+/** For a set that goes alone: it may wait for a lock longer than one whose neighbours wait with it. */
+const PATIENCE: Statement = {
+  sql: "SELECT set_config('lock_timeout', $1, true)",
+  params: [String(PATIENT_LOCK_TIMEOUT_MS)],
+};
+
+/** Throws TypeError for a value that no column holds. */
 function statementsOf(changes: Change[]): StatementSet {
   const writes = writesOf(changes);
   // Alone, a guard that does not hold has written nothing. With others it must take them back, and so be an error.
   const strict = writes.length > 1;
   return writes.map(({ sql, params, guard, locks }) => {
+    if ((params as unknown[]).includes(undefined)) throw new TypeError(`a value is undefined: ${sql}`);
     const text = forPostgres(sql);
     return { sql: strict && guard !== undefined ? failingOnNone(text) : text, params, guard, locks };
   });
@@ -172,25 +207,13 @@ function failingOnNone(sql: string): string {
 }
 
 function inLockOrder(sets: StatementSet[]): Sent[] {
-  const all = sets.flatMap((statements, set) =>
-    statements.map((statement): Sent => ({ set, statement, guard: statement.guard })),
-  );
-  if (!all.some(({ statement }) => statement.locks !== undefined)) return all;
+  const all = sets.flatMap((statements, set) => statements.map((statement): Sent => ({ set, statement })));
   const early = all.filter(({ statement }) => statement.locks !== undefined);
-  early.sort((a, b) => (a.statement.locks! < b.statement.locks! ? -1 : 1));
+  if (early.length === 0) return all;
+  early.sort((a, b) => compare(a.statement.locks!, b.statement.locks!));
   return [...early, ...all.filter(({ statement }) => statement.locks === undefined)];
 }
 
-function outcomesOf(sets: StatementSet[], sent: Sent[], counts: number[]): Outcome[] {
-  const outcomes = sets.map((): Outcome => ({ done: true }));
-  for (const [index, { set, guard }] of sent.entries()) {
-    const failed = sets[set]!.length === 1 && guard !== undefined && counts[index] === 0;
-    if (failed) outcomes[set] = { done: false, conflict: guard };
-  }
-  return outcomes;
-}
-
-function outcomeOfRefusal(guard: Conflict | undefined, refusal: Error): Outcome {
-  if (guard !== undefined && codeOf(refusal) === DIVISION_BY_ZERO) return { done: false, conflict: guard };
-  return { error: asUnavailable(refusal) };
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }

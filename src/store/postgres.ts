@@ -1,5 +1,4 @@
-import { Client } from 'pg';
-import { GatewayError } from '../domain/errors.ts';
+import { Client, type ClientBase } from 'pg';
 import {
   CREATE_MIGRATIONS,
   INSERT_MIGRATION,
@@ -30,6 +29,8 @@ export interface PostgresOptions extends PostgresSettings {
 }
 
 const OLDEST_VERSION = 140_000;
+const BEGIN_SNAPSHOT = { sql: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', params: [] };
+const COMMIT = { sql: 'COMMIT', params: [] };
 // Any number will do that no other program of the same database locks.
 const MIGRATION_LOCK = 7_455_929;
 
@@ -47,15 +48,20 @@ export async function openPostgres({ url, poolSize, random, log }: PostgresOptio
   }
 
   function selectEach(queries: readonly Query[]): Promise<Row[][]> {
-    const statements = queries.map(({ sql, params }) => ({ sql: forPostgres(sql), params, answersRows: true }));
+    const selects = queries.map(({ sql, params }) => ({ sql: forPostgres(sql), params, answersRows: true }));
     return connections.use(async (client) => {
-      const { rows, refusal } = await runBatch(client, statements, READ_TIMEOUT_MS);
-      if (refusal) throw refusal;
-      return rows;
+      // One snapshot for all: others may commit between two of them.
+      const { rows, refusal } = await runBatch(client, [BEGIN_SNAPSHOT, ...selects, COMMIT], READ_TIMEOUT_MS);
+      if (!refusal) return rows;
+      await client.query('ROLLBACK');
+      throw refusal;
     });
   }
 
-  const clock = await startDatabaseClock(select);
+  const clock = await startDatabaseClock(select).catch(async (error: unknown) => {
+    await connections.close();
+    throw error;
+  });
   const writer = createWriter({ connections, random });
   return {
     ...createReads(select, selectEach),
@@ -63,9 +69,10 @@ export async function openPostgres({ url, poolSize, random, log }: PostgresOptio
     commit: writer.commit,
     onCommit: writer.onCommit,
     async ping() {
-      const [row] = await select("SELECT current_setting('transaction_read_only') AS value");
-      // It answers, but as a standby does: whoever sends requests here should send them elsewhere.
-      if (row?.['value'] === 'on') throw new GatewayError('unavailable', 'The database is read only.');
+      await connections.use(async (client) => {
+        // It answers, but as a standby does: the next call needs a connection to whatever is the primary by then.
+        if ((await setting(client, 'transaction_read_only')) === 'on') throw new Error('the database is read only');
+      });
     },
     async close() {
       clock.stop();
@@ -161,7 +168,7 @@ async function warnOfRisks(client: Client, log: StoreLog): Promise<void> {
   }
 }
 
-async function setting(client: Client, name: string): Promise<string> {
+async function setting(client: ClientBase, name: string): Promise<string> {
   const { rows } = await client.query<{ value: string }>('SELECT current_setting($1) AS value', [name]);
   return rows[0]!.value;
 }

@@ -45,14 +45,15 @@ interface Outcome {
 }
 
 const { values, positionals } = parseArgs({
-  options: { cycles: { type: 'string', default: '10' } },
+  options: { cycles: { type: 'string', default: '10' }, help: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
 const wanted = Number(values.cycles);
 const all = { ...SCENARIOS, 'power-loss': powerLoss };
 const unknown = positionals.filter((name) => !Object.hasOwn(all, name));
-if (!Number.isInteger(wanted) || wanted < 1 || unknown.length > 0) {
-  process.stderr.write(`Usage: npm run test:faults -- [--cycles N] [name...]\nNames:\n`);
+if (values.help || !Number.isInteger(wanted) || wanted < 1 || unknown.length > 0) {
+  process.stderr.write(`Usage: npm run test:faults -- [--cycles N] [name...]\n`);
+  process.stderr.write(`N cycles of each; of those whose cycles are short, N times as many as in npm test.\nNames:\n`);
   for (const [name, scenario] of Object.entries(all)) process.stderr.write(`  ${name}: ${scenario.name}\n`);
   process.exit(2);
 }

@@ -19,14 +19,19 @@ const DELIVERY_COLUMNS = [
   'due_at',
   'created',
 ];
+// Whoever finishes one of these at the same moment, on another instance, either sees the new one or is seen by it.
+const LOCK_EARLIER = `UPDATE deliveries SET due_at = due_at
+  WHERE session_id = ?1 AND endpoint_id = ?2 AND status = 'pending'`;
 // What comes behind another of its session and endpoint is due with it: rows that only wait are not read in vain.
 const INSERT_DELIVERY = `INSERT INTO deliveries (${DELIVERY_COLUMNS.join(', ')})
   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, COALESCE((
     SELECT MAX(due_at) FROM deliveries WHERE session_id = ?4 AND endpoint_id = ?3 AND status = 'pending'), ?11), ?12)`;
 const CLAIM = `UPDATE deliveries SET attempts = ?2 + 1, due_at = ?4
   WHERE id = ?1 AND attempts = ?2 AND schedule_start = ?3 AND status = 'pending'`;
+// Where the answer to an outcome was lost, it is written again: one that is there already is nobody's to write.
 const FINISH = `UPDATE deliveries SET status = ?3, due_at = ?4, schedule_start = ?5
-  WHERE id = ?1 AND attempts = ?2 AND status = 'pending'`;
+  WHERE id = ?1 AND attempts = ?2 AND status = 'pending'
+    AND NOT EXISTS (SELECT 1 FROM delivery_attempts WHERE delivery_id = ?1 AND number = ?2)`;
 const REPLAY = `UPDATE deliveries SET status = 'pending', schedule_start = ?4, due_at = ?5
   WHERE id = ?1 AND attempts = ?2 AND status = ?3`;
 // What waits behind this delivery becomes due with it, so that it is never read in vain before. Behind a replayed one
@@ -75,26 +80,29 @@ export function insertEvent(event: MerchantEvent): Write {
   return { sql: INSERT_EVENT, params: [id, sessionId, environment, sequence, type, body, created] };
 }
 
-export function insertDelivery(delivery: Delivery): Write {
+export function insertDelivery(delivery: Delivery): Write[] {
   const { id, eventId, endpointId, sessionId, environment, type, sequence, status, created } = delivery;
   const { attempts, scheduleStart, dueAt } = delivery;
-  return {
-    sql: INSERT_DELIVERY,
-    params: [
-      id,
-      eventId,
-      endpointId,
-      sessionId,
-      environment,
-      type,
-      sequence,
-      status,
-      attempts,
-      scheduleStart,
-      dueAt,
-      created,
-    ],
-  };
+  return [
+    { sql: LOCK_EARLIER, params: [sessionId, endpointId] },
+    {
+      sql: INSERT_DELIVERY,
+      params: [
+        id,
+        eventId,
+        endpointId,
+        sessionId,
+        environment,
+        type,
+        sequence,
+        status,
+        attempts,
+        scheduleStart,
+        dueAt,
+        created,
+      ],
+    },
+  ];
 }
 
 /** Begins the attempt `delivery.attempts`; until `delivery.dueAt` nobody else does. */

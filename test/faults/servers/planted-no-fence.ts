@@ -1,3 +1,4 @@
+import type { Delivery } from '../../../src/domain/delivery.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { Change, CommitResult, Store } from '../../../src/store/store.ts';
 import { serveWith } from '../server-with.ts';
@@ -24,9 +25,15 @@ async function finishAnyway(
 ): Promise<CommitResult> {
   const current = await store.delivery(change.delivery.id);
   if (!current) return { done: false, conflict: 'overtaken' };
-  const delivery = { ...change.delivery, attempts: current.attempts };
+  const pending: Delivery = { ...current, status: 'pending' };
+  const attempts = current.attempts + 1;
   return store.commit([
-    { type: 'delivery_replayed', delivery: { ...current, status: 'pending' }, from: current.status },
-    { ...change, delivery },
+    { type: 'delivery_replayed', delivery: pending, from: current.status },
+    { type: 'delivery_claimed', delivery: { ...pending, attempts } },
+    {
+      type: 'delivery_finished',
+      delivery: { ...change.delivery, attempts },
+      attempt: { ...change.attempt, number: attempts },
+    },
   ]);
 }
