@@ -69,8 +69,9 @@ export async function contentsOf(url: string): Promise<string> {
     const { rows } = await client.query<{ name: string }>(
       "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'",
     );
-    const tables = rows.map(({ name }) => client.query(`SELECT * FROM ${name}`));
-    return JSON.stringify((await Promise.all(tables)).map((table) => table.rows as unknown[]));
+    const tables: unknown[] = [];
+    for (const { name } of rows) tables.push((await client.query(`SELECT * FROM ${name}`)).rows);
+    return JSON.stringify(tables);
   } finally {
     await client.end();
   }
