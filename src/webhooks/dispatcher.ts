@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { GatewayError } from '../domain/errors.ts';
 import type { Instant } from '../domain/records.ts';
 import type { Store } from '../store/store.ts';
 import { type Resolve, type WebhookTargets, createResolve } from './address.ts';
@@ -100,7 +101,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       complaint = undefined;
     } catch (error) {
       // Once for as long as the database is away.
-      if (complaint !== String(error)) log.error({ err: error }, 'webhook endpoints could not be read');
+      if (complaint !== String(error)) {
+        if (error instanceof GatewayError) log.warn({ reason: error.message }, 'webhooks wait for the database');
+        else log.error({ err: error }, 'webhook endpoints could not be read');
+      }
       complaint = String(error);
       await pause(ERROR_PAUSE_MS);
     }
