@@ -43,8 +43,10 @@ export async function doctor(
     findings.push(finding);
     if (!json) write(lineOf(finding));
   }
-  write(json ? documentOf(database, findings) : `${summaryOf(findings)}\n`);
-  return findings.some(isBroken) ? 1 : 0;
+  const asked = findings.filter(({ outcome }) => outcome !== 'not_asked').length;
+  const broken = findings.filter(isBroken).length;
+  write(json ? documentOf({ database, asked, broken }, findings) : `${summaryOf(asked, broken)}\n`);
+  return broken === 0 ? 0 : 1;
 }
 
 /** The files first: where they are damaged, what follows may not be readable at all. */
@@ -84,16 +86,12 @@ function lineOf(finding: Finding): string {
   return `${line}        ${name}: ${violations.slice(0, SHOWN).join(', ')}${rest}\n`;
 }
 
-function summaryOf(findings: Finding[]): string {
-  const asked = findings.filter(({ outcome }) => outcome !== 'not_asked').length;
-  const broken = findings.filter(isBroken).length;
+function summaryOf(asked: number, broken: number): string {
   if (broken === 0) return `All ${asked} invariants hold.`;
   return `${broken} of ${asked} invariants ${broken === 1 ? 'is' : 'are'} broken. Nothing was changed. Read docs/doctor.md before you do anything.`;
 }
 
-function documentOf(database: string, findings: Finding[]): string {
-  const broken = findings.filter(isBroken).length;
-  const asked = findings.filter(({ outcome }) => outcome !== 'not_asked').length;
+function documentOf(summary: { database: string; asked: number; broken: number }, findings: Finding[]): string {
   const invariants = findings.map((finding) => ({ ok: !isBroken(finding), ...finding }));
-  return `${JSON.stringify({ ok: broken === 0, database, asked, broken, invariants }, null, 2)}\n`;
+  return `${JSON.stringify({ ok: summary.broken === 0, ...summary, invariants }, null, 2)}\n`;
 }

@@ -6,7 +6,7 @@ const FIRST_LOOKS = 3;
 /** A look that took longer says too little. */
 const LONGEST_LOOK_MS = 1000;
 
-export const SELECT_TIME = 'SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now';
+const SELECT_TIME = 'SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now';
 
 export interface DatabaseClock {
   now(): Instant;
@@ -20,14 +20,12 @@ export interface DatabaseClock {
 export async function startDatabaseClock(select: Select): Promise<DatabaseClock> {
   let origin = Number.NaN;
 
-  /** Answers how long the look took. */
-  async function look(): Promise<number> {
+  async function look(): Promise<void> {
     const asked = performance.now();
     const [row] = await select(SELECT_TIME);
     const answered = performance.now();
     const took = answered - asked;
     if (took <= LONGEST_LOOK_MS || Number.isNaN(origin)) origin = Number(row!['now']) - (asked + answered) / 2;
-    return took;
   }
 
   // The first look opens a connection, which takes longer than a round trip.

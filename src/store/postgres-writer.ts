@@ -91,36 +91,36 @@ export function createWriter({ connections, random }: WriterOptions): Pick<Store
 
   async function goApart(set: Waiting): Promise<void> {
     goingApart++;
-    await commitTogether([set], [PATIENCE]);
+    await commitTogether([set], { patient: true });
     goingApart--;
     pump();
   }
 
   /** Never rejects: whatever becomes of a set, its caller is told. */
-  async function commitTogether(batch: Waiting[], first: Statement[] = [], repeats = MAX_REPEATS): Promise<void> {
+  async function commitTogether(batch: Waiting[], { patient = false, repeats = MAX_REPEATS } = {}): Promise<void> {
     const sent = inLockOrder(batch.map(({ statements }) => statements));
     let result: BatchResult;
     try {
-      const statements = [...first, ...sent.map(({ statement }) => statement)];
-      result = await send(statements, Math.min(...batch.map(({ since }) => since)) + DEADLINE_MS, batch.length === 1);
+      const statements = sent.map(({ statement }) => statement);
+      result = await send(statements, Math.min(...batch.map(({ since }) => since)) + DEADLINE_MS, patient);
     } catch (error) {
       for (const { reject } of batch) reject(error);
       return;
     }
-    const counts = result.counts.slice(first.length);
-    if (!result.refusal) {
+    const { counts, refusal } = result;
+    if (!refusal) {
       settle(batch, sent, counts);
       return;
     }
     // After the last statement it is the commit itself that was refused.
     const refused = sent[counts.length];
     const [only] = batch;
-    const isPatient = first.length > 0 || codeOf(result.refusal) !== LOCKED;
-    if (batch.length === 1 && isPatient) settleRefusal(only!, refused?.statement.guard, result.refusal);
+    const isFinal = patient || codeOf(refusal) !== LOCKED;
+    if (batch.length === 1 && isFinal) settleRefusal(only!, refused?.statement.guard, refusal);
     else if (batch.length === 1 || refused === undefined || repeats === 0) apart.push(...batch);
     else {
       const others = batch.toSpliced(refused.set, 1);
-      await commitTogether(others, [], repeats - 1);
+      await commitTogether(others, { repeats: repeats - 1 });
       // After the others, which may have been what stood in its way.
       apart.push(batch[refused.set]!);
     }
@@ -147,17 +147,20 @@ export function createWriter({ connections, random }: WriterOptions): Pick<Store
     else reject(asUnavailable(refusal));
   }
 
-  /** One round trip, again where the server ended it for the sake of another transaction. */
-  async function send(statements: Statement[], deadline: number, alone: boolean): Promise<BatchResult> {
+  /** One round trip, again where the server ended it for the sake of another transaction, or a patient one's lock is held. */
+  async function send(statements: Statement[], deadline: number, patient: boolean): Promise<BatchResult> {
     for (let attempt = 1; ; attempt++) {
       // Opening a connection may take what is left, and nobody waits longer than the deadline.
       if (deadline - performance.now() < CONNECT_TIMEOUT_MS)
         throw new GatewayError('unavailable', 'The database does not keep up with what it is asked.');
-      const result = await connections.use((client) =>
-        runBatch(client, statements, Math.max(1, deadline - performance.now())),
-      );
+      const result = await connections.use(async (client) => {
+        const left = Math.max(1, deadline - performance.now());
+        if (!patient) return runBatch(client, statements, left);
+        const { counts, ...rest } = await runBatch(client, [PATIENCE, ...statements], left);
+        return { ...rest, counts: counts.slice(1) };
+      });
       const code = result.refusal ? codeOf(result.refusal) : '';
-      const again = ROLLED_BACK.has(code) || (code === LOCKED && alone && statements[0] === PATIENCE);
+      const again = ROLLED_BACK.has(code) || (code === LOCKED && patient);
       if (!again || attempt === MAX_TRIES) return result;
       await sleep(random() * LONGEST_PAUSE_MS * attempt);
     }

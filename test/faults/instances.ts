@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { settingsOf } from '../support/database.ts';
+import { startReceiver } from './pair.ts';
 import type { DatabaseSettings } from '../../src/store/open.ts';
 import { type Program, SERVICE, startProgram, statusOf, until } from '../process/program.ts';
 
@@ -22,8 +22,8 @@ export interface Instance {
 export interface Rig extends AsyncDisposable {
   settings: DatabaseSettings;
   instances: readonly Instance[];
-  /** Ids of the events that the merchant has received. */
-  events: ReadonlySet<string>;
+  /** The events that the merchant has received, by id, and how often. */
+  events: ReadonlyMap<string, number>;
   /** Starts one more, two minutes later: what a killed one had claimed is free to be taken up again. */
   startLater(): Promise<Instance>;
 }
@@ -48,12 +48,8 @@ const LATER = new URL('./servers/later.ts', import.meta.url);
 /** Starts the instances and waits until all are ready. `await using` ends them. */
 export async function startRig({ databaseUrl, ways, entry = SERVICE }: RigOptions): Promise<Rig> {
   await using stack = new AsyncDisposableStack();
-  const merchant = stack.use(await startMerchant());
-  const variables = {
-    LOG_LEVEL: 'error',
-    WEBHOOK_URL: merchant.url,
-    WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
-  };
+  const merchant = stack.use(await startReceiver(() => 200));
+  const variables = { LOG_LEVEL: 'error', ...merchant.variables };
   const prepare = async (file: URL, way: string): Promise<Instance> => {
     const instance = await createInstance(file, { ...variables, DATABASE_URL: way });
     stack.defer(() => instance.kill());
@@ -66,7 +62,7 @@ export async function startRig({ databaseUrl, ways, entry = SERVICE }: RigOption
   return {
     settings: settingsOf(databaseUrl),
     instances,
-    events: merchant.events,
+    events: merchant.arrived,
     async startLater() {
       await later.start();
       return later;
@@ -121,23 +117,4 @@ async function lastingPort(): Promise<number> {
     await new Promise((resolve) => probe.close(resolve));
     return port;
   }
-}
-
-async function startMerchant(): Promise<AsyncDisposable & { url: string; events: Set<string> }> {
-  const events = new Set<string>();
-  const server = createServer((request, response) => {
-    events.add(String(request.headers['x-gateway-event']));
-    request.resume().on('end', () => response.end());
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}/webhooks`,
-    events,
-    async [Symbol.asyncDispose]() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
-  };
 }

@@ -1,13 +1,12 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Pool } from 'undici';
-import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
 import type { DatabaseSettings } from '../../src/store/open.ts';
-import { signCallback } from '../../src/webhooks/sign.ts';
 import { freePort } from '../process/program.ts';
 import { type Child, startChild } from '../support/child.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { sharedPostgres } from '../support/postgres.ts';
+import { callbackBody } from './requests.ts';
 
 const CONNECTIONS = 64;
 // Instances that stand for one service go by one name.
@@ -90,31 +89,14 @@ export async function createSharedDatabase(): Promise<SharedDatabase> {
   };
 }
 
-export const SESSIONS = '/api/gateway/sessions';
-/** The action that takes {@link sampleCallback} and applies it. */
-export const VERIFY_SAMPLE = '/api/agent/actions/webhook.verify_sample';
-
-/** What {@link VERIFY_SAMPLE} answers. */
+/** What `CALLBACKS` answers. */
 export interface Verified {
   result: { merchantWebhookQueued: boolean };
 }
 
-/** The body of a new session, of 49.99; its key is its reference too. */
-export function sessionBody(key: string) {
-  return {
-    product: 'Field guide',
-    amount: 49.99,
-    customer: `${key}@example.com`,
-    idempotencyKey: key,
-    clientReferenceId: key,
-  };
-}
-
-/** The callback of a provider about a session of 49.99. */
+/** The callback of a provider that says so of a session, always the same. */
 export function sampleCallback(sessionId: string, status: 'paid' | 'failed') {
-  const payload = { eventId: `${sessionId} ${status}`, sessionId, status, amount: 49.99 };
-  const now = Math.floor(Date.now() / 1000);
-  return { payload, signature: signCallback(SAMPLE_PROVIDER_SECRET, now, JSON.stringify(payload)) };
+  return callbackBody(`${sessionId} ${status}`, sessionId, status);
 }
 
 /** A webhook attempt that has arrived. */

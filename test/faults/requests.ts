@@ -75,9 +75,9 @@ export function sessionBody(key: string) {
   };
 }
 
-/** The provider's word that a session is paid. */
-export function callbackBody(eventId: string, sessionId: string) {
-  const payload = { eventId, sessionId, status: 'paid', amount: 49.99 };
+/** The provider's word on a session of {@link sessionBody}. */
+export function callbackBody(eventId: string, sessionId: string, status: 'paid' | 'failed' = 'paid') {
+  const payload = { eventId, sessionId, status, amount: 49.99 };
   const now = Math.floor(Date.now() / 1000);
   return { payload, signature: signCallback(SAMPLE_PROVIDER_SECRET, now, JSON.stringify(payload)) };
 }

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { Client } from 'pg';
 import { GatewayError } from '../../src/domain/errors.ts';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Change, CommitResult, Store } from '../../src/store/store.ts';
 import { checkoutOf, creationOf, familyOf, write } from '../fixtures/store.ts';
-import { openTestStore, settingsOf, usual } from '../support/database.ts';
+import { openTestStore, settingsOf, usual, withClient } from '../support/database.ts';
 import { type Databases, sharedPostgres, startPostgres } from '../support/postgres.ts';
 import { startProxy } from '../support/tcp-proxy.ts';
 
@@ -33,17 +32,6 @@ async function withStore(use: (opened: Opened) => Promise<void>): Promise<void> 
   } finally {
     await store.close();
     await postgres.dropDatabase(name);
-  }
-}
-
-/** Another program at the same database. */
-async function withClient(url: string, use: (client: Client) => Promise<void>): Promise<void> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    await use(client);
-  } finally {
-    await client.end();
   }
 }
 

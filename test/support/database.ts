@@ -63,15 +63,22 @@ export async function contentsOf(url: string): Promise<string> {
       .map((file) => readFileSync(join(folder, file), 'latin1'))
       .join('\n');
   }
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
+  return withClient(url, async (client) => {
     const { rows } = await client.query<{ name: string }>(
       "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'",
     );
     const tables: unknown[] = [];
     for (const { name } of rows) tables.push((await client.query(`SELECT * FROM ${name}`)).rows);
     return JSON.stringify(tables);
+  });
+}
+
+/** Another program at the same PostgreSQL database. */
+export async function withClient<Result>(url: string, use: (client: Client) => Promise<Result>): Promise<Result> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await use(client);
   } finally {
     await client.end();
   }
@@ -85,13 +92,7 @@ export async function runSql(url: string, sql: string): Promise<void> {
     database.close();
     return;
   }
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    await client.query(sql);
-  } finally {
-    await client.end();
-  }
+  await withClient(url, (client) => client.query(sql));
 }
 
 /** What a store is opened with where nothing of it is tested. */

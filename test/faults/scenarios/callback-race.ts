@@ -11,12 +11,12 @@ import {
   type Answer,
   type Instance,
   type SharedDatabase,
-  VERIFY_SAMPLE,
   type Verified,
   createSharedDatabase,
   sampleCallback,
 } from '../pair.ts';
 import { createProblems } from '../problems.ts';
+import { CALLBACKS } from '../requests.ts';
 import { type FaultReport, type Scenario, brokenInvariants } from '../scenario.ts';
 
 // So many sessions race at once, each when it is ready: the instances are busy, and neither is always the first.
@@ -100,7 +100,7 @@ async function race(instances: Instance[], { checkout, kind, swapped }: Race): P
   const { id } = checkout.session;
   const [first, second] = (swapped ? instances.toReversed() : instances) as [Instance, Instance];
   const send = (to: Instance, status: 'paid' | 'failed'): Promise<Answer<Verified>> =>
-    to.post(VERIFY_SAMPLE, sampleCallback(id, status));
+    to.post(CALLBACKS, sampleCallback(id, status));
   const paid = [send(first, 'paid'), ...(kind === 'twice' ? [send(second, 'paid')] : [])];
   const answers = await Promise.all([send(second, 'failed'), ...paid]);
   const problems = answers

@@ -3,15 +3,13 @@ import { SERVICE } from '../../process/program.ts';
 import {
   type Attempt,
   type Instance,
-  SESSIONS,
-  VERIFY_SAMPLE,
   type Verified,
   createSharedDatabase,
   sampleCallback,
-  sessionBody,
   startReceiver,
 } from '../pair.ts';
 import { type Problems, createProblems } from '../problems.ts';
+import { CALLBACKS, SESSIONS, sessionBody } from '../requests.ts';
 import { type FaultReport, type Scenario, brokenInvariants } from '../scenario.ts';
 
 const OFFSETS_MS = [10 * 60_000, -10 * 60_000];
@@ -113,7 +111,7 @@ async function create(instance: Instance, key: string, problems: Problems): Prom
 /** Answers the id of the event. */
 async function pay([first, second]: [Instance, Instance], key: string, problems: Problems): Promise<string> {
   const { id } = await create(first, key, problems);
-  const { status, text } = await second.post<Verified>(VERIFY_SAMPLE, sampleCallback(id, 'paid'));
+  const { status, text } = await second.post<Verified>(CALLBACKS, sampleCallback(id, 'paid'));
   if (status !== 200) problems.add(`${id}: its payment was answered ${status}: ${text}`);
   return `evt_${id}_paid`;
 }

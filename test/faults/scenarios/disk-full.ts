@@ -3,18 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SERVICE } from '../../process/program.ts';
 import { openTestStore, settingsOf } from '../../support/database.ts';
 import { type Postgres, startPostgres } from '../../support/postgres.ts';
-import {
-  type Instance,
-  type Receiver,
-  SESSIONS,
-  VERIFY_SAMPLE,
-  type Verified,
-  sampleCallback,
-  sessionBody,
-  startInstance,
-  startReceiver,
-} from '../pair.ts';
+import { type Instance, type Receiver, type Verified, sampleCallback, startInstance, startReceiver } from '../pair.ts';
 import { type Problems, createProblems } from '../problems.ts';
+import { CALLBACKS, SESSIONS, sessionBody } from '../requests.ts';
 import { type FaultReport, type Scenario, brokenInvariants } from '../scenario.ts';
 import { type SmallDisk, mountSmallDisk, whyNoDisk } from '../small-disk.ts';
 
@@ -157,7 +148,7 @@ async function drive(instance: Instance, name: string, load: { stopping: boolean
       const { id } = (await write<{ id: string }>(instance, SESSIONS, sessionBody(key), journal)) ?? {};
       if (id === undefined) continue;
       journal.keys.set(key, id);
-      const taken = await write<Verified>(instance, VERIFY_SAMPLE, sampleCallback(id, 'paid'), journal);
+      const taken = await write<Verified>(instance, CALLBACKS, sampleCallback(id, 'paid'), journal);
       if (taken?.result.merchantWebhookQueued) journal.paid.add(id);
     } catch (error) {
       journal.problems.add(`${key}: no answer: ${(error as Error).message}`);

@@ -1,6 +1,7 @@
 import { SERVICE } from '../../process/program.ts';
-import { type Answer, type Instance, SESSIONS, type SharedDatabase, createSharedDatabase } from '../pair.ts';
+import { type Answer, type Instance, type SharedDatabase, createSharedDatabase } from '../pair.ts';
 import { createProblems } from '../problems.ts';
+import { SESSIONS } from '../requests.ts';
 import { type FaultReport, type Scenario, brokenInvariants } from '../scenario.ts';
 
 const CALLERS_PER_INSTANCE = 32;

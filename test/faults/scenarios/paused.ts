@@ -4,14 +4,12 @@ import {
   type Attempt,
   type Instance,
   type Receiver,
-  SESSIONS,
   type SharedDatabase,
-  VERIFY_SAMPLE,
   createSharedDatabase,
   sampleCallback,
-  sessionBody,
   startReceiver,
 } from '../pair.ts';
+import { CALLBACKS, SESSIONS, sessionBody } from '../requests.ts';
 import { type FaultReport, type Scenario, brokenInvariants } from '../scenario.ts';
 
 const PLANTED_SERVER = new URL('../servers/planted-no-fence.ts', import.meta.url);
@@ -104,7 +102,7 @@ async function overtake({ database, receiver, paused, cycle, release }: Cycle, p
 /** Creates a session and has it paid; answers the id of its event. */
 async function payOne(instance: Instance, key: string): Promise<string> {
   const created = await instance.post<{ id: string }>(SESSIONS, sessionBody(key));
-  const { status, text } = await instance.post(VERIFY_SAMPLE, sampleCallback(created.body.id, 'paid'));
+  const { status, text } = await instance.post(CALLBACKS, sampleCallback(created.body.id, 'paid'));
   if (status !== 200) throw new Error(`a payment was answered ${status}: ${text}`);
   return `evt_${created.body.id}_paid`;
 }
