@@ -41,6 +41,7 @@ const environmentSchema = z
       .default(10),
     MERCHANT_NAME: z.string().min(1).max(120).default('Demo merchant'),
     ROUTES_FILE: z.string().min(1).optional(),
+    ROUTING_RULES_FILE: z.string().min(1).optional(),
     SESSION_TTL: positive('seconds').default(86_400),
     WEBHOOK_URL: url.optional(),
     WEBHOOK_SECRET: z
@@ -119,6 +120,8 @@ export interface Config {
   database: DatabaseSettings;
   merchantName: string;
   routesFile: string | undefined;
+  /** Undefined: the rules are the API's. */
+  routingRulesFile: string | undefined;
   sessionTtlMs: number;
   webhook: { url: string; secret: string; environment: 'sandbox' | 'production' } | undefined;
   webhookTargets: WebhookTargets;
@@ -151,6 +154,7 @@ export function readConfig(variables: Record<string, string | undefined>): Confi
     database: databaseOf(values),
     merchantName: values.MERCHANT_NAME,
     routesFile: values.ROUTES_FILE,
+    routingRulesFile: values.ROUTING_RULES_FILE,
     sessionTtlMs: values.SESSION_TTL * 1000,
     webhook:
       values.WEBHOOK_URL !== undefined && values.WEBHOOK_SECRET !== undefined

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { pino } from 'pino';
 import { doctor } from './cli/doctor.ts';
+import { routesCommand } from './cli/routes.ts';
 import { type Config, ConfigError, readConfig } from './config.ts';
 import { createRandomBytes, systemClock } from './runtime.ts';
 import { startService } from './service.ts';
@@ -11,6 +12,7 @@ const USAGE = `Usage: tillway [command]
   serve             Run the service. This is what happens without a command.
   doctor [--json]   Check every invariant of the database. Changes nothing. Exit code 0: all hold, 1: one is broken,
                     2: the database could not be checked.
+  routes [command]  Ask a running service about its routes: why, rules, health. See tillway routes --help.
 
 Settings are environment variables: DATABASE_URL and others, listed in README.md.
 `;
@@ -20,6 +22,14 @@ async function main(command = 'serve', ...options: string[]): Promise<void> {
   if (command === 'serve' && options.length === 0) return serve(readConfig(process.env));
   if (command === 'doctor' && options.every((option) => option === '--json')) {
     process.exitCode = await examine(readConfig(process.env), options.length > 0);
+    return;
+  }
+  if (command === 'routes') {
+    process.exitCode = await routesCommand(options, {
+      url: process.env['TILLWAY_URL'] || 'http://127.0.0.1:3000',
+      write: (text) => void process.stdout.write(text),
+      complain: (text) => void process.stderr.write(text),
+    });
     return;
   }
   const asked = ['help', '--help', '-h'].includes(command);

@@ -14,8 +14,11 @@ import { gatewayApi } from './http/gateway.ts';
 import { healthProbes } from './http/health.ts';
 import { homePages } from './http/home.ts';
 import { openApiDocument } from './http/openapi.ts';
+import { routingApi } from './http/routing.ts';
 import { createCustomerDirectory } from './operations/customer-directory.ts';
 import type { Deps } from './operations/deps.ts';
+import { loadRules } from './operations/routing/rules.ts';
+import { createRouter } from './operations/routing/router.ts';
 import type { Provider } from './providers/provider.ts';
 import { createSandboxProvider } from './providers/sandbox.ts';
 import { configuredEndpointId, registerConfiguredEndpoint } from './operations/register-endpoint.ts';
@@ -26,12 +29,14 @@ import type { OpenStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import { createDispatcher } from './webhooks/dispatcher.ts';
 import { createCheckoutWorker, createTaskWorker } from './workers/checkouts.ts';
+import { createRoutingWorker } from './workers/routing.ts';
 import type { Worker } from './workers/worker.ts';
 
 const PARTS = [
   healthProbes,
   homePages,
   gatewayApi,
+  routingApi,
   agentApi,
   openApiDocument,
   apiReference,
@@ -40,6 +45,9 @@ const PARTS = [
 ];
 const REQUEST_ID_BYTES = 9;
 const SECRET_BYTES = 32;
+const SEED_BYTES = 8;
+// A buyer waits meanwhile.
+const HANDOFF_LIMITS = { totalMs: 10_000, handoffMs: 5000, againMs: 2500, inquiryMs: 2000 };
 // Attempts that take longer are cut off at a stop, and repeated after it.
 const DELIVERY_GRACE_MS = 5000;
 const DEFAULT_ROUTES_FILE = new URL('../config/routes.json', import.meta.url);
@@ -97,15 +105,19 @@ export async function startService(config: Config, surroundings: Surroundings): 
   });
   const sandbox = createSandboxProvider({ ...secrets, url: localUrl, now });
   const providers = new Map<string, Provider>([[sandbox.id, sandbox]]);
+  const newId = createIdSource(now, randomBytes);
   let ready = true;
 
   const deps: AppDeps = {
     store,
     directory: createCustomerDirectory(),
     now,
-    newId: createIdSource(now, randomBytes),
-    routes: readRoutes(config.routesFile, new Set(providers.keys())),
+    newId,
+    routes: readRoutes(config.routesFile),
     providers,
+    router: createRouter({ store, newId, random, log, seed: seed(randomBytes), catalogue: () => deps }),
+    handoffLimits: HANDOFF_LIMITS,
+    rulesFrom: config.routingRulesFile === undefined ? 'api' : 'file',
     urls: { base, checkout: config.checkoutUrl ?? base },
     merchantName: config.merchantName,
     sessionTtlMs: config.sessionTtlMs,
@@ -115,10 +127,14 @@ export async function startService(config: Config, surroundings: Surroundings): 
     newRequestId: createRequestIds(randomBytes),
     allowedHosts: config.loopbackOnly ? knownHosts(config, localUrl) : undefined,
   };
-  await registerConfiguredEndpoint(deps, config.webhook);
+  await prepare(deps, config).catch(async (error: unknown) => {
+    await store.close();
+    throw error;
+  });
   const workers = [
     createCheckoutWorker(deps),
     createTaskWorker(deps),
+    createRoutingWorker(deps),
     simulator.worker,
     createDeliveryWorker(deps, config, random),
   ];
@@ -150,6 +166,11 @@ function createDeliveryWorker(deps: Deps, { webhook, webhookTargets }: Config, r
   return { ...dispatcher, stop: () => dispatcher.stop(DELIVERY_GRACE_MS) };
 }
 
+/** What a process draws by. */
+function seed(randomBytes: RandomBytes): string {
+  return Buffer.from(randomBytes(SEED_BYTES)).toString('hex');
+}
+
 /** Ids that no other request of any process has: random once a process, counted after that. */
 function createRequestIds(randomBytes: RandomBytes): () => string {
   const prefix = `req_${Buffer.from(randomBytes(REQUEST_ID_BYTES)).toString('base64url')}_`;
@@ -172,10 +193,17 @@ async function stopAll(app: FastifyInstance, workers: readonly Worker[], store: 
   await store.close();
 }
 
-function readRoutes(file: string | undefined, connected: ReadonlySet<string>) {
+/** What must be in the database, and known, before the door opens. */
+async function prepare(deps: Deps, { webhook, routingRulesFile: file }: Config): Promise<void> {
+  await registerConfiguredEndpoint(deps, webhook);
+  if (file !== undefined) await loadRules(deps, file, () => JSON.parse(readFileSync(file, 'utf8')));
+  await deps.router.refresh();
+}
+
+function readRoutes(file: string | undefined) {
   const source = file ?? DEFAULT_ROUTES_FILE;
   try {
-    return parseCatalogue(JSON.parse(readFileSync(source, 'utf8')), connected);
+    return parseCatalogue(JSON.parse(readFileSync(source, 'utf8')));
   } catch (error) {
     throw new Error(`ROUTES_FILE ${String(source)}: ${(error as Error).message}`, { cause: error });
   }

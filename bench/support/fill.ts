@@ -69,6 +69,8 @@ export async function fillPayments(path: string, count: number): Promise<Filled>
       amount: 4999,
       status,
       ledgerStatus: 'pending',
+      failureSource: status === 'failed' ? 'issuer' : null,
+      probe: false,
       route: {
         id: 'sandbox_card_acquirer',
         kind: 'card',

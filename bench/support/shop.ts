@@ -122,7 +122,8 @@ function createProvider(charges: Map<string, Payment>): Provider {
 /** About as long as the simulated provider's. */
 function callbackOf({ id, sessionId, amount }: Payment): ProviderCallback {
   const eventId = `ev_${id}`;
-  return { eventId, sessionId, paymentId: id, status: 'paid', amount, currency: 'USD', txHash: `tx_${id}` };
+  const paid = { status: 'paid', amount, currency: 'USD', txHash: `tx_${id}`, failureSource: null } as const;
+  return { ...paid, eventId, sessionId, paymentId: id };
 }
 
 async function startReceiver(): Promise<{ url: string; stop(): Promise<void> }> {

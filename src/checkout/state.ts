@@ -2,8 +2,10 @@ import { leadingPayment, pendingPayment } from '../domain/checkout-state.ts';
 import { MAX_ATTEMPTS } from '../domain/checkout.ts';
 import { type FeeSplit, splitFees } from '../domain/fees.ts';
 import type { Checkout, FailureCode, Instant, Payment } from '../domain/records.ts';
-import type { Route, RouteKind } from '../domain/route.ts';
-import { waysToPay } from '../routing/select.ts';
+import type { RouteKind } from '../domain/route.ts';
+import type { Deps } from '../operations/deps.ts';
+import { factsOf } from '../operations/routing/attempts.ts';
+import { effectOf, waysToPay } from '../operations/routing/offers.ts';
 
 /** One way to pay, as the buyer chooses it. */
 export interface Way {
@@ -43,11 +45,8 @@ export type CheckoutState =
   | { name: 'failed'; certain: boolean }
   | { name: 'expired' };
 
-/** What is there to pay with: routes, and the ids of the providers that are connected. */
-export interface Rails {
-  routes: readonly Route[];
-  providers: ReadonlyMap<string, unknown>;
-}
+/** What is there to pay with. */
+export type Rails = Pick<Deps, 'routes' | 'router' | 'newId' | 'now'>;
 
 const MINUTE_MS = 60_000;
 // Of these the provider, or our own inquiry, said that there is no money.
@@ -70,7 +69,7 @@ export function stateOf(checkout: Checkout, rails: Rails, now: Instant): Checkou
     case 'routed':
       break;
   }
-  const ways = waysOf(checkout, rails);
+  const ways = waysOf(checkout, rails, now);
   const setback = setbackOf(checkout, now);
   return ways.length === 0 ? { name: 'no_way', setback } : { name: 'choose', ways, setback };
 }
@@ -99,10 +98,10 @@ function stateOfAttempt({ session }: Checkout, payment: Payment, { routes }: Rai
   return { name: 'waiting', attempt, url: payment.providerUrl };
 }
 
-function waysOf({ session }: Checkout, { routes, providers }: Rails): Way[] {
-  const connected = routes.filter(({ integrationId }) => providers.has(integrationId));
-  const wish = { environment: session.environment, preferredRoute: session.preferredRoute ?? undefined };
-  return waysToPay(connected, wish).map((route) => ({
+function waysOf({ session }: Checkout, rails: Rails, now: Instant): Way[] {
+  const { environment, preferredRoute: preferredKind } = session;
+  const effect = effectOf(rails, environment, () => factsOf(session, now));
+  return waysToPay(rails, { environment, preferredKind, effect }).map((route) => ({
     kind: route.kind,
     label: route.payerLabel,
     eta: route.eta,

@@ -1,5 +1,5 @@
 import { INVARIANTS } from '../store/invariants.ts';
-import type { ExaminedDatabase } from '../store/store.ts';
+import type { ExaminedDatabase } from '../store/examined.ts';
 
 /** What a database is asked; nothing is written. */
 export type Examined = Pick<ExaminedDatabase, 'violations' | 'integrity'>;

@@ -14,12 +14,12 @@ import {
 import { SAMPLE_CUSTOMER_ID, SAMPLE_SESSION_ID, sessionRequest } from './requests.ts';
 import { checkoutSession, customer, invoice, listOf, payment, routesListResult } from './resources.ts';
 
-export type EndpointTag = 'sessions' | 'customers' | 'payments' | 'invoices' | 'deliveries' | 'agent';
+export type EndpointTag = 'sessions' | 'customers' | 'payments' | 'invoices' | 'deliveries' | 'routing' | 'agent';
 
 /** One endpoint of the API, as the server serves it and the OpenAPI document describes it. */
 export interface Endpoint {
   operationId: string;
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'PUT';
   /** With `{name}` for path parameters. */
   path: string;
   tag: EndpointTag;
@@ -66,6 +66,7 @@ export const GATEWAY_ENDPOINTS = {
       'payload_too_large',
       'unsupported_media_type',
       'idempotency_conflict',
+      'no_eligible_route',
       'unavailable',
     ],
   },

@@ -65,6 +65,10 @@ export const ERROR_EXAMPLES: Record<ErrorCode, Omit<ActionError, 'code'>> = {
     suggestion: 'Resend the first body to get its session again, or set idempotencyKey to a new key; then resend.',
     issues: [{ path: 'idempotencyKey', code: 'idempotency_conflict', message: 'was used with another body' }],
   },
+  no_eligible_route: {
+    message: 'No route can take this checkout: sandbox_card_acquirer: excluded by rule no-cards.',
+    suggestion: 'Ask the operator to change the routing rules or the routes, or change what they look at.',
+  },
   rate_limited: { message: 'Too many requests.', suggestion: 'Resend after the seconds in Retry-After.' },
   unavailable: {
     message: 'The service is busy; try again.',

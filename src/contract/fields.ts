@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import { centsFromAmount } from '../domain/money.ts';
+import { MAX_AMOUNT, centsFromAmount } from '../domain/money.ts';
 import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
 
-/** The largest amount of a session, in US dollars. */
-export const MAX_AMOUNT = 10_000;
 /** Far above every session: keeps sample amounts inside exact integer arithmetic. */
 const MAX_SAMPLE_AMOUNT = 1_000_000;
 const MAX_METADATA_PAIRS = 10;

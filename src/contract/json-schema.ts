@@ -61,4 +61,5 @@ function nullableAsType(schema: JsonSchema): void {
   if (!value || none?.type !== 'null' || more.length > 0 || typeof value.type !== 'string') return;
   delete schema.anyOf;
   Object.assign(schema, { ...value, ...schema, type: [value.type, 'null'] });
+  if (schema.enum) schema.enum = [...schema.enum, null];
 }

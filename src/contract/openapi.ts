@@ -13,7 +13,7 @@ export interface OpenApi {
   jsonSchemaDialect: string;
   servers: { url: string; description: string }[];
   tags: { name: string; description: string }[];
-  paths: Record<string, Partial<Record<'get' | 'post', OpenApiOperation>>>;
+  paths: Record<string, Partial<Record<'get' | 'post' | 'put', OpenApiOperation>>>;
   webhooks: Record<string, { post: OpenApiOperation }>;
   components: { schemas: Record<string, ApiSchema> };
   security: [];
@@ -69,6 +69,8 @@ const TAGS: Record<EndpointTag | 'webhooks', string> = {
   invoices: 'One invoice per payment: paid with it, void where the attempt failed.',
   deliveries:
     'One delivery per event and webhook endpoint: what was sent, what came back, and the way to send it again.',
+  routing:
+    'Which route a payment takes and why, the rules that the operator sets for it, and the health of the routes.',
   agent: 'The same service for programs that know nothing of it beforehand: discovery, schemas and typed actions.',
   webhooks: 'What this service sends to the merchant after the state of a payment has changed.',
 };
@@ -89,7 +91,7 @@ Send an \`idempotencyKey\` with a session, and it can be resent without fear: th
 export function openApiOf({ baseUrl, version, endpoints, statusOf }: OpenApiOptions): OpenApi {
   const paths: OpenApi['paths'] = {};
   for (const endpoint of endpoints) {
-    const method = endpoint.method === 'GET' ? 'get' : 'post';
+    const method = endpoint.method.toLowerCase() as 'get' | 'post' | 'put';
     paths[endpoint.path] = { ...paths[endpoint.path], [method]: operationOf(endpoint, statusOf) };
   }
   const used = new Set<string>([...endpoints.map(({ tag }) => tag), 'webhooks']);

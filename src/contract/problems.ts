@@ -119,7 +119,7 @@ function typeInWords(type: string | undefined, schema: JsonSchema): string {
   const { minLength, maxLength, exclusiveMinimum, minimum, maximum } = schema;
   switch (type) {
     case 'number':
-      return `a number greater than ${exclusiveMinimum ?? 0} and at most ${maximum ?? 'any'}, with at most two decimals`;
+      return `a number greater than ${exclusiveMinimum ?? 0} and at most ${maximum ?? 'any'}${isShare(schema) ? '' : ', with at most two decimals'}`;
     case 'integer':
       return maximum === undefined
         ? `a whole number of ${minimum ?? 0} or more`
@@ -144,6 +144,11 @@ function typeInWords(type: string | undefined, schema: JsonSchema): string {
     default:
       return 'one JSON object';
   }
+}
+
+/** Money has cents; a share of something has whatever decimals it has. */
+function isShare({ maximum }: JsonSchema): boolean {
+  return maximum !== undefined && maximum <= 1;
 }
 
 function exampleOf(schema: JsonSchema): unknown {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type IdPrefix, isId } from '../domain/id.ts';
 import { SAMPLE_EVENT_ID } from './described.ts';
+import { SAMPLE_ROUTE_ID } from './requests.ts';
 
 export const DEFAULT_LIMIT = 20;
 export const MAX_LIMIT = 100;
@@ -137,6 +138,39 @@ export const routesQuery = z.strictObject({
     .enum(['sandbox', 'production'])
     .default('sandbox')
     .describe('Routes of this environment. Default sandbox.'),
+});
+
+export const transitionsQuery = listQuery('rtr', {
+  routeId: z
+    .string()
+    .optional()
+    .describe('Only changes of this route.')
+    .meta({ examples: [SAMPLE_ROUTE_ID] }),
+  environment,
+});
+
+export const standingsQuery = z.strictObject({
+  environment: z
+    .enum(['sandbox', 'production'])
+    .optional()
+    .describe('Only routes of this environment; left out, both.'),
+});
+
+export const rulesQuery = z.strictObject({
+  version: z
+    .string()
+    .check((context) => {
+      if (/^\d{1,9}$/.test(context.value)) return;
+      context.issues.push({
+        code: 'invalid_format',
+        format: 'integer',
+        message: 'must be a whole number',
+        input: context.value,
+      });
+    })
+    .optional()
+    .describe('This version instead of the one in force.')
+    .meta({ type: 'integer', minimum: 0, examples: ['1'] }),
 });
 
 /** The page that a query asks for. */

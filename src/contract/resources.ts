@@ -143,11 +143,11 @@ export const routeSummary = z
     asset: label('What it settles in.', 'USD'),
     score: z
       .number()
-      .describe('0 to 100, higher is better: from cost and success rate, without chance.')
+      .describe('0 to 100 points, higher is better: the expected success now, less cost and wait, without chance.')
       .meta({ examples: [93.1] }),
     health: z
       .enum(['live', 'degraded', 'standby'])
-      .describe('live: takes payments; degraded: takes payments, often failing; standby: takes none now.'),
+      .describe('live: takes payments; degraded: takes payments, 10 points behind; standby: takes none now.'),
     payerLabel: label('What the buyer reads.', 'Card'),
     eta: label('How long until the payment is confirmed, in words.', 'a few seconds'),
     buyerFeeRate: rate('Fee that the buyer pays on top of the amount.', 0),

@@ -4,6 +4,7 @@ import { shareOf } from './money.ts';
 import type {
   Checkout,
   FailureCode,
+  FailureSource,
   Instant,
   Invoice,
   InvoiceStatus,
@@ -41,6 +42,8 @@ export interface NewAttempt {
   paymentId: string;
   invoiceId: string;
   route: Route;
+  /** Whether the route is in standby, and the attempt tells whether it is back. */
+  probe?: boolean;
 }
 
 export function pendingPayment(checkout: Checkout): Payment | undefined {
@@ -83,6 +86,8 @@ export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instan
     providerUrl: null,
     surplus: false,
     failureCode: null,
+    failureSource: null,
+    probe: attempt.probe ?? false,
     txHash: null,
     timeoutAt: now + route.paymentTimeoutSeconds * SECOND_MS,
     inquireAt: now + INQUIRY_DELAYS_MS[0]!,
@@ -96,8 +101,20 @@ export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instan
   };
 }
 
-export function failPayment(checkout: Checkout, payment: Payment, failureCode: FailureCode, now: Instant): Checkout {
-  const failed: Payment = { ...payment, status: 'failed', failureCode, inquireAt: null };
+/** Why a payment fails, and whose fault that is. */
+export interface Failure {
+  code: FailureCode;
+  source: FailureSource;
+}
+
+export function failPayment(checkout: Checkout, payment: Payment, { code, source }: Failure, now: Instant): Checkout {
+  const failed: Payment = {
+    ...payment,
+    status: 'failed',
+    failureCode: code,
+    failureSource: source,
+    inquireAt: null,
+  };
   const next = withInvoice(withPayment(checkout, failed), payment.id, 'void');
   return withSession(next, { retryUntil: now + RETRY_WINDOW_MS });
 }

@@ -10,16 +10,29 @@ import {
   openAttempt,
   pendingPayment,
   unchanged,
+  type Failure,
   withInvoice,
   withPayment,
   withSession,
 } from './checkout-state.ts';
 import { paidPosting, refundedPosting, settledPosting } from './ledger.ts';
-import { CURRENCY, type Checkout, type Instant, type Payment, type ProviderStatus, type Session } from './records.ts';
+import {
+  CURRENCY,
+  type Checkout,
+  type FailureSource,
+  type Instant,
+  type Payment,
+  type ProviderStatus,
+} from './records.ts';
 import type { Environment } from './route.ts';
 
 /** How often a buyer may start to pay one session. */
 export const MAX_ATTEMPTS = 3;
+
+const REFUSED: Failure = { code: 'handoff_refused', source: 'route' };
+const ABANDONED: Failure = { code: 'abandoned', source: 'buyer' };
+const SUPERSEDED: Failure = { code: 'superseded', source: 'buyer' };
+
 /** What a provider says of a payment, normalised. `amount` is the session's amount, in cents. */
 export interface ProviderEvent {
   /** The attempt it speaks of; null where the provider names the session only. */
@@ -29,6 +42,8 @@ export interface ProviderEvent {
   currency: string;
   environment: Environment;
   txHash: string | null;
+  /** Whose fault it is where it failed; what the adapter does not know is the route's. */
+  failureSource: FailureSource | null;
 }
 
 /** The buyer starts to pay. */
@@ -67,19 +82,24 @@ export function acceptHandoff(
   return announcePending(checkout, next, named, 'accepted');
 }
 
-/** The provider definitely refused the payment: fail over to `retry` as part of the same attempt, where there is one. */
+/**
+ * The provider does not have the payment: fail over to `retry` as part of the same attempt, where there is one. With
+ * `mayArrive` a request may still be under way to it, and it is asked to cancel whatever comes of that.
+ */
 export function refuseHandoff(
   checkout: Checkout,
   paymentId: string,
-  retry: NewAttempt | undefined,
+  { retry, mayArrive }: { retry: NewAttempt | undefined; mayArrive: boolean },
   now: Instant,
 ): Decision<'failed_over' | 'refused' | 'ignored'> {
   const payment = checkout.payments.find(({ id }) => id === paymentId);
-  if (payment?.status !== 'pending') return unchanged(checkout, 'ignored');
+  // What it has taken over meanwhile, it does not refuse.
+  if (payment?.status !== 'pending' || payment.providerReference !== null) return unchanged(checkout, 'ignored');
 
-  const refused = failPayment(checkout, payment, 'handoff_refused', now);
-  if (retry) return changed(checkout, openAttempt(refused, retry, now), 'failed_over');
-  return closeIfUsedUp(checkout, refused, 'refused');
+  const refused = failPayment(checkout, payment, REFUSED, now);
+  const effects: Effect[] = mayArrive ? [{ type: 'cancel_at_provider', payment }] : [];
+  if (retry) return changed(checkout, openAttempt(refused, retry, now), 'failed_over', effects);
+  return closeIfUsedUp(checkout, refused, 'refused', effects);
 }
 
 /** A verified message of a provider, of whatever order, age and number. */
@@ -107,9 +127,11 @@ export function applyProviderEvent(
     case 'provider_pending':
       if (payment.status !== 'pending') return unchanged(checkout, 'ignored');
       return announcePending(checkout, started, payment, 'applied');
-    case 'failed':
+    case 'failed': {
       if (payment.status !== 'pending') return unchanged(checkout, 'ignored');
-      return closeIfUsedUp(checkout, failPayment(started, payment, 'declined', now), 'applied');
+      const declined: Failure = { code: 'declined', source: event.failureSource ?? 'route' };
+      return closeIfUsedUp(checkout, failPayment(started, payment, declined, now), 'applied');
+    }
     case 'paid':
       if (payment.status === 'paid') return unchanged(checkout, 'ignored');
       return receiveMoney(checkout, started, { ...payment, txHash: event.txHash ?? payment.txHash }, now);
@@ -120,7 +142,7 @@ export function applyProviderEvent(
 export function abandonAttempt(checkout: Checkout, now: Instant): Decision<'abandoned' | 'ignored'> {
   const payment = pendingPayment(checkout);
   if (!payment) return unchanged(checkout, 'ignored');
-  const failed = failPayment(checkout, payment, 'abandoned', now);
+  const failed = failPayment(checkout, payment, ABANDONED, now);
   return closeIfUsedUp(checkout, failed, 'abandoned', [{ type: 'cancel_at_provider', payment }]);
 }
 
@@ -129,7 +151,7 @@ export function giveUp(checkout: Checkout, now: Instant): Decision<'failed' | 'i
   if (checkout.session.status !== 'pending') return unchanged(checkout, 'ignored');
   const payment = pendingPayment(checkout);
   if (!payment) return closeFailed(checkout, checkout, 'failed');
-  const failed = failPayment(checkout, payment, 'abandoned', now);
+  const failed = failPayment(checkout, payment, ABANDONED, now);
   return closeFailed(checkout, failed, 'failed', [{ type: 'cancel_at_provider', payment }]);
 }
 
@@ -140,10 +162,14 @@ export function expireSession(checkout: Checkout): Decision<'expired' | 'ignored
   return changed(checkout, withSession(checkout, { status: 'expired' }), 'expired');
 }
 
-/** Time alone: expiry, payment timeout, end of the retry window, or the next inquiry. */
+/**
+ * Time alone: expiry, payment timeout, end of the retry window, or the next inquiry. `timeoutSource` is whose fault it is
+ * that a payment is not confirmed in time, as far as the provider has told.
+ */
 export function passTime(
   checkout: Checkout,
   now: Instant,
+  timeoutSource: FailureSource = 'route',
 ): Decision<'expired' | 'timed_out' | 'retry_window_over' | 'inquired' | 'ignored'> {
   const { session } = checkout;
   if (session.status === 'routed') {
@@ -158,7 +184,7 @@ export function passTime(
     return closeFailed(checkout, checkout, 'retry_window_over');
   }
   if (now >= payment.timeoutAt) {
-    const failed = failPayment(checkout, payment, 'timed_out', now);
+    const failed = failPayment(checkout, payment, { code: 'timed_out', source: timeoutSource }, now);
     return closeFailed(checkout, failed, 'timed_out', [{ type: 'cancel_at_provider', payment }]);
   }
   if (payment.inquireAt === null || now < payment.inquireAt) return unchanged(checkout, 'ignored');
@@ -195,21 +221,6 @@ export function recordRefund(
   ]);
 }
 
-/** The first version of a session, from what was asked; nothing can refuse it any more. */
-export function newSession(
-  fields: Omit<Session, 'status' | 'version' | 'attempts' | 'announced' | 'retryUntil' | 'wakeAt'>,
-): Session {
-  return {
-    ...fields,
-    status: 'routed',
-    version: 1,
-    attempts: 0,
-    announced: false,
-    retryUntil: null,
-    wakeAt: fields.expiresAt,
-  };
-}
-
 /** An attempt like any other, but nobody asks the provider about it: it is the provider who knows. */
 function openUnstarted(checkout: Checkout, attempt: NewAttempt, now: Instant): Checkout {
   const counted = withSession(checkout, { attempts: checkout.session.attempts + 1 });
@@ -219,7 +230,14 @@ function openUnstarted(checkout: Checkout, attempt: NewAttempt, now: Instant): C
 
 function receiveMoney(before: Checkout, started: Checkout, payment: Payment, now: Instant): Decision<'applied'> {
   const surplus = started.session.status === 'paid';
-  const paid: Payment = { ...payment, status: 'paid', surplus, failureCode: null, inquireAt: null };
+  const paid: Payment = {
+    ...payment,
+    status: 'paid',
+    surplus,
+    failureCode: null,
+    failureSource: null,
+    inquireAt: null,
+  };
   const posted: Effect = { type: 'post', posting: paidPosting(paid, now) };
   if (surplus) {
     const kept = withInvoice(withPayment(started, paid), paid.id, 'void');
@@ -230,7 +248,7 @@ function receiveMoney(before: Checkout, started: Checkout, payment: Payment, now
   let next = withInvoice(withPayment(started, paid), paid.id, 'paid');
   const rival = pendingPayment(next);
   if (rival) {
-    next = failPayment(next, rival, 'superseded', now);
+    next = failPayment(next, rival, SUPERSEDED, now);
     effects.push({ type: 'cancel_at_provider', payment: rival });
   }
   return changed(before, withSession(next, { status: 'paid', retryUntil: null }), 'applied', effects);

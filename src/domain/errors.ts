@@ -12,6 +12,7 @@ export type ErrorCode =
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'idempotency_conflict'
+  | 'no_eligible_route'
   | 'rate_limited'
   | 'unavailable'
   | 'internal_error';

@@ -1,5 +1,5 @@
 /** The type of a record, told from its id alone. */
-export type IdPrefix = 'cus' | 'pay' | 'inv' | 'chk' | 'whe' | 'dlv' | 'ref' | 'key';
+export type IdPrefix = 'cus' | 'pay' | 'inv' | 'chk' | 'whe' | 'dlv' | 'ref' | 'key' | 'dec' | 'snp' | 'rtr';
 
 /** Returns `size` bytes from a cryptographically secure source. */
 export type RandomBytes = (size: number) => Uint8Array;
@@ -12,7 +12,7 @@ const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const TIME_LENGTH = 10;
 const RANDOM_BYTES = 16;
 const STEP_BYTES = 10;
-const ID_PATTERN = /^(cus|pay|inv|chk|whe|dlv|ref|key)_[0-9a-hjkmnp-tv-z]{36}$/;
+const ID_PATTERN = /^(cus|pay|inv|chk|whe|dlv|ref|key|dec|snp|rtr)_[0-9a-hjkmnp-tv-z]{36}$/;
 
 /**
  * Ids are `<prefix>_`, 10 characters of time (48 bits of milliseconds) and 26 of randomness (128 bits), so that sorting

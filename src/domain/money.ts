@@ -4,6 +4,9 @@ export type Cents = number;
 /** A rate in integer parts per million of an amount: 2.9 % is 29,000. */
 export type RatePpm = number;
 
+/** The largest amount of a checkout, in US dollars. */
+export const MAX_AMOUNT = 10_000;
+
 const PPM = 1_000_000;
 
 // 0.1 + 0.2 is meant as 30 cents: binary fractions miss a whole cent by far less than this, a third decimal by far more.

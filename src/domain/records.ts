@@ -18,6 +18,7 @@ export const PAYMENT_STATUSES: readonly PaymentStatus[] = ['pending', 'paid', 'f
 export const INVOICE_STATUSES: readonly InvoiceStatus[] = ['open', 'paid', 'void'];
 export const CUSTOMER_STATUSES: readonly CustomerStatus[] = ['active', 'blocked'];
 export const PROVIDER_STATUSES: readonly ProviderStatus[] = ['provider_pending', 'paid', 'failed'];
+export const FAILURE_SOURCES: readonly FailureSource[] = ['buyer', 'issuer', 'route'];
 export const CURRENCY = 'USD';
 
 /** One per environment and buyer email, compared without case; `email` keeps the first spelling. */
@@ -49,6 +50,8 @@ export interface Session {
   requestHash: string | null;
   /** The route chosen at creation and how it split the amount, as ready JSON: what a replay must answer again. */
   offerJson: string;
+  /** The routing decision behind the offer; null where the session was written without one. */
+  decisionId: string | null;
   /** How often the buyer has started to pay. Failing over to the next route is the same attempt. */
   attempts: number;
   /** Whether the `payment.provider_pending` event has gone out. */
@@ -83,6 +86,10 @@ export interface Payment {
   surplus: boolean;
   /** Why the attempt failed, as a code: `declined`, `handoff_refused`, `timed_out`, `abandoned`, `superseded`. */
   failureCode: FailureCode | null;
+  /** Whose fault the failure was: what counts against the route, and what does not. */
+  failureSource: FailureSource | null;
+  /** Made while the route was in standby: what comes of it tells whether the route is back. */
+  probe: boolean;
   txHash: string | null;
   metadata: Metadata;
   created: Instant;
@@ -94,6 +101,9 @@ export interface Payment {
 }
 
 export type FailureCode = 'declined' | 'handoff_refused' | 'timed_out' | 'abandoned' | 'superseded';
+
+/** The buyer's, the card issuer's or bank's, or the route's: its provider's, processor's or our own, and all that is unknown. */
+export type FailureSource = 'buyer' | 'issuer' | 'route';
 
 /** One per payment. */
 export interface Invoice {

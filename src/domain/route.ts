@@ -24,6 +24,8 @@ export interface Route {
   payerLabel: string;
   /** Words a buyer understands: "about 2 minutes". */
   eta: string;
+  /** The same as a number, for choosing: how long until the merchant has the money's word. */
+  etaMinutes: number;
   buyerFeeRate: RatePpm;
   gatewayFeeRate: RatePpm;
   /** What the provider charges the gateway; it comes out of the gateway's fees. */

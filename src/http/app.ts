@@ -70,7 +70,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
       'referrer-policy': 'no-referrer',
       'cross-origin-opener-policy': 'same-origin',
     });
-    done(hostFault(request, deps.allowedHosts));
+    done(addressFault(request) ?? hostFault(request, deps.allowedHosts));
   });
   app.addHook('onResponse', (request, reply, done) => {
     const { method, url } = request;
@@ -103,6 +103,15 @@ function refuseUnknownPaths(app: FastifyInstance): void {
     throw new GatewayError('method_not_allowed', `This path takes ${methods} only.`, {
       suggestion: `Use one of ${methods}.`,
     });
+  });
+}
+
+/** No id, address or reference has a NUL character, and PostgreSQL takes it in no text. */
+function addressFault({ url }: FastifyRequest): GatewayError | undefined {
+  if (!url.includes('%00')) return undefined;
+  if (pathOf(url).includes('%00')) return new GatewayError('not_found', 'There is nothing at this path.');
+  return new GatewayError('invalid_input', 'The query has a NUL character in it.', {
+    suggestion: 'Remove %00 from the query; then resend.',
   });
 }
 

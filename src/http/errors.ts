@@ -17,6 +17,7 @@ export const HTTP_STATUS: Record<ErrorCode, number> = {
   payload_too_large: 413,
   unsupported_media_type: 415,
   idempotency_conflict: 422,
+  no_eligible_route: 409,
   rate_limited: 429,
   unavailable: 503,
   internal_error: 500,

@@ -109,17 +109,17 @@ export function serve(
   });
 }
 
-function param(request: FastifyRequest, name: string): string {
+export function param(request: FastifyRequest, name: string): string {
   return (request.params as Record<string, string>)[name]!;
 }
 
-function renderList<Item, Rendered>({ items, hasMore }: Listed<Item>, render: (item: Item) => Rendered) {
+export function renderList<Item, Rendered>({ items, hasMore }: Listed<Item>, render: (item: Item) => Rendered) {
   return { object: 'list', data: items.map(render), hasMore };
 }
 
 type Defined<Fields> = { [Key in keyof Fields]?: Exclude<Fields[Key], undefined> };
 
 /** The same fields without those that are undefined. */
-function defined<Fields extends Record<string, unknown>>(fields: Fields): Defined<Fields> {
+export function defined<Fields extends Record<string, unknown>>(fields: Fields): Defined<Fields> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<Fields>;
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { GATEWAY_ENDPOINTS } from '../contract/endpoints.ts';
 import { type OpenApi, openApiOf } from '../contract/openapi.ts';
+import { ROUTING_ENDPOINTS } from '../contract/routing-endpoints.ts';
 import { agentEndpoints } from './agent-endpoints.ts';
 import type { AppDeps } from './app.ts';
 import { statusOf } from './errors.ts';
@@ -17,7 +18,7 @@ export function describeApi(deps: AppDeps): OpenApi {
     api = openApiOf({
       baseUrl: deps.urls.base,
       version: API_VERSION,
-      endpoints: [...Object.values(GATEWAY_ENDPOINTS), ...agentEndpoints(deps)],
+      endpoints: [...Object.values(GATEWAY_ENDPOINTS), ...Object.values(ROUTING_ENDPOINTS), ...agentEndpoints(deps)],
       statusOf,
     });
     described.set(deps, api);

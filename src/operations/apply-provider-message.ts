@@ -2,7 +2,6 @@ import { type ProviderEvent, applyProviderEvent } from '../domain/checkout.ts';
 import type { Checkout, Payment } from '../domain/records.ts';
 import type { Environment, Route } from '../domain/route.ts';
 import type { Provider, ProviderCallback, ProviderReport } from '../providers/provider.ts';
-import { rankRoutes } from '../routing/select.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 
@@ -78,8 +77,9 @@ export function applyReport(
 
 /** The attempt to book where a provider speaks of a payment that the buyer did not start here. */
 function unstarted(deps: Deps, { session }: Checkout, provider: string) {
-  const { environment, preferredRoute } = session;
-  const ranked = rankRoutes(deps.routes, { environment, preferredRoute: preferredRoute ?? undefined });
-  const route: Route = ranked.find(({ integrationId }) => integrationId === provider) ?? ranked[0]!;
+  const own = deps.routes.filter(({ environment }) => environment === session.environment);
+  const ofProvider = own.filter(({ integrationId }) => integrationId === provider);
+  const preferred = ofProvider.find(({ kind }) => kind === session.preferredRoute);
+  const route: Route = preferred ?? ofProvider[0] ?? own[0]!;
   return { paymentId: deps.newId('pay'), invoiceId: deps.newId('inv'), route };
 }

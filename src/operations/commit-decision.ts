@@ -1,6 +1,7 @@
 import { renderEvent } from '../contract/render.ts';
 import type { Decision, Effect } from '../domain/checkout-state.ts';
 import { GatewayError } from '../domain/errors.ts';
+import { outcomesOf } from '../domain/outcome.ts';
 import type { Checkout, Instant } from '../domain/records.ts';
 import type { Change, WebhookEndpoint } from '../store/store.ts';
 import type { Deps } from './deps.ts';
@@ -64,6 +65,8 @@ async function changesOf(
   }
   // An old attempt is closed before a new one opens: the database allows one pending payment at a time.
   changes.push(...created);
+  // What it teaches about routes is recorded with it, or not at all.
+  for (const outcome of outcomesOf(before, next, now)) changes.push({ type: 'outcome_recorded', outcome });
   const endpoints = effects.some(({ type }) => type === 'announce') ? await deps.store.endpoints() : [];
   for (const effect of effects) changes.push(...changesOfEffect(deps, next, effect, endpoints, now));
   return changes;

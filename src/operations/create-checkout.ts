@@ -2,16 +2,16 @@ import { hash } from 'node:crypto';
 import { checkoutUrl, redirectUrlOf, renderFeeSplit } from '../contract/render.ts';
 import type { SessionRequest } from '../contract/requests.ts';
 import type { CheckoutResult, FeeSplitResource, RouteSummary } from '../contract/resources.ts';
-import { newSession } from '../domain/checkout.ts';
+import { newSession } from '../domain/new-session.ts';
 import { GatewayError } from '../domain/errors.ts';
 import { splitFees } from '../domain/fees.ts';
 import { amountFromCents } from '../domain/money.ts';
-import type { Customer, Session } from '../domain/records.ts';
+import { CURRENCY, type Customer, type Session } from '../domain/records.ts';
 import type { Change } from '../store/store.ts';
 import { centsOf } from './cents-of.ts';
-import { chooseRoute } from './choose-route.ts';
 import type { Deps } from './deps.ts';
-import { describeRoute } from './list-routes.ts';
+import { changesOfQuote, effectOf, quoteFor, quoteRecorded, routeOfQuote } from './routing/offers.ts';
+import type { Quote } from './routing/view.ts';
 
 // Two callers who both meet a new address, or a new key, race once; after that it is there.
 const MAX_TRIES = 5;
@@ -25,7 +25,7 @@ interface Offer {
 /**
  * Creates a session, and its customer where the address is new, in one transaction. The same idempotency key with the
  * same input answers the first session again (`replayed`). Throws GatewayError `idempotency_conflict` for the same key
- * with other input, `forbidden` for a blocked customer.
+ * with other input, `forbidden` for a blocked customer or by a routing rule, `no_eligible_route` where rules leave none.
  */
 export async function createCheckout(
   deps: Deps,
@@ -35,13 +35,16 @@ export async function createCheckout(
     // The commit checks what the directory remembers; after a conflict the database is asked.
     const remembered = attempt === 0 ? deps.directory.find(request.environment, request.customer) : undefined;
     const known = remembered ?? (await readCustomer(deps, request));
-    if (known?.status === 'blocked') return replayOrRefuse(deps, request);
+    if (known?.status === 'blocked') return replayOrRefuse(deps, request, blocked());
 
-    const session = draftSession(deps, request, known?.id);
-    const changes: Change[] = [{ type: 'session_created', session }];
+    const drafted = draftSession(deps, request, known?.id);
+    if (drafted instanceof GatewayError) return replayOrRefuse(deps, request, drafted);
+    const { session, quote } = drafted;
+    const changes: Change[] = [...changesOfQuote(quote), { type: 'session_created', session }];
     if (!known) changes.unshift({ type: 'customer_created', customer: customerOf(session) });
     const result = await deps.store.commit(changes);
     if (result.done) {
+      quoteRecorded(quote);
       if (!remembered) deps.directory.remember(request.environment, request.customer, session.customerId);
       return { session, replayed: false };
     }
@@ -60,7 +63,9 @@ export async function previewCheckout(deps: Deps, request: SessionRequest): Prom
   if (first) return checkoutResult(deps, replay(first, request), true);
   const known = await readCustomer(deps, request);
   if (known?.status === 'blocked') throw blocked();
-  const result = checkoutResult(deps, draftSession(deps, request, known?.id), true);
+  const drafted = draftSession(deps, request, known?.id);
+  if (drafted instanceof GatewayError) throw drafted;
+  const result = checkoutResult(deps, drafted.session, true);
   return { ...result, checkoutUrl: `${result.checkoutUrl}?preview=1` };
 }
 
@@ -89,13 +94,36 @@ export function checkoutResult(
   };
 }
 
-function draftSession(deps: Deps, request: SessionRequest, customerId: string | undefined): Session {
+interface Draft {
+  session: Session;
+  quote: Quote;
+}
+
+/** A draft, or why the rules allow none. */
+function draftSession(deps: Deps, request: SessionRequest, customerId: string | undefined): Draft | GatewayError {
   const now = deps.now();
   const amount = centsOf(request.amount);
-  const route = chooseRoute(deps, request);
-  const offer: Offer = { route: describeRoute(route), feeSplit: renderFeeSplit(splitFees(amount, route)) };
-  return newSession({
-    id: deps.newId('chk'),
+  const id = deps.newId('chk');
+  const { environment, preferredRoute } = request;
+  const effect = effectOf(deps, environment, () => ({
+    amount,
+    currency: CURRENCY,
+    environment,
+    preferredKind: preferredRoute ?? null,
+    product: request.product,
+    customer: request.customer,
+    clientReferenceId: request.clientReferenceId ?? null,
+    metadata: request.metadata,
+    at: now,
+    sessionId: id,
+  }));
+  const quote = quoteFor(deps, { environment, preferredKind: preferredRoute ?? null, effect });
+  const offered = routeOfQuote(quote, effect);
+  if (offered instanceof GatewayError) return offered;
+  const { route, summary } = offered;
+  const offer: Offer = { route: summary, feeSplit: renderFeeSplit(splitFees(amount, route)) };
+  const session = newSession({
+    id,
     environment: request.environment,
     product: request.product,
     amount,
@@ -108,9 +136,11 @@ function draftSession(deps: Deps, request: SessionRequest, customerId: string | 
     idempotencyKey: request.idempotencyKey ?? null,
     requestHash: request.idempotencyKey === undefined ? null : hashOf(request, amount),
     offerJson: JSON.stringify(offer),
+    decisionId: quote.decision.id,
     created: now,
     expiresAt: now + deps.sessionTtlMs,
   });
+  return { session, quote };
 }
 
 function customerOf(session: Session): Customer {
@@ -126,9 +156,13 @@ async function firstOf(deps: Deps, { environment, idempotencyKey }: SessionReque
   return idempotencyKey === undefined ? undefined : deps.store.sessionByIdempotencyKey(environment, idempotencyKey);
 }
 
-async function replayOrRefuse(deps: Deps, request: SessionRequest): Promise<{ session: Session; replayed: boolean }> {
+async function replayOrRefuse(
+  deps: Deps,
+  request: SessionRequest,
+  refusal: GatewayError,
+): Promise<{ session: Session; replayed: boolean }> {
   const first = await firstOf(deps, request);
-  if (!first) throw blocked();
+  if (!first) throw refusal;
   return { session: replay(first, request), replayed: true };
 }
 

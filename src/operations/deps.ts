@@ -5,6 +5,17 @@ import type { Route } from '../domain/route.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { Store } from '../store/store.ts';
 import type { CustomerDirectory } from './customer-directory.ts';
+import type { Router } from './routing/router.ts';
+
+/** How long a buyer who starts to pay waits for providers, in milliseconds. */
+export interface HandoffLimits {
+  /** For all that is tried. */
+  totalMs: number;
+  /** For one answer; for one to the same request again; for one about what became of it. */
+  handoffMs: number;
+  againMs: number;
+  inquiryMs: number;
+}
 
 /** What operations work with; time, randomness, network and database come in here. */
 export interface Deps {
@@ -14,6 +25,10 @@ export interface Deps {
   newId: NewId;
   routes: readonly Route[];
   providers: ReadonlyMap<string, Provider>;
+  router: Router;
+  handoffLimits: HandoffLimits;
+  /** Whether the routing rules are the API's, or those of a file. */
+  rulesFrom: 'api' | 'file';
   urls: Urls;
   merchantName: string;
   /** How long a session waits for its buyer. */

@@ -2,21 +2,24 @@ import type { z } from 'zod';
 import { renderFeeSplit } from '../contract/render.ts';
 import type { FeesEstimateRequest } from '../contract/requests.ts';
 import type { feesEstimateResult } from '../contract/resources.ts';
+import { GatewayError } from '../domain/errors.ts';
 import { splitFees } from '../domain/fees.ts';
-import { chooseRoute } from './choose-route.ts';
-import type { Deps } from './deps.ts';
-import { describeRoute } from './list-routes.ts';
+import { NO_EFFECT } from '../routing/evaluate-rules.ts';
 import { centsOf } from './cents-of.ts';
+import type { Deps } from './deps.ts';
+import { namedRoute, quoteFor, routeOfQuote } from './routing/offers.ts';
 
-/** What an amount costs on the route that would be chosen, or on a named one. Writes nothing. */
+/**
+ * What an amount costs on the route that would be chosen, or on a named one. Writes nothing. Rules look at a whole
+ * checkout, and are not asked about an amount alone.
+ */
 export function estimateFees(
-  deps: Pick<Deps, 'routes'>,
-  request: FeesEstimateRequest,
+  deps: Pick<Deps, 'router' | 'newId' | 'now'>,
+  { environment, preferredRoute, routeId, amount }: FeesEstimateRequest,
 ): z.output<typeof feesEstimateResult> {
-  const route = chooseRoute(deps, request);
-  return {
-    environment: request.environment,
-    route: describeRoute(route),
-    feeSplit: renderFeeSplit(splitFees(centsOf(request.amount), route)),
-  };
+  const quoted = () => quoteFor(deps, { environment, preferredKind: preferredRoute ?? null, effect: NO_EFFECT });
+  const found = routeId === undefined ? routeOfQuote(quoted(), NO_EFFECT) : namedRoute(deps, environment, routeId);
+  if (found instanceof GatewayError) throw found;
+  const { route, summary } = found;
+  return { environment, route: summary, feeSplit: renderFeeSplit(splitFees(centsOf(amount), route)) };
 }

@@ -1,19 +1,8 @@
-import { renderRoute } from '../contract/render.ts';
 import type { RouteSummary } from '../contract/resources.ts';
-import type { Environment, Route } from '../domain/route.ts';
-import { rankRoutes, scoreOf } from '../routing/select.ts';
+import type { Environment } from '../domain/route.ts';
 import type { Deps } from './deps.ts';
 
-const described = new WeakMap<Route, RouteSummary>();
-
-/** A route as everybody outside sees it. */
-export function describeRoute(route: Route): RouteSummary {
-  let summary = described.get(route);
-  if (!summary) described.set(route, (summary = renderRoute(route, scoreOf(route))));
-  return summary;
-}
-
-/** The routes of an environment, best first. */
-export function listRoutes(deps: Pick<Deps, 'routes'>, environment: Environment): RouteSummary[] {
-  return rankRoutes(deps.routes, { environment }).map(describeRoute);
+/** The routes of an environment as they are now: those that can take a payment first, the best of them before the others. */
+export function listRoutes(deps: Pick<Deps, 'router'>, environment: Environment): RouteSummary[] {
+  return deps.router.view(environment).ranked.map(({ summary }) => summary);
 }

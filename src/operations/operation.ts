@@ -39,7 +39,7 @@ interface Description {
   example(deps: ExampleDeps): { request: Record<string, unknown>; response: Record<string, unknown> };
 }
 
-export type ExampleDeps = Pick<Deps, 'routes' | 'urls' | 'merchantName'>;
+export type ExampleDeps = Pick<Deps, 'routes' | 'router' | 'urls' | 'merchantName'>;
 
 /** One thing that an agent can have done: every transport is a projection of this. */
 export interface Operation extends Description {
@@ -98,5 +98,10 @@ export const UNAVAILABLE: KnownError = {
 export const BLOCKED: KnownError = {
   code: 'forbidden',
   recovery: 'stop',
-  do: 'Customer is blocked.',
+  do: 'Customer is blocked, or a routing rule refuses.',
+};
+export const NO_ROUTE: KnownError = {
+  code: 'no_eligible_route',
+  recovery: 'stop',
+  do: 'Routing rules leave no route.',
 };

@@ -1,15 +1,14 @@
 import { checkoutUrl } from '../contract/render.ts';
 import { pendingPayment } from '../domain/checkout-state.ts';
 import { acceptHandoff, refuseHandoff, startAttempt } from '../domain/checkout.ts';
-import { splitFees } from '../domain/fees.ts';
 import type { Cents } from '../domain/money.ts';
 import type { Checkout } from '../domain/records.ts';
-import type { Route, RouteKind } from '../domain/route.ts';
-import type { HandoffResult } from '../providers/provider.ts';
-import { isUsable, rankRoutes } from '../routing/select.ts';
+import type { RouteKind } from '../domain/route.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
+import { handOff } from './hand-off.ts';
 import { sessionNotFound } from './not-found.ts';
+import { type AttemptWish, type ChosenRoute, chooseForAttempt } from './routing/attempts.ts';
 
 export type StartedPayment =
   | { outcome: 'continue'; url: string | null }
@@ -22,86 +21,108 @@ export type StartedPayment =
   | { outcome: 'already_paid' | 'closed' };
 
 /**
- * The buyer starts to pay in one way, having seen `acceptedTotal` (cents). The best route of the kind takes it; where a
- * provider refuses the handoff, the next one that costs the buyer no more does. The attempt is durable before the
- * provider is asked, and no transaction is open while it is.
+ * The buyer starts to pay in one way, having seen `acceptedTotal` (cents). The router chooses the route; where a provider
+ * certainly does not have the payment, the next one that costs the buyer no more takes it. The attempt and the decision
+ * are durable before the provider is asked, and no transaction is open while it is.
  */
 export async function startPayment(
   deps: Deps,
   sessionId: string,
   choice: { kind: RouteKind; acceptedTotal: Cents },
 ): Promise<StartedPayment> {
+  const started = await start(deps, sessionId, choice, true);
+  // Another payment took the route in standby to try it: this one goes the usual way.
+  return started === 'probe_taken' ? ((await start(deps, sessionId, choice, false)) as StartedPayment) : started;
+}
+
+async function start(
+  deps: Deps,
+  sessionId: string,
+  choice: { kind: RouteKind; acceptedTotal: Cents },
+  mayProbe: boolean,
+): Promise<StartedPayment | 'probe_taken'> {
   const session = await deps.store.session(sessionId);
   if (!session) throw sessionNotFound(sessionId);
-  const usable = rankRoutes(deps.routes, { environment: session.environment, preferredRoute: choice.kind }).filter(
-    (route) => route.kind === choice.kind && isUsable(route) && deps.providers.has(route.integrationId),
-  );
-  if (usable.length === 0) return { outcome: 'no_route' };
-  const routes = usable.filter((route) => splitFees(session.amount, route).total <= choice.acceptedTotal);
-  const [first] = routes;
-  if (!first) return { outcome: 'fee_changed' };
-
   const ids = newAttemptIds(deps);
-  const started = await commitDecision(deps, sessionId, (checkout, now) =>
-    startAttempt(checkout, { ...ids, route: first }, now),
+  const wish: AttemptWish = { ...choice, session, paymentId: ids.paymentId, refused: new Map(), mayProbe };
+  const chosen = chooseForAttempt(deps, wish);
+  if (typeof chosen === 'string') return { outcome: chosen };
+
+  const started = await commitDecision(
+    deps,
+    sessionId,
+    (checkout, now) => startAttempt(checkout, attemptOn(ids, chosen), now),
+    ({ outcome }) => (outcome === 'started' ? chosen.changes : []),
   );
   switch (started.outcome) {
     case 'started':
-      return handOff(deps, started.checkout, ids.paymentId, routes);
+      return carry(deps, started.checkout, wish, chosen);
     // A second click, or another tab: go where the first one went.
     case 'in_progress':
       return { outcome: 'continue', url: pendingPayment(started.checkout)?.providerUrl ?? null };
     case 'already_paid':
       return { outcome: 'already_paid' };
-    case 'closed':
     case 'duplicate':
+      return mayProbe ? 'probe_taken' : { outcome: 'closed' };
+    case 'closed':
       return { outcome: 'closed' };
   }
 }
 
-async function handOff(
-  deps: Deps,
-  started: Checkout,
-  firstPaymentId: string,
-  routes: readonly Route[],
-): Promise<StartedPayment> {
+/** Hands the attempt to its provider, and where that certainly does not have it, to the next one. */
+async function carry(deps: Deps, started: Checkout, first: AttemptWish, on: ChosenRoute): Promise<StartedPayment> {
+  const giveUpAt = deps.now() + deps.handoffLimits.totalMs;
+  const refused = new Map<string, string>();
   let checkout = started;
-  let paymentId = firstPaymentId;
-  for (const [index, route] of routes.entries()) {
-    const result = await askProvider(deps, checkout, paymentId, route);
+  let wish = first;
+  let chosen: ChosenRoute = on;
+  for (;;) {
+    const { route } = chosen.known;
+    const { paymentId } = wish;
+    const payment = checkout.payments.find(({ id }) => id === paymentId)!;
+    const request = {
+      session: checkout.session,
+      payment,
+      merchant: deps.merchantName,
+      returnUrl: checkoutUrl(deps.urls, checkout.session.id),
+    };
+    const result = await handOff(deps, deps.providers.get(route.integrationId), request, giveUpAt);
     if (result.outcome === 'accepted') {
       const { reference, url } = result;
       await commitDecision(deps, checkout.session.id, (now) => acceptHandoff(now, { paymentId, reference, url }));
       return { outcome: 'continue', url };
     }
-    deps.log.warn(
-      { sessionId: checkout.session.id, paymentId, route: route.id, reason: result.reason },
-      'handoff failed',
-    );
+    const { id: sessionId } = checkout.session;
+    deps.log.warn({ sessionId, paymentId, route: route.id, reason: result.reason }, 'handoff failed');
     // The provider may hold it: the inquiry will tell, and nothing else is tried before.
     if (result.outcome === 'ambiguous') return { outcome: 'continue', url: null };
 
-    const next = routes[index + 1];
-    const retry = next && { ...newAttemptIds(deps), route: next };
-    const refusedId = paymentId;
-    const refused = await commitDecision(deps, checkout.session.id, (current, now) =>
-      refuseHandoff(current, refusedId, retry, now),
+    refused.set(route.id, `did not take this payment: ${result.reason}`);
+    const ids = newAttemptIds(deps);
+    wish = { ...first, paymentId: ids.paymentId, refused };
+    const next = deps.now() < giveUpAt ? chooseForAttempt(deps, wish) : 'no_route';
+    const retry = typeof next === 'string' ? undefined : attemptOn(ids, next);
+    const { mayArrive } = result;
+    const failed = await commitDecision(
+      deps,
+      sessionId,
+      (current, now) => refuseHandoff(current, paymentId, { retry, mayArrive }, now),
+      ({ outcome }) => (outcome === 'failed_over' && typeof next !== 'string' ? next.changes : []),
     );
-    if (refused.outcome !== 'failed_over' || !retry) return { outcome: 'refused' };
-    checkout = refused.checkout;
-    paymentId = retry.paymentId;
+    // Meanwhile the provider has spoken of it, or the buyer has left it.
+    if (failed.outcome === 'ignored') {
+      return { outcome: 'continue', url: pendingPayment(failed.checkout)?.providerUrl ?? null };
+    }
+    if (failed.outcome !== 'failed_over' || typeof next === 'string') {
+      return { outcome: next === 'fee_changed' ? 'fee_changed' : 'refused' };
+    }
+    checkout = failed.checkout;
+    chosen = next;
   }
-  return { outcome: 'refused' };
 }
 
-function askProvider(deps: Deps, checkout: Checkout, paymentId: string, route: Route): Promise<HandoffResult> {
-  const payment = checkout.payments.find(({ id }) => id === paymentId)!;
-  return deps.providers.get(route.integrationId)!.handoff({
-    session: checkout.session,
-    payment,
-    merchant: deps.merchantName,
-    returnUrl: checkoutUrl(deps.urls, checkout.session.id),
-  });
+function attemptOn(ids: ReturnType<typeof newAttemptIds>, { known, isProbe }: ChosenRoute) {
+  return { ...ids, route: known.route, probe: isProbe };
 }
 
 function newAttemptIds(deps: Deps) {

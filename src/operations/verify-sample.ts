@@ -43,6 +43,8 @@ async function applySample(deps: Deps, { provider, payload }: VerifySampleReques
       amount: centsOf(payload.amount),
       currency: CURRENCY,
       txHash: payload.txHash ?? null,
+      // A sample says nothing about a route.
+      failureSource: 'buyer',
     },
     body,
   });

@@ -1,6 +1,7 @@
 import { pendingPayment } from '../domain/checkout-state.ts';
 import { acceptHandoff, passTime, refuseHandoff } from '../domain/checkout.ts';
-import type { Checkout, Payment } from '../domain/records.ts';
+import type { Checkout, FailureSource, Payment } from '../domain/records.ts';
+import type { ProviderReport } from '../providers/provider.ts';
 import { applyReport } from './apply-provider-message.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
@@ -14,34 +15,38 @@ export async function wakeCheckout(deps: Deps, sessionId: string): Promise<void>
   const checkout = await deps.store.checkout(sessionId);
   if (!checkout) throw sessionNotFound(sessionId);
   const payment = pendingPayment(checkout);
+  // What nobody can tell is the route's fault.
+  let timeoutSource: FailureSource = 'route';
   if (payment && Math.min(payment.inquireAt ?? payment.timeoutAt, payment.timeoutAt) <= deps.now()) {
-    await inquire(deps, checkout, payment);
+    const report = await inquire(deps, checkout, payment);
+    timeoutSource = report?.failureSource ?? 'route';
   }
-  await commitDecision(deps, sessionId, passTime);
+  await commitDecision(deps, sessionId, (current, now) => passTime(current, now, timeoutSource));
 }
 
-async function inquire(deps: Deps, { session }: Checkout, payment: Payment): Promise<void> {
+async function inquire(deps: Deps, { session }: Checkout, payment: Payment): Promise<ProviderReport | undefined> {
   const provider = deps.providers.get(payment.route.provider);
-  if (!provider) return;
+  if (!provider) return undefined;
   let report;
   try {
     report = await provider.inquire(payment);
   } catch (error) {
     // It is asked again later; until then nothing is known.
     deps.log.warn({ err: error, paymentId: payment.id, provider: provider.id }, 'inquiry failed');
-    return;
+    return undefined;
   }
   if (!report) {
-    // The handoff never arrived, so that no money can be under way. One that did arrive cannot be unknown.
+    // The handoff has not arrived, and is cancelled should it still. One that did arrive cannot be unknown.
     // And one that the provider spoke of first was never handed off by us.
-    if (payment.providerReference !== null || payment.inquireAt === null) return;
-    await commitDecision(deps, session.id, (current, now) => refuseHandoff(current, payment.id, undefined, now));
-    return;
+    if (payment.providerReference !== null || payment.inquireAt === null) return undefined;
+    const over = { retry: undefined, mayArrive: true };
+    await commitDecision(deps, session.id, (current, now) => refuseHandoff(current, payment.id, over, now));
+    return undefined;
   }
   const { reference, url } = report;
   await commitDecision(deps, session.id, (current) =>
     acceptHandoff(current, { paymentId: payment.id, reference, url }),
   );
-  if (report.status === 'provider_pending') return;
-  await applyReport(deps, provider, payment, report);
+  if (report.status !== 'provider_pending') await applyReport(deps, provider, payment, report);
+  return report;
 }

@@ -5,7 +5,6 @@ import { invalidField } from '../domain/errors.ts';
 import { splitFees } from '../domain/fees.ts';
 import type { Instant, ProviderStatus } from '../domain/records.ts';
 import type { Route } from '../domain/route.ts';
-import { rankRoutes } from '../routing/select.ts';
 import { deliveryHeaders } from '../webhooks/sign.ts';
 import { centsOf } from './cents-of.ts';
 import type { Deps } from './deps.ts';
@@ -40,10 +39,10 @@ export function webhookExample(
   return { headers: deliveryHeaders({ ...delivery, secrets: [SAMPLE_WEBHOOK_SECRET] }), payload };
 }
 
-/** The route that samples show: the usual one, or the best that the catalogue has. */
+/** The route that samples show: the usual one, or one that the catalogue has. */
 export function sampleRoute(routes: readonly Route[]): Route {
-  const [best] = [...rankRoutes(routes, { environment: 'sandbox' }), ...routes];
-  return routes.find(({ id }) => id === SAMPLE_ROUTE_ID) ?? best!;
+  const inUse = (route: Route) => route.environment === 'sandbox' && route.health !== 'standby';
+  return routes.find(({ id }) => id === SAMPLE_ROUTE_ID) ?? routes.find(inUse) ?? routes[0]!;
 }
 
 function namedRoute(routes: readonly Route[], routeId: string): Route {

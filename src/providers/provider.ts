@@ -1,4 +1,4 @@
-import type { Payment, ProviderStatus, Session } from '../domain/records.ts';
+import type { FailureSource, Payment, ProviderStatus, Session } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
 
 /** What a provider is told of a payment that it shall take over. */
@@ -8,6 +8,8 @@ export interface HandoffRequest {
   merchant: string;
   /** Where the provider sends the buyer back to. */
   returnUrl: string;
+  /** How long to wait for an answer, in milliseconds; after that it is ambiguous. */
+  timeoutMs: number;
 }
 
 /**
@@ -28,6 +30,11 @@ export interface ProviderReport {
   amount: number;
   currency: string;
   txHash: string | null;
+  /**
+   * Whose fault it is where it failed; null where the provider does not say, which counts against the route. Where it is
+   * under way, `buyer` says that the provider still waits for the buyer, and null that it is at work itself.
+   */
+  failureSource: FailureSource | null;
 }
 
 /** A verified callback, normalised. */
@@ -49,8 +56,11 @@ export interface Provider {
    * Throws GatewayError `unauthorized` for a bad signature, `invalid_input` for a body that is not a callback.
    */
   readCallback(rawBody: Buffer, headers: CallbackHeaders): ProviderCallback;
-  /** What the provider knows of a payment; undefined where it has never heard of it. */
-  inquire(payment: Payment): Promise<(ProviderReport & { reference: string; url: string | null }) | undefined>;
+  /** What the provider knows of a payment; undefined where it has never heard of it. Waits 10 s, or as long as said. */
+  inquire(
+    payment: Payment,
+    timeoutMs?: number,
+  ): Promise<(ProviderReport & { reference: string; url: string | null }) | undefined>;
   /** Both may be asked more than once for the same payment. */
   cancel(payment: Payment): Promise<void>;
   refund(payment: Payment): Promise<void>;

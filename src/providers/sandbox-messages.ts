@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { GatewayError } from '../domain/errors.ts';
-import type { ProviderStatus } from '../domain/records.ts';
+import type { FailureSource, ProviderStatus } from '../domain/records.ts';
 import type { HandoffRequest, ProviderCallback, ProviderReport } from './provider.ts';
 
 // Only an explicit success is money; a state that this table does not know is still under way.
@@ -9,6 +9,20 @@ const STATUS = new Map<string, ProviderStatus>([
   ['DECLINED', 'failed'],
   ['CANCELLED', 'failed'],
 ]);
+// Whose doing a decline is, by the provider's codes; what stands here nowhere is the route's.
+const FAULT = new Map<string, FailureSource>([
+  ['insufficient_funds', 'buyer'],
+  ['incorrect_cvc', 'buyer'],
+  ['expired_card', 'buyer'],
+  ['authentication_failed', 'buyer'],
+  ['card_declined', 'issuer'],
+  ['issuer_unavailable', 'issuer'],
+  ['processing_error', 'route'],
+  ['risk_engine_unavailable', 'route'],
+  ['merchant_misconfigured', 'route'],
+]);
+// A charge that was created waits for its buyer; one that was cancelled was so by the buyer.
+const BUYERS_STATES = new Set(['CREATED', 'CANCELLED']);
 const CHARGE_EVENT = 'charge.updated';
 
 const name = z.string().min(1).max(200);
@@ -17,6 +31,7 @@ const charge = z.object({
   order: name,
   charge: name,
   state: name,
+  reason: name.nullish(),
   /** Cents of the order's amount, without the buyer's fee. */
   amount: z.int().min(0),
   currency: name,
@@ -44,7 +59,7 @@ export function chargeOf({ session, payment, merchant, returnUrl }: HandoffReque
 /** An answer of the provider's API about one charge; undefined where it is something else. */
 export function readAnswer(json: unknown): (ProviderReport & { reference: string; url: string }) | undefined {
   const { success, data } = chargeAnswer.safeParse(json);
-  return success ? { ...reportOf(data, STATUS.get(data.state)), reference: data.reference, url: data.page } : undefined;
+  return success ? { ...reportOf(data), reference: data.reference, url: data.page } : undefined;
 }
 
 /** A callback whose signature is right. Throws GatewayError `invalid_input` for one that makes no sense. */
@@ -57,15 +72,27 @@ export function readEvent(rawBody: Buffer): ProviderCallback {
     });
   }
   const { event, type, order, ...rest } = result.data;
-  const status = type === CHARGE_EVENT ? STATUS.get(rest.state) : undefined;
-  return { ...reportOf(rest, status), eventId: event, sessionId: order };
+  // An event of another type says nothing that this adapter knows.
+  const report = reportOf(type === CHARGE_EVENT ? rest : { ...rest, state: type });
+  return { ...report, eventId: event, sessionId: order };
 }
 
-function reportOf(
-  { charge: paymentId, amount, currency, transaction }: Omit<z.output<typeof charge>, 'order'>,
-  status: ProviderStatus | undefined,
-): ProviderReport {
-  return { paymentId, status: status ?? 'provider_pending', amount, currency, txHash: transaction ?? null };
+function reportOf({
+  charge: paymentId,
+  state,
+  reason,
+  amount,
+  currency,
+  transaction,
+}: Omit<z.output<typeof charge>, 'order'>): ProviderReport {
+  return {
+    paymentId,
+    status: STATUS.get(state) ?? 'provider_pending',
+    amount,
+    currency,
+    txHash: transaction ?? null,
+    failureSource: BUYERS_STATES.has(state) ? 'buyer' : (FAULT.get(reason ?? '') ?? null),
+  };
 }
 
 function jsonOf(rawBody: Buffer): unknown {

@@ -1,4 +1,4 @@
-import { type Dispatcher, request } from 'undici';
+import { Agent, type Dispatcher, request } from 'undici';
 import { GatewayError } from '../domain/errors.ts';
 import type { Payment } from '../domain/records.ts';
 import { verifyCallback } from '../webhooks/sign.ts';
@@ -7,8 +7,9 @@ import { chargeOf, readAnswer, readEvent } from './sandbox-messages.ts';
 
 export const SIGNATURE_HEADER = 'x-provider-signature';
 const TOLERANCE_SECONDS = 300;
-const HANDOFF_TIMEOUT_MS = 5000;
 const CALL_TIMEOUT_MS = 10_000;
+// A call is not cut off before it is connected: this is how long that may take.
+const CONNECT_TIMEOUT_MS = 2000;
 
 // The request never left: nobody can hold the payment.
 const NOT_SENT = new Set([
@@ -27,23 +28,17 @@ export interface SandboxOptions {
   callbackSecret: string;
   /** Milliseconds since 1970. */
   now: () => number;
-  /** How long a buyer waits for a handoff; after that it is ambiguous. Default 5 s. */
-  handoffTimeoutMs?: number;
 }
 
 /** The simulated provider, spoken to over HTTP like any other. It moves sandbox payments only. */
-export function createSandboxProvider({
-  url,
-  apiKey,
-  callbackSecret,
-  now,
-  handoffTimeoutMs = HANDOFF_TIMEOUT_MS,
-}: SandboxOptions): Provider {
+export function createSandboxProvider({ url, apiKey, callbackSecret, now }: SandboxOptions): Provider {
+  const dispatcher = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
   const payments = `${url}/simulator/api/payments`;
 
   async function ask(method: 'GET' | 'POST', path: string, timeoutMs: number, body?: unknown): Promise<Answer> {
     const options: Parameters<typeof request>[1] = {
       method,
+      dispatcher,
       headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
       signal: AbortSignal.timeout(timeoutMs),
     };
@@ -64,7 +59,7 @@ export function createSandboxProvider({
       // A catalogue may name this provider where it must not be: no simulated money in production, ever.
       if (handoff.session.environment !== 'sandbox') return { outcome: 'refused', reason: 'sandbox payments only' };
       try {
-        return handoffResult(await ask('POST', '', handoffTimeoutMs, chargeOf(handoff)));
+        return handoffResult(await ask('POST', '', handoff.timeoutMs, chargeOf(handoff)));
       } catch (error) {
         return { outcome: wasSent(error) ? 'ambiguous' : 'refused', reason: String(error) };
       }
@@ -79,8 +74,8 @@ export function createSandboxProvider({
         suggestion: 'Sign the exact bytes sent as t=<unix seconds>,v1=<hex HMAC-SHA256 of t.body>, at most 300 s ago.',
       });
     },
-    async inquire(payment: Payment) {
-      const { status, json } = await ask('GET', `/${encodeURIComponent(payment.id)}`, CALL_TIMEOUT_MS);
+    async inquire(payment: Payment, timeoutMs = CALL_TIMEOUT_MS) {
+      const { status, json } = await ask('GET', `/${encodeURIComponent(payment.id)}`, timeoutMs);
       if (status === 404) return undefined;
       const report = status === 200 ? readAnswer(json) : undefined;
       if (!report) throw unexpected('inquiry', status);

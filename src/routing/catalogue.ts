@@ -20,6 +20,10 @@ const catalogueSchema = z.strictObject({
         health: z.enum(['live', 'degraded', 'standby']),
         payerLabel: name,
         eta: name,
+        etaMinutes: z
+          .number()
+          .min(0)
+          .max(30 * 24 * 60),
         buyerFeeRate: rate,
         gatewayFeeRate: rate,
         providerCostRate: rate,
@@ -36,18 +40,17 @@ const catalogueSchema = z.strictObject({
 });
 
 /**
- * The routes of a catalogue file. In the file rates are fractions (0.029 is 2.9 %), times are seconds.
- * A route of an integration that is not `connected` is `standby`, whatever the file says: it has nobody to carry it.
+ * The routes of a catalogue file. In the file rates are fractions (0.029 is 2.9 %), times are seconds or what their name
+ * says. `health` is where a route begins; `standby` is a route that is not to be used.
  * Throws an Error with every problem on one line.
  */
-export function parseCatalogue(json: unknown, connected: ReadonlySet<string>): Route[] {
+export function parseCatalogue(json: unknown): Route[] {
   const result = catalogueSchema.safeParse(json);
   if (!result.success) {
     throw new Error(result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
   }
   return result.data.routes.map((route) => ({
     ...route,
-    health: connected.has(route.integrationId) ? route.health : 'standby',
     buyerFeeRate: ppmFromFraction(route.buyerFeeRate),
     gatewayFeeRate: ppmFromFraction(route.gatewayFeeRate),
     providerCostRate: ppmFromFraction(route.providerCostRate),

@@ -44,9 +44,10 @@ export function payWith(deps: SimulatorDeps, payment: SimulatedPayment, instrume
     const earlier = await deps.store.simulatedPaymentsOfSession(current.sessionId);
     const declinedBefore = earlier.some(({ status }) => status === 'failed');
     const script = (declinedBefore ? instrument.afterDecline : undefined) ?? instrument.script;
+    const after = { ...current, status: script.status, reason: script.reason ?? null };
     return [
-      moved(current, script.status),
-      ...script.callbacks.flatMap((step) => queued(deps, { ...current, status: script.status }, step)),
+      { type: 'simulated_payment_moved', payment: after, from: current.status },
+      ...script.callbacks.flatMap((step) => queued(deps, after, step)),
     ];
   });
 }
@@ -113,6 +114,7 @@ function newPayment(deps: SimulatorDeps, order: ChargeOrder, status: SimulatedPa
     total: order.total,
     returnUrl: order.return_url,
     status,
+    reason: null,
     txHash: `sim_${hex(deps, TRANSACTION_BYTES)}`,
     created: deps.now(),
   };

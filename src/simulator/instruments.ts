@@ -17,6 +17,8 @@ export interface Step {
 export interface Script {
   /** The charge right after the button. A full capture sent later makes it `paid` then. */
   status: 'pending' | 'paid' | 'failed';
+  /** Why it is declined, in the simulated provider's own code. */
+  reason?: string;
   callbacks: readonly Step[];
 }
 
@@ -34,7 +36,11 @@ export interface Instrument {
 
 const SECOND_MS = 1000;
 const PAID: Script = { status: 'paid', callbacks: [{ state: 'CAPTURED', afterMs: 0 }] };
-const DECLINED: Script = { status: 'failed', callbacks: [{ state: 'DECLINED', afterMs: 0 }] };
+const DECLINED: Script = {
+  status: 'failed',
+  reason: 'card_declined',
+  callbacks: [{ state: 'DECLINED', afterMs: 0 }],
+};
 
 /** Every test outcome: pages, documentation and behaviour follow this table. */
 export const INSTRUMENTS: readonly Instrument[] = [
@@ -63,7 +69,7 @@ export const INSTRUMENTS: readonly Instrument[] = [
     label: 'Declined, then paid',
     outcome: 'The first attempt of a session is declined, and the next one is paid at once.',
     cardNumber: '4000000000000028',
-    script: DECLINED,
+    script: { ...DECLINED, reason: 'insufficient_funds' },
     afterDecline: PAID,
   },
   {
@@ -72,6 +78,13 @@ export const INSTRUMENTS: readonly Instrument[] = [
     outcome: 'Every attempt is declined.',
     cardNumber: '4000000000000002',
     script: DECLINED,
+  },
+  {
+    id: 'provider_error',
+    label: 'Failure at the provider',
+    outcome: 'Every attempt fails by a fault of the provider, which counts against the route.',
+    cardNumber: '4000000000000119',
+    script: { ...DECLINED, reason: 'processing_error' },
   },
   {
     id: 'abandoned',
@@ -107,6 +120,7 @@ export const INSTRUMENTS: readonly Instrument[] = [
     cardNumber: '4000000000000069',
     script: {
       status: 'failed',
+      reason: 'card_declined',
       callbacks: [
         { state: 'DECLINED', afterMs: 0 },
         { state: 'CAPTURED', afterMs: 30 * SECOND_MS },

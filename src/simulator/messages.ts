@@ -62,7 +62,15 @@ export function capturesInFull(payment: SimulatedPayment, body: string): boolean
 }
 
 function shared(payment: SimulatedPayment, state: ChargeState, amount: number): Record<string, unknown> {
-  const { sessionId: order, paymentId, txHash } = payment;
+  const { sessionId: order, paymentId, reason, txHash } = payment;
   const moved = state === 'CAPTURED' || state === 'REFUNDED';
-  return { order, charge: paymentId, state, amount, currency: CURRENCY, transaction: moved ? txHash : null };
+  return {
+    order,
+    charge: paymentId,
+    state,
+    ...(state === 'DECLINED' && { reason }),
+    amount,
+    currency: CURRENCY,
+    transaction: moved ? txHash : null,
+  };
 }

@@ -3,6 +3,15 @@ import { insertCustomer } from './tables/customers.ts';
 import { insertInvoice, updateInvoice } from './tables/invoices.ts';
 import { insertPosting } from './tables/ledger.ts';
 import { insertPayment, updatePayment } from './tables/payments.ts';
+import {
+  foldEstimates,
+  insertDecision,
+  insertOutcome,
+  insertRules,
+  insertSnapshot,
+  insertTransition,
+  saveHealth,
+} from './tables/routing.ts';
 import { claimTask, finishTask, insertMessage, insertTask } from './tables/providers.ts';
 import { claimWake, insertSession, updateSession } from './tables/sessions.ts';
 import {
@@ -67,6 +76,20 @@ function writesOfChange(change: Change): Write | Write[] {
       return claimTask(change.task);
     case 'task_finished':
       return finishTask(change.task);
+    case 'outcome_recorded':
+      return insertOutcome(change.outcome);
+    case 'snapshot_recorded':
+      return insertSnapshot(change.snapshot);
+    case 'decision_recorded':
+      return insertDecision(change.decision);
+    case 'route_health_changed':
+      return saveHealth(change.health);
+    case 'transition_recorded':
+      return insertTransition(change.transition);
+    case 'rules_saved':
+      return insertRules(change.rules);
+    case 'estimates_folded':
+      return foldEstimates(change.estimates, change.from);
     case 'simulated_payment_created':
       return insertSimulatedPayment(change.payment);
     case 'simulated_payment_moved':

@@ -3,6 +3,7 @@ import type { Invariant } from './invariants/invariant.ts';
 import { LEDGER_INVARIANTS } from './invariants/ledger.ts';
 import { PROVIDER_INVARIANTS } from './invariants/providers.ts';
 import { RECORD_INVARIANTS } from './invariants/records.ts';
+import { ROUTING_INVARIANTS } from './invariants/routing.ts';
 import { WEBHOOK_INVARIANTS } from './invariants/webhooks.ts';
 
 export type { Invariant } from './invariants/invariant.ts';
@@ -17,4 +18,5 @@ export const INVARIANTS: readonly Invariant[] = [
   ...LEDGER_INVARIANTS,
   ...PROVIDER_INVARIANTS,
   ...WEBHOOK_INVARIANTS,
+  ...ROUTING_INVARIANTS,
 ];

@@ -14,19 +14,22 @@ export interface KeysetQuery {
   equals: Record<string, SqlValue>;
   /** Leading index columns that no filter fixes: each is read once for every value that it can have. */
   oneOf: Record<string, readonly string[]>;
+  /** The column by which the index is partial. */
+  notNull?: string;
 }
 
 /**
  * Every page is one range scan per combination of `oneOf` values, each at most `limit + 1` rows long, merged by id: its
  * cost grows neither with the table nor with the depth of the page. One row more than the limit tells `hasMore`.
  */
-export function keysetQuery({ table, equals, oneOf }: KeysetQuery, page: Page): Query {
+export function keysetQuery({ table, equals, oneOf, notNull }: KeysetQuery, page: Page): Query {
   const params: SqlValue[] = [];
   const bind = (value: SqlValue) => `?${params.push(value)}`;
   const backward = page.endingBefore !== undefined;
   const order = `ORDER BY id ${backward ? 'ASC' : 'DESC'} LIMIT ${bind(page.limit + 1)}`;
   const cursor = page.endingBefore ?? page.startingAfter;
   const shared = Object.entries(equals).map(([column, value]) => `${column} = ${bind(value)}`);
+  if (notNull !== undefined) shared.push(`${notNull} IS NOT NULL`);
   if (cursor !== undefined) shared.push(`id ${backward ? '>' : '<'} ${bind(cursor)}`);
 
   const branches = combinations(oneOf).map((fixed) => {

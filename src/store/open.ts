@@ -1,6 +1,7 @@
 import type { SqliteOptions } from './sqlite.ts';
 import type { PostgresOptions } from './postgres.ts';
-import type { ExaminedDatabase, Store } from './store.ts';
+import type { ExaminedDatabase } from './examined.ts';
+import type { Store } from './store.ts';
 
 /** Which database, as `DATABASE_URL` names it. */
 export type DatabaseSettings = { kind: 'sqlite'; path: string } | { kind: 'postgres'; url: string; poolSize: number };

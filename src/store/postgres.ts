@@ -20,7 +20,8 @@ import { startDatabaseClock } from './postgres-clock.ts';
 import { forPostgres, migrationForPostgres } from './postgres-sql.ts';
 import { createWriter } from './postgres-writer.ts';
 import { createReads } from './reads.ts';
-import type { ExaminedDatabase, Store } from './store.ts';
+import type { ExaminedDatabase } from './examined.ts';
+import type { Store } from './store.ts';
 
 export interface PostgresOptions extends PostgresSettings {
   /** From 0 up to, not including, 1. */

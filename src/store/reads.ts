@@ -23,6 +23,7 @@ import { SELECT_LEDGER_OF_PAYMENT, SELECT_LEDGER_TOTAL } from './tables/ledger.t
 import * as payments from './tables/payments.ts';
 import * as providers from './tables/providers.ts';
 import * as sessions from './tables/sessions.ts';
+import * as routing from './tables/routing.ts';
 import * as simulator from './tables/simulator.ts';
 import * as webhooks from './tables/webhooks.ts';
 
@@ -180,6 +181,30 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
     delivery: (id) => one(webhooks.deliveryFromRow, webhooks.SELECT_DELIVERY, id),
     deliveriesOfSession: (sessionId) => all(webhooks.deliveryFromRow, webhooks.SELECT_DELIVERIES_OF_SESSION, sessionId),
     deliveryAttempts: (deliveryId) => all(webhooks.attemptFromRow, webhooks.SELECT_DELIVERY_ATTEMPTS, deliveryId),
+
+    async outcomeTallies(environment, routeIds, since) {
+      const sql = routing.SELECT_TALLIES;
+      const found = await selectEach(routeIds.map((id) => ({ sql, params: [environment, id, since] })));
+      return found.map((rows) => rows.map(routing.tallyFromRow));
+    },
+    async recentResults(environment, routes, limit) {
+      const sql = routing.SELECT_RECENT_RESULTS;
+      const found = await selectEach(routes.map(({ id, since }) => ({ sql, params: [environment, id, since, limit] })));
+      return found.map((rows) => rows.map(routing.resultFromRow));
+    },
+    routeEstimates: (environment) => one(routing.estimatesFromRow, routing.SELECT_ESTIMATES, environment),
+    routeHealth: () => all(routing.healthFromRow, routing.SELECT_HEALTH),
+    listTransitions: (filter, page) => list(routing.transitionKeyset(filter), page, routing.transitionFromRow),
+    routingRules: (version) =>
+      version === undefined
+        ? one(routing.rulesFromRow, routing.SELECT_NEWEST_RULES)
+        : one(routing.rulesFromRow, routing.SELECT_RULES, version),
+    routingSnapshot: (id) => one(routing.snapshotFromRow, routing.SELECT_SNAPSHOT, id),
+    routingDecision: (id) => one(routing.decisionFromRow, routing.SELECT_DECISION, id),
+    routingDecisionsOfSession: (sessionId) =>
+      all(routing.decisionFromRow, routing.SELECT_DECISIONS_OF_SESSION, sessionId),
+    listRoutingDecisions: (environment, page) =>
+      list(routing.decisionKeyset(environment), page, routing.decisionFromRow),
 
     async ledgerOfPayment(paymentId) {
       return (await select(SELECT_LEDGER_OF_PAYMENT, paymentId)).map((row) => ({

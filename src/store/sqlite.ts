@@ -16,7 +16,8 @@ import {
 } from './migrate.ts';
 import { createReads } from './reads.ts';
 import type { Batch, PackedWrite, SetResult } from './sqlite-writer.ts';
-import type { Change, CommitResult, ExaminedDatabase, Store } from './store.ts';
+import type { ExaminedDatabase } from './examined.ts';
+import type { Change, CommitResult, Store } from './store.ts';
 import type { Write } from './write.ts';
 
 interface Waiting {

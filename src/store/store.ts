@@ -1,7 +1,19 @@
 import type { Delivery, DeliveryAttempt, DeliveryStatus } from '../domain/delivery.ts';
 import type { Posting } from '../domain/ledger.ts';
 import type { Checkout, Customer, Instant, Invoice, Payment, ProviderStatus, Session } from '../domain/records.ts';
+import type { RouteOutcome } from '../domain/outcome.ts';
 import type { Environment, RouteKind } from '../domain/route.ts';
+import type { Tally } from '../routing/memory.ts';
+import type {
+  EstimateRecord,
+  RecentResult,
+  RouteHealthRow,
+  RoutingDecision,
+  RoutingSnapshot,
+  RulesVersion,
+  TransitionFilter,
+  TransitionRecord,
+} from './routing.ts';
 
 /** A merchant event: immutable, its body's bytes are what every delivery attempt sends. */
 export interface MerchantEvent {
@@ -77,6 +89,8 @@ export interface SimulatedPayment {
   total: number;
   returnUrl: string;
   status: 'open' | 'pending' | 'paid' | 'failed' | 'cancelled' | 'refunded';
+  /** Why it was declined, in the simulated provider's own code. */
+  reason: string | null;
   txHash: string;
   created: Instant;
 }
@@ -121,6 +135,17 @@ export type Change =
   | { type: 'task_claimed'; task: ProviderTask }
   /** Guarded by the attempt that it finishes. */
   | { type: 'task_finished'; task: ProviderTask }
+  | { type: 'outcome_recorded'; outcome: RouteOutcome }
+  /** Written once; whoever needs it afterwards may bring it along again. */
+  | { type: 'snapshot_recorded'; snapshot: RoutingSnapshot }
+  | { type: 'decision_recorded'; decision: RoutingDecision }
+  /** Guarded by the version before. */
+  | { type: 'route_health_changed'; health: RouteHealthRow }
+  | { type: 'transition_recorded'; transition: TransitionRecord }
+  /** Guarded by being the version after the newest. */
+  | { type: 'rules_saved'; rules: RulesVersion }
+  /** Guarded by the time `from` up to which they were folded; null where they never were. */
+  | { type: 'estimates_folded'; estimates: EstimateRecord; from: Instant | null }
   /** Guarded by the caller's id being new. */
   | { type: 'simulated_payment_created'; payment: SimulatedPayment }
   /** Guarded by the status `from` which it moves. */
@@ -236,6 +261,26 @@ export interface Store {
   deliveriesOfSession(sessionId: string): Promise<Delivery[]>;
   deliveryAttempts(deliveryId: string): Promise<DeliveryAttempt[]>;
 
+  /** What the outcomes of each of these routes add up to since then, bucket by bucket, oldest first. */
+  outcomeTallies(environment: Environment, routeIds: readonly string[], since: Instant): Promise<Tally[][]>;
+  /** The newest results of each of these routes since then, `limit` at most, newest first. */
+  recentResults(
+    environment: Environment,
+    routes: readonly { id: string; since: Instant }[],
+    limit: number,
+  ): Promise<RecentResult[][]>;
+  routeEstimates(environment: Environment): Promise<EstimateRecord | undefined>;
+  routeHealth(): Promise<RouteHealthRow[]>;
+  listTransitions(filter: TransitionFilter, page: Page): Promise<Listed<TransitionRecord>>;
+  /** The newest rules, or those of one version. */
+  routingRules(version?: number): Promise<RulesVersion | undefined>;
+  routingSnapshot(id: string): Promise<RoutingSnapshot | undefined>;
+  routingDecision(id: string): Promise<RoutingDecision | undefined>;
+  /** Those of the attempts, oldest first; what was offered stands in the session. */
+  routingDecisionsOfSession(sessionId: string): Promise<RoutingDecision[]>;
+  /** Those of the attempts of an environment. */
+  listRoutingDecisions(environment: Environment, page: Page): Promise<Listed<RoutingDecision>>;
+
   /** Ledger entries of one payment, and the sum of all there are (0, or the books are wrong). */
   ledgerOfPayment(paymentId: string): Promise<{ kind: string; account: string; amount: number }[]>;
   ledgerTotal(): Promise<number>;
@@ -248,17 +293,5 @@ export interface Store {
 
   /** Fails where the database cannot serve. */
   ping(): Promise<void>;
-  close(): Promise<void>;
-}
-
-/** A database that is looked at and not touched: not even its schema is brought up. */
-export interface ExaminedDatabase {
-  /**
-   * Ids of what breaks an invariant, `limit` at most: `sql` is one of `invariants.ts`. May take long, and reads one
-   * snapshot, so that a live service is no reason for a finding.
-   */
-  violations(sql: string, limit: number): Promise<string[]>;
-  /** What the database itself finds wrong with its files and references; undefined where it has no such check. */
-  integrity(): Promise<string[] | undefined>;
   close(): Promise<void>;
 }

@@ -4,6 +4,7 @@ import type { OpenApi } from '../../src/contract/openapi.ts';
 import { agentApi } from '../../src/http/agent.ts';
 import { type AppDeps, type Part, createApp } from '../../src/http/app.ts';
 import { gatewayApi } from '../../src/http/gateway.ts';
+import { routingApi } from '../../src/http/routing.ts';
 import { assertConforms } from '../support/conformance.ts';
 import { createValidator } from '../support/schemas.ts';
 import { call, sessionBody, startTestService } from '../support/service.ts';
@@ -95,7 +96,7 @@ async function servedRoutes(deps: AppDeps): Promise<string[]> {
         if (one !== 'HEAD') served.push(`${one} ${url.replace(/:(\w+)/g, '{$1}')}`);
       }
     });
-  const app = await createApp(deps, [listen, gatewayApi, agentApi]);
+  const app = await createApp(deps, [listen, gatewayApi, routingApi, agentApi]);
   await app.close();
   return served;
 }

@@ -108,7 +108,7 @@ describe('refusals', () => {
   });
 
   it('has one table of refusals, each with a status of 400 to 599', () => {
-    assert.equal(Object.keys(HTTP_STATUS).length, 15);
+    assert.equal(Object.keys(HTTP_STATUS).length, 16);
     for (const status of Object.values(HTTP_STATUS)) assert.ok(status >= 400 && status < 600);
   });
 

@@ -5,12 +5,13 @@ import * as real from '../../src/domain/checkout.ts';
 import type { Decision } from '../../src/domain/checkout-state.ts';
 import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
 import { shareOf } from '../../src/domain/money.ts';
-import type { Checkout, Session } from '../../src/domain/records.ts';
+import { type Checkout, FAILURE_SOURCES, type Session } from '../../src/domain/records.ts';
 import { type Decisions, type History, type Step, walk } from '../fixtures/checkout-history.ts';
 
 const HOUR = 3_600_000;
 const RUNS = 10_000;
 const FAULT_RUNS = 4000;
+const SEEDS = 20;
 
 const somePayment = fc.integer({ min: 0, max: 5 });
 const oneOrNone = fc.oneof({ weight: 6, arbitrary: somePayment }, { weight: 1, arbitrary: fc.constantFrom(-1, -2) });
@@ -19,7 +20,12 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ type: fc.constant('accept' as const), payment: oneOrNone }) },
   {
     weight: 3,
-    arbitrary: fc.record({ type: fc.constant('refuse' as const), payment: oneOrNone, failover: fc.boolean() }),
+    arbitrary: fc.record({
+      type: fc.constant('refuse' as const),
+      payment: oneOrNone,
+      failover: fc.boolean(),
+      mayArrive: fc.boolean(),
+    }),
   },
   {
     weight: 9,
@@ -34,6 +40,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
         'environment' as const,
       ),
       txHash: fc.constantFrom(null, 'tx_1', 'tx_2'),
+      failureSource: fc.constantFrom(null, ...FAILURE_SOURCES),
     }),
   },
   { weight: 2, arbitrary: fc.record({ type: fc.constant('repeat' as const), event: fc.nat(9) }) },
@@ -384,9 +391,15 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
 for (const [fault, complaint, decisions] of FAULTS) {
   test(`the walk finds it where ${fault}`, () => {
     const property = fc.property(anyHistory, (history) => walk({ ...real, ...decisions }, history));
-    const result = fc.check(property, { numRuns: FAULT_RUNS, seed: 42, endOnFailure: true });
-    assert.ok(result.failed, `not found in ${result.numRuns} histories`);
-    assert.ok(String(result.errorInstance).includes(complaint), String(result.errorInstance));
+    // A fault can break other promises too, and those may be met first.
+    const met = new Set<string>();
+    for (let seed = 42; seed < 42 + SEEDS; seed++) {
+      const { failed, errorInstance } = fc.check(property, { numRuns: FAULT_RUNS, seed, endOnFailure: true });
+      const found = failed ? String(errorInstance) : 'nothing';
+      if (found.includes(complaint)) return;
+      met.add(found);
+    }
+    assert.fail(`not found; instead: ${[...met].join('; ')}`);
   });
 }
 

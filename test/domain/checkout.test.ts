@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Decision, RETRY_WINDOW_MS, leadingPayment, pendingPayment } from '../../src/domain/checkout-state.ts';
+import {
+  type Decision,
+  type NewAttempt,
+  RETRY_WINDOW_MS,
+  leadingPayment,
+  pendingPayment,
+} from '../../src/domain/checkout-state.ts';
 import {
   type ProviderEvent,
   abandonAttempt,
@@ -32,7 +38,8 @@ function states({ session, payments, invoices }: Checkout): string[] {
 
 function says(status: ProviderEvent['status'], payment: number | null, fields: Partial<ProviderEvent> = {}) {
   const paymentId = payment === null ? null : idOf('pay', payment);
-  return { paymentId, status, amount: 4999, currency: 'USD', environment: 'sandbox', txHash: null, ...fields } as const;
+  const usual = { amount: 4999, currency: 'USD', environment: 'sandbox', txHash: null, failureSource: null } as const;
+  return { ...usual, paymentId, status, ...fields } as const;
 }
 
 function start(checkout: Checkout, number: number, now = NOW) {
@@ -41,6 +48,10 @@ function start(checkout: Checkout, number: number, now = NOW) {
 
 function hear(checkout: Checkout, event: ProviderEvent, now = NOW) {
   return applyProviderEvent(checkout, event, anAttempt(9), now);
+}
+
+function refuse(checkout: Checkout, number: number, retry?: NewAttempt, mayArrive = false) {
+  return refuseHandoff(checkout, idOf('pay', number), { retry, mayArrive }, NOW);
 }
 
 function accept(checkout: Checkout, number: number) {
@@ -214,7 +225,7 @@ describe('moves of a session', () => {
     assertUnchanged(giveUp(paid, NOW), paid, 'ignored');
     assertUnchanged(abandonAttempt(paid, NOW), paid, 'ignored');
     assertUnchanged(passTime(paid, NOW + 365 * DAY), paid, 'ignored');
-    assertUnchanged(refuseHandoff(paid, idOf('pay', 1), anAttempt(2), NOW), paid, 'ignored');
+    assertUnchanged(refuse(paid, 1, anAttempt(2)), paid, 'ignored');
   });
 });
 
@@ -271,7 +282,7 @@ describe('a failed attempt', () => {
   });
 
   test('a refused handoff fails over to the next route as part of the same attempt', () => {
-    const decision = refuseHandoff(started, idOf('pay', 1), anAttempt(2, aRoute({ id: 'backup' })), NOW);
+    const decision = refuse(started, 1, anAttempt(2, aRoute({ id: 'backup' })));
     assert.equal(decision.outcome, 'failed_over');
     assert.deepEqual(states(decision.next), ['pending', 'failed/void', 'pending/open']);
     assert.deepEqual([decision.next.session.attempts, asks(decision)], [1, []]);
@@ -279,10 +290,10 @@ describe('a failed attempt', () => {
   });
 
   test('refused by every route, it is a failed attempt, and the third one fails the session', () => {
-    const first = refuseHandoff(started, idOf('pay', 1), undefined, NOW);
+    const first = refuse(started, 1);
     assert.deepEqual([first.outcome, states(first.next)], ['refused', ['pending', 'failed/void']]);
-    const second = refuseHandoff(start(first.next, 2).next, idOf('pay', 2), undefined, NOW);
-    const third = refuseHandoff(start(second.next, 3).next, idOf('pay', 3), undefined, NOW);
+    const second = refuse(start(first.next, 2).next, 2);
+    const third = refuse(start(second.next, 3).next, 3);
     assert.deepEqual([third.next.session.status, asks(third)], ['failed', ['announce failed']]);
   });
 

@@ -9,6 +9,7 @@ import { scenario as killInstance } from './scenarios/kill-instance.ts';
 import { scenario as killSqlite } from './scenarios/kill-sqlite.ts';
 import { scenario as paused } from './scenarios/paused.ts';
 import { scenario as postgresRestart } from './scenarios/postgres-restart.ts';
+import { scenario as routeOutcomes } from './scenarios/route-outcomes.ts';
 
 /** Every fault that the service is to survive, by the name of its file. */
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
@@ -22,4 +23,5 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   clock,
   idempotency,
   'callback-race': callbackRace,
+  'route-outcomes': routeOutcomes,
 };

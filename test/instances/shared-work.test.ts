@@ -23,7 +23,13 @@ describe('two instances find the same work due', () => {
     fake.inquire = async (payment: Payment) => {
       await note(`inquire ${payment.id}`);
       const { id: paymentId, amount } = payment;
-      const unpaid = { status: 'provider_pending', amount, currency: 'USD', txHash: null } as const;
+      const unpaid = {
+        status: 'provider_pending',
+        amount,
+        currency: 'USD',
+        txHash: null,
+        failureSource: null,
+      } as const;
       return { ...unpaid, paymentId, reference: `fake_${paymentId}`, url: null };
     };
     const first = await startTestService();

@@ -3,14 +3,12 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { ROUTE_KINDS } from '../../src/domain/route.ts';
 import { parseCatalogue } from '../../src/routing/catalogue.ts';
-import { isUsable } from '../../src/routing/select.ts';
 
 interface CatalogueFile {
   routes: Record<string, unknown>[];
 }
 
 const shipped = JSON.parse(readFileSync(new URL('../../config/routes.json', import.meta.url), 'utf8')) as CatalogueFile;
-const SANDBOX = new Set(['sandbox']);
 
 /** A catalogue of one route: the first of those shipped, with other fields. */
 function catalogueWith(fields: Record<string, unknown>): CatalogueFile {
@@ -18,12 +16,12 @@ function catalogueWith(fields: Record<string, unknown>): CatalogueFile {
 }
 
 describe('the catalogue that is shipped', () => {
-  const routes = parseCatalogue(shipped, SANDBOX);
+  const routes = parseCatalogue(shipped);
 
   for (const kind of ROUTE_KINDS) {
     test(`sandbox has two usable routes of kind ${kind} at least, so that one can fail over`, () => {
       const usable = routes.filter(
-        (route) => route.environment === 'sandbox' && route.kind === kind && isUsable(route),
+        (route) => route.environment === 'sandbox' && route.kind === kind && route.health !== 'standby',
       );
       assert.ok(usable.length >= 2, `${usable.length} of kind ${kind}`);
     });
@@ -52,24 +50,12 @@ describe('the catalogue that is shipped', () => {
       assert.equal(environment === 'sandbox', integrationId === 'sandbox', id);
     }
   });
-
-  test('without credentials every production route is standby', () => {
-    const production = routes.filter(({ environment }) => environment === 'production');
-    assert.ok(production.length > 0);
-    assert.ok(production.every(({ health }) => health === 'standby'));
-  });
 });
 
 describe('reading a catalogue', () => {
   test('rates are fractions in the file and parts per million inside', () => {
-    const [route] = parseCatalogue(catalogueWith({ gatewayFeeRate: 0.0349, successRate: 1 }), SANDBOX);
+    const [route] = parseCatalogue(catalogueWith({ gatewayFeeRate: 0.0349, successRate: 1 }));
     assert.deepEqual([route?.gatewayFeeRate, route?.successRate], [34_900, 1_000_000]);
-  });
-
-  test('a route of an integration that is not connected is standby, whatever the file says', () => {
-    assert.equal(parseCatalogue(catalogueWith({ health: 'live' }), new Set())[0]?.health, 'standby');
-    assert.equal(parseCatalogue(catalogueWith({ health: 'live' }), SANDBOX)[0]?.health, 'live');
-    assert.equal(parseCatalogue(catalogueWith({ health: 'standby' }), SANDBOX)[0]?.health, 'standby');
   });
 
   test('both ends of every limit', () => {
@@ -81,10 +67,12 @@ describe('reading a catalogue', () => {
       { gatewayFeeRate: 0 },
       { gatewayFeeRate: 0.5 },
       { successRate: 0 },
+      { etaMinutes: 0 },
+      { etaMinutes: 43_200 },
       { paymentTimeoutSeconds: 60 },
       { paymentTimeoutSeconds: 604_800 },
     ];
-    for (const fields of good) assert.equal(parseCatalogue(catalogueWith(fields), SANDBOX).length, 1);
+    for (const fields of good) assert.equal(parseCatalogue(catalogueWith(fields)).length, 1);
   });
 
   const bad: [string, Record<string, unknown>][] = [
@@ -105,12 +93,14 @@ describe('reading a catalogue', () => {
     ['paymentTimeoutSeconds', { paymentTimeoutSeconds: 604_801 }],
     ['paymentTimeoutSeconds', { paymentTimeoutSeconds: 90.5 }],
     ['eta', { eta: undefined }],
+    ['etaMinutes', { etaMinutes: -1 }],
+    ['etaMinutes', { etaMinutes: 43_201 }],
     ['fee', { fee: 0.01 }],
   ];
   for (const [field, fields] of bad) {
     test(`a bad ${field} is refused and named: ${JSON.stringify(fields).slice(0, 40)}`, () => {
       assert.throws(
-        () => parseCatalogue(catalogueWith(fields), SANDBOX),
+        () => parseCatalogue(catalogueWith(fields)),
         (error: Error) => error.message.includes(field) && !error.message.includes('\n'),
       );
     });
@@ -118,16 +108,16 @@ describe('reading a catalogue', () => {
 
   test('a catalogue without routes, with an id twice, or of another shape is refused', () => {
     const [route] = shipped.routes;
-    assert.throws(() => parseCatalogue({ routes: [] }, SANDBOX));
-    assert.throws(() => parseCatalogue({ routes: [route, route] }, SANDBOX), /route ids must be unique/);
+    assert.throws(() => parseCatalogue({ routes: [] }));
+    assert.throws(() => parseCatalogue({ routes: [route, route] }), /route ids must be unique/);
     for (const json of [null, [], 'routes', {}, { routes: {} }, { routes: [null] }]) {
-      assert.throws(() => parseCatalogue(json, SANDBOX), Error);
+      assert.throws(() => parseCatalogue(json), Error);
     }
   });
 
   test('all problems are named at once', () => {
     assert.throws(
-      () => parseCatalogue(catalogueWith({ kind: 'bank', eta: '' }), SANDBOX),
+      () => parseCatalogue(catalogueWith({ kind: 'bank', eta: '' })),
       /routes\.0\.kind: .*; routes\.0\.eta: /,
     );
   });

@@ -53,7 +53,8 @@ test('handoff_timeout is ambiguous: no other route is tried, and the inquiry fin
   const sessionId = await createSession(on, { customer: 'buyer+handoff_timeout@example.com' });
   {
     await using slow = await startSlowSimulator(on);
-    connect(on, createSandboxProvider({ ...KEYS, url: slow.url, now: on.clock.now, handoffTimeoutMs: 100 }));
+    connect(on, createSandboxProvider({ ...KEYS, url: slow.url, now: on.clock.now }));
+    on.service.deps.handoffLimits = { totalMs: 600, handoffMs: 100, againMs: 100, inquiryMs: 1 };
     assert.deepEqual(await start(on, sessionId, 'card'), { outcome: 'continue', url: null });
   }
   connect(on, own);
@@ -146,6 +147,7 @@ function handoffOf(customerEmail = 'buyer@example.com') {
     payment: aPayment(),
     merchant: 'Demo merchant',
     returnUrl: 'http://127.0.0.1:1/checkout/x',
+    timeoutMs: 5000,
   };
 }
 

@@ -59,6 +59,7 @@ const EXPECTED: Record<string, Expected> = {
   },
   decline_then_paid: { atFirst: DECLINED },
   declined: { atFirst: DECLINED },
+  provider_error: { atFirst: DECLINED },
   abandoned: { atFirst: { ...UNPAID, messages: [] }, later: ['timeout', { ...TIMED_OUT, messages: [] }] },
   duplicates: { atFirst: PAID },
   reordered: { atFirst: PAID, later: [2 * SECOND, { ...PAID, messages: ['applied', 'ignored'] }] },

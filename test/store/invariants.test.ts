@@ -11,9 +11,16 @@ import { type Examined, doctor } from '../../src/cli/doctor.ts';
 import * as real from '../../src/domain/checkout.ts';
 import type { Decision } from '../../src/domain/checkout-state.ts';
 import type { ProviderEvent } from '../../src/domain/checkout.ts';
-import type { Checkout } from '../../src/domain/records.ts';
+import { type Checkout, FAILURE_SOURCES } from '../../src/domain/records.ts';
 import { commitDecision } from '../../src/operations/commit-decision.ts';
 import type { Deps } from '../../src/operations/deps.ts';
+import { writesOf } from '../../src/operations/routing/health-watch.ts';
+import { override, reconfigure } from '../../src/routing/health-override.ts';
+import { HEALTH_POLICY } from '../../src/routing/health-policy.ts';
+import { leaseProbe, releaseProbe } from '../../src/routing/health-probe.ts';
+import { type HealthChange, type HealthRecord, initialHealth } from '../../src/routing/health-record.ts';
+import type { HealthSignals, ResultKind } from '../../src/routing/health-signals.ts';
+import { nextHealth } from '../../src/routing/health.ts';
 import { INVARIANTS } from '../../src/store/invariants.ts';
 import type { Store } from '../../src/store/store.ts';
 import { forPostgres } from '../../src/store/postgres-sql.ts';
@@ -174,6 +181,33 @@ describe('a healthy service has no findings', () => {
     });
   });
 
+  test('after every change of the health of a route', { timeout: 120_000 }, async () => {
+    await using database = await createTestDatabase();
+    await withStore(database, async (store) => {
+      await using probe = await openProbe(database.url);
+      const deps = checkoutDeps(store);
+      let transitions = 0;
+      for (const [index, { configured, looks }] of fc.sample(anyHealth, { numRuns: 30, seed: 7 }).entries()) {
+        let record = initialHealth(configured, NOW);
+        const save = async (change: HealthChange) => {
+          await write(store, ...writesOf(deps, 'sandbox', `route_${index}`, change, NOW));
+          record = change.record;
+        };
+        await save({ record, transition: null });
+        let now = NOW;
+        for (const look of looks) {
+          now += look.afterMs;
+          const change = looked(record, look, now);
+          if (!change) continue;
+          await save(change);
+          if (change.transition) transitions++;
+          assert.deepEqual(await findings(probe), {}, `route ${index}, after ${JSON.stringify(look)}`);
+        }
+      }
+      assert.ok(transitions > 100, `only ${transitions} transitions`);
+    });
+  });
+
   test('with checkouts in every state of the pages', async () => {
     await using service = await startTestService();
     await using fake = await startFakeProvider();
@@ -207,6 +241,10 @@ describe('a healthy service has no findings', () => {
       await sleep(20);
     }
     await buyers;
+    const rows = async (sql: string) => (await probe.rows(sql)).length;
+    assert.ok((await rows('SELECT 1 FROM routing_decisions WHERE payment_id IS NOT NULL')) > 20);
+    assert.ok((await rows('SELECT 1 FROM sessions WHERE decision_id IS NOT NULL')) > 20);
+    assert.ok((await rows('SELECT 1 FROM route_health')) > 0);
   });
 });
 
@@ -231,7 +269,15 @@ const some = fc.integer({ min: -1, max: 4 });
 const anyStep: fc.Arbitrary<HistoryStep> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ type: fc.constant('start' as const), route: fc.nat(2) }) },
   { weight: 3, arbitrary: fc.record({ type: fc.constant('accept' as const), payment: some }) },
-  { weight: 2, arbitrary: fc.record({ type: fc.constant('refuse' as const), payment: some, failover: fc.boolean() }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      type: fc.constant('refuse' as const),
+      payment: some,
+      failover: fc.boolean(),
+      mayArrive: fc.boolean(),
+    }),
+  },
   {
     weight: 8,
     arbitrary: fc.record({
@@ -240,6 +286,7 @@ const anyStep: fc.Arbitrary<HistoryStep> = fc.oneof(
       status: fc.constantFrom('provider_pending' as const, 'paid' as const, 'failed' as const),
       wrong: fc.constantFrom(...(['nothing', 'nothing', 'nothing', 'amount', 'currency', 'environment'] as const)),
       txHash: fc.constant(null),
+      failureSource: fc.constantFrom(null, ...FAILURE_SOURCES),
     }),
   },
   { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('abandon', 'abandon', 'giveUp', 'expire') }) },
@@ -258,6 +305,55 @@ const anyHistory: fc.Arbitrary<History> = fc.record({
   }),
   steps: fc.array(anyStep, { minLength: 4, maxLength: 20, size: 'max' }),
 });
+
+/** What may change the health of a route. */
+interface Look {
+  type: 'signals' | 'override' | 'give_back' | 'reconfigure' | 'lease' | 'release';
+  afterMs: number;
+  state: HealthRecord['state'];
+  /** How long an override lasts. */
+  untilMs: number | null;
+  kind: ResultKind;
+}
+
+const anyState = fc.constantFrom('live' as const, 'degraded' as const, 'standby' as const);
+const anyLook: fc.Arbitrary<Look> = fc.record({
+  type: fc.constantFrom('signals', 'signals', 'signals', 'override', 'give_back', 'reconfigure', 'lease', 'release'),
+  afterMs: fc.constantFrom(1, 60_000, 3_600_000),
+  state: anyState,
+  untilMs: fc.constantFrom(null, 1, 60_000),
+  kind: fc.constantFrom('success', 'handoff_error', 'failure'),
+});
+const anyHealth = fc.record({
+  configured: anyState,
+  looks: fc.array(anyLook, { minLength: 10, maxLength: 25, size: 'max' }),
+});
+
+function looked(record: HealthRecord, { type, state, untilMs, kind }: Look, now: number): HealthChange | undefined {
+  const alone = (next: HealthRecord | undefined) => next && { record: next, transition: null };
+  switch (type) {
+    case 'signals':
+      return nextHealth(record, signalsOf(kind, now), HEALTH_POLICY, 0.5);
+    case 'override':
+      return override(record, { state, until: untilMs === null ? null : now + untilMs, reason: 'why' }, now);
+    case 'give_back':
+      return override(record, null, now);
+    case 'reconfigure':
+      return reconfigure(record, state, now);
+    case 'lease':
+      return alone(leaseProbe(record, idOf('pay', 1), now));
+    case 'release':
+      return alone(releaseProbe(record, idOf('pay', 1)));
+  }
+}
+
+/** Twenty results of one kind, a second ago. */
+function signalsOf(kind: ResultKind, now: number): HealthSignals {
+  const mean = kind === 'success' ? 0.9 : 0.2;
+  const recent = Array.from({ length: 20 }, () => ({ at: now - 1, kind }));
+  const peers = { routesOfKind: 4, inAutomaticStandby: 0, usable: 3 };
+  return { now, shiftedAt: null, fast: { mean, n: 30 }, slow: { mean: 0.9, n: 900 }, latency: null, recent, peers };
+}
 
 type Decide = (checkout: Checkout, ...args: unknown[]) => Decision<string>;
 type Call = { name: string; args: unknown[]; decision: Decision<string> };

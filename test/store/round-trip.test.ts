@@ -68,6 +68,8 @@ const anyPayment = fc.record({
   failureCode: orNull(
     fc.constantFrom('declined' as const, 'handoff_refused' as const, 'timed_out' as const, 'superseded' as const),
   ),
+  failureSource: orNull(fc.constantFrom('buyer' as const, 'issuer' as const, 'route' as const)),
+  probe: fc.boolean(),
   txHash: orNull(someText),
   metadata: anyMetadata,
   created: anyInstant,
@@ -127,9 +129,9 @@ for (const adapter of adapters) {
       const { status, attempts, announced, retryUntil, wakeAt } = after.session;
       const version = before.session.version + 1;
       const session = { ...before.session, version, status, attempts, announced, retryUntil, wakeAt };
-      const { fees, route, providerCost, metadata, created, timeoutAt } = before.payments[0]!;
+      const { fees, route, providerCost, probe, metadata, created, timeoutAt } = before.payments[0]!;
       const fixed = { environment: before.session.environment, amount: before.session.amount, fees, metadata, created };
-      const payment = { ...after.payments[0]!, ...fixed, route, providerCost, timeoutAt };
+      const payment = { ...after.payments[0]!, ...fixed, route, providerCost, probe, timeoutAt };
       payment.customerId = before.session.customerId;
       const invoice = { ...before.invoices[0]!, status: after.invoices[0]!.status };
       await write(
@@ -237,6 +239,7 @@ for (const adapter of adapters) {
       amount: anyCents,
       total: anyCents,
       returnUrl: someText,
+      reason: orNull(someText),
       txHash: someText,
       created: anyInstant,
     });

@@ -61,6 +61,7 @@ function aSimulatedPayment(): SimulatedPayment {
     total: 4999,
     returnUrl: 'http://127.0.0.1/return',
     status: 'open',
+    reason: null,
     txHash: 'sim_1',
     created: NOW,
   };

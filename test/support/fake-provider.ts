@@ -76,7 +76,7 @@ export async function report(
   const checkout = (await service.deps.store.checkout(sessionId))!;
   const { environment, amount } = checkout.session;
   const about = payment ?? checkout.payments.at(-1)!;
-  const callback = { paymentId: about.id, status, amount, currency: 'USD', txHash: null };
+  const callback = { paymentId: about.id, status, amount, currency: 'USD', txHash: null, failureSource: null };
   await applyProviderMessage(service.deps, {
     provider: about.route.provider,
     environment,

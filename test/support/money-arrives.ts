@@ -23,6 +23,7 @@ export async function providerSays(
       amount: overrides.amount ?? session.amount,
       currency: 'USD',
       txHash: null,
+      failureSource: null,
     },
     body: '{}',
   });

@@ -1,7 +1,7 @@
 import { sessionRequest } from '../../contract/requests.ts';
 import { checkoutResult as checkoutResultSchema } from '../../contract/resources.ts';
 import { checkoutResult, createCheckout } from '../create-checkout.ts';
-import { BLOCKED, INVALID_INPUT, INVALID_JSON, UNAVAILABLE, defineOperation } from '../operation.ts';
+import { BLOCKED, INVALID_INPUT, INVALID_JSON, NO_ROUTE, UNAVAILABLE, defineOperation } from '../operation.ts';
 import { checkoutExample } from './checkout-preview.ts';
 
 export const checkoutCreate = defineOperation({
@@ -21,6 +21,7 @@ export const checkoutCreate = defineOperation({
       do: 'Key used with another body: send that body, or a new key.',
     },
     BLOCKED,
+    NO_ROUTE,
     UNAVAILABLE,
   ],
   next: 'Give checkoutUrl to the buyer; await webhook payment.paid or poll getPayment with id.',

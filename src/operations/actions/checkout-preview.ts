@@ -3,12 +3,12 @@ import { SAMPLE_SESSION_ID, sessionRequest } from '../../contract/requests.ts';
 import { type CheckoutResult, checkoutResult } from '../../contract/resources.ts';
 import { splitFees } from '../../domain/fees.ts';
 import { previewCheckout } from '../create-checkout.ts';
-import { describeRoute } from '../list-routes.ts';
 import {
   BLOCKED,
   type ExampleDeps,
   INVALID_INPUT,
   INVALID_JSON,
+  NO_ROUTE,
   READ_ONLY,
   UNAVAILABLE,
   defineOperation,
@@ -23,7 +23,7 @@ export const checkoutPreview = defineOperation({
   input: sessionRequest,
   output: checkoutResult,
   annotations: READ_ONLY,
-  errors: [INVALID_INPUT, INVALID_JSON, BLOCKED, UNAVAILABLE],
+  errors: [INVALID_INPUT, INVALID_JSON, BLOCKED, NO_ROUTE, UNAVAILABLE],
   next: 'Send the same body to checkout.create.',
   example: (deps) => {
     const { request, response } = checkoutExample(deps);
@@ -36,7 +36,7 @@ export const checkoutPreview = defineOperation({
 });
 
 /** A smallest checkout, and what it answers. */
-export function checkoutExample({ routes, urls, merchantName }: ExampleDeps): {
+export function checkoutExample({ routes, router, urls, merchantName }: ExampleDeps): {
   request: Record<string, unknown>;
   response: CheckoutResult;
 } {
@@ -51,7 +51,7 @@ export function checkoutExample({ routes, urls, merchantName }: ExampleDeps): {
       id: SAMPLE_SESSION_ID,
       merchant: merchantName,
       ...asked,
-      route: describeRoute(route),
+      route: router.view(environment).routes.get(route.id)!.summary,
       feeSplit: renderFeeSplit(splitFees(4999, route)),
       checkoutUrl: url,
       redirectUrl: `${url}/complete`,

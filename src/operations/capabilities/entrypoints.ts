@@ -1,8 +1,10 @@
 import { AGENT_ENDPOINTS, type Endpoint, GATEWAY_ENDPOINTS } from '../../contract/endpoints.ts';
+import { ROUTING_ENDPOINTS } from '../../contract/routing-endpoints.ts';
 import { jsonSchemaOf } from '../../contract/json-schema.ts';
 import type { Capabilities } from '../../contract/discovery.ts';
 
 type Entrypoint = Capabilities['entrypoints'][number];
+type Listed = Endpoint & Pick<Entrypoint, 'method'>;
 
 // What a caller must know of an endpoint beyond its summary.
 const ADVICE: Record<string, string> = {
@@ -19,7 +21,11 @@ export const COMMON_QUERY = ['status', 'environment', 'limit', 'startingAfter', 
 
 /** Every endpoint but those said with another, and the actions, which have command lines of their own. */
 export function entrypointsOf(base: string): Entrypoint[] {
-  const endpoints: Endpoint[] = [...Object.values(GATEWAY_ENDPOINTS), ...Object.values(AGENT_ENDPOINTS)];
+  const endpoints: Listed[] = [
+    ...Object.values(GATEWAY_ENDPOINTS),
+    ROUTING_ENDPOINTS.listDecisions,
+    ...Object.values(AGENT_ENDPOINTS),
+  ];
   return [
     ...endpoints
       .filter(({ operationId }) => !WITH_ITS_LIST.has(operationId))
@@ -35,7 +41,7 @@ export function curlPost(url: string, body: unknown): string {
   return `curl --json '${json}' ${url}`;
 }
 
-function entrypointOf(base: string, endpoint: Endpoint): Entrypoint {
+function entrypointOf(base: string, endpoint: Listed): Entrypoint {
   const { operationId: id, method, path, summary, query } = endpoint;
   const url = `${base}${path}`;
   const names = query ? Object.keys(jsonSchemaOf(query, 'input').properties ?? {}) : [];

@@ -1,24 +1,47 @@
 import { DELIVERY_STATUSES } from '../../domain/delivery.ts';
+import { OUTCOME_RESULTS } from '../../domain/outcome.ts';
 import {
   CUSTOMER_STATUSES,
+  FAILURE_SOURCES,
+  type FailureCode,
   INVOICE_STATUSES,
+  type LedgerStatus,
   PAYMENT_STATUSES,
   PROVIDER_STATUSES,
   SESSION_STATUSES,
 } from '../../domain/records.ts';
-import { ENVIRONMENTS } from '../../domain/route.ts';
+import { ENVIRONMENTS, type RouteHealth } from '../../domain/route.ts';
 import { type Invariant, quoted } from './invariant.ts';
+
+const HEALTH: readonly RouteHealth[] = ['live', 'degraded', 'standby'];
+const LEDGER_STATUSES: readonly LedgerStatus[] = ['pending', 'settled', 'refunded'];
+const FAILURE_CODES: readonly FailureCode[] = ['declined', 'handoff_refused', 'timed_out', 'abandoned', 'superseded'];
 
 /** Which values the columns of a table may have, by what names its rows. */
 const KNOWN: [table: string, id: string, columns: Record<string, readonly string[]>][] = [
   ['customers', 'id', { status: CUSTOMER_STATUSES, environment: ENVIRONMENTS }],
   ['sessions', 'id', { status: SESSION_STATUSES, environment: ENVIRONMENTS }],
-  ['payments', 'id', { status: PAYMENT_STATUSES, ledger_status: ['pending', 'settled', 'refunded'] }],
+  [
+    'payments',
+    'id',
+    {
+      status: PAYMENT_STATUSES,
+      ledger_status: LEDGER_STATUSES,
+      failure_code: FAILURE_CODES,
+      failure_source: FAILURE_SOURCES,
+    },
+  ],
   ['invoices', 'id', { status: INVOICE_STATUSES }],
   ['deliveries', 'id', { status: DELIVERY_STATUSES }],
   ['webhook_endpoints', 'id', { status: ['active', 'disabled'], environment: ENVIRONMENTS }],
   ['provider_messages', 'event_id', { status: PROVIDER_STATUSES }],
   ['provider_tasks', 'payment_id', { status: ['pending', 'done', 'dead'], kind: ['cancel', 'refund'] }],
+  ['route_outcomes', 'payment_id', { stage: ['handoff', 'result', 'late'], result: OUTCOME_RESULTS }],
+  ['route_estimates', 'environment', { environment: ENVIRONMENTS }],
+  ['route_health', 'route_id', { state: HEALTH, environment: ENVIRONMENTS }],
+  ['route_transitions', 'id', { from_state: HEALTH, to_state: HEALTH, environment: ENVIRONMENTS }],
+  ['routing_rules', 'CAST(version AS TEXT)', { source: ['api', 'file'] }],
+  ['routing_snapshots', 'id', { environment: ENVIRONMENTS }],
 ];
 
 const PREFIXES = {
@@ -28,6 +51,9 @@ const PREFIXES = {
   invoices: 'inv_',
   webhook_endpoints: 'whe_',
   deliveries: 'dlv_',
+  route_transitions: 'rtr_',
+  routing_snapshots: 'snp_',
+  routing_decisions: 'dec_',
 };
 
 function unknown(columns: Record<string, readonly string[]>): string {

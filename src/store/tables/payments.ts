@@ -21,6 +21,8 @@ const INSERT = insertSql('payments', [
   'provider_url',
   'surplus',
   'failure_code',
+  'failure_source',
+  'probe',
   'tx_hash',
   'metadata',
   'created',
@@ -30,7 +32,7 @@ const INSERT = insertSql('payments', [
 ]);
 const UPDATE = `UPDATE payments
   SET status = ?2, ledger_status = ?3, provider_reference = ?4, provider_url = ?5, surplus = ?6, failure_code = ?7,
-    tx_hash = ?8, inquire_at = ?9, inquiries = ?10
+    failure_source = ?8, tx_hash = ?9, inquire_at = ?10, inquiries = ?11
   WHERE id = ?1`;
 
 export const SELECT_PAYMENT = 'SELECT * FROM payments WHERE id = ?1';
@@ -56,6 +58,8 @@ export function insertPayment(payment: Payment): Write {
       payment.providerUrl,
       payment.surplus ? 1 : 0,
       payment.failureCode,
+      payment.failureSource,
+      payment.probe ? 1 : 0,
       payment.txHash,
       JSON.stringify(payment.metadata),
       payment.created,
@@ -77,6 +81,7 @@ export function updatePayment(payment: Payment): Write {
       payment.providerUrl,
       payment.surplus ? 1 : 0,
       payment.failureCode,
+      payment.failureSource,
       payment.txHash,
       payment.inquireAt,
       payment.inquiries,
@@ -104,6 +109,8 @@ export function paymentFromRow(row: Row): Payment {
     providerUrl: row['provider_url'] as string | null,
     surplus: row['surplus'] === 1,
     failureCode: row['failure_code'] as Payment['failureCode'],
+    failureSource: row['failure_source'] as Payment['failureSource'],
+    probe: row['probe'] === 1,
     txHash: row['tx_hash'] as string | null,
     metadata: JSON.parse(row['metadata'] as string) as Metadata,
     created: row['created'] as number,

@@ -7,13 +7,13 @@ const INSERT_MESSAGE = insertSql(
   ['provider', 'event_id', 'session_id', 'payment_id', 'status', 'amount', 'outcome', 'flagged', 'body', 'received'],
   'ON CONFLICT (provider, event_id) DO NOTHING',
 );
-// The same thing is asked once at a time. A cancellation can be asked again after it was done: the first one may have
-// come before the provider had the payment.
+// The same thing is asked once at a time. A cancellation can be asked again after it was done, or while it is: the first
+// one may have come before the provider had the payment, and what becomes of that one does not count any more.
 const INSERT_TASK = insertSql(
   'provider_tasks',
   ['payment_id', 'kind', 'session_id', 'status', 'attempts', 'due_at', 'created'],
-  `ON CONFLICT (payment_id, kind) DO UPDATE SET status = 'pending', due_at = excluded.due_at
-    WHERE provider_tasks.kind = 'cancel' AND provider_tasks.status <> 'pending'`,
+  `ON CONFLICT (payment_id, kind) DO UPDATE SET status = 'pending', due_at = excluded.due_at, attempts = provider_tasks.attempts + 1
+    WHERE provider_tasks.kind = 'cancel'`,
 );
 const CLAIM_TASK = `UPDATE provider_tasks SET attempts = ?3 + 1, due_at = ?4
   WHERE payment_id = ?1 AND kind = ?2 AND attempts = ?3 AND status = 'pending'`;

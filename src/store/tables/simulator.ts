@@ -15,12 +15,13 @@ const INSERT_PAYMENT = insertSql(
     'total',
     'return_url',
     'status',
+    'reason',
     'tx_hash',
     'created',
   ],
   'ON CONFLICT (payment_id) DO NOTHING',
 );
-const MOVE_PAYMENT = 'UPDATE simulated_payments SET status = ?2 WHERE reference = ?1 AND status = ?3';
+const MOVE_PAYMENT = 'UPDATE simulated_payments SET status = ?2, reason = ?4 WHERE reference = ?1 AND status = ?3';
 const INSERT_CALLBACK = insertSql('simulated_callbacks', ['id', 'reference', 'body', 'status', 'attempts', 'due_at']);
 const CLAIM_CALLBACK = `UPDATE simulated_callbacks SET attempts = ?2 + 1, due_at = ?3
   WHERE id = ?1 AND attempts = ?2 AND status = 'pending'`;
@@ -48,6 +49,7 @@ export function insertSimulatedPayment(payment: SimulatedPayment): Write {
       payment.total,
       payment.returnUrl,
       payment.status,
+      payment.reason,
       payment.txHash,
       payment.created,
     ],
@@ -55,8 +57,11 @@ export function insertSimulatedPayment(payment: SimulatedPayment): Write {
   };
 }
 
-export function moveSimulatedPayment({ reference, status }: SimulatedPayment, from: SimulatedPayment['status']): Write {
-  return { sql: MOVE_PAYMENT, params: [reference, status, from], guard: 'overtaken' };
+export function moveSimulatedPayment(
+  { reference, status, reason }: SimulatedPayment,
+  from: SimulatedPayment['status'],
+): Write {
+  return { sql: MOVE_PAYMENT, params: [reference, status, from, reason], guard: 'overtaken' };
 }
 
 export function insertCallback(callback: SimulatedCallback): Write {
@@ -86,6 +91,7 @@ export function simulatedFromRow(row: Row): SimulatedPayment {
     total: row['total'] as number,
     returnUrl: row['return_url'] as string,
     status: row['status'] as SimulatedPayment['status'],
+    reason: row['reason'] as string | null,
     txHash: row['tx_hash'] as string,
     created: row['created'] as number,
   };

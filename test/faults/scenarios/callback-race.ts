@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Decision, NewAttempt } from '../../../src/domain/checkout-state.ts';
-import { MAX_ATTEMPTS, newSession, refuseHandoff, startAttempt } from '../../../src/domain/checkout.ts';
+import { MAX_ATTEMPTS, refuseHandoff, startAttempt } from '../../../src/domain/checkout.ts';
+import { newSession } from '../../../src/domain/new-session.ts';
 import { createIdSource } from '../../../src/domain/id.ts';
 import type { Checkout } from '../../../src/domain/records.ts';
 import type { Change } from '../../../src/store/store.ts';
@@ -184,7 +185,7 @@ function atLastAttempt(fresh: Checkout): Checkout {
     const attempt: NewAttempt = { paymentId: newId('pay'), invoiceId: newId('inv'), route: aRoute() };
     checkout = take(startAttempt(checkout, attempt, Date.now()));
     if (number === MAX_ATTEMPTS) break;
-    checkout = take(refuseHandoff(checkout, attempt.paymentId, undefined, Date.now()));
+    checkout = take(refuseHandoff(checkout, attempt.paymentId, { retry: undefined, mayArrive: false }, Date.now()));
   }
   return checkout;
 }

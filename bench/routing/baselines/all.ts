@@ -1,0 +1,67 @@
+import type { Entry } from '../world/simulate.ts';
+import {
+  discountedThompson,
+  discountedUpperBound,
+  discountedWindowThompson,
+  GREEDY,
+  GREEDY_RECENT,
+  THOMPSON,
+  windowedThompson,
+  windowedUpperBound,
+} from './counting.ts';
+import { attributed, attributedName } from './attribution.ts';
+import { decisionEngine, type DecisionEngineOptions } from './decision-engine.ts';
+import { HYPERSWITCH_DYNAMO } from './dynamo.ts';
+import { CHEAPEST, ORACLE, ORACLE_BY_VALUE, RANDOM, STATIC_PRIORITY } from './fixed.ts';
+
+const DEFAULTS: DecisionEngineOptions = { bucket: 125, exploreShare: 0.05 };
+
+// An attempt is penalised for its latency only where its state is asked for meanwhile, so both ways are run.
+const HYPERSWITCH: DecisionEngineOptions = { bucket: 200, exploreShare: 0.05, eliminationThreshold: 0.35 };
+
+/** decision-engine at its defaults: the router that ours is measured against. */
+export const DECISION_ENGINE = decisionEngine('decision-engine SRv3 B125 h5 %', DEFAULTS);
+
+export const DECISION_ENGINE_BY_VALUE = decisionEngine('decision-engine by expected value', {
+  ...DEFAULTS,
+  byValue: true,
+});
+
+const ENGINE_VARIANTS: readonly [name: string, options: DecisionEngineOptions][] = [
+  [DECISION_ENGINE.name, DEFAULTS],
+  ['decision-engine + 3 sigma reset', { ...DEFAULTS, resets: true }],
+  ['decision-engine auto-calibrated', { ...DEFAULTS, calibrates: true }],
+  ['Hyperswitch B200 h5 %, latency 90 s', { ...HYPERSWITCH, latencySeconds: 90 }],
+  ['Hyperswitch B200 h5 %, no latency', HYPERSWITCH],
+];
+
+const TEXTBOOK: readonly Entry[] = [
+  windowedThompson(2000),
+  discountedWindowThompson(0.999, 50),
+  discountedThompson(0.9995),
+  discountedThompson(0.99),
+  windowedUpperBound(2000, 0.05),
+  discountedUpperBound(0.998, 0.3),
+  windowedUpperBound(200, 0.5),
+  discountedUpperBound(0.6, 2),
+  THOMPSON,
+  GREEDY_RECENT,
+  GREEDY,
+  HYPERSWITCH_DYNAMO,
+];
+
+export const BASELINES: readonly Entry[] = [
+  ORACLE,
+  STATIC_PRIORITY,
+  RANDOM,
+  ...TEXTBOOK,
+  ...ENGINE_VARIANTS.map(([name, options]) => decisionEngine(name, options)),
+];
+
+/** Those that learn, where they are told which failures are the buyers'. */
+export const ATTRIBUTED_BASELINES: readonly Entry[] = [
+  ...TEXTBOOK.map((entry) => attributed(entry)),
+  ...ENGINE_VARIANTS.map(([name, options]) => decisionEngine(attributedName(name), { ...options, attributes: true })),
+];
+
+export const ECONOMIC_BASELINES: readonly Entry[] = [ORACLE_BY_VALUE, CHEAPEST, DECISION_ENGINE_BY_VALUE];

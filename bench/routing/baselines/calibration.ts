@@ -1,0 +1,56 @@
+const TICK_SECONDS = 900;
+const TICKS_LOOKED_BACK = 4;
+const LEAST_VOLUME = 100;
+const LEAST_HEDGE_CHANGE = 0.01;
+
+/** Bucket and exploration as the volume asks for. */
+export interface Calibration {
+  /** Counts a payment; whether the settings have been looked at again. */
+  count(now: number): boolean;
+  bucket(): number;
+  /** Share of all payments that explore. */
+  exploreShare(): number;
+}
+
+/** Outcomes in the score: 5 sqrt(V / (n - 1)) to the next 25, from 100 to 2,000. */
+export function bucketFor(volume: number, arms: number): number {
+  const wanted = 25 * Math.round((5 * Math.sqrt(volume / (arms - 1))) / 25);
+  return Math.min(2000, Math.max(100, wanted));
+}
+
+/** What each route but the best needs to fill its bucket within the hour: from 1 % to its part of 30 %, all together. */
+export function exploreShareFor(bucket: number, volume: number, arms: number): number {
+  const others = arms - 1;
+  return others * Math.max(0.01, Math.min(bucket / volume, 0.3 / others));
+}
+
+/**
+ * The auto-calibration of decision-engine: every 15 minutes from the volume of the last hour, if that is at least 100.
+ * Source: juspay/decision-engine, src/sr_auto_calibration.rs.
+ */
+export function calibration(arms: number, start: { bucket: number; exploreShare: number }): Calibration {
+  let { bucket, exploreShare } = start;
+  let volumes = [0];
+  let tickAt = TICK_SECONDS;
+  const calibrate = (): void => {
+    const volume = volumes.reduce((sum, each) => sum + each, 0);
+    if (volume < LEAST_VOLUME) return;
+    bucket = bucketFor(volume, arms);
+    const wanted = exploreShareFor(bucket, volume, arms);
+    if (Math.abs(wanted - exploreShare) >= LEAST_HEDGE_CHANGE) exploreShare = wanted;
+  };
+  return {
+    bucket: () => bucket,
+    exploreShare: () => exploreShare,
+    count(now) {
+      const ticks = now >= tickAt;
+      while (now >= tickAt) {
+        calibrate();
+        volumes = [0, ...volumes.slice(0, TICKS_LOOKED_BACK - 1)];
+        tickAt += TICK_SECONDS;
+      }
+      volumes[0]! += 1;
+      return ticks;
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import { type Random, randomStream } from '../world/random.ts';
+import type { Entry } from '../world/simulate.ts';
+import { bestArm, rewardOf } from './arms.ts';
+import { betaDraw } from './beta.ts';
+import { type Counts, discountedCounts, windowedCounts, windowedCountsByArm } from './counts.ts';
+
+/** The index of an arm from what is remembered; `known` is the number of outcomes learned of so far. */
+export type ArmIndex = (arm: number, memory: { counts: Counts; random: Random; known: number }) => number;
+
+/** An algorithm that counts successes and failures, and chooses the arm of the highest index. */
+function counting(name: string, countsOf: (arms: number) => Counts, index: ArmIndex): Entry {
+  return {
+    name,
+    create({ arms, seed }) {
+      const random = randomStream(seed);
+      const memory = { counts: countsOf(arms), random, known: 0 };
+      const indexOf = (arm: number): number => index(arm, memory);
+      return {
+        choose: (_payment, excluded) => bestArm(arms, excluded, random, indexOf),
+        learn(outcome) {
+          memory.known += 1;
+          memory.counts.add(outcome.arm, rewardOf(outcome));
+        },
+      };
+    },
+  };
+}
+
+/** The mean reward of an arm; an arm that nothing is known of comes first. */
+const meanReward: ArmIndex = (arm, { counts: { successes, failures } }) => {
+  const tries = successes[arm]! + failures[arm]!;
+  return tries === 0 ? Infinity : successes[arm]! / tries;
+};
+
+const drawn: ArmIndex = (arm, { counts, random }) => betaDraw(random, counts.successes[arm]!, counts.failures[arm]!);
+
+export const GREEDY: Entry = counting('greedy, all time', (arms) => discountedCounts(arms, 1), meanReward);
+
+export const GREEDY_RECENT: Entry = counting(
+  'greedy, last 100 of a route',
+  (arms) => windowedCountsByArm(arms, 100),
+  meanReward,
+);
+
+/** Thompson 1933, Biometrika 25, doi:10.2307/2332286; with a beta belief, Chapelle and Li, NIPS 2011. */
+export const THOMPSON: Entry = counting('Thompson sampling', (arms) => discountedCounts(arms, 1), drawn);
+
+/** D-TS: Raj and Kalyani, arXiv 1707.09727. */
+export function discountedThompson(keep: number): Entry {
+  return counting(`D-TS ${keep}`, (arms) => discountedCounts(arms, keep), drawn);
+}
+
+/** SW-TS: Trovo, Paladino, Restelli and Gatti, JAIR 68 (2020), doi:10.1613/jair.1.11407; arXiv 2409.05181. */
+export function windowedThompson(size: number): Entry {
+  return counting(`SW-TS W${size}`, (arms) => windowedCounts(arms, size), drawn);
+}
+
+/** SW-UCB: Garivier and Moulines, arXiv 0805.3415, section 3.2, rewards up to 1: X + sqrt(xi ln min(t, W) / N). */
+export function windowedUpperBound(size: number, xi: number): Entry {
+  return counting(
+    `SW-UCB W${size} xi ${xi}`,
+    (arms) => windowedCounts(arms, size),
+    (arm, { counts: { successes, failures }, known }) => {
+      const tries = successes[arm]! + failures[arm]!;
+      if (tries === 0) return Infinity;
+      return successes[arm]! / tries + Math.sqrt((xi * Math.log(Math.min(known, size))) / tries);
+    },
+  );
+}
+
+/** D-UCB: Garivier and Moulines, arXiv 0805.3415, section 3.1: X + bonus sqrt(xi ln n / N), all sums discounted. */
+export function discountedUpperBound(keep: number, bonus: number, xi = 0.5): Entry {
+  return {
+    name: `D-UCB ${keep} B ${bonus}`,
+    create({ arms, seed }) {
+      const random = randomStream(seed);
+      const counts = discountedCounts(arms, keep);
+      const { successes, failures } = counts;
+      let all = 0;
+      const index = (arm: number): number => {
+        const tries = successes[arm]! + failures[arm]!;
+        if (tries === 0) return Infinity;
+        return successes[arm]! / tries + bonus * Math.sqrt((xi * Math.max(0, Math.log(all))) / tries);
+      };
+      return {
+        choose: (_payment, excluded) => bestArm(arms, excluded, random, index),
+        learn(outcome) {
+          counts.add(outcome.arm, rewardOf(outcome));
+          all = all * keep + 1;
+        },
+      };
+    },
+  };
+}
+
+/**
+ * f-dsw TS with f = max: Cavenaghi, Sottocornola, Stella and Zanker, Entropy 23(3) (2021), doi:10.3390/e23030380. The
+ * higher of a draw from the discounted history and a draw from the last outcomes of the arm.
+ */
+export function discountedWindowThompson(keep: number, size: number): Entry {
+  return {
+    name: `f-dsw TS max ${keep}/${size}`,
+    create({ arms, seed }) {
+      const random = randomStream(seed);
+      const discounted = discountedCounts(arms, keep);
+      const recent = windowedCountsByArm(arms, size);
+      const draw = ({ successes, failures }: Counts, arm: number) => betaDraw(random, successes[arm]!, failures[arm]!);
+      const index = (arm: number): number => Math.max(draw(discounted, arm), draw(recent, arm));
+      return {
+        choose: (_payment, excluded) => bestArm(arms, excluded, random, index),
+        learn(outcome) {
+          discounted.add(outcome.arm, rewardOf(outcome));
+          recent.add(outcome.arm, rewardOf(outcome));
+        },
+      };
+    },
+  };
+}

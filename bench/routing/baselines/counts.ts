@@ -1,0 +1,66 @@
+/** Successes and failures of each arm, as much as is remembered of them. */
+export interface Counts {
+  successes: Float64Array;
+  failures: Float64Array;
+  add(arm: number, reward: number): void;
+}
+
+/** Every outcome is forgotten by the factor `keep` with each outcome of any arm; 1 forgets nothing. */
+export function discountedCounts(arms: number, keep: number): Counts {
+  const successes = new Float64Array(arms);
+  const failures = new Float64Array(arms);
+  return {
+    successes,
+    failures,
+    add(arm, reward) {
+      for (let each = 0; keep !== 1 && each < arms; each += 1) {
+        successes[each]! *= keep;
+        failures[each]! *= keep;
+      }
+      successes[arm]! += reward;
+      failures[arm]! += 1 - reward;
+    },
+  };
+}
+
+/** The last `size` outcomes of all arms together are remembered, the others not at all. */
+export function windowedCounts(arms: number, size: number): Counts {
+  const successes = new Float64Array(arms);
+  const failures = new Float64Array(arms);
+  const armOf = new Int32Array(size);
+  const rewardOf = new Uint8Array(size);
+  let added = 0;
+  return {
+    successes,
+    failures,
+    add(arm, reward) {
+      const place = added % size;
+      if (added >= size) {
+        successes[armOf[place]!]! -= rewardOf[place]!;
+        failures[armOf[place]!]! -= 1 - rewardOf[place]!;
+      }
+      armOf[place] = arm;
+      rewardOf[place] = reward;
+      successes[arm]! += reward;
+      failures[arm]! += 1 - reward;
+      added += 1;
+    },
+  };
+}
+
+/** The last `size` outcomes of each arm are remembered. */
+export function windowedCountsByArm(arms: number, size: number): Counts {
+  const windows = Array.from({ length: arms }, () => windowedCounts(1, size));
+  const successes = new Float64Array(arms);
+  const failures = new Float64Array(arms);
+  return {
+    successes,
+    failures,
+    add(arm, reward) {
+      const window = windows[arm]!;
+      window.add(0, reward);
+      successes[arm] = window.successes[0]!;
+      failures[arm] = window.failures[0]!;
+    },
+  };
+}

@@ -1,0 +1,91 @@
+import type { World } from '../contender.ts';
+import { randomStream } from '../world/random.ts';
+import type { Entry } from '../world/simulate.ts';
+import { anyArm, bestArm, rewardOf } from './arms.ts';
+import { calibration } from './calibration.ts';
+import { elimination, overdueAfter } from './elimination.ts';
+import { scoreWindow } from './score-window.ts';
+
+/** Settings of the SR-based router "SRv3" of juspay/decision-engine (https://github.com/juspay/decision-engine). */
+export interface DecisionEngineOptions {
+  /** Outcomes of a route that its score is the mean of. */
+  bucket: number;
+  /** Share of the payments that go to a route drawn by lot ("hedging"). */
+  exploreShare: number;
+  /** Lifts a route that has fallen behind to three deviations below the best. */
+  resets?: boolean;
+  /** Divides the score by 5 where the downtime score is below this. */
+  eliminationThreshold?: number;
+  /** An attempt that nothing is known of after so long counts as a failure. */
+  latencySeconds?: number;
+  /** Sets bucket and exploration anew every quarter of an hour from the volume. */
+  calibrates?: boolean;
+  /** Failures whose code names the buyer or the issuer are not held against the route; off by default there. */
+  attributes?: boolean;
+  /** Ranks by success times (margin - cost) where it does not explore. */
+  byValue?: boolean;
+}
+
+const ELIMINATED_DIVISOR = 5;
+const RESET_DEVIATIONS = 3;
+const LEAST_VARIANCE = 0.09;
+
+/**
+ * The algorithm of decision-engine from its published behaviour, written anew. Score: mean of the last outcomes, filled
+ * with successes at first (src/feedback/gateway_selection_scoring_v3/flow.rs); hedging, reset and elimination
+ * (src/decider/gatewaydecider/gw_scoring.rs, constants.rs); expected value (multi_objective/algorithm.rs);
+ * attribution by error code (src/feedback/gateway_scoring_service.rs).
+ */
+export function decisionEngine(name: string, options: DecisionEngineOptions): Entry {
+  return { name, create: (world) => createRouter(world, options) };
+}
+
+function createRouter(
+  { arms, seed, margin, costs }: World,
+  options: DecisionEngineOptions,
+): ReturnType<Entry['create']> {
+  const random = randomStream(seed);
+  const windows = Array.from({ length: arms }, () => scoreWindow(options.bucket));
+  const downtime =
+    options.eliminationThreshold === undefined ? undefined : elimination(arms, options.eliminationThreshold);
+  const overdue = options.latencySeconds === undefined ? undefined : overdueAfter(options.latencySeconds);
+  const calibrated = options.calibrates ? calibration(arms, options) : undefined;
+
+  const learnReward = (arm: number, reward: number, at: number): void => {
+    windows[arm]!.add(reward);
+    downtime?.add(arm, reward, at);
+  };
+  const penalise = (arm: number, at: number): void => learnReward(arm, 0, at);
+  const liftLaggards = (): void => {
+    const best = Math.max(...windows.map((window) => window.mean()));
+    const deviation = Math.sqrt(Math.max(LEAST_VARIANCE, best * (1 - best)) / options.bucket);
+    const lowest = best - RESET_DEVIATIONS * deviation;
+    for (const window of windows) if (window.mean() < lowest) window.rewrite(lowest);
+  };
+  const scoreOf = (arm: number, now: number): number => {
+    const score = windows[arm]!.mean() / (downtime?.isOut(arm, now) ? ELIMINATED_DIVISOR : 1);
+    return options.byValue ? score * (margin - costs[arm]!) : score;
+  };
+
+  return {
+    choose(payment, excluded) {
+      overdue?.sweep(payment.at, penalise);
+      if (calibrated?.count(payment.at)) for (const window of windows) window.resize(calibrated.bucket());
+      if (options.resets) liftLaggards();
+      const exploreShare = calibrated?.exploreShare() ?? options.exploreShare;
+      const arm =
+        random.uniform() < exploreShare
+          ? anyArm(arms, excluded, random)
+          : bestArm(arms, excluded, random, (each) => scoreOf(each, payment.at));
+      overdue?.start(payment, arm);
+      return arm;
+    },
+    learn(outcome) {
+      overdue?.sweep(outcome.at, penalise);
+      const wasPenalised = overdue?.finish(outcome) ?? false;
+      if (options.attributes && outcome.result === 'buyer_failure') return;
+      const reward = rewardOf(outcome);
+      if (!wasPenalised || reward === 1) learnReward(outcome.arm, reward, outcome.at);
+    },
+  };
+}

@@ -1,0 +1,55 @@
+import { randomStream } from '../world/random.ts';
+import type { Entry } from '../world/simulate.ts';
+import { anyArm, bestArm } from './arms.ts';
+
+const learn = () => {};
+
+/** Chooses the arm of the highest true probability: what nobody can know. */
+export const ORACLE: Entry = {
+  name: 'oracle',
+  create({ arms, seed }, { probability }) {
+    const random = randomStream(seed);
+    return {
+      learn,
+      choose: ({ number }, excluded) => bestArm(arms, excluded, random, (arm) => probability[number * arms + arm]!),
+    };
+  },
+};
+
+/** Chooses the arm of the highest true expected value. */
+export const ORACLE_BY_VALUE: Entry = {
+  name: 'oracle by expected value',
+  create({ arms, seed, margin, costs }, { probability }) {
+    const random = randomStream(seed);
+    return {
+      learn,
+      choose: ({ number }, excluded) =>
+        bestArm(arms, excluded, random, (arm) => probability[number * arms + arm]! * (margin - costs[arm]!)),
+    };
+  },
+};
+
+/** One order for ever: that of the true success rates at the start. */
+export const STATIC_PRIORITY: Entry = {
+  name: 'static priority',
+  create: ({ priorityAtStart }) => ({
+    learn,
+    choose: (_payment, excluded) => priorityAtStart.find((arm) => !excluded?.has(arm))!,
+  }),
+};
+
+export const RANDOM: Entry = {
+  name: 'random',
+  create({ arms, seed }) {
+    const random = randomStream(seed);
+    return { learn, choose: (_payment, excluded) => anyArm(arms, excluded, random) };
+  },
+};
+
+export const CHEAPEST: Entry = {
+  name: 'cheapest',
+  create({ arms, seed, costs }) {
+    const random = randomStream(seed);
+    return { learn, choose: (_payment, excluded) => bestArm(arms, excluded, random, (arm) => -costs[arm]!) };
+  },
+};

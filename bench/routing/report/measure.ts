@@ -1,0 +1,80 @@
+import { ORACLE, RANDOM } from '../baselines/fixed.ts';
+import { environmentOf } from '../world/environment.ts';
+import type { Scenario } from '../world/scenarios.ts';
+import { type Entry, type RunOptions, type RunResult, simulate } from '../world/simulate.ts';
+import { sum } from './statistics.ts';
+
+/** The figures of one contender, one of each for every seed. */
+export interface Figures {
+  name: string;
+  /** Fractions. */
+  successRate: number[];
+  regret: number[];
+  cost: number[];
+  value: number[];
+  microseconds: number[];
+}
+
+export interface Measured {
+  scenario: string;
+  /** Payments in each world. */
+  payments: number;
+  seeds: readonly number[];
+  contenders: Figures[];
+}
+
+export interface MeasureOptions extends RunOptions {
+  /** Makes the worlds shorter than the scenario says. */
+  payments?: number;
+}
+
+export function seedsFrom(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, place) => first + place);
+}
+
+/** Runs every contender through the same worlds, one world at a time. */
+export function measure(
+  scenario: Scenario,
+  seeds: readonly number[],
+  entries: readonly Entry[],
+  { payments = scenario.payments, ...options }: MeasureOptions = {},
+): Measured {
+  const contenders = entries.map(({ name }): Figures => {
+    return { name, successRate: [], regret: [], cost: [], value: [], microseconds: [] };
+  });
+  for (const seed of seeds) {
+    const environment = environmentOf(scenario, seed, payments);
+    for (const [place, entry] of entries.entries()) {
+      addResult(contenders[place]!, simulate(environment, entry, options));
+    }
+  }
+  return { scenario: scenario.name, payments, seeds, contenders };
+}
+
+function addResult(figures: Figures, result: RunResult): void {
+  figures.successRate.push(result.successRate);
+  figures.regret.push(result.regret);
+  figures.cost.push(result.cost);
+  figures.value.push(result.value);
+  figures.microseconds.push(result.secondsPerPayment * 1e6);
+}
+
+export function figuresOf(measured: Measured, name: string): Figures {
+  const found = measured.contenders.find((each) => each.name === name);
+  if (!found) throw new Error(`${name} did not take part in ${measured.scenario}`);
+  return found;
+}
+
+/** Share of what an oracle has over chance, in payments paid over all worlds; needs both to have taken part. */
+export function gapCaptured(measured: Measured, { successRate }: Figures): number {
+  const [chance, best] = [RANDOM, ORACLE].map(({ name }) => sum(figuresOf(measured, name).successRate)) as [
+    number,
+    number,
+  ];
+  return (sum(successRate) - chance) / (best - chance);
+}
+
+/** Share of the value that the contender `best` had over all worlds. */
+export function valueCaptured(measured: Measured, { value }: Figures, best: string): number {
+  return sum(value) / sum(figuresOf(measured, best).value);
+}

@@ -1,0 +1,62 @@
+import { DECISION_ENGINE } from '../baselines/all.ts';
+import { type Figures, type Measured } from './measure.ts';
+import { OURS, type Results } from './plan.ts';
+import { estimateOf } from './statistics.ts';
+import { bar, INK, line, OTHER_COLOUR, OUR_COLOUR, picture, text } from './svg.ts';
+import { byRegret, isTold, percent } from './tables.ts';
+
+const WIDTH = 960;
+const COLUMNS = 2;
+const PANEL_HEIGHT = 190;
+const LABEL_WIDTH = 256;
+const VALUE_WIDTH = 40;
+const BARS = 6;
+const BAR_HEIGHT = 16;
+const ROW_HEIGHT = 22;
+
+/** Ours and decision-engine in any case, then the best of the others. */
+function shown({ scenario, contenders }: Measured): Figures[] {
+  const ranked = byRegret(contenders).filter(({ name }) => !isTold(scenario, name));
+  const always = [OURS.name, DECISION_ENGINE.name];
+  const others = ranked.filter(({ name }) => !always.includes(name)).slice(0, BARS - always.length);
+  return ranked.filter((figures) => always.includes(figures.name) || others.includes(figures));
+}
+
+function panel(measured: Measured, left: number, top: number): string[] {
+  const figures = shown(measured);
+  const room = WIDTH / COLUMNS - LABEL_WIDTH - VALUE_WIDTH;
+  const reaches = figures.map(({ regret }) => estimateOf(regret)).map(({ mean, error }) => mean + error);
+  const most = Math.max(...reaches);
+  const parts = [text(left + 6, top + 18, `${measured.scenario}: regret, percentage points`, { bold: true, size: 13 })];
+  for (const [row, { name, regret }] of figures.entries()) {
+    const { mean, error } = estimateOf(regret);
+    const y = top + 32 + row * ROW_HEIGHT;
+    const start = left + LABEL_WIDTH;
+    const end = start + (mean / most) * room;
+    const reach = (error / most) * room;
+    const isOurs = name.startsWith(OURS.name);
+    parts.push(
+      text(start - 6, y + 12, name, { anchor: 'end', size: 11, bold: isOurs }),
+      bar(start, y, end - start, BAR_HEIGHT, isOurs ? OUR_COLOUR : OTHER_COLOUR),
+      line(
+        [
+          [end - reach, y + BAR_HEIGHT / 2],
+          [end + reach, y + BAR_HEIGHT / 2],
+        ],
+        INK,
+        2,
+      ),
+      text(end + reach + 4, y + 12, percent(mean), { size: 11 }),
+    );
+  }
+  return parts;
+}
+
+/** The regret of the best routers, a panel for each scenario. */
+export function regretPlot({ scenarios }: Results): string {
+  const height = Math.ceil(scenarios.length / COLUMNS) * PANEL_HEIGHT;
+  const parts = scenarios.flatMap((measured, place) =>
+    panel(measured, (place % COLUMNS) * (WIDTH / COLUMNS), Math.floor(place / COLUMNS) * PANEL_HEIGHT),
+  );
+  return picture(WIDTH, height, 'Regret of the best routers in every scenario; shorter is better', parts);
+}

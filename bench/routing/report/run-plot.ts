@@ -1,0 +1,112 @@
+import type { Environment } from '../world/environment.ts';
+import { type Entry, simulate } from '../world/simulate.ts';
+import { ARM_COLOURS, bar, dot, FAINT, line, picture, text } from './svg.ts';
+
+const WIDTH = 900;
+const LEFT = 46;
+const LINES_TOP = 34;
+const LINES_HEIGHT = 260;
+const STRIP_TOP = LINES_TOP + LINES_HEIGHT + 34;
+const STRIP_ROW = 14;
+const BIN_SECONDS = 600;
+const HOUR_SECONDS = 3600;
+const LOWEST = 0.4;
+
+interface Bin {
+  /** Mean true success rate of each arm. */
+  rates: number[];
+  /** Payments given to each arm. */
+  chosen: number[];
+  payments: number;
+}
+
+function binsOf(entry: Entry, environment: Environment): Bin[] {
+  const { arms, at, probability } = environment;
+  const bins: Bin[] = [];
+  const onChoice = (payment: number, arm: number): void => {
+    const bin = (bins[Math.floor(at[payment]! / BIN_SECONDS)] ??= {
+      rates: Array.from({ length: arms }, () => 0),
+      chosen: Array.from({ length: arms }, () => 0),
+      payments: 0,
+    });
+    bin.payments += 1;
+    bin.chosen[arm]! += 1;
+    for (let each = 0; each < arms; each += 1) bin.rates[each]! += probability[payment * arms + each]!;
+  };
+  simulate(environment, entry, { onChoice });
+  return bins.map((bin) => ({ ...bin, rates: bin.rates.map((total) => total / bin.payments) }));
+}
+
+/** One world over time: what each route's success rate truly was, and where the router sent the payments. */
+export function runPlot(entry: Entry, environment: Environment): string {
+  const bins = binsOf(entry, environment);
+  const arms = bins[0]!.rates.length;
+  const step = (WIDTH - LEFT - 10) / bins.length;
+  const xOf = (bin: number): number => LEFT + (bin + 0.5) * step;
+  const yOf = (rate: number): number =>
+    LINES_TOP + LINES_HEIGHT * (1 - (Math.max(LOWEST, rate) - LOWEST) / (1 - LOWEST));
+  const stripBottom = STRIP_TOP + arms * STRIP_ROW;
+
+  const scale = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1].flatMap((rate) => [
+    `<g stroke-opacity="0.25">${line(
+      [
+        [LEFT, yOf(rate)],
+        [WIDTH - 10, yOf(rate)],
+      ],
+      FAINT,
+    )}</g>`,
+    text(LEFT - 6, yOf(rate) + 4, `${Math.round(rate * 100)} %`, { anchor: 'end', size: 11 }),
+  ]);
+  const routes = Array.from({ length: arms }, (_, arm) =>
+    line(
+      bins.map(({ rates }, bin) => [xOf(bin), yOf(rates[arm]!)] as const),
+      ARM_COLOURS[arm]!,
+    ),
+  );
+  const choices = bins.map(({ rates, chosen }, bin) => {
+    const favourite = chosen.indexOf(Math.max(...chosen));
+    return dot(xOf(bin), yOf(rates[favourite]!), 2.6, ARM_COLOURS[favourite]!);
+  });
+  const strip = bins.flatMap(({ chosen, payments }, bin) =>
+    chosen.flatMap((count, arm) =>
+      count === 0
+        ? []
+        : [
+            bar(
+              LEFT + bin * step,
+              STRIP_TOP + arm * STRIP_ROW,
+              step,
+              STRIP_ROW - 3,
+              ARM_COLOURS[arm]!,
+              count / payments,
+            ),
+          ],
+    ),
+  );
+  const hours = [0, 4, 8, 12, 16, 20, 24].filter((hour) => hour * HOUR_SECONDS < bins.length * BIN_SECONDS);
+  const hourLabels = hours.map((hour) =>
+    text(LEFT + ((hour * HOUR_SECONDS) / BIN_SECONDS) * step, stripBottom + 14, `${hour} h`, {
+      anchor: 'middle',
+      size: 11,
+    }),
+  );
+  return picture(
+    WIDTH,
+    stripBottom + 24,
+    `${environment.scenario.name}, seed ${environment.seed}: true success rates of the routes, and the routes chosen`,
+    [
+      text(
+        LEFT,
+        18,
+        'True success rate of each route (lines, below 40 % drawn at 40 %) and the route that most payments were given to (dots)',
+        { size: 12 },
+      ),
+      ...scale,
+      ...routes,
+      ...choices,
+      text(LEFT, STRIP_TOP - 8, 'Share of the payments of ten minutes that each route was given', { size: 12 }),
+      ...strip,
+      ...hourLabels,
+    ],
+  );
+}

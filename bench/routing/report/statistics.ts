@@ -1,0 +1,25 @@
+export interface Estimate {
+  mean: number;
+  /** Standard error of the mean; NaN with fewer than two values. */
+  error: number;
+}
+
+export function estimateOf(values: readonly number[]): Estimate {
+  const mean = sum(values) / values.length;
+  const squares = values.map((value) => (value - mean) ** 2);
+  return { mean, error: Math.sqrt(sum(squares) / (values.length - 1) / values.length) };
+}
+
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+/** The value that a share of the values lies below; sorts a copy. */
+export function quantile(values: Float64Array, share: number): number {
+  return values.toSorted()[Math.min(values.length - 1, Math.floor(share * values.length))]!;
+}
+
+/** One world after another: how far apart two contenders were in each, since both had the same payments. */
+export function differenceOf(ones: readonly number[], others: readonly number[]): Estimate {
+  return estimateOf(ones.map((one, place) => one - others[place]!));
+}

@@ -1,0 +1,113 @@
+import { attributedName, unattributedName } from '../baselines/attribution.ts';
+import { ORACLE, STATIC_PRIORITY } from '../baselines/fixed.ts';
+import type { ScenarioName } from '../world/scenarios.ts';
+import { type Figures, gapCaptured, type Measured } from './measure.ts';
+import { type Economics, OURS, type Results } from './plan.ts';
+import { type Estimate, estimateOf, sum } from './statistics.ts';
+import { valueVerdict } from './targets.ts';
+
+export function percent(fraction: number, decimals = 2): string {
+  return (fraction * 100).toFixed(decimals);
+}
+
+export function withError({ mean, error }: Estimate): string {
+  return `${percent(mean)} ± ${percent(error)}`;
+}
+
+/** A Markdown table; the first row is the header. */
+export function table([header, ...rows]: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  const rule = header!.map((_, column) => (column === 0 ? '---' : '---:'));
+  return [line(header!), line(rule), ...rows.map(line)].join('\n');
+}
+
+export function byRegret(contenders: readonly Figures[]): Figures[] {
+  return contenders.toSorted((one, other) => estimateOf(one.regret).mean - estimateOf(other.regret).mean);
+}
+
+/** Who is told the truth of a scenario and so is out of the ranking; in STATIC the priority is the truth for ever. */
+export function isTold(scenario: string, name: string): boolean {
+  return name === ORACLE.name || (scenario === 'STATIC' && name === STATIC_PRIORITY.name);
+}
+
+function nameCell(name: string): string {
+  return name.startsWith(OURS.name) ? `**${name}**` : name;
+}
+
+/** All contenders of a scenario, least regret first. */
+export function scenarioTable(measured: Measured): string {
+  const rows = byRegret(measured.contenders).map((figures) => [
+    nameCell(figures.name),
+    percent(estimateOf(figures.successRate).mean),
+    withError(estimateOf(figures.regret)),
+    percent(gapCaptured(measured, figures), 1),
+    percent(estimateOf(figures.cost).mean * 100, 0),
+    estimateOf(figures.microseconds).mean.toFixed(1),
+  ]);
+  return table([
+    ['Router', 'Success rate, %', 'Regret, pp', 'Gap captured, %', 'Cost, bps', 'Microseconds a payment'],
+    ...rows,
+  ]);
+}
+
+interface Column {
+  title: string;
+  scenario: string;
+  /** The figures of a router in this column. */
+  of: (name: string) => Figures | undefined;
+}
+
+function columnsOf({ scenarios }: Results): Column[] {
+  return scenarios.flatMap(({ scenario, contenders }): Column[] => {
+    const named = (name: string) => contenders.find((each) => each.name === name);
+    if (scenario !== ('PAYATTR' satisfies ScenarioName)) return [{ title: scenario, scenario, of: named }];
+    return [
+      { title: 'PAYATTR, all failures count', scenario, of: (name) => named(unattributedName(name)) ?? named(name) },
+      { title: 'PAYATTR, attributed', scenario, of: (name) => named(attributedName(name)) ?? named(name) },
+    ];
+  });
+}
+
+/** Mean regret of every router in every scenario; the least of those who are not told the truth stands out. */
+export function summaryTable(results: Results): string {
+  const columns = columnsOf(results);
+  const names = byRegret(results.scenarios[0]!.contenders).map(({ name }) => name);
+  const regretOf = (column: Column, name: string): number => {
+    const figures = column.of(name);
+    return figures ? estimateOf(figures.regret).mean : Number.NaN;
+  };
+  const least = columns.map((column) =>
+    Math.min(...names.filter((name) => !isTold(column.scenario, name)).map((name) => regretOf(column, name))),
+  );
+  const rows = names.map((name) => [
+    nameCell(name),
+    ...columns.map((column, place) => {
+      const regret = regretOf(column, name);
+      return regret === least[place] ? `**${percent(regret)}**` : percent(regret);
+    }),
+  ]);
+  return table([['Regret, pp', ...columns.map(({ title }) => title)], ...rows]);
+}
+
+export function economicsTable(measured: Economics): string {
+  const byValue = measured.contenders.toSorted((one, other) => sum(other.value) - sum(one.value));
+  const rows = byValue.map((figures) => [
+    nameCell(figures.name),
+    percent(estimateOf(figures.successRate).mean),
+    percent(estimateOf(figures.cost).mean * 100, 0),
+    percent(estimateOf(figures.value).mean * 100, 0),
+    percent(valueVerdict(measured, figures).measured, 1),
+  ]);
+  return table([['Router', 'Success rate, %', 'Cost, bps', 'Value, bps of the amount', 'Value captured, %'], ...rows]);
+}
+
+export function failoverTable({ failover }: Results): string {
+  const rows = failover.without.contenders.map((figures, place) => {
+    const after = failover.with.contenders[place]!;
+    return [
+      nameCell(figures.name),
+      ...[figures, after].map(({ successRate }) => percent(estimateOf(successRate).mean)),
+    ];
+  });
+  return table([['PAY, success rate, %', 'One attempt', 'A second after a refusal at the handoff'], ...rows]);
+}

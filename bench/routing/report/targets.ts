@@ -1,0 +1,48 @@
+import { ORACLE_BY_VALUE } from '../baselines/fixed.ts';
+import type { ScenarioName } from '../world/scenarios.ts';
+import { type Figures, gapCaptured, type Measured, valueCaptured } from './measure.ts';
+import { estimateOf } from './statistics.ts';
+
+/** What our router is to reach: mean pseudo-regret, a fraction, at most. GM11 is not like payments and has no target. */
+export const REGRET_TARGETS: Partial<Record<ScenarioName, number>> = {
+  PAY: 0.009,
+  PAYHIGH: 0.0036,
+  PAYLOW: 0.039,
+  PAYATTR: 0.0062,
+  SWITCH: 0.018,
+  STATIC: 0.005,
+};
+/** Of the gap between chance and oracle in PAY, and of the oracle's value at a margin of 15 %; at least. */
+export const GAP_TARGET = 0.88;
+export const VALUE_TARGET = 0.99;
+export const VALUE_TARGET_MARGIN = 0.15;
+
+export interface Verdict {
+  what: string;
+  measured: number;
+  limit: number;
+  isMet: boolean;
+}
+
+/** Regret of a contender against the target of the scenario, which may be missed by the share `slack`. */
+export function regretVerdict(measured: Measured, figures: Figures, slack = 0): Verdict {
+  const target = REGRET_TARGETS[measured.scenario as ScenarioName];
+  if (target === undefined) throw new Error(`${measured.scenario} has no target`);
+  const { mean } = estimateOf(figures.regret);
+  const limit = target * (1 + slack);
+  return { what: `${measured.scenario} regret`, measured: mean, limit, isMet: mean <= limit };
+}
+
+/** The gap captured; what may be missing of the whole is let grow by `slack`. */
+export function gapVerdict(measured: Measured, figures: Figures, slack = 0): Verdict {
+  const captured = gapCaptured(measured, figures);
+  const limit = 1 - (1 - GAP_TARGET) * (1 + slack);
+  return { what: `${measured.scenario} gap captured`, measured: captured, limit, isMet: captured >= limit };
+}
+
+/** The value captured; what may be missing of the whole is let grow by `slack`. */
+export function valueVerdict(measured: Measured, figures: Figures, slack = 0): Verdict {
+  const captured = valueCaptured(measured, figures, ORACLE_BY_VALUE.name);
+  const limit = 1 - (1 - VALUE_TARGET) * (1 + slack);
+  return { what: `${measured.scenario} value captured`, measured: captured, limit, isMet: captured >= limit };
+}

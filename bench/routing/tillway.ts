@@ -1,0 +1,93 @@
+import { type Candidate, choose } from '../../src/routing/choose.ts';
+import { drawsOf } from '../../src/routing/draw.ts';
+import { estimate, fold, type RouteEstimate, type RoutePrior } from '../../src/routing/estimate.ts';
+import { addTallies, bucketOf, emptyTally, type States, type Tally } from '../../src/routing/memory.ts';
+import { DEFAULT_POLICY, type Policy } from '../../src/routing/policy.ts';
+import type { BenchOutcome, BenchPayment, Contender, ContenderType, World } from './contender.ts';
+
+export interface TillwayOptions {
+  /** How old the estimates that a choice is made from may be; 0 has them made anew for each choice. */
+  viewSeconds?: number;
+  policy?: Policy;
+}
+
+const HANDOFF_ERROR_WEIGHT = 2;
+const CONFIGURED_SUCCESS_RATE = 0.85;
+const LIVE = { health: 'live', etaMinutes: 0 } as const;
+
+/**
+ * The router of `src/routing` as an instance runs it, without rules and health: outcomes by buckets, then a choice. What
+ * the buyer or the issuer is to blame for is neutral.
+ */
+export function tillway(options: TillwayOptions = {}): ContenderType {
+  return { name: 'tillway', create: (world) => contender(world, options) };
+}
+
+function contender(world: World, { viewSeconds = 0, policy }: TillwayOptions): Contender {
+  const ownPolicy = forMargin(policy ?? DEFAULT_POLICY, world.margin);
+  const routes = Array.from({ length: world.arms }, (_, arm) => `rt_${arm}`);
+  const priors = routes.map((id): RoutePrior => ({ id, successRate: CONFIGURED_SUCCESS_RATE, group: 'card' }));
+  const costs = world.costs.map((cost) => (world.margin === Infinity ? 0 : cost));
+  let states: States = new Map();
+  let open = new Map<string, Tally>();
+  let openBucket = 0;
+  let estimates: Map<string, RouteEstimate> | undefined;
+  let estimatedAt = -Infinity;
+  let tokens = ownPolicy.exploration.budgetCap;
+
+  const moveTo = (bucket: number): void => {
+    if (bucket === openBucket) return;
+    if (open.size > 0) states = fold(states, open, openBucket, priors, ownPolicy);
+    open = new Map();
+    openBucket = bucket;
+  };
+
+  const view = (at: number): Map<string, RouteEstimate> => {
+    const bucket = bucketOf(at * 1000, ownPolicy);
+    const isOld = at - estimatedAt >= viewSeconds || bucket !== openBucket;
+    if (estimates && !isOld) return estimates;
+    moveTo(bucket);
+    const current = open.size > 0 ? fold(states, open, openBucket, priors, ownPolicy) : states;
+    estimatedAt = at;
+    return (estimates = estimate(current, priors, at * 1000, ownPolicy));
+  };
+
+  return {
+    choose(payment: BenchPayment, excluded?: ReadonlySet<number>): number {
+      const known = view(payment.at);
+      const candidates = routes.map((id, arm): Candidate => {
+        const { p, n, lastOutcomeAt } = known.get(id)!;
+        return { ...LIVE, id, eligible: !excluded?.has(arm), p, n, cost: costs[arm]!, triedAt: lastOutcomeAt };
+      });
+      const choice = choose(candidates, {
+        policy: ownPolicy,
+        draws: drawsOf(`bench-${world.seed}`, `chk_${payment.number}`, excluded ? excluded.size + 1 : 1),
+        amount: Math.round(payment.amount * 100),
+        explore: true,
+        tokens,
+      });
+      if (!choice) throw new Error('every arm is excluded');
+      tokens = choice.tokensAfter;
+      return routes.indexOf(choice.chosen);
+    },
+    learn(outcome: BenchOutcome): void {
+      const bucket = bucketOf(outcome.at * 1000, ownPolicy);
+      moveTo(bucket);
+      const id = routes[outcome.arm]!;
+      open.set(id, addTallies(open.get(id) ?? emptyTally(bucket), tallyOf(outcome, bucket)));
+    },
+  };
+}
+
+/** Where success alone counts, every route costs nothing and a payment is worth its amount. */
+function forMargin(policy: Policy, margin: number): Policy {
+  return { ...policy, objective: { ...policy.objective, margin: margin === Infinity ? 1 : margin } };
+}
+
+function tallyOf({ result, handoffError, at, payment }: BenchOutcome, bucket: number): Tally {
+  const none = emptyTally(bucket);
+  if (result === 'buyer_failure') return { ...none, neutrals: 1 };
+  if (result !== 'paid') return { ...none, failures: handoffError ? HANDOFF_ERROR_WEIGHT : 1 };
+  const logMs = Math.log(Math.max(1, (at - payment.at) * 1000));
+  return { ...none, successes: 1, timed: 1, logMs, logMsSquared: logMs * logMs };
+}

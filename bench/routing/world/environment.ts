@@ -1,0 +1,89 @@
+import { logNormal, randomStream, shuffled, streamSeed } from './random.ts';
+import { OUTAGE, type Rates } from './rates.ts';
+import type { Scenario } from './scenarios.ts';
+
+/** What a payment would come to on a route. */
+export const POTENTIAL = { routeFailure: 0, paid: 1, buyerFailure: 2, handoffError: 3 };
+
+/**
+ * One world, drawn before anybody acts in it: every contender finds the same payments and, on the same route, the same
+ * outcome after the same delay. What belongs to a payment and an arm has the index `payment * arms + arm`.
+ */
+export interface Environment {
+  scenario: Scenario;
+  seed: number;
+  arms: number;
+  payments: number;
+  /** Seconds since the start, ascending. */
+  at: Float64Array;
+  /** Dollars. */
+  amounts: Float64Array;
+  /** Cost of each arm, a fraction of the amount. */
+  costs: readonly number[];
+  /** Probability that the route brings a payment through; where buyers fail too, that it would if they did not. */
+  probability: Float64Array;
+  /** One of `POTENTIAL`. */
+  potential: Uint8Array;
+  /** Seconds from the attempt until its outcome is known. */
+  delaySeconds: Float64Array;
+}
+
+const COSTS = [0.034, 0.029, 0.024, 0.018, 0.012];
+const HANDOFF_SECONDS = 0.5;
+
+function arrivalTimes(scenario: Scenario, seed: number, payments: number): Float64Array {
+  const random = randomStream(streamSeed(seed, 'arrivals'));
+  let now = 0;
+  return Float64Array.from({ length: payments }, (_, payment) => {
+    if (scenario.arrivals === 'count') return payment * scenario.secondsBetween;
+    now += random.exponential() * scenario.secondsBetween;
+    return now;
+  });
+}
+
+/** The world of a scenario and a seed; with fewer `payments`, a shorter world of the same kind and not the start of the long one. */
+export function environmentOf(scenario: Scenario, seed: number, payments = scenario.payments): Environment {
+  const { arms } = scenario;
+  const at = arrivalTimes(scenario, seed, payments);
+  const amounts = randomStream(streamSeed(seed, 'amounts'));
+  const rates = scenario.rates({ arms, at, seed, random: randomStream(streamSeed(seed, 'rates')) });
+  return {
+    scenario,
+    seed,
+    arms,
+    payments,
+    at,
+    amounts: at.map(() => Math.min(10_000, logNormal(amounts, 60, 1))),
+    costs: shuffled(randomStream(streamSeed(seed, 'costs')), COSTS).slice(0, arms),
+    ...potentials(scenario, seed, rates),
+  };
+}
+
+/** Draws what every payment would come to on every arm, and when that would be known. */
+function potentials(
+  scenario: Scenario,
+  seed: number,
+  { probability, outage }: Rates,
+): Pick<Environment, 'probability' | 'potential' | 'delaySeconds'> {
+  const uniforms = randomStream(streamSeed(seed, 'uniforms'));
+  const delays = randomStream(streamSeed(seed, 'delays'));
+  const potential = new Uint8Array(probability.length);
+  const delaySeconds = new Float64Array(probability.length);
+  for (let index = 0; index < probability.length; index += 1) {
+    const uniform = uniforms.uniform();
+    const isHard = outage[index] === OUTAGE.hard;
+    if (uniform < probability[index]! * (1 - scenario.buyerFailureShare)) potential[index] = POTENTIAL.paid;
+    else if (uniform < probability[index]!) potential[index] = POTENTIAL.buyerFailure;
+    else potential[index] = isHard ? POTENTIAL.handoffError : POTENTIAL.routeFailure;
+    if (!scenario.delayed) continue;
+    // Both are drawn for every attempt, so that a delay does not depend on what became of the attempts before it.
+    const ordinarySeconds = logNormal(delays, 20, 0.8);
+    const timeoutSeconds = 60 + 60 * delays.exponential();
+    delaySeconds[index] = ordinarySeconds;
+    if (potential[index] === POTENTIAL.handoffError) delaySeconds[index] = HANDOFF_SECONDS;
+    if (potential[index] === POTENTIAL.routeFailure && outage[index] === OUTAGE.soft) {
+      delaySeconds[index] = timeoutSeconds;
+    }
+  }
+  return { probability, potential, delaySeconds };
+}

@@ -1,0 +1,151 @@
+import { between, logNormal, type Random } from './random.ts';
+
+/** How an arm fails at a moment: as ever, refusing payments at the handoff, or swallowing them until a time-out. */
+export const OUTAGE = { none: 0, hard: 1, soft: 2 };
+
+/** The true state of every arm at every payment; index `payment * arms + arm`. */
+export interface Rates {
+  /** Probability that the route brings the payment through. */
+  probability: Float64Array;
+  /** One of `OUTAGE`. */
+  outage: Uint8Array;
+}
+
+/** What a scenario's rates are made from. */
+export interface RatesInput {
+  arms: number;
+  /** Seconds since the start, one for each payment, ascending. */
+  at: Float64Array;
+  random: Random;
+  seed: number;
+}
+
+const CELL_SECONDS = 30;
+const HOUR_SECONDS = 3600;
+const DRIFT_DEVIATION = 0.25;
+const DRIFT_SECONDS = 6 * HOUR_SECONDS;
+
+/** Where the base rate of an arm starts, and where it goes when it is drawn anew. */
+export interface Bases {
+  start: readonly [low: number, high: number];
+  shifted: readonly [low: number, high: number];
+}
+
+/** A disturbance comes at a rate, stays for a log-normal time and multiplies the success rate by a factor. */
+interface Disturbance {
+  everySeconds: number;
+  medianSeconds: number;
+  sigma: number;
+  factor: readonly [low: number, high: number];
+}
+
+const DEGRADATION: Disturbance = {
+  everySeconds: 8 * HOUR_SECONDS,
+  medianSeconds: 20 * 60,
+  sigma: 0.7,
+  factor: [0.5, 0.85],
+};
+const BREAKDOWN: Disturbance = {
+  everySeconds: 16 * HOUR_SECONDS,
+  medianSeconds: 10 * 60,
+  sigma: 0.8,
+  factor: [0, 0.2],
+};
+
+/** Whether something that comes once in `everySeconds` comes in this cell. */
+function comes(random: Random, everySeconds: number): boolean {
+  return random.uniform() < -Math.expm1(-CELL_SECONDS / everySeconds);
+}
+
+/** One disturbance after another, never two of a kind at once; each call is the next cell. */
+function disturbances(random: Random, kind: Disturbance, onset: () => void): () => number {
+  let remainingSeconds = 0;
+  let factor = 1;
+  return () => {
+    remainingSeconds -= CELL_SECONDS;
+    if (remainingSeconds > 0) return factor;
+    factor = 1;
+    if (comes(random, kind.everySeconds)) {
+      remainingSeconds = logNormal(random, kind.medianSeconds, kind.sigma);
+      factor = between(random, ...kind.factor);
+      onset();
+    }
+    return factor;
+  };
+}
+
+/** The life of one arm, cell by cell: a base that shifts, an Ornstein-Uhlenbeck drift of its logit, and disturbances. */
+export function armLife(random: Random, cells: number, bases: Bases): Rates {
+  const life = { probability: new Float64Array(cells), outage: new Uint8Array(cells) };
+  const kept = Math.exp(-CELL_SECONDS / DRIFT_SECONDS);
+  const fresh = DRIFT_DEVIATION * Math.sqrt(1 - kept * kept);
+  let base = between(random, ...bases.start);
+  let drift = DRIFT_DEVIATION * random.normal();
+  let outageKind = OUTAGE.none;
+  const degradation = disturbances(random, DEGRADATION, () => {});
+  const breakdown = disturbances(random, BREAKDOWN, () => {
+    outageKind = random.uniform() < 0.5 ? OUTAGE.hard : OUTAGE.soft;
+  });
+  for (let cell = 0; cell < cells; cell += 1) {
+    if (comes(random, 12 * HOUR_SECONDS)) base = between(random, ...bases.shifted);
+    drift = drift * kept + fresh * random.normal();
+    const healthy = 1 / (1 + ((1 - base) / base) * Math.exp(-drift));
+    const broken = breakdown();
+    life.probability[cell] = healthy * degradation() * broken;
+    life.outage[cell] = broken === 1 ? OUTAGE.none : outageKind;
+  }
+  return life;
+}
+
+/** Arms that live independently of each other, by the clock. */
+export function paymentRates(bases: Bases): (input: RatesInput) => Rates {
+  return ({ arms, at, random }) => {
+    const cells = Math.floor((at.at(-1) ?? 0) / CELL_SECONDS) + 1;
+    const rates = emptyRates(at.length, arms);
+    for (let arm = 0; arm < arms; arm += 1) {
+      const life = armLife(random, cells, bases);
+      for (let payment = 0; payment < at.length; payment += 1) {
+        const cell = Math.floor(at[payment]! / CELL_SECONDS);
+        rates.probability[payment * arms + arm] = life.probability[cell]!;
+        rates.outage[payment * arms + arm] = life.outage[cell]!;
+      }
+    }
+    return rates;
+  };
+}
+
+/** All arms are drawn anew together, on average once in `everyPayments`. */
+export function switchingRates(everyPayments: number): (input: RatesInput) => Rates {
+  return ({ arms, at, random }) => {
+    let current: number[] = [];
+    return countedRates(at.length, arms, (payment) => {
+      if (payment === 0 || random.uniform() < 1 / everyPayments) {
+        current = Array.from({ length: arms }, () => between(random, 0.6, 0.95));
+      }
+      return current;
+    });
+  };
+}
+
+/** The third of three arms is the best for a while: the example of Garivier and Moulines, arXiv 0805.3415. */
+export function abruptRates({ arms, at }: RatesInput): Rates {
+  return countedRates(at.length, arms, (payment) => [0.5, 0.3, payment >= 3000 && payment < 5000 ? 0.9 : 0.4]);
+}
+
+/** Rates that never change; the seed says which arm has which. */
+export function constantRates(values: readonly number[]): (input: RatesInput) => Rates {
+  return ({ arms, at, seed }) => {
+    const rotated = values.map((_, arm) => values[(arm + seed) % values.length]!);
+    return countedRates(at.length, arms, () => rotated);
+  };
+}
+
+function countedRates(payments: number, arms: number, ratesAt: (payment: number) => readonly number[]): Rates {
+  const rates = emptyRates(payments, arms);
+  for (let payment = 0; payment < payments; payment += 1) rates.probability.set(ratesAt(payment), payment * arms);
+  return rates;
+}
+
+function emptyRates(payments: number, arms: number): Rates {
+  return { probability: new Float64Array(payments * arms), outage: new Uint8Array(payments * arms) };
+}

@@ -1,0 +1,95 @@
+import {
+  abruptRates,
+  type Bases,
+  constantRates,
+  paymentRates,
+  type Rates,
+  type RatesInput,
+  switchingRates,
+} from './rates.ts';
+
+export interface Scenario {
+  name: string;
+  /** One line for the reader of a table. */
+  about: string;
+  arms: number;
+  payments: number;
+  secondsBetween: number;
+  /** Payments come at random times, or one after another like the steps of a textbook. */
+  arrivals: 'poisson' | 'count';
+  /** Whether an outcome takes its time; otherwise it is known before the next payment. */
+  delayed: boolean;
+  /** Share of the payments that a route would bring through and the buyer or issuer makes fail, with a code that says so. */
+  buyerFailureShare: number;
+  rates: (input: RatesInput) => Rates;
+}
+
+const ORDINARY: Bases = { start: [0.82, 0.92], shifted: [0.78, 0.93] };
+const HIGH: Bases = { start: [0.93, 0.99], shifted: [0.9, 0.99] };
+
+const PAY: Scenario = {
+  name: 'PAY',
+  about: 'five routes that drift, shift, degrade and fail; one payment a second for 28 hours',
+  arms: 5,
+  payments: 100_000,
+  secondsBetween: 1,
+  arrivals: 'poisson',
+  delayed: true,
+  buyerFailureShare: 0,
+  rates: paymentRates(ORDINARY),
+};
+
+const SWITCH: Scenario = {
+  ...PAY,
+  name: 'SWITCH',
+  about: 'four routes, all drawn anew about every 2,000 payments; outcomes known at once',
+  arms: 4,
+  payments: 50_000,
+  arrivals: 'count',
+  delayed: false,
+  rates: switchingRates(2000),
+};
+
+export const SCENARIOS = {
+  PAY,
+  PAYHIGH: {
+    ...PAY,
+    name: 'PAYHIGH',
+    about: 'the same routes under twenty payments a second for 2.8 hours',
+    payments: 200_000,
+    secondsBetween: 1 / 20,
+  },
+  PAYLOW: {
+    ...PAY,
+    name: 'PAYLOW',
+    about: 'the same routes under one payment in two minutes for a week',
+    payments: 5000,
+    secondsBetween: 120,
+  },
+  PAYATTR: {
+    ...PAY,
+    name: 'PAYATTR',
+    about: 'better routes, but buyers and issuers fail 12 % of what they bring through, with a code that says so',
+    buyerFailureShare: 0.12,
+    rates: paymentRates(HIGH),
+  },
+  SWITCH,
+  GM11: {
+    ...SWITCH,
+    name: 'GM11',
+    about:
+      'the textbook example of Garivier and Moulines: three routes, the worst but one becomes the best for a while',
+    arms: 3,
+    payments: 10_000,
+    rates: abruptRates,
+  },
+  STATIC: {
+    ...PAY,
+    name: 'STATIC',
+    about: 'five routes that never change, delayed outcomes',
+    payments: 50_000,
+    rates: constantRates([0.9, 0.885, 0.87, 0.85, 0.8]),
+  },
+} satisfies Record<string, Scenario>;
+
+export type ScenarioName = keyof typeof SCENARIOS;

@@ -1,0 +1,142 @@
+import { splitFees } from '../../domain/fees.ts';
+import type { Cents } from '../../domain/money.ts';
+import { CURRENCY, type Instant, type Session } from '../../domain/records.ts';
+import type { RouteKind } from '../../domain/route.ts';
+import { decide } from '../../routing/decide.ts';
+import { writeDecision } from '../../routing/decision-record.ts';
+import type { DecisionInput, DecisionOutput } from '../../routing/decision.ts';
+import type { RuleEffect, RuleFacts } from '../../routing/evaluate-rules.ts';
+import { leaseProbe } from '../../routing/health-probe.ts';
+import { DEFAULT_POLICY } from '../../routing/policy.ts';
+import type { Change } from '../../store/store.ts';
+import type { Deps } from '../deps.ts';
+import { writesOf } from './health-watch.ts';
+import { changesOfSnapshot, effectOf } from './offers.ts';
+import type { KnownRoute, RoutingView } from './view.ts';
+
+/** What a buyer who starts to pay has chosen, and what has been tried for it. */
+export interface AttemptWish {
+  session: Session;
+  kind: RouteKind;
+  /** Cents that the buyer was shown: no route may cost more. */
+  acceptedTotal: Cents;
+  paymentId: string;
+  /** Routes that refused this attempt, and in what words. */
+  refused: ReadonlyMap<string, string>;
+  /** Whether it may be the payment that tries a route in standby. */
+  mayProbe: boolean;
+}
+
+export interface ChosenRoute {
+  known: KnownRoute;
+  effect: RuleEffect;
+  /** To be committed with the attempt: the decision and, for a probe, the claim on the route. */
+  changes: Change[];
+  isProbe: boolean;
+}
+
+const TOO_DEAR = 'would cost the buyer more than was shown';
+
+/** Where this attempt goes, or why nowhere: `fee_changed` where only the price that the buyer has seen is in the way. */
+export function chooseForAttempt(deps: Deps, wish: AttemptWish): ChosenRoute | 'no_route' | 'fee_changed' {
+  const { session, refused } = wish;
+  const view = deps.router.view(session.environment);
+  const now = deps.now();
+  const effect = effectOf(deps, session.environment, () => factsOf(session, now));
+  if (effect.rejected !== null || refused.size >= effect.maxAttempts) return 'no_route';
+  if (refused.size > 0 && effect.failover === 'none') return 'no_route';
+
+  const dear = new Map(
+    [...view.routes.values()]
+      .filter(({ route }) => splitFees(session.amount, route).total > wish.acceptedTotal)
+      .map(({ route }) => [route.id, TOO_DEAR]),
+  );
+  const found = decideAttempt(deps, view, wish, effect, new Map([...dear, ...refused]), now);
+  if (!found) {
+    const atAnyPrice = decideAttempt(deps, view, wish, effect, refused, now);
+    return atAnyPrice ? 'fee_changed' : 'no_route';
+  }
+  const { input, output, known } = found;
+  const changes: Change[] = [
+    ...changesOfSnapshot(view),
+    {
+      type: 'decision_recorded',
+      decision: {
+        id: deps.newId('dec'),
+        snapshotId: view.snapshot.id,
+        environment: session.environment,
+        sessionId: session.id,
+        paymentId: wish.paymentId,
+        body: writeDecision(input, output),
+        created: now,
+      },
+    },
+  ];
+  if (output.mode === 'probe') changes.push(...claimOf(deps, known, wish, now));
+  if (output.tokensAfter !== null) deps.router.tokens[session.environment] = output.tokensAfter;
+  return { known, effect, changes, isProbe: known.facts.health === 'standby' };
+}
+
+/** What rules look at. */
+export function factsOf(session: Session, at: Instant): RuleFacts {
+  return {
+    amount: session.amount,
+    currency: CURRENCY,
+    environment: session.environment,
+    preferredKind: session.preferredRoute,
+    product: session.product,
+    customer: session.customerEmail,
+    clientReferenceId: session.clientReferenceId,
+    metadata: session.metadata,
+    at,
+    sessionId: session.id,
+  };
+}
+
+interface Found {
+  input: DecisionInput;
+  output: DecisionOutput;
+  known: KnownRoute;
+}
+
+/** Within the kind that the buyer chose; where a rule lets a refused payment go to any kind, then there. */
+function decideAttempt(
+  deps: Deps,
+  view: RoutingView,
+  wish: AttemptWish,
+  effect: RuleEffect,
+  barred: ReadonlyMap<string, string>,
+  at: Instant,
+): Found | undefined {
+  const { session, refused } = wish;
+  const kinds = refused.size > 0 && effect.failover === 'any' ? [wish.kind, null] : [wish.kind];
+  for (const kind of kinds) {
+    const input: DecisionInput = {
+      algorithm: DEFAULT_POLICY.algorithm,
+      purpose: 'attempt',
+      at,
+      draw: {
+        seed: deps.router.seed,
+        sessionId: session.id,
+        attempt: session.attempts + 1,
+        tokens: deps.router.tokens[session.environment],
+        mayProbe: wish.mayProbe && refused.size === 0,
+      },
+      kind,
+      preferredKind: session.preferredRoute,
+      amount: session.amount,
+      barred: Object.fromEntries([...barred].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+      effect,
+    };
+    const output = decide(view.snapshot, input, DEFAULT_POLICY);
+    const known = output.chosen === null ? undefined : view.routes.get(output.chosen);
+    if (known) return { input, output, known };
+  }
+  return undefined;
+}
+
+/** Where another payment has claimed the route meanwhile, the commit is refused, and the attempt goes elsewhere. */
+function claimOf(deps: Deps, { route, health }: KnownRoute, { paymentId }: AttemptWish, now: Instant): Change[] {
+  const record = leaseProbe(health, paymentId, now);
+  return record ? writesOf(deps, route.environment, route.id, { record, transition: null }, now) : [];
+}

@@ -1,0 +1,62 @@
+import type { ToldDecision } from '../../contract/render-routing.ts';
+import { decide } from '../../routing/decide.ts';
+import type { DecisionOutput, Snapshot } from '../../routing/decision.ts';
+import { readDecision } from '../../routing/decision-record.ts';
+import { DEFAULT_POLICY } from '../../routing/policy.ts';
+import type { RoutingDecision } from '../../store/routing.ts';
+import type { Deps } from '../deps.ts';
+import { sessionNotFound } from '../not-found.ts';
+
+/** A stored decision, read. */
+export interface Decided extends ToldDecision {
+  sessionId: string | null;
+  snapshot: Snapshot;
+}
+
+/** What a decision gives when it is made again of the same. */
+export interface Replayed {
+  decided: Decided;
+  again: DecisionOutput;
+  identical: boolean;
+  /** Why it cannot be the same, where that is known. */
+  note: string | null;
+}
+
+/** Every decision about a session: the offer, then its attempts. Throws GatewayError `not_found`. */
+export async function decisionsOf(deps: Pick<Deps, 'store'>, sessionId: string): Promise<Decided[]> {
+  const session = await deps.store.session(sessionId);
+  if (!session) throw sessionNotFound(sessionId);
+  const offer = session.decisionId === null ? undefined : await deps.store.routingDecision(session.decisionId);
+  const attempts = await deps.store.routingDecisionsOfSession(sessionId);
+  return readDecisions(deps, offer ? [offer, ...attempts] : attempts);
+}
+
+/** With what was known when they were made. */
+export async function readDecisions(
+  { store }: Pick<Deps, 'store'>,
+  records: readonly RoutingDecision[],
+): Promise<Decided[]> {
+  const ids = [...new Set(records.map(({ snapshotId }) => snapshotId))];
+  const found = await Promise.all(ids.map((id) => store.routingSnapshot(id)));
+  const snapshots = new Map(
+    found.map((record, index) => {
+      const { id, environment, created: at, body } = record!;
+      const { rulesVersion, routes } = JSON.parse(body) as Pick<Snapshot, 'rulesVersion' | 'routes'>;
+      return [ids[index]!, { id, at, environment, rulesVersion, routes }];
+    }),
+  );
+  return records.map(({ id, snapshotId, sessionId, paymentId, body, created }) => {
+    const { input, output } = readDecision(body);
+    const snapshot = snapshots.get(snapshotId)!;
+    return { id, sessionId, paymentId, created, snapshot, routes: snapshot.routes, input, output };
+  });
+}
+
+/** Makes a decision again from what is stored of it. */
+export function replay(decided: Decided): Replayed {
+  const { snapshot, input, output } = decided;
+  const again = decide(snapshot, input, DEFAULT_POLICY);
+  const identical = JSON.stringify(again) === JSON.stringify(output);
+  const isOther = input.algorithm !== DEFAULT_POLICY.algorithm;
+  return { decided, again, identical, note: isOther ? `decided by algorithm ${input.algorithm}` : null };
+}

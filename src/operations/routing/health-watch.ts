@@ -1,0 +1,170 @@
+import type { Logger } from 'pino';
+import type { NewId } from '../../domain/id.ts';
+import type { OutcomeResult } from '../../domain/outcome.ts';
+import type { Instant } from '../../domain/records.ts';
+import type { Environment, Route } from '../../domain/route.ts';
+import { type RouteEstimate, estimate } from '../../routing/estimate.ts';
+import { reconfigure } from '../../routing/health-override.ts';
+import { HEALTH_POLICY } from '../../routing/health-policy.ts';
+import { releaseProbe } from '../../routing/health-probe.ts';
+import {
+  type HealthChange,
+  type HealthRecord,
+  type HealthTransition,
+  healthPeers,
+  initialHealth,
+} from '../../routing/health-record.ts';
+import type { HealthSignals, ResultKind } from '../../routing/health-signals.ts';
+import { nextHealth } from '../../routing/health.ts';
+import { DEFAULT_POLICY } from '../../routing/policy.ts';
+import type { RecentResult } from '../../store/routing.ts';
+import type { Change, Store } from '../../store/store.ts';
+import { type Estimates, priorsOf } from './estimates.ts';
+
+interface WatchDeps {
+  store: Store;
+  newId: NewId;
+  log: Pick<Logger, 'info' | 'warn'>;
+  /** From 0 up to, not including, 1. */
+  random(): number;
+}
+
+const RESULTS_READ = 20;
+
+const KINDS: Record<OutcomeResult, ResultKind> = {
+  accepted: 'handoff_accepted',
+  refused: 'handoff_error',
+  paid: 'success',
+  failed: 'failure',
+  neutral: 'neutral',
+};
+
+/**
+ * Judges the health of an environment's routes, and writes down what changes: each change is guarded by the version that
+ * it was judged on, so that of several instances one makes it. `health` is brought up to date; answers the transitions.
+ */
+export async function watchHealth(
+  deps: WatchDeps,
+  environment: Environment,
+  routes: readonly Route[],
+  health: Map<string, HealthRecord>,
+  estimates: Estimates,
+): Promise<number> {
+  const now = deps.store.now();
+  await writeFirst(deps, environment, routes, health, now);
+  const known = estimate(estimates.states, priorsOf(routes), now, DEFAULT_POLICY);
+  const since = routes.map(({ id }) => ({ id, since: health.get(id)!.since }));
+  const recent = await deps.store.recentResults(environment, since, RESULTS_READ);
+  let transitions = 0;
+  for (const [index, route] of routes.entries()) {
+    const record = health.get(route.id)!;
+    const results = recent[index]!;
+    const ofKind = routes.filter(({ kind }) => kind === route.kind).map(({ id }) => health.get(id)!);
+    const signals = signalsOf(known.get(route.id)!, results, healthPeers(ofKind, now), now);
+    const changes = changesOf(record, route, results, signals, deps.random());
+    if (changes.length === 0) continue;
+    const { done } = await deps.store.commit(
+      changes.flatMap((change) => writesOf(deps, environment, route.id, change, now)),
+    );
+    // Another instance judged first: the next look reads what it wrote.
+    if (!done) continue;
+    health.set(route.id, changes.at(-1)!.record);
+    for (const { transition } of changes) {
+      if (!transition) continue;
+      transitions++;
+      report(deps, environment, route, transition);
+    }
+  }
+  return transitions;
+}
+
+/** What to write for a change of a route's health: the record under its guard, and the transition where there is one. */
+export function writesOf(
+  { newId }: Pick<WatchDeps, 'newId'>,
+  environment: Environment,
+  routeId: string,
+  { record, transition }: HealthChange,
+  now: Instant,
+): Change[] {
+  const { version, state } = record;
+  const changed: Change = {
+    type: 'route_health_changed',
+    health: { environment, routeId, version, state, body: JSON.stringify(record) },
+  };
+  if (!transition) return [changed];
+  const { from, to, cause, words, numbers } = transition;
+  const id = newId('rtr');
+  const told = { id, environment, routeId, version, from, to, cause, words, numbers, created: now };
+  return [changed, { type: 'transition_recorded', transition: told }];
+}
+
+/** A route that the database has not seen begins as the catalogue says. */
+async function writeFirst(
+  deps: WatchDeps,
+  environment: Environment,
+  routes: readonly Route[],
+  health: Map<string, HealthRecord>,
+  now: Instant,
+): Promise<void> {
+  const changes: Change[] = [];
+  for (const route of routes) {
+    if (health.has(route.id)) continue;
+    const record = initialHealth(route.health, now);
+    health.set(route.id, record);
+    changes.push(...writesOf(deps, environment, route.id, { record, transition: null }, now));
+  }
+  // Where another instance has begun as well, the next look reads what it wrote.
+  if (changes.length > 0) await deps.store.commit(changes);
+}
+
+function signalsOf(
+  { fast, slow, shiftedAt, latency }: RouteEstimate,
+  results: readonly RecentResult[],
+  peers: HealthSignals['peers'],
+  now: Instant,
+): HealthSignals {
+  const { p95SecondsFast, p95SecondsSlow, nFast } = latency;
+  return {
+    now,
+    shiftedAt,
+    fast,
+    slow,
+    latency:
+      p95SecondsFast === null || p95SecondsSlow === null
+        ? null
+        : { fastP95Seconds: p95SecondsFast, slowP95Seconds: p95SecondsSlow, n: nFast },
+    recent: results.map(({ at, result }) => ({ at, kind: KINDS[result] })),
+    peers,
+  };
+}
+
+/** What the catalogue, a probe that has ended and the results change, one after the other. */
+function changesOf(
+  record: HealthRecord,
+  { health: configured }: Route,
+  results: readonly RecentResult[],
+  signals: HealthSignals,
+  jitter: number,
+): HealthChange[] {
+  const changes: HealthChange[] = [];
+  const last = () => changes.at(-1)?.record ?? record;
+  const add = (change: HealthChange | undefined) => change && changes.push(change);
+  add(reconfigure(record, configured, signals.now));
+  const { leasePaymentId } = last();
+  const ended = results.some(({ paymentId, result }) => paymentId === leasePaymentId && result !== 'accepted');
+  if (leasePaymentId !== null && ended) {
+    add({ record: releaseProbe(last(), leasePaymentId)!, transition: null });
+  }
+  add(nextHealth(last(), signals, HEALTH_POLICY, jitter));
+  return changes;
+}
+
+function report(
+  { log }: Pick<WatchDeps, 'log'>,
+  environment: Environment,
+  { id }: Route,
+  { from, to, cause, words, numbers }: HealthTransition,
+): void {
+  const level = to === 'live' ? 'info' : 'warn';
+  log[level]({ environment, route: id, from, to, cause, numbers }, `route ${id} is ${words}`);
+}

@@ -1,0 +1,160 @@
+import type { Environment, Route, RouteKind } from '../../domain/route.ts';
+import { GatewayError, invalidField } from '../../domain/errors.ts';
+import { decide } from '../../routing/decide.ts';
+import { writeDecision } from '../../routing/decision-record.ts';
+import type { DecisionInput } from '../../routing/decision.ts';
+import {
+  NO_EFFECT,
+  NO_RULES,
+  type RuleEffect,
+  type RuleFacts,
+  effectKey,
+  evaluateRules,
+} from '../../routing/evaluate-rules.ts';
+import { DEFAULT_POLICY } from '../../routing/policy.ts';
+import type { Change } from '../../store/store.ts';
+import type { Deps } from '../deps.ts';
+import type { KnownRoute, Quote, RoutingView } from './view.ts';
+
+// Rules that depend on much give many effects; none of them is worth keeping for long.
+const QUOTES_KEPT = 1000;
+
+/** What a quote depends on besides the routes. */
+export interface Wish {
+  environment: Environment;
+  preferredKind: RouteKind | null;
+  /** The kind that the buyer has chosen, or would. */
+  kind?: RouteKind | null;
+  effect: RuleEffect;
+}
+
+type RoutingDeps = Pick<Deps, 'router' | 'newId' | 'now'>;
+
+/** What the rules say of a checkout. `factsOf` is asked only where there are rules. */
+export function effectOf(deps: Pick<Deps, 'router'>, environment: Environment, factsOf: () => RuleFacts): RuleEffect {
+  const { rules } = deps.router.view(environment);
+  return rules === NO_RULES ? NO_EFFECT : evaluateRules(rules, factsOf());
+}
+
+/** Greedy, and the same for the same wish until more is known of the routes. */
+export function quoteFor(deps: RoutingDeps, wish: Wish): Quote {
+  const view = deps.router.view(wish.environment);
+  const kind = wish.kind ?? null;
+  const rules = wish.effect === NO_EFFECT ? '' : effectKey(wish.effect);
+  const key = `${wish.preferredKind} ${kind} ${rules}`;
+  let quote = view.quotes.get(key);
+  if (!quote) {
+    quote = newQuote(deps, view, { ...wish, kind });
+    if (view.quotes.size >= QUOTES_KEPT) view.quotes.clear();
+    view.quotes.set(key, quote);
+  }
+  return quote;
+}
+
+/** The route, or why the rules refuse the checkout: `forbidden`, or `no_eligible_route` naming every route. */
+export function routeOfQuote({ route, output }: Quote, { rejected, matched }: RuleEffect): KnownRoute | GatewayError {
+  if (rejected !== null) {
+    return new GatewayError(
+      'forbidden',
+      `This checkout is refused by routing rule ${matched.at(-1)!.id}: ${rejected}.`,
+      {
+        suggestion: 'Stop: no checkout like this can be created unless the operator changes the routing rules.',
+      },
+    );
+  }
+  if (route) return route;
+  const why = output.candidates.map(({ route: id, excluded }) => `${id}: ${excluded}`).join('; ');
+  return new GatewayError('no_eligible_route', `No route can take this checkout: ${why || 'there are no routes'}.`, {
+    suggestion: 'Ask the operator to change the routing rules or the routes, or change what they look at.',
+  });
+}
+
+/** What must be in the database with whatever rests on the quote; nothing where it is there. */
+export function changesOfQuote({ view, decision, isRecorded }: Quote): Change[] {
+  return isRecorded ? [] : [...changesOfSnapshot(view), { type: 'decision_recorded', decision }];
+}
+
+/** To be called once what {@link changesOfQuote} answered is committed. */
+export function quoteRecorded(quote: Quote): void {
+  quote.isRecorded = true;
+  quote.view.isRecorded = true;
+}
+
+export function changesOfSnapshot({ snapshot, isRecorded }: RoutingView): Change[] {
+  if (isRecorded) return [];
+  const { id, environment, at, ...facts } = snapshot;
+  return [{ type: 'snapshot_recorded', snapshot: { id, environment, created: at, body: JSON.stringify(facts) } }];
+}
+
+/**
+ * The best route of each kind that can take a payment: the preferred kind first, those that are only in standby last, and
+ * otherwise always in the same order, so that a page does not shuffle its ways to pay.
+ */
+export function waysToPay(deps: RoutingDeps, wish: Omit<Wish, 'kind'>): Route[] {
+  if (wish.effect.rejected !== null) return [];
+  const quotes = deps.router.view(wish.environment).kinds.map((kind) => quoteFor(deps, { ...wish, kind }));
+  const rankOf = ({ route, output }: Quote) =>
+    (output.mode === 'panic' ? 2 : 0) - (route!.route.kind === wish.preferredKind ? 1 : 0);
+  return quotes
+    .filter(({ route }) => route?.facts.off === null)
+    .toSorted((a, b) => rankOf(a) - rankOf(b))
+    .map(({ route }) => route!.route);
+}
+
+/** The route of that id. Throws GatewayError `invalid_input` naming those there are. */
+export function namedRoute(deps: Pick<Deps, 'router'>, environment: Environment, routeId: string): KnownRoute {
+  const { routes, ranked } = deps.router.view(environment);
+  const named = routes.get(routeId);
+  if (named) return named;
+  const ids = ranked.map(({ route }) => route.id);
+  throw invalidField(
+    'routeId',
+    'invalid_value',
+    `is not a route of ${environment}`,
+    `Set routeId to one of ${ids.join(', ')}, for example ${JSON.stringify(ids[0] ?? '')}, or remove it; then resend.`,
+  );
+}
+
+function newQuote(
+  deps: RoutingDeps,
+  view: RoutingView,
+  { environment, preferredKind, kind, effect }: Wish & { kind: RouteKind | null },
+): Quote {
+  if (view.routes.size === 0) throw noRoutes(environment);
+  const input: DecisionInput = {
+    algorithm: DEFAULT_POLICY.algorithm,
+    purpose: 'offer',
+    at: view.snapshot.at,
+    draw: null,
+    kind,
+    preferredKind,
+    amount: null,
+    barred: {},
+    effect,
+  };
+  const output = decide(view.snapshot, input, DEFAULT_POLICY);
+  return {
+    view,
+    route: output.chosen === null ? undefined : view.routes.get(output.chosen),
+    output,
+    decision: {
+      id: deps.newId('dec'),
+      snapshotId: view.snapshot.id,
+      environment,
+      sessionId: null,
+      paymentId: null,
+      body: writeDecision(input, output),
+      created: deps.now(),
+    },
+    isRecorded: false,
+  };
+}
+
+function noRoutes(environment: Environment): GatewayError {
+  return invalidField(
+    'environment',
+    'invalid_value',
+    `has no routes: the catalogue names none for ${environment}`,
+    'Use the other environment, or add routes for this one to the catalogue.',
+  );
+}

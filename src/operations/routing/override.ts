@@ -1,0 +1,64 @@
+import type { OverrideRequest } from '../../contract/routing.ts';
+import { GatewayError, invalidField } from '../../domain/errors.ts';
+import type { Environment, RouteHealth } from '../../domain/route.ts';
+import { override } from '../../routing/health-override.ts';
+import type { HealthRecord } from '../../routing/health-record.ts';
+import type { Deps } from '../deps.ts';
+import { writesOf } from './health-watch.ts';
+import type { KnownRoute } from './view.ts';
+
+const MAX_TRIES = 10;
+// What ISO 8601 writes with four digits of the year.
+const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
+
+/** The routes of one environment, or of both, as they are now. */
+export function routeStandings(deps: Pick<Deps, 'router'>, environments: readonly Environment[]): KnownRoute[] {
+  return environments.flatMap((environment) => [...deps.router.view(environment).ranked]);
+}
+
+/**
+ * Sets what the operator decides over the health of a route, or gives it back to the machine. Throws GatewayError
+ * `not_found` for an unknown route, `invalid_state` where there is nothing to change.
+ */
+export async function overrideHealth(deps: Deps, routeId: string, request: OverrideRequest): Promise<KnownRoute> {
+  const route = deps.routes.find(({ id }) => id === routeId);
+  if (!route) {
+    throw new GatewayError('not_found', `There is no route ${routeId}.`, {
+      suggestion: 'Read GET /api/gateway/routing/routes for the routes there are.',
+    });
+  }
+  const until = request.until === undefined ? null : Date.parse(request.until);
+  if (until !== null && until <= deps.now()) {
+    throw invalidField('until', 'too_small', 'must be in the future', 'Set until to a time to come, or remove it.');
+  }
+  if (until !== null && until > LATEST) {
+    throw invalidField('until', 'too_big', 'must be before the year 10000', 'Remove until, and end it with automatic.');
+  }
+  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+    await deps.router.refresh();
+    const known = deps.router.view(route.environment).routes.get(routeId)!;
+    const change = override(known.health, manualOf(request, until), deps.now());
+    if (!change) throw nothingToChange(known.health, routeId);
+    const { done } = await deps.store.commit(writesOf(deps, route.environment, routeId, change, deps.now()));
+    if (!done) continue;
+    deps.log.info({ route: routeId, health: request.health, until: request.until, reason: request.reason }, 'override');
+    await deps.router.refresh();
+    return deps.router.view(route.environment).routes.get(routeId)!;
+  }
+  throw new GatewayError('unavailable', `The health of route ${routeId} is changing too fast; try again.`);
+}
+
+function manualOf({ health, reason }: OverrideRequest, until: number | null) {
+  return health === 'automatic' ? null : { state: health satisfies RouteHealth, until, reason };
+}
+
+function nothingToChange({ cause }: HealthRecord, routeId: string): GatewayError {
+  if (cause === 'disabled_in_catalogue') {
+    return new GatewayError('invalid_state', `Route ${routeId} is disabled in the catalogue.`, {
+      suggestion: 'Change its health in the file that ROUTES_FILE names, and restart.',
+    });
+  }
+  return new GatewayError('invalid_state', `Route ${routeId} has no override to end.`, {
+    suggestion: 'Set health to live, degraded or standby to override it.',
+  });
+}

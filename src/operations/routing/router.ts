@@ -1,0 +1,129 @@
+import type { Logger } from 'pino';
+import type { NewId } from '../../domain/id.ts';
+import { ENVIRONMENTS, type Environment, type Route } from '../../domain/route.ts';
+import type { Provider } from '../../providers/provider.ts';
+import { type CompiledRules, NO_RULES, compileRules } from '../../routing/evaluate-rules.ts';
+import { type HealthRecord, initialHealth } from '../../routing/health-record.ts';
+import { DEFAULT_POLICY } from '../../routing/policy.ts';
+import type { RuleSet } from '../../routing/rules.ts';
+import type { Store } from '../../store/store.ts';
+import { type Estimates, emptyEstimates, readEstimates } from './estimates.ts';
+import { watchHealth } from './health-watch.ts';
+import { type RoutingView, buildView } from './view.ts';
+
+/** What the router is told by; the catalogue is asked for at every look. */
+export interface RouterDeps {
+  store: Store;
+  newId: NewId;
+  log: Pick<Logger, 'info' | 'warn'>;
+  /** From 0 up to, not including, 1. */
+  random(): number;
+  catalogue(): { routes: readonly Route[]; providers: ReadonlyMap<string, Provider> };
+  /** What this process draws by, kept with its decisions. */
+  seed: string;
+}
+
+/** What this process knows of the routes, as of some seconds ago. The truth is in the database, where all share it. */
+export interface Router {
+  seed: string;
+  view(environment: Environment): RoutingView;
+  /** The exploration budget of this process, as a share of a ticket. */
+  tokens: Record<Environment, number>;
+  /** Reads what has happened since, judges the health of the routes; answers how many transitions that made. */
+  refresh(): Promise<number>;
+}
+
+interface Known {
+  health: Record<Environment, ReadonlyMap<string, HealthRecord>>;
+  estimates: Record<Environment, Estimates>;
+  rules: RuleSet | undefined;
+  rulesVersion: number;
+}
+
+interface Built {
+  routes: readonly Route[];
+  providers: ReadonlyMap<string, Provider>;
+  views: Record<Environment, RoutingView>;
+}
+
+/** Nothing is known before the first {@link Router.refresh}. */
+export function createRouter(deps: RouterDeps): Router {
+  let known: Known = {
+    health: { sandbox: new Map(), production: new Map() },
+    estimates: { sandbox: emptyEstimates('sandbox'), production: emptyEstimates('production') },
+    rules: undefined,
+    rulesVersion: 0,
+  };
+  let built: Built | undefined;
+  let compiled: { routes: readonly Route[]; version: number; rules: CompiledRules } | undefined;
+
+  function rulesFor(routes: readonly Route[]): CompiledRules {
+    if (!known.rules) return NO_RULES;
+    if (compiled?.routes !== routes || compiled.version !== known.rulesVersion) {
+      compiled = { routes, version: known.rulesVersion, rules: compileRules(known.rules, routes) };
+    }
+    return compiled.rules;
+  }
+
+  function build(): Built {
+    const { routes, providers } = deps.catalogue();
+    const rules = { compiled: rulesFor(routes), version: known.rulesVersion };
+    const viewOf = (environment: Environment) =>
+      buildView({
+        environment,
+        at: deps.store.now(),
+        routes: routes.filter((route) => route.environment === environment),
+        isConnected: (route) => providers.has(route.integrationId),
+        healthOf: (route) => known.health[environment].get(route.id) ?? initialHealth(route.health, deps.store.now()),
+        estimates: known.estimates[environment],
+        rules,
+        newId: deps.newId,
+        before: built?.views[environment],
+      });
+    return { routes, providers, views: { sandbox: viewOf('sandbox'), production: viewOf('production') } };
+  }
+
+  async function refresh(): Promise<number> {
+    const { routes } = deps.catalogue();
+    const estimates = { ...known.estimates };
+    const health = { sandbox: new Map<string, HealthRecord>(), production: new Map<string, HealthRecord>() };
+    for (const { environment, routeId, body } of await deps.store.routeHealth()) {
+      health[environment].set(routeId, JSON.parse(body) as HealthRecord);
+    }
+    let transitions = 0;
+    for (const environment of ENVIRONMENTS) {
+      const own = routes.filter((route) => route.environment === environment);
+      const found = await readEstimates(
+        deps.store,
+        environment,
+        own,
+        health[environment],
+        known.estimates[environment],
+      );
+      estimates[environment] = found;
+      transitions += await watchHealth(deps, environment, own, health[environment], found);
+    }
+    const rules = await readRules(deps.store, known);
+    known = { ...rules, health, estimates };
+    built = build();
+    return transitions;
+  }
+
+  return {
+    seed: deps.seed,
+    tokens: { sandbox: DEFAULT_POLICY.exploration.budgetCap, production: DEFAULT_POLICY.exploration.budgetCap },
+    refresh,
+    view(environment) {
+      const { routes, providers } = deps.catalogue();
+      if (built?.routes !== routes || built.providers !== providers) built = build();
+      return built.views[environment];
+    },
+  };
+}
+
+async function readRules(store: Store, known: Known): Promise<Pick<Known, 'rules' | 'rulesVersion'>> {
+  const newest = await store.routingRules();
+  if (!newest) return { rules: undefined, rulesVersion: 0 };
+  if (newest.version === known.rulesVersion) return { rules: known.rules, rulesVersion: known.rulesVersion };
+  return { rules: JSON.parse(newest.body) as RuleSet, rulesVersion: newest.version };
+}

@@ -1,0 +1,126 @@
+import type { BacktestRequest, DryRunRequest } from '../../contract/routing.ts';
+import type { ToldDecision } from '../../contract/render-routing.ts';
+import { CURRENCY } from '../../domain/records.ts';
+import { checkRules } from '../../routing/check-rules.ts';
+import { decide, policyOf } from '../../routing/decide.ts';
+import type { DecisionInput, DecisionOutput, RouteFacts } from '../../routing/decision.ts';
+import { type CompiledRules, type RuleEffect, compileRules, evaluateRules } from '../../routing/evaluate-rules.ts';
+import { costOf } from '../../routing/objective.ts';
+import { DEFAULT_POLICY } from '../../routing/policy.ts';
+import { centsOf } from '../cents-of.ts';
+import type { Deps } from '../deps.ts';
+import { factsOf } from './attempts.ts';
+import { type Decided, readDecisions } from './decisions.ts';
+
+/** What a checkout would be quoted, or where its buyer would be sent, and why. Nothing is written or drawn. */
+export interface Supposed extends Pick<ToldDecision, 'snapshot' | 'routes' | 'input' | 'output'> {
+  rejected: string | null;
+}
+
+/** Throws GatewayError `invalid_input` for rules that could not be saved either. */
+export function dryRun(deps: Pick<Deps, 'router' | 'routes' | 'now' | 'newId'>, request: DryRunRequest): Supposed {
+  const { environment } = request;
+  const view = deps.router.view(environment);
+  const at = deps.now();
+  const amount = centsOf(request.amount);
+  const effect = evaluateRules(supposedRules(deps, view.rules, request.rules), {
+    amount,
+    currency: CURRENCY,
+    environment,
+    preferredKind: request.preferredRoute ?? null,
+    product: request.product,
+    customer: request.customer,
+    clientReferenceId: request.clientReferenceId ?? null,
+    metadata: request.metadata,
+    at,
+    sessionId: deps.newId('chk'),
+  });
+  const input: DecisionInput = {
+    algorithm: DEFAULT_POLICY.algorithm,
+    purpose: request.kind === undefined ? 'offer' : 'attempt',
+    at,
+    draw: null,
+    kind: request.kind ?? null,
+    preferredKind: request.preferredRoute ?? null,
+    amount,
+    barred: {},
+    effect,
+  };
+  const { snapshot } = view;
+  const output = decide(snapshot, input, DEFAULT_POLICY);
+  return { snapshot, routes: snapshot.routes, input, output, rejected: effect.rejected };
+}
+
+export interface Backtest {
+  decisions: number;
+  was: Totals;
+  wouldBe: Totals;
+  /** Newest first. */
+  different: { decided: Decided; again: DecisionOutput }[];
+}
+
+interface Totals {
+  expectedSuccess: number;
+  cost: number;
+}
+
+const PAGE = 100;
+
+/**
+ * Makes the newest decisions about attempts again as other rules or another objective would have made them, from what was
+ * known then. What would have come of it afterwards, other estimates among it, nobody can know.
+ */
+export async function backtest(
+  deps: Pick<Deps, 'store' | 'router' | 'routes'>,
+  request: BacktestRequest,
+): Promise<Backtest> {
+  const { environment, limit } = request;
+  const rules = supposedRules(deps, deps.router.view(environment).rules, request.rules);
+  const result: Backtest = { decisions: 0, was: noTotals(), wouldBe: noTotals(), different: [] };
+  let startingAfter: string | undefined;
+  while (result.decisions < limit) {
+    const page = { limit: Math.min(PAGE, limit - result.decisions), ...(startingAfter && { startingAfter }) };
+    const { items, hasMore } = await deps.store.listRoutingDecisions(environment, page);
+    const decided = await readDecisions(deps, items);
+    const sessions = await Promise.all(decided.map(({ sessionId }) => deps.store.session(sessionId!)));
+    for (const [index, one] of decided.entries()) {
+      const effect = evaluateRules(rules, factsOf(sessions[index]!, one.input.at));
+      addDecision(result, one, { ...one.input, effect: withDefaults(effect, request) });
+    }
+    startingAfter = items.at(-1)?.id;
+    if (!hasMore) break;
+  }
+  return { ...result, was: meanOf(result.was, result.decisions), wouldBe: meanOf(result.wouldBe, result.decisions) };
+}
+
+function addDecision(result: Backtest, decided: Decided, input: DecisionInput): void {
+  const again = decide(decided.snapshot, input, DEFAULT_POLICY);
+  result.decisions++;
+  addRoute(result.was, decided.routes, decided.output.chosen, input);
+  addRoute(result.wouldBe, decided.routes, again.chosen, input);
+  if (again.chosen !== decided.output.chosen) result.different.push({ decided, again });
+}
+
+function addRoute(totals: Totals, routes: readonly RouteFacts[], id: string | null, { effect }: DecisionInput): void {
+  const facts = routes.find((route) => route.id === id);
+  if (!facts) return;
+  totals.expectedSuccess += facts.p;
+  totals.cost += costOf(facts, policyOf(DEFAULT_POLICY, effect).objective.weights);
+}
+
+function noTotals(): Totals {
+  return { expectedSuccess: 0, cost: 0 };
+}
+
+function meanOf({ expectedSuccess, cost }: Totals, count: number): Totals {
+  const mean = (sum: number) => (count === 0 ? 0 : Math.round((sum / count) * 1_000_000) / 1_000_000);
+  return { expectedSuccess: mean(expectedSuccess), cost: mean(cost) };
+}
+
+function supposedRules({ routes }: Pick<Deps, 'routes'>, saved: CompiledRules, given: unknown): CompiledRules {
+  return given === undefined ? saved : compileRules(checkRules(given, routes).ruleSet, routes);
+}
+
+function withDefaults(effect: RuleEffect, { margin, objective }: BacktestRequest): RuleEffect {
+  return { ...effect, margin: effect.margin ?? margin ?? null, objective: effect.objective ?? objective ?? null };
+}

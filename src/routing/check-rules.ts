@@ -1,0 +1,176 @@
+import type { Issue } from '../domain/errors.ts';
+import { ENVIRONMENTS, type Environment, type Route } from '../domain/route.ts';
+import { exclusionsOf, orderingOf } from './evaluate-rules.ts';
+import type { RuleFault } from './rule-fields.ts';
+import { certainty } from './rule-matching.ts';
+import { faultsOf, issueOf, refusalOf } from './rule-problems.ts';
+import { idFaults, selectorCatalogueFaults } from './rule-selectors.ts';
+import { MAX_RULES, ORDERINGS, type Rule, type RuleSet, ruleSchema, ruleSetSchema } from './rules.ts';
+
+export interface CheckedRules {
+  ruleSet: RuleSet;
+  /** What is allowed and probably not meant, first to last. */
+  warnings: Issue[];
+}
+
+/**
+ * The rule set in `input`, which may be any JSON. Throws GatewayError `invalid_input` naming every problem at once: of
+ * its shape, of what it names that the catalogue does not have, and of what the rules say together.
+ */
+export function checkRules(input: unknown, routes: readonly Route[]): CheckedRules {
+  const result = ruleSetSchema.safeParse(input);
+  const shapeFaults = result.success ? [] : faultsOf(result.error.issues);
+  const rules = rulesIn(input);
+  const faults = [
+    ...shapeFaults,
+    ...duplicateIds(rules),
+    ...rules.flatMap((rule, index) => {
+      const { data: sound } = ruleSchema.safeParse(rule);
+      return sound ? catalogueFaults(sound, routes).map((fault) => within(index, fault)) : [];
+    }),
+  ];
+  if (!result.success || faults.length > 0) throw refusalOf(faults.toSorted(byRule), input);
+  const ruleSet = result.data;
+  const surveys = ENVIRONMENTS.map((environment) => surveyOf(ruleSet.rules, environment, routes));
+  const exhausted = surveys.flatMap((survey) => survey.faults);
+  if (exhausted.length > 0) throw refusalOf(exhausted.toSorted(byRule), input);
+  const warnings = [...surveys.flatMap((survey) => survey.warnings), ...deadParts(ruleSet.rules, surveys)];
+  return { ruleSet, warnings: warnings.toSorted(byRule).map((warning) => issueOf(warning, input)) };
+}
+
+/** The rules of what may be no rule set at all. */
+function rulesIn(input: unknown): unknown[] {
+  if (typeof input !== 'object' || input === null || !('rules' in input)) return [];
+  return Array.isArray(input.rules) ? input.rules.slice(0, MAX_RULES) : [];
+}
+
+function duplicateIds(rules: readonly unknown[]): RuleFault[] {
+  const seen = new Set<string>();
+  return rules.flatMap((rule, index): RuleFault[] => {
+    if (typeof rule !== 'object' || rule === null || !('id' in rule) || typeof rule.id !== 'string') return [];
+    if (!seen.has(rule.id)) {
+      seen.add(rule.id);
+      return [];
+    }
+    const remedy = 'give each rule an id of its own';
+    return [{ path: ['rules', index, 'id'], code: 'duplicate_id', message: 'is the id of an earlier rule', remedy }];
+  });
+}
+
+/** What a rule names that the catalogue does not have; paths lead from the rule. */
+function catalogueFaults({ then }: Rule, routes: readonly Route[]): RuleFault[] {
+  const selected = (['exclude', 'only', 'priority', 'prefer'] as const).flatMap((name) => {
+    const selector = then[name];
+    if (selector === undefined) return [];
+    return selectorCatalogueFaults(selector, routes).map((fault) => ({
+      ...fault,
+      path: ['then', name, ...fault.path],
+    }));
+  });
+  return then.split ? [...selected, ...splitFaults(then.split, routes)] : selected;
+}
+
+function splitFaults(split: NonNullable<Rule['then']['split']>, routes: readonly Route[]): RuleFault[] {
+  const path = ['then', 'split'];
+  const faults = split.flatMap(({ route }, index): RuleFault[] => {
+    const place = [...path, index, 'route'];
+    if (split.findIndex((share) => share.route === route) === index) return idFaults(route, place, routes);
+    return [{ path: place, code: 'duplicate_route', message: 'is named before', remedy: 'give each route one share' }];
+  });
+  const sum = split.reduce((total, { pct }) => total + pct, 0);
+  if (sum !== 100) {
+    const message = `adds up to ${sum}, not to 100`;
+    faults.push({ path, code: 'not_100_percent', message, remedy: 'let pct add up to 100' });
+  }
+  const named = routes.filter(({ id }) => split.some(({ route }) => route === id));
+  if (new Set(named.map(({ environment }) => environment)).size > 1) {
+    const message = 'has routes of both environments, of which a session can use one';
+    faults.push({ path, code: 'mixed_environments', message, remedy: 'make a rule for each environment' });
+  }
+  return faults;
+}
+
+/** By index of a rule, the id of an earlier one that leaves it nothing to do, if any; absent where it never applies. */
+type Standing = Map<number, string | undefined>;
+
+/** What the rules come to, taken together, in one environment. */
+interface Survey {
+  faults: RuleFault[];
+  warnings: RuleFault[];
+  rules: Standing;
+  orderings: Standing;
+}
+
+function surveyOf(rules: readonly Rule[], environment: Environment, routes: readonly Route[]): Survey {
+  const survey: Survey = { faults: [], warnings: [], rules: new Map(), orderings: new Map() };
+  const all = routes.filter((route) => route.environment === environment);
+  if (all.length === 0) return survey;
+  const excluded = new Set<Route>();
+  let rejectedBy: string | undefined;
+  let orderedBy: string | undefined;
+  for (const [index, { id, when, then }] of rules.entries()) {
+    const certain = certainty(when, environment);
+    if (certain === false) continue;
+    survey.rules.set(index, rejectedBy);
+    const taken = exclusionsOf(then, all);
+    const before = excluded.size;
+    if (certain) for (const route of taken) excluded.add(route);
+    if (excluded.size === all.length && before < all.length) survey.faults.push(exhaustion(index, then, environment));
+    if (taken.length === all.length) {
+      const message = `leaves no route of ${environment} where it applies: such sessions are refused`;
+      survey.warnings.push({ path: ['rules', index, 'then'], code: 'no_route_left', message });
+    }
+    const orders = orderingOf(id, then, all) !== undefined;
+    if (orders) survey.orderings.set(index, orderedBy);
+    if (certain && orders) orderedBy ??= id;
+    if (!certain || then.reject === undefined || rejectedBy !== undefined) continue;
+    rejectedBy = id;
+    const message = `rejects every session of ${environment}`;
+    survey.warnings.push({ path: ['rules', index, 'then', 'reject'], code: 'rejects_all', message });
+  }
+  return survey;
+}
+
+function exhaustion(index: number, then: Rule['then'], environment: Environment): RuleFault {
+  const path = ['rules', index, 'then', then.only === undefined ? 'exclude' : 'only'];
+  const remedy = `leave a route of ${environment}, or say in "when" for which sessions this is meant`;
+  return { path, code: 'no_route_left', message: `leaves no route of ${environment}, for any session`, remedy };
+}
+
+/** Rules, and orderings of rules, that cannot come into effect in any environment. */
+function deadParts(rules: readonly Rule[], surveys: readonly Survey[]): RuleFault[] {
+  const standings = surveys.map((survey) => survey.rules);
+  const orderings = surveys.map((survey) => survey.orderings);
+  return rules.flatMap((rule, index): RuleFault[] => {
+    const path = ['rules', index];
+    const rejectedBy = supersededBy(standings, index);
+    if (rejectedBy !== undefined) {
+      const message = `is never reached: rule ${rejectedBy} rejects every session before it`;
+      return [{ path, code: 'dead_rule', message }];
+    }
+    const name = ORDERINGS.find((each) => rule.then[each] !== undefined);
+    if (!name) return [];
+    const dead = { path: [...path, 'then', name], code: 'dead_ordering' };
+    if (!orderings.some((ordering) => ordering.has(index))) {
+      return [{ ...dead, message: 'never orders: none of its routes is there where the rule applies' }];
+    }
+    const orderedBy = supersededBy(orderings, index);
+    return orderedBy === undefined
+      ? []
+      : [{ ...dead, message: `never orders: rule ${orderedBy} always does before it` }];
+  });
+}
+
+function supersededBy(standings: readonly Standing[], index: number): string | undefined {
+  const earlier = standings.filter((standing) => standing.has(index)).map((standing) => standing.get(index));
+  return earlier.includes(undefined) ? undefined : earlier[0];
+}
+
+function within(index: number, fault: RuleFault): RuleFault {
+  return { ...fault, path: ['rules', index, ...fault.path] };
+}
+
+function byRule(a: RuleFault, b: RuleFault): number {
+  const [left, right] = [a.path[1] ?? -1, b.path[1] ?? -1];
+  return Number(left) - Number(right);
+}

@@ -1,0 +1,196 @@
+import { choose, publishedScoreOf } from './choose.ts';
+import type { Contestant, DecisionInput, DecisionOutput, RouteFacts, Snapshot, Verdict } from './decision.ts';
+import { drawsOf } from './draw.ts';
+import type { RuleEffect } from './evaluate-rules.ts';
+import { costOf, indexOf, valueOf } from './objective.ts';
+import { OBJECTIVES, type Policy } from './policy.ts';
+import { reasonOf } from './reasons.ts';
+
+const DECIMALS = 1_000_000;
+
+/**
+ * Which route it shall be, and why. A pure function: the same snapshot and input give the same bytes. Operator and rules
+ * come before the wish of the merchant, that before health, health before the order of rules, and exploration last.
+ */
+export function decide(snapshot: Snapshot, input: DecisionInput, base: Policy): DecisionOutput {
+  const policy = policyOf(base, input.effect);
+  const contestants = snapshot.routes.map((facts) => contestantOf(facts, input, policy));
+  const verdict = verdictOf(contestants, input, policy);
+  return describe(contestants, verdict, input, policy);
+}
+
+/** The policy with what a rule says of it. */
+export function policyOf(base: Policy, { margin, objective }: RuleEffect): Policy {
+  if (margin === null && objective === null) return base;
+  const weights = objective === null ? base.objective.weights : OBJECTIVES[objective];
+  return { ...base, objective: { ...base.objective, weights, margin: margin ?? base.objective.margin } };
+}
+
+function contestantOf(facts: RouteFacts, input: DecisionInput, policy: Policy): Contestant {
+  const { id, health, p, n, etaMinutes, triedAt } = facts;
+  const excluded = exclusionOf(facts, input);
+  const cost = rounded(costOf(facts, policy.objective.weights));
+  return { id, eligible: excluded === null, health, p, n, cost, etaMinutes, triedAt, facts, excluded };
+}
+
+function exclusionOf(facts: RouteFacts, { effect, barred, kind }: DecisionInput): string | null {
+  if (effect.rejected !== null) return `a rule refuses the checkout: ${effect.rejected}`;
+  if (facts.off !== null) return facts.off;
+  const rule = effect.excluded.find(({ route }) => route === facts.id);
+  if (rule) return `excluded by rule ${rule.rule}`;
+  if (Object.hasOwn(barred, facts.id)) return barred[facts.id]!;
+  if (kind !== null && facts.kind !== kind) return `the buyer chose to pay by ${kind}`;
+  return null;
+}
+
+function verdictOf(contestants: Contestant[], input: DecisionInput, policy: Policy): Verdict {
+  const nothing: Verdict = {
+    mode: 'none',
+    chosen: undefined,
+    greedy: undefined,
+    rule: null,
+    loss: 0,
+    tokensAfter: input.draw?.tokens ?? null,
+    standings: [],
+  };
+  preferKind(contestants, input);
+  const probed = probeOf(contestants, input, policy);
+  const standby = contestants.filter(({ eligible, health }) => eligible && health === 'standby');
+  const usable = contestants.some(({ eligible, health }) => eligible && health !== 'standby');
+  if (usable) for (const contestant of standby) exclude(contestant, contestant.facts.words);
+  if (probed) return { ...nothing, mode: 'probe', chosen: probed, greedy: bestOf(contestants, policy) };
+  if (!usable) {
+    // Never no route while one exists that the operator has not disabled; and a quote there is always, where rules allow:
+    // the route is chosen again when the buyer starts.
+    const pool = standby.length > 0 || input.purpose === 'attempt' ? standby : quotable(contestants, input);
+    const chosen = byValue(pool, policy)[0];
+    return chosen ? { ...nothing, mode: 'panic', chosen, greedy: chosen } : nothing;
+  }
+  return ordered(contestants, input, policy, nothing);
+}
+
+/** Routes that no rule excludes, though nothing can be sent over them now. */
+function quotable(contestants: readonly Contestant[], input: DecisionInput): Contestant[] {
+  const { effect, kind, preferredKind } = input;
+  if (input.effect.rejected !== null) return [];
+  const off = contestants.filter(
+    ({ id, facts }) =>
+      facts.off !== null &&
+      (kind === null || facts.kind === kind) &&
+      !effect.excluded.some(({ route }) => route === id),
+  );
+  const preferred = off.filter(({ facts }) => facts.kind === preferredKind);
+  return preferred.length > 0 ? preferred : off;
+}
+
+/** Leaves the merchant's kind alone in the race, where it has a route that is not in standby. */
+function preferKind(contestants: Contestant[], { preferredKind, kind }: DecisionInput): void {
+  if (preferredKind === null || kind !== null) return;
+  const isPreferred = ({ facts }: Contestant) => facts.kind === preferredKind;
+  if (!contestants.some((one) => one.eligible && one.health !== 'standby' && isPreferred(one))) return;
+  for (const contestant of contestants) {
+    if (contestant.eligible && !isPreferred(contestant)) exclude(contestant, `the merchant prefers ${preferredKind}`);
+  }
+}
+
+/** A route in standby whose time to be tried again has come; a buyer's payment is risked for it, so a small one. */
+function probeOf(contestants: readonly Contestant[], input: DecisionInput, policy: Policy): Contestant | undefined {
+  const { draw, effect, amount } = input;
+  if (!draw?.mayProbe || !effect.explore || effect.ordering.type !== 'smart') return undefined;
+  if ((amount ?? 0) > policy.exploration.maxAmount) return undefined;
+  return byValue(contestants, policy).find(({ eligible, facts }) => eligible && facts.probe);
+}
+
+function ordered(contestants: Contestant[], input: DecisionInput, policy: Policy, nothing: Verdict): Verdict {
+  const { ordering } = input.effect;
+  const eligible = contestants.filter((contestant) => contestant.eligible);
+  if (ordering.type === 'priority' || ordering.type === 'split') {
+    const names = ordering.type === 'priority' ? ordering.routes : [ordering.head];
+    const chosen = names
+      .map((name) => eligible.find(({ id }) => id === name))
+      .find((contestant) => contestant !== undefined);
+    if (chosen) return { ...nothing, mode: 'rule', chosen, greedy: bestOf(eligible, policy), rule: ordering.rule };
+  }
+  let rule: string | null = null;
+  if (ordering.type === 'prefer' && eligible.some(({ id }) => ordering.routes.includes(id))) {
+    rule = ordering.rule;
+    for (const contestant of eligible) {
+      if (!ordering.routes.includes(contestant.id)) exclude(contestant, `rule ${rule} prefers other routes`);
+    }
+  }
+  return smart(contestants, input, policy, { ...nothing, rule });
+}
+
+function smart(contestants: Contestant[], input: DecisionInput, policy: Policy, nothing: Verdict): Verdict {
+  const named = (id: string | undefined) => contestants.find((contestant) => contestant.id === id);
+  const { draw, effect, amount } = input;
+  if (!draw) {
+    const chosen = bestOf(contestants, policy);
+    return { ...nothing, mode: chosen ? 'exploit' : 'none', chosen, greedy: chosen };
+  }
+  const choice = choose(contestants, {
+    policy,
+    draws: drawsOf(draw.seed, draw.sessionId, draw.attempt),
+    amount: amount ?? 0,
+    explore: effect.explore,
+    tokens: draw.tokens,
+  });
+  if (!choice) return nothing;
+  const { mode, loss, tokensAfter, standings } = choice;
+  return { ...nothing, mode, chosen: named(choice.chosen), greedy: named(choice.greedy), loss, tokensAfter, standings };
+}
+
+function exclude(contestant: Contestant, words: string): void {
+  contestant.eligible = false;
+  contestant.excluded = words;
+}
+
+function bestOf(contestants: readonly Contestant[], policy: Policy): Contestant | undefined {
+  return byValue(contestants, policy).find(({ eligible }) => eligible);
+}
+
+function byValue(contestants: readonly Contestant[], policy: Policy): Contestant[] {
+  const values = new Map(contestants.map((one) => [one, valueIn(one, policy)]));
+  return contestants.toSorted((a, b) => values.get(b)! - values.get(a)! || (a.id < b.id ? -1 : 1));
+}
+
+/** Expected value, less what its health takes off, as a fraction of the amount. */
+function valueIn({ p, cost, etaMinutes, health }: Contestant, { objective }: Policy): number {
+  return indexOf(valueOf(p, cost, etaMinutes, objective), health, objective);
+}
+
+/** Decimals that a person can do something with, and that JSON gives back as they are. */
+function rounded(value: number): number {
+  return Math.round(value * DECIMALS) / DECIMALS;
+}
+
+function describe(
+  contestants: readonly Contestant[],
+  verdict: Verdict,
+  input: DecisionInput,
+  policy: Policy,
+): DecisionOutput {
+  const { mode, chosen, greedy, loss, tokensAfter } = verdict;
+  const indexes = new Map(verdict.standings.map(({ id, index }) => [id, index]));
+  const others = byValue(contestants, policy).filter((one) => one.eligible && one !== chosen);
+  const ranked = chosen ? [chosen, ...others] : others;
+  const second = others[0];
+  return {
+    mode,
+    chosen: chosen?.id ?? null,
+    greedy: greedy?.id ?? null,
+    reason: reasonOf(verdict, second, input),
+    candidates: contestants.map((one) => ({
+      route: one.id,
+      score: publishedScoreOf(one, policy),
+      cost: one.cost,
+      value: rounded(valueIn(one, policy)),
+      index: indexes.has(one.id) && one.eligible ? rounded(indexes.get(one.id)!) : null,
+      rank: ranked.includes(one) ? ranked.indexOf(one) + 1 : null,
+      excluded: one === chosen ? null : one.excluded,
+    })),
+    gapTop2: chosen && second ? rounded(valueIn(chosen, policy) - valueIn(second, policy)) : null,
+    exploreLoss: rounded(loss),
+    tokensAfter: tokensAfter === null ? null : rounded(tokensAfter),
+  };
+}

@@ -1,0 +1,85 @@
+/** The chance that goes into one decision: numbers that follow from names alone, the same on every machine. */
+export interface Draws {
+  /** A standard Gaussian of this route; it does not depend on which other routes are candidates. */
+  gaussianOf(routeId: string): number;
+  /** Uniform in [0, 1), of the decision as a whole. */
+  uniform: number;
+}
+
+/** 64 bits in two 32-bit lanes. */
+interface Hash {
+  first: number;
+  second: number;
+}
+
+const EMPTY: Hash = { first: 0xdeadbeef, second: 0x41c6ce57 };
+// No code unit of a string: "a" then "bc" is not "ab" then "c".
+const END_OF_TEXT = 0x10000;
+const TWO_TO_32 = 2 ** 32;
+// What sfc32's author has it discard after seeding, so that near seeds give unrelated streams.
+const WARM_UP_STEPS = 12;
+
+function absorb({ first, second }: Hash, text: string): Hash {
+  let [a, b] = [first, second];
+  for (let i = 0; i <= text.length; i += 1) {
+    const unit = i < text.length ? text.charCodeAt(i) : END_OF_TEXT;
+    a = Math.imul(a ^ unit, 0x9e3779b1);
+    b = Math.imul(b ^ unit, 0x5f356495);
+    // Each lane lets the other's high bits into its low ones, or the low bits would depend on low bits only.
+    a ^= b >>> 15;
+    b ^= a >>> 13;
+  }
+  return { first: a, second: b };
+}
+
+/** The bits of a lane, each made to depend on every other (the finaliser of MurmurHash3, public domain). */
+function avalanche(lane: number): number {
+  let bits = Math.imul(lane ^ (lane >>> 16), 0x85ebca6b);
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
+  return bits ^ (bits >>> 16);
+}
+
+/** sfc32 of PractRand (http://pracrand.sourceforge.net): a stream of uniform numbers in [0, 1), 32 bits each. */
+function streamOf({ first, second }: Hash): () => number {
+  let a = avalanche(first);
+  let b = avalanche(second);
+  let c = avalanche(first ^ b);
+  let counter = 1;
+  const next = (): number => {
+    const sum = (a + b + counter) | 0;
+    counter = (counter + 1) | 0;
+    a = b ^ (b >>> 9);
+    b = (c + (c << 3)) | 0;
+    c = (((c << 21) | (c >>> 11)) + sum) | 0;
+    return (sum >>> 0) / TWO_TO_32;
+  };
+  for (let step = 0; step < WARM_UP_STEPS; step += 1) next();
+  return next;
+}
+
+/**
+ * Marsaglia's polar method. It needs a logarithm and a root only, which are the same wherever V8 is; sines and powers may
+ * come from the C library.
+ */
+function gaussianFrom(next: () => number): number {
+  for (;;) {
+    const x = 2 * next() - 1;
+    const y = 2 * next() - 1;
+    const square = x * x + y * y;
+    if (square > 0 && square < 1) return x * Math.sqrt((-2 * Math.log(square)) / square);
+  }
+}
+
+/** A number in [0, 1) that follows from the texts; where one ends and the next begins matters. */
+export function uniformOf(...texts: readonly string[]): number {
+  return streamOf(texts.reduce(absorb, EMPTY))();
+}
+
+/** The draws of one attempt of one session; `seed` is the instance's, kept with its decisions. */
+export function drawsOf(seed: string, sessionId: string, attempt: number): Draws {
+  const decision = [seed, sessionId, String(attempt)].reduce(absorb, EMPTY);
+  return {
+    gaussianOf: (routeId) => gaussianFrom(streamOf(absorb(decision, routeId))),
+    uniform: streamOf(decision)(),
+  };
+}

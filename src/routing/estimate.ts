@@ -1,0 +1,184 @@
+import {
+  type Expectation,
+  type LatencySums,
+  type RouteState,
+  type States,
+  type Tally,
+  bucketOf,
+  fadedTo,
+  withTally,
+} from './memory.ts';
+import { type Suspected, suspectedNeutrals } from './neutral-guard.ts';
+import type { Policy } from './policy.ts';
+import { type RouteMemory, pooledRates } from './pooled-prior.ts';
+
+/** What the configuration says of a route. */
+export interface RoutePrior {
+  id: string;
+  /** Share of attempts expected to succeed, 0 to 1. */
+  successRate: number;
+  /** Routes that are compared with each other for their neutral outcomes, for example the kind. */
+  group: string;
+}
+
+/** What is known of a route at one moment. Rounded: decisions are made, kept and computed again from these numbers. */
+export interface RouteEstimate {
+  /** Expected success rate, 4 decimals. */
+  p: number;
+  /** Outcomes that it rests on, 1 decimal. */
+  n: number;
+  /** It lies between these in four cases out of five. */
+  low: number;
+  high: number;
+  /** What the last quarter of an hour or so says by itself; with n = 0 the mean is the slow one. */
+  fast: { mean: number; n: number };
+  /** The usual level, of hours, with what other routes and the configuration say mixed in. */
+  slow: { mean: number; n: number };
+  /** Probability that something disturbs the route at present, 4 decimals. */
+  disturbance: number;
+  /** When a disturbance was last detected, ms since 1970: the end of its bucket. */
+  shiftedAt: number | null;
+  /** 95 in 100 payments arrive within so many seconds, if times are log-normal; null with fewer than 2 timed. */
+  latency: { p95SecondsFast: number | null; p95SecondsSlow: number | null; nFast: number; nSlow: number };
+  /** The neutral outcomes are held against the route, since it has far more of them than its peers. */
+  neutralsCounted: boolean;
+  /** The end of the bucket of the last outcome, ms since 1970. */
+  lastOutcomeAt: number | null;
+}
+
+// What is published of a route that has always failed must still say that it may not: 0 would never be tried again.
+const LOWEST_PUBLISHED = 0.0001;
+const HIGHEST_PUBLISHED = 0.9999;
+// Two times give a spread at all; the counts are published for those who want more.
+const LEAST_TIMED = 2;
+/** Four cases in five of a Gaussian lie within so many standard deviations, and 95 in 100 below so many. */
+const EIGHTY_PERCENT = 1.2816;
+const NINETY_FIFTH = 1.6449;
+
+/**
+ * The states after one bucket, which comes after all those folded before. It takes the tallies of all routes at once,
+ * since the level of all of them is a part of what each is compared with. Routes that are not in `priors` are left out;
+ * the order of `priors` has to be the same wherever the states are, for the last bit of a sum depends on it.
+ */
+export function fold(
+  states: States,
+  tallies: ReadonlyMap<string, Tally>,
+  bucket: number,
+  priors: readonly RoutePrior[],
+  policy: Policy,
+): States {
+  const after = new Map(states);
+  for (const { id, faded, expected } of levelsAt(states, priors, bucket, policy)) {
+    const tally = tallies.get(id);
+    if (tally) after.set(id, withTally(faded, tally, expected, policy));
+  }
+  return after;
+}
+
+/** What is known of each route of `priors` at a moment, ms since 1970. It changes from bucket to bucket, not within one. */
+export function estimate(
+  states: States,
+  priors: readonly RoutePrior[],
+  nowMs: number,
+  policy: Policy,
+): Map<string, RouteEstimate> {
+  const estimates = new Map<string, RouteEstimate>();
+  for (const level of levelsAt(states, priors, bucketOf(nowMs, policy), policy)) {
+    estimates.set(level.id, published(level, states.get(level.id), policy));
+  }
+  return estimates;
+}
+
+/** A route's memory at one moment and what follows from it, not rounded. */
+interface Level {
+  id: string;
+  faded: RouteState;
+  slowMean: number;
+  slowOutcomes: number;
+  expected: Expectation;
+  p: number;
+  n: number;
+  neutralsCounted: boolean;
+}
+
+function levelsAt(states: States, priors: readonly RoutePrior[], bucket: number, policy: Policy): Level[] {
+  const memories = priors.map((prior) => ({ ...prior, faded: fadedTo(states.get(prior.id), bucket, policy) }));
+  const pooled = pooledRates(memories, policy);
+  const suspected = suspectedNeutrals(memories, policy);
+  return memories.map((memory, i) => levelOf(memory, pooled[i]!, suspected[i]!, policy));
+}
+
+/**
+ * Two Beta posteriors, of the route as it usually is and as it is while disturbed, and their mixture. `n` follows from
+ * the variance within them only: that either may be the true one is no reason to explore, since it passes by itself.
+ */
+function levelOf(
+  { id, faded }: RouteMemory,
+  pooled: number,
+  suspected: Suspected,
+  { estimate, disturbance }: Policy,
+): Level {
+  const slowOutcomes = faded.slowSuccesses + faded.slowFailures + suspected.slow + estimate.slowPriorWeight;
+  const slowMean = (faded.slowSuccesses + estimate.slowPriorWeight * pooled) / slowOutcomes;
+  const usualOutcomes = faded.fastSuccesses + faded.fastFailures + suspected.fast + estimate.fastPriorWeight;
+  const usual = (faded.fastSuccesses + estimate.fastPriorWeight * slowMean) / usualOutcomes;
+  const disturbedOutcomes = faded.disturbedSuccesses + faded.disturbedFailures + disturbance.levelWeight;
+  const disturbedPrior = disturbance.levelWeight * disturbance.levelShare * slowMean;
+  // A disturbance is no improvement, whatever a few lucky outcomes under it say.
+  const disturbed = Math.min(usual, (faded.disturbedSuccesses + disturbedPrior) / disturbedOutcomes);
+  const share = faded.disturbance;
+  const p = (1 - share) * usual + share * disturbed;
+  const variance =
+    ((1 - share) * usual * (1 - usual)) / usualOutcomes + (share * disturbed * (1 - disturbed)) / disturbedOutcomes;
+  return {
+    id,
+    faded,
+    slowMean,
+    slowOutcomes,
+    expected: { usual, disturbed },
+    p,
+    n: (p * (1 - p)) / variance,
+    neutralsCounted: suspected.fast + suspected.slow > 0,
+  };
+}
+
+function published(level: Level, state: RouteState | undefined, policy: Policy): RouteEstimate {
+  const { faded, p, n, slowMean, slowOutcomes, neutralsCounted } = level;
+  const reach = EIGHTY_PERCENT * Math.sqrt((p * (1 - p)) / (n + 1));
+  const fastSuccesses = faded.fastSuccesses + faded.disturbedSuccesses;
+  const fastOutcomes = fastSuccesses + faded.fastFailures + faded.disturbedFailures;
+  const endOf = (bucket: number) => (bucket + 1) * policy.bucketSeconds * 1000;
+  return {
+    p: Math.min(HIGHEST_PUBLISHED, Math.max(LOWEST_PUBLISHED, rounded(p, 4))),
+    n: rounded(n, 1),
+    low: rounded(Math.max(0, p - reach), 4),
+    high: rounded(Math.min(1, p + reach), 4),
+    fast: {
+      mean: rounded(fastOutcomes > 0 ? fastSuccesses / fastOutcomes : slowMean, 4),
+      n: rounded(fastOutcomes, 1),
+    },
+    slow: { mean: rounded(slowMean, 4), n: rounded(slowOutcomes, 1) },
+    disturbance: rounded(faded.disturbance, 4),
+    shiftedAt: faded.shiftedBucket === null ? null : endOf(faded.shiftedBucket),
+    latency: {
+      p95SecondsFast: ninetyFifthSeconds(faded.fastLatency),
+      p95SecondsSlow: ninetyFifthSeconds(faded.slowLatency),
+      nFast: rounded(faded.fastLatency.count, 1),
+      nSlow: rounded(faded.slowLatency.count, 1),
+    },
+    neutralsCounted,
+    lastOutcomeAt: state ? endOf(state.bucket) : null,
+  };
+}
+
+function ninetyFifthSeconds({ count, logMs, logMsSquared }: LatencySums): number | null {
+  if (count < LEAST_TIMED) return null;
+  const mean = logMs / count;
+  const variance = Math.max(0, logMsSquared / count - mean * mean);
+  return rounded(Math.exp(mean + NINETY_FIFTH * Math.sqrt(variance)) / 1000, 1);
+}
+
+function rounded(value: number, decimals: number): number {
+  const scale = 10 ** decimals;
+  return Math.round(value * scale) / scale;
+}

@@ -1,0 +1,255 @@
+import { hash } from 'node:crypto';
+import { ENVIRONMENTS, type Environment, type Route } from '../domain/route.ts';
+import { uniformOf } from './draw.ts';
+import type { ObjectiveName } from './policy.ts';
+import { type Matcher, type RuleFacts, matcherOf } from './rule-matching.ts';
+import { type RouteSelector, listed, routesOf, selectorInWords } from './rule-selectors.ts';
+import type { Failover, Rule, RuleActions, RuleSet } from './rules.ts';
+
+export type { RuleFacts };
+
+export type RuleOrdering =
+  | { type: 'smart' }
+  /** Strictly in this order. */
+  | { type: 'priority'; routes: readonly string[]; rule: string }
+  /** These before the others. */
+  | { type: 'prefer'; routes: readonly string[]; rule: string }
+  /** `head` first: the share of the split that the session fell into. */
+  | { type: 'split'; head: string; rule: string };
+
+/** What the rules make of a session: plain JSON, and nothing of the session in it. */
+export interface RuleEffect {
+  /** The code of the rule that refuses the session. */
+  rejected: string | null;
+  /** Each route once, with the first rule that rules it out. */
+  excluded: readonly { route: string; rule: string }[];
+  explore: boolean;
+  maxAttempts: number;
+  failover: Failover;
+  /** null: the policy's. */
+  margin: number | null;
+  objective: ObjectiveName | null;
+  ordering: RuleOrdering;
+  /** The rules that had an effect, first to last, and which: `prefer rt_eu_card`. */
+  matched: readonly { id: string; effect: string }[];
+}
+
+/** A rule set ready for use, with the routes of each environment found. */
+export interface CompiledRules {
+  readonly environments: Readonly<Record<Environment, CompiledEnvironment>> | undefined;
+}
+
+interface CompiledEnvironment {
+  rules: readonly CompiledRule[];
+  /** Effects that were answered before, by what they follow from. */
+  effects: Map<string, RuleEffect>;
+}
+
+interface CompiledRule {
+  id: string;
+  /** Absent: always. */
+  matches: Matcher | undefined;
+  actions: RuleActions;
+  excluded: readonly string[];
+  ordering: CompiledOrdering | undefined;
+  /** What the rule does beside ordering, in words; empty for nothing. */
+  words: string;
+}
+
+interface CompiledOrdering {
+  words: string;
+  /** One for each share of a split; else one. */
+  outcomes: readonly RuleOrdering[];
+  /** Which of the outcomes; absent where there is one only. */
+  draw: ((facts: RuleFacts) => number) | undefined;
+}
+
+export const NO_RULES: CompiledRules = Object.freeze({ environments: undefined });
+
+/** The effect of no rule: the router orders, may explore, and tries three routes of the same kind at most. */
+export const NO_EFFECT: RuleEffect = frozen({
+  rejected: null,
+  excluded: [],
+  explore: true,
+  maxAttempts: 3,
+  failover: 'same_kind',
+  margin: null,
+  objective: null,
+  ordering: { type: 'smart' },
+  matched: [],
+});
+
+// Outcomes are few, unless many rules match independently of each other; then none is kept for long.
+const MAX_KEPT_EFFECTS = 1000;
+const SHARE_STEPS = 10_000;
+
+/**
+ * A checked rule set, ready for use with these routes. A route that has left the catalogue since drops out of the rules
+ * that name it, and leaves its share of a split to the others; an ordering that is left with no route does not apply.
+ */
+export function compileRules(ruleSet: RuleSet, routes: readonly Route[]): CompiledRules {
+  if (ruleSet.rules.length === 0) return NO_RULES;
+  const [sandbox, production] = ENVIRONMENTS.map((environment): CompiledEnvironment => {
+    const own = routes.filter((route) => route.environment === environment);
+    return { rules: ruleSet.rules.map((rule) => compileRule(rule, own)), effects: new Map() };
+  });
+  return { environments: { sandbox: sandbox!, production: production! } };
+}
+
+/** What the rules make of a session. The same outcome of the same rules is the same object, which nobody may change. */
+export function evaluateRules({ environments }: CompiledRules, facts: RuleFacts): RuleEffect {
+  if (!environments) return NO_EFFECT;
+  const { rules, effects } = environments[facts.environment];
+  let applied = '';
+  let orderedBy = -1;
+  let outcome = 0;
+  for (let index = 0; index < rules.length; index += 1) {
+    const { matches, ordering, words, actions } = rules[index]!;
+    const isFirstOrdering = ordering !== undefined && orderedBy < 0;
+    // A rule whose whole effect is an ordering that comes too late need not be asked.
+    if (words === '' && !isFirstOrdering) continue;
+    if (matches && !matches(facts)) continue;
+    applied += `${index} `;
+    if (isFirstOrdering) {
+      orderedBy = index;
+      outcome = ordering.draw?.(facts) ?? 0;
+    }
+    if (actions.reject !== undefined) break;
+  }
+  if (applied === '') return NO_EFFECT;
+  const key = `${applied}${outcome}`;
+  const known = effects.get(key);
+  if (known) return known;
+  const effect = effectOf(rules, applied.trimEnd().split(' ').map(Number), orderedBy, outcome);
+  if (effects.size >= MAX_KEPT_EFFECTS) effects.clear();
+  effects.set(key, effect);
+  return effect;
+}
+
+/** 22 characters, the same for equal effects and for no others, whichever way they came about. */
+export function effectKey(effect: RuleEffect): string {
+  let key = keys.get(effect);
+  if (key === undefined) keys.set(effect, (key = hash('sha256', canonical(effect), 'base64url').slice(0, 22)));
+  return key;
+}
+
+const keys = new WeakMap<RuleEffect, string>();
+
+// An effect that comes back from a database may have its properties in another order.
+function canonical(effect: RuleEffect): string {
+  const { rejected, excluded, explore, maxAttempts, failover, margin, objective, ordering, matched } = effect;
+  return JSON.stringify([
+    rejected,
+    excluded.map(({ route, rule }) => [route, rule]),
+    [explore, maxAttempts, failover, margin, objective],
+    orderingParts(ordering),
+    matched.map((rule) => [rule.id, rule.effect]),
+  ]);
+}
+
+function orderingParts(ordering: RuleOrdering): string[] {
+  if (ordering.type === 'smart') return [ordering.type];
+  const routes = ordering.type === 'split' ? [ordering.head] : ordering.routes;
+  return [ordering.type, ordering.rule, ...routes];
+}
+
+function effectOf(rules: readonly CompiledRule[], applied: number[], orderedBy: number, outcome: number): RuleEffect {
+  const excluded = new Map<string, string>();
+  let effect = NO_EFFECT;
+  const matched: { id: string; effect: string }[] = [];
+  for (const index of applied) {
+    const { id, actions, excluded: routes, ordering, words } = rules[index]!;
+    for (const route of routes) if (!excluded.has(route)) excluded.set(route, id);
+    const order = index === orderedBy ? ordering : undefined;
+    effect = {
+      ...effect,
+      rejected: actions.reject ?? null,
+      explore: actions.explore ?? effect.explore,
+      maxAttempts: actions.maxAttempts ?? effect.maxAttempts,
+      failover: actions.failover ?? effect.failover,
+      margin: actions.margin ?? effect.margin,
+      objective: actions.objective ?? effect.objective,
+      ordering: order?.outcomes[outcome] ?? effect.ordering,
+    };
+    matched.push({ id, effect: [words, order?.words ?? ''].filter((each) => each !== '').join('; ') });
+  }
+  return frozen({
+    ...effect,
+    excluded: [...excluded].map(([route, rule]) => ({ route, rule })),
+    matched,
+  });
+}
+
+function compileRule({ id, when, then }: Rule, routes: readonly Route[]): CompiledRule {
+  return {
+    id,
+    matches: when && matcherOf(when),
+    actions: then,
+    excluded: exclusionsOf(then, routes).map((route) => route.id),
+    ordering: orderingOf(id, then, routes),
+    words: modifiersInWords(then),
+  };
+}
+
+/** The routes among `routes` that a rule takes away. */
+export function exclusionsOf({ exclude, only }: RuleActions, routes: readonly Route[]): Route[] {
+  const allowed = only === undefined ? routes : routesOf(only, routes);
+  const excluded = exclude === undefined ? [] : routesOf(exclude, routes);
+  return routes.filter((route) => !allowed.includes(route) || excluded.includes(route));
+}
+
+/** How a rule orders `routes`, or undefined where it does not: it names none of them, or says nothing of order. */
+export function orderingOf(id: string, then: RuleActions, routes: readonly Route[]): CompiledOrdering | undefined {
+  if (then.smart) return { words: 'smart', outcomes: [{ type: 'smart' }], draw: undefined };
+  if (then.split) return splitOf(id, then, routes);
+  const type = then.priority === undefined ? 'prefer' : 'priority';
+  const selector: RouteSelector | undefined = then[type];
+  if (selector === undefined) return undefined;
+  const ids = routesOf(selector, routes).map((route) => route.id);
+  if (ids.length === 0) return undefined;
+  return {
+    words: `${type} ${selectorInWords(selector)}`,
+    outcomes: [{ type, routes: ids, rule: id }],
+    draw: undefined,
+  };
+}
+
+function splitOf(id: string, { split = [], by }: RuleActions, routes: readonly Route[]): CompiledOrdering | undefined {
+  const shares = split.filter(({ route }) => routes.some((each) => each.id === route));
+  if (shares.length === 0) return undefined;
+  let sum = 0;
+  const ends = shares.map(({ pct }) => (sum += pct));
+  return {
+    words: `split ${listed(shares.map(({ route, pct }) => `${pct}% ${route}`))}`,
+    outcomes: shares.map(({ route }) => ({ type: 'split', head: route, rule: id })),
+    draw: ({ customer, sessionId }) => {
+      const who = by === 'customer' ? customer.toLowerCase() : sessionId;
+      const point = (Math.floor(uniformOf(id, who) * SHARE_STEPS) * sum) / SHARE_STEPS;
+      return ends.findIndex((end) => point < end);
+    },
+  };
+}
+
+function modifiersInWords(then: RuleActions): string {
+  const { exclude, only, explore, maxAttempts, failover, margin, objective, reject } = then;
+  const words = [
+    exclude !== undefined && `exclude ${selectorInWords(exclude)}`,
+    only !== undefined && `only ${selectorInWords(only)}`,
+    explore !== undefined && `explore ${explore ? 'on' : 'off'}`,
+    maxAttempts !== undefined && `at most ${maxAttempts} ${maxAttempts === 1 ? 'attempt' : 'attempts'}`,
+    failover !== undefined && `failover ${failover}`,
+    margin !== undefined && `margin ${margin}`,
+    objective !== undefined && `objective ${objective}`,
+    reject !== undefined && `reject ${reject}`,
+  ];
+  return words.filter((each) => each !== false).join('; ');
+}
+
+function frozen(effect: RuleEffect): RuleEffect {
+  for (const part of [...effect.excluded, ...effect.matched]) Object.freeze(part);
+  Object.freeze(effect.excluded);
+  Object.freeze(effect.matched);
+  if ('routes' in effect.ordering) Object.freeze(effect.ordering.routes);
+  Object.freeze(effect.ordering);
+  return Object.freeze(effect);
+}

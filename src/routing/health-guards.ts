@@ -1,0 +1,107 @@
+import type { RouteHealth } from '../domain/route.ts';
+import type { HealthPolicy } from './health-policy.ts';
+import type { HealthCause, HealthRecord } from './health-record.ts';
+import { type HealthSignals, countInARow, resultsSince } from './health-signals.ts';
+import { percent, timeInWords } from './health-words.ts';
+
+/** A move that the signals ask for. */
+export interface Move {
+  to: RouteHealth;
+  cause: HealthCause;
+  because: string;
+  numbers: Record<string, number>;
+}
+
+export function toStandbyByHandoffs(
+  record: HealthRecord,
+  signals: HealthSignals,
+  policy: HealthPolicy,
+): Move | undefined {
+  const results = resultsSince(record, signals);
+  const inARow = countInARow(results, ['handoff_error'], ['handoff_accepted', 'success']);
+  if (inARow >= policy.standbyHandoffErrorsInARow) {
+    const because = `${inARow} handoff errors in a row`;
+    return { to: 'standby', cause: 'handoff_errors_in_a_row', because, numbers: { handoffErrors: inARow } };
+  }
+  const handoffs = results
+    .filter(({ kind }) => kind === 'handoff_error' || kind === 'handoff_accepted')
+    .slice(0, policy.standbyHandoffResults);
+  const handoffErrors = handoffs.filter(({ kind }) => kind === 'handoff_error').length;
+  if (handoffErrors < policy.standbyHandoffErrors) return undefined;
+  const because = `${handoffErrors} of the last ${handoffs.length} handoffs failed`;
+  return {
+    to: 'standby',
+    cause: 'handoff_error_share',
+    because,
+    numbers: { handoffErrors, handoffs: handoffs.length },
+  };
+}
+
+export function toStandbyBySuccess(signals: HealthSignals, policy: HealthPolicy): Move | undefined {
+  if (!isFailing(signals, policy)) return undefined;
+  const { fast, peers } = signals;
+  const allowed = Math.floor(peers.routesOfKind * policy.standbyShareOfKind);
+  if (peers.inAutomaticStandby >= allowed || peers.usable < 2) return undefined;
+  const rate = `${percent(fast.mean)} of about ${Math.round(fast.n)} recent payments succeeded`;
+  const because = `${rate}, at least ${percent(policy.standbySuccessShare)} have to`;
+  return { to: 'standby', cause: 'low_success', because, numbers: { successShare: fast.mean, outcomes: fast.n } };
+}
+
+export function toDegraded(record: HealthRecord, signals: HealthSignals, policy: HealthPolicy): Move | undefined {
+  const { now, shiftedAt, fast, slow, latency } = signals;
+  if (now - record.since < policy.minimumStateSeconds * 1000) return undefined;
+  const numbers = { successShare: fast.mean, usualSuccessShare: slow.mean, outcomes: fast.n };
+  const rates = `${percent(fast.mean)} recently, ${percent(slow.mean)} usually`;
+  if (shiftedAt !== null && shiftedAt > record.since) {
+    const because = `the success rate fell suddenly at ${timeInWords(shiftedAt, now)} (${rates})`;
+    return { to: 'degraded', cause: 'shift', because, numbers: { ...numbers, shiftedAtMs: shiftedAt } };
+  }
+  if (hasDropped(signals, policy)) {
+    return { to: 'degraded', cause: 'success_drop', because: `the success rate is down (${rates})`, numbers };
+  }
+  if (!latency || !isSlow(signals, policy.slowFactor, policy)) return undefined;
+  const { fastP95Seconds, slowP95Seconds } = latency;
+  const because = `1 payment in 20 takes over ${seconds(fastP95Seconds)}, usually ${seconds(slowP95Seconds)}`;
+  return { to: 'degraded', cause: 'latency', because, numbers: { fastP95Seconds, slowP95Seconds } };
+}
+
+export function toLive(record: HealthRecord, signals: HealthSignals, policy: HealthPolicy): Move | undefined {
+  const { now, fast, slow, recent } = signals;
+  const { successes, failures } = record;
+  const outcomes = successes + failures;
+  const inStateMs = now - record.since;
+  if (outcomes < policy.quietRecoveryMinimumOutcomes || inStateMs < policy.minimumStateSeconds * 1000) return undefined;
+  // What takes a route out of live must not hold while it goes back: it would come and go.
+  if (isFailing(signals, policy) || hasDropped(signals, policy)) return undefined;
+  if (isSlow(signals, policy.recoverySlowFactor, policy)) return undefined;
+  const numbers = { successes, failures, successShare: fast.mean, usualSuccessShare: slow.mean };
+  if (outcomes < policy.recoveryMinimumOutcomes) {
+    if (failures > 0 || inStateMs < policy.quietRecoverySeconds * 1000) return undefined;
+    const because = `all ${successes} payments since ${timeInWords(record.since, now)} succeeded`;
+    return { to: 'live', cause: 'recovered_quietly', because, numbers };
+  }
+  const latest = recent.slice(0, policy.recoveryResultsWithoutHandoffError);
+  if (latest.some(({ kind }) => kind === 'handoff_error')) return undefined;
+  if (fast.mean < slow.mean - policy.recoveryShare) return undefined;
+  const because = `the success rate is back (${percent(fast.mean)} recently, ${percent(slow.mean)} usually)`;
+  return { to: 'live', cause: 'recovered', because, numbers };
+}
+
+function isFailing({ fast }: HealthSignals, policy: HealthPolicy): boolean {
+  return fast.n >= policy.standbyMinimumOutcomes && fast.mean < policy.standbySuccessShare;
+}
+
+function hasDropped({ fast, slow }: HealthSignals, policy: HealthPolicy): boolean {
+  if (fast.n < policy.dropMinimumOutcomes) return false;
+  const standardError = Math.sqrt((slow.mean * (1 - slow.mean)) / fast.n);
+  return fast.mean < slow.mean - Math.max(policy.dropShare, policy.dropSigmas * standardError);
+}
+
+function isSlow({ latency }: HealthSignals, factor: number, policy: HealthPolicy): boolean {
+  if (!latency || latency.n < policy.slowMinimumOutcomes) return false;
+  return latency.fastP95Seconds > factor * latency.slowP95Seconds;
+}
+
+function seconds(count: number): string {
+  return `${Math.round(count)} s`;
+}

@@ -1,0 +1,49 @@
+import type { Instant } from '../domain/records.ts';
+import type { RouteHealth } from '../domain/route.ts';
+import {
+  type HealthChange,
+  type HealthOverride,
+  type HealthRecord,
+  configuredHealth,
+  effectiveState,
+  entered,
+  stateAfterOverride,
+} from './health-record.ts';
+import { timeInWords } from './health-words.ts';
+
+/**
+ * Sets what the operator decided over the automatic states or, with null, gives the route back to them. Undefined where
+ * there is nothing to give back, and for a route that the catalogue disables: only the catalogue can bring that one back.
+ */
+export function override(record: HealthRecord, manual: HealthOverride | null, now: Instant): HealthChange | undefined {
+  if (record.cause === 'disabled_in_catalogue') return undefined;
+  if (manual === null) return record.manual === null ? undefined : endOverride(record, now);
+  const { state, until, reason } = manual;
+  const end = until === null ? '' : `, until ${timeInWords(until, now)}`;
+  const words = `${state}: set by the operator (${reason})${end}`;
+  const next = entered(record.version + 1, { state, cause: 'override', words, manual }, now);
+  return changed(effectiveState(record, now), next, until === null ? {} : { untilMs: until });
+}
+
+/** Ends the override of a record that has one. */
+export function endOverride(record: HealthRecord, now: Instant): HealthChange {
+  const state = stateAfterOverride(record);
+  const words = `${state}: the operator's override (${record.state}) has ended`;
+  const next = entered(record.version + 1, { state, cause: 'override_ended', words }, now);
+  return changed(record.state, next, {});
+}
+
+/**
+ * Follows a catalogue that was read anew: `standby` in it disables the route, anything else brings back one that it had
+ * disabled. Undefined otherwise: a route that is in use keeps the state that it has earned.
+ */
+export function reconfigure(record: HealthRecord, configured: RouteHealth, now: Instant): HealthChange | undefined {
+  const isDisabledThere = record.cause === 'disabled_in_catalogue';
+  if (isDisabledThere === (configured === 'standby')) return undefined;
+  return changed(effectiveState(record, now), configuredHealth(record.version + 1, configured, now), {});
+}
+
+function changed(from: RouteHealth, record: HealthRecord, numbers: Record<string, number>): HealthChange {
+  const { state: to, cause, words } = record;
+  return { record, transition: { from, to, cause, words, numbers } };
+}

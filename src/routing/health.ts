@@ -1,0 +1,114 @@
+import type { Instant } from '../domain/records.ts';
+import type { RouteHealth } from '../domain/route.ts';
+import { type Move, toDegraded, toLive, toStandbyByHandoffs, toStandbyBySuccess } from './health-guards.ts';
+import { endOverride } from './health-override.ts';
+import type { HealthPolicy } from './health-policy.ts';
+import {
+  type HealthCause,
+  type HealthChange,
+  type HealthEntry,
+  type HealthRecord,
+  entered,
+  isOverrideOver,
+} from './health-record.ts';
+import { type HealthSignals, countInARow, isFailure, resultsSince } from './health-signals.ts';
+import { timeInWords } from './health-words.ts';
+
+/**
+ * The record after one look at the signals, or undefined where nothing changes; at most one move a look. `jitter` is in
+ * [0, 1). Results count if they are later than the record's `since`, so what moved a route once does not move it again.
+ */
+export function nextHealth(
+  record: HealthRecord,
+  signals: HealthSignals,
+  policy: HealthPolicy,
+  jitter: number,
+): HealthChange | undefined {
+  if (record.manual) return isOverrideOver(record, signals.now) ? endOverride(record, signals.now) : undefined;
+  if (record.retryAt !== null) return fromStandby(record, record.retryAt, signals, policy, jitter);
+  const standby = toStandbyByHandoffs(record, signals, policy);
+  if (standby) return moved(record, standby, signals.now, policy, jitter);
+  if (record.state === 'live') {
+    const move = toStandbyBySuccess(signals, policy) ?? toDegraded(record, signals, policy);
+    return move && moved(record, move, signals.now, policy, jitter);
+  }
+  const counted = withCounts(record, signals, policy);
+  // Estimates look further back than `since`: only outcomes of this state can tell that it has to end.
+  const canFall = counted.successes + counted.failures >= policy.standbyMinimumOutcomes;
+  const move = (canFall ? toStandbyBySuccess(signals, policy) : undefined) ?? toLive(counted, signals, policy);
+  if (move) return moved(record, move, signals.now, policy, jitter);
+  return counted === record ? undefined : { record: counted, transition: null };
+}
+
+/** The outcomes that are new, counted while the route is degraded, until they are enough to recover on. */
+function withCounts(record: HealthRecord, { recent }: HealthSignals, policy: HealthPolicy): HealthRecord {
+  if (record.successes + record.failures >= policy.recoveryMinimumOutcomes) return record;
+  const fresh = recent.filter(({ at }) => at > record.countedAt);
+  const successes = fresh.filter(({ kind }) => kind === 'success').length;
+  const failures = fresh.filter(isFailure).length;
+  if (successes + failures === 0) return record;
+  return {
+    ...record,
+    successes: record.successes + successes,
+    failures: record.failures + failures,
+    countedAt: Math.max(...fresh.map(({ at }) => at)),
+    version: record.version + 1,
+  };
+}
+
+function fromStandby(
+  record: HealthRecord,
+  retryAt: Instant,
+  signals: HealthSignals,
+  policy: HealthPolicy,
+  jitter: number,
+): HealthChange | undefined {
+  const { now } = signals;
+  if (now < retryAt) return undefined;
+  const results = resultsSince(record, signals);
+  const inARow = countInARow(results, ['success'], ['failure', 'handoff_error']);
+  if (inARow >= policy.probeSuccessesInARow) {
+    const because = `${inARow} successes in a row in standby`;
+    const move: Move = { to: 'degraded', cause: 'probes_succeeded', because, numbers: { successes: inARow } };
+    return moved(record, move, now, policy, jitter);
+  }
+  // What failed before a try was due belongs to the trouble that is known. And as the next try is later than any failure
+  // seen now, no failure counts twice.
+  const hasFailedTry = results.some((result) => isFailure(result) && result.at >= retryAt);
+  if (!hasFailedTry) return undefined;
+  const backoffs = record.backoffs + 1;
+  const nextTry = retryTime(backoffs, now, policy, jitter);
+  const entry = `in standby since ${timeInWords(record.since, now)} for ${STANDBY_CAUSES[record.cause] ?? record.cause}`;
+  const words = `standby: the last try failed (${entry}), next try at ${timeInWords(nextTry, now)}`;
+  const next = { ...record, words, retryAt: nextTry, backoffs, version: record.version + 1 };
+  return { record: next, transition: null };
+}
+
+const STANDBY_CAUSES: Partial<Record<HealthCause, string>> = {
+  handoff_errors_in_a_row: 'handoff errors in a row',
+  handoff_error_share: 'too many handoff errors',
+  low_success: 'a low success rate',
+};
+
+function moved(record: HealthRecord, move: Move, now: Instant, policy: HealthPolicy, jitter: number): HealthChange {
+  const { to, cause, because, numbers } = move;
+  const entry: HealthEntry = { state: to, cause, words: `${to}: ${because}`, backoffs: backoffsAfter(record, to) };
+  if (to === 'standby') {
+    entry.retryAt = retryTime(record.backoffs, now, policy, jitter);
+    entry.words += `, next try at ${timeInWords(entry.retryAt, now)}`;
+  }
+  const next = entered(record.version + 1, entry, now);
+  return { record: next, transition: { from: record.state, to, cause, words: next.words, numbers } };
+}
+
+/** A route that falls back soon waits longer each time; only being live again is taken as a cure. */
+function backoffsAfter({ state, backoffs }: HealthRecord, to: RouteHealth): number {
+  if (to === 'live') return 0;
+  return state === 'standby' ? backoffs + 1 : backoffs;
+}
+
+function retryTime(backoffs: number, now: Instant, policy: HealthPolicy, jitter: number): Instant {
+  const backoffSeconds = Math.min(policy.backoffSeconds * 2 ** backoffs, policy.backoffMaximumSeconds);
+  const spread = 1 + policy.backoffJitterShare * (2 * jitter - 1);
+  return now + Math.round(backoffSeconds * spread * 1000);
+}

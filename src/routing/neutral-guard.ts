@@ -1,0 +1,67 @@
+import type { RouteState } from './memory.ts';
+import type { Policy } from './policy.ts';
+import type { RouteMemory } from './pooled-prior.ts';
+
+/** How many neutral outcomes are to be taken for failures of the route, in either memory. */
+export interface Suspected {
+  fast: number;
+  slow: number;
+}
+
+/** Outcomes of a route or of several, and how many of them were neutral. */
+interface Counts {
+  neutrals: number;
+  outcomes: number;
+}
+
+/**
+ * The neutral outcomes of each route that an adapter may have laid at the buyer's door wrongly, in the order of
+ * `memories`. A route without peers in its group is never suspected.
+ */
+export function suspectedNeutrals(memories: readonly RouteMemory[], policy: Policy): Suspected[] {
+  const groups = groupCountsOf(memories);
+  return memories.map(({ group, faded }) => {
+    const own = countsOf(faded);
+    const all = groups.get(group)!;
+    return { fast: suspectedOf(own.fast, all.fast, policy), slow: suspectedOf(own.slow, all.slow, policy) };
+  });
+}
+
+function countsOf(state: RouteState): { fast: Counts; slow: Counts } {
+  const { fastNeutrals, slowNeutrals } = state;
+  const fastOutcomes =
+    state.fastSuccesses + state.fastFailures + state.disturbedSuccesses + state.disturbedFailures + fastNeutrals;
+  const slowOutcomes = state.slowSuccesses + state.slowFailures + slowNeutrals;
+  return {
+    fast: { neutrals: fastNeutrals, outcomes: fastOutcomes },
+    slow: { neutrals: slowNeutrals, outcomes: slowOutcomes },
+  };
+}
+
+function groupCountsOf(memories: readonly RouteMemory[]): Map<string, { fast: Counts; slow: Counts }> {
+  const groups = new Map<string, { fast: Counts; slow: Counts }>();
+  for (const { group, faded } of memories) {
+    const { fast, slow } = countsOf(faded);
+    const others = groups.get(group);
+    groups.set(
+      group,
+      others ? { fast: together(fast, others.fast), slow: together(slow, others.slow) } : { fast, slow },
+    );
+  }
+  return groups;
+}
+
+function together(a: Counts, b: Counts): Counts {
+  return { neutrals: a.neutrals + b.neutrals, outcomes: a.outcomes + b.outcomes };
+}
+
+/**
+ * How many of a route's neutral outcomes are to be taken for failures of its own: where its share of them is far above
+ * its peers', those beyond their share. What buyers get wrong, they get wrong on every route.
+ */
+function suspectedOf(own: Counts, group: Counts, { neutralGuard: { ratio, leastOutcomes } }: Policy): number {
+  const peers = { neutrals: group.neutrals - own.neutrals, outcomes: group.outcomes - own.outcomes };
+  if (Math.min(own.outcomes, peers.outcomes) < leastOutcomes) return 0;
+  const usual = own.outcomes * (Math.max(0, peers.neutrals) / peers.outcomes);
+  return own.neutrals > ratio * usual ? own.neutrals - usual : 0;
+}

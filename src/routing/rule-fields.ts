@@ -1,0 +1,88 @@
+import { MAX_AMOUNT, centsFromAmount } from '../domain/money.ts';
+import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
+
+/** One thing wrong with a part of a rule set; `path` leads there from that part. */
+export interface RuleFault {
+  path: (string | number)[];
+  code: string;
+  message: string;
+  /** What to do about it where that is not to set the field to what it `must be`: `remove it`. */
+  remedy?: string;
+}
+
+export type Operator = 'eq' | 'ne' | 'in' | 'nin' | 'gt' | 'gte' | 'lt' | 'lte' | 'prefix' | 'suffix' | 'exists';
+
+/** What a condition can ask about, and what it can be compared with. */
+export interface RuleField {
+  /** What a value must be, in words. */
+  wanted: string;
+  operators: readonly Operator[];
+  accepts(value: unknown): boolean;
+}
+
+export const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
+export const METADATA_PREFIX = 'metadata.';
+/** The longest text of a rule set, in characters. */
+export const MAX_TEXT = 500;
+
+const CHOICE: readonly Operator[] = ['eq', 'ne', 'in', 'nin'];
+const ORDERED: readonly Operator[] = [...CHOICE, 'gt', 'gte', 'lt', 'lte'];
+const TEXT: readonly Operator[] = [...CHOICE, 'prefix', 'suffix'];
+const CURRENCY_CODE = /^[A-Z]{3}$/;
+
+const oneOf = (values: readonly string[]): RuleField => ({
+  wanted: `one of ${values.join(', ')}`,
+  operators: CHOICE,
+  accepts: (value) => typeof value === 'string' && values.includes(value),
+});
+
+const freeText: RuleField = {
+  wanted: `a string of at most ${MAX_TEXT} characters`,
+  operators: TEXT,
+  accepts: (value) => typeof value === 'string' && isText(value, 0),
+};
+
+/** A field that a session may be without: it can be asked whether it is there. */
+const maybe = (field: RuleField): RuleField => ({ ...field, operators: [...field.operators, 'exists'] });
+
+const FIELDS: Readonly<Record<string, RuleField>> = {
+  amount: {
+    wanted: `US dollars, not cents: 0 to ${MAX_AMOUNT}, at most two decimals`,
+    operators: ORDERED,
+    accepts: (value) =>
+      typeof value === 'number' && value >= 0 && value <= MAX_AMOUNT && centsFromAmount(value) !== undefined,
+  },
+  currency: {
+    wanted: 'a currency of three capital letters',
+    operators: CHOICE,
+    accepts: (value) => typeof value === 'string' && CURRENCY_CODE.test(value),
+  },
+  environment: oneOf(ENVIRONMENTS),
+  preferredKind: maybe(oneOf(ROUTE_KINDS)),
+  product: freeText,
+  customer: freeText,
+  clientReferenceId: maybe(freeText),
+  hour: {
+    wanted: 'a whole number of 0 to 23',
+    operators: ORDERED,
+    accepts: (value) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 23,
+  },
+  weekday: oneOf(WEEKDAYS),
+};
+const METADATA = maybe(freeText);
+
+/** The fields that have a name of their own; `metadata.<key>` comes on top. */
+export const FIELD_NAMES: readonly string[] = Object.keys(FIELDS);
+
+export function fieldNamed(name: string): RuleField | undefined {
+  if (Object.hasOwn(FIELDS, name)) return FIELDS[name];
+  const isMetadata = name.startsWith(METADATA_PREFIX) && isText(name.slice(METADATA_PREFIX.length), 1);
+  return isMetadata ? METADATA : undefined;
+}
+
+/** Whether a text has `min` to 500 characters, all of which a session could have. */
+export function isText(value: string, min: number): boolean {
+  // Two UTF-16 units a character at most: what is longer need not be counted.
+  if (value.length < min || value.length > MAX_TEXT * 2) return false;
+  return value.isWellFormed() && !value.includes('\0') && Array.from(value).length <= MAX_TEXT;
+}

@@ -1,0 +1,156 @@
+import { type Cents, centsFromAmount } from '../domain/money.ts';
+import type { Instant, Metadata } from '../domain/records.ts';
+import type { Environment, RouteKind } from '../domain/route.ts';
+import type { Condition, RuleOperators, RuleTest, RuleValue } from './rule-conditions.ts';
+import { METADATA_PREFIX, WEEKDAYS } from './rule-fields.ts';
+
+/** What rules know of a session. */
+export interface RuleFacts {
+  amount: Cents;
+  currency: string;
+  environment: Environment;
+  preferredKind: RouteKind | null;
+  product: string;
+  /** The buyer's email address. */
+  customer: string;
+  clientReferenceId: string | null;
+  metadata: Metadata;
+  /** Hours and weekdays are those of UTC at this time. */
+  at: Instant;
+  sessionId: string;
+}
+
+export type Matcher = (facts: RuleFacts) => boolean;
+/** A value as it is compared: null where the session is without it. */
+type Comparable = string | number | null;
+type Comparison = (value: Comparable) => boolean;
+
+/** How a field is read from the facts, and how what a rule says is brought to the same form. */
+interface Reading {
+  read(facts: RuleFacts): Comparable;
+  normalised(value: RuleValue): RuleValue;
+}
+
+const MS_PER_HOUR = 3_600_000;
+const MS_PER_DAY = 24 * MS_PER_HOUR;
+// 1970-01-01 was a Thursday.
+const FIRST_WEEKDAY = WEEKDAYS.indexOf('thu');
+
+const asItIs = (value: RuleValue): RuleValue => value;
+const READINGS: Readonly<Record<string, Reading>> = {
+  amount: { read: ({ amount }) => amount, normalised: (value) => centsFromAmount(Number(value)) ?? Number.NaN },
+  currency: { read: ({ currency }) => currency, normalised: asItIs },
+  environment: { read: ({ environment }) => environment, normalised: asItIs },
+  preferredKind: { read: ({ preferredKind }) => preferredKind, normalised: asItIs },
+  product: { read: ({ product }) => product, normalised: asItIs },
+  customer: { read: ({ customer }) => customer.toLowerCase(), normalised: (value) => String(value).toLowerCase() },
+  clientReferenceId: { read: ({ clientReferenceId }) => clientReferenceId, normalised: asItIs },
+  hour: { read: ({ at }) => remainder(Math.floor(at / MS_PER_HOUR), 24), normalised: asItIs },
+  weekday: {
+    read: ({ at }) => WEEKDAYS[remainder(Math.floor(at / MS_PER_DAY) + FIRST_WEEKDAY, 7)] ?? null,
+    normalised: asItIs,
+  },
+};
+
+function remainder(value: number, divisor: number): number {
+  return ((value % divisor) + divisor) % divisor;
+}
+
+function readingOf(field: string): Reading {
+  const named = READINGS[field];
+  if (named) return named;
+  const key = field.slice(METADATA_PREFIX.length);
+  const read = ({ metadata }: RuleFacts) => (Object.hasOwn(metadata, key) ? (metadata[key] ?? null) : null);
+  return { read, normalised: asItIs };
+}
+
+/** A condition as a function. It always answers, in time that grows with the condition only. */
+export function matcherOf(condition: Condition): Matcher {
+  return every(Object.entries(condition).map(([key, part]) => matcherOfPart(key, part)));
+}
+
+function matcherOfPart(key: string, part: Condition[string]): Matcher {
+  if (key === 'not') {
+    const inner = matcherOf(part as Condition);
+    return (facts) => !inner(facts);
+  }
+  if (key === 'all') return every((part as Condition[]).map(matcherOf));
+  if (key === 'any') {
+    const inner = (part as Condition[]).map(matcherOf);
+    return (facts) => inner.some((matches) => matches(facts));
+  }
+  const reading = readingOf(key);
+  const holds = comparisonOf(part as RuleTest, reading);
+  return (facts) => holds(reading.read(facts));
+}
+
+function every(matchers: readonly Matcher[]): Matcher {
+  const [only] = matchers;
+  if (only && matchers.length === 1) return only;
+  return (facts) => matchers.every((matches) => matches(facts));
+}
+
+function comparisonOf(test: RuleTest, reading: Reading): Comparison {
+  if (Array.isArray(test)) return comparisonBy('in', test, reading);
+  if (typeof test !== 'object') return comparisonBy('eq', test, reading);
+  const comparisons = Object.entries(test as RuleOperators).map(([operator, operand]) =>
+    comparisonBy(operator as keyof RuleOperators, operand, reading),
+  );
+  const [only] = comparisons;
+  if (only && comparisons.length === 1) return only;
+  return (value) => comparisons.every((holds) => holds(value));
+}
+
+/**
+ * What a session is without equals nothing and stands in no order: `ne` and `nin` hold for it, all others but
+ * `exists: false` do not.
+ */
+function comparisonBy(operator: keyof RuleOperators, operand: unknown, reading: Reading): Comparison {
+  if (operator === 'exists') return (value) => (value !== null) === operand;
+  if (operator === 'in' || operator === 'nin') {
+    const values = new Set<Comparable>((operand as RuleValue[]).map(reading.normalised));
+    return operator === 'in' ? (value) => values.has(value) : (value) => !values.has(value);
+  }
+  const wanted = reading.normalised(operand as RuleValue);
+  switch (operator) {
+    case 'eq':
+      return (value) => value === wanted;
+    case 'ne':
+      return (value) => value !== wanted;
+    case 'gt':
+      return (value) => value !== null && value > wanted;
+    case 'gte':
+      return (value) => value !== null && value >= wanted;
+    case 'lt':
+      return (value) => value !== null && value < wanted;
+    case 'lte':
+      return (value) => value !== null && value <= wanted;
+    case 'prefix':
+      return (value) => typeof value === 'string' && value.startsWith(String(wanted));
+    case 'suffix':
+      return (value) => typeof value === 'string' && value.endsWith(String(wanted));
+  }
+}
+
+/** Whether a condition holds for every session of an environment (true), for none (false), or it depends (undefined). */
+export function certainty(condition: Condition | undefined, environment: Environment): boolean | undefined {
+  if (!condition) return true;
+  const parts = Object.entries(condition).map(([key, part]) => {
+    if (key === 'all') return allOf((part as Condition[]).map((each) => certainty(each, environment)));
+    if (key === 'any')
+      return negated(allOf((part as Condition[]).map((each) => negated(certainty(each, environment)))));
+    if (key === 'not') return negated(certainty(part as Condition, environment));
+    if (key === 'environment') return comparisonOf(part as RuleTest, readingOf(key))(environment);
+    return undefined;
+  });
+  return allOf(parts);
+}
+
+function allOf(parts: readonly (boolean | undefined)[]): boolean | undefined {
+  if (parts.includes(false)) return false;
+  return parts.includes(undefined) ? undefined : true;
+}
+
+function negated(part: boolean | undefined): boolean | undefined {
+  return part === undefined ? undefined : !part;
+}

@@ -1,0 +1,86 @@
+import type { z } from 'zod';
+import { GatewayError, type Issue } from '../domain/errors.ts';
+import type { RuleFault } from './rule-fields.ts';
+
+// As many as are named of any other body.
+const MAX_NAMED = 50;
+const MAX_QUOTED_LENGTH = 80;
+const PLAIN_KEY = /^[A-Za-z0-9_-]{1,80}$/;
+
+const MUST_BE = /^must be /;
+/** Codes of names that are well formed, and are still not right: the message says which name. */
+const NAME_CODES = new Set(['unknown_route', 'unknown_attribute', 'duplicate_route', 'duplicate_id']);
+
+/** What Zod found in a rule set, each with words of its own. */
+export function faultsOf(issues: readonly z.core.$ZodIssue[]): RuleFault[] {
+  return issues.flatMap((issue): RuleFault[] => {
+    const path = issue.path.map((key) => (typeof key === 'number' ? key : String(key)));
+    if (issue.code === 'unrecognized_keys') {
+      const message = 'is not a property of this object';
+      return issue.keys.map((key) => ({ path: [...path, key], code: issue.code, message, remedy: 'remove it' }));
+    }
+    if (issue.code !== 'custom') return [{ path, code: issue.code, message: issue.message }];
+    const { issueCode, remedy } = issue.params ?? {};
+    return [
+      {
+        path,
+        code: typeof issueCode === 'string' ? issueCode : issue.code,
+        message: issue.message,
+        ...(typeof remedy === 'string' && { remedy }),
+      },
+    ];
+  });
+}
+
+/** A GatewayError `invalid_input` that names every fault, first to last in the rule set, and what to do about it. */
+export function refusalOf(faults: readonly RuleFault[], input: unknown): GatewayError {
+  const named = faults.slice(0, MAX_NAMED);
+  const issues = named.map((fault) => issueOf(fault, input));
+  const [first] = issues;
+  const remedies = named.map(remedyOf).join('; ');
+  const count = faults.length === 1 ? '' : ` (${faults.length} problems in all)`;
+  return new GatewayError('invalid_input', `${first!.path}: ${first!.message}${count}.`, {
+    field: first!.path,
+    suggestion: `${remedies.charAt(0).toUpperCase()}${remedies.slice(1)}; then resend.`,
+    issues,
+  });
+}
+
+function remedyOf({ path, message, remedy }: RuleFault): string {
+  if (remedy !== undefined) return `at ${dotted(path)}, ${remedy}`;
+  return `set ${dotted(path)} to ${message.replace(MUST_BE, '')}`;
+}
+
+/** A fault as the API names it, with the value at fault where that is short. */
+export function issueOf({ path, code, message }: RuleFault, input: unknown): Issue {
+  const value = valueAt(input, path);
+  if (MUST_BE.test(message)) return { path: dotted(path), code, message: `${message}${quoted(value, ', not ')}` };
+  return { path: dotted(path), code, message: NAME_CODES.has(code) ? `${message}${quoted(value, ': ')}` : message };
+}
+
+function valueAt(input: unknown, path: RuleFault['path']): unknown {
+  let current = input;
+  for (const key of path) {
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) return undefined;
+    current = (current as Record<PropertyKey, unknown>)[key];
+  }
+  return current;
+}
+
+// A short value helps; a long or nested one would carry a stranger's text into a machine's instructions.
+function quoted(value: unknown, joint: string): string {
+  if (value === undefined) return '; it is missing';
+  if (typeof value === 'object' && value !== null) return '';
+  const json = JSON.stringify(value);
+  return json.length <= MAX_QUOTED_LENGTH ? `${joint}${json}` : '';
+}
+
+function dotted(path: RuleFault['path']): string {
+  if (path.length === 0) return 'body';
+  return path.map((key) => quotedKey(String(key))).join('.');
+}
+
+function quotedKey(key: string): string {
+  if (PLAIN_KEY.test(key)) return key;
+  return JSON.stringify(key.length <= MAX_QUOTED_LENGTH ? key : `${key.slice(0, MAX_QUOTED_LENGTH)}...`);
+}

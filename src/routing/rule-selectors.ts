@@ -1,0 +1,133 @@
+import { type KycPolicy, ROUTE_KINDS, type Route, type RouteKind } from '../domain/route.ts';
+import { MAX_VALUES } from './rule-conditions.ts';
+import { MAX_TEXT, type RuleFault, isText } from './rule-fields.ts';
+
+/** Routes by id, or by what they have in common; every attribute must fit, one of several values is enough. */
+export type RouteSelector = string | readonly string[] | RouteAttributes;
+
+export interface RouteAttributes {
+  kind?: RouteKind | readonly RouteKind[];
+  integrationId?: string | readonly string[];
+  network?: string | readonly string[];
+  asset?: string | readonly string[];
+  kycPolicy?: KycPolicy | readonly KycPolicy[];
+}
+
+export const KYC_POLICIES: readonly KycPolicy[] = ['none', 'light', 'full', 'provider'];
+const ATTRIBUTES = ['kind', 'integrationId', 'network', 'asset', 'kycPolicy'] as const;
+type Attribute = (typeof ATTRIBUTES)[number];
+const CHOICES: Partial<Record<Attribute, readonly string[]>> = { kind: ROUTE_KINDS, kycPolicy: KYC_POLICIES };
+// What is said of a selection in words stays one line, however many routes it names.
+const MAX_NAMED = 5;
+
+/** What is wrong with the shape of a selector; none for a `RouteSelector`. Whether there are such routes is not asked. */
+export function selectorShapeFaults(value: unknown): RuleFault[] {
+  if (typeof value === 'string') return textFaults(value, [], 'the id of a route');
+  if (Array.isArray(value)) return listFaults(value, [], (each, path) => textFaults(each, path, 'the id of a route'));
+  if (typeof value !== 'object' || value === null) {
+    const message = `must be a route id, an array of route ids, or an object with ${ATTRIBUTES.join(', ')}`;
+    return [{ path: [], code: 'invalid_type', message }];
+  }
+  const entries = Object.entries(value);
+  if (entries.length === 0) {
+    const message = `must be an object with at least one of ${ATTRIBUTES.join(', ')}`;
+    return [{ path: [], code: 'too_small', message }];
+  }
+  return entries.slice(0, MAX_VALUES).flatMap(([name, wanted]) => {
+    if (isAttribute(name)) return attributeFaults(name, wanted);
+    const remedy = `use ${ATTRIBUTES.join(', ')}`;
+    return [{ path: [name], code: 'unrecognized_keys', message: 'is not an attribute of routes', remedy }];
+  });
+}
+
+/** What of a selector no route of the catalogue fits, or it says twice. */
+export function selectorCatalogueFaults(selector: RouteSelector, routes: readonly Route[]): RuleFault[] {
+  if (typeof selector === 'string') return idFaults(selector, [], routes);
+  if (isIdList(selector)) {
+    return selector.flatMap((id, index) => {
+      if (selector.indexOf(id) === index) return idFaults(id, [index], routes);
+      return [{ path: [index], code: 'duplicate_route', message: 'is named before', remedy: 'remove it' }];
+    });
+  }
+  const faults = Object.entries(selector).flatMap(([name, wanted]: [string, string | readonly string[]]) => {
+    const known = [...new Set(routes.map((route) => route[name as Attribute]))];
+    return [wanted].flat().flatMap((value, index): RuleFault[] => {
+      if (known.some((each) => each === value)) return [];
+      const path = typeof wanted === 'string' ? [name] : [name, index];
+      const remedy = `set it to one of ${listed(known)}`;
+      return [{ path, code: 'unknown_attribute', message: `is the ${name} of no route`, remedy }];
+    });
+  });
+  if (faults.length > 0 || routesOf(selector, routes).length > 0) return faults;
+  const remedy = 'remove an attribute, or name the routes by id';
+  return [{ path: [], code: 'no_such_route', message: 'fits no route: none has all of these', remedy }];
+}
+
+export function idFaults(id: string, path: (string | number)[], routes: readonly Route[]): RuleFault[] {
+  if (routes.some((route) => route.id === id)) return [];
+  const remedy = `set it to one of ${listed(routes.map((route) => route.id))}`;
+  return [{ path, code: 'unknown_route', message: 'is no route of the catalogue', remedy }];
+}
+
+/** The selected routes among `routes`: by id in the order of the selector, by attributes in that of `routes`. */
+export function routesOf(selector: RouteSelector, routes: readonly Route[]): Route[] {
+  if (typeof selector === 'string') return routes.filter(({ id }) => id === selector);
+  if (isIdList(selector)) return selector.flatMap((id) => routes.filter((route) => route.id === id));
+  const wanted = Object.entries(selector).map(([name, values]) => ({
+    name: name as Attribute,
+    values: [values].flat(),
+  }));
+  return routes.filter((route) => wanted.every(({ name, values }) => values.includes(route[name])));
+}
+
+/** "rt_a, rt_b", "kind card or wallet, network sepa". */
+export function selectorInWords(selector: RouteSelector): string {
+  if (typeof selector === 'string') return selector;
+  if (isIdList(selector)) return listed(selector);
+  return Object.entries(selector)
+    .map(([name, values]: [string, string | readonly string[]]) => `${name} ${listed([values].flat(), ' or ')}`)
+    .join(', ');
+}
+
+/** The first few of many, and how many more there are. */
+export function listed(values: readonly string[], separator = ', '): string {
+  const rest = values.length - MAX_NAMED;
+  const named = values.slice(0, MAX_NAMED).join(separator);
+  return rest > 0 ? `${named} and ${rest} more` : named;
+}
+
+function attributeFaults(name: Attribute, wanted: unknown): RuleFault[] {
+  const choices: readonly string[] | undefined = CHOICES[name];
+  const one = (value: unknown, path: (string | number)[]): RuleFault[] => {
+    if (!choices) return textFaults(value, path, `the ${name} of a route`);
+    if (typeof value === 'string' && choices.includes(value)) return [];
+    return [{ path, code: 'invalid_value', message: `must be one of ${choices.join(', ')}` }];
+  };
+  return Array.isArray(wanted) ? listFaults(wanted, [name], one) : one(wanted, [name]);
+}
+
+function listFaults(
+  values: readonly unknown[],
+  path: (string | number)[],
+  faultsOf: (value: unknown, path: (string | number)[]) => RuleFault[],
+): RuleFault[] {
+  const message = `must be an array of 1 to ${MAX_VALUES} values`;
+  if (values.length === 0) return [{ path, code: 'too_small', message }];
+  if (values.length > MAX_VALUES) return [{ path, code: 'too_big', message }];
+  return values.flatMap((value, index) => faultsOf(value, [...path, index]));
+}
+
+function textFaults(value: unknown, path: (string | number)[], what: string): RuleFault[] {
+  if (typeof value === 'string' && isText(value, 1)) return [];
+  const code = typeof value === 'string' ? 'invalid_value' : 'invalid_type';
+  return [{ path, code, message: `must be ${what}, a string of 1 to ${MAX_TEXT} characters` }];
+}
+
+function isAttribute(name: string): name is Attribute {
+  return (ATTRIBUTES as readonly string[]).includes(name);
+}
+
+// Array.isArray does not narrow a readonly array out of a union.
+function isIdList(selector: Exclude<RouteSelector, string>): selector is readonly string[] {
+  return Array.isArray(selector);
+}

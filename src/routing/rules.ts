@@ -1,0 +1,202 @@
+import { z } from 'zod';
+import { ROUTE_KINDS } from '../domain/route.ts';
+import { type Condition, conditionFaults } from './rule-conditions.ts';
+import { FIELD_NAMES, type RuleFault, fieldNamed } from './rule-fields.ts';
+import { KYC_POLICIES, type RouteSelector, selectorShapeFaults } from './rule-selectors.ts';
+
+/** The most rules of a set. */
+export const MAX_RULES = 200;
+const MAX_SHARES = 100;
+const MAX_REASON_LENGTH = 64;
+export const ORDERINGS = ['priority', 'prefer', 'split', 'smart'] as const;
+
+/** The part of a schema whose language is checked by hand: every fault with its own place and words. */
+function checkedBy(faultsOf: (value: unknown) => RuleFault[]) {
+  return (context: { value: unknown; issues: z.core.$ZodRawIssue[] }): void => {
+    for (const { path, code, message, remedy } of faultsOf(context.value)) {
+      context.issues.push({ code: 'custom', message, path, params: { issueCode: code, remedy }, input: context.value });
+    }
+  };
+}
+
+const condition = z
+  .custom<Condition>()
+  .check(checkedBy(conditionFaults))
+  .describe(
+    'When the rule applies; without it, always. Fields are joined by and. A value is equality, an array is one of, an object holds operators: eq ne in nin gt gte lt lte prefix suffix exists. all, any and not combine conditions, at most 8 deep.',
+  )
+  .meta({
+    type: 'object',
+    minProperties: 1,
+    properties: {
+      ...Object.fromEntries(FIELD_NAMES.map((name) => [name, { description: `${fieldNamed(name)?.wanted}.` }])),
+      all: { type: 'array', description: 'Conditions that must all hold.', items: { type: 'object' } },
+      any: { type: 'array', description: 'Conditions of which one must hold.', items: { type: 'object' } },
+      not: { type: 'object', description: 'A condition that must not hold.' },
+    },
+    patternProperties: { '^metadata\\..+$': { description: 'A value of metadata: a string.' } },
+    additionalProperties: false,
+    examples: [{ amount: { gte: 200 }, 'metadata.country': ['DE', 'FR'] }],
+  });
+
+const oneOrMore = (value: object) => ({ anyOf: [value, { type: 'array', minItems: 1, maxItems: 100, items: value }] });
+
+const selector = (what: string) =>
+  z
+    .custom<RouteSelector>()
+    .check(checkedBy(selectorShapeFaults))
+    .describe(`${what} A route id, an array of them, or attributes that routes have.`)
+    .meta({
+      anyOf: [
+        { type: 'string' },
+        { type: 'array', minItems: 1, maxItems: 100, items: { type: 'string' } },
+        {
+          type: 'object',
+          minProperties: 1,
+          properties: {
+            kind: oneOrMore({ enum: ROUTE_KINDS }),
+            integrationId: oneOrMore({ type: 'string' }),
+            network: oneOrMore({ type: 'string' }),
+            asset: oneOrMore({ type: 'string' }),
+            kycPolicy: oneOrMore({ enum: KYC_POLICIES }),
+          },
+          additionalProperties: false,
+        },
+      ],
+      examples: [{ kind: 'card' }],
+    });
+
+const choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
+  z.enum(values, { error: `must be one of ${values.join(', ')}` });
+
+function whole(min: number, max: number) {
+  const error = `must be a whole number of ${min} to ${max}`;
+  return z.int({ error }).min(min, { error }).max(max, { error });
+}
+
+const flag = z.boolean({ error: 'must be true or false' });
+
+const MARGIN = 'must be a number greater than 0 and at most 1';
+const margin = z.number({ error: MARGIN }).gt(0, { error: MARGIN }).max(1, { error: MARGIN });
+
+const REASON = `must be lower-case words joined by underscores, at most ${MAX_REASON_LENGTH} characters`;
+const reason = z
+  .string({ error: REASON })
+  .max(MAX_REASON_LENGTH, { error: REASON })
+  .regex(/^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/, { error: REASON });
+
+const SHARES = `must be an array of 1 to ${MAX_SHARES} objects with route and pct`;
+const split = z
+  .array(
+    z.strictObject(
+      {
+        route: z
+          .string({ error: 'must be the id of a route' })
+          .describe('The id of a route.')
+          .meta({ examples: ['sandbox_card_acquirer'] }),
+        pct: whole(1, 100)
+          .describe('Its share of the sessions, in whole percent.')
+          .meta({ examples: [100] }),
+      },
+      { error: 'must be an object with route and pct' },
+    ),
+    { error: SHARES },
+  )
+  .min(1, { error: SHARES })
+  .max(MAX_SHARES, { error: SHARES });
+
+/** What a check of all effects together says; it is asked along with the checks of each, not after them. */
+function together(error: string, issueCode: string, remedy: string) {
+  const when = ({ value }: { value: unknown }) => typeof value === 'object' && value !== null && !Array.isArray(value);
+  return { error, params: { issueCode, remedy }, when };
+}
+
+const actions = z
+  .strictObject(
+    {
+      exclude: selector('Routes that must not be used.').optional(),
+      only: selector('The only routes that may be used.').optional(),
+      explore: flag.optional().describe('false: always the best known route, never one tried out to learn.'),
+      maxAttempts: whole(1, 3).optional().describe('How many routes one start of a payment may try, 1 to 3.'),
+      failover: choice(['same_kind', 'any', 'none'])
+        .optional()
+        .describe('Which routes may follow one that refuses: of the same kind, of any, none.'),
+      margin: margin
+        .optional()
+        .describe('What a paid order earns, as a share of its amount: 0.15 lets fees weigh more.'),
+      objective: choice(['merchant', 'total', 'operator'])
+        .optional()
+        .describe('Whose cost counts: that of buyer and merchant, what the provider charges, that of the gateway.'),
+      priority: selector('Strict order.').optional(),
+      prefer: selector('These before all others.').optional(),
+      split: split.optional().describe('Shares of sessions that go to a route first; they add up to 100.'),
+      by: choice(['session', 'customer'])
+        .optional()
+        .describe('What a split draws by: each session anew (the default), or each customer once for all.'),
+      smart: z
+        .literal(true, { error: 'must be true' })
+        .optional()
+        .describe('The router orders; what happens without any ordering rule.'),
+      reject: reason
+        .optional()
+        .describe('Refuses the session with this code.')
+        .meta({ examples: ['blocked_customer'] }),
+    },
+    { error: 'must be an object of effects' },
+  )
+  .refine(
+    (then) => Object.keys(then).some((name) => name !== 'by'),
+    together('has no effect', 'too_small', 'name at least one effect, for example {"smart":true}'),
+  )
+  .refine(
+    (then) => ORDERINGS.filter((name) => then[name] !== undefined).length <= 1,
+    together(`has more than one of ${ORDERINGS.join(', ')}`, 'too_big', 'keep one of them, or make a rule of each'),
+  )
+  .refine(
+    (then) => then.reject === undefined || Object.keys(then).length === 1,
+    together('has other effects beside reject, which stops everything', 'too_big', 'keep reject alone'),
+  )
+  .refine((then) => then.by === undefined || then.split !== undefined, {
+    ...together('belongs to split, which is not there', 'unrecognized_keys', 'remove it, or add split'),
+    path: ['by'],
+  });
+
+const ID = 'must be 1 to 64 of a-z, 0-9, hyphen and underscore, the first a letter or digit';
+
+export const ruleSchema = z.strictObject(
+  {
+    id: z
+      .string({ error: ID })
+      .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, { error: ID })
+      .describe('Names the rule in every explanation; each only once.')
+      .meta({ examples: ['cards-first'] }),
+    when: condition.optional(),
+    // oxlint-disable-next-line unicorn/no-thenable -- the word of the language; nobody awaits a schema
+    then: actions
+      .describe('What the rule does: any number of modifiers and at most one ordering, or reject alone.')
+      .meta({
+        examples: [{ prefer: { kind: 'card' } }],
+      }),
+  },
+  { error: 'must be an object with id, when and then' },
+);
+
+const RULES = `must be an array of at most ${MAX_RULES} rules`;
+
+/** An operator's rules about routes, first to last. For reading one, with every check there is, see `checkRules`. */
+export const ruleSetSchema = z.strictObject(
+  {
+    version: z.literal(1, { error: 'must be 1' }).describe('The language of the rules: 1.'),
+    rules: z
+      .array(ruleSchema, { error: RULES })
+      .max(MAX_RULES, { error: RULES })
+      .describe('First to last, at most 200.'),
+  },
+  { error: 'must be an object with version and rules' },
+);
+
+export type RuleSet = z.output<typeof ruleSetSchema>;
+export type Rule = RuleSet['rules'][number];
+/** What a rule does. */
+export type RuleActions = Rule['then'];
+export type Failover = NonNullable<RuleActions['failover']>;

@@ -1,0 +1,361 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it, test } from 'node:test';
+import { createSession, start, startAt } from '../simulator/buyer.ts';
+import { runSql } from '../support/database.ts';
+import { connect, startFakeProvider } from '../support/fake-provider.ts';
+import {
+  type Decision,
+  ask,
+  decisionsOf,
+  refused,
+  replayOf,
+  restarted,
+  routingBodies,
+  routingRows,
+  saveRules,
+  twinRoutes,
+} from '../support/routing.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+
+interface Chosen {
+  id: string;
+  route: { id: string };
+  feeSplit: Record<string, number>;
+}
+
+const ROUTES_OF_THE_SANDBOX = 6;
+const AT_ONCE = 20;
+// One decision in 200 looks where nobody has looked: that none of so many does is less likely than a broken disk.
+const MOST_SESSIONS = 6000;
+// Ids that no session has, some of them meant to break something.
+const STRANGE_IDS = [
+  'chk_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m',
+  'chk_',
+  '__proto__',
+  'constructor',
+  'pay_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m',
+  '%00',
+  'chk_%00',
+  '%F0%9F%A6%89',
+  "'%20OR%201=1%20--",
+  '..%2F..%2Frules',
+  'x'.repeat(2000),
+  'null',
+  'NaN',
+];
+
+async function act({ url }: TestService, action: string, body: unknown): Promise<Chosen> {
+  const answer = await call<{ result: Chosen }>('POST', `${url}/api/agent/actions/${action}`, body);
+  assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  return answer.body.result;
+}
+
+describe('the decisions about a session', () => {
+  let on: TestService;
+  before(async () => {
+    on = await startTestService();
+  });
+  after(() => on[Symbol.asyncDispose]());
+
+  it('are its offer at first, with every route of the environment and its numbers', async () => {
+    const sessionId = await createSession(on);
+    const [offer, ...others] = await decisionsOf(on, sessionId);
+    assert.ok(offer);
+    assert.equal(others.length, 0);
+    const { purpose, mode, paymentId, seed, tokensBefore, chosen, greedy, candidates } = offer;
+    assert.deepEqual(
+      [purpose, mode, paymentId, seed, tokensBefore, greedy],
+      ['offer', 'exploit', null, null, null, chosen],
+    );
+    assert.equal(candidates.length, ROUTES_OF_THE_SANDBOX);
+    assert.deepEqual(
+      candidates.flatMap(({ rank }) => rank ?? []).toSorted((a, b) => a - b),
+      [1, 2, 3, 4, 5, 6],
+    );
+    assert.equal(candidates.find(({ rank }) => rank === 1)?.route, chosen);
+    assert.match(offer.reason, new RegExp(`^${chosen} over \\w+: expected success [\\d.]+ % against [\\d.]+ %, cost `));
+    for (const { score, low, expectedSuccess, high } of candidates) {
+      assert.ok(score >= 0 && score <= 100);
+      assert.ok(0 <= low && low <= expectedSuccess && expectedSuccess <= high && high <= 1);
+    }
+  });
+
+  it('are the attempt too, once the buyer has started: its route is the route of the payment', async () => {
+    const sessionId = await createSession(on);
+    await startAt(on, sessionId, 'wallet');
+    const [offer, attempt, ...others] = await decisionsOf(on, sessionId);
+    assert.equal(others.length, 0);
+    const { body } = await call<{ data: { id: string; route: { id: string } }[] }>(
+      'GET',
+      `${on.url}/api/gateway/payments?paymentId=${sessionId}`,
+    );
+    assert.deepEqual(
+      body.data.map(({ id, route }) => [id, route.id]),
+      [[attempt?.paymentId, attempt?.chosen]],
+    );
+    assert.deepEqual([offer?.purpose, attempt?.purpose, attempt?.kind], ['offer', 'attempt', 'wallet']);
+    assert.match(String(attempt?.seed), /^[0-9a-f]{16}$/);
+    for (const { kind, rank, excluded, index } of attempt!.candidates) {
+      const asked = kind === 'wallet';
+      assert.deepEqual([rank !== null, index !== null], [asked, asked]);
+      assert.equal(excluded, asked ? null : 'the buyer chose to pay by wallet');
+    }
+  });
+
+  it('are one more for each failover, which says who refused', async () => {
+    const sessionId = await createSession(on, { customer: 'buyer+handoff_error@example.com' });
+    await startAt(on, sessionId, 'card');
+    const [, first, second, ...others] = await decisionsOf(on, sessionId);
+    assert.equal(others.length, 0);
+    assert.notEqual(first?.paymentId, second?.paymentId);
+    assert.notEqual(first?.chosen, second?.chosen);
+    const refusing = second?.candidates.find(({ route }) => route === first?.chosen);
+    assert.match(String(refusing?.excluded), /^did not take this payment: /);
+    assert.equal(second?.reason, `${second?.chosen} is the only route that can take it`);
+    const checkout = await on.service.deps.store.checkout(sessionId);
+    const routes = new Map(checkout?.payments.map(({ id, route }) => [id, route.id]));
+    for (const { paymentId, chosen } of [first!, second]) assert.equal(routes.get(paymentId!), chosen);
+  });
+
+  it('are found for ids of sessions only, whatever else is asked', async () => {
+    for (const id of STRANGE_IDS) {
+      const path = `${on.url}/api/gateway/routing/decisions/${id}`;
+      await refused([404, 'not_found'], 'GET', path);
+      await refused([404, 'not_found'], 'GET', `${path}/replay`);
+    }
+  });
+
+  it('name neither the buyer nor anything of metadata, in the answer or in the database', async () => {
+    await using provider = await startFakeProvider();
+    await using shop = await startTestService();
+    await saveRules(
+      shop,
+      // oxlint-disable-next-line unicorn/no-thenable -- the rule language says then
+      { id: 'vip', when: { 'metadata.tier': 'secret-tier' }, then: { explore: false } },
+      {
+        id: 'by-customer',
+        when: { customer: { prefix: 'private.person' } },
+        // oxlint-disable-next-line unicorn/no-thenable -- the rule language says then
+        then: { split: [{ route: 'sandbox_card_backup', pct: 100 }], by: 'customer' },
+      },
+    );
+    const sessionId = await createSession(shop, {
+      customer: 'private.person@example.com',
+      product: 'Embarrassing thing',
+      metadata: { tier: 'secret-tier', note: 'secret-note' },
+      clientReferenceId: 'secret-reference',
+    });
+    provider.answer = 'refuse';
+    connect(shop.service, provider);
+    assert.equal((await start(shop, sessionId, 'card')).outcome, 'refused');
+    const decisions = await decisionsOf(shop, sessionId);
+    assert.deepEqual(
+      decisions[0]?.rules.map(({ id }) => id),
+      ['vip', 'by-customer'],
+    );
+    assert.ok(decisions.length >= 2);
+    const kept = `${JSON.stringify(decisions)}${await routingBodies(shop)}`;
+    assert.ok(kept.includes(sessionId));
+    assert.doesNotMatch(kept, /private\.person|secret-|Embarrassing/i);
+  });
+});
+
+test('a creation that is repeated keeps its first decision', async () => {
+  await using on = await startTestService();
+  const body = sessionBody({ idempotencyKey: 'decided-once-1' });
+  const first = await call<{ id: string }>('POST', `${on.url}/api/gateway/sessions`, body);
+  const before = await decisionsOf(on, first.body.id);
+  await saveRules(on, {
+    id: 'locals',
+    // oxlint-disable-next-line unicorn/no-thenable -- the rule language says then
+    then: { only: { kind: 'local' } },
+  });
+  const rows = await routingRows(on);
+  const again = await call<{ id: string }>('POST', `${on.url}/api/gateway/sessions`, body);
+  assert.deepEqual(again.body, first.body);
+  assert.deepEqual(await decisionsOf(on, first.body.id), before);
+  assert.deepEqual(await routingRows(on), rows);
+  const created = await act(on, 'checkout.create', body);
+  assert.deepEqual([created.id, created.route.id], [first.body.id, before[0]?.chosen]);
+});
+
+describe('a replay', () => {
+  /** Sessions whose buyers started to pay by card, until some were explored and some looked where nobody had. */
+  async function explored(on: TestService): Promise<{ id: string; decisions: Decision[] }[]> {
+    const sessions: { id: string; decisions: Decision[] }[] = [];
+    const modes = new Set<string>();
+    while (!(modes.has('explore') && modes.has('floor')) && sessions.length < MOST_SESSIONS) {
+      const some = await Promise.all(
+        Array.from({ length: AT_ONCE }, async () => {
+          const id = await createSession(on);
+          assert.equal((await start(on, id, 'card')).outcome, 'continue');
+          return { id, decisions: await decisionsOf(on, id) };
+        }),
+      );
+      for (const { decisions } of some) modes.add(decisions[1]!.mode);
+      sessions.push(...some);
+    }
+    assert.deepEqual([...modes].toSorted(), ['exploit', 'explore', 'floor']);
+    return sessions;
+  }
+
+  async function assertReplays(on: TestService, sessions: readonly { id: string; decisions: Decision[] }[]) {
+    for (const { id, decisions } of sessions) {
+      const { identical, decisions: replayed } = await replayOf(on, id);
+      assert.ok(identical, id);
+      assert.deepEqual(
+        replayed,
+        decisions.map(({ id: decision, chosen }) => {
+          return { id: decision, identical: true, chosen, again: chosen, note: null };
+        }),
+      );
+    }
+  }
+
+  it('gives the same bytes for offers and attempts, explored ones too, also after a restart', async () => {
+    using routes = twinRoutes();
+    await using provider = await startFakeProvider();
+    provider.answer = 'accept_without_page';
+    const variables = { ROUTES_FILE: routes.path };
+    await using on = await startTestService({ variables });
+    connect(on.service, provider);
+    const sessions = await explored(on);
+    const rare = sessions.filter(({ decisions }) => decisions[1]!.mode !== 'exploit').slice(-100);
+    const some = [...sessions.slice(0, 100), ...rare];
+    await assertReplays(on, some);
+    for (const { decisions } of rare) {
+      const { mode, chosen, greedy, exploreLoss, tokensBefore, tokensAfter } = decisions[1]!;
+      if (mode === 'explore') assert.notEqual(chosen, greedy);
+      assert.ok(exploreLoss >= 0 && exploreLoss < 0.05);
+      assert.ok(tokensBefore! >= 0 && tokensAfter! >= 0 && tokensAfter! <= 1);
+    }
+    await using again = await restarted(on, { variables });
+    assert.notEqual(again.service.deps.router.seed, on.service.deps.router.seed);
+    await assertReplays(again, some);
+    for (const { id, decisions } of some.slice(0, 5)) assert.deepEqual(await decisionsOf(again, id), decisions);
+  });
+
+  it('gives the same bytes after failover and under rules that are no longer in force', async () => {
+    await using on = await startTestService();
+    await saveRules(on, {
+      id: 'dear',
+      // oxlint-disable-next-line unicorn/no-thenable -- the rule language says then
+      then: { margin: 0.1, objective: 'total', failover: 'any', prefer: 'sandbox_card_backup' },
+    });
+    const sessionId = await createSession(on, { customer: 'buyer+handoff_error@example.com' });
+    await startAt(on, sessionId, 'card');
+    await saveRules(on);
+    await on.pass(3600_000);
+    const decisions = await decisionsOf(on, sessionId);
+    assert.equal(decisions.length, 3);
+    assert.deepEqual(
+      decisions.map(({ rulesVersion }) => rulesVersion),
+      [1, 1, 1],
+    );
+    await assertReplays(on, [{ id: sessionId, decisions }]);
+  });
+
+  it('says so where what is stored of a decision was changed', async () => {
+    await using on = await startTestService();
+    const sessionId = await createSession(on);
+    await startAt(on, sessionId, 'card');
+    const [offer, attempt] = await decisionsOf(on, sessionId);
+    const other = attempt?.chosen === 'sandbox_card_backup' ? 'sandbox_card_acquirer' : 'sandbox_card_backup';
+    await runSql(
+      on.databaseUrl,
+      `UPDATE routing_decisions SET body = REPLACE(body, '"chosen":"${attempt?.chosen}"', '"chosen":"${other}"')
+        WHERE id = '${attempt?.id}'`,
+    );
+    const { identical, decisions } = await replayOf(on, sessionId);
+    assert.equal(identical, false);
+    assert.deepEqual(decisions, [
+      { id: offer?.id, identical: true, chosen: offer?.chosen, again: offer?.chosen, note: null },
+      { id: attempt?.id, identical: false, chosen: other, again: attempt?.chosen, note: null },
+    ]);
+  });
+
+  it('says so where what the decision was made on was changed', async () => {
+    await using on = await startTestService();
+    const sessionId = await createSession(on);
+    const [offer] = await decisionsOf(on, sessionId);
+    await runSql(on.databaseUrl, `UPDATE routing_snapshots SET body = REPLACE(body, '"p":0.93', '"p":0.13')`);
+    const { identical, decisions } = await replayOf(on, sessionId);
+    assert.deepEqual([identical, decisions[0]?.identical], [false, false]);
+    assert.notEqual(decisions[0]?.again, offer?.chosen);
+  });
+
+  it('says which algorithm decided where that was another one', async () => {
+    await using on = await startTestService();
+    const sessionId = await createSession(on);
+    await runSql(on.databaseUrl, `UPDATE routing_decisions SET body = REPLACE(body, '"sdts/1"', '"sdts/0"')`);
+    const { decisions } = await replayOf(on, sessionId);
+    assert.equal(decisions[0]?.note, 'decided by algorithm sdts/0');
+  });
+});
+
+describe('what only asks', () => {
+  it('answers as creating does: the same route and the same fees', async () => {
+    await using on = await startTestService();
+    for (const wish of [{}, { preferredRoute: 'local' }, { preferredRoute: 'wallet', amount: 1234.56 }]) {
+      const body = sessionBody(wish);
+      const preview = await act(on, 'checkout.preview', body);
+      const created = await act(on, 'checkout.create', body);
+      const { preferredRoute, amount } = body;
+      const fees = await act(on, 'fees.estimate', { amount, ...(preferredRoute !== undefined && { preferredRoute }) });
+      assert.deepEqual([preview.route, preview.feeSplit], [created.route, created.feeSplit]);
+      assert.deepEqual([fees.route, fees.feeSplit], [created.route, created.feeSplit]);
+      assert.equal((await decisionsOf(on, created.id))[0]?.chosen, created.route.id);
+    }
+  });
+
+  it('is not touched by exploration: the order stays while decisions go this way and that', async () => {
+    using routes = twinRoutes();
+    await using provider = await startFakeProvider();
+    provider.answer = 'accept_without_page';
+    await using on = await startTestService({ variables: { ROUTES_FILE: routes.path } });
+    connect(on.service, provider);
+    const told = async () => ({
+      routes: (await call<unknown>('GET', `${on.url}/api/agent/routes`)).body,
+      fees: await act(on, 'fees.estimate', { amount: 20, preferredRoute: 'card' }),
+    });
+    const before = await told();
+    const taken = new Set<string>();
+    for (let count = 0; count < 60; count++) {
+      const sessionId = await createSession(on, { preferredRoute: 'card' });
+      await start(on, sessionId, 'card');
+      const [offer, attempt] = await decisionsOf(on, sessionId);
+      assert.equal(offer?.chosen, before.fees.route.id);
+      taken.add(attempt!.chosen!);
+      assert.deepEqual(await told(), before);
+    }
+    assert.equal(taken.size, 2);
+  });
+
+  it('writes nothing: previews, estimates, lists, dry runs, backtests, replays', async () => {
+    await using on = await startTestService();
+    const sessionId = await createSession(on);
+    await startAt(on, sessionId, 'card');
+    await on.pass(60_000);
+    const before = await routingRows(on);
+    assert.ok(before['routing_decisions']! > 0 && before['routing_snapshots']! > 0);
+    const rules = {
+      version: 1,
+      // oxlint-disable-next-line unicorn/no-thenable -- the rule language says then
+      rules: [{ id: 'local', then: { only: { kind: 'local' } } }],
+    };
+    for (let count = 0; count < 3; count++) {
+      await act(on, 'checkout.preview', sessionBody({ preferredRoute: 'wallet' }));
+      await act(on, 'fees.estimate', { amount: 20, preferredRoute: 'local' });
+      assert.equal((await call('GET', `${on.url}/api/agent/routes`)).status, 200);
+      await ask('GET', on, 'routes');
+      await ask('POST', on, 'dry-run', { amount: 20, kind: 'card', rules });
+      await ask('POST', on, 'dry-run', { amount: 20, preferredRoute: 'wallet' });
+      await ask('POST', on, 'backtest', { rules });
+      await replayOf(on, sessionId);
+      await ask('GET', on, 'transitions');
+      await ask('GET', on, 'rules');
+    }
+    await on.service.runDue();
+    assert.deepEqual(await routingRows(on), before);
+  });
+});

@@ -1,0 +1,316 @@
+import assert from 'node:assert/strict';
+import { describe, it, test } from 'node:test';
+import type { JsonSchema } from '../../src/contract/json-schema.ts';
+import { attempt, createSession, start } from '../simulator/buyer.ts';
+import { connect, startFakeProvider } from '../support/fake-provider.ts';
+import { type Standing, ask, decisionsOf, refused, standings } from '../support/routing.ts';
+import { type TestService, call, startTestService } from '../support/service.ts';
+
+interface Transition {
+  id: string;
+  routeId: string;
+  environment: string;
+  from: string;
+  to: string;
+  cause: string;
+  words: string;
+  created: string;
+}
+interface Page {
+  data: Transition[];
+  hasMore: boolean;
+}
+
+const ACQUIRER = 'sandbox_card_acquirer';
+const BACKUP = 'sandbox_card_backup';
+const MINUTE_MS = 60_000;
+
+function override(on: TestService, routeId: string, body: unknown): Promise<Standing> {
+  return ask('PUT', on, `routes/${routeId}/health`, body);
+}
+
+function transitions(on: TestService, query = ''): Promise<Page> {
+  return ask('GET', on, `transitions${query}`);
+}
+
+async function offeredTo(on: TestService, wish: Record<string, unknown> = {}) {
+  const [offer] = await decisionsOf(on, await createSession(on, wish));
+  return offer!;
+}
+
+async function listed(on: TestService, environment = 'sandbox') {
+  const { body } = await call<{ routes: { id: string; health: string; score: number }[] }>(
+    'GET',
+    `${on.url}/api/agent/routes?environment=${environment}`,
+  );
+  return new Map(body.routes.map((route) => [route.id, route]));
+}
+
+describe("the operator's override", () => {
+  it('takes a route out of use, even where nothing else is left', async () => {
+    await using on = await startTestService();
+    const {
+      health,
+      words,
+      override: kept,
+      score,
+    } = await override(on, ACQUIRER, { health: 'standby', reason: 'works' });
+    assert.deepEqual(
+      [health, words, kept, score],
+      ['standby', 'standby: disabled by the operator: works', { health: 'standby', until: null, reason: 'works' }, 0],
+    );
+    const offer = await offeredTo(on, { preferredRoute: 'card' });
+    assert.equal(offer.chosen, BACKUP);
+    assert.equal(offer.candidates.find(({ route }) => route === ACQUIRER)?.excluded, 'disabled by the operator: works');
+    await override(on, BACKUP, { health: 'standby' });
+    const sessionId = await createSession(on);
+    assert.deepEqual(await start(on, sessionId, 'card'), { outcome: 'no_route' });
+    assert.equal((await decisionsOf(on, sessionId)).length, 1);
+    const page = await (await fetch(`${on.url}/checkout/${sessionId}`)).text();
+    assert.doesNotMatch(page, /value="card"/);
+    assert.equal((await listed(on)).get(ACQUIRER)?.health, 'standby');
+  });
+
+  it('ends by itself at its time, and the route comes back as degraded', async () => {
+    await using on = await startTestService();
+    const until = new Date(on.clock.now() + 10 * MINUTE_MS).toISOString();
+    const { override: kept } = await override(on, ACQUIRER, { health: 'standby', until, reason: 'works' });
+    assert.equal(kept?.until, until);
+    await on.pass(10 * MINUTE_MS - 1);
+    assert.equal((await standings(on)).get(ACQUIRER)?.health, 'standby');
+    await on.pass(1);
+    const after = (await standings(on)).get(ACQUIRER)!;
+    assert.deepEqual([after.health, after.override], ['degraded', null]);
+    assert.equal(after.words, "degraded: the operator's override (standby) has ended");
+    const { data } = await transitions(on, `?routeId=${ACQUIRER}`);
+    assert.deepEqual(
+      data.map(({ from, to, cause }) => [from, to, cause]),
+      [
+        ['standby', 'degraded', 'override_ended'],
+        ['live', 'standby', 'override'],
+      ],
+    );
+  });
+
+  it('ends with automatic, and there must be one to end', async () => {
+    await using on = await startTestService();
+    const url = `${on.url}/api/gateway/routing/routes/${ACQUIRER}/health`;
+    await refused([409, 'invalid_state'], 'PUT', url, { health: 'automatic' });
+    await override(on, ACQUIRER, { health: 'standby' });
+    const { health, override: kept } = await override(on, ACQUIRER, { health: 'automatic' });
+    assert.deepEqual([health, kept], ['degraded', null]);
+  });
+
+  it('holds a route in use whatever happens on it', async () => {
+    await using provider = await startFakeProvider();
+    await using on = await startTestService();
+    provider.answer = 'refuse';
+    connect(on.service, provider);
+    await override(on, ACQUIRER, { health: 'live', reason: 'we know' });
+    for (let count = 0; count < 5; count++) {
+      await start(on, await createSession(on), 'card');
+      await on.pass(1000);
+    }
+    const known = await standings(on);
+    assert.deepEqual([known.get(ACQUIRER)?.health, known.get(BACKUP)?.health], ['live', 'standby']);
+  });
+
+  it('refuses a time that has been, an unknown route, and whatever it does not know', async () => {
+    await using on = await startTestService();
+    const path = (id: string) => `${on.url}/api/gateway/routing/routes/${id}/health`;
+    const past = new Date(on.clock.now()).toISOString();
+    for (const body of [
+      { health: 'standby', until: past },
+      { health: 'standby', until: '2027-02-30T12:00:00Z' },
+      { health: 'standby', until: '2027-01-15' },
+      { health: 'standby', until: 'tomorrow' },
+      { health: 'standby', until: 1_900_000_000_000 },
+      { health: 'standby', until: null },
+      { health: 'standby', reason: '' },
+      { health: 'standby', reason: 'x'.repeat(201) },
+      { health: 'standby', reason: 'a\u0000b' },
+      { health: 'standby', colour: 'red' },
+      { health: 'off' },
+      { health: 'constructor' },
+      { health: null },
+      {},
+      [],
+      'null',
+      '{"health":"standby","__proto__":{"until":"x"}}',
+    ]) {
+      await refused([400, 'invalid_input'], 'PUT', path(ACQUIRER), body);
+    }
+    for (const id of ['nowhere', '__proto__', 'constructor', '%00', '%F0%9F%A6%89', 'x'.repeat(500), '0', 'NaN']) {
+      await refused([404, 'not_found'], 'PUT', path(id), { health: 'standby' });
+    }
+    assert.deepEqual((await transitions(on)).data, []);
+    assert.equal((await standings(on)).get(ACQUIRER)?.health, 'live');
+  });
+
+  it('may be set again and again, with the same words too', async () => {
+    await using on = await startTestService();
+    for (let count = 0; count < 4; count++) {
+      const { since } = await override(on, ACQUIRER, { health: 'standby', reason: 'works' });
+      assert.equal(Date.parse(since), on.clock.now());
+      await on.pass(1000);
+    }
+    assert.equal((await transitions(on)).data.length, 4);
+    const until = new Date(on.clock.now() + MINUTE_MS).toISOString();
+    const { override: kept } = await override(on, ACQUIRER, { health: 'standby', reason: 'works', until });
+    assert.equal(kept?.until, until);
+  });
+
+  it('ends at a time that can be told: four digits are a year', async () => {
+    await using on = await startTestService();
+    const url = `${on.url}/api/gateway/routing/routes/${ACQUIRER}/health`;
+    const body = { health: 'degraded', until: '9999-12-31T23:59:59-23:59' };
+    const { status } = await call<unknown>('PUT', url, body);
+    assert.ok(status === 200 || status === 400);
+  });
+
+  it('by many at once is that of the last of them, and each is told of once', async () => {
+    await using on = await startTestService();
+    const reasons = Array.from({ length: 5 }, (_, index) => `reason ${index}`);
+    await Promise.all(reasons.map((reason) => override(on, ACQUIRER, { health: 'degraded', reason })));
+    const { data } = await transitions(on);
+    assert.deepEqual(
+      data.map(({ words }) => words).toSorted(),
+      reasons.map((reason) => `degraded: set by the operator (${reason})`),
+    );
+    assert.equal((await standings(on)).get(ACQUIRER)?.words, data[0]?.words);
+  });
+});
+
+test('changes of health are listed newest first, in pages, by route and environment', async () => {
+  await using on = await startTestService();
+  for (const [index, routeId] of [ACQUIRER, BACKUP, 'card_stripe', ACQUIRER].entries()) {
+    await on.pass(1000);
+    await override(on, routeId, { health: index === 3 ? 'live' : 'degraded', reason: `change ${index}` });
+  }
+  const { data, hasMore } = await transitions(on);
+  assert.equal(hasMore, false);
+  assert.deepEqual(
+    data.map(({ routeId, environment, from, to }) => [routeId, environment, from, to]),
+    [
+      [ACQUIRER, 'sandbox', 'degraded', 'live'],
+      ['card_stripe', 'production', 'live', 'degraded'],
+      [BACKUP, 'sandbox', 'live', 'degraded'],
+      [ACQUIRER, 'sandbox', 'live', 'degraded'],
+    ],
+  );
+  const first = await transitions(on, '?limit=3');
+  assert.deepEqual([first.data, first.hasMore], [data.slice(0, 3), true]);
+  const rest = await transitions(on, `?limit=3&startingAfter=${first.data[2]!.id}`);
+  assert.deepEqual([rest.data, rest.hasMore], [data.slice(3), false]);
+  const newer = await transitions(on, `?endingBefore=${data[1]!.id}`);
+  assert.deepEqual(newer.data, data.slice(0, 1));
+  assert.deepEqual((await transitions(on, `?routeId=${ACQUIRER}`)).data, [data[0], data[3]]);
+  assert.deepEqual((await transitions(on, '?environment=production')).data, [data[1]]);
+  for (const nobody of ['nowhere', '__proto__', "'%20OR%201=1%20--"]) {
+    assert.deepEqual((await transitions(on, `?routeId=${nobody}`)).data, []);
+  }
+  const url = `${on.url}/api/gateway/routing/transitions`;
+  for (const query of [
+    'limit=0',
+    'limit=NaN',
+    'limit=-1',
+    'startingAfter=x',
+    'environment=test',
+    'x=1',
+    'routeId=a&routeId=b',
+  ]) {
+    await refused([400, 'invalid_input'], 'GET', `${url}?${query}`);
+  }
+});
+
+test('a NUL in a filter finds nothing or is refused, and is no fault of ours', async () => {
+  await using on = await startTestService();
+  const { status } = await call<unknown>('GET', `${on.url}/api/gateway/routing/transitions?routeId=%00`);
+  assert.ok(status === 200 || status === 400, String(status));
+});
+
+test('routes without a provider say so, and nothing is sent over them', async () => {
+  await using on = await startTestService();
+  const production = await standings(on, 'production');
+  assert.deepEqual(
+    [...production.values()].map(({ id, health, words, score }) => [id, health, words, score]),
+    [
+      ['card_stripe', 'standby', 'standby: no provider is connected for stripe', 0],
+      ['local_adyen', 'standby', 'standby: no provider is connected for adyen', 0],
+      ['wallet_paypal', 'standby', 'standby: no provider is connected for paypal', 0],
+    ],
+  );
+  for (const { health, score } of (await listed(on, 'production')).values())
+    assert.deepEqual([health, score], ['standby', 0]);
+  const sessionId = await createSession(on, { environment: 'production' });
+  const [offer] = await decisionsOf(on, sessionId);
+  assert.equal(
+    offer?.reason,
+    'no route can take a payment now; card_stripe is what is quoted (no provider is connected for stripe)',
+  );
+  assert.deepEqual(await start(on, sessionId, 'card'), { outcome: 'no_route' });
+});
+
+describe('what the agent sees of a route', () => {
+  it('falls with failures that count, and not with those of buyers', async () => {
+    await using on = await startTestService();
+    const before = (await listed(on)).get(ACQUIRER)!;
+    await override(on, BACKUP, { health: 'standby' });
+    for (let count = 0; count < 4; count++) {
+      await attempt(on, await createSession(on), 'card', 'declined');
+      await on.pass(1000);
+    }
+    assert.deepEqual((await listed(on)).get(ACQUIRER), before);
+    const scores = [before.score];
+    for (let count = 0; count < 4; count++) {
+      await attempt(on, await createSession(on), 'card', 'provider_error');
+      await on.pass(1000);
+      scores.push((await listed(on)).get(ACQUIRER)!.score);
+    }
+    assert.deepEqual(
+      scores,
+      scores.toSorted((a, b) => b - a),
+    );
+    assert.ok(scores.at(-1)! < before.score - 5, JSON.stringify(scores));
+    const { score, expectedSuccess, lastOutcomeAt } = (await standings(on)).get(ACQUIRER)!;
+    assert.equal(score, scores.at(-1));
+    assert.ok(expectedSuccess < 0.93);
+    assert.notEqual(lastOutcomeAt, null);
+  });
+
+  it('is nothing after three refused handoffs, and the cause is told', async () => {
+    await using provider = await startFakeProvider();
+    await using on = await startTestService();
+    provider.answer = 'refuse';
+    connect(on.service, provider);
+    // Results count that come after the state: the clock of the test stands still.
+    await on.pass(1000);
+    for (let count = 0; count < 3; count++) {
+      await start(on, await createSession(on), 'card');
+      await on.pass(1000);
+    }
+    const { health, words, retryAt } = (await standings(on)).get(ACQUIRER)!;
+    assert.equal(health, 'standby');
+    assert.match(words, /^standby: 3 handoff errors in a row, next try at \d\d:\d\d:\d\d UTC$/);
+    assert.ok(Date.parse(retryAt!) > on.clock.now());
+    assert.equal((await listed(on)).get(ACQUIRER)?.score, 0);
+    const { data } = await transitions(on, `?routeId=${ACQUIRER}`);
+    assert.deepEqual([data[0]?.cause, data[0]?.words], ['handoff_errors_in_a_row', words]);
+    const panic = await offeredTo(on, { preferredRoute: 'card' });
+    assert.notEqual(panic.candidates.find(({ rank }) => rank === 1)?.kind, 'card');
+  });
+
+  it('is described with its units', async () => {
+    await using on = await startTestService();
+    const { body } = await call<{ outputSchema?: JsonSchema; output?: JsonSchema }>(
+      'GET',
+      `${on.url}/api/agent/schema/routes.list`,
+    );
+    const text = JSON.stringify(body);
+    assert.match(text, /"score":\{[^}]*0 to 100/);
+    assert.match(text, /"health":\{[^}]*(?:live|standby)/);
+    for (const rate of ['buyerFeeRate', 'gatewayFeeRate', 'providerCostRate']) {
+      assert.match(text, new RegExp(`"${rate}":\\{[^}]*A fraction: 0\\.029 is 2\\.9 %`));
+    }
+  });
+});

@@ -1,0 +1,551 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, it, test } from 'node:test';
+import { createSession, start, startAt } from '../simulator/buyer.ts';
+import { TEST_DATABASE, createTestDatabase } from '../support/database.ts';
+import { SERVICE, startProgram, until } from '../process/program.ts';
+import {
+  type DryRun,
+  type Rules,
+  ask,
+  decisionsOf,
+  refused,
+  restarted,
+  routingRows,
+  saveRules,
+  temporaryFile,
+  tryRules,
+} from '../support/routing.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+
+// oxlint-disable unicorn/no-thenable -- the rule language says then
+
+const LOCALS_ONLY = { id: 'locals', then: { only: { kind: 'local' } } };
+const BACKUP_FIRST = { id: 'backup-first', then: { priority: 'sandbox_card_backup' } };
+const NO_SMALL = { id: 'no-small', when: { amount: { lt: 1 } }, then: { reject: 'too_small' } };
+const HALVES = {
+  id: 'halves',
+  then: {
+    split: [
+      { route: 'sandbox_card_acquirer', pct: 50 },
+      { route: 'sandbox_card_backup', pct: 50 },
+    ],
+  },
+};
+
+function rulesOf(on: TestService, version?: number): Promise<Rules> {
+  return ask('GET', on, version === undefined ? 'rules' : `rules?version=${version}`);
+}
+
+async function offeredTo(on: TestService, wish: Record<string, unknown> = {}) {
+  const [offer] = await decisionsOf(on, await createSession(on, wish));
+  return offer!;
+}
+
+describe('the routing rules', () => {
+  it('are none at first, and a version more with every set that is saved', async () => {
+    await using on = await startTestService();
+    const none = { object: 'routing_rules', version: 0, source: 'none', ruleSet: { version: 1, rules: [] } };
+    assert.deepEqual(await rulesOf(on), { ...none, warnings: [], created: null });
+    const first = await saveRules(on, LOCALS_ONLY);
+    assert.deepEqual([first.version, first.source, first.ruleSet.rules], [1, 'api', [LOCALS_ONLY]]);
+    const second = await saveRules(on, BACKUP_FIRST, LOCALS_ONLY);
+    assert.equal(second.version, 2);
+    assert.deepEqual(await rulesOf(on), second);
+    assert.deepEqual(await rulesOf(on, 1), first);
+    assert.deepEqual((await rulesOf(on, 0)).ruleSet.rules, []);
+    await refused([404, 'not_found'], 'GET', `${on.url}/api/gateway/routing/rules?version=3`);
+    for (const version of ['-1', 'x', '1.5', '', '9999999999', '1&version=2', 'NaN']) {
+      await refused([400, 'invalid_input'], 'GET', `${on.url}/api/gateway/routing/rules?version=${version}`);
+    }
+  });
+
+  it('have no new version where the same set is saved again, however it is written', async () => {
+    await using on = await startTestService();
+    const first = await saveRules(on, NO_SMALL);
+    assert.deepEqual(await saveRules(on, NO_SMALL), first);
+    const { id, when, then } = NO_SMALL;
+    assert.deepEqual(await saveRules(on, { then, when, id }), first);
+    const other = await saveRules(on);
+    assert.equal(other.version, 2);
+    assert.equal((await saveRules(on, NO_SMALL)).version, 3);
+  });
+
+  it('are refused whole, with every problem named, and the last good ones stay in force', async () => {
+    await using on = await startTestService();
+    await saveRules(on, LOCALS_ONLY);
+    const before = await routingRows(on);
+    const { status, body } = await tryRules(on, {
+      version: 1,
+      rules: [
+        BACKUP_FIRST,
+        { id: 'Big', when: { amount: { gt: 250_000 } }, then: { exclude: { kind: 'cash' } } },
+        { id: 'unknown', when: { colour: 'red' }, then: { prefer: 'rt_nowhere', explore: 'no' } },
+        { id: 'backup-first', then: { split: [{ route: 'sandbox_card_backup', pct: 60 }] } },
+      ],
+    });
+    assert.deepEqual([status, body.error.code], [400, 'invalid_input']);
+    assert.deepEqual(
+      body.error.issues?.map(({ path, code }) => `${path} ${code}`),
+      [
+        'rules.1.id invalid_format',
+        'rules.1.when.amount.gt invalid_value',
+        'rules.1.then.exclude.kind invalid_value',
+        'rules.2.when.colour unrecognized_keys',
+        'rules.2.then.explore invalid_type',
+        'rules.3.id duplicate_id',
+        'rules.3.then.split not_100_percent',
+      ],
+    );
+    for (const { message } of body.error.issues ?? []) assert.ok(message.length > 5);
+    assert.deepEqual(await routingRows(on), before);
+    assert.equal((await offeredTo(on)).chosen?.startsWith('sandbox_local_'), true);
+  });
+
+  it('are refused where they are no rules at all', async () => {
+    await using on = await startTestService();
+    const url = `${on.url}/api/gateway/routing/rules`;
+    for (const body of ['', 'null', '[]', '7', '"rules"', '{}', '{"version":1}', '{"version":2,"rules":[]}']) {
+      await refused([400, 'invalid_input'], 'PUT', url, body);
+    }
+    for (const body of [
+      '{"version":1,"rules":[],"__proto__":{"a":1}}',
+      '{"version":1,"rules":[],"constructor":1}',
+      '{"version":1,"rules":[{"id":"a","then":{"smart":true,"__proto__":{"reject":"x"}}}]}',
+      '{"version":1,"rules":[{"id":"a","when":{"__proto__":"x"},"then":{"smart":true}}]}',
+      '{"version":1,"rules":[{"id":"a","when":{"constructor":"x"},"then":{"smart":true}}]}',
+      '{"version":1,"rules":[{"id":"a","when":{"amount":{"__proto__":1}},"then":{"smart":true}}]}',
+      '{"version":1,"rules":[{"id":"a","when":{"amount":{"toString":1}},"then":{"smart":true}}]}',
+      '{"version":1,"rules":[{"id":"a","when":{"amount":1e999},"then":{"smart":true}}]}',
+      '{"version":1,"rules":[{"id":"a","then":{"margin":-0}}]}',
+      '{"version":1,"rules":[{"id":"a","then":{"prefer":"__proto__"}}]}',
+      '{"version":1,"rules":[{"id":"a","then":{"prefer":{"constructor":"x"}}}]}',
+      String.raw`{"version":1,"rules":[{"id":"a","when":{"product":"\ud800"},"then":{"smart":true}}]}`,
+      String.raw`{"version":1,"rules":[{"id":"a","when":{"product":"\u0000"},"then":{"smart":true}}]}`,
+    ]) {
+      await refused([400, 'invalid_input'], 'PUT', url, body);
+    }
+    for (const body of ['{', '{"version":NaN,"rules":[]}', `${'['.repeat(33)}${']'.repeat(33)}`]) {
+      await refused([400, 'invalid_json'], 'PUT', url, body);
+    }
+    const filler = 'x'.repeat(128 * 1024);
+    await refused([413, 'payload_too_large'], 'PUT', url, `{"version":1,"rules":[],"x":"${filler}"}`);
+    await refused([415, 'unsupported_media_type'], 'PUT', url, '{}', { 'content-type': 'text/plain' });
+    const deep = Array.from({ length: 9 }).reduce<unknown>((inner) => ({ not: inner }), { currency: 'USD' });
+    const { body } = await tryRules(on, { version: 1, rules: [{ id: 'deep', when: deep, then: { smart: true } }] });
+    assert.equal(body.error.issues?.[0]?.code, 'too_big');
+    assert.equal((await rulesOf(on)).version, 0);
+  });
+
+  it('that were saved by many at once are all there, one version each, without a gap', async () => {
+    await using on = await startTestService();
+    const callers = Array.from({ length: 8 }, (_, index) => `caller-${index}`);
+    const saved = await Promise.all(callers.map((id) => saveRules(on, { id, then: { smart: true } })));
+    const versions = saved.map(({ version }) => version).toSorted((a, b) => a - b);
+    assert.deepEqual(versions, [1, 2, 3, 4, 5, 6, 7, 8]);
+    for (const { version, ruleSet } of saved) assert.deepEqual((await rulesOf(on, version)).ruleSet, ruleSet);
+    assert.deepEqual(
+      await rulesOf(on),
+      saved.find(({ version }) => version === 8),
+    );
+  });
+
+  it('are in force after a restart', async () => {
+    await using on = await startTestService();
+    const saved = await saveRules(on, LOCALS_ONLY);
+    await using again = await restarted(on);
+    assert.deepEqual(await rulesOf(again), saved);
+    const { chosen, rulesVersion } = await offeredTo(again);
+    assert.deepEqual([chosen?.startsWith('sandbox_local_'), rulesVersion], [true, 1]);
+  });
+
+  const skip = TEST_DATABASE === 'sqlite' && 'several instances are for PostgreSQL: see docs/scaling.md';
+  it('are in force on another instance within seconds', { skip }, async () => {
+    await using one = await startTestService({ live: true });
+    await using other = await startTestService({ live: true, beside: one });
+    await saveRules(one, LOCALS_ONLY);
+    const started = performance.now();
+    await until(async () => (await offeredTo(other)).chosen!.startsWith('sandbox_local_'));
+    assert.ok(performance.now() - started < 5000);
+  });
+});
+
+describe('a rule', () => {
+  it('refuses a session with 403, and an action with 400 forbidden, and nothing is stored', async () => {
+    await using on = await startTestService();
+    await saveRules(on, NO_SMALL);
+    const before = await routingRows(on);
+    const body = sessionBody({ amount: 0.5 });
+    const refusal = await refused([403, 'forbidden'], 'POST', `${on.url}/api/gateway/sessions`, body);
+    assert.equal(refusal.message, 'This checkout is refused by routing rule no-small: too_small.');
+    for (const action of ['checkout.create', 'checkout.preview']) {
+      await refused([400, 'forbidden'], 'POST', `${on.url}/api/agent/actions/${action}`, body);
+    }
+    assert.deepEqual(await routingRows(on), before);
+    await createSession(on);
+  });
+
+  it('that leaves a session no route refuses it, naming what became of each', async () => {
+    await using on = await startTestService();
+    const rules = await saveRules(on, {
+      id: 'nothing-big',
+      when: { amount: { gt: 500 } },
+      then: { exclude: { kind: ['card', 'wallet', 'local'] } },
+    });
+    assert.deepEqual(
+      rules.warnings.map(({ path, code }) => `${path} ${code}`),
+      ['rules.0.then no_route_left', 'rules.0.then no_route_left'],
+    );
+    const body = sessionBody({ amount: 501 });
+    const { message } = await refused([409, 'no_eligible_route'], 'POST', `${on.url}/api/gateway/sessions`, body);
+    for (const route of ['sandbox_card_acquirer', 'sandbox_card_backup', 'sandbox_wallet_express']) {
+      assert.ok(message.includes(`${route}: excluded by rule nothing-big`), message);
+    }
+    await refused([400, 'no_eligible_route'], 'POST', `${on.url}/api/agent/actions/checkout.create`, body);
+    await createSession(on, { amount: 500 });
+  });
+
+  it('excludes, and the explanation names it', async () => {
+    await using on = await startTestService();
+    await saveRules(on, { id: 'no-cards', then: { exclude: { kind: 'card' } } });
+    const { candidates, chosen, rules } = await offeredTo(on);
+    assert.ok(!chosen?.includes('card'));
+    for (const { kind, excluded } of candidates)
+      assert.equal(excluded, kind === 'card' ? 'excluded by rule no-cards' : null);
+    assert.deepEqual(rules, [{ id: 'no-cards', effect: 'exclude kind card' }]);
+  });
+
+  it('orders strictly with priority, and by tiers with prefer', async () => {
+    await using on = await startTestService();
+    await saveRules(on, { id: 'first', then: { priority: ['sandbox_local_ach', 'sandbox_card_backup'] } });
+    const { mode, chosen, reason } = await offeredTo(on);
+    assert.deepEqual(
+      [mode, chosen, reason],
+      ['rule', 'sandbox_local_ach', 'sandbox_local_ach comes first by rule first'],
+    );
+    await saveRules(on, { id: 'wallets', then: { prefer: { kind: 'wallet' } } });
+    const tiers = await offeredTo(on);
+    assert.equal(tiers.mode, 'exploit');
+    for (const { kind, excluded } of tiers.candidates) {
+      assert.equal(excluded, kind === 'wallet' ? null : 'rule wallets prefers other routes');
+    }
+  });
+
+  it('splits sessions by shares, and a session always falls into the same one', async () => {
+    await using on = await startTestService();
+    await saveRules(on, HALVES);
+    const heads = new Map<string, number>();
+    for (let count = 0; count < 60; count++) {
+      const sessionId = await createSession(on);
+      await startAt(on, sessionId, 'card');
+      const [offer, attempt] = await decisionsOf(on, sessionId);
+      assert.deepEqual([offer?.mode, attempt?.mode, attempt?.chosen], ['rule', 'rule', offer?.chosen]);
+      heads.set(offer!.chosen!, (heads.get(offer!.chosen!) ?? 0) + 1);
+    }
+    // Of 60 fair draws, fewer than 10 on one side come once in ten million times.
+    assert.deepEqual([...heads.keys()].toSorted(), ['sandbox_card_acquirer', 'sandbox_card_backup']);
+    for (const count of heads.values()) assert.ok(count >= 10, JSON.stringify([...heads]));
+  });
+
+  it('splits by customer: the same buyer always falls into the same share, in whatever case', async () => {
+    await using on = await startTestService();
+    await saveRules(on, { ...HALVES, then: { ...HALVES.then, by: 'customer' } });
+    for (let buyer = 0; buyer < 10; buyer++) {
+      const first = await offeredTo(on, { customer: `buyer${buyer}@example.com` });
+      const again = await offeredTo(on, { customer: `BUYER${buyer}@Example.com` });
+      assert.equal(first.chosen, again.chosen);
+    }
+  });
+
+  it('looks at metadata, whatever the keys are called', async () => {
+    await using on = await startTestService();
+    const keys = ['tier', 'constructor', 'toString', '__proto__', 'hasOwnProperty', 'Größe 🦉', 'a.b'];
+    for (const key of keys) {
+      await saveRules(on, { ...LOCALS_ONLY, when: { [`metadata.${key}`]: { exists: true } } });
+      const without = await offeredTo(on);
+      assert.deepEqual(without.rules, [], key);
+      const raw = `{"product":"x","amount":9,"customer":"a@b.co","metadata":{${JSON.stringify(key)}:"vip"}}`;
+      const { status, body } = await call<{ id: string }>('POST', `${on.url}/api/gateway/sessions`, raw);
+      assert.equal(status, 200, key);
+      assert.deepEqual((await decisionsOf(on, body.id))[0]?.rules, [{ id: 'locals', effect: 'only kind local' }], key);
+    }
+    const vip = { ...LOCALS_ONLY, when: { any: [{ 'metadata.tier': ['gold', 'vip'] }, { amount: { gte: 2000 } }] } };
+    await saveRules(on, vip);
+    assert.ok((await offeredTo(on, { metadata: { tier: 'vip' } })).chosen?.startsWith('sandbox_local_'));
+    assert.ok((await offeredTo(on, { amount: 2000 })).chosen?.startsWith('sandbox_local_'));
+    assert.ok(!(await offeredTo(on, { metadata: { tier: 'VIP' } })).chosen?.startsWith('sandbox_local_'));
+  });
+
+  it('changes what fees weigh, and whose cost counts', async () => {
+    await using on = await startTestService();
+    const usual = await offeredTo(on);
+    await saveRules(on, { id: 'thin', then: { margin: 0.1, objective: 'total' } });
+    const thin = await offeredTo(on);
+    assert.notEqual(thin.chosen, usual.chosen);
+    const costs = (decision: typeof usual) => new Map(decision.candidates.map(({ route, cost }) => [route, cost]));
+    assert.equal(costs(usual).get('sandbox_card_acquirer'), 0.029);
+    assert.equal(costs(thin).get('sandbox_card_acquirer'), 0.019);
+    assert.deepEqual(thin.rules, [{ id: 'thin', effect: 'margin 0.1; objective total' }]);
+  });
+
+  it('forbids exploration, so that every buyer goes where most is expected', async () => {
+    await using on = await startTestService();
+    await saveRules(on, { id: 'calm', then: { explore: false } });
+    for (let count = 0; count < 30; count++) {
+      const sessionId = await createSession(on);
+      await startAt(on, sessionId, 'card');
+      const [, attempt] = await decisionsOf(on, sessionId);
+      assert.deepEqual([attempt?.mode, attempt?.chosen], ['exploit', attempt?.greedy]);
+    }
+  });
+
+  it('says how many routes may be tried, and of which kind', async () => {
+    await using on = await startTestService();
+    const customer = 'buyer+handoff_down@example.com';
+    const triedUnder = async (then: Record<string, unknown>) => {
+      await saveRules(on, { id: 'tries', then });
+      const sessionId = await createSession(on, { customer });
+      assert.equal((await start(on, sessionId, 'card')).outcome, 'refused');
+      const [, ...attempts] = await decisionsOf(on, sessionId);
+      return attempts.map(({ kind, candidates, chosen }) => {
+        return [kind, candidates.find(({ route }) => route === chosen)?.kind];
+      });
+    };
+    assert.equal((await triedUnder({ maxAttempts: 1, failover: 'any' })).length, 1);
+    assert.equal((await triedUnder({ failover: 'none' })).length, 1);
+    assert.deepEqual(await triedUnder({ failover: 'same_kind' }), [
+      ['card', 'card'],
+      ['card', 'card'],
+    ]);
+    const any = await triedUnder({ failover: 'any' });
+    assert.equal(any.length, 3);
+    assert.notEqual(any[2]?.[1], 'card');
+  });
+});
+
+describe('a dry run', () => {
+  const dryRun = (on: TestService, body: unknown) => ask<DryRun>('POST', on, 'dry-run', body);
+
+  it('answers what a checkout would be quoted, and under rules that are not saved', async () => {
+    await using on = await startTestService();
+    const usual = await dryRun(on, { amount: 20 });
+    const offer = await offeredTo(on, { amount: 20 });
+    assert.deepEqual([usual.chosen, usual.candidates], [offer.chosen, offer.candidates]);
+    const supposed = await dryRun(on, { amount: 20, rules: { version: 1, rules: [LOCALS_ONLY] } });
+    assert.ok(supposed.chosen?.startsWith('sandbox_local_'));
+    assert.deepEqual(supposed.rules, [{ id: 'locals', effect: 'only kind local' }]);
+    assert.equal((await rulesOf(on)).version, 0);
+  });
+
+  it('answers where a buyer would be sent, without drawing', async () => {
+    await using on = await startTestService();
+    const { purpose, kind, chosen, greedy, mode, candidates } = await dryRun(on, { amount: 20, kind: 'wallet' });
+    assert.deepEqual([purpose, kind, mode, chosen], ['attempt', 'wallet', 'exploit', greedy]);
+    assert.equal(candidates.find(({ rank }) => rank === 1)?.kind, 'wallet');
+    for (const { index } of candidates) assert.equal(index, null);
+  });
+
+  it('says which rule refuses the checkout', async () => {
+    await using on = await startTestService();
+    const rules = { version: 1, rules: [NO_SMALL] };
+    assert.equal((await dryRun(on, { amount: 0.5, rules })).rejected, 'too_small');
+    assert.equal((await dryRun(on, { amount: 5, rules })).rejected, null);
+  });
+
+  it('refuses what could not be created, and rules that could not be saved', async () => {
+    await using on = await startTestService();
+    const url = `${on.url}/api/gateway/routing/dry-run`;
+    for (const body of [
+      '{}',
+      '{"amount":0}',
+      '{"amount":-1}',
+      '{"amount":1e999}',
+      '{"amount":10000.01}',
+      '{"amount":"10"}',
+      '{"amount":10,"kind":"cash"}',
+      '{"amount":10,"kind":"__proto__"}',
+      '{"amount":10,"environment":"constructor"}',
+      '{"amount":10,"customer":"nobody"}',
+      '{"amount":10,"colour":"red"}',
+      '{"amount":10,"__proto__":{"kind":"card"}}',
+      '{"amount":10,"rules":null}',
+      '{"amount":10,"rules":[]}',
+      '{"amount":10,"rules":{"version":1,"rules":[{"id":"a","then":{"prefer":"rt_nowhere"}}]}}',
+    ]) {
+      await refused([400, 'invalid_input'], 'POST', url, body);
+    }
+    const { issues } = await refused([400, 'invalid_input'], 'POST', url, {
+      amount: 10,
+      rules: { version: 1, rules: 7 },
+    });
+    assert.match(String(issues?.[0]?.path), /rules$/);
+  });
+});
+
+describe('a backtest', () => {
+  interface Backtest {
+    decisions: number;
+    different: number;
+    was: { expectedSuccess: number; cost: number };
+    wouldBe: { expectedSuccess: number; cost: number };
+    changes: { sessionId: string; was: string; wouldBe: string | null; reason: string }[];
+  }
+  const backtest = (on: TestService, body: unknown) => ask<Backtest>('POST', on, 'backtest', body);
+
+  /** Ten small sessions and ten large ones, whose buyers started to pay by card. */
+  async function past(on: TestService): Promise<{ small: string[]; large: string[] }> {
+    const sessions = { small: new Array<string>(), large: new Array<string>() };
+    for (let count = 0; count < 10; count++) {
+      for (const [size, amount] of [['small', 20] as const, ['large', 400] as const]) {
+        const sessionId = await createSession(on, { amount });
+        await startAt(on, sessionId, 'card');
+        sessions[size].push(sessionId);
+      }
+    }
+    return sessions;
+  }
+
+  it('of the rules in force, or the same ones, changes nothing', async () => {
+    await using on = await startTestService();
+    await saveRules(on, HALVES, { id: 'calm', then: { explore: false } });
+    await past(on);
+    const rules = { version: 1, rules: [HALVES, { id: 'calm', then: { explore: false } }] };
+    for (const body of [{}, { rules }, { limit: 1000 }]) {
+      const { decisions, different, was, wouldBe, changes } = await backtest(on, body);
+      assert.deepEqual([decisions, different, changes], [20, 0, []]);
+      assert.deepEqual(was, wouldBe);
+    }
+    assert.equal((await backtest(on, { limit: 7 })).decisions, 7);
+  });
+
+  it('of other rules shows exactly the sessions that would differ, newest first, and writes nothing', async () => {
+    await using on = await startTestService();
+    await saveRules(on, { id: 'acquirer', then: { priority: 'sandbox_card_acquirer' } });
+    const { large } = await past(on);
+    const before = await routingRows(on);
+    const rules = {
+      version: 1,
+      rules: [
+        { id: 'large', when: { amount: { gt: 100 } }, then: { priority: 'sandbox_card_backup' } },
+        { id: 'rest', then: { priority: 'sandbox_card_acquirer' } },
+      ],
+    };
+    const { decisions, different, was, wouldBe, changes } = await backtest(on, { rules });
+    assert.deepEqual([decisions, different], [20, 10]);
+    assert.deepEqual(
+      changes.map(({ sessionId }) => sessionId),
+      large.toReversed(),
+    );
+    for (const change of changes) {
+      assert.deepEqual(
+        [change.was, change.wouldBe, change.reason],
+        ['sandbox_card_acquirer', 'sandbox_card_backup', 'sandbox_card_backup comes first by rule large'],
+      );
+    }
+    assert.deepEqual([was.expectedSuccess, wouldBe.expectedSuccess], [0.93, 0.915]);
+    assert.deepEqual(await routingRows(on), before);
+  });
+
+  it('of rules that refuse some sessions shows those', async () => {
+    await using on = await startTestService();
+    const { large } = await past(on);
+    const rules = {
+      version: 1,
+      rules: [{ id: 'small', when: { amount: { gt: 100 } }, then: { reject: 'too_large' } }],
+    };
+    const { different, changes } = await backtest(on, { rules });
+    assert.equal(different, 10);
+    assert.deepEqual(
+      changes.map(({ sessionId, wouldBe }) => [sessionId, wouldBe]),
+      large.toReversed().map((id) => [id, null]),
+    );
+  });
+
+  it('refuses what makes no sense', async () => {
+    await using on = await startTestService();
+    const url = `${on.url}/api/gateway/routing/backtest`;
+    for (const body of [
+      { limit: 0 },
+      { limit: 1001 },
+      { limit: 1.5 },
+      { limit: '5' },
+      { margin: 0 },
+      { margin: 1.01 },
+      { objective: 'constructor' },
+      { environment: '__proto__' },
+      { rules: { version: 1, rules: [{ id: 'a', then: { only: 'rt_nowhere' } }] } },
+      { sessions: [] },
+    ]) {
+      await refused([400, 'invalid_input'], 'POST', url, body);
+    }
+    assert.equal((await call('POST', url, { margin: 0.155 })).status, 200);
+    const { message } = await refused([400, 'invalid_input'], 'POST', url, { margin: 2 });
+    assert.equal(message, 'margin: must be a number greater than 0 and at most 1, not 2.');
+  });
+});
+
+describe('rules of a file', () => {
+  it('are in force from the start, and the API changes nothing of them', async () => {
+    using file = temporaryFile('rules.json', { version: 1, rules: [LOCALS_ONLY] });
+    const variables = { ROUTING_RULES_FILE: file.path };
+    await using on = await startTestService({ variables });
+    const { version, source, ruleSet } = await rulesOf(on);
+    assert.deepEqual([version, source, ruleSet.rules], [1, 'file', [LOCALS_ONLY]]);
+    assert.ok((await offeredTo(on)).chosen?.startsWith('sandbox_local_'));
+    const url = `${on.url}/api/gateway/routing/rules`;
+    const { suggestion } = await refused([409, 'invalid_state'], 'PUT', url, { version: 1, rules: [] });
+    assert.match(String(suggestion), /ROUTING_RULES_FILE/);
+    assert.equal((await rulesOf(on)).version, 1);
+    await using again = await restarted(on, { variables });
+    assert.equal((await rulesOf(again)).version, 1);
+  });
+
+  it('that is broken keeps the rules that were in force, and logs what is wrong', async () => {
+    using file = temporaryFile('rules.json', { version: 1, rules: [LOCALS_ONLY] });
+    const variables = { ROUTING_RULES_FILE: file.path };
+    await using on = await startTestService({ variables });
+    for (const broken of ['{', '{"version":1,"rules":[{"id":"a","then":{"prefer":"rt_nowhere"}}]}', '\u0000']) {
+      writeFileSync(file.path, broken);
+      await using again = await restarted(on, { variables });
+      assert.deepEqual((await rulesOf(again)).ruleSet.rules, [LOCALS_ONLY]);
+      const errors = again.logged.filter((line) => line.includes('"level":50'));
+      assert.equal(errors.length, 1);
+      assert.match(errors[0]!, /the routing rules in \S+ are wrong; version 1 stays in force/);
+    }
+    await using again = await restarted(on, { variables: { ROUTING_RULES_FILE: `${file.path}.gone` } });
+    assert.deepEqual((await rulesOf(again)).ruleSet.rules, [LOCALS_ONLY]);
+  });
+
+  const unreadable: [what: string, content: string, name: string][] = [
+    ['no JSON', '{"version":1,', 'rules.json'],
+    ['of an unknown route', '{"version":1,"rules":[{"id":"a","then":{"prefer":"rt_nowhere"}}]}', 'rules.json'],
+    ['empty', '', 'rules.json'],
+    ['not there', '', 'other.json'],
+    ['a folder', '', '.'],
+  ];
+  for (const [what, content, name] of unreadable) {
+    it(`refuse the start on a fresh database where the file is ${what}`, async () => {
+      using file = temporaryFile('rules.json', content);
+      await using database = await createTestDatabase();
+      const path = join(dirname(file.path), name);
+      const variables = { PORT: '0', DATABASE_URL: database.url, ROUTING_RULES_FILE: path };
+      await using program = startProgram(SERVICE, variables);
+      assert.equal(await program.exited, 1);
+      const [line = '', ...others] = program.stderr().trimEnd().split('\n');
+      assert.deepEqual(others, []);
+      assert.ok(line.startsWith(`Tillway cannot start: the routing rules in ${path} are wrong: `), line);
+    });
+  }
+});
+
+test('rules that are refused cost no more than a glance, however large', async () => {
+  await using on = await startTestService();
+  const rules = Array.from({ length: 2000 }, (_, index) => ({ id: `r${index}`, when: { x: 1 }, then: { y: 2 } }));
+  const body = JSON.stringify({ version: 1, rules });
+  assert.ok(body.length < 128 * 1024);
+  const started = performance.now();
+  const { error } = (await tryRules(on, body)).body;
+  assert.ok((error.issues?.length ?? 0) <= 51);
+  assert.ok(performance.now() - started < 2000);
+});

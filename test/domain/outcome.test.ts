@@ -1,0 +1,351 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import * as real from '../../src/domain/checkout.ts';
+import type { Decision } from '../../src/domain/checkout-state.ts';
+import { REFUSAL_WEIGHT, type RouteOutcome, outcomesOf } from '../../src/domain/outcome.ts';
+import { type Checkout, FAILURE_SOURCES, type FailureSource, type Payment } from '../../src/domain/records.ts';
+import { type Decisions, type History, type Step, walk } from '../fixtures/checkout-history.ts';
+import { MINUTE, NOW, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/records.ts';
+
+const LATER = NOW + 20 * SECOND;
+
+describe('what an attempt teaches about its route', () => {
+  test('nothing is learnt of a checkout that did not change, nor of an attempt that has begun', () => {
+    const started = begun();
+    assert.deepEqual(outcomesOf(started, started, LATER), []);
+    assert.deepEqual(outcomesOf(aCheckout(), started, LATER), []);
+  });
+
+  test('a provider that takes the payment over is noted, and counts for nothing', () => {
+    const [outcome, ...others] = learnt(begun(), (checkout) => accept(checkout));
+    assert.deepEqual(others, []);
+    assert.deepEqual(outcome, {
+      paymentId: idOf('pay', 1),
+      stage: 'handoff',
+      environment: 'sandbox',
+      routeId: 'sandbox_card',
+      result: 'accepted',
+      successes: 0,
+      failures: 0,
+      neutrals: 0,
+      probe: false,
+      paidAfterMs: null,
+      created: LATER,
+    });
+  });
+
+  test('a refused handoff counts for two failures, and its attempt has no other result', () => {
+    const refused = learnt(begun(), (checkout) => refuse(checkout));
+    assert.deepEqual(told(refused), ['handoff refused 0/2/0']);
+    assert.equal(REFUSAL_WEIGHT, 2);
+  });
+
+  test('failing over teaches of the route that refused only', () => {
+    const failedOver = learnt(begun(), (checkout) =>
+      real.refuseHandoff(checkout, idOf('pay', 1), { retry: anAttempt(2), mayArrive: true }, LATER),
+    );
+    assert.deepEqual(told(failedOver), ['handoff refused 0/2/0']);
+    assert.equal(failedOver[0]!.paymentId, idOf('pay', 1));
+  });
+
+  test('a paid payment is one success, timed from the start of the attempt', () => {
+    const [outcome] = learnt(begun(), (checkout) => hear(checkout, 'paid'));
+    assert.deepEqual(told([outcome!]), ['result paid 1/0/0']);
+    assert.equal(outcome!.paidAfterMs, 20 * SECOND);
+  });
+
+  test('money that came before its own attempt, by a clock that was set back, took a millisecond', () => {
+    const [outcome] = learnt(begun(), (checkout) => hear(checkout, 'paid'), NOW - MINUTE);
+    assert.equal(outcome!.paidAfterMs, 1);
+  });
+
+  test('a failure counts against the route unless it is the fault of the buyer or the issuer', () => {
+    const declined = (source: FailureSource | null) =>
+      told(learnt(begun(), (checkout) => hear(checkout, 'failed', source)));
+    assert.deepEqual(declined('route'), ['result failed 0/1/0']);
+    assert.deepEqual(declined(null), ['result failed 0/1/0'], 'what nobody knows is the route’s');
+    assert.deepEqual(declined('issuer'), ['result neutral 0/0/1']);
+    assert.deepEqual(declined('buyer'), ['result neutral 0/0/1']);
+  });
+
+  test('a buyer who leaves says nothing about the route', () => {
+    assert.deepEqual(told(learnt(begun(), (checkout) => real.abandonAttempt(checkout, LATER))), [
+      'result neutral 0/0/1',
+    ]);
+  });
+
+  test('a payment that is never confirmed counts against the route, unless its provider knows better', () => {
+    const at = NOW + 24 * 60 * MINUTE;
+    const timedOut = (source?: FailureSource) =>
+      told(learnt(begun(), (checkout) => real.passTime(checkout, at, source), at));
+    assert.deepEqual(timedOut(), ['result failed 0/1/0']);
+    assert.deepEqual(timedOut('buyer'), ['result neutral 0/0/1']);
+  });
+
+  test('late money takes back what was counted, and is not timed', () => {
+    const after = (fail: (checkout: Checkout) => Decision<string>) =>
+      learnt(fail(begun()).next, (checkout) => hear(checkout, 'paid'));
+    assert.deepEqual(told(after((checkout) => refuse(checkout))), ['late paid 1/-2/0']);
+    assert.deepEqual(told(after((checkout) => hear(checkout, 'failed', 'route'))), ['late paid 1/-1/0']);
+    const [late] = after((checkout) => hear(checkout, 'failed', 'issuer'));
+    assert.deepEqual(told([late!]), ['late paid 1/0/-1']);
+    assert.equal(late!.paidAfterMs, null);
+  });
+
+  test('money for a session that another payment paid is a success of its route all the same', () => {
+    const twice = real.startAttempt(real.abandonAttempt(begun(), NOW).next, anAttempt(2), NOW).next;
+    const paid = hear(twice, 'paid', null, 2).next;
+    assert.deepEqual(told(learnt(paid, (checkout) => hear(checkout, 'paid'))), ['late paid 1/0/-1']);
+  });
+
+  test('money for an older attempt supersedes the newer one, of whose route it says nothing', () => {
+    const twice = real.startAttempt(real.abandonAttempt(begun(), NOW).next, anAttempt(2), NOW).next;
+    const outcomes = learnt(twice, (checkout) => hear(checkout, 'paid'));
+    assert.deepEqual(told(outcomes), ['late paid 1/0/-1', 'result neutral 0/0/1']);
+    assert.deepEqual(
+      outcomes.map(({ paymentId }) => paymentId),
+      [idOf('pay', 1), idOf('pay', 2)],
+    );
+  });
+
+  test('a payment that its provider speaks of first has a result and no handoff', () => {
+    assert.deepEqual(told(learnt(aCheckout(), (checkout) => hear(checkout, 'paid', null, null))), [
+      'result paid 1/0/0',
+    ]);
+    assert.deepEqual(told(learnt(aCheckout(), (checkout) => hear(checkout, 'failed', 'buyer', null))), [
+      'result neutral 0/0/1',
+    ]);
+  });
+
+  test('what was written down as refused stays so, whatever its provider says afterwards', () => {
+    const refused = refuse(begun()).next;
+    assert.deepEqual(told(learnt(refused, (checkout) => accept(checkout))), []);
+    const paidLate = hear(refused, 'paid').next;
+    assert.deepEqual(told(learnt(paidLate, (checkout) => accept(checkout))), []);
+  });
+
+  test('a payment that its provider has taken over is not refused any more', () => {
+    const accepted = accept(begun()).next;
+    assert.deepEqual(told(learnt(accepted, (checkout) => refuse(checkout))), []);
+  });
+
+  test('an attempt that failed in another way is noted as taken over when its provider says so late', () => {
+    const abandoned = real.abandonAttempt(begun(), NOW).next;
+    assert.deepEqual(told(learnt(abandoned, (checkout) => accept(checkout))), ['handoff accepted 0/0/0']);
+  });
+
+  test('settlements and refunds teach nothing', () => {
+    const paid = hear(begun(), 'paid').next;
+    assert.deepEqual(told(learnt(paid, (checkout) => real.recordSettlement(checkout, idOf('pay', 1), LATER))), []);
+    assert.deepEqual(told(learnt(paid, (checkout) => real.recordRefund(checkout, idOf('pay', 1), LATER))), []);
+  });
+
+  test('every outcome says whether the attempt was a probe', () => {
+    const probing = real.startAttempt(aCheckout(), { ...anAttempt(1, aRoute({ id: 'other' })), probe: true }, NOW).next;
+    for (const decide of [accept, refuse, (checkout: Checkout) => hear(checkout, 'paid')]) {
+      for (const { probe, routeId } of learnt(probing, decide)) assert.deepEqual([probe, routeId], [true, 'other']);
+    }
+  });
+});
+
+function begun(): Checkout {
+  return real.startAttempt(aCheckout(), anAttempt(1), NOW).next;
+}
+
+function accept(checkout: Checkout) {
+  return real.acceptHandoff(checkout, { paymentId: idOf('pay', 1), reference: 'ref_1', url: null });
+}
+
+function refuse(checkout: Checkout) {
+  return real.refuseHandoff(checkout, idOf('pay', 1), { retry: undefined, mayArrive: false }, NOW);
+}
+
+/** The provider speaks of the payment with that number; null names the session only. */
+function hear(
+  checkout: Checkout,
+  status: 'paid' | 'failed',
+  failureSource: FailureSource | null = null,
+  number: number | null = 1,
+) {
+  const paymentId = number === null ? null : idOf('pay', number);
+  const said = { paymentId, status, amount: 4999, currency: 'USD', txHash: null, failureSource };
+  return real.applyProviderEvent(checkout, { ...said, environment: 'sandbox' }, anAttempt(9), LATER);
+}
+
+function learnt(before: Checkout, decide: (checkout: Checkout) => Decision<string>, now = LATER): RouteOutcome[] {
+  return outcomesOf(before, decide(before).next, now);
+}
+
+/** `result paid 1/0/0`: stage, result and what it counts for. */
+function told(outcomes: RouteOutcome[]): string[] {
+  return outcomes.map(
+    ({ stage, result, successes, failures, neutrals }) => `${stage} ${result} ${successes}/${failures}/${neutrals}`,
+  );
+}
+
+type Learn = typeof outcomesOf;
+
+const somePayment = fc.integer({ min: -1, max: 4 });
+const anyStep: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ type: fc.constant('start' as const), route: fc.nat(2) }) },
+  { weight: 4, arbitrary: fc.record({ type: fc.constant('accept' as const), payment: somePayment }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      type: fc.constant('refuse' as const),
+      payment: somePayment,
+      failover: fc.boolean(),
+      mayArrive: fc.boolean(),
+    }),
+  },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      type: fc.constant('event' as const),
+      payment: somePayment,
+      status: fc.constantFrom('provider_pending' as const, 'paid' as const, 'failed' as const),
+      wrong: fc.constant('nothing' as const),
+      txHash: fc.constant(null),
+      failureSource: fc.constantFrom(null, ...FAILURE_SOURCES),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ type: fc.constantFrom('abandon' as const, 'giveUp' as const) }) },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant('passTime' as const), jump: fc.constant('at' as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ type: fc.constantFrom('settle' as const, 'refund' as const), payment: somePayment }),
+  },
+);
+const anyHistory: fc.Arbitrary<History> = fc.record({
+  amount: fc.constant(4999),
+  rates: fc.constant({ buyerFeeRate: 5_000, gatewayFeeRate: 29_000, providerCostRate: 19_000 }),
+  steps: fc.array(anyStep, { minLength: 1, maxLength: 20, size: 'max' }),
+});
+
+/** Walks a history and holds, after every step, what its payments have taught against what became of them. */
+function holds(history: History, learn: Learn): RouteOutcome[] {
+  const kept: RouteOutcome[] = [];
+  for (const [before, next] of stepsOf(history)) {
+    kept.push(...learn(before, next, LATER));
+    for (const payment of next.payments) {
+      assertLearnt(
+        payment,
+        kept.filter(({ paymentId }) => paymentId === payment.id),
+      );
+    }
+  }
+  return kept;
+}
+
+/** The checkout before and after each decision that changed it. */
+function stepsOf(history: History): [before: Checkout, next: Checkout][] {
+  const steps: [Checkout, Checkout][] = [];
+  const noting = Object.entries(real as unknown as Record<string, (checkout: Checkout) => Decision<string>>).map(
+    ([name, decide]): [string, typeof decide] => [
+      name,
+      (checkout, ...rest) => {
+        const decision = decide(checkout, ...rest);
+        if (decision.next !== checkout) steps.push([checkout, decision.next]);
+        return decision;
+      },
+    ],
+  );
+  walk(Object.fromEntries(noting) as unknown as Decisions, history);
+  // The walk also asks what would be, and freezes what it goes on with.
+  return steps.filter(([, next]) => Object.isFrozen(next));
+}
+
+function assertLearnt(payment: Payment, outcomes: RouteOutcome[]): void {
+  const stages = outcomes.map(({ stage }) => stage);
+  assert.equal(new Set(stages).size, stages.length, `one outcome per stage: ${told(outcomes).join(', ')}`);
+  const sum = (name: 'successes' | 'failures' | 'neutrals') =>
+    outcomes.reduce((total, outcome) => total + outcome[name], 0);
+  assert.deepEqual(
+    [sum('successes'), sum('failures'), sum('neutrals')],
+    expectedCounts(payment),
+    `${payment.status} ${payment.failureCode} ${payment.failureSource}: ${told(outcomes).join(', ')}`,
+  );
+  if (payment.status === 'pending') assert.ok(stages.every((stage) => stage === 'handoff'));
+  for (const { result, paidAfterMs, routeId } of outcomes) {
+    assert.equal(routeId, payment.route.id);
+    if (paidAfterMs !== null) assert.equal(result, 'paid', 'only money is timed');
+  }
+}
+
+function expectedCounts({ status, failureCode, failureSource }: Payment): number[] {
+  if (status === 'pending') return [0, 0, 0];
+  if (status === 'paid') return [1, 0, 0];
+  if (failureCode === 'handoff_refused') return [0, REFUSAL_WEIGHT, 0];
+  return failureSource === 'route' ? [0, 1, 0] : [0, 0, 1];
+}
+
+describe('over every history', () => {
+  const RUNS = 5000;
+
+  test('the outcomes of a payment add up to what became of it, one per stage', () => {
+    fc.assert(
+      fc.property(anyHistory, (history) => void holds(history, outcomesOf)),
+      { numRuns: RUNS },
+    );
+  });
+
+  test('every outcome there is was met: the walk above is not idle', () => {
+    const met = new Set<string>();
+    fc.assert(
+      fc.property(anyHistory, (history) => {
+        for (const [before, next] of stepsOf(history)) {
+          for (const what of told(outcomesOf(before, next, LATER))) met.add(what);
+        }
+      }),
+      { numRuns: RUNS, seed: 1 },
+    );
+    assert.deepEqual([...met].toSorted(), [
+      'handoff accepted 0/0/0',
+      'handoff refused 0/2/0',
+      'late paid 1/-1/0',
+      'late paid 1/-2/0',
+      'late paid 1/0/-1',
+      'result failed 0/1/0',
+      'result neutral 0/0/1',
+      'result paid 1/0/0',
+    ]);
+  });
+
+  const changedTo =
+    (change: (outcome: RouteOutcome) => RouteOutcome[]): Learn =>
+    (...args) =>
+      outcomesOf(...args).flatMap(change);
+  const FAULTS: [fault: string, learn: Learn][] = [
+    [
+      'late money takes nothing back',
+      changedTo((one) => [one.stage === 'late' ? { ...one, failures: 0, neutrals: 0 } : one]),
+    ],
+    ['late money counts as if it were in time', changedTo((one) => [{ ...one, failures: Math.max(0, one.failures) }])],
+    ['buyers count against the route', changedTo((one) => [{ ...one, failures: one.failures + one.neutrals }])],
+    ['a refusal counts for one', changedTo((one) => [one.result === 'refused' ? { ...one, failures: 1 } : one])],
+    [
+      'a refusal is a result too',
+      changedTo((one) => (one.result === 'refused' ? [one, { ...one, stage: 'result' }] : [one])),
+    ],
+    [
+      'a refusal is noted as taken over when it is named late',
+      (before, next, now) => {
+        const forgetful = { ...before, payments: before.payments.map((each) => ({ ...each, failureCode: null })) };
+        return outcomesOf(before === next ? next : forgetful, next, now);
+      },
+    ],
+    ['what was learnt is learnt again', (before, next, now) => outcomesOf({ ...before, payments: [] }, next, now)],
+    ['attempts that a newer one supersedes are forgotten', (...args) => outcomesOf(...args).slice(0, 1)],
+  ];
+
+  for (const [fault, learn] of FAULTS) {
+    test(`it is found where ${fault}`, () => {
+      const { failed } = fc.check(
+        fc.property(anyHistory, (history) => void holds(history, learn)),
+        { numRuns: RUNS, seed: 42, endOnFailure: true },
+      );
+      assert.ok(failed);
+    });
+  }
+});

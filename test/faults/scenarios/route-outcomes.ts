@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SERVICE } from '../../process/program.ts';
+import { type Instance, type SharedDatabase, type Verified, createSharedDatabase, sampleCallback } from '../pair.ts';
+import { createProblems } from '../problems.ts';
+import { CALLBACKS, SESSIONS, sessionBody } from '../requests.ts';
+import { type FaultReport, type Scenario, brokenInvariants } from '../scenario.ts';
+
+const SESSIONS_PER_CYCLE = 120;
+const LANES = 32;
+const SHORTEST_LIFE_MS = 50;
+const LONGEST_LIFE_MS = 400;
+const PLANTED_SERVER = new URL('../servers/planted-outcome-apart.ts', import.meta.url);
+
+export const scenario: Scenario = {
+  name: 'an instance is killed while payments teach about their routes',
+  cycles: 4,
+  planted: 'an outcome that is written after its payment, and not with it',
+  plantedCycles: 3,
+  run,
+};
+
+// What a session may have taught: money in time, or money after a failure, which then is taken back.
+const ENDINGS = new Set(['result paid 1/0/0', 'result neutral 0/0/1, late paid 1/0/-1']);
+
+/**
+ * Each cycle kills one of two instances while both are told of payments, failed and paid at once; the other one is then told
+ * all of it again, as a provider does that got no answer.
+ */
+async function run({ cycles, planted }: { cycles: number; planted: boolean }): Promise<FaultReport> {
+  await using database = await createSharedDatabase();
+  const entry = planted ? PLANTED_SERVER : SERVICE;
+  const survivor = await database.start(entry);
+  await survivor.warmUp();
+  const problems = createProblems();
+  let unanswered = 0;
+  for (let cycle = 0; cycle < cycles; cycle++) {
+    const doomed = await database.start(entry);
+    await doomed.warmUp();
+    const ids = await createSessions(survivor, cycle);
+    const told = tellAll(ids, [doomed, survivor]);
+    await sleep(SHORTEST_LIFE_MS + Math.random() * (LONGEST_LIFE_MS - SHORTEST_LIFE_MS));
+    await doomed.end('SIGKILL');
+    unanswered += await told;
+    problems.add(...(await tellAgain(ids, survivor)));
+  }
+  problems.add(...(await problemsKept(database, cycles)), ...(await brokenInvariants(database.settings)));
+  if (unanswered === 0) problems.add('every callback was answered: no kill met one');
+  const load = `${cycles * SESSIONS_PER_CYCLE} payments, ${unanswered} callbacks without an answer`;
+  return { cycles, load, problems: problems.list() };
+}
+
+async function createSessions(instance: Instance, cycle: number): Promise<string[]> {
+  const ids: string[] = [];
+  await inLanes(
+    Array.from({ length: SESSIONS_PER_CYCLE }, (_, number) => `outcomes-${cycle}-${number}`),
+    async (key) => {
+      const { status, text, body } = await instance.post<{ id: string }>(SESSIONS, sessionBody(key));
+      if (status !== 200) throw new Error(`a session was answered ${status}: ${text}`);
+      ids.push(body.id);
+    },
+  );
+  return ids;
+}
+
+/** Says failed to one instance and paid to the other, by turns; answers how many callbacks got no answer. */
+async function tellAll(ids: string[], instances: Instance[]): Promise<number> {
+  let lost = 0;
+  const tell = (id: string, status: 'paid' | 'failed', to: Instance) =>
+    to.post<Verified>(CALLBACKS, sampleCallback(id, status)).catch(() => lost++);
+  await inLanes([...ids.entries()], async ([index, id]) => {
+    const [first, second] = (index % 2 === 0 ? instances : instances.toReversed()) as [Instance, Instance];
+    await Promise.all([tell(id, 'failed', first), tell(id, 'paid', second)]);
+  });
+  return lost;
+}
+
+async function tellAgain(ids: string[], instance: Instance): Promise<string[]> {
+  const problems: string[] = [];
+  await inLanes(ids, async (id) => {
+    for (const word of ['failed', 'paid'] as const) {
+      const { status, text } = await instance.post<Verified>(CALLBACKS, sampleCallback(id, word));
+      if (status !== 200) problems.push(`${id}: a callback was answered ${status}: ${text}`);
+    }
+  });
+  return problems;
+}
+
+/** Every session is paid, and its one payment has taught what that is worth. */
+async function problemsKept({ query }: SharedDatabase, cycles: number): Promise<string[]> {
+  const rows = await query(`
+    SELECT session.id, session.status,
+      (SELECT STRING_AGG(stage || ' ' || result || ' ' || successes || '/' || failures || '/' || neutrals, ', '
+          ORDER BY CASE stage WHEN 'late' THEN 1 ELSE 0 END)
+        FROM route_outcomes AS outcome JOIN payments AS payment ON payment.id = outcome.payment_id
+        WHERE payment.session_id = session.id) AS taught
+    FROM sessions AS session`);
+  const wrong = rows
+    .filter(({ status, taught }) => status !== 'paid' || !ENDINGS.has(taught as string))
+    .map(({ id, status, taught }) => `${String(id)} is ${String(status)} and has taught ${String(taught)}`);
+  const wanted = cycles * SESSIONS_PER_CYCLE;
+  return rows.length === wanted ? wrong : [...wrong, `${rows.length} sessions are kept, and ${wanted} were created`];
+}
+
+async function inLanes<Item>(items: Item[], handle: (item: Item) => Promise<unknown>): Promise<void> {
+  const queue = [...items];
+  await Promise.all(
+    Array.from({ length: LANES }, async () => {
+      for (let item = queue.shift(); item !== undefined; item = queue.shift()) await handle(item);
+    }),
+  );
+}

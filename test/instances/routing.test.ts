@@ -1,0 +1,424 @@
+/* oxlint-disable unicorn/no-thenable -- the word of the rule language */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { RouteKind } from '../../src/domain/route.ts';
+import { ROUTE_KINDS } from '../../src/domain/route.ts';
+import { chooseAnotherWay } from '../../src/operations/leave-payment.ts';
+import { type Estimates, emptyEstimates, readEstimates } from '../../src/operations/routing/estimates.ts';
+import { saveRules } from '../../src/operations/routing/rules.ts';
+import { startPayment } from '../../src/operations/start-payment.ts';
+import type { HealthRecord } from '../../src/routing/health-record.ts';
+import type { Store } from '../../src/store/store.ts';
+import { type Random, createRandom } from '../faults/random.ts';
+import { brokenInvariants } from '../faults/scenario.ts';
+import { createSession, stateOf } from '../simulator/buyer.ts';
+import { runSql, settingsOf } from '../support/database.ts';
+import { type FakeProvider, connect, report, startFakeProvider } from '../support/fake-provider.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+
+// What several instances know of the routes is in their database, and the same for all.
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const ACQUIRER = 'sandbox_card_acquirer';
+const BACKUP = 'sandbox_card_backup';
+// The back-off of half a minute with the most of its jitter.
+const FIRST_TRY_MS = 33 * SECOND;
+const LEASE_MS = 120 * SECOND;
+
+interface Fleet extends AsyncDisposable {
+  instances: [TestService, TestService];
+  fake: FakeProvider;
+  /** Time passes for all. */
+  advance(ms: number): void;
+  /** All look at once; answers how many transitions each made. */
+  refresh(): Promise<number[]>;
+  /** A buyer starts to pay on that instance; answers what came of it, and the payment. */
+  start(instance: TestService, kind?: RouteKind): ReturnType<typeof start>;
+}
+
+async function openFleet(): Promise<Fleet> {
+  await using stack = new AsyncDisposableStack();
+  const fake = stack.use(await startFakeProvider());
+  const one = stack.use(await startTestService());
+  const other = stack.use(await startTestService({ beside: one }));
+  for (const { service, clock } of [one, other]) {
+    connect(service, fake);
+    // What happens in the very millisecond in which a route is first seen does not count.
+    clock.advance(SECOND);
+  }
+  const owned = stack.move();
+  const instances: Fleet['instances'] = [one, other];
+  return {
+    instances,
+    fake,
+    advance: (ms) => instances.forEach(({ clock }) => clock.advance(ms)),
+    refresh: () => Promise.all(instances.map(({ service }) => service.deps.router.refresh())),
+    start,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+async function start(instance: TestService, kind: RouteKind = 'card') {
+  const sessionId = await createSession(instance);
+  const started = await startPayment(instance.service.deps, sessionId, { kind, acceptedTotal: 10_000_000 });
+  const { payments } = (await instance.service.deps.store.checkout(sessionId))!;
+  return { sessionId, started, payment: payments.find(({ status }) => status === 'pending') };
+}
+
+/** A payment that ends in one of the ways there are, on some instance. */
+async function payAnyhow({ instances, fake }: Fleet, random: Random): Promise<void> {
+  const instance = random.pick(instances);
+  fake.answer = random.chance(0.1) ? 'refuse' : 'accept';
+  const { sessionId, payment } = await start(instance, random.pick(ROUTE_KINDS));
+  fake.answer = 'accept';
+  if (!payment) return;
+  const end = random.int(10);
+  const { service } = random.pick(instances);
+  if (end < 6) await report(service, sessionId, 'paid', payment);
+  else if (end < 8) await report(service, sessionId, 'failed', payment);
+  else await chooseAnotherWay(service.deps, sessionId, 1);
+  if (end === 7) await report(service, sessionId, 'paid', payment);
+}
+
+const healthOf = ({ service }: TestService, routeId: string) =>
+  service.deps.router.view('sandbox').routes.get(routeId)!;
+const standings = ({ service }: TestService) =>
+  service.deps.router.view('sandbox').snapshot.routes.map((facts) => ({ ...facts, health: facts.health }));
+const recordsOf = async (store: Store) => {
+  const rows = await store.routeHealth();
+  const own = rows.filter(({ environment }) => environment === 'sandbox');
+  return new Map(own.map(({ routeId, body }) => [routeId, JSON.parse(body) as HealthRecord]));
+};
+const routesOf = ({ service }: TestService) =>
+  service.deps.routes.filter(({ environment }) => environment === 'sandbox');
+
+async function look(instance: TestService, before: Estimates, store = instance.service.deps.store): Promise<Estimates> {
+  return readEstimates(store, 'sandbox', routesOf(instance), await recordsOf(store), before);
+}
+
+async function transitionsOf({ service }: TestService, routeId: string) {
+  const { items } = await service.deps.store.listTransitions({ environment: 'sandbox', routeId }, { limit: 100 });
+  return items.toSorted((a, b) => a.version - b.version);
+}
+
+describe('what is expected of the routes', () => {
+  for (const seed of [1, 2, 3]) {
+    test(`is the same on all to the last bit, however often each looked and whoever folded (seed ${seed})`, async (context) => {
+      await using fleet = await openFleet();
+      const random = createRandom(seed, 0);
+      const known = fleet.instances.map(() => emptyEstimates('sandbox'));
+      let folds = 0;
+      for (let step = 0; step < 60; step++) {
+        await payAnyhow(fleet, random);
+        fleet.advance(random.int(50) * SECOND);
+        const index = random.int(3);
+        if (index === 2) continue;
+        const before = known[index]!.foldedUntil;
+        known[index] = await look(fleet.instances[index]!, known[index]!);
+        if (known[index].foldedUntil !== before) folds++;
+        if (random.chance(0.2)) await fleet.instances[index]!.service.deps.router.refresh();
+      }
+      const last = await Promise.all(fleet.instances.map((instance, index) => look(instance, known[index]!)));
+      const [one, other] = last as [Estimates, Estimates];
+      const newcomer = await look(fleet.instances[0], emptyEstimates('sandbox'));
+      assert.ok(one.states.size >= 4 && folds >= 5, `${one.states.size} routes, ${folds} folds`);
+      assert.deepEqual(other.states, one.states);
+      assert.deepEqual(newcomer.states, one.states);
+
+      await runSql(fleet.instances[0].databaseUrl, 'DELETE FROM route_estimates');
+      const rebuilt = await look(fleet.instances[1], emptyEstimates('sandbox'));
+      assert.deepEqual(rebuilt.states, one.states);
+      await fleet.refresh();
+      await fleet.refresh();
+      assert.deepEqual(standings(fleet.instances[0]), standings(fleet.instances[1]));
+      context.diagnostic(`${one.states.size} routes, folded ${folds} times in 60 payments`);
+    });
+  }
+
+  test('is folded once, however many find it due at once', async () => {
+    await using fleet = await openFleet();
+    const random = createRandom(4, 0);
+    for (let round = 0; round < 10; round++) {
+      for (let count = 0; count < 4; count++) await payAnyhow(fleet, random);
+      fleet.advance(2 * MINUTE);
+      const results: boolean[] = [];
+      const looked = await Promise.all(
+        fleet.instances.map((instance) => {
+          const { store } = instance.service.deps;
+          const commit: Store['commit'] = async (changes) => {
+            const result = await store.commit(changes);
+            assert.deepEqual(
+              changes.map(({ type }) => type),
+              ['estimates_folded'],
+            );
+            results.push(result.done);
+            return result;
+          };
+          return look(instance, emptyEstimates('sandbox'), { ...store, commit });
+        }),
+      );
+      assert.equal(results.filter((done) => done).length, 1, results.join());
+      assert.deepEqual(looked[0]!.states, looked[1]!.states);
+    }
+  });
+
+  test('is the same after a restart, and so is the health; when what was folded is lost, it follows from the outcomes', async (context) => {
+    await using fleet = await openFleet();
+    const [one, other] = fleet.instances;
+    const random = createRandom(5, 0);
+    for (let step = 0; step < 50; step++) {
+      await payAnyhow(fleet, random);
+      fleet.advance(random.int(60) * MINUTE);
+      if (step % 5 === 0) await fleet.refresh();
+    }
+    fleet.fake.answer = 'refuse';
+    for (let count = 0; count < 3; count++) await start(one, 'wallet');
+    await fleet.refresh();
+    await fleet.refresh();
+    const before = standings(one);
+    assert.ok(before.some(({ health }) => health === 'standby'));
+    assert.deepEqual(standings(other), before);
+
+    const restarted = async () => {
+      await using next = await startTestService({ beside: one });
+      connect(next.service, fleet.fake);
+      next.clock.advance(one.clock.now() - next.clock.now());
+      await next.service.deps.router.refresh();
+      return standings(next);
+    };
+    assert.deepEqual(await restarted(), before);
+
+    await runSql(one.databaseUrl, 'DELETE FROM route_estimates');
+    const rebuilt = await restarted();
+    assert.deepEqual(
+      rebuilt.map(({ id, health, words }) => [id, health, words]),
+      before.map(({ id, health, words }) => [id, health, words]),
+    );
+    // Outcomes are read a day back, six half-lives of the slow memory: what is older is worth 1.6 % of what it was.
+    const differences = rebuilt.map(({ p }, index) => Math.abs(p - before[index]!.p));
+    assert.ok(Math.max(...differences) <= 0.005, differences.join());
+    const hours = (one.clock.now() - Date.parse('2026-03-01T12:00:00.000Z')) / HOUR;
+    context.diagnostic(`${hours.toFixed(0)} h of outcomes; rebuilt, p differs by ${Math.max(...differences)} at most`);
+  });
+});
+
+describe('the health of the routes', () => {
+  test('changes once, however many judge at once, and a kind of which all are in standby still takes payments', async () => {
+    await using fleet = await openFleet();
+    const [one, other] = fleet.instances;
+    fleet.fake.answer = 'refuse';
+    for (let count = 0; count < 3; count++) {
+      for (const kind of ROUTE_KINDS) await start(fleet.instances[count % 2]!, kind);
+      fleet.advance(SECOND);
+    }
+    const made = await fleet.refresh();
+    assert.equal(made[0]! + made[1]!, 6, made.join());
+    await fleet.refresh();
+    for (const { id } of routesOf(one)) {
+      const transitions = await transitionsOf(one, id);
+      assert.deepEqual(
+        transitions.map(({ to, cause, numbers }) => [to, cause, numbers]),
+        [['standby', 'handoff_errors_in_a_row', { handoffErrors: 3 }]],
+      );
+      assert.equal(healthOf(one, id).facts.health, 'standby');
+      assert.equal(healthOf(other, id).facts.words, healthOf(one, id).facts.words);
+      const told = fleet.instances.flatMap(({ logged }) =>
+        logged.filter((line) => line.includes(`route ${id} is standby`)),
+      );
+      assert.equal(told.length, 1);
+    }
+
+    fleet.fake.answer = 'accept';
+    for (const instance of fleet.instances) {
+      for (const kind of ROUTE_KINDS) {
+        const { sessionId, started, payment } = await start(instance, kind);
+        assert.equal(started.outcome, 'continue');
+        assert.equal(payment?.probe, true);
+        const [decision] = await instance.service.deps.store.routingDecisionsOfSession(sessionId);
+        assert.equal((JSON.parse(decision!.body) as { output: { mode: string } }).output.mode, 'panic');
+        assert.equal((await stateOf(instance, sessionId)).session, 'pending');
+      }
+    }
+    assert.deepEqual(await brokenInvariants(settingsOf(one.databaseUrl)), []);
+  });
+
+  test('after three refused handoffs in a row a route is out of use, and that is told', async () => {
+    await using on = await startTestService();
+    on.clock.advance(SECOND);
+    const { deps } = on.service;
+    await saveRules(deps, { version: 1, rules: [{ id: 'order', then: { priority: [ACQUIRER, BACKUP] } }] });
+    const routesTaken = async () => {
+      const sessionId = await createSession(on, { customer: 'buyer+handoff_error@example.com' });
+      assert.equal((await startPayment(deps, sessionId, { kind: 'card', acceptedTotal: 4999 })).outcome, 'continue');
+      return (await deps.store.checkout(sessionId))!.payments.map(({ route }) => route.id).toSorted();
+    };
+    for (let count = 0; count < 3; count++) {
+      assert.equal(healthOf(on, ACQUIRER).facts.health, 'live');
+      assert.deepEqual(await routesTaken(), [ACQUIRER, BACKUP]);
+      await on.pass(SECOND);
+    }
+    assert.equal(healthOf(on, ACQUIRER).facts.health, 'standby');
+    const [transition, ...others] = await transitionsOf(on, ACQUIRER);
+    assert.deepEqual(others, []);
+    const { from, to, cause, numbers, words } = transition!;
+    assert.deepEqual(
+      { from, to, cause, numbers },
+      {
+        from: 'live',
+        to: 'standby',
+        cause: 'handoff_errors_in_a_row',
+        numbers: { handoffErrors: 3 },
+      },
+    );
+    assert.match(words, /^standby: 3 handoff errors in a row, next try at 12:00:(?:3\d) UTC$/);
+    const line = on.logged
+      .map((each) => JSON.parse(each) as Record<string, unknown>)
+      .find(({ msg }) => msg === `route ${ACQUIRER} is ${words}`);
+    assert.deepEqual([line?.['level'], line?.['route'], line?.['cause']], [40, ACQUIRER, cause]);
+    // The first handoff of this session is the backup's, which is refused by its tag: nothing else is left.
+    const sessionId = await createSession(on);
+    await startPayment(deps, sessionId, { kind: 'card', acceptedTotal: 4999 });
+    const { payments } = (await deps.store.checkout(sessionId))!;
+    assert.deepEqual(
+      payments.map(({ route }) => route.id),
+      [BACKUP],
+    );
+  });
+});
+
+/** A fleet whose first card route is in standby, and the time for a first try has come. */
+async function openFleetWithStandby(): Promise<Fleet> {
+  await using stack = new AsyncDisposableStack();
+  const fleet = stack.use(await openFleet());
+  const [one] = fleet.instances;
+  const { deps } = one.service;
+  fleet.fake.answer = 'refuse';
+  await saveRules(deps, {
+    version: 1,
+    rules: [{ id: 'one', then: { priority: [ACQUIRER], maxAttempts: 1 } }],
+  });
+  for (let count = 0; count < 3; count++) await start(one);
+  fleet.fake.answer = 'accept';
+  await saveRules(deps, { version: 1, rules: [] });
+  await fleet.refresh();
+  assert.equal(healthOf(one, ACQUIRER).facts.health, 'standby');
+  fleet.advance(FIRST_TRY_MS);
+  await fleet.refresh();
+  stack.move();
+  return fleet;
+}
+
+/** Both start a payment at once; answers the one that tries the route in standby, checked to be the only one. */
+async function startAtOnce(fleet: Fleet) {
+  const both = await Promise.all(fleet.instances.map((instance) => fleet.start(instance)));
+  for (const { started } of both) assert(started.outcome === 'continue' && started.url !== null, started.outcome);
+  const probes = both.filter(({ payment }) => payment!.probe);
+  assert.equal(probes.length, 1, 'one payment at a time');
+  const [probe] = probes;
+  const [usual] = both.filter(({ payment }) => !payment!.probe);
+  assert.deepEqual([probe!.payment!.route.id, usual!.payment!.route.id], [ACQUIRER, BACKUP]);
+  return probe!;
+}
+
+describe('a route in standby', () => {
+  test('is tried by one payment at a time, whoever starts it; others go another way until that one has ended', async () => {
+    await using fleet = await openFleetWithStandby();
+    const [one] = fleet.instances;
+    for (let round = 0; round < 8; round++) {
+      const { sessionId, payment } = await startAtOnce(fleet);
+      assert.equal(healthOf(one, ACQUIRER).facts.probe, true, 'as known before');
+      await fleet.refresh();
+      for (const instance of fleet.instances) {
+        assert.equal(healthOf(instance, ACQUIRER).health.leasePaymentId, payment!.id);
+        assert.equal((await fleet.start(instance)).payment!.route.id, BACKUP);
+      }
+      // The buyer's change of mind says nothing of the route, but the next one may try it at once.
+      await chooseAnotherWay(fleet.instances[round % 2]!.service.deps, sessionId, 1);
+      await fleet.refresh();
+      await fleet.refresh();
+      for (const instance of fleet.instances) assert.equal(healthOf(instance, ACQUIRER).facts.probe, true);
+      fleet.advance(SECOND);
+    }
+    assert.deepEqual(await brokenInvariants(settingsOf(one.databaseUrl)), []);
+  });
+
+  test('is tried again when nothing has been heard of a try for two minutes', async () => {
+    await using fleet = await openFleetWithStandby();
+    await startAtOnce(fleet);
+    fleet.advance(LEASE_MS - SECOND);
+    await fleet.refresh();
+    for (const instance of fleet.instances) assert.equal((await fleet.start(instance)).payment!.route.id, BACKUP);
+    fleet.advance(SECOND);
+    await fleet.refresh();
+    await startAtOnce(fleet);
+  });
+
+  test('is not tried by a large payment', async () => {
+    await using fleet = await openFleetWithStandby();
+    const [{ service }] = fleet.instances;
+    const sessionId = await createSession(fleet.instances[0], { amount: 500.01 });
+    await startPayment(service.deps, sessionId, { kind: 'card', acceptedTotal: 10_000_000 });
+    const { payments } = (await service.deps.store.checkout(sessionId))!;
+    assert.deepEqual(
+      payments.map(({ route }) => route.id),
+      [BACKUP],
+    );
+  });
+
+  test('waits longer after each try that fails', async () => {
+    await using fleet = await openFleetWithStandby();
+    const [one, other] = fleet.instances;
+    for (const minutes of [1, 2, 4, 8, 10, 10]) {
+      fleet.fake.answer = 'refuse';
+      const { started } = await fleet.start(one);
+      assert.equal(started.outcome, 'refused', 'this provider has both routes');
+      fleet.fake.answer = 'accept';
+      await fleet.refresh();
+      await fleet.refresh();
+      const { retryAt, words } = healthOf(other, ACQUIRER).health;
+      const wait = (retryAt! - one.clock.now()) / MINUTE;
+      assert.ok(wait >= minutes * 0.9 && wait <= minutes * 1.1, `${wait} minutes and not ${minutes}`);
+      assert.match(words, /^standby: the last try failed \(in standby since/);
+      // What the other route is made to refuse meanwhile must not take it out too.
+      for (let count = 0; count < 3; count++) await report(one.service, (await fleet.start(other)).sessionId, 'paid');
+      fleet.advance(minutes * 1.1 * MINUTE);
+      await fleet.refresh();
+    }
+  });
+
+  test('comes back by three tries that succeed, and is live after two minutes like before', async () => {
+    await using fleet = await openFleetWithStandby();
+    const [one, other] = fleet.instances;
+    for (let count = 0; count < 3; count++) {
+      const { sessionId } = await startAtOnce(fleet);
+      fleet.advance(SECOND);
+      await report(fleet.instances[count % 2]!.service, sessionId, 'paid');
+      await fleet.refresh();
+      await fleet.refresh();
+    }
+    assert.equal(healthOf(one, ACQUIRER).facts.health, 'degraded');
+    assert.deepEqual(standings(one), standings(other));
+    await saveRules(one.service.deps, { version: 1, rules: [{ id: 'one', then: { priority: [ACQUIRER] } }] });
+    await fleet.refresh();
+    for (let count = 0; count < 20; count++) {
+      assert.equal(healthOf(other, ACQUIRER).facts.health, 'degraded');
+      fleet.advance(6.1 * SECOND);
+      const { sessionId, payment } = await fleet.start(fleet.instances[count % 2]!);
+      assert.deepEqual([payment?.route.id, payment?.probe], [ACQUIRER, false]);
+      fleet.advance(SECOND);
+      await report(one.service, sessionId, 'paid');
+      await fleet.refresh();
+    }
+    await fleet.refresh();
+    assert.equal(healthOf(other, ACQUIRER).facts.health, 'live');
+    const transitions = await transitionsOf(one, ACQUIRER);
+    assert.deepEqual(
+      transitions.map(({ from, to, cause }) => `${from} ${to} ${cause}`),
+      ['live standby handoff_errors_in_a_row', 'standby degraded probes_succeeded', 'degraded live recovered'],
+    );
+    assert.deepEqual(standings(one), standings(other));
+    assert.deepEqual(await brokenInvariants(settingsOf(one.databaseUrl)), []);
+  });
+});

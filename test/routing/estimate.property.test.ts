@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { type RoutePrior, estimate, fold } from '../../src/routing/estimate.ts';
+import { type States, type Tally, addTallies, emptyTally } from '../../src/routing/memory.ts';
+import { DEFAULT_POLICY } from '../../src/routing/policy.ts';
+
+const ROUTES = ['rt_a', 'rt_b', 'rt_c'];
+const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
+const RUNS = { numRuns: 500 };
+
+const few = fc.nat({ max: 5 });
+const many = fc.oneof({ weight: 4, arbitrary: few }, { weight: 1, arbitrary: fc.nat({ max: 300 }) });
+/** One part of what a bucket adds up to. Log times are whole numbers, as a database would add them. */
+const anyPart = fc.record({
+  route: fc.constantFrom(...ROUTES),
+  successes: many,
+  failures: fc.oneof({ weight: 9, arbitrary: many }, { weight: 1, arbitrary: fc.integer({ min: -3, max: -1 }) }),
+  neutrals: many,
+  probeSuccesses: fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: few }),
+  probeFailures: fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: few }),
+  timed: few,
+  logMs: few,
+  logMsSquared: few,
+});
+type Part = typeof anyPart extends fc.Arbitrary<infer T> ? T : never;
+interface Bucket {
+  bucket: number;
+  parts: Part[];
+}
+const anyGap = fc.oneof({ weight: 5, arbitrary: fc.integer({ min: 1, max: 3 }) }, fc.integer({ min: 1, max: 20_000 }));
+const anyHistory: fc.Arbitrary<Bucket[]> = fc
+  .array(fc.record({ gap: anyGap, parts: fc.array(anyPart, { minLength: 1, maxLength: 5 }) }), { maxLength: 25 })
+  .map((steps) => {
+    let bucket = 0;
+    return steps.map(({ gap, parts }) => ({ bucket: (bucket += gap), parts }));
+  });
+const anyPriors: fc.Arbitrary<RoutePrior[]> = fc.tuple(
+  ...ROUTES.map((id) =>
+    fc.record({
+      id: fc.constant(id),
+      successRate: fc.oneof(fc.constant(0.85), fc.constantFrom(0, 0.5, 0.97, 1)),
+      group: fc.constantFrom('card', 'card', 'wallet'),
+    }),
+  ),
+);
+
+function plain({ route, successes, failures }: Part): Part {
+  return { ...emptyTally(0), route, successes, failures: Math.max(0, failures) };
+}
+
+function talliesOf({ bucket, parts }: Bucket): Map<string, Tally> {
+  const tallies = new Map<string, Tally>();
+  for (const { route, ...part } of parts) {
+    tallies.set(route, addTallies(tallies.get(route) ?? emptyTally(bucket), { ...part, bucket }));
+  }
+  return tallies;
+}
+
+function folded(history: readonly Bucket[], priors: readonly RoutePrior[], from: States = new Map()): States {
+  return history.reduce((states, each) => fold(states, talliesOf(each), each.bucket, priors, DEFAULT_POLICY), from);
+}
+
+function endOf(history: readonly Bucket[]): number {
+  return ((history.at(-1)?.bucket ?? 0) + 1) * BUCKET_MS - 1;
+}
+
+function estimates(states: States, priors: readonly RoutePrior[], nowMs: number) {
+  return estimate(states, priors, nowMs, DEFAULT_POLICY);
+}
+
+/** Calls `property` with histories, configurations and any number to make choices from. */
+function holds(property: (history: Bucket[], priors: RoutePrior[], seed: number) => void): void {
+  fc.assert(fc.property(anyHistory, anyPriors, fc.nat(), property), RUNS);
+}
+
+test('every estimate is a probability that is not certain, between its bounds, and rests on some outcomes', () => {
+  holds((history, priors, later) => {
+    for (const now of [endOf(history), endOf(history) + (later % (48 * 3600_000))]) {
+      for (const { p, n, low, high, fast, slow, disturbance, latency } of estimates(
+        folded(history, priors),
+        priors,
+        now,
+      ).values()) {
+        assert.ok(p > 0 && p < 1 && n > 0 && Number.isFinite(n), `${p} ${n}`);
+        assert.ok(0 <= low && low <= p + 1e-4 && p - 1e-4 <= high && high <= 1, `${low} ${p} ${high}`);
+        assert.ok(fast.mean >= 0 && fast.mean <= 1 && fast.n >= 0);
+        assert.ok(slow.mean >= 0 && slow.mean <= 1 && slow.n > 0);
+        assert.ok(disturbance >= 0 && disturbance < 1);
+        assert.ok(latency.p95SecondsFast === null || latency.p95SecondsFast >= 0);
+      }
+    }
+  });
+});
+
+test('the order of outcomes within a bucket does not matter', () => {
+  holds((history, priors) => {
+    const turned = history.map(({ bucket, parts }) => ({ bucket, parts: parts.toReversed() }));
+    assert.deepEqual(folded(turned, priors), folded(history, priors));
+  });
+});
+
+test('whoever folds, and in however many sittings with the states written down between, has the same bits', () => {
+  holds((history, priors, cut) => {
+    const half = cut % (history.length + 1);
+    const written = JSON.stringify([...folded(history.slice(0, half), priors)]);
+    const read: States = new Map(JSON.parse(written));
+    const whole = folded(history, priors);
+    const resumed = folded(history.slice(half), priors, read);
+    assert.deepEqual(resumed, whole);
+    assert.equal(JSON.stringify([...resumed]), JSON.stringify([...whole]));
+  });
+});
+
+test('a bucket that was read before it was complete is folded again from where it began', () => {
+  holds((history, priors, cut) => {
+    const last = history.at(-1);
+    if (!last) return;
+    const before = folded(history.slice(0, -1), priors);
+    const kept = JSON.stringify([...before]);
+    folded([{ ...last, parts: last.parts.slice(0, cut % last.parts.length) }], priors, before);
+    assert.equal(JSON.stringify([...before]), kept);
+    assert.deepEqual(folded([last], priors, before), folded(history, priors));
+  });
+});
+
+test('buckets without outcomes change nothing, and an estimate is the same throughout a bucket', () => {
+  holds((history, priors, later) => {
+    const states = folded(history, priors);
+    const now = endOf(history) + 1 + BUCKET_MS * (later % 5000);
+    const idle = fold(states, new Map(), Math.floor(now / BUCKET_MS), priors, DEFAULT_POLICY);
+    assert.deepEqual(estimates(idle, priors, now + BUCKET_MS - 1), estimates(states, priors, now));
+  });
+});
+
+// Neutral outcomes, probes and corrections aside: they count in one memory and not in the other, or take back.
+test('a success more never makes a route look worse, nor a failure more look better', () => {
+  fc.assert(
+    fc.property(anyHistory, anyPriors, fc.constantFrom(...ROUTES), few, (any, priors, route, more) => {
+      const history = any.map(({ bucket, parts }) => ({ bucket, parts: parts.map(plain) }));
+      const last = history.at(-1);
+      if (!last) return;
+      const pWith = (extra: Partial<Tally>) => {
+        const part = { ...emptyTally(last.bucket), ...extra, route };
+        const changed = [...history.slice(0, -1), { ...last, parts: [...last.parts, part] }];
+        return estimates(folded(changed, priors), priors, endOf(history)).get(route)!.p;
+      };
+      const [better, same, worse] = [pWith({ successes: more }), pWith({}), pWith({ failures: more })];
+      assert.ok(better >= same && same >= worse, `${better} ${same} ${worse}`);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('after long silence what is believed is what was configured', () => {
+  holds((history, priors) => {
+    const now = endOf(history) + 60 * 24 * 3600_000;
+    const fresh = estimates(new Map(), priors, now);
+    for (const [id, { p, n, slow, disturbance }] of estimates(folded(history, priors), priors, now)) {
+      const untouched = fresh.get(id)!;
+      assert.ok(Math.abs(p - untouched.p) <= 0.0002, `${p} ${untouched.p}`);
+      assert.deepEqual([n, disturbance], [untouched.n, untouched.disturbance]);
+      assert.equal(slow.n, untouched.slow.n);
+    }
+  });
+});
+
+test('routes that are not configured any more are left as they were', () => {
+  holds((history, priors) => {
+    const states = folded(history, priors);
+    const fewer = fold(states, new Map([['rt_a', emptyTally(1e6)]]), 1e6, priors.slice(1), DEFAULT_POLICY);
+    assert.equal(fewer.get('rt_a'), states.get('rt_a'));
+  });
+});

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import type { RouteHealth } from '../../src/domain/route.ts';
+import { override } from '../../src/routing/health-override.ts';
+import { HEALTH_POLICY } from '../../src/routing/health-policy.ts';
+import { canProbe, leaseProbe, releaseProbe } from '../../src/routing/health-probe.ts';
+import {
+  type HealthChange,
+  type HealthRecord,
+  effectiveState,
+  healthPeers,
+  initialHealth,
+  isDisabled,
+} from '../../src/routing/health-record.ts';
+import type { HealthResult, HealthSignals, ResultKind } from '../../src/routing/health-signals.ts';
+import { nextHealth } from '../../src/routing/health.ts';
+
+const SECOND = 1000;
+const START = Date.UTC(2026, 0, 15, 23, 50);
+const LONGEST_BACKOFF_MS = 660 * SECOND;
+const MOST_RESULTS = 20;
+const RUNS = 2000;
+
+type Estimates = Pick<HealthSignals, 'fast' | 'slow' | 'latency'> & { shifted: boolean };
+type Step = { route: number } & (
+  | { type: 'results'; kinds: ResultKind[] }
+  | { type: 'look'; estimates: Estimates; jitter: number }
+  | { type: 'probe'; payment: string }
+  | { type: 'release'; payment: string }
+  | { type: 'override'; state: RouteHealth | null; seconds: number | null }
+  | { type: 'sleep'; seconds: number }
+);
+
+interface Watched {
+  record: HealthRecord;
+  recent: HealthResult[];
+  /** Times of the automatic moves between live and degraded. */
+  swings: number[];
+}
+
+const HEALTHY: Estimates = {
+  shifted: false,
+  fast: { mean: 0.9, n: 50 },
+  slow: { mean: 0.9, n: 500 },
+  latency: { fastP95Seconds: 20, slowP95Seconds: 20, n: 50 },
+};
+
+const route = fc.nat(3);
+const payment = fc.constantFrom('pay_1', 'pay_2', 'pay_3');
+const share = fc.constantFrom(0, 0.2, 0.34, 0.36, 0.6, 0.79, 0.87, 0.9, 1);
+const anyEstimates: fc.Arbitrary<Estimates> = fc.record({
+  shifted: fc.boolean(),
+  fast: fc.record({ mean: share, n: fc.constantFrom(0, 7, 8, 19, 20, 200) }),
+  slow: fc.record({ mean: share, n: fc.constantFrom(0, 500) }),
+  latency: fc.option(
+    fc.record({
+      fastP95Seconds: fc.constantFrom(5, 20, 45, 61, 300),
+      slowP95Seconds: fc.constant(20),
+      n: fc.constantFrom(19, 20, 100),
+    }),
+  ),
+});
+const kinds = fc.oneof(
+  fc.array(fc.constantFrom<ResultKind[]>('handoff_error', 'handoff_accepted', 'success', 'failure', 'neutral'), {
+    minLength: 1,
+    maxLength: 25,
+  }),
+  fc.constant<ResultKind[]>(['handoff_error', 'handoff_error', 'handoff_error']),
+  fc.constant<ResultKind[]>(['success', 'success', 'success']),
+  fc.constant<ResultKind[]>(Array.from({ length: 20 }, () => 'success')),
+);
+const jitter = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+const anyStep: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ type: fc.constant('results' as const), route, kinds }) },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      type: fc.constant('look' as const),
+      route,
+      estimates: fc.oneof(anyEstimates, fc.constant(HEALTHY)),
+      jitter,
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ type: fc.constantFrom('probe' as const, 'release' as const), route, payment }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant('override' as const),
+      route,
+      state: fc.constantFrom('live' as const, 'degraded' as const, 'standby' as const, null),
+      seconds: fc.constantFrom(null, 60, 600),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      type: fc.constant('sleep' as const),
+      route,
+      seconds: fc.constantFrom(1, 2, 29, 31, 119, 120, 121, 700, 1800),
+    }),
+  },
+);
+const anyKind = fc.array(fc.constantFrom<RouteHealth[]>('live', 'live', 'degraded', 'standby'), {
+  minLength: 1,
+  maxLength: 4,
+});
+
+function signalsFor(watched: Watched, peers: Watched[], now: number, estimates: Estimates): HealthSignals {
+  const { shifted, ...known } = estimates;
+  const records = peers.map(({ record }) => record);
+  return {
+    ...known,
+    now,
+    shiftedAt: shifted ? now - SECOND : null,
+    recent: watched.recent,
+    peers: healthPeers(records, now),
+  };
+}
+
+function addResults(watched: Watched, added: ResultKind[], now: number): void {
+  const results = added.map((kind) => ({ at: now, kind })).toReversed();
+  watched.recent = [...results, ...watched.recent].slice(0, MOST_RESULTS);
+}
+
+/** Looks at a route as it was asked, holds what comes of it against every rule, and keeps it. */
+function lookAt(watched: Watched, kind: Watched[], now: number, estimates: Estimates, chance: number): void {
+  const before = watched.record;
+  const signals = signalsFor(watched, kind, now, estimates);
+  const change = nextHealth(before, signals, HEALTH_POLICY, chance);
+  if (!change) return;
+  const { record, transition } = change;
+  checkChange(before, change, now);
+  watched.record = record;
+  if (!transition) return;
+  if (before.manual) return;
+  assert.notEqual(transition.from, transition.to);
+  const again = nextHealth(record, signals, HEALTH_POLICY, chance);
+  assert.equal(again?.transition ?? null, null, 'one look moves a route once');
+  if (transition.from !== 'standby' && transition.to !== 'standby') watched.swings.push(now);
+  if (transition.cause !== 'low_success') return;
+  const after = healthPeers(
+    kind.map((each) => each.record),
+    now,
+  );
+  assert.ok(after.usable >= 1, 'one route of the kind is left');
+  assert.ok(after.inAutomaticStandby * 2 <= after.routesOfKind, 'at most half are in standby');
+}
+
+function checkChange(before: HealthRecord, { record, transition }: HealthChange, now: number): void {
+  assert.equal(record.version, before.version + 1);
+  checkRecord(record, now);
+  if (!transition) {
+    assert.deepEqual([record.state, record.since, record.cause], [before.state, before.since, before.cause]);
+    return;
+  }
+  // The end of an override is told from what the operator had set.
+  const from = record.cause === 'override_ended' ? before.state : effectiveState(before, now);
+  assert.deepEqual([transition.from, transition.to], [from, record.state]);
+  assert.deepEqual([transition.cause, transition.words], [record.cause, record.words]);
+  assert.deepEqual([record.since, record.leaseUntil], [now, null]);
+}
+
+function checkRecord(record: HealthRecord, now: number): void {
+  assert.deepEqual(JSON.parse(JSON.stringify(record)), record, 'a record is plain JSON');
+  assert.ok(record.words.startsWith(`${record.state}: `), record.words);
+  assert.equal(record.leaseUntil === null, record.leasePaymentId === null);
+  const isAutomaticStandby = record.state === 'standby' && record.manual === null;
+  assert.equal(record.retryAt !== null, isAutomaticStandby);
+  if (record.retryAt === null) return;
+  assert.ok(record.retryAt - now <= LONGEST_BACKOFF_MS);
+  assert.match(record.words, /, next try at [-\d ]*\d\d:\d\d:\d\d UTC$/);
+  const probeAt = Math.max(record.retryAt, record.leaseUntil ?? 0);
+  assert.ok(canProbe(record, probeAt), 'a probe can start some day');
+  assert.ok(probeAt - now <= LONGEST_BACKOFF_MS, 'and that is soon');
+  assert.equal(isDisabled(record, now), false);
+}
+
+/** Does what the step says to one route of a kind; answers the time after it. */
+function take(step: Step, kind: Watched[], now: number): number {
+  const watched = kind[step.route % kind.length]!;
+  const { record } = watched;
+  if (step.type === 'sleep') return now + step.seconds * SECOND;
+  if (step.type === 'results') addResults(watched, step.kinds, now);
+  if (step.type === 'look') lookAt(watched, kind, now, step.estimates, step.jitter);
+  if (step.type === 'override') {
+    const until = step.seconds === null ? null : now + step.seconds * SECOND;
+    const manual = step.state && { state: step.state, until, reason: 'a test' };
+    const change = override(record, manual, now);
+    if (change) checkChange(record, change, now);
+    watched.record = change?.record ?? record;
+    // The operator may move a route at any time: intervals are measured anew.
+    if (change) watched.swings = [];
+  }
+  if (step.type === 'probe' || step.type === 'release') {
+    const next = step.type === 'probe' ? leaseProbe(record, step.payment, now) : releaseProbe(record, step.payment);
+    if (next) assert.equal(next.version, record.version + 1);
+    if (next) checkRecord(next, now);
+    watched.record = next ?? record;
+  }
+  return now;
+}
+
+/** Walks a kind of routes through a history; answers the routes and the time after it. */
+function walk(configured: RouteHealth[], steps: Step[]): { kind: Watched[]; now: number } {
+  const kind = configured.map((state): Watched => ({ record: initialHealth(state, START), recent: [], swings: [] }));
+  let now = START;
+  for (const step of steps) now = take(step, kind, now);
+  return { kind, now };
+}
+
+const anyHistory = fc.tuple(anyKind, fc.array(anyStep, { maxLength: 60 }));
+
+describe('in any history', () => {
+  test('every record and every change holds together', () => {
+    fc.assert(
+      fc.property(anyHistory, ([configured, steps]) => void walk(configured, steps)),
+      { numRuns: RUNS },
+    );
+  });
+
+  test('no route goes between live and degraded twice within 120 seconds', () => {
+    fc.assert(
+      fc.property(fc.array(anyStep, { maxLength: 100 }), (steps) => {
+        const [watched] = walk(['live'], steps).kind;
+        const { swings } = watched!;
+        for (const [index, at] of swings.slice(1).entries()) assert.ok(at - swings[index]! >= 120 * SECOND);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test('signals that stay the same move a route between live and degraded once at most', () => {
+    fc.assert(
+      fc.property(
+        anyHistory,
+        anyEstimates,
+        fc.constantFrom<ResultKind[]>('success', 'failure'),
+        (history, same, result) => {
+          const { kind, now } = walk(...history);
+          const watched = kind[0]!;
+          watched.swings = [];
+          watched.recent = [];
+          for (let at = now; at < now + 3 * 3600 * SECOND; at += 60 * SECOND) {
+            addResults(watched, ['handoff_accepted', result], at);
+            lookAt(watched, kind, at + SECOND, { ...same, shifted: false }, 0.5);
+          }
+          assert.ok(watched.swings.length <= 1, JSON.stringify(watched.swings));
+        },
+      ),
+      { numRuns: RUNS / 4 },
+    );
+  });
+
+  test('every route that is not disabled becomes live again when its payments succeed, an hour at the latest', () => {
+    fc.assert(
+      fc.property(anyHistory, fc.boolean(), ([configured, steps], isQuiet) => {
+        const { kind, now } = walk(configured, steps);
+        for (const watched of kind) {
+          if (watched.record.manual?.until === null) continue;
+          for (let at = now; at < now + 3600 * SECOND; at += 60 * SECOND) {
+            addResults(watched, isQuiet ? ['success'] : ['handoff_accepted', 'success', 'success', 'success'], at);
+            lookAt(watched, kind, at + SECOND, HEALTHY, 0.5);
+          }
+          assert.equal(watched.record.state, 'live', watched.record.words);
+        }
+      }),
+      { numRuns: RUNS },
+    );
+  });
+});

@@ -1,0 +1,362 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { HEALTH_POLICY } from '../../src/routing/health-policy.ts';
+import { type HealthRecord, entered, initialHealth } from '../../src/routing/health-record.ts';
+import type { HealthResult, HealthSignals, ResultKind } from '../../src/routing/health-signals.ts';
+import { nextHealth } from '../../src/routing/health.ts';
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+/** When every record of these tests enters its state, unless said otherwise. */
+const NOON = Date.UTC(2026, 0, 15, 12);
+/** The middle of the jitter: a back-off of exactly its length. */
+const EVEN = 0.5;
+
+const live = initialHealth('live', NOON);
+const degraded = initialHealth('degraded', NOON);
+const standby = entered(
+  1,
+  { state: 'standby', cause: 'handoff_errors_in_a_row', words: 'standby', retryAt: NOON + 30 * SECOND },
+  NOON,
+);
+
+function look(record: HealthRecord, signals: Partial<HealthSignals> = {}, jitter = EVEN) {
+  const healthy: HealthSignals = {
+    now: NOON + 10 * MINUTE,
+    shiftedAt: null,
+    fast: { mean: 0.9, n: 30 },
+    slow: { mean: 0.9, n: 300 },
+    latency: null,
+    recent: [],
+    peers: { routesOfKind: 4, inAutomaticStandby: 0, usable: 4 },
+  };
+  return nextHealth(record, { ...healthy, ...signals }, HEALTH_POLICY, jitter);
+}
+
+/** Where the record moves, or undefined where it stays. */
+function move(record: HealthRecord, signals: Partial<HealthSignals> = {}) {
+  return look(record, signals)?.transition?.to;
+}
+
+/** Results that end at `end`, the oldest first as they are written here, a second apart: `e`rror, `a`ccepted, `s`uccess... */
+function results(kinds: string, end = NOON + 9 * MINUTE): HealthResult[] {
+  const names: Record<string, ResultKind> = {
+    e: 'handoff_error',
+    a: 'handoff_accepted',
+    s: 'success',
+    f: 'failure',
+    n: 'neutral',
+  };
+  return Array.from(kinds)
+    .toReversed()
+    .map((letter, index) => ({ at: end - index * SECOND, kind: names[letter]! }));
+}
+
+describe('a live route becomes degraded', () => {
+  test('when its success rate fell suddenly since it became live, and not for a fall before that', () => {
+    assert.equal(move(live, { shiftedAt: NOON + 1 }), 'degraded');
+    assert.equal(move(live, { shiftedAt: NOON }), undefined);
+  });
+
+  test('when it is more than 10 points below its usual success rate', () => {
+    const fast = (mean: number) => ({ fast: { mean, n: 100 }, slow: { mean: 0.9, n: 300 } });
+    assert.equal(move(live, fast(0.79)), 'degraded');
+    assert.equal(move(live, fast(0.81)), undefined);
+  });
+
+  test('with few outcomes only when it is more than 2.5 standard errors below', () => {
+    // A standard error of 0.5 over 25 outcomes is 0.1: the limit is 0.25.
+    const fast = (mean: number) => ({ fast: { mean, n: 25 }, slow: { mean: 0.5, n: 300 } });
+    assert.equal(
+      move(live, { ...fast(0.36), peers: { routesOfKind: 1, inAutomaticStandby: 0, usable: 1 } }),
+      undefined,
+    );
+    assert.equal(
+      move(live, { ...fast(0.24), peers: { routesOfKind: 1, inAutomaticStandby: 0, usable: 1 } }),
+      'degraded',
+    );
+  });
+
+  test('and never for a drop seen in fewer than 20 outcomes', () => {
+    assert.equal(move(live, { fast: { mean: 0.5, n: 19.9 } }), undefined);
+    assert.equal(move(live, { fast: { mean: 0.5, n: 20 } }), 'degraded');
+  });
+
+  test('when payments take more than three times as long as usual, seen in 20 of them', () => {
+    const latency = (fastP95Seconds: number, n = 20) => ({ latency: { fastP95Seconds, slowP95Seconds: 20, n } });
+    assert.equal(move(live, latency(61)), 'degraded');
+    assert.equal(move(live, latency(60)), undefined);
+    assert.equal(move(live, latency(61, 19)), undefined);
+  });
+
+  test('but only after 120 seconds of being live', () => {
+    const trouble = { shiftedAt: NOON + 10 * SECOND, fast: { mean: 0.5, n: 50 } };
+    assert.equal(move(live, { ...trouble, now: NOON + 120 * SECOND - 1 }), undefined);
+    assert.equal(move(live, { ...trouble, now: NOON + 120 * SECOND }), 'degraded');
+  });
+
+  test('and says why in words and numbers', () => {
+    assert.deepEqual(look(live, { fast: { mean: 0.712, n: 40 } })?.transition, {
+      from: 'live',
+      to: 'degraded',
+      cause: 'success_drop',
+      words: 'degraded: the success rate is down (71.2 % recently, 90.0 % usually)',
+      numbers: { successShare: 0.712, usualSuccessShare: 0.9, outcomes: 40 },
+    });
+    assert.equal(
+      look(live, { shiftedAt: NOON + 5 * MINUTE, fast: { mean: 0.612, n: 12 } })?.record.words,
+      'degraded: the success rate fell suddenly at 12:05:00 UTC (61.2 % recently, 90.0 % usually)',
+    );
+    assert.equal(
+      look(live, { latency: { fastP95Seconds: 64.2, slowP95Seconds: 20, n: 40 } })?.record.words,
+      'degraded: 1 payment in 20 takes over 64 s, usually 20 s',
+    );
+  });
+});
+
+describe('a degraded route becomes live', () => {
+  const counted = (successes: number, failures: number): HealthRecord => ({ ...degraded, successes, failures });
+
+  test('after 20 outcomes', () => {
+    assert.equal(move(counted(18, 1)), undefined);
+    assert.equal(move(counted(18, 2)), 'live');
+  });
+
+  test('counting each outcome once, however often it is seen', () => {
+    const first = look(counted(10, 0), { recent: results('asasanaf') })?.record;
+    assert.deepEqual([first?.successes, first?.failures, first?.version], [12, 1, degraded.version + 1]);
+    assert.equal(look(first!, { recent: results('asasanaf') }), undefined);
+    const second = look(first!, { recent: [...results('s', NOON + 590 * SECOND), ...results('asasanaf')] })?.record;
+    assert.deepEqual([second?.successes, second?.failures, second?.version], [13, 1, degraded.version + 2]);
+  });
+
+  test('and no longer than they are needed, so that a busy route is not written at every look', () => {
+    assert.equal(look(counted(20, 0), { fast: { mean: 0.8, n: 30 }, recent: results('asas') }), undefined);
+  });
+
+  test('and counting nothing from before it was degraded', () => {
+    assert.equal(look(degraded, { recent: results('ssssssssss', NOON) }), undefined);
+  });
+
+  test('when its success rate is no more than 3 points below the usual one', () => {
+    assert.equal(move(counted(20, 0), { fast: { mean: 0.869, n: 30 } }), undefined);
+    assert.equal(move(counted(20, 0), { fast: { mean: 0.871, n: 30 } }), 'live');
+  });
+
+  test('after 120 seconds', () => {
+    assert.equal(move(counted(20, 0), { now: NOON + 120 * SECOND - 1 }), undefined);
+    assert.equal(move(counted(20, 0), { now: NOON + 120 * SECOND }), 'live');
+  });
+
+  test('with no handoff error in its last 10 results', () => {
+    assert.equal(move(counted(20, 0), { recent: results('easasasasas') }), 'live');
+    assert.equal(move(counted(20, 0), { recent: results('easasasasa') }), undefined);
+  });
+
+  test('and payments that take at most twice as long as usual', () => {
+    const latency = (fastP95Seconds: number) => ({ latency: { fastP95Seconds, slowP95Seconds: 20, n: 20 } });
+    assert.equal(move(counted(20, 0), latency(41)), undefined);
+    assert.equal(move(counted(20, 0), latency(40)), 'live');
+  });
+
+  test('with little traffic, after 30 minutes with at least 3 outcomes, all of them successes', () => {
+    const halfHour = { now: NOON + 30 * MINUTE };
+    assert.equal(move(counted(3, 0), halfHour), 'live');
+    assert.equal(move(counted(2, 0), halfHour), undefined);
+    assert.equal(move(counted(18, 1), halfHour), undefined);
+    assert.equal(move(counted(3, 0), { now: NOON + 30 * MINUTE - 1 }), undefined);
+  });
+
+  test('but not while its success rate would take it away again', () => {
+    const low = { fast: { mean: 0.3, n: 10 }, slow: { mean: 0.3, n: 300 } };
+    assert.equal(move(counted(3, 0), { now: NOON + 40 * MINUTE, ...low }), undefined);
+    assert.equal(move(counted(3, 0), { now: NOON + 40 * MINUTE, fast: { mean: 0.7, n: 30 } }), undefined);
+  });
+
+  test('and says why', () => {
+    assert.equal(
+      look(counted(19, 1), { fast: { mean: 0.884, n: 30 } })?.record.words,
+      'live: the success rate is back (88.4 % recently, 90.0 % usually)',
+    );
+    assert.equal(
+      look(counted(4, 0), { now: NOON + 40 * MINUTE })?.record.words,
+      'live: all 4 payments since 12:00:00 UTC succeeded',
+    );
+  });
+});
+
+describe('a live or degraded route goes into standby', () => {
+  for (const record of [live, degraded]) {
+    test(`from ${record.state} after 3 handoff errors in a row`, () => {
+      assert.equal(move(record, { recent: results('eee') }), 'standby');
+      assert.equal(move(record, { recent: results('ee') }), undefined);
+    });
+  }
+
+  test('where an accepted handoff or a success breaks the run, and other results do not', () => {
+    assert.equal(move(live, { recent: results('eeae') }), undefined);
+    assert.equal(move(live, { recent: results('eese') }), undefined);
+    assert.equal(move(live, { recent: results('efene') }), 'standby');
+  });
+
+  test('after 5 of its last 10 handoffs failed', () => {
+    assert.equal(move(live, { recent: results('eaeaeaeaea') }), 'standby');
+    assert.equal(move(live, { recent: results('aaeaeaeaea') }), undefined);
+    assert.equal(move(live, { recent: results('eaeaeaeaeaa') }), undefined, 'the eleventh does not count');
+  });
+
+  test('for results since it entered its state only', () => {
+    assert.equal(move(live, { recent: results('eee', NOON) }), undefined);
+    assert.equal(move(live, { recent: results('eee', NOON + SECOND) }), undefined, 'two of them are later');
+    assert.equal(move(live, { recent: results('eee', NOON + 3 * SECOND) }), 'standby');
+    const atOnce = (at: number) => ({ recent: results('eee').map((result) => ({ ...result, at })) });
+    assert.equal(move(live, atOnce(NOON)), undefined);
+    assert.equal(move(live, atOnce(NOON + 1)), 'standby');
+  });
+
+  test('at once, however short it has been in its state', () => {
+    const now = NOON + 4 * SECOND;
+    assert.equal(move(live, { now, recent: results('eee', now) }), 'standby');
+    assert.equal(move(degraded, { now, recent: results('eee', now) }), 'standby');
+  });
+
+  test('when under 35 % of at least 8 recent payments succeed', () => {
+    assert.equal(move(live, { fast: { mean: 0.349, n: 8 } }), 'standby');
+    assert.equal(move(live, { fast: { mean: 0.351, n: 8 } }), undefined);
+    assert.equal(move(live, { fast: { mean: 0.349, n: 7.9 } }), undefined);
+  });
+
+  test('from degraded only when 8 of those came since it was degraded', () => {
+    const fast = { mean: 0.2, n: 12 };
+    assert.equal(move({ ...degraded, successes: 1, failures: 6 }, { fast }), undefined);
+    assert.equal(move({ ...degraded, successes: 1, failures: 7 }, { fast }), 'standby');
+  });
+
+  test('through its success rate only while at most half of its kind are there for that', () => {
+    const bad = (routesOfKind: number, inAutomaticStandby: number, usable: number) => ({
+      fast: { mean: 0.1, n: 10 },
+      peers: { routesOfKind, inAutomaticStandby, usable },
+    });
+    assert.equal(move(live, bad(1, 0, 1)), undefined);
+    assert.equal(move(live, bad(2, 0, 2)), 'standby');
+    assert.equal(move(live, bad(2, 1, 1)), undefined);
+    assert.equal(move(live, bad(3, 0, 3)), 'standby');
+    assert.equal(move(live, bad(3, 1, 2)), undefined);
+    assert.equal(move(live, bad(4, 1, 3)), 'standby');
+    assert.equal(move(live, bad(4, 2, 2)), undefined);
+    assert.equal(move(live, bad(4, 0, 1)), undefined, 'the others are in standby through handoff errors');
+  });
+
+  test('through handoff errors even as the last of its kind', () => {
+    const peers = { routesOfKind: 1, inAutomaticStandby: 0, usable: 1 };
+    assert.equal(move(live, { recent: results('eee'), peers }), 'standby');
+  });
+
+  test('and says why, and when it is tried again', () => {
+    const now = NOON + 4 * MINUTE;
+    const words = (signals: Partial<HealthSignals>) => look(live, { now, ...signals })?.record.words;
+    const end = NOON + MINUTE;
+    assert.equal(
+      words({ recent: results('eee', end) }),
+      'standby: 3 handoff errors in a row, next try at 12:04:30 UTC',
+    );
+    assert.equal(
+      words({ recent: results('eaeaeaeaea', end) }),
+      'standby: 5 of the last 10 handoffs failed, next try at 12:04:30 UTC',
+    );
+    assert.equal(
+      words({ fast: { mean: 0.213, n: 11.6 } }),
+      'standby: 21.3 % of about 12 recent payments succeeded, at least 35.0 % have to, next try at 12:04:30 UTC',
+    );
+  });
+});
+
+describe('a route in standby', () => {
+  const due = NOON + 30 * SECOND;
+  const later = { now: NOON + 60 * SECOND };
+  /** Results of tries: a second apart, up to the moment of the look. */
+  const tries = (kinds: string) => ({ ...later, recent: results(kinds, later.now) });
+
+  test('becomes degraded after 3 successes in a row', () => {
+    assert.equal(move(standby, tries('asasas')), 'degraded');
+    assert.equal(move(standby, tries('asas')), undefined);
+    assert.equal(look(standby, tries('sss'))?.record.words, 'degraded: 3 successes in a row in standby');
+  });
+
+  test('where neutral results and accepted handoffs count neither for nor against', () => {
+    assert.equal(move(standby, tries('sansans')), 'degraded');
+  });
+
+  test('where a failure or a handoff error begins the row anew', () => {
+    assert.equal(move(standby, tries('ssfs')), undefined);
+    assert.equal(move(standby, tries('sses')), undefined);
+    assert.equal(move(standby, tries('fsss')), 'degraded');
+  });
+
+  test('but not before its back-off is over', () => {
+    assert.equal(look(standby, { now: due - 1, recent: results('sss', due - 1) }), undefined);
+    assert.equal(move(standby, { now: due, recent: results('sss', due) }), 'degraded');
+  });
+
+  test('and not for successes from before it was in standby', () => {
+    assert.equal(move(standby, { ...later, recent: results('sss', NOON) }), undefined);
+  });
+
+  for (const kind of ['f', 'e']) {
+    test(`waits twice as long after a try that ended with ${kind === 'f' ? 'a failure' : 'a handoff error'}`, () => {
+      const change = look(standby, tries(kind));
+      assert.equal(change?.transition, null);
+      assert.deepEqual(change?.record, {
+        ...standby,
+        words:
+          'standby: the last try failed (in standby since 12:00:00 UTC for handoff errors in a row), next try at 12:02:00 UTC',
+        retryAt: later.now + 60 * SECOND,
+        backoffs: 1,
+        version: standby.version + 1,
+      });
+    });
+  }
+
+  test('and does so once for each failure, however often it is looked at', () => {
+    const failed = results('f', later.now);
+    const once = look(standby, { ...later, recent: failed })!.record;
+    for (const seconds of [1, 30, 60, 90, 3600]) {
+      assert.equal(look(once, { now: later.now + seconds * SECOND, recent: failed }), undefined);
+    }
+  });
+
+  test('and not for what failed before a try was due', () => {
+    assert.equal(look(standby, { now: due, recent: results('ffff', due - 1) }), undefined);
+    assert.equal(look(standby, { now: due, recent: results('f', due) })?.record.backoffs, 1);
+  });
+
+  test('waits 30, 60, 120, 240, 480 and then 600 seconds', () => {
+    let record = standby;
+    const waits = [0, 1, 2, 3, 4, 5, 6, 7].map(() => {
+      const now = record.retryAt! + SECOND;
+      record = look(record, { now, recent: results('f', now) })!.record;
+      return (record.retryAt! - now) / SECOND;
+    });
+    assert.deepEqual(waits, [60, 120, 240, 480, 600, 600, 600, 600]);
+    const wait = look(live, { recent: results('eee') })!.record.retryAt! - (NOON + 10 * MINUTE);
+    assert.equal(wait, 30 * SECOND);
+  });
+
+  test('give or take 10 %', () => {
+    const wait = (jitter: number) =>
+      look(live, { recent: results('eee') }, jitter)!.record.retryAt! - NOON - 10 * MINUTE;
+    assert.equal(wait(0), 27 * SECOND);
+    assert.equal(wait(0.75), 31.5 * SECOND);
+    assert.ok(wait(0.999_999) <= 33 * SECOND);
+  });
+
+  test('that falls back before it is live waits longer than the time before; being live forgets that', () => {
+    const back = look(standby, tries('sss'))!.record;
+    assert.equal(back.retryAt, null);
+    const now = later.now + 10 * SECOND;
+    const again = look(back, { now, recent: results('eee', now) })!.record;
+    assert.deepEqual([again.backoffs, again.retryAt], [1, now + 60 * SECOND]);
+    const cured = look({ ...back, successes: 20 }, { now: now + 5 * MINUTE })!.record;
+    assert.deepEqual([cured.state, cured.backoffs], ['live', 0]);
+  });
+});
