@@ -47,7 +47,7 @@ const REQUEST_ID_BYTES = 9;
 const SECRET_BYTES = 32;
 const SEED_BYTES = 8;
 // A buyer waits meanwhile.
-const HANDOFF_LIMITS = { totalMs: 10_000, handoffMs: 5000, againMs: 2500, inquiryMs: 2000 };
+const HANDOFF_LIMITS = { totalMs: 10_000, handoffMs: 5000, againMs: 2500, inquiryMs: 2000, leastMs: 3000 };
 // Attempts that take longer are cut off at a stop, and repeated after it.
 const DELIVERY_GRACE_MS = 5000;
 const DEFAULT_ROUTES_FILE = new URL('../config/routes.json', import.meta.url);

@@ -14,6 +14,7 @@ describe('what is not set', () => {
       database: { kind: 'sqlite', path: './data/tillway.db' },
       merchantName: 'Demo merchant',
       routesFile: undefined,
+      routingRulesFile: undefined,
       sessionTtlMs: 86_400_000,
       webhook: undefined,
       webhookTargets: 'loopback',
@@ -26,7 +27,16 @@ describe('what is not set', () => {
   });
 
   test('an empty variable is not set', () => {
-    const names = ['PORT', 'HOST', 'BASE_URL', 'CHECKOUT_URL', 'DATABASE_URL', 'MERCHANT_NAME', 'ROUTES_FILE'];
+    const names = [
+      'PORT',
+      'HOST',
+      'BASE_URL',
+      'CHECKOUT_URL',
+      'DATABASE_URL',
+      'MERCHANT_NAME',
+      'ROUTES_FILE',
+      'ROUTING_RULES_FILE',
+    ];
     const more = ['SESSION_TTL', 'WEBHOOK_URL', 'WEBHOOK_SECRET', 'WEBHOOK_ENVIRONMENT', 'WEBHOOK_ALLOW_PRIVATE'];
     const rest = ['DEMO', 'SHUTDOWN_DELAY', 'ALLOW_UNAUTHENTICATED', 'SHUTDOWN_TIMEOUT', 'LOG_LEVEL'];
     const empty = Object.fromEntries([...names, ...more, ...rest].map((name) => [name, '']));
@@ -55,6 +65,7 @@ describe('what is set', () => {
       DATABASE_URL: 'sqlite:/var/lib/tillway/tillway.db',
       MERCHANT_NAME: 'Owl books',
       ROUTES_FILE: './routes.json',
+      ROUTING_RULES_FILE: './rules.json',
       SESSION_TTL: '60',
       WEBHOOK_URL: 'https://shop.example/hooks?a=1',
       WEBHOOK_SECRET: SECRET,
@@ -72,6 +83,7 @@ describe('what is set', () => {
       database: { kind: 'sqlite', path: '/var/lib/tillway/tillway.db' },
       merchantName: 'Owl books',
       routesFile: './routes.json',
+      routingRulesFile: './rules.json',
       sessionTtlMs: 60_000,
       webhook: { url: 'https://shop.example/hooks?a=1', secret: SECRET, environment: 'production' },
       webhookTargets: 'loopback',

@@ -83,6 +83,7 @@ export async function fillPayments(path: string, count: number): Promise<Filled>
       providerCost: 95,
       providerReference: null,
       providerUrl: null,
+      handoffUnclear: false,
       surplus: false,
       failureCode: null,
       txHash: null,

@@ -114,7 +114,7 @@ function createProvider(charges: Map<string, Payment>): Provider {
     },
     readCallback: (body) => JSON.parse(String(body)) as ProviderCallback,
     inquire: () => Promise.resolve(undefined),
-    cancel: nothing,
+    cancel: async () => 'cancelled',
     refund: nothing,
   };
 }

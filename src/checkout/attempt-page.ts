@@ -2,7 +2,8 @@ import type { Session } from '../domain/records.ts';
 import { type Html, html } from '../html/html.ts';
 import type { Shop } from './layout.ts';
 import { formatUsd } from './money-text.ts';
-import { heading, lede, stepForm } from './parts.ts';
+import type { Notice } from './notices.ts';
+import { heading, lede, renderNotice, stepForm } from './parts.ts';
 import type { Attempt, CheckoutState } from './state.ts';
 import { renderSummary, renderSums } from './summary.ts';
 
@@ -11,7 +12,7 @@ type UnderWay = Extract<CheckoutState, { name: 'waiting' | 'confirming' }>;
 const REFRESH_SECONDS = 15;
 
 /** A payment is at its provider: the page waits for its word. */
-export function renderAttempt(shop: Shop, session: Session, state: UnderWay): Html {
+export function renderAttempt(shop: Shop, session: Session, state: UnderWay, notice: Notice | null): Html {
   const { attempt } = state;
   const provider = html`<bdi>${attempt.provider}</bdi>`;
   const usually = attempt.eta !== null && html` This usually takes ${attempt.eta}.`;
@@ -24,7 +25,7 @@ export function renderAttempt(shop: Shop, session: Session, state: UnderWay): Ht
   return html`<div class="columns">
     ${renderSummary(session, renderSums(attempt.payment.fees))}
     <section class="panel" aria-labelledby="heading">
-      ${opening} ${renderLiveLine(shop, session)}
+      ${renderNotice(notice)} ${opening} ${renderLiveLine(shop, session)}
       ${state.name === 'waiting' && html`<p><a class="button" href="${state.url}" rel="noreferrer">Continue at ${provider}</a></p>`}
       ${renderWaysOut(shop, session, attempt)}
     </section>

@@ -4,6 +4,7 @@ export const NOTICES = {
   fee_changed: 'The fee has changed since you opened this page. You have not been charged: please check the new total.',
   refused: 'The payment could not be started. You have not been charged.',
   closed: 'This checkout takes no further payment. You have not been charged.',
+  not_stopped: 'This payment cannot be stopped right now. Please try again in a moment.',
   kept_open: 'Nothing was charged. You can still pay here, or simply close this page.',
 } as const;
 

@@ -97,8 +97,8 @@ function takeForms(scope: FastifyInstance, deps: Deps, shop: Shop): void {
   });
 
   scope.post<Visit>('/checkout/:id/switch', async (request, reply) => {
-    const { session } = await chooseAnotherWay(deps, request.params.id, attemptOf(request));
-    return seeOther(reply, shop.paths.checkout(session.id));
+    const { checkout, goesOn } = await chooseAnotherWay(deps, request.params.id, attemptOf(request));
+    return seeOther(reply, noticed(shop.paths.checkout(checkout.session.id), goesOn ? 'not_stopped' : null));
   });
 
   scope.post<Visit>('/checkout/:id/cancel', async (request, reply) => {

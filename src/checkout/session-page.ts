@@ -28,7 +28,8 @@ export function sessionPage(shop: Shop, { session }: Checkout, state: CheckoutSt
       version: session.version,
       final: isFinal(state),
     },
-    main: mainOf(shop, session, state, notice),
+    // Whether a payment can be stopped is news for as long as it goes on, and no other news is.
+    main: mainOf(shop, session, state, underWay === (notice === 'not_stopped') ? notice : null),
     ...(underWay && { head: refreshHead() }),
   };
 }
@@ -41,7 +42,7 @@ function mainOf(shop: Shop, session: Checkout['session'], state: CheckoutState, 
       return renderNoWay(shop, session, state, notice);
     case 'waiting':
     case 'confirming':
-      return renderAttempt(shop, session, state);
+      return renderAttempt(shop, session, state, notice);
     case 'paid':
       return renderPaid(shop, session, state);
     case 'failed':

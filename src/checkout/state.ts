@@ -1,10 +1,10 @@
 import { leadingPayment, pendingPayment } from '../domain/checkout-state.ts';
-import { MAX_ATTEMPTS } from '../domain/checkout.ts';
+import { MAX_ATTEMPTS, canAbandon } from '../domain/checkout.ts';
 import { type FeeSplit, splitFees } from '../domain/fees.ts';
 import type { Checkout, FailureCode, Instant, Payment } from '../domain/records.ts';
 import type { RouteKind } from '../domain/route.ts';
 import type { Deps } from '../operations/deps.ts';
-import { factsOf } from '../operations/routing/attempts.ts';
+import { factsOf, refusedRoutes } from '../operations/routing/attempts.ts';
 import { effectOf, waysToPay } from '../operations/routing/offers.ts';
 
 /** One way to pay, as the buyer chooses it. */
@@ -92,16 +92,17 @@ function stateOfAttempt({ session }: Checkout, payment: Payment, { routes }: Rai
     payment,
     provider: route?.integrationLabel ?? payment.route.label,
     eta: route?.eta ?? null,
-    canSwitch: session.attempts < MAX_ATTEMPTS,
+    canSwitch: session.attempts < MAX_ATTEMPTS && canAbandon(payment),
   };
   if (payment.providerUrl === null) return { name: 'confirming', attempt };
   return { name: 'waiting', attempt, url: payment.providerUrl };
 }
 
-function waysOf({ session }: Checkout, rails: Rails, now: Instant): Way[] {
+function waysOf(checkout: Checkout, rails: Rails, now: Instant): Way[] {
+  const { session } = checkout;
   const { environment, preferredRoute: preferredKind } = session;
   const effect = effectOf(rails, environment, () => factsOf(session, now));
-  return waysToPay(rails, { environment, preferredKind, effect }).map((route) => ({
+  return waysToPay(rails, { environment, preferredKind, effect, barred: refusedRoutes(checkout) }).map((route) => ({
     kind: route.kind,
     label: route.payerLabel,
     eta: route.eta,

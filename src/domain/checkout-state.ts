@@ -84,6 +84,7 @@ export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instan
     providerCost: shareOf(session.amount, route.providerCostRate),
     providerReference: null,
     providerUrl: null,
+    handoffUnclear: false,
     surplus: false,
     failureCode: null,
     failureSource: null,
@@ -138,6 +139,35 @@ export function changed<Outcome extends string>(
   if (next === before && effects.length === 0) return unchanged(before, outcome);
   const versioned = withSession(next, { version: before.session.version + 1, wakeAt: nextWake(next) });
   return { outcome, next: versioned, effects };
+}
+
+/** The provider has the payment, which the merchant hears of once. */
+export function announcePending<Outcome extends string>(
+  before: Checkout,
+  next: Checkout,
+  payment: Payment,
+  outcome: Outcome,
+): Decision<Outcome> {
+  if (next.session.announced || next.session.status !== 'pending') return changed(before, next, outcome);
+  const announced = withSession(next, { announced: true });
+  return changed(before, announced, outcome, [{ type: 'announce', status: 'provider_pending', payment }]);
+}
+
+/** No further attempt is made, and the merchant hears of that. */
+export function closeFailed<Outcome extends string>(
+  before: Checkout,
+  next: Checkout,
+  outcome: Outcome,
+  effects: Effect[] = [],
+): Decision<Outcome> {
+  const payment = next.payments.at(-1)!;
+  const closed = withSession(next, { status: 'failed', retryUntil: null });
+  return changed(before, closed, outcome, [...effects, { type: 'announce', status: 'failed', payment }]);
+}
+
+/** The provider has spoken of it: it has the payment. */
+export function cleared(payment: Payment): Payment {
+  return { ...payment, handoffUnclear: false };
 }
 
 /** When time brings something to a checkout: its end, that of its payment or of its retry window, or an inquiry. */

@@ -2,7 +2,10 @@ import {
   type Decision,
   type Effect,
   type NewAttempt,
+  announcePending,
   changed,
+  cleared,
+  closeFailed,
   failPayment,
   inquired,
   leadingPayment,
@@ -19,9 +22,9 @@ import { paidPosting, refundedPosting, settledPosting } from './ledger.ts';
 import {
   CURRENCY,
   type Checkout,
-  type FailureSource,
   type Instant,
   type Payment,
+  type ProviderFault,
   type ProviderStatus,
 } from './records.ts';
 import type { Environment } from './route.ts';
@@ -30,6 +33,7 @@ import type { Environment } from './route.ts';
 export const MAX_ATTEMPTS = 3;
 
 const REFUSED: Failure = { code: 'handoff_refused', source: 'route' };
+const NEVER_SENT: Failure = { code: 'handoff_refused', source: 'gateway' };
 const ABANDONED: Failure = { code: 'abandoned', source: 'buyer' };
 const SUPERSEDED: Failure = { code: 'superseded', source: 'buyer' };
 
@@ -43,7 +47,7 @@ export interface ProviderEvent {
   environment: Environment;
   txHash: string | null;
   /** Whose fault it is where it failed; what the adapter does not know is the route's. */
-  failureSource: FailureSource | null;
+  failureSource: ProviderFault | null;
 }
 
 /** The buyer starts to pay. */
@@ -73,13 +77,23 @@ export function acceptHandoff(
   const payment = checkout.payments.find(({ id }) => id === handoff.paymentId);
   if (!payment || payment.providerReference !== null) return unchanged(checkout, 'ignored');
 
-  const named: Payment = { ...payment, providerReference: handoff.reference, providerUrl: handoff.url };
-  const next = withPayment(checkout, named);
-  // It failed meanwhile: the provider must not go on with it.
+  const { reference: providerReference, url: providerUrl } = handoff;
+  const named: Payment = { ...payment, providerReference, providerUrl, handoffUnclear: false };
+  // It failed meanwhile: the provider must not go on with it. What nobody knew until it was over counts as unclear.
   if (payment.status === 'failed') {
-    return changed(checkout, next, 'too_late', [{ type: 'cancel_at_provider', payment: named }]);
+    const late: Payment = { ...named, handoffUnclear: payment.handoffUnclear };
+    return changed(checkout, withPayment(checkout, late), 'too_late', [{ type: 'cancel_at_provider', payment: late }]);
   }
-  return announcePending(checkout, next, named, 'accepted');
+  return announcePending(checkout, withPayment(checkout, named), named, 'accepted');
+}
+
+/** No answer tells whether the provider has the payment: it counts against the route at once, until the provider speaks. */
+export function noteUnclear(checkout: Checkout, paymentId: string): Decision<'noted' | 'ignored'> {
+  const payment = checkout.payments.find(({ id }) => id === paymentId);
+  if (payment?.status !== 'pending' || payment.providerReference !== null || payment.handoffUnclear) {
+    return unchanged(checkout, 'ignored');
+  }
+  return changed(checkout, withPayment(checkout, { ...payment, handoffUnclear: true }), 'noted');
 }
 
 /**
@@ -100,6 +114,19 @@ export function refuseHandoff(
   const effects: Effect[] = mayArrive ? [{ type: 'cancel_at_provider', payment }] : [];
   if (retry) return changed(checkout, openAttempt(refused, retry, now), 'failed_over', effects);
   return closeIfUsedUp(checkout, refused, 'refused', effects);
+}
+
+/**
+ * The provider, asked about it long after its handoff, has never heard of the payment. Where we had no unclear answer,
+ * our own process ended before there was any, and the route is not to blame.
+ */
+export function loseHandoff(checkout: Checkout, paymentId: string, now: Instant): Decision<'lost' | 'ignored'> {
+  const payment = checkout.payments.find(({ id }) => id === paymentId);
+  if (payment?.status !== 'pending' || payment.providerReference !== null) return unchanged(checkout, 'ignored');
+
+  const lost = failPayment(checkout, payment, payment.handoffUnclear ? REFUSED : NEVER_SENT, now);
+  // The request may still be under way.
+  return closeIfUsedUp(checkout, lost, 'lost', [{ type: 'cancel_at_provider', payment }]);
 }
 
 /** A verified message of a provider, of whatever order, age and number. */
@@ -130,7 +157,7 @@ export function applyProviderEvent(
     case 'failed': {
       if (payment.status !== 'pending') return unchanged(checkout, 'ignored');
       const declined: Failure = { code: 'declined', source: event.failureSource ?? 'route' };
-      return closeIfUsedUp(checkout, failPayment(started, payment, declined, now), 'applied');
+      return closeIfUsedUp(checkout, failPayment(started, cleared(payment), declined, now), 'applied');
     }
     case 'paid':
       if (payment.status === 'paid') return unchanged(checkout, 'ignored');
@@ -138,10 +165,15 @@ export function applyProviderEvent(
   }
 }
 
+/** Whether the buyer may drop the attempt for another way: while nobody knows who has it, a second one could pay too. */
+export function canAbandon({ providerReference }: Payment): boolean {
+  return providerReference !== null;
+}
+
 /** The buyer drops the attempt under way, to choose another way to pay. */
 export function abandonAttempt(checkout: Checkout, now: Instant): Decision<'abandoned' | 'ignored'> {
   const payment = pendingPayment(checkout);
-  if (!payment) return unchanged(checkout, 'ignored');
+  if (!payment || !canAbandon(payment)) return unchanged(checkout, 'ignored');
   const failed = failPayment(checkout, payment, ABANDONED, now);
   return closeIfUsedUp(checkout, failed, 'abandoned', [{ type: 'cancel_at_provider', payment }]);
 }
@@ -169,7 +201,7 @@ export function expireSession(checkout: Checkout): Decision<'expired' | 'ignored
 export function passTime(
   checkout: Checkout,
   now: Instant,
-  timeoutSource: FailureSource = 'route',
+  timeoutSource: ProviderFault = 'route',
 ): Decision<'expired' | 'timed_out' | 'retry_window_over' | 'inquired' | 'ignored'> {
   const { session } = checkout;
   if (session.status === 'routed') {
@@ -231,7 +263,7 @@ function openUnstarted(checkout: Checkout, attempt: NewAttempt, now: Instant): C
 function receiveMoney(before: Checkout, started: Checkout, payment: Payment, now: Instant): Decision<'applied'> {
   const surplus = started.session.status === 'paid';
   const paid: Payment = {
-    ...payment,
+    ...cleared(payment),
     status: 'paid',
     surplus,
     failureCode: null,
@@ -254,17 +286,6 @@ function receiveMoney(before: Checkout, started: Checkout, payment: Payment, now
   return changed(before, withSession(next, { status: 'paid', retryUntil: null }), 'applied', effects);
 }
 
-function announcePending<Outcome extends string>(
-  before: Checkout,
-  next: Checkout,
-  payment: Payment,
-  outcome: Outcome,
-): Decision<Outcome> {
-  if (next.session.announced || next.session.status !== 'pending') return changed(before, next, outcome);
-  const announced = withSession(next, { announced: true });
-  return changed(before, announced, outcome, [{ type: 'announce', status: 'provider_pending', payment }]);
-}
-
 function closeIfUsedUp<Outcome extends string>(
   before: Checkout,
   next: Checkout,
@@ -273,15 +294,4 @@ function closeIfUsedUp<Outcome extends string>(
 ): Decision<Outcome> {
   const open = next.session.status === 'pending' && next.session.attempts < MAX_ATTEMPTS;
   return open ? changed(before, next, outcome, effects) : closeFailed(before, next, outcome, effects);
-}
-
-function closeFailed<Outcome extends string>(
-  before: Checkout,
-  next: Checkout,
-  outcome: Outcome,
-  effects: Effect[] = [],
-): Decision<Outcome> {
-  const payment = next.payments.at(-1)!;
-  const closed = withSession(next, { status: 'failed', retryUntil: null });
-  return changed(before, closed, outcome, [...effects, { type: 'announce', status: 'failed', payment }]);
 }

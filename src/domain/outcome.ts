@@ -2,22 +2,22 @@ import type { Checkout, Instant, Payment } from './records.ts';
 import type { Environment } from './route.ts';
 
 /**
- * What one attempt has taught about its route, once per stage: whether the provider took the payment over (`handoff`),
- * how it ended (`result`), and money that came after it had failed (`late`).
+ * What one attempt has taught about its route, once per stage: that no answer told whether the provider has the payment
+ * (`unclear`), whether it took it over (`handoff`), how it ended (`result`), and money that came after it had failed (`late`).
  */
 export interface RouteOutcome {
   paymentId: string;
-  stage: 'handoff' | 'result' | 'late';
+  stage: 'unclear' | 'handoff' | 'result' | 'late';
   environment: Environment;
   routeId: string;
   result: OutcomeResult;
-  /** What it adds to the route's counts; a late success takes back the failure that was counted. */
+  /** What it adds to the route's counts; a late success takes back the failure that was counted, as does a late answer. */
   successes: number;
   failures: number;
   neutrals: number;
   /** The attempt was made while the route was in standby. */
   probe: boolean;
-  /** From the start of the attempt to the money, in milliseconds; null where there is none, or it came late. */
+  /** From the start of the attempt to the money, in milliseconds; null where there is none, it came late, or started it. */
   paidAfterMs: number | null;
   created: Instant;
 }
@@ -27,8 +27,13 @@ export type OutcomeResult = 'accepted' | 'refused' | 'paid' | 'failed' | 'neutra
 
 export const OUTCOME_RESULTS: readonly OutcomeResult[] = ['accepted', 'refused', 'paid', 'failed', 'neutral'];
 
-/** A refused handoff is certain, immediate and never the buyer's doing: it weighs as much as two declines. */
+/**
+ * A refused handoff is certain, immediate and never the buyer's doing: it weighs as much as two declines. So does one
+ * without a clear answer, for as long as that lasts: a provider that hangs must be noticed before its payments time out.
+ */
 export const REFUSAL_WEIGHT = 2;
+
+type Lesson = Pick<RouteOutcome, 'stage' | 'result'> & Partial<RouteOutcome>;
 
 const NOTHING = { successes: 0, failures: 0, neutrals: 0 };
 
@@ -42,7 +47,7 @@ export function outcomesOf(before: Checkout, next: Checkout, now: Instant): Rout
 function outcomesOfPayment(before: Payment | undefined, payment: Payment, now: Instant): RouteOutcome[] {
   if (before === payment) return [];
   const outcomes: RouteOutcome[] = [];
-  const add = (fields: Pick<RouteOutcome, 'stage' | 'result'> & Partial<RouteOutcome>) =>
+  const add = (fields: Lesson) =>
     outcomes.push({
       ...NOTHING,
       paymentId: payment.id,
@@ -54,28 +59,50 @@ function outcomesOfPayment(before: Payment | undefined, payment: Payment, now: I
       ...fields,
     });
 
+  if (payment.handoffUnclear && !before?.handoffUnclear) {
+    add({ stage: 'unclear', result: 'refused', failures: REFUSAL_WEIGHT });
+  }
+  const from = before?.status ?? 'pending';
+  // The provider spoke in time: the first thing that this teaches takes back what the silence has counted for.
+  const isCleared = from === 'pending' && before?.handoffUnclear === true && !payment.handoffUnclear;
+  const silence = isCleared ? -REFUSAL_WEIGHT : 0;
+
   // What was written down as refused stays so, though the provider turns out to have it after all. Of a paid payment
   // nobody can tell any more whether it was, and its money says all that its name could.
   const isNamed = payment.providerReference !== null && (before?.providerReference ?? null) === null;
   if (isNamed && before?.failureCode !== 'handoff_refused' && before?.status !== 'paid') {
-    add({ stage: 'handoff', result: 'accepted' });
+    add({ stage: 'handoff', result: 'accepted', failures: silence });
   }
-  const from = before?.status ?? 'pending';
   if (payment.status === from) return outcomes;
-  if (payment.status === 'failed') {
-    if (payment.failureCode === 'handoff_refused')
-      add({ stage: 'handoff', result: 'refused', failures: REFUSAL_WEIGHT });
-    else if (payment.failureSource === 'route') add({ stage: 'result', result: 'failed', failures: 1 });
-    else add({ stage: 'result', result: 'neutral', neutrals: 1 });
-  }
+  if (payment.status === 'failed') addFailure(payment, silence, add);
   if (payment.status === 'paid') {
     if (from === 'failed') add({ stage: 'late', result: 'paid', successes: 1, ...takenBack(before!) });
-    else add({ stage: 'result', result: 'paid', successes: 1, paidAfterMs: Math.max(1, now - payment.created) });
+    else {
+      // Where the provider spoke first, nobody knows when the attempt began.
+      const paidAfterMs = before ? Math.max(1, now - payment.created) : null;
+      add({ stage: 'result', result: 'paid', successes: 1, failures: silence, paidAfterMs });
+    }
   }
   return outcomes;
 }
 
-function takenBack({ failureCode, failureSource }: Payment): Pick<RouteOutcome, 'failures' | 'neutrals'> {
-  if (failureCode === 'handoff_refused') return { failures: -REFUSAL_WEIGHT, neutrals: 0 };
+function addFailure(payment: Payment, silence: number, add: (fields: Lesson) => void): void {
+  const { failureCode, failureSource, handoffUnclear } = payment;
+  if (failureSource === 'gateway') {
+    // No request was made: there was nothing that the route could have done well or badly, nor the buyer.
+    add({ stage: 'handoff', result: 'neutral' });
+  } else if (failureCode === 'handoff_refused') {
+    add({ stage: 'handoff', result: 'refused', failures: handoffUnclear ? 0 : REFUSAL_WEIGHT });
+  } else if (!handoffUnclear) {
+    if (failureSource === 'route') add({ stage: 'result', result: 'failed', failures: silence + 1 });
+    else add({ stage: 'result', result: 'neutral', failures: silence, neutrals: 1 });
+  }
+  // Else it ended without a word of its provider, whoever ended it: its silence has been counted, and that stands.
+}
+
+function takenBack(failed: Payment): Pick<RouteOutcome, 'failures' | 'neutrals'> {
+  const { failureCode, failureSource, handoffUnclear } = failed;
+  if (failureSource === 'gateway') return { failures: 0, neutrals: 0 };
+  if (handoffUnclear || failureCode === 'handoff_refused') return { failures: -REFUSAL_WEIGHT, neutrals: 0 };
   return failureSource === 'route' ? { failures: -1, neutrals: 0 } : { failures: 0, neutrals: -1 };
 }

@@ -18,7 +18,8 @@ export const PAYMENT_STATUSES: readonly PaymentStatus[] = ['pending', 'paid', 'f
 export const INVOICE_STATUSES: readonly InvoiceStatus[] = ['open', 'paid', 'void'];
 export const CUSTOMER_STATUSES: readonly CustomerStatus[] = ['active', 'blocked'];
 export const PROVIDER_STATUSES: readonly ProviderStatus[] = ['provider_pending', 'paid', 'failed'];
-export const FAILURE_SOURCES: readonly FailureSource[] = ['buyer', 'issuer', 'route'];
+export const PROVIDER_FAULTS: readonly ProviderFault[] = ['buyer', 'issuer', 'route'];
+export const FAILURE_SOURCES: readonly FailureSource[] = [...PROVIDER_FAULTS, 'gateway'];
 export const CURRENCY = 'USD';
 
 /** One per environment and buyer email, compared without case; `email` keeps the first spelling. */
@@ -82,6 +83,8 @@ export interface Payment {
   providerReference: string | null;
   /** Where the provider takes the buyer; null where it has no page, or not yet. */
   providerUrl: string | null;
+  /** No answer has told whether the provider has it: set by its handoff, and taken back by the provider's word in time. */
+  handoffUnclear: boolean;
   /** Real money that came for a session already paid by another payment; it is refunded. */
   surplus: boolean;
   /** Why the attempt failed, as a code: `declined`, `handoff_refused`, `timed_out`, `abandoned`, `superseded`. */
@@ -102,8 +105,11 @@ export interface Payment {
 
 export type FailureCode = 'declined' | 'handoff_refused' | 'timed_out' | 'abandoned' | 'superseded';
 
-/** The buyer's, the card issuer's or bank's, or the route's: its provider's, processor's or our own, and all that is unknown. */
-export type FailureSource = 'buyer' | 'issuer' | 'route';
+/** Whose fault a provider can say that it was; the route's is its provider's or processor's, and all that is unknown. */
+export type ProviderFault = 'buyer' | 'issuer' | 'route';
+
+/** `gateway`: ours. The payment was never handed off, as where the process ended first. */
+export type FailureSource = ProviderFault | 'gateway';
 
 /** One per payment. */
 export interface Invoice {

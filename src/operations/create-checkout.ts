@@ -10,6 +10,7 @@ import { CURRENCY, type Customer, type Session } from '../domain/records.ts';
 import type { Change } from '../store/store.ts';
 import { centsOf } from './cents-of.ts';
 import type { Deps } from './deps.ts';
+import { splitKeyOf } from './routing/attempts.ts';
 import { changesOfQuote, effectOf, quoteFor, quoteRecorded, routeOfQuote } from './routing/offers.ts';
 import type { Quote } from './routing/view.ts';
 
@@ -115,7 +116,14 @@ function draftSession(deps: Deps, request: SessionRequest, customerId: string | 
     clientReferenceId: request.clientReferenceId ?? null,
     metadata: request.metadata,
     at: now,
-    sessionId: id,
+    sessionId: splitKeyOf({
+      idempotencyKey: request.idempotencyKey ?? null,
+      clientReferenceId: request.clientReferenceId ?? null,
+      product: request.product,
+      amount,
+      customerEmail: request.customer,
+      metadata: request.metadata,
+    }),
   }));
   const quote = quoteFor(deps, { environment, preferredKind: preferredRoute ?? null, effect });
   const offered = routeOfQuote(quote, effect);

@@ -15,6 +15,8 @@ export interface HandoffLimits {
   handoffMs: number;
   againMs: number;
   inquiryMs: number;
+  /** Another route is not begun with less than that. */
+  leastMs: number;
 }
 
 /** What operations work with; time, randomness, network and database come in here. */

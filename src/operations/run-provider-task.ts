@@ -10,6 +10,9 @@ import type { Deps } from './deps.ts';
 const LEASE_MS = 60_000;
 const FIRST_DELAY_MS = 5000;
 const LONGEST_DELAY_MS = 60 * 60_000;
+// What a provider does not know may still arrive, from a request that was held up on its way. It is asked about 30 s, then
+// 2, 10 and 60 minutes later: these are from the beginning, since calls that failed in between have taken their time too.
+const ARRIVAL_CHECKS_MS = [0.5, 2.5, 12.5, 72.5].map((minutes) => minutes * 60_000);
 
 /**
  * Asks a provider to cancel or to refund a payment, until it has: a refund is owed however long it takes. Of several
@@ -22,16 +25,16 @@ export async function runProviderTask(deps: Deps, due: ProviderTask): Promise<vo
   const payment = await deps.store.payment(task.paymentId);
   const provider = payment && deps.providers.get(payment.route.provider);
   if (!payment || !provider) return postpone(deps, task, new Error('the provider is not connected'));
+  const done: ProviderTask = { ...task, status: 'done' };
   try {
-    if (task.kind === 'cancel') await cancel(deps, provider, payment);
-    else await provider.refund(payment);
+    if (task.kind === 'cancel') {
+      const known = await cancel(deps, provider, payment);
+      await deps.store.commit([{ type: 'task_finished', task: known ? done : askedAgain(deps, task) }]);
+      return;
+    }
+    await provider.refund(payment);
   } catch (error) {
     return postpone(deps, task, error);
-  }
-  const done: ProviderTask = { ...task, status: 'done' };
-  if (task.kind === 'cancel') {
-    await deps.store.commit([{ type: 'task_finished', task: done }]);
-    return;
   }
   await commitDecision(
     deps,
@@ -41,11 +44,23 @@ export async function runProviderTask(deps: Deps, due: ProviderTask): Promise<vo
   );
 }
 
-/** A payment that was captured before it could be cancelled is money that has come, late. */
-async function cancel(deps: Deps, provider: Provider, payment: Payment): Promise<void> {
-  await provider.cancel(payment);
+/**
+ * Answers whether the provider knows the payment. One that was captured before it could be cancelled is money that has
+ * come, late.
+ */
+async function cancel(deps: Deps, provider: Provider, payment: Payment): Promise<boolean> {
+  if ((await provider.cancel(payment)) === 'unknown') return false;
   const report = await provider.inquire(payment);
   if (report?.status === 'paid') await applyReport(deps, provider, payment, report);
+  return true;
+}
+
+function askedAgain(deps: Deps, task: ProviderTask): ProviderTask {
+  const { paymentId, attempts, created } = task;
+  const next = ARRIVAL_CHECKS_MS.find((check) => created + check > deps.now());
+  if (next === undefined) return { ...task, status: 'done' };
+  deps.log.info({ paymentId, attempts }, 'the provider knows of no payment to cancel: it is asked again');
+  return { ...task, dueAt: created + next };
 }
 
 async function postpone(deps: Deps, task: ProviderTask, error: unknown): Promise<void> {

@@ -1,6 +1,6 @@
 import { checkoutUrl } from '../contract/render.ts';
 import { pendingPayment } from '../domain/checkout-state.ts';
-import { acceptHandoff, refuseHandoff, startAttempt } from '../domain/checkout.ts';
+import { acceptHandoff, noteUnclear, refuseHandoff, startAttempt } from '../domain/checkout.ts';
 import type { Cents } from '../domain/money.ts';
 import type { Checkout } from '../domain/records.ts';
 import type { RouteKind } from '../domain/route.ts';
@@ -8,7 +8,7 @@ import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 import { handOff } from './hand-off.ts';
 import { sessionNotFound } from './not-found.ts';
-import { type AttemptWish, type ChosenRoute, chooseForAttempt } from './routing/attempts.ts';
+import { type AttemptWish, type ChosenRoute, chooseForAttempt, refusedRoutes } from './routing/attempts.ts';
 
 export type StartedPayment =
   | { outcome: 'continue'; url: string | null }
@@ -41,10 +41,17 @@ async function start(
   choice: { kind: RouteKind; acceptedTotal: Cents },
   mayProbe: boolean,
 ): Promise<StartedPayment | 'probe_taken'> {
-  const session = await deps.store.session(sessionId);
-  if (!session) throw sessionNotFound(sessionId);
+  const before = await deps.store.checkout(sessionId);
+  if (!before) throw sessionNotFound(sessionId);
   const ids = newAttemptIds(deps);
-  const wish: AttemptWish = { ...choice, session, paymentId: ids.paymentId, refused: new Map(), mayProbe };
+  const wish: AttemptWish = {
+    ...choice,
+    session: before.session,
+    paymentId: ids.paymentId,
+    refused: new Map(),
+    refusedBefore: refusedRoutes(before),
+    mayProbe,
+  };
   const chosen = chooseForAttempt(deps, wish);
   if (typeof chosen === 'string') return { outcome: chosen };
 
@@ -56,6 +63,7 @@ async function start(
   );
   switch (started.outcome) {
     case 'started':
+      chosen.view.isRecorded = true;
       return carry(deps, started.checkout, wish, chosen);
     // A second click, or another tab: go where the first one went.
     case 'in_progress':
@@ -89,18 +97,27 @@ async function carry(deps: Deps, started: Checkout, first: AttemptWish, on: Chos
     const result = await handOff(deps, deps.providers.get(route.integrationId), request, giveUpAt);
     if (result.outcome === 'accepted') {
       const { reference, url } = result;
-      await commitDecision(deps, checkout.session.id, (now) => acceptHandoff(now, { paymentId, reference, url }));
-      return { outcome: 'continue', url };
+      const taken = await commitDecision(deps, checkout.session.id, (now) =>
+        acceptHandoff(now, { paymentId, reference, url }),
+      );
+      // It has failed meanwhile and is being cancelled there: the buyer goes where another attempt is under way.
+      const isLate = taken.outcome === 'too_late';
+      return { outcome: 'continue', url: isLate ? (pendingPayment(taken.checkout)?.providerUrl ?? null) : url };
     }
     const { id: sessionId } = checkout.session;
     deps.log.warn({ sessionId, paymentId, route: route.id, reason: result.reason }, 'handoff failed');
     // The provider may hold it: the inquiry will tell, and nothing else is tried before.
-    if (result.outcome === 'ambiguous') return { outcome: 'continue', url: null };
+    if (result.outcome === 'ambiguous') {
+      await commitDecision(deps, sessionId, (current) => noteUnclear(current, paymentId));
+      return { outcome: 'continue', url: null };
+    }
 
     refused.set(route.id, `did not take this payment: ${result.reason}`);
     const ids = newAttemptIds(deps);
     wish = { ...first, paymentId: ids.paymentId, refused };
-    const next = deps.now() < giveUpAt ? chooseForAttempt(deps, wish) : 'no_route';
+    // What is cut off for want of time says nothing of a route, and is not begun.
+    const isTime = deps.now() + deps.handoffLimits.leastMs <= giveUpAt;
+    const next = isTime ? chooseForAttempt(deps, wish) : 'no_route';
     const retry = typeof next === 'string' ? undefined : attemptOn(ids, next);
     const { mayArrive } = result;
     const failed = await commitDecision(
@@ -116,6 +133,7 @@ async function carry(deps: Deps, started: Checkout, first: AttemptWish, on: Chos
     if (failed.outcome !== 'failed_over' || typeof next === 'string') {
       return { outcome: next === 'fee_changed' ? 'fee_changed' : 'refused' };
     }
+    next.view.isRecorded = true;
     checkout = failed.checkout;
     chosen = next;
   }

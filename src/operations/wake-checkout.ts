@@ -1,6 +1,6 @@
 import { pendingPayment } from '../domain/checkout-state.ts';
-import { acceptHandoff, passTime, refuseHandoff } from '../domain/checkout.ts';
-import type { Checkout, FailureSource, Payment } from '../domain/records.ts';
+import { acceptHandoff, loseHandoff, passTime } from '../domain/checkout.ts';
+import type { Checkout, Payment, ProviderFault } from '../domain/records.ts';
 import type { ProviderReport } from '../providers/provider.ts';
 import { applyReport } from './apply-provider-message.ts';
 import { commitDecision } from './commit-decision.ts';
@@ -16,7 +16,7 @@ export async function wakeCheckout(deps: Deps, sessionId: string): Promise<void>
   if (!checkout) throw sessionNotFound(sessionId);
   const payment = pendingPayment(checkout);
   // What nobody can tell is the route's fault.
-  let timeoutSource: FailureSource = 'route';
+  let timeoutSource: ProviderFault = 'route';
   if (payment && Math.min(payment.inquireAt ?? payment.timeoutAt, payment.timeoutAt) <= deps.now()) {
     const report = await inquire(deps, checkout, payment);
     timeoutSource = report?.failureSource ?? 'route';
@@ -39,8 +39,7 @@ async function inquire(deps: Deps, { session }: Checkout, payment: Payment): Pro
     // The handoff has not arrived, and is cancelled should it still. One that did arrive cannot be unknown.
     // And one that the provider spoke of first was never handed off by us.
     if (payment.providerReference !== null || payment.inquireAt === null) return undefined;
-    const over = { retry: undefined, mayArrive: true };
-    await commitDecision(deps, session.id, (current, now) => refuseHandoff(current, payment.id, over, now));
+    await commitDecision(deps, session.id, (current, now) => loseHandoff(current, payment.id, now));
     return undefined;
   }
   const { reference, url } = report;

@@ -1,4 +1,4 @@
-import type { FailureSource, Payment, ProviderStatus, Session } from '../domain/records.ts';
+import type { Payment, ProviderFault, ProviderStatus, Session } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
 
 /** What a provider is told of a payment that it shall take over. */
@@ -34,7 +34,7 @@ export interface ProviderReport {
    * Whose fault it is where it failed; null where the provider does not say, which counts against the route. Where it is
    * under way, `buyer` says that the provider still waits for the buyer, and null that it is at work itself.
    */
-  failureSource: FailureSource | null;
+  failureSource: ProviderFault | null;
 }
 
 /** A verified callback, normalised. */
@@ -61,7 +61,11 @@ export interface Provider {
     payment: Payment,
     timeoutMs?: number,
   ): Promise<(ProviderReport & { reference: string; url: string | null }) | undefined>;
+  /**
+   * `cancelled`: it has the payment, and takes no money for it from now on; what it had taken before, only an inquiry tells.
+   * `unknown`: it has never heard of it, though a request may be under way. Waits 10 s, or as long as said.
+   */
+  cancel(payment: Payment, timeoutMs?: number): Promise<'cancelled' | 'unknown'>;
   /** Both may be asked more than once for the same payment. */
-  cancel(payment: Payment): Promise<void>;
   refund(payment: Payment): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { GatewayError } from '../domain/errors.ts';
-import type { FailureSource, ProviderStatus } from '../domain/records.ts';
+import type { ProviderFault, ProviderStatus } from '../domain/records.ts';
 import type { HandoffRequest, ProviderCallback, ProviderReport } from './provider.ts';
 
 // Only an explicit success is money; a state that this table does not know is still under way.
@@ -10,7 +10,7 @@ const STATUS = new Map<string, ProviderStatus>([
   ['CANCELLED', 'failed'],
 ]);
 // Whose doing a decline is, by the provider's codes; what stands here nowhere is the route's.
-const FAULT = new Map<string, FailureSource>([
+const FAULT = new Map<string, ProviderFault>([
   ['insufficient_funds', 'buyer'],
   ['incorrect_cvc', 'buyer'],
   ['expired_card', 'buyer'],

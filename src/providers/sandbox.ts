@@ -19,6 +19,37 @@ const NOT_SENT = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
+  // Its certificate was not accepted, or there was no common version of TLS: both before a request can be sent.
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
+  'ERR_SSL_UNSUPPORTED_PROTOCOL',
+  'CERT_CHAIN_TOO_LONG',
+  'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
+  'CERT_REJECTED',
+  'CERT_REVOKED',
+  'CERT_SIGNATURE_FAILURE',
+  'CERT_UNTRUSTED',
+  'CRL_HAS_EXPIRED',
+  'CRL_NOT_YET_VALID',
+  'CRL_SIGNATURE_FAILURE',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'ERROR_IN_CERT_NOT_AFTER_FIELD',
+  'ERROR_IN_CERT_NOT_BEFORE_FIELD',
+  'ERROR_IN_CRL_LAST_UPDATE_FIELD',
+  'ERROR_IN_CRL_NEXT_UPDATE_FIELD',
+  'HOSTNAME_MISMATCH',
+  'INVALID_CA',
+  'INVALID_PURPOSE',
+  'PATH_LENGTH_EXCEEDED',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY',
+  'UNABLE_TO_DECRYPT_CERT_SIGNATURE',
+  'UNABLE_TO_DECRYPT_CRL_SIGNATURE',
+  'UNABLE_TO_GET_CRL',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
 export interface SandboxOptions {
@@ -46,8 +77,8 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
     return answerOf(await request(`${payments}${path}`, options));
   }
 
-  async function settle(payment: Payment, verb: 'cancel' | 'refund'): Promise<number> {
-    const { status } = await ask('POST', `/${encodeURIComponent(payment.id)}/${verb}`, CALL_TIMEOUT_MS);
+  async function settle(payment: Payment, verb: 'cancel' | 'refund', timeoutMs = CALL_TIMEOUT_MS): Promise<number> {
+    const { status } = await ask('POST', `/${encodeURIComponent(payment.id)}/${verb}`, timeoutMs);
     if (status !== 200 && status !== 404) throw unexpected(verb, status);
     return status;
   }
@@ -81,9 +112,8 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
       if (!report) throw unexpected('inquiry', status);
       return report;
     },
-    // A payment that never arrived there needs no cancelling.
-    async cancel(payment: Payment) {
-      await settle(payment, 'cancel');
+    async cancel(payment: Payment, timeoutMs?: number) {
+      return (await settle(payment, 'cancel', timeoutMs)) === 404 ? 'unknown' : 'cancelled';
     },
     async refund(payment: Payment) {
       if ((await settle(payment, 'refund')) === 404) throw unexpected('refund', 404);

@@ -1,7 +1,7 @@
 import { choose, publishedScoreOf } from './choose.ts';
 import type { Contestant, DecisionInput, DecisionOutput, RouteFacts, Snapshot, Verdict } from './decision.ts';
 import { drawsOf } from './draw.ts';
-import type { RuleEffect } from './evaluate-rules.ts';
+import type { RuleEffect, RuleOrdering } from './evaluate-rules.ts';
 import { costOf, indexOf, valueOf } from './objective.ts';
 import { OBJECTIVES, type Policy } from './policy.ts';
 import { reasonOf } from './reasons.ts';
@@ -96,9 +96,29 @@ function preferKind(contestants: Contestant[], { preferredKind, kind }: Decision
 /** A route in standby whose time to be tried again has come; a buyer's payment is risked for it, so a small one. */
 function probeOf(contestants: readonly Contestant[], input: DecisionInput, policy: Policy): Contestant | undefined {
   const { draw, effect, amount } = input;
-  if (!draw?.mayProbe || !effect.explore || effect.ordering.type !== 'smart') return undefined;
-  if ((amount ?? 0) > policy.exploration.maxAmount) return undefined;
-  return byValue(contestants, policy).find(({ eligible, facts }) => eligible && facts.probe);
+  if (!draw?.mayProbe || !effect.explore || (amount ?? 0) > policy.exploration.maxAmount) return undefined;
+  return byValue(contestants, policy).find(
+    (one) => one.eligible && one.facts.probe && wouldBeFirst(one, contestants, effect.ordering),
+  );
+}
+
+/** Whether a rule that orders the routes would send the payment there, were the route not in standby. */
+function wouldBeFirst({ id }: Contestant, contestants: readonly Contestant[], ordering: RuleOrdering): boolean {
+  switch (ordering.type) {
+    case 'smart':
+      return true;
+    case 'split':
+      return ordering.head === id;
+    case 'prefer':
+      return ordering.routes.includes(id);
+    case 'priority': {
+      const works = (name: string) =>
+        contestants.some((one) => one.id === name && one.eligible && one.health !== 'standby');
+      const chosen = ordering.routes.findIndex(works);
+      const place = ordering.routes.indexOf(id);
+      return place !== -1 && (chosen === -1 || place < chosen);
+    }
+  }
 }
 
 function ordered(contestants: Contestant[], input: DecisionInput, policy: Policy, nothing: Verdict): Verdict {

@@ -1,7 +1,7 @@
 import type { RouteHealth } from '../domain/route.ts';
 import type { HealthPolicy } from './health-policy.ts';
 import type { HealthCause, HealthRecord } from './health-record.ts';
-import { type HealthSignals, countInARow, resultsSince } from './health-signals.ts';
+import { type HealthSignals, countInARow, isUntried, resultsSince } from './health-signals.ts';
 import { percent, timeInWords } from './health-words.ts';
 
 /** A move that the signals ask for. */
@@ -70,10 +70,14 @@ export function toLive(record: HealthRecord, signals: HealthSignals, policy: Hea
   const { successes, failures } = record;
   const outcomes = successes + failures;
   const inStateMs = now - record.since;
+  // A route that the catalogue calls degraded has to show that it is not.
+  if (record.cause !== 'configured' && isUntried(record, signals, policy) && !isSuspect(signals, policy)) {
+    const because = 'no payment for 2 hours, and nothing is known against it';
+    return { to: 'live', cause: 'recovered_quietly', because, numbers: { successes, failures } };
+  }
   if (outcomes < policy.quietRecoveryMinimumOutcomes || inStateMs < policy.minimumStateSeconds * 1000) return undefined;
   // What takes a route out of live must not hold while it goes back: it would come and go.
-  if (isFailing(signals, policy) || hasDropped(signals, policy)) return undefined;
-  if (isSlow(signals, policy.recoverySlowFactor, policy)) return undefined;
+  if (isSuspect(signals, policy)) return undefined;
   const numbers = { successes, failures, successShare: fast.mean, usualSuccessShare: slow.mean };
   if (outcomes < policy.recoveryMinimumOutcomes) {
     if (failures > 0 || inStateMs < policy.quietRecoverySeconds * 1000) return undefined;
@@ -85,6 +89,12 @@ export function toLive(record: HealthRecord, signals: HealthSignals, policy: Hea
   if (fast.mean < slow.mean - policy.recoveryShare) return undefined;
   const because = `the success rate is back (${percent(fast.mean)} recently, ${percent(slow.mean)} usually)`;
   return { to: 'live', cause: 'recovered', because, numbers };
+}
+
+function isSuspect(signals: HealthSignals, policy: HealthPolicy): boolean {
+  return (
+    isFailing(signals, policy) || hasDropped(signals, policy) || isSlow(signals, policy.recoverySlowFactor, policy)
+  );
 }
 
 function isFailing({ fast }: HealthSignals, policy: HealthPolicy): boolean {

@@ -33,6 +33,8 @@ export const HEALTH_POLICY = {
   backoffMaximumSeconds: 600,
   /** Either way. */
   backoffJitterShare: 0.1,
+  /** Without any result for so long, what is held against a route is no longer known: it is tried in earnest. */
+  untriedSeconds: 2 * 3600,
   probeSuccessesInARow: 3,
   probeLeaseSeconds: 120,
 };

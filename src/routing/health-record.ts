@@ -14,6 +14,7 @@ export type HealthCause =
   | 'handoff_error_share'
   | 'low_success'
   | 'probes_succeeded'
+  | 'untried'
   | 'override'
   | 'override_ended';
 

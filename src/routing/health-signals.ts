@@ -1,4 +1,5 @@
 import type { Instant } from '../domain/records.ts';
+import type { HealthPolicy } from './health-policy.ts';
 import type { HealthPeers, HealthRecord } from './health-record.ts';
 
 /** `handoff_accepted` says that the provider took the payment; one of the last three follows when its end is known. */
@@ -32,6 +33,12 @@ export interface HealthSignals {
 /** The results that count in the present state, newest first. */
 export function resultsSince({ since }: HealthRecord, { recent }: HealthSignals): HealthResult[] {
   return recent.filter(({ at }) => at > since);
+}
+
+/** Whether there has been no result for so long that nobody knows any more how the route is. */
+export function isUntried(record: HealthRecord, signals: HealthSignals, policy: HealthPolicy): boolean {
+  const latest = resultsSince(record, signals)[0]?.at ?? record.since;
+  return signals.now - latest >= policy.untriedSeconds * 1000;
 }
 
 /** How many of the kind came last, up to the newest of those that break the run; other kinds do neither. */

@@ -11,7 +11,7 @@ import {
   entered,
   isOverrideOver,
 } from './health-record.ts';
-import { type HealthSignals, countInARow, isFailure, resultsSince } from './health-signals.ts';
+import { type HealthSignals, countInARow, isFailure, isUntried, resultsSince } from './health-signals.ts';
 import { timeInWords } from './health-words.ts';
 
 /**
@@ -71,6 +71,10 @@ function fromStandby(
     const because = `${inARow} successes in a row in standby`;
     const move: Move = { to: 'degraded', cause: 'probes_succeeded', because, numbers: { successes: inARow } };
     return moved(record, move, now, policy, jitter);
+  }
+  if (isUntried(record, signals, policy)) {
+    const because = 'nothing was tried for 2 hours, so that it is tried in earnest';
+    return moved(record, { to: 'degraded', cause: 'untried', because, numbers: {} }, now, policy, jitter);
   }
   // What failed before a try was due belongs to the trouble that is known. And as the next try is later than any failure
   // seen now, no failure counts twice.

@@ -100,7 +100,7 @@ export const DEFAULT_POLICY: Policy = frozen({
     slowHalfLifeSeconds: 4 * 3600,
     fastMemoryOutcomes: 1000,
     slowMemoryOutcomes: 20_000,
-    pooledPriorWeight: 5,
+    pooledPriorWeight: 20,
     slowPriorWeight: 10,
     fastPriorWeight: 30,
   },

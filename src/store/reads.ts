@@ -182,9 +182,9 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
     deliveriesOfSession: (sessionId) => all(webhooks.deliveryFromRow, webhooks.SELECT_DELIVERIES_OF_SESSION, sessionId),
     deliveryAttempts: (deliveryId) => all(webhooks.attemptFromRow, webhooks.SELECT_DELIVERY_ATTEMPTS, deliveryId),
 
-    async outcomeTallies(environment, routeIds, since) {
+    async outcomeTallies(environment, routeIds, from, until) {
       const sql = routing.SELECT_TALLIES;
-      const found = await selectEach(routeIds.map((id) => ({ sql, params: [environment, id, since] })));
+      const found = await selectEach(routeIds.map((id) => ({ sql, params: [environment, id, from, until] })));
       return found.map((rows) => rows.map(routing.tallyFromRow));
     },
     async recentResults(environment, routes, limit) {
@@ -192,7 +192,8 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
       const found = await selectEach(routes.map(({ id, since }) => ({ sql, params: [environment, id, since, limit] })));
       return found.map((rows) => rows.map(routing.resultFromRow));
     },
-    routeEstimates: (environment) => one(routing.estimatesFromRow, routing.SELECT_ESTIMATES, environment),
+    routeEstimates: (environment, algorithm) =>
+      one(routing.estimatesFromRow, routing.SELECT_ESTIMATES, environment, algorithm),
     routeHealth: () => all(routing.healthFromRow, routing.SELECT_HEALTH),
     listTransitions: (filter, page) => list(routing.transitionKeyset(filter), page, routing.transitionFromRow),
     routingRules: (version) =>

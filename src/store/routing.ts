@@ -7,11 +7,16 @@ export interface RecentResult {
   at: Instant;
   result: OutcomeResult;
   paymentId: string;
+  sessionId: string;
+  /** The attempt was made while the route was in standby. */
+  probe: boolean;
 }
 
 /** What was known of an environment's routes at a time, from which everybody counts on. */
 export interface EstimateRecord {
   environment: Environment;
+  /** By which they were computed: others have their own. */
+  algorithm: string;
   foldedUntil: Instant;
   /** JSON. */
   body: string;

@@ -4,16 +4,7 @@ import type { Checkout, Customer, Instant, Invoice, Payment, ProviderStatus, Ses
 import type { RouteOutcome } from '../domain/outcome.ts';
 import type { Environment, RouteKind } from '../domain/route.ts';
 import type { Tally } from '../routing/memory.ts';
-import type {
-  EstimateRecord,
-  RecentResult,
-  RouteHealthRow,
-  RoutingDecision,
-  RoutingSnapshot,
-  RulesVersion,
-  TransitionFilter,
-  TransitionRecord,
-} from './routing.ts';
+import type * as routing from './routing.ts';
 
 /** A merchant event: immutable, its body's bytes are what every delivery attempt sends. */
 export interface MerchantEvent {
@@ -137,15 +128,15 @@ export type Change =
   | { type: 'task_finished'; task: ProviderTask }
   | { type: 'outcome_recorded'; outcome: RouteOutcome }
   /** Written once; whoever needs it afterwards may bring it along again. */
-  | { type: 'snapshot_recorded'; snapshot: RoutingSnapshot }
-  | { type: 'decision_recorded'; decision: RoutingDecision }
+  | { type: 'snapshot_recorded'; snapshot: routing.RoutingSnapshot }
+  | { type: 'decision_recorded'; decision: routing.RoutingDecision }
   /** Guarded by the version before. */
-  | { type: 'route_health_changed'; health: RouteHealthRow }
-  | { type: 'transition_recorded'; transition: TransitionRecord }
+  | { type: 'route_health_changed'; health: routing.RouteHealthRow }
+  | { type: 'transition_recorded'; transition: routing.TransitionRecord }
   /** Guarded by being the version after the newest. */
-  | { type: 'rules_saved'; rules: RulesVersion }
+  | { type: 'rules_saved'; rules: routing.RulesVersion }
   /** Guarded by the time `from` up to which they were folded; null where they never were. */
-  | { type: 'estimates_folded'; estimates: EstimateRecord; from: Instant | null }
+  | { type: 'estimates_folded'; estimates: routing.EstimateRecord; from: Instant | null }
   /** Guarded by the caller's id being new. */
   | { type: 'simulated_payment_created'; payment: SimulatedPayment }
   /** Guarded by the status `from` which it moves. */
@@ -261,25 +252,30 @@ export interface Store {
   deliveriesOfSession(sessionId: string): Promise<Delivery[]>;
   deliveryAttempts(deliveryId: string): Promise<DeliveryAttempt[]>;
 
-  /** What the outcomes of each of these routes add up to since then, bucket by bucket, oldest first. */
-  outcomeTallies(environment: Environment, routeIds: readonly string[], since: Instant): Promise<Tally[][]>;
+  /** What the outcomes of each of these routes add up to from then until then, bucket by bucket, oldest first. */
+  outcomeTallies(
+    environment: Environment,
+    routeIds: readonly string[],
+    from: Instant,
+    until: Instant,
+  ): Promise<Tally[][]>;
   /** The newest results of each of these routes since then, `limit` at most, newest first. */
   recentResults(
     environment: Environment,
     routes: readonly { id: string; since: Instant }[],
     limit: number,
-  ): Promise<RecentResult[][]>;
-  routeEstimates(environment: Environment): Promise<EstimateRecord | undefined>;
-  routeHealth(): Promise<RouteHealthRow[]>;
-  listTransitions(filter: TransitionFilter, page: Page): Promise<Listed<TransitionRecord>>;
+  ): Promise<routing.RecentResult[][]>;
+  routeEstimates(environment: Environment, algorithm: string): Promise<routing.EstimateRecord | undefined>;
+  routeHealth(): Promise<routing.RouteHealthRow[]>;
+  listTransitions(filter: routing.TransitionFilter, page: Page): Promise<Listed<routing.TransitionRecord>>;
   /** The newest rules, or those of one version. */
-  routingRules(version?: number): Promise<RulesVersion | undefined>;
-  routingSnapshot(id: string): Promise<RoutingSnapshot | undefined>;
-  routingDecision(id: string): Promise<RoutingDecision | undefined>;
+  routingRules(version?: number): Promise<routing.RulesVersion | undefined>;
+  routingSnapshot(id: string): Promise<routing.RoutingSnapshot | undefined>;
+  routingDecision(id: string): Promise<routing.RoutingDecision | undefined>;
   /** Those of the attempts, oldest first; what was offered stands in the session. */
-  routingDecisionsOfSession(sessionId: string): Promise<RoutingDecision[]>;
+  routingDecisionsOfSession(sessionId: string): Promise<routing.RoutingDecision[]>;
   /** Those of the attempts of an environment. */
-  listRoutingDecisions(environment: Environment, page: Page): Promise<Listed<RoutingDecision>>;
+  listRoutingDecisions(environment: Environment, page: Page): Promise<Listed<routing.RoutingDecision>>;
 
   /** Ledger entries of one payment, and the sum of all there are (0, or the books are wrong). */
   ledgerOfPayment(paymentId: string): Promise<{ kind: string; account: string; amount: number }[]>;

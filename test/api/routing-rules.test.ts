@@ -237,7 +237,7 @@ describe('a rule', () => {
     await saveRules(on, HALVES);
     const heads = new Map<string, number>();
     for (let count = 0; count < 60; count++) {
-      const sessionId = await createSession(on);
+      const sessionId = await createSession(on, { customer: `buyer${count}@example.com` });
       await startAt(on, sessionId, 'card');
       const [offer, attempt] = await decisionsOf(on, sessionId);
       assert.deepEqual([offer?.mode, attempt?.mode, attempt?.chosen], ['rule', 'rule', offer?.chosen]);

@@ -45,6 +45,7 @@ test('every state is a page of its own with one heading', async () => {
     declined: [200, 'That payment did not go through'],
     switched: [200, 'Choose another way to pay'],
     waiting: [200, 'Waiting for your payment'],
+    'not-stopped': [200, 'Waiting for your payment'],
     confirming: [200, 'We are confirming with the provider'],
     paid: [200, 'Payment received'],
     'paid-own-page': [200, 'Payment received'],

@@ -72,6 +72,7 @@ export async function everyState(test: TestService, stage: Stage): Promise<Map<s
     await submit(id, 'switch');
   });
   await add('waiting', await create(), (id) => start(id));
+  states.set('not-stopped', `${states.get('waiting')!}?notice=not_stopped`);
   await add('confirming', await create(), (id) => start(id, 'lose'));
   await add('paid', await create({ amount: 1234.56, preferredRoute: 'wallet' }), async (id) => {
     await start(id, 'accept', 'wallet');

@@ -5,7 +5,7 @@ import * as real from '../../src/domain/checkout.ts';
 import type { Decision } from '../../src/domain/checkout-state.ts';
 import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
 import { shareOf } from '../../src/domain/money.ts';
-import { type Checkout, FAILURE_SOURCES, type Session } from '../../src/domain/records.ts';
+import { type Checkout, PROVIDER_FAULTS, type Session } from '../../src/domain/records.ts';
 import { type Decisions, type History, type Step, walk } from '../fixtures/checkout-history.ts';
 
 const HOUR = 3_600_000;
@@ -27,6 +27,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
       mayArrive: fc.boolean(),
     }),
   },
+  { weight: 1, arbitrary: fc.record({ type: fc.constantFrom('unclear', 'lose'), payment: oneOrNone }) },
   {
     weight: 9,
     arbitrary: fc.record({
@@ -40,7 +41,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
         'environment' as const,
       ),
       txHash: fc.constantFrom(null, 'tx_1', 'tx_2'),
-      failureSource: fc.constantFrom(null, ...FAILURE_SOURCES),
+      failureSource: fc.constantFrom(null, ...PROVIDER_FAULTS),
     }),
   },
   { weight: 2, arbitrary: fc.record({ type: fc.constant('repeat' as const), event: fc.nat(9) }) },
@@ -238,6 +239,20 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
         const [payment] = checkout.payments;
         if (decision.next === checkout || !payment) return decision;
         return { ...decision, effects: [...decision.effects, { type: 'announce', status: 'failed', payment }] };
+      },
+    },
+  ],
+  [
+    'the buyer may leave a payment of which nobody knows who has it',
+    'while nobody knows who has a payment, there is no other way',
+    {
+      abandonAttempt(checkout, now) {
+        const payments = checkout.payments.map((one) => ({
+          ...one,
+          providerReference: one.providerReference ?? 'ref',
+        }));
+        const decision = real.abandonAttempt({ ...checkout, payments }, now);
+        return decision.outcome === 'ignored' ? { ...decision, next: checkout } : decision;
       },
     },
   ],

@@ -298,9 +298,9 @@ describe('a failed attempt', () => {
   });
 
   test('what the provider accepts after the attempt has failed is cancelled there', () => {
-    const dropped = abandonAttempt(started, NOW).next;
+    const dropped = giveUp(started, NOW).next;
     const decision = accept(dropped, 1);
-    assert.deepEqual([decision.outcome, states(decision.next)], ['too_late', ['pending', 'failed/void']]);
+    assert.deepEqual([decision.outcome, states(decision.next)], ['too_late', ['failed', 'failed/void']]);
     assert.deepEqual(asks(decision), [`cancel_at_provider ${idOf('pay', 1)}`]);
   });
 });

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import * as real from '../../src/domain/checkout.ts';
 import type { Decision } from '../../src/domain/checkout-state.ts';
 import { REFUSAL_WEIGHT, type RouteOutcome, outcomesOf } from '../../src/domain/outcome.ts';
-import { type Checkout, FAILURE_SOURCES, type FailureSource, type Payment } from '../../src/domain/records.ts';
+import { type Checkout, PROVIDER_FAULTS, type ProviderFault, type Payment } from '../../src/domain/records.ts';
 import { type Decisions, type History, type Step, walk } from '../fixtures/checkout-history.ts';
 import { MINUTE, NOW, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/records.ts';
 
@@ -61,7 +61,7 @@ describe('what an attempt teaches about its route', () => {
   });
 
   test('a failure counts against the route unless it is the fault of the buyer or the issuer', () => {
-    const declined = (source: FailureSource | null) =>
+    const declined = (source: ProviderFault | null) =>
       told(learnt(begun(), (checkout) => hear(checkout, 'failed', source)));
     assert.deepEqual(declined('route'), ['result failed 0/1/0']);
     assert.deepEqual(declined(null), ['result failed 0/1/0'], 'what nobody knows is the route’s');
@@ -70,14 +70,15 @@ describe('what an attempt teaches about its route', () => {
   });
 
   test('a buyer who leaves says nothing about the route', () => {
-    assert.deepEqual(told(learnt(begun(), (checkout) => real.abandonAttempt(checkout, LATER))), [
+    assert.deepEqual(told(learnt(taken(), (checkout) => real.abandonAttempt(checkout, LATER))), [
       'result neutral 0/0/1',
     ]);
+    assert.deepEqual(told(learnt(begun(), (checkout) => real.giveUp(checkout, LATER))), ['result neutral 0/0/1']);
   });
 
   test('a payment that is never confirmed counts against the route, unless its provider knows better', () => {
     const at = NOW + 24 * 60 * MINUTE;
-    const timedOut = (source?: FailureSource) =>
+    const timedOut = (source?: ProviderFault) =>
       told(learnt(begun(), (checkout) => real.passTime(checkout, at, source), at));
     assert.deepEqual(timedOut(), ['result failed 0/1/0']);
     assert.deepEqual(timedOut('buyer'), ['result neutral 0/0/1']);
@@ -94,13 +95,13 @@ describe('what an attempt teaches about its route', () => {
   });
 
   test('money for a session that another payment paid is a success of its route all the same', () => {
-    const twice = real.startAttempt(real.abandonAttempt(begun(), NOW).next, anAttempt(2), NOW).next;
+    const twice = real.startAttempt(real.abandonAttempt(taken(), NOW).next, anAttempt(2), NOW).next;
     const paid = hear(twice, 'paid', null, 2).next;
     assert.deepEqual(told(learnt(paid, (checkout) => hear(checkout, 'paid'))), ['late paid 1/0/-1']);
   });
 
   test('money for an older attempt supersedes the newer one, of whose route it says nothing', () => {
-    const twice = real.startAttempt(real.abandonAttempt(begun(), NOW).next, anAttempt(2), NOW).next;
+    const twice = real.startAttempt(real.abandonAttempt(taken(), NOW).next, anAttempt(2), NOW).next;
     const outcomes = learnt(twice, (checkout) => hear(checkout, 'paid'));
     assert.deepEqual(told(outcomes), ['late paid 1/0/-1', 'result neutral 0/0/1']);
     assert.deepEqual(
@@ -110,9 +111,9 @@ describe('what an attempt teaches about its route', () => {
   });
 
   test('a payment that its provider speaks of first has a result and no handoff', () => {
-    assert.deepEqual(told(learnt(aCheckout(), (checkout) => hear(checkout, 'paid', null, null))), [
-      'result paid 1/0/0',
-    ]);
+    const [outcome] = learnt(aCheckout(), (checkout) => hear(checkout, 'paid', null, null));
+    assert.deepEqual(told([outcome!]), ['result paid 1/0/0']);
+    assert.equal(outcome!.paidAfterMs, null, 'nobody knows when it began');
     assert.deepEqual(told(learnt(aCheckout(), (checkout) => hear(checkout, 'failed', 'buyer', null))), [
       'result neutral 0/0/1',
     ]);
@@ -131,8 +132,49 @@ describe('what an attempt teaches about its route', () => {
   });
 
   test('an attempt that failed in another way is noted as taken over when its provider says so late', () => {
-    const abandoned = real.abandonAttempt(begun(), NOW).next;
+    const abandoned = real.giveUp(begun(), NOW).next;
     assert.deepEqual(told(learnt(abandoned, (checkout) => accept(checkout))), ['handoff accepted 0/0/0']);
+  });
+
+  test('a handoff without a clear answer counts as refused at once, and once', () => {
+    assert.deepEqual(told(learnt(begun(), (checkout) => unclear(checkout))), ['unclear refused 0/2/0']);
+    const noted = unclear(begun()).next;
+    assert.deepEqual(told(learnt(noted, (checkout) => unclear(checkout))), []);
+    assert.deepEqual(told(learnt(noted, (checkout) => refuse(checkout))), ['handoff refused 0/0/0']);
+    assert.deepEqual(told(learnt(noted, (checkout) => lose(checkout))), ['handoff refused 0/0/0']);
+    const refused = refuse(noted).next;
+    assert.deepEqual(told(learnt(refused, (checkout) => accept(checkout))), []);
+    assert.deepEqual(told(learnt(refused, (checkout) => hear(checkout, 'paid'))), ['late paid 1/-2/0']);
+  });
+
+  test('the word of the provider, whatever it is, takes back what its silence has counted for', () => {
+    const noted = unclear(begun()).next;
+    assert.deepEqual(told(learnt(noted, (checkout) => accept(checkout))), ['handoff accepted 0/-2/0']);
+    assert.deepEqual(told(learnt(noted, (checkout) => hear(checkout, 'paid'))), ['result paid 1/-2/0']);
+    assert.deepEqual(told(learnt(noted, (checkout) => hear(checkout, 'failed', 'route'))), ['result failed 0/-1/0']);
+    assert.deepEqual(told(learnt(noted, (checkout) => hear(checkout, 'failed', 'issuer'))), ['result neutral 0/-2/1']);
+    const named = accept(noted).next;
+    assert.deepEqual(told(learnt(named, (checkout) => hear(checkout, 'paid'))), ['result paid 1/0/0']);
+  });
+
+  test('silence to the end stands as it was counted, whoever ended it, until the money comes', () => {
+    const noted = unclear(begun()).next;
+    const end = NOW + 24 * 60 * MINUTE;
+    const left = real.giveUp(noted, LATER).next;
+    assert.deepEqual(told(learnt(noted, (checkout) => real.giveUp(checkout, LATER))), []);
+    assert.deepEqual(told(learnt(noted, (checkout) => real.passTime(checkout, end), end)), []);
+    assert.deepEqual(told(learnt(left, (checkout) => accept(checkout))), ['handoff accepted 0/0/0']);
+    assert.deepEqual(told(learnt(left, (checkout) => hear(checkout, 'paid'))), ['late paid 1/-2/0']);
+    const named = accept(left).next;
+    assert.deepEqual(told(learnt(named, (checkout) => hear(checkout, 'paid'))), ['late paid 1/-2/0']);
+  });
+
+  test('what we never handed off counts for nothing, and its money, if it ever comes, for a success', () => {
+    assert.deepEqual(told(learnt(begun(), (checkout) => lose(checkout))), ['handoff neutral 0/0/0']);
+    const lost = lose(begun()).next;
+    assert.deepEqual(told(learnt(lost, (checkout) => accept(checkout))), []);
+    assert.deepEqual(told(learnt(lost, (checkout) => hear(checkout, 'paid'))), ['late paid 1/0/0']);
+    assert.deepEqual(told(learnt(taken(), (checkout) => lose(checkout))), [], 'what it has taken over is not lost');
   });
 
   test('settlements and refunds teach nothing', () => {
@@ -153,6 +195,19 @@ function begun(): Checkout {
   return real.startAttempt(aCheckout(), anAttempt(1), NOW).next;
 }
 
+/** Begun, and at its provider. */
+function taken(): Checkout {
+  return accept(begun()).next;
+}
+
+function unclear(checkout: Checkout) {
+  return real.noteUnclear(checkout, idOf('pay', 1));
+}
+
+function lose(checkout: Checkout) {
+  return real.loseHandoff(checkout, idOf('pay', 1), NOW);
+}
+
 function accept(checkout: Checkout) {
   return real.acceptHandoff(checkout, { paymentId: idOf('pay', 1), reference: 'ref_1', url: null });
 }
@@ -165,7 +220,7 @@ function refuse(checkout: Checkout) {
 function hear(
   checkout: Checkout,
   status: 'paid' | 'failed',
-  failureSource: FailureSource | null = null,
+  failureSource: ProviderFault | null = null,
   number: number | null = 1,
 ) {
   const paymentId = number === null ? null : idOf('pay', number);
@@ -199,6 +254,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
       mayArrive: fc.boolean(),
     }),
   },
+  { weight: 4, arbitrary: fc.record({ type: fc.constantFrom('unclear', 'lose'), payment: somePayment }) },
   {
     weight: 8,
     arbitrary: fc.record({
@@ -207,7 +263,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
       status: fc.constantFrom('provider_pending' as const, 'paid' as const, 'failed' as const),
       wrong: fc.constant('nothing' as const),
       txHash: fc.constant(null),
-      failureSource: fc.constantFrom(null, ...FAILURE_SOURCES),
+      failureSource: fc.constantFrom(null, ...PROVIDER_FAULTS),
     }),
   },
   { weight: 2, arbitrary: fc.record({ type: fc.constantFrom('abandon' as const, 'giveUp' as const) }) },
@@ -266,16 +322,17 @@ function assertLearnt(payment: Payment, outcomes: RouteOutcome[]): void {
     expectedCounts(payment),
     `${payment.status} ${payment.failureCode} ${payment.failureSource}: ${told(outcomes).join(', ')}`,
   );
-  if (payment.status === 'pending') assert.ok(stages.every((stage) => stage === 'handoff'));
+  if (payment.status === 'pending') assert.ok(!stages.some((stage) => stage === 'result' || stage === 'late'));
   for (const { result, paidAfterMs, routeId } of outcomes) {
     assert.equal(routeId, payment.route.id);
     if (paidAfterMs !== null) assert.equal(result, 'paid', 'only money is timed');
   }
 }
 
-function expectedCounts({ status, failureCode, failureSource }: Payment): number[] {
-  if (status === 'pending') return [0, 0, 0];
+function expectedCounts({ status, failureCode, failureSource, handoffUnclear }: Payment): number[] {
   if (status === 'paid') return [1, 0, 0];
+  if (handoffUnclear) return [0, REFUSAL_WEIGHT, 0];
+  if (status === 'pending' || failureSource === 'gateway') return [0, 0, 0];
   if (failureCode === 'handoff_refused') return [0, REFUSAL_WEIGHT, 0];
   return failureSource === 'route' ? [0, 1, 0] : [0, 0, 1];
 }
@@ -301,14 +358,22 @@ describe('over every history', () => {
       { numRuns: RUNS, seed: 1 },
     );
     assert.deepEqual([...met].toSorted(), [
+      'handoff accepted 0/-2/0',
       'handoff accepted 0/0/0',
+      'handoff neutral 0/0/0',
+      'handoff refused 0/0/0',
       'handoff refused 0/2/0',
       'late paid 1/-1/0',
       'late paid 1/-2/0',
       'late paid 1/0/-1',
+      'late paid 1/0/0',
+      'result failed 0/-1/0',
       'result failed 0/1/0',
+      'result neutral 0/-2/1',
       'result neutral 0/0/1',
+      'result paid 1/-2/0',
       'result paid 1/0/0',
+      'unclear refused 0/2/0',
     ]);
   });
 
@@ -322,6 +387,15 @@ describe('over every history', () => {
       changedTo((one) => [one.stage === 'late' ? { ...one, failures: 0, neutrals: 0 } : one]),
     ],
     ['late money counts as if it were in time', changedTo((one) => [{ ...one, failures: Math.max(0, one.failures) }])],
+    [
+      'silence stays counted',
+      changedTo((one) => [one.stage === 'late' ? one : { ...one, failures: Math.max(0, one.failures) }]),
+    ],
+    ['silence counts for nothing', changedTo((one) => (one.stage === 'unclear' ? [] : [one]))],
+    [
+      'a silence that ends in a refusal counts twice',
+      changedTo((one) => [one.stage === 'handoff' && one.result === 'refused' ? { ...one, failures: 2 } : one]),
+    ],
     ['buyers count against the route', changedTo((one) => [{ ...one, failures: one.failures + one.neutrals }])],
     ['a refusal counts for one', changedTo((one) => [one.result === 'refused' ? { ...one, failures: 1 } : one])],
     [

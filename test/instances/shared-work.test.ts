@@ -19,7 +19,10 @@ describe('two instances find the same work due', () => {
   before(async () => {
     fake = await startFakeProvider();
     // Long enough for the other instance to come upon it meanwhile.
-    fake.cancel = (payment) => note(`cancel ${payment.id}`);
+    fake.cancel = async (payment) => {
+      await note(`cancel ${payment.id}`);
+      return 'cancelled';
+    };
     fake.inquire = async (payment: Payment) => {
       await note(`inquire ${payment.id}`);
       const { id: paymentId, amount } = payment;
@@ -80,7 +83,7 @@ describe('two instances find the same work due', () => {
   test('a provider is told of each cancellation once', async () => {
     const ids = await each(async (id) => {
       await stage.start(id);
-      await stage.submit(id, 'switch');
+      await stage.submit(id, 'cancel');
     });
     const cancelled = (await pass(0)).filter((call) => call.startsWith('cancel'));
     assert.deepEqual(cancelled, (await paymentsOf(ids)).map(({ id }) => `cancel ${id}`).toSorted());

@@ -223,16 +223,31 @@ describe('a route in standby', () => {
     assert.equal(output.reason, 'good is in standby, and this payment tests whether it is back');
   });
 
-  test('is not tried with a large payment, against a rule, by an order of rules, nor where none may be', () => {
+  test('is not tried with a large payment, against a rule, where rules order others first, nor where none may be', () => {
     const draw = { ...anAttemptAt().draw!, mayProbe: false };
-    const ordering: RuleOrdering = { type: 'prefer', routes: ['good', 'fair'], rule: 'vip' };
+    const orderings: RuleOrdering[] = [
+      { type: 'prefer', routes: ['fair'], rule: 'vip' },
+      { type: 'priority', routes: ['fair', 'good'], rule: 'vip' },
+      { type: 'split', head: 'fair', rule: 'half' },
+    ];
     for (const wish of [
       { amount: exploration.maxAmount + 1 },
       { effect: anEffect({ explore: false }) },
-      { effect: anEffect({ ordering }) },
+      ...orderings.map((ordering) => ({ effect: anEffect({ ordering }) })),
       { draw },
     ]) {
       assert.equal(decided([due, FAIR], anAttemptAt(wish)).chosen, 'fair', JSON.stringify(wish));
+    }
+  });
+
+  test('is tried where a rule would send the payment to it', () => {
+    for (const ordering of [
+      { type: 'prefer', routes: ['good', 'fair'], rule: 'vip' },
+      { type: 'priority', routes: ['good', 'fair'], rule: 'vip' },
+      { type: 'split', head: 'good', rule: 'half' },
+    ] as const) {
+      const output = decided([due, FAIR], anAttemptAt({ effect: anEffect({ ordering }) }));
+      assert.deepEqual([output.mode, output.chosen], ['probe', 'good'], ordering.type);
     }
   });
 

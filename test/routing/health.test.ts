@@ -360,3 +360,27 @@ describe('a route in standby', () => {
     assert.deepEqual([cured.state, cured.backoffs], ['live', 0]);
   });
 });
+
+describe('a route that nobody has tried for 2 hours', () => {
+  const TWO_HOURS = 120 * MINUTE;
+  const fallen = entered(1, { state: 'degraded', cause: 'shift', words: 'degraded' }, NOON);
+
+  test('comes out of standby as degraded, and not a second earlier, nor while there are results', () => {
+    assert.equal(move(standby, { now: NOON + TWO_HOURS }), 'degraded');
+    assert.equal(move(standby, { now: NOON + TWO_HOURS - SECOND }), undefined);
+    assert.equal(move(standby, { now: NOON + TWO_HOURS, recent: results('n') }), undefined);
+    assert.equal(look(standby, { now: NOON + TWO_HOURS })?.transition?.cause, 'untried');
+  });
+
+  test('is live again where nothing speaks against it', () => {
+    assert.equal(move(fallen, { now: NOON + TWO_HOURS }), 'live');
+    assert.equal(move(fallen, { now: NOON + TWO_HOURS - SECOND }), undefined);
+    assert.equal(move(fallen, { now: NOON + TWO_HOURS, recent: results('f') }), undefined);
+    const down = { fast: { mean: 0.6, n: 30 }, slow: { mean: 0.9, n: 300 } };
+    assert.equal(move(fallen, { now: NOON + TWO_HOURS, ...down }), undefined);
+  });
+
+  test('stays degraded where the catalogue calls it so: it has to show that it is not', () => {
+    assert.equal(move(degraded, { now: NOON + 10 * TWO_HOURS }), undefined);
+  });
+});

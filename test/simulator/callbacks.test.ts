@@ -219,8 +219,8 @@ describe('sending', () => {
     await on.pass(0);
     const sandbox = on.service.deps.providers.get('sandbox')!;
     const payment = (await on.service.deps.store.checkout(sessionId))!.payments[0]!;
-    await sandbox.cancel(payment);
-    await sandbox.cancel(payment);
+    assert.equal(await sandbox.cancel(payment), 'cancelled');
+    assert.equal(await sandbox.cancel(payment), 'cancelled');
     await on.pass(20_000);
     const state = await stateOf(on, sessionId);
     assert.deepEqual(state.simulated, ['cancelled']);

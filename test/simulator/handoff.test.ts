@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { createServer as createTlsServer } from 'node:tls';
 import { fastify } from 'fastify';
 import { ROUTE_KINDS } from '../../src/domain/route.ts';
 import type { Provider } from '../../src/providers/provider.ts';
@@ -54,7 +56,7 @@ test('handoff_timeout is ambiguous: no other route is tried, and the inquiry fin
   {
     await using slow = await startSlowSimulator(on);
     connect(on, createSandboxProvider({ ...KEYS, url: slow.url, now: on.clock.now }));
-    on.service.deps.handoffLimits = { totalMs: 600, handoffMs: 100, againMs: 100, inquiryMs: 1 };
+    on.service.deps.handoffLimits = { totalMs: 600, handoffMs: 100, againMs: 100, inquiryMs: 1, leastMs: 1 };
     assert.deepEqual(await start(on, sessionId, 'card'), { outcome: 'continue', url: null });
   }
   connect(on, own);
@@ -106,6 +108,14 @@ test('a handoff is refused where it cannot have arrived, and ambiguous where it 
   await closed[Symbol.asyncDispose]();
   assert.equal((await sandboxAt(closed.url).handoff(handoffOf())).outcome, 'refused');
 
+  // It speaks no version of TLS that we do: the request never left.
+  const old = createTlsServer({ minVersion: 'TLSv1', maxVersion: 'TLSv1.1' });
+  await new Promise<void>((resolve) => old.listen(0, '127.0.0.1', resolve));
+  const { port } = old.address() as AddressInfo;
+  const unsent = await sandboxAt(`https://127.0.0.1:${port}`).handoff(handoffOf());
+  await new Promise((resolve) => old.close(resolve));
+  assert.equal(unsent.outcome, 'refused', JSON.stringify(unsent));
+
   const answers: [status: number, body: string, outcome: string][] = [
     [402, '{}', 'refused'],
     [503, '{}', 'refused'],
@@ -137,7 +147,7 @@ test('an inquiry that gets no clear answer rejects, and cancelling what never ar
   await using on = await startTestService();
   const sandbox = on.service.deps.providers.get('sandbox')!;
   assert.equal(await sandbox.inquire(aPayment()), undefined);
-  await sandbox.cancel(aPayment());
+  assert.equal(await sandbox.cancel(aPayment()), 'unknown');
   await assert.rejects(sandbox.refund(aPayment()));
 });
 

@@ -11,7 +11,7 @@ import { type Examined, doctor } from '../../src/cli/doctor.ts';
 import * as real from '../../src/domain/checkout.ts';
 import type { Decision } from '../../src/domain/checkout-state.ts';
 import type { ProviderEvent } from '../../src/domain/checkout.ts';
-import { type Checkout, FAILURE_SOURCES } from '../../src/domain/records.ts';
+import { type Checkout, PROVIDER_FAULTS } from '../../src/domain/records.ts';
 import { commitDecision } from '../../src/operations/commit-decision.ts';
 import type { Deps } from '../../src/operations/deps.ts';
 import { writesOf } from '../../src/operations/routing/health-watch.ts';
@@ -278,6 +278,7 @@ const anyStep: fc.Arbitrary<HistoryStep> = fc.oneof(
       mayArrive: fc.boolean(),
     }),
   },
+  { weight: 2, arbitrary: fc.record({ type: fc.constantFrom('unclear', 'lose'), payment: some }) },
   {
     weight: 8,
     arbitrary: fc.record({
@@ -286,7 +287,7 @@ const anyStep: fc.Arbitrary<HistoryStep> = fc.oneof(
       status: fc.constantFrom('provider_pending' as const, 'paid' as const, 'failed' as const),
       wrong: fc.constantFrom(...(['nothing', 'nothing', 'nothing', 'amount', 'currency', 'environment'] as const)),
       txHash: fc.constant(null),
-      failureSource: fc.constantFrom(null, ...FAILURE_SOURCES),
+      failureSource: fc.constantFrom(null, ...PROVIDER_FAULTS),
     }),
   },
   { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('abandon', 'abandon', 'giveUp', 'expire') }) },

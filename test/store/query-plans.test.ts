@@ -72,7 +72,8 @@ function isBounded(detail: string): boolean {
     /\((session_id|payment_id|environment=\? AND email_key)=\?\)$/.test(detail) ||
     // Only what is due, or came, at the very same millisecond is put in order; and the outcomes of a minute are summed up.
     detail.startsWith('SEARCH simulated_callbacks USING INDEX simulated_callbacks_due') ||
-    detail.endsWith('route_outcomes_route (environment=? AND route_id=? AND created>?)')
+    detail.endsWith('(environment=? AND route_id=? AND created>?)') ||
+    detail.endsWith('(environment=? AND route_id=? AND created>? AND created<?)')
   );
 }
 
@@ -169,9 +170,9 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['deliveriesOfSession', (reads) => reads.deliveriesOfSession(idOf('chk', 1))],
   ['deliveryAttempts', (reads) => reads.deliveryAttempts(idOf('dlv', 1))],
   ['ledgerOfPayment', (reads) => reads.ledgerOfPayment(idOf('pay', 1))],
-  ['outcomeTallies', (reads) => reads.outcomeTallies('sandbox', ['sandbox_card'], NOW)],
+  ['outcomeTallies', (reads) => reads.outcomeTallies('sandbox', ['sandbox_card'], NOW, NOW + 1)],
   ['recentResults', (reads) => reads.recentResults('sandbox', [{ id: 'sandbox_card', since: NOW }], 20)],
-  ['routeEstimates', (reads) => reads.routeEstimates('sandbox')],
+  ['routeEstimates', (reads) => reads.routeEstimates('sandbox', 'sdts/1')],
   ['routingRules', (reads) => reads.routingRules(1)],
   ['the newest of routingRules', (reads) => reads.routingRules()],
   ['routingSnapshot', (reads) => reads.routingSnapshot('snp_1')],

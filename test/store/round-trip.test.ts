@@ -64,11 +64,12 @@ const anyPayment = fc.record({
   providerCost: anyCents,
   providerReference: orNull(someText),
   providerUrl: orNull(fc.webUrl()),
+  handoffUnclear: fc.boolean(),
   surplus: fc.boolean(),
   failureCode: orNull(
     fc.constantFrom('declined' as const, 'handoff_refused' as const, 'timed_out' as const, 'superseded' as const),
   ),
-  failureSource: orNull(fc.constantFrom('buyer' as const, 'issuer' as const, 'route' as const)),
+  failureSource: orNull(fc.constantFrom('buyer' as const, 'issuer' as const, 'route' as const, 'gateway' as const)),
   probe: fc.boolean(),
   txHash: orNull(someText),
   metadata: anyMetadata,

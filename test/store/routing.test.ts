@@ -61,8 +61,8 @@ describe('outcomes', () => {
       }));
       for (const outcome of outcomes) await write(store, { type: 'outcome_recorded', outcome });
       const expected = tallied(outcomes);
-      assert.deepEqual(await store.outcomeTallies('sandbox', [ROUTE, 'other'], NOW), [expected, []]);
-      assert.deepEqual(await store.outcomeTallies('production', [ROUTE], NOW), [[]]);
+      assert.deepEqual(await store.outcomeTallies('sandbox', [ROUTE, 'other'], NOW, NOW + 70_000), [expected, []]);
+      assert.deepEqual(await store.outcomeTallies('production', [ROUTE], NOW, NOW + 70_000), [[]]);
     }));
 
   test('of the same stage of a payment are refused, and the rest of the change set with them', () =>
@@ -97,8 +97,8 @@ describe('outcomes', () => {
 describe('what is known of routes', () => {
   test('estimates are folded once from where they stood', () =>
     withStore(async (store) => {
-      const first = { environment: 'sandbox' as const, foldedUntil: NOW, body: '{"a":1}' };
-      assert.equal(await store.routeEstimates('sandbox'), undefined);
+      const first = { environment: 'sandbox' as const, algorithm: 'a/1', foldedUntil: NOW, body: '{"a":1}' };
+      assert.equal(await store.routeEstimates('sandbox', 'a/1'), undefined);
       const fold = (estimates: typeof first, from: number | null) =>
         store.commit([{ type: 'estimates_folded', estimates, from }]);
       assert.deepEqual(await fold(first, null), { done: true });
@@ -106,7 +106,10 @@ describe('what is known of routes', () => {
       const next = { ...first, foldedUntil: NOW + 10_000, body: '{"a":2}' };
       assert.deepEqual(await fold(next, NOW), { done: true });
       assert.equal((await fold({ ...next, foldedUntil: NOW + 20_000 }, NOW)).done, false);
-      assert.deepEqual(await store.routeEstimates('sandbox'), next);
+      assert.deepEqual(await store.routeEstimates('sandbox', 'a/1'), next);
+      // Another version of the program counts for itself.
+      assert.equal(await store.routeEstimates('sandbox', 'a/2'), undefined);
+      assert.deepEqual(await fold({ ...first, algorithm: 'a/2' }, null), { done: true });
     }));
 
   test('health changes from the version before, once', () =>

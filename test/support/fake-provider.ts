@@ -10,6 +10,7 @@ export interface FakeProvider extends Provider, AsyncDisposable {
   /** What the next handoffs answer; `accept` sends the buyer to the fake's page. */
   answer: 'accept' | 'accept_without_page' | 'refuse' | 'lose';
   handoffs: HandoffRequest[];
+  /** Those it was asked to cancel, which have failed there. */
   cancelled: string[];
   pageUrl: string;
 }
@@ -44,11 +45,14 @@ export async function startFakeProvider(
     readCallback() {
       throw new Error('the fake provider sends no callbacks');
     },
-    async inquire() {
-      throw new Error('the fake provider cannot be asked');
+    async inquire({ id: paymentId, amount }: Payment) {
+      if (!fake.cancelled.includes(paymentId)) throw new Error('the fake provider cannot be asked');
+      const report = { paymentId, status: 'failed', amount, currency: 'USD', txHash: null } as const;
+      return { ...report, failureSource: 'buyer', reference: `fake_${paymentId}`, url: null };
     },
     async cancel(payment: Payment) {
       fake.cancelled.push(payment.id);
+      return 'cancelled';
     },
     async refund() {},
     [Symbol.asyncDispose]: () => close(pages),

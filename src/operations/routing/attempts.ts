@@ -1,6 +1,6 @@
 import { splitFees } from '../../domain/fees.ts';
 import type { Cents } from '../../domain/money.ts';
-import { CURRENCY, type Instant, type Session } from '../../domain/records.ts';
+import { CURRENCY, type Checkout, type Instant, type Session } from '../../domain/records.ts';
 import type { RouteKind } from '../../domain/route.ts';
 import { decide } from '../../routing/decide.ts';
 import { writeDecision } from '../../routing/decision-record.ts';
@@ -23,6 +23,8 @@ export interface AttemptWish {
   paymentId: string;
   /** Routes that refused this attempt, and in what words. */
   refused: ReadonlyMap<string, string>;
+  /** Routes that refused earlier attempts of the session: they are asked again where no other is left. */
+  refusedBefore: ReadonlyMap<string, string>;
   /** Whether it may be the payment that tries a route in standby. */
   mayProbe: boolean;
 }
@@ -32,6 +34,8 @@ export interface ChosenRoute {
   effect: RuleEffect;
   /** To be committed with the attempt: the decision and, for a probe, the claim on the route. */
   changes: Change[];
+  /** What it was decided on; recorded once the changes are committed. */
+  view: RoutingView;
   isProbe: boolean;
 }
 
@@ -39,7 +43,7 @@ const TOO_DEAR = 'would cost the buyer more than was shown';
 
 /** Where this attempt goes, or why nowhere: `fee_changed` where only the price that the buyer has seen is in the way. */
 export function chooseForAttempt(deps: Deps, wish: AttemptWish): ChosenRoute | 'no_route' | 'fee_changed' {
-  const { session, refused } = wish;
+  const { session, refused, refusedBefore } = wish;
   const view = deps.router.view(session.environment);
   const now = deps.now();
   const effect = effectOf(deps, session.environment, () => factsOf(session, now));
@@ -51,11 +55,13 @@ export function chooseForAttempt(deps: Deps, wish: AttemptWish): ChosenRoute | '
       .filter(({ route }) => splitFees(session.amount, route).total > wish.acceptedTotal)
       .map(({ route }) => [route.id, TOO_DEAR]),
   );
-  const found = decideAttempt(deps, view, wish, effect, new Map([...dear, ...refused]), now);
-  if (!found) {
-    const atAnyPrice = decideAttempt(deps, view, wish, effect, refused, now);
-    return atAnyPrice ? 'fee_changed' : 'no_route';
-  }
+  const decided = (...barred: ReadonlyMap<string, string>[]) =>
+    decideAttempt(deps, view, wish, effect, new Map(barred.flatMap((routes) => [...routes])), now);
+  const fresh = decided(dear, refused, refusedBefore);
+  // A dearer route that has not refused yet is offered, at its price, before one is asked again that has.
+  if (!fresh && refusedBefore.size > 0 && decided(refused, refusedBefore)) return 'fee_changed';
+  const found = fresh ?? decided(dear, refused);
+  if (!found) return decided(refused) ? 'fee_changed' : 'no_route';
   const { input, output, known } = found;
   const changes: Change[] = [
     ...changesOfSnapshot(view),
@@ -72,9 +78,21 @@ export function chooseForAttempt(deps: Deps, wish: AttemptWish): ChosenRoute | '
       },
     },
   ];
-  if (output.mode === 'probe') changes.push(...claimOf(deps, known, wish, now));
+  if (output.mode === 'probe') {
+    changes.push(...claimOf(deps, known, wish, now));
+    view.isProbed = true;
+  }
   if (output.tokensAfter !== null) deps.router.tokens[session.environment] = output.tokensAfter;
-  return { known, effect, changes, isProbe: known.facts.health === 'standby' };
+  return { known, effect, changes, view, isProbe: known.facts.health === 'standby' };
+}
+
+/** The routes that refused attempts of this checkout, in words. */
+export function refusedRoutes({ payments }: Checkout): ReadonlyMap<string, string> {
+  // One that our own process never asked is nobody's refusal.
+  const refused = payments.filter(
+    ({ failureCode, failureSource }) => failureCode === 'handoff_refused' && failureSource === 'route',
+  );
+  return new Map(refused.map(({ route }) => [route.id, 'did not take an earlier payment of this session']));
 }
 
 /** What rules look at. */
@@ -89,8 +107,20 @@ export function factsOf(session: Session, at: Instant): RuleFacts {
     clientReferenceId: session.clientReferenceId,
     metadata: session.metadata,
     at,
-    sessionId: session.id,
+    sessionId: splitKeyOf(session),
   };
+}
+
+/**
+ * What a split by session is drawn by: the same for a preview, the session that follows it, and its attempts. So it is made
+ * of what was asked, not of an id that only the session has.
+ */
+export function splitKeyOf(
+  asked: Pick<Session, 'idempotencyKey' | 'clientReferenceId' | 'product' | 'amount' | 'customerEmail' | 'metadata'>,
+): string {
+  const { idempotencyKey, clientReferenceId, product, amount, customerEmail, metadata } = asked;
+  const pairs = Object.entries(metadata).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return idempotencyKey ?? JSON.stringify([clientReferenceId, product, amount, customerEmail, pairs]);
 }
 
 interface Found {
@@ -120,7 +150,7 @@ function decideAttempt(
         sessionId: session.id,
         attempt: session.attempts + 1,
         tokens: deps.router.tokens[session.environment],
-        mayProbe: wish.mayProbe && refused.size === 0,
+        mayProbe: wish.mayProbe && refused.size === 0 && !view.isProbed,
       },
       kind,
       preferredKind: session.preferredRoute,

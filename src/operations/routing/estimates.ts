@@ -19,10 +19,8 @@ export interface Estimates {
   states: States;
 }
 
-interface StoredBody {
-  algorithm: string;
-  states: Record<string, RouteState>;
-}
+// What was known of a route does not hold once it is back from standby.
+const CLEARING = new Set<HealthRecord['cause']>(['probes_succeeded', 'untried', 'override_ended']);
 
 interface Clearing {
   routeId: string;
@@ -31,10 +29,12 @@ interface Clearing {
 }
 
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
-/** What is older hardly weighs: four half-lives of the slow memory are 16 hours. */
+/** What is older hardly weighs: that is six half-lives of the slow memory. */
 const LOOK_BACK_MS = 24 * 3600_000;
-// An outcome is timed when it is decided and seen when it is committed; what is this old has been.
-const SETTLED_MS = 60_000;
+// An outcome is timed when it is decided and seen when it is committed, some seconds later at most.
+const SETTLED_MS = 20_000;
+const UNKNOWN_SUCCESS_RATE = 0.85;
+const SLICE_MS = 10 * 60_000;
 
 export function emptyEstimates(environment: Environment): Estimates {
   return { environment, foldedUntil: null, storedBody: '', stored: new Map(), states: new Map() };
@@ -56,47 +56,86 @@ export async function readEstimates(
   before: Estimates,
 ): Promise<Estimates> {
   const now = store.now();
-  const record = await store.routeEstimates(environment);
-  const base = record ? parsed(record, before) : emptyEstimates(environment);
-  const since = base.foldedUntil ?? (bucketOf(now - LOOK_BACK_MS, DEFAULT_POLICY) + 1) * BUCKET_MS;
-  const ids = routes.map(({ id }) => id);
-  const buckets = byBucket(ids, await store.outcomeTallies(environment, ids, since));
+  const record = await store.routeEstimates(environment, DEFAULT_POLICY.algorithm);
+  const base = record && !isAhead(record, now) ? parsed(record, before) : emptyEstimates(environment);
+  const since = base.foldedUntil ?? startOfBucket(now - LOOK_BACK_MS) + BUCKET_MS;
   const clearings = clearingsOf(health);
-  const settled = bucketOf(now - SETTLED_MS, DEFAULT_POLICY);
-  const priors = priorsOf(routes);
+  const priors = [...priorsOf(routes), ...strangers(routes, health)];
+  const settled = startOfBucket(now - SETTLED_MS);
 
-  let stored = base.stored;
-  let states = base.stored;
-  let isOld = false;
-  for (const [bucket, tallies] of buckets) {
-    const after = fold(cleared(states, bucket, clearings), tallies, bucket, priors, DEFAULT_POLICY);
-    states = after;
-    if (bucket < settled) {
-      stored = after;
-      isOld = true;
-    }
-  }
-  states = cleared(states, bucketOf(now, DEFAULT_POLICY), clearings);
-  if (!isOld) return { ...base, states };
-  const foldedUntil = settled * BUCKET_MS;
-  const body: StoredBody = { algorithm: DEFAULT_POLICY.algorithm, states: Object.fromEntries(stored) };
-  const estimates: EstimateRecord = { environment, foldedUntil, body: JSON.stringify(body) };
+  const old = await readBuckets(store, environment, priors, { from: since, until: settled });
+  const recent = await readBuckets(store, environment, priors, { from: Math.max(since, settled), until: Infinity });
+  const folded = foldAll(base.stored, old, priors, clearings);
+  const states = cleared(foldAll(folded, recent, priors, clearings), bucketOf(now, DEFAULT_POLICY), clearings);
+  if (old.length === 0) return { ...base, states };
+  const estimates: EstimateRecord = {
+    environment,
+    algorithm: DEFAULT_POLICY.algorithm,
+    foldedUntil: settled,
+    body: JSON.stringify(Object.fromEntries(folded)),
+  };
   const { done } = await store.commit([{ type: 'estimates_folded', estimates, from: record?.foldedUntil ?? null }]);
   // Another instance came first, and stored the same.
   if (!done) return { ...base, states };
-  return { environment, foldedUntil, storedBody: estimates.body, stored, states };
+  return { environment, foldedUntil: settled, storedBody: estimates.body, stored: folded, states };
+}
+
+/** Routes that another instance's catalogue has: what they do is folded all the same, or it would be lost for that one. */
+function strangers(routes: readonly Route[], health: ReadonlyMap<string, HealthRecord>): RoutePrior[] {
+  const own = new Set(routes.map(({ id }) => id));
+  const others = [...health.keys()].filter((id) => !own.has(id)).toSorted();
+  return others.map((id) => ({ id, successRate: UNKNOWN_SUCCESS_RATE, group: '' }));
+}
+
+/** Where the clock has been set back, what was stored lies in the future, and is computed again from the outcomes. */
+function isAhead({ foldedUntil }: EstimateRecord, now: Instant): boolean {
+  return foldedUntil > now + SETTLED_MS;
+}
+
+type Bucket = [number, Map<string, Tally>];
+
+/** In slices: a day of outcomes must neither be one long statement nor hold the event loop. */
+async function readBuckets(
+  store: Store,
+  environment: Environment,
+  routes: readonly { id: string }[],
+  { from, until }: { from: Instant; until: Instant },
+): Promise<Bucket[]> {
+  const ids = routes.map(({ id }) => id);
+  const buckets: Bucket[] = [];
+  for (let start = from; start < until; start += SLICE_MS) {
+    const isLast = until === Infinity;
+    const end = isLast ? Number.MAX_SAFE_INTEGER : Math.min(until, start + SLICE_MS);
+    buckets.push(...byBucket(ids, await store.outcomeTallies(environment, ids, start, end)));
+    if (isLast) break;
+  }
+  return buckets;
+}
+
+function foldAll(
+  stored: States,
+  buckets: readonly Bucket[],
+  priors: readonly RoutePrior[],
+  clearings: readonly Clearing[],
+): States {
+  let states = stored;
+  for (const [bucket, tallies] of buckets) {
+    states = fold(cleared(states, bucket, clearings), tallies, bucket, priors, DEFAULT_POLICY);
+  }
+  return states;
+}
+
+function startOfBucket(ms: Instant): Instant {
+  return bucketOf(ms, DEFAULT_POLICY) * BUCKET_MS;
 }
 
 function parsed({ environment, foldedUntil, body }: EstimateRecord, before: Estimates): Estimates {
   if (body === before.storedBody) return { ...before, foldedUntil };
-  const { algorithm, states } = JSON.parse(body) as StoredBody;
-  // Another version of the program counted in another way: the outcomes themselves are still there.
-  if (algorithm !== DEFAULT_POLICY.algorithm) return emptyEstimates(environment);
-  const stored = new Map(Object.entries(states));
+  const stored = new Map(Object.entries(JSON.parse(body) as Record<string, RouteState>));
   return { environment, foldedUntil, storedBody: body, stored, states: stored };
 }
 
-function byBucket(ids: readonly string[], tallies: readonly Tally[][]): [number, Map<string, Tally>][] {
+function byBucket(ids: readonly string[], tallies: readonly Tally[][]): Bucket[] {
   const buckets = new Map<number, Map<string, Tally>>();
   for (const [index, ofRoute] of tallies.entries()) {
     for (const tally of ofRoute) {
@@ -110,9 +149,7 @@ function byBucket(ids: readonly string[], tallies: readonly Tally[][]): [number,
 /** A route that is back from standby is judged by what comes after: its fast counts begin anew there. */
 function clearingsOf(health: ReadonlyMap<string, HealthRecord>): Clearing[] {
   return [...health].flatMap(([routeId, { cause, since }]) =>
-    cause === 'probes_succeeded' || cause === 'override_ended'
-      ? [{ routeId, bucket: bucketOf(since, DEFAULT_POLICY) }]
-      : [],
+    CLEARING.has(cause) ? [{ routeId, bucket: bucketOf(since, DEFAULT_POLICY) }] : [],
   );
 }
 

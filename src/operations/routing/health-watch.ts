@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { NewId } from '../../domain/id.ts';
 import type { OutcomeResult } from '../../domain/outcome.ts';
 import type { Instant } from '../../domain/records.ts';
-import type { Environment, Route } from '../../domain/route.ts';
+import type { Environment, Route, RouteHealth } from '../../domain/route.ts';
 import { type RouteEstimate, estimate } from '../../routing/estimate.ts';
 import { reconfigure } from '../../routing/health-override.ts';
 import { HEALTH_POLICY } from '../../routing/health-policy.ts';
@@ -29,7 +29,19 @@ interface WatchDeps {
   random(): number;
 }
 
-const RESULTS_READ = 20;
+/** The routes of an environment; `connected` are those that a provider carries. */
+interface Watched {
+  environment: Environment;
+  routes: readonly Route[];
+  connected: readonly Route[];
+  /** Whether the catalogue has just been read: what it says then is applied once, by whoever starts. */
+  isFirst: boolean;
+}
+
+const RESULTS_READ = 40;
+const RESULTS_JUDGED = 20;
+// A clock that was set back must not leave a record in the future, where no result would count.
+const CLOCK_TOLERANCE_MS = 60_000;
 
 const KINDS: Record<OutcomeResult, ResultKind> = {
   accepted: 'handoff_accepted',
@@ -45,8 +57,7 @@ const KINDS: Record<OutcomeResult, ResultKind> = {
  */
 export async function watchHealth(
   deps: WatchDeps,
-  environment: Environment,
-  routes: readonly Route[],
+  { environment, routes, connected, isFirst }: Watched,
   health: Map<string, HealthRecord>,
   estimates: Estimates,
 ): Promise<number> {
@@ -59,9 +70,11 @@ export async function watchHealth(
   for (const [index, route] of routes.entries()) {
     const record = health.get(route.id)!;
     const results = recent[index]!;
-    const ofKind = routes.filter(({ kind }) => kind === route.kind).map(({ id }) => health.get(id)!);
-    const signals = signalsOf(known.get(route.id)!, results, healthPeers(ofKind, now), now);
-    const changes = changesOf(record, route, results, signals, deps.random());
+    const ofKind = connected.filter(({ kind }) => kind === route.kind).map(({ id }) => health.get(id)!);
+    const telling = tellingResults(record, results);
+    const signals = signalsOf(known.get(route.id)!, telling, healthPeers(ofKind, now), now);
+    const configured = isFirst ? route.health : undefined;
+    const changes = changesOf(record, configured, results, signals, deps.random());
     if (changes.length === 0) continue;
     const { done } = await deps.store.commit(
       changes.flatMap((change) => writesOf(deps, environment, route.id, change, now)),
@@ -117,6 +130,21 @@ async function writeFirst(
   if (changes.length > 0) await deps.store.commit(changes);
 }
 
+/**
+ * The results that say something of the route as it is. In standby those are the ones of attempts made in it: a buyer who
+ * was at the provider already proves nothing. And refusals of one session count once, since it may be the session.
+ */
+function tellingResults({ retryAt }: HealthRecord, results: readonly RecentResult[]): RecentResult[] {
+  const refusedSessions = new Set<string>();
+  return results.filter(({ probe, result, sessionId }) => {
+    if (retryAt !== null && !probe) return false;
+    if (result !== 'refused') return true;
+    if (refusedSessions.has(sessionId)) return false;
+    refusedSessions.add(sessionId);
+    return true;
+  });
+}
+
 function signalsOf(
   { fast, slow, shiftedAt, latency }: RouteEstimate,
   results: readonly RecentResult[],
@@ -133,7 +161,7 @@ function signalsOf(
       p95SecondsFast === null || p95SecondsSlow === null
         ? null
         : { fastP95Seconds: p95SecondsFast, slowP95Seconds: p95SecondsSlow, n: nFast },
-    recent: results.map(({ at, result }) => ({ at, kind: KINDS[result] })),
+    recent: results.slice(0, RESULTS_JUDGED).map(({ at, result }) => ({ at, kind: KINDS[result] })),
     peers,
   };
 }
@@ -141,7 +169,7 @@ function signalsOf(
 /** What the catalogue, a probe that has ended and the results change, one after the other. */
 function changesOf(
   record: HealthRecord,
-  { health: configured }: Route,
+  configured: RouteHealth | undefined,
   results: readonly RecentResult[],
   signals: HealthSignals,
   jitter: number,
@@ -149,7 +177,11 @@ function changesOf(
   const changes: HealthChange[] = [];
   const last = () => changes.at(-1)?.record ?? record;
   const add = (change: HealthChange | undefined) => change && changes.push(change);
-  add(reconfigure(record, configured, signals.now));
+  if (configured !== undefined) add(reconfigure(record, configured, signals.now));
+  if (last().since > signals.now + CLOCK_TOLERANCE_MS) {
+    const { now } = signals;
+    add({ record: { ...last(), since: now, countedAt: now, version: last().version + 1 }, transition: null });
+  }
   const { leasePaymentId } = last();
   const ended = results.some(({ paymentId, result }) => paymentId === leasePaymentId && result !== 'accepted');
   if (leasePaymentId !== null && ended) {

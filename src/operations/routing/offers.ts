@@ -26,6 +26,8 @@ export interface Wish {
   /** The kind that the buyer has chosen, or would. */
   kind?: RouteKind | null;
   effect: RuleEffect;
+  /** Routes that are not to be quoted, and why in words; a quote with some is made for one session alone. */
+  barred?: ReadonlyMap<string, string>;
 }
 
 type RoutingDeps = Pick<Deps, 'router' | 'newId' | 'now'>;
@@ -40,6 +42,7 @@ export function effectOf(deps: Pick<Deps, 'router'>, environment: Environment, f
 export function quoteFor(deps: RoutingDeps, wish: Wish): Quote {
   const view = deps.router.view(wish.environment);
   const kind = wish.kind ?? null;
+  if (wish.barred && wish.barred.size > 0) return newQuote(deps, view, { ...wish, kind });
   const rules = wish.effect === NO_EFFECT ? '' : effectKey(wish.effect);
   const key = `${wish.preferredKind} ${kind} ${rules}`;
   let quote = view.quotes.get(key);
@@ -92,7 +95,12 @@ export function changesOfSnapshot({ snapshot, isRecorded }: RoutingView): Change
  */
 export function waysToPay(deps: RoutingDeps, wish: Omit<Wish, 'kind'>): Route[] {
   if (wish.effect.rejected !== null) return [];
-  const quotes = deps.router.view(wish.environment).kinds.map((kind) => quoteFor(deps, { ...wish, kind }));
+  const best = (kind: RouteKind) => {
+    const quote = quoteFor(deps, { ...wish, kind });
+    const isUsable = quote.route !== undefined && quote.output.mode !== 'panic';
+    return isUsable ? quote : quoteFor(deps, { ...wish, kind, barred: new Map() });
+  };
+  const quotes = deps.router.view(wish.environment).kinds.map(best);
   const rankOf = ({ route, output }: Quote) =>
     (output.mode === 'panic' ? 2 : 0) - (route!.route.kind === wish.preferredKind ? 1 : 0);
   return quotes
@@ -118,7 +126,7 @@ export function namedRoute(deps: Pick<Deps, 'router'>, environment: Environment,
 function newQuote(
   deps: RoutingDeps,
   view: RoutingView,
-  { environment, preferredKind, kind, effect }: Wish & { kind: RouteKind | null },
+  { environment, preferredKind, kind, effect, barred = new Map() }: Wish & { kind: RouteKind | null },
 ): Quote {
   if (view.routes.size === 0) throw noRoutes(environment);
   const input: DecisionInput = {
@@ -129,7 +137,7 @@ function newQuote(
     kind,
     preferredKind,
     amount: null,
-    barred: {},
+    barred: Object.fromEntries(barred),
     effect,
   };
   const output = decide(view.snapshot, input, DEFAULT_POLICY);

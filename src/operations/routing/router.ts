@@ -83,8 +83,8 @@ export function createRouter(deps: RouterDeps): Router {
     return { routes, providers, views: { sandbox: viewOf('sandbox'), production: viewOf('production') } };
   }
 
-  async function refresh(): Promise<number> {
-    const { routes } = deps.catalogue();
+  async function look(): Promise<number> {
+    const { routes, providers } = deps.catalogue();
     const estimates = { ...known.estimates };
     const health = { sandbox: new Map<string, HealthRecord>(), production: new Map<string, HealthRecord>() };
     for (const { environment, routeId, body } of await deps.store.routeHealth()) {
@@ -101,12 +101,27 @@ export function createRouter(deps: RouterDeps): Router {
         known.estimates[environment],
       );
       estimates[environment] = found;
-      transitions += await watchHealth(deps, environment, own, health[environment], found);
+      const connected = own.filter(({ integrationId }) => providers.has(integrationId));
+      const isFirst = built === undefined;
+      transitions += await watchHealth(
+        deps,
+        { environment, routes: own, connected, isFirst },
+        health[environment],
+        found,
+      );
     }
     const rules = await readRules(deps.store, known);
     known = { ...rules, health, estimates };
     built = build();
     return transitions;
+  }
+
+  // One after the other: a slow look must not put back what a later one, after an operator's change, has read.
+  let last: Promise<unknown> = Promise.resolve();
+  function refresh(): Promise<number> {
+    const next = last.then(look, look);
+    last = next.catch(() => undefined);
+    return next;
   }
 
   return {

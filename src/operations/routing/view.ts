@@ -15,6 +15,8 @@ import type { RoutingDecision } from '../../store/routing.ts';
 import { type Estimates, priorsOf } from './estimates.ts';
 
 const PPM = 1_000_000;
+// Where the database has lost a snapshot that it had, as after a failover to a standby, a new one is written by then.
+const LONGEST_KEPT_MS = 60_000;
 
 /** A route as it is known now. */
 export interface KnownRoute {
@@ -38,6 +40,8 @@ export interface RoutingView {
   quotes: Map<string, Quote>;
   /** Whether the database has the snapshot. */
   isRecorded: boolean;
+  /** Whether a payment of this process has asked to try a route in standby: the next look tells whether it does. */
+  isProbed: boolean;
 }
 
 /** The best route for a wish as things are, without exploration; shared by everybody who gets the same. */
@@ -68,7 +72,13 @@ export function buildView(source: ViewSource): RoutingView {
   const found = estimate(estimates.states, priorsOf(routes), at, DEFAULT_POLICY);
   const known = routes.map((route) => knownRoute(source, route, found.get(route.id)!));
   const facts = known.map((one) => one.facts);
-  if (before?.rules === rules.compiled && sameRecords(before, known) && sameFacts(before.snapshot.routes, facts)) {
+  const isYoung = before !== undefined && at - before.snapshot.at < LONGEST_KEPT_MS;
+  if (
+    isYoung &&
+    before.rules === rules.compiled &&
+    sameRecords(before, known) &&
+    sameFacts(before.snapshot.routes, facts)
+  ) {
     return before;
   }
   const snapshot = { id: source.newId('snp'), at, environment, rulesVersion: rules.version, routes: facts };
@@ -85,6 +95,7 @@ export function buildView(source: ViewSource): RoutingView {
     ),
     quotes: new Map(),
     isRecorded: false,
+    isProbed: false,
   };
 }
 

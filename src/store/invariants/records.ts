@@ -36,7 +36,7 @@ const KNOWN: [table: string, id: string, columns: Record<string, readonly string
   ['webhook_endpoints', 'id', { status: ['active', 'disabled'], environment: ENVIRONMENTS }],
   ['provider_messages', 'event_id', { status: PROVIDER_STATUSES }],
   ['provider_tasks', 'payment_id', { status: ['pending', 'done', 'dead'], kind: ['cancel', 'refund'] }],
-  ['route_outcomes', 'payment_id', { stage: ['handoff', 'result', 'late'], result: OUTCOME_RESULTS }],
+  ['route_outcomes', 'payment_id', { stage: ['unclear', 'handoff', 'result', 'late'], result: OUTCOME_RESULTS }],
   ['route_estimates', 'environment', { environment: ENVIRONMENTS }],
   ['route_health', 'route_id', { state: HEALTH, environment: ENVIRONMENTS }],
   ['route_transitions', 'id', { from_state: HEALTH, to_state: HEALTH, environment: ENVIRONMENTS }],

@@ -8,25 +8,35 @@ type Counts = [successes: number, failures: number, neutrals: number];
 
 /** All that an outcome may say, and what it counts for. */
 const COUNTS: [stage: RouteOutcome['stage'], result: RouteOutcome['result'], ...Counts][] = [
+  ['unclear', 'refused', 0, REFUSAL_WEIGHT, 0],
   ['handoff', 'accepted', 0, 0, 0],
   ['handoff', 'refused', 0, REFUSAL_WEIGHT, 0],
+  ['handoff', 'refused', 0, 0, 0],
+  ['handoff', 'neutral', 0, 0, 0],
   ['result', 'paid', 1, 0, 0],
   ['result', 'failed', 0, 1, 0],
   ['result', 'neutral', 0, 0, 1],
+  // The provider's word takes back what its silence counted for.
+  ['handoff', 'accepted', 0, -REFUSAL_WEIGHT, 0],
+  ['result', 'paid', 1, -REFUSAL_WEIGHT, 0],
+  ['result', 'failed', 0, 1 - REFUSAL_WEIGHT, 0],
+  ['result', 'neutral', 0, -REFUSAL_WEIGHT, 1],
   // Late money takes back what was counted when it did not come.
   ['late', 'paid', 1, -REFUSAL_WEIGHT, 0],
   ['late', 'paid', 1, -1, 0],
   ['late', 'paid', 1, 0, -1],
+  ['late', 'paid', 1, 0, 0],
 ];
 
 /** What attempts have taught. */
 const OUTCOME_INVARIANTS: readonly Invariant[] = [
   {
     name: 'failure_source',
-    says: "A payment says whose fault it was exactly when it failed: a refused handoff the route's, a dropped payment the buyer's.",
+    says: "A payment says whose fault it was exactly when it failed: a refused handoff the route's or ours, a dropped payment the buyer's.",
     sql: `SELECT id FROM payments
       WHERE (status = 'failed') <> (failure_source IS NOT NULL)
-        OR (failure_code = 'handoff_refused' AND failure_source <> 'route')
+        OR (failure_code = 'handoff_refused' AND failure_source NOT IN ('route', 'gateway'))
+        OR (failure_code <> 'handoff_refused' AND failure_source = 'gateway')
         OR (failure_code IN ('abandoned', 'superseded') AND failure_source <> 'buyer')
       ORDER BY id LIMIT ?1`,
   },
@@ -42,27 +52,31 @@ const OUTCOME_INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'outcome_counts',
-    says: 'An outcome counts for what its stage and result are worth, and is timed exactly when the money came in time.',
+    says: 'An outcome counts for what its stage and result are worth, and is timed when the money came in time, unless it came first.',
     sql: `SELECT DISTINCT payment_id AS id FROM route_outcomes
       WHERE stage || ' ' || result || ' ' || successes || ' ' || failures || ' ' || neutrals NOT IN (${quoted(
         COUNTS.map((words) => words.join(' ')),
       )})
-        OR (log_ms IS NOT NULL) <> (stage = 'result' AND result = 'paid') OR log_ms < 0
+        OR (log_ms IS NOT NULL AND NOT (stage = 'result' AND result = 'paid')) OR log_ms < 0
+        OR (log_ms IS NULL AND stage = 'result' AND result = 'paid'
+          AND payment_id IN (SELECT payment_id FROM route_outcomes WHERE stage IN ('unclear', 'handoff')))
       ORDER BY id LIMIT ?1`,
   },
   {
     name: 'outcome_sum',
-    says: 'What the outcomes of a payment count for adds up to what became of it, and to nothing while it is pending.',
+    says: 'What the outcomes of a payment count for adds up to what became of it, and to nothing while it is pending, unless its handoff is unclear.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN (
         SELECT payment_id, SUM(successes) AS successes, SUM(failures) AS failures, SUM(neutrals) AS neutrals
         FROM route_outcomes GROUP BY payment_id) AS counted ON counted.payment_id = payment.id
       WHERE COALESCE(counted.successes, 0) <> CASE WHEN payment.status = 'paid' THEN 1 ELSE 0 END
         OR COALESCE(counted.failures, 0) <> CASE
-          WHEN payment.failure_code = 'handoff_refused' THEN ${REFUSAL_WEIGHT}
+          WHEN payment.status = 'paid' OR payment.failure_source = 'gateway' THEN 0
+          WHEN payment.handoff_unclear = 1 OR payment.failure_code = 'handoff_refused' THEN ${REFUSAL_WEIGHT}
           WHEN payment.failure_source = 'route' THEN 1
           ELSE 0 END
-        OR COALESCE(counted.neutrals, 0) <> CASE WHEN payment.failure_source IN ('buyer', 'issuer') THEN 1 ELSE 0 END
+        OR COALESCE(counted.neutrals, 0) <> CASE
+          WHEN payment.failure_source IN ('buyer', 'issuer') AND payment.handoff_unclear = 0 THEN 1 ELSE 0 END
       ORDER BY id LIMIT ?1`,
   },
   {

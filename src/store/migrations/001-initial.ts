@@ -57,6 +57,7 @@ CREATE TABLE payments (
   provider_cost BIGINT NOT NULL,
   provider_reference TEXT,
   provider_url TEXT,
+  handoff_unclear BIGINT NOT NULL,
   surplus BIGINT NOT NULL,
   failure_code TEXT,
   failure_source TEXT,
@@ -195,9 +196,11 @@ CREATE TABLE route_outcomes (
 CREATE INDEX route_outcomes_route ON route_outcomes (environment, route_id, created);
 
 CREATE TABLE route_estimates (
-  environment TEXT PRIMARY KEY,
+  environment TEXT NOT NULL,
+  algorithm TEXT NOT NULL,
   folded_until BIGINT NOT NULL,
-  body TEXT NOT NULL
+  body TEXT NOT NULL,
+  PRIMARY KEY (environment, algorithm)
 );
 
 CREATE TABLE route_health (

@@ -19,6 +19,7 @@ const INSERT = insertSql('payments', [
   'provider_cost',
   'provider_reference',
   'provider_url',
+  'handoff_unclear',
   'surplus',
   'failure_code',
   'failure_source',
@@ -32,7 +33,7 @@ const INSERT = insertSql('payments', [
 ]);
 const UPDATE = `UPDATE payments
   SET status = ?2, ledger_status = ?3, provider_reference = ?4, provider_url = ?5, surplus = ?6, failure_code = ?7,
-    failure_source = ?8, tx_hash = ?9, inquire_at = ?10, inquiries = ?11
+    failure_source = ?8, tx_hash = ?9, inquire_at = ?10, inquiries = ?11, handoff_unclear = ?12
   WHERE id = ?1`;
 
 export const SELECT_PAYMENT = 'SELECT * FROM payments WHERE id = ?1';
@@ -56,6 +57,7 @@ export function insertPayment(payment: Payment): Write {
       payment.providerCost,
       payment.providerReference,
       payment.providerUrl,
+      payment.handoffUnclear ? 1 : 0,
       payment.surplus ? 1 : 0,
       payment.failureCode,
       payment.failureSource,
@@ -85,6 +87,7 @@ export function updatePayment(payment: Payment): Write {
       payment.txHash,
       payment.inquireAt,
       payment.inquiries,
+      payment.handoffUnclear ? 1 : 0,
     ],
   };
 }
@@ -107,6 +110,7 @@ export function paymentFromRow(row: Row): Payment {
     providerCost: row['provider_cost'] as number,
     providerReference: row['provider_reference'] as string | null,
     providerUrl: row['provider_url'] as string | null,
+    handoffUnclear: row['handoff_unclear'] === 1,
     surplus: row['surplus'] === 1,
     failureCode: row['failure_code'] as Payment['failureCode'],
     failureSource: row['failure_source'] as Payment['failureSource'],

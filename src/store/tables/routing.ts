@@ -69,11 +69,11 @@ const INSERT_RULES = insertSql(
 );
 const INSERT_ESTIMATES = insertSql(
   'route_estimates',
-  ['environment', 'folded_until', 'body'],
-  'ON CONFLICT (environment) DO NOTHING',
+  ['environment', 'algorithm', 'folded_until', 'body'],
+  'ON CONFLICT (environment, algorithm) DO NOTHING',
 );
 const UPDATE_ESTIMATES =
-  'UPDATE route_estimates SET folded_until = ?2, body = ?3 WHERE environment = ?1 AND folded_until = ?4';
+  'UPDATE route_estimates SET folded_until = ?3, body = ?4 WHERE environment = ?1 AND algorithm = ?2 AND folded_until = ?5';
 
 const sum = (value: string, name: string) => `CAST(SUM(${value}) AS BIGINT) AS ${name}`;
 const ofProbes = (column: string) => `CASE WHEN probe = 1 THEN ${column} ELSE 0 END`;
@@ -85,11 +85,13 @@ export const SELECT_TALLIES = `SELECT created / ${BUCKET_MS} AS bucket,
     ${sum(ofProbes('successes'), 'probe_successes')}, ${sum(ofProbes('failures'), 'probe_failures')},
     COUNT(log_ms) AS timed, CAST(COALESCE(SUM(log_ms), 0) AS BIGINT) AS log_ms,
     CAST(COALESCE(SUM(log_ms * log_ms), 0) AS BIGINT) AS log_ms_squared
-  FROM route_outcomes WHERE environment = ?1 AND route_id = ?2 AND created >= ?3
+  FROM route_outcomes WHERE environment = ?1 AND route_id = ?2 AND created >= ?3 AND created < ?4
   GROUP BY created / ${BUCKET_MS} ORDER BY 1`;
-export const SELECT_RECENT_RESULTS = `SELECT payment_id, result, created FROM route_outcomes
-  WHERE environment = ?1 AND route_id = ?2 AND created >= ?3 ORDER BY created DESC, payment_id DESC, stage LIMIT ?4`;
-export const SELECT_ESTIMATES = 'SELECT * FROM route_estimates WHERE environment = ?1';
+export const SELECT_RECENT_RESULTS = `SELECT outcome.payment_id, outcome.result, outcome.probe, outcome.created, payment.session_id
+  FROM route_outcomes AS outcome JOIN payments AS payment ON payment.id = outcome.payment_id
+  WHERE outcome.environment = ?1 AND outcome.route_id = ?2 AND outcome.created >= ?3
+  ORDER BY outcome.created DESC, outcome.payment_id DESC, outcome.stage LIMIT ?4`;
+export const SELECT_ESTIMATES = 'SELECT * FROM route_estimates WHERE environment = ?1 AND algorithm = ?2';
 export const SELECT_HEALTH = 'SELECT * FROM route_health ORDER BY environment, route_id';
 export const SELECT_RULES = 'SELECT * FROM routing_rules WHERE version = ?1';
 export const SELECT_NEWEST_RULES = 'SELECT * FROM routing_rules ORDER BY version DESC LIMIT 1';
@@ -118,12 +120,14 @@ export function insertOutcome(outcome: RouteOutcome): Write {
 }
 
 export function insertSnapshot({ id, environment, body, created }: RoutingSnapshot): Write {
-  return { sql: INSERT_SNAPSHOT, params: [id, environment, body, created] };
+  return { sql: INSERT_SNAPSHOT, params: [id, environment, body, created], locks: `0 ${id}` };
 }
 
 export function insertDecision(decision: RoutingDecision): Write {
   const { id, snapshotId, environment, sessionId, paymentId, body, created } = decision;
-  return { sql: INSERT_DECISION, params: [id, snapshotId, environment, sessionId, paymentId, body, created] };
+  const params = [id, snapshotId, environment, sessionId, paymentId, body, created];
+  // An offer may come along with many sessions at once.
+  return { sql: INSERT_DECISION, params, ...(sessionId === null && { locks: `1 ${id}` }) };
 }
 
 /** The first version is 1. */
@@ -144,9 +148,11 @@ export function insertRules({ version, source, body, created }: RulesVersion): W
   return { sql: INSERT_RULES, params: [version, source, body, created], guard: 'overtaken' };
 }
 
-export function foldEstimates({ environment, foldedUntil, body }: EstimateRecord, from: Instant | null): Write {
-  if (from === null) return { sql: INSERT_ESTIMATES, params: [environment, foldedUntil, body], guard: 'overtaken' };
-  return { sql: UPDATE_ESTIMATES, params: [environment, foldedUntil, body, from], guard: 'overtaken' };
+export function foldEstimates(estimates: EstimateRecord, from: Instant | null): Write {
+  const { environment, algorithm, foldedUntil, body } = estimates;
+  const params = [environment, algorithm, foldedUntil, body];
+  if (from === null) return { sql: INSERT_ESTIMATES, params, guard: 'overtaken' };
+  return { sql: UPDATE_ESTIMATES, params: [...params, from], guard: 'overtaken' };
 }
 
 export function tallyFromRow(row: Row): Tally {
@@ -168,12 +174,15 @@ export function resultFromRow(row: Row): RecentResult {
     at: row['created'] as number,
     result: row['result'] as RecentResult['result'],
     paymentId: row['payment_id'] as string,
+    sessionId: row['session_id'] as string,
+    probe: row['probe'] === 1,
   };
 }
 
 export function estimatesFromRow(row: Row): EstimateRecord {
   return {
     environment: row['environment'] as Environment,
+    algorithm: row['algorithm'] as string,
     foldedUntil: row['folded_until'] as number,
     body: row['body'] as string,
   };

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Decision, NewAttempt } from '../../../src/domain/checkout-state.ts';
 import { MAX_ATTEMPTS, refuseHandoff, startAttempt } from '../../../src/domain/checkout.ts';
 import { newSession } from '../../../src/domain/new-session.ts';
+import { outcomesOf } from '../../../src/domain/outcome.ts';
 import { createIdSource } from '../../../src/domain/id.ts';
 import type { Checkout } from '../../../src/domain/records.ts';
 import type { Change } from '../../../src/store/store.ts';
@@ -191,12 +192,15 @@ function atLastAttempt(fresh: Checkout): Checkout {
 }
 
 /** What puts it there, as if its buyer had come. */
-function creationOf({ session, payments, invoices }: Checkout): Change[] {
+function creationOf(checkout: Checkout): Change[] {
+  const { session, payments, invoices } = checkout;
+  const taught = outcomesOf({ session, payments: [], invoices: [] }, checkout, session.created);
   const { customerId: id, customerEmail: email, environment, created } = session;
   return [
     { type: 'customer_created', customer: { id, environment, email, status: 'active', created } },
     { type: 'session_created', session },
     ...payments.map((payment): Change => ({ type: 'payment_created', payment })),
     ...invoices.map((invoice): Change => ({ type: 'invoice_created', invoice })),
+    ...taught.map((outcome): Change => ({ type: 'outcome_recorded', outcome })),
   ];
 }
