@@ -8,7 +8,7 @@ import { createSession, startAt } from '../simulator/buyer.ts';
 import { runSql } from '../support/database.ts';
 import { ask, decisionsOf, saveRules, standings, temporaryFile } from '../support/routing.ts';
 import { type TestService, startTestService } from '../support/service.ts';
-import { SERVICE, freePort } from './program.ts';
+import { SERVICE, freePort } from '../process/program.ts';
 
 // oxlint-disable unicorn/no-thenable -- the rule language says then
 
