@@ -4,6 +4,7 @@ import { type Server, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
+import { routesCommand } from '../../src/cli/routes.ts';
 import { createSession, startAt } from '../simulator/buyer.ts';
 import { runSql } from '../support/database.ts';
 import { ask, decisionsOf, saveRules, standings, temporaryFile } from '../support/routing.ts';
@@ -20,7 +21,20 @@ interface Ended {
 
 const LOCALS = { version: 1, rules: [{ id: 'locals', then: { only: { kind: 'local' } } }] };
 
+/** In this process where the service is named, since a process takes a second; else as the program that a person runs. */
 async function run(variables: Record<string, string>, ...args: string[]): Promise<Ended> {
+  const url = variables['TILLWAY_URL'];
+  if (!url) return runProgram(variables, ...args);
+  const ended: Ended = { code: 0, stdout: '', stderr: '' };
+  ended.code = await routesCommand(args, {
+    url,
+    write: (text) => void (ended.stdout += text),
+    complain: (text) => void (ended.stderr += text),
+  });
+  return ended;
+}
+
+async function runProgram(variables: Record<string, string>, ...args: string[]): Promise<Ended> {
   try {
     const program = [SERVICE.pathname, 'routes', ...args];
     return { code: 0, ...(await promisify(execFile)(process.execPath, program, { env: variables })) };
@@ -66,6 +80,15 @@ describe('tillway routes', { concurrency: 2 }, () => {
     await startAt(on, sessionId, 'card');
   });
   after(() => on[Symbol.asyncDispose]());
+
+  it('is a command of the program, with its output, complaints and exit codes', async () => {
+    const listed = await runProgram(env, 'list');
+    assert.deepEqual(listed, { code: 0, stdout: await told(on, 'list'), stderr: '' });
+    const misused = await runProgram(env, 'nonsense');
+    assert.deepEqual([misused.code, misused.stdout], [2, '']);
+    assert.match(misused.stderr, /^tillway: .+\n/);
+    assert.equal((await runProgram(env, 'why', 'chk_nothing')).code, 1);
+  });
 
   it('lists the routes, best first, without a command too', async () => {
     const listed = await told(on, 'list');
