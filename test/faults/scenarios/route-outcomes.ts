@@ -13,7 +13,7 @@ const PLANTED_SERVER = new URL('../servers/planted-outcome-apart.ts', import.met
 
 export const scenario: Scenario = {
   name: 'an instance is killed while payments teach about their routes',
-  cycles: 4,
+  cycles: 2,
   planted: 'an outcome that is written after its payment, and not with it',
   plantedCycles: 3,
   run,
