@@ -66,7 +66,7 @@ interface Command {
   code?(answer: Answer): number;
 }
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any -- each command reads an answer of another shape, as the API gave it
 type Answer = Record<string, any>;
 
 const FOR_EVERY_COMMAND: readonly string[] = ['url', 'json', 'help'];

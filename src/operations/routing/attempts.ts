@@ -31,7 +31,6 @@ export interface AttemptWish {
 
 export interface ChosenRoute {
   known: KnownRoute;
-  effect: RuleEffect;
   /** To be committed with the attempt: the decision and, for a probe, the claim on the route. */
   changes: Change[];
   /** What it was decided on; recorded once the changes are committed. */
@@ -83,7 +82,7 @@ export function chooseForAttempt(deps: Deps, wish: AttemptWish): ChosenRoute | '
     view.isProbed = true;
   }
   if (output.tokensAfter !== null) deps.router.tokens[session.environment] = output.tokensAfter;
-  return { known, effect, changes, view, isProbe: known.facts.health === 'standby' };
+  return { known, changes, view, isProbe: known.facts.health === 'standby' };
 }
 
 /** The routes that refused attempts of this checkout, in words. */
