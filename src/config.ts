@@ -52,6 +52,7 @@ const environmentSchema = z
     WEBHOOK_ALLOW_PRIVATE: flag.optional(),
     ALLOW_UNAUTHENTICATED: flag.default(false),
     DEMO: flag.optional(),
+    TEST_CLOCK: flag.default(false),
     SHUTDOWN_DELAY: number('must be a number of seconds')
       .pipe(z.number().max(300, 'must be at most 300 seconds'))
       .default(1),
@@ -64,6 +65,13 @@ const environmentSchema = z
         code: 'custom',
         path: ['WEBHOOK_SECRET'],
         message: 'is needed with WEBHOOK_URL: whsec_ followed by base64 of 32 random bytes, "openssl rand -base64 32"',
+      });
+    }
+    if (values.TEST_CLOCK && values.WEBHOOK_ENVIRONMENT === 'production') {
+      context.addIssue({
+        code: 'custom',
+        path: ['TEST_CLOCK'],
+        message: 'moves the time of sandbox payments only: leave it out, or set WEBHOOK_ENVIRONMENT=sandbox',
       });
     }
     if (!isLoopback(values.HOST) && !values.ALLOW_UNAUTHENTICATED) {
@@ -128,6 +136,8 @@ export interface Config {
   loopbackOnly: boolean;
   /** Whether the front page lets a person create a test checkout. */
   demo: boolean;
+  /** Whether time can be moved forward; there are no production payments then. */
+  testClock: boolean;
   /** How long requests are still taken after SIGTERM, so that whoever routes them here can notice. */
   shutdownDelayMs: number;
   shutdownTimeoutMs: number;
@@ -163,6 +173,7 @@ export function readConfig(variables: Record<string, string | undefined>): Confi
     webhookTargets: webhookTargets(values.WEBHOOK_ALLOW_PRIVATE, loopbackOnly),
     loopbackOnly,
     demo: values.DEMO ?? loopbackOnly,
+    testClock: values.TEST_CLOCK,
     shutdownDelayMs: values.SHUTDOWN_DELAY * 1000,
     shutdownTimeoutMs: values.SHUTDOWN_TIMEOUT * 1000,
     logLevel: values.LOG_LEVEL,

@@ -1,65 +1,68 @@
 #!/usr/bin/env node
-import { pino } from 'pino';
-import { doctor } from './cli/doctor.ts';
-import { routesCommand } from './cli/routes.ts';
-import { type Config, ConfigError, readConfig } from './config.ts';
-import { createRandomBytes, systemClock } from './runtime.ts';
-import { startService } from './service.ts';
-import { describeDatabase, examineDatabase, openStore } from './store/open.ts';
+import type { LocalCommands } from './cli/local.ts';
+import type { Terminal } from './cli/context.ts';
 
-const USAGE = `Usage: tillway [command]
-
-  serve             Run the service. This is what happens without a command.
-  doctor [--json]   Check every invariant of the database. Changes nothing. Exit code 0: all hold, 1: one is broken,
-                    2: the database could not be checked.
-  routes [command]  Ask a running service about its routes: why, rules, health. See tillway routes --help.
-
-Settings are environment variables: DATABASE_URL and others, listed in README.md.
-`;
+// Each command loads what it needs itself: a question to a service does not wait for the modules of one.
 
 /** The process: command, settings, service, signals, exit code. */
-async function main(command = 'serve', ...options: string[]): Promise<void> {
-  if (command === 'serve' && options.length === 0) return serve(readConfig(process.env));
-  if (command === 'doctor' && options.every((option) => option === '--json')) {
-    process.exitCode = await examine(readConfig(process.env), options.length > 0);
-    return;
-  }
-  if (command === 'routes') {
-    process.exitCode = await routesCommand(options, {
-      url: process.env['TILLWAY_URL'] || 'http://127.0.0.1:3000',
-      write: (text) => void process.stdout.write(text),
-      complain: (text) => void process.stderr.write(text),
-    });
-    return;
-  }
-  const asked = ['help', '--help', '-h'].includes(command);
-  if (!asked) process.stderr.write(`tillway: "${[command, ...options].join(' ')}" is not understood\n\n`);
-  (asked ? process.stdout : process.stderr).write(USAGE);
-  process.exitCode = asked ? 0 : 2;
+async function main(...args: string[]): Promise<void> {
+  // The service does not wait for the command line either.
+  if (args.length === 0 || (args.length === 1 && args[0] === 'serve')) return serve();
+  const { runTillway } = await import('./cli/program.ts');
+  const local: LocalCommands = { serve, database };
+  process.exitCode = await runTillway(args, await createTerminal(), local);
 }
 
-async function examine(config: Config, json: boolean): Promise<number> {
-  try {
-    const database = await examineDatabase(config.database);
-    try {
-      const named = describeDatabase(config.database);
-      return await doctor(database, (text) => process.stdout.write(text), { json, database: named });
-    } finally {
-      await database.close();
-    }
-  } catch (error) {
-    const message = `The database could not be checked: ${(error as Error).message}`;
-    if (json) process.stdout.write(`${JSON.stringify({ ok: false, error: message }, null, 2)}\n`);
-    process.stderr.write(`${message}\n`);
-    return 2;
-  }
+async function createTerminal(): Promise<Terminal> {
+  const { createRandomBytes, systemClock } = await import('./runtime.ts');
+  const { setTimeout: sleep } = await import('node:timers/promises');
+  const plain = (process.env['NO_COLOR'] ?? '') !== '' || process.env['TERM'] === 'dumb';
+  const { stdin, stdout, stderr } = process;
+  // Who reads has seen enough, as `head` has.
+  stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+  return {
+    write: (text) => void stdout.write(text),
+    complain: (text) => void stderr.write(text),
+    readInput: async () => Buffer.concat(await stdin.toArray()),
+    colour: { output: stdout.isTTY && !plain, errors: stderr.isTTY && !plain },
+    columns: stdout.isTTY ? stdout.columns : undefined,
+    url: process.env['TILLWAY_URL'],
+    now: systemClock.now,
+    randomBytes: createRandomBytes(),
+    sleep: (ms, signal) => sleep(ms, undefined, { signal }).catch(() => undefined),
+    interruption() {
+      const controller = new AbortController();
+      process.once('SIGINT', () => controller.abort());
+      process.once('SIGTERM', () => controller.abort());
+      return controller.signal;
+    },
+  };
 }
 
-async function serve(config: Config): Promise<void> {
+async function database(): ReturnType<LocalCommands['database']> {
+  const [{ readConfig }, store] = await Promise.all([import('./config.ts'), import('./store/open.ts')]);
+  const settings = readConfig(process.env).database;
+  const tell = (fields: object, message: string) => void process.stderr.write(`${message} ${JSON.stringify(fields)}\n`);
+  return {
+    name: store.describeDatabase(settings),
+    examine: () => store.examineDatabase(settings),
+    migrate: () => store.migrateDatabase(settings, { info: tell, warn: tell }),
+  };
+}
+
+async function serve(): Promise<void> {
+  const [{ pino }, { readConfig }, runtime, { startService }, { describeDatabase, openStore }] = await Promise.all([
+    import('pino'),
+    import('./config.ts'),
+    import('./runtime.ts'),
+    import('./service.ts'),
+    import('./store/open.ts'),
+  ]);
+  const config = readConfig(process.env);
   const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime });
   const service = await startService(config, {
-    clock: systemClock,
-    randomBytes: createRandomBytes(),
+    clock: runtime.systemClock,
+    randomBytes: runtime.createRandomBytes(),
     log,
     openStore,
     background: true,
@@ -69,8 +72,8 @@ async function serve(config: Config): Promise<void> {
     },
   });
   const webhooks = config.webhook ? new URL(config.webhook.url).host : 'off: WEBHOOK_URL is not set';
-  const database = describeDatabase(config.database);
-  log.info({ url: service.url, database, webhooks }, `Tillway is ready: open ${config.baseUrl ?? service.url}`);
+  const shown = describeDatabase(config.database);
+  log.info({ url: service.url, database: shown, webhooks }, `Tillway is ready: open ${config.baseUrl ?? service.url}`);
 
   process.once('SIGTERM', () => void stop('SIGTERM', config.shutdownDelayMs));
   process.once('SIGINT', () => void stop('SIGINT', 0));
@@ -85,8 +88,10 @@ async function serve(config: Config): Promise<void> {
   }
 }
 
-main(...process.argv.slice(2)).catch((error: unknown) => {
-  const known = error instanceof ConfigError;
-  process.stderr.write(`${known ? 'Configuration: ' : 'Tillway cannot start: '}${(error as Error).message}\n`);
+main(...process.argv.slice(2)).catch(async (error: Error) => {
+  const { ConfigError } = await import('./config.ts');
+  process.stderr.write(
+    `${error instanceof ConfigError ? 'Configuration' : 'Tillway cannot start'}: ${error.message}\n`,
+  );
   process.exit(1);
 });

@@ -10,13 +10,17 @@ import { agentApi } from './http/agent.ts';
 import { type AppDeps, createApp } from './http/app.ts';
 import { providerCallbacks } from './http/callbacks.ts';
 import { apiReference } from './http/docs.ts';
+import { discoveryDocuments } from './http/discovery.ts';
 import { gatewayApi } from './http/gateway.ts';
 import { healthProbes } from './http/health.ts';
 import { homePages } from './http/home.ts';
 import { openApiDocument } from './http/openapi.ts';
 import { routingApi } from './http/routing.ts';
+import { testClockApi } from './http/test-clock.ts';
+import { mcpEndpoint } from './mcp/http.ts';
 import { createCustomerDirectory } from './operations/customer-directory.ts';
 import type { Deps } from './operations/deps.ts';
+import { openTestClock } from './operations/test-clock.ts';
 import { loadRules } from './operations/routing/rules.ts';
 import { createRouter } from './operations/routing/router.ts';
 import type { Provider } from './providers/provider.ts';
@@ -30,6 +34,7 @@ import type { Store } from './store/store.ts';
 import { createDispatcher } from './webhooks/dispatcher.ts';
 import { createCheckoutWorker, createTaskWorker } from './workers/checkouts.ts';
 import { createRoutingWorker } from './workers/routing.ts';
+import { createTestClockWorker } from './workers/test-clock.ts';
 import type { Worker } from './workers/worker.ts';
 
 const PARTS = [
@@ -37,8 +42,11 @@ const PARTS = [
   homePages,
   gatewayApi,
   routingApi,
+  testClockApi,
   agentApi,
+  mcpEndpoint,
   openApiDocument,
+  discoveryDocuments,
   apiReference,
   providerCallbacks,
   checkoutPages,
@@ -85,12 +93,20 @@ export async function startService(config: Config, surroundings: Surroundings): 
   const localUrl = `http://${hostInUrl(config.host)}:${port}`;
   const base = config.baseUrl ?? localUrl;
   const random = () => Buffer.from(randomBytes(4)).readUInt32BE() / 2 ** 32;
-  const store = await surroundings.openStore(config.database, {
+  const opened = await surroundings.openStore(config.database, {
     clock,
     random,
     log,
     onFatal: surroundings.onFatal,
   });
+  const closing = closeOnFailure(opened);
+  const realNow = () => opened.now();
+  const testClock = await closing(openTestClock(opened, config.testClock, secret(randomBytes)));
+  const store = testClock ? { ...opened, now: testClock.now } : opened;
+  if (testClock) {
+    const aheadSeconds = testClock.known().offsetMs / 1000;
+    log.warn({ aheadSeconds }, 'TEST_CLOCK=true: time can be moved forward here, and sandbox payments only are taken');
+  }
   const now = () => store.now();
   // The simulated provider lives in the same process, and is spoken to over HTTP as any other.
   const secrets = { apiKey: secret(randomBytes), callbackSecret: secret(randomBytes) };
@@ -100,10 +116,11 @@ export async function startService(config: Config, surroundings: Surroundings): 
     callbackUrl: `${localUrl}/api/providers/sandbox/callbacks`,
     publicUrl: config.checkoutUrl ?? base,
     now,
+    realNow,
     randomBytes,
     log,
   });
-  const sandbox = createSandboxProvider({ ...secrets, url: localUrl, now });
+  const sandbox = createSandboxProvider({ ...secrets, url: localUrl, now: realNow });
   const providers = new Map<string, Provider>([[sandbox.id, sandbox]]);
   const newId = createIdSource(now, randomBytes);
   let ready = true;
@@ -112,6 +129,8 @@ export async function startService(config: Config, surroundings: Surroundings): 
     store,
     directory: createCustomerDirectory(),
     now,
+    realNow,
+    testClock,
     newId,
     routes: readRoutes(config.routesFile),
     providers,
@@ -127,17 +146,8 @@ export async function startService(config: Config, surroundings: Surroundings): 
     newRequestId: createRequestIds(randomBytes),
     allowedHosts: config.loopbackOnly ? knownHosts(config, localUrl) : undefined,
   };
-  await prepare(deps, config).catch(async (error: unknown) => {
-    await store.close();
-    throw error;
-  });
-  const workers = [
-    createCheckoutWorker(deps),
-    createTaskWorker(deps),
-    createRoutingWorker(deps),
-    simulator.worker,
-    createDeliveryWorker(deps, config, random),
-  ];
+  await closing(prepare(deps, config));
+  const workers = workersOf(deps, simulator.worker, createDeliveryWorker(deps, config, random));
   const app = await createApp(deps, [...PARTS, simulator.part]);
   await app.listen({ host: config.host, port });
   if (surroundings.background) for (const worker of workers) worker.start();
@@ -153,11 +163,21 @@ export async function startService(config: Config, surroundings: Surroundings): 
   };
 }
 
+/** Those that do what has come due, and with a test clock the one that makes it come due. */
+function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Worker[] {
+  const { testClock: clock, store, log } = deps;
+  const routing = createRoutingWorker(deps);
+  const others = [createCheckoutWorker(deps), createTaskWorker(deps), simulator, deliveries];
+  const clockWorkers = clock ? [createTestClockWorker({ clock, store, workers: others, routing, log })] : [];
+  return [...others, routing, ...clockWorkers];
+}
+
 function createDeliveryWorker(deps: Deps, { webhook, webhookTargets }: Config, random: () => number): Worker {
   const configured = webhook && configuredEndpointId(webhook.environment);
   const dispatcher = createDispatcher({
     store: deps.store,
     now: deps.now,
+    realNow: deps.realNow,
     random,
     secretsOf: (endpointId) => (webhook && endpointId === configured ? [webhook.secret] : []),
     targets: webhookTargets,
@@ -191,6 +211,15 @@ async function stopAll(app: FastifyInstance, workers: readonly Worker[], store: 
   await Promise.all(workers.map((worker) => worker.stop()));
   await app.close();
   await store.close();
+}
+
+/** Passes on what a part of the start comes to; where that fails, there is nothing to leave open. */
+function closeOnFailure(store: Store): <Result>(part: Promise<Result>) => Promise<Result> {
+  return (part) =>
+    part.catch(async (error: unknown) => {
+      await store.close();
+      throw error;
+    });
 }
 
 /** What must be in the database, and known, before the door opens. */

@@ -20,6 +20,7 @@ describe('what is not set', () => {
       webhookTargets: 'loopback',
       loopbackOnly: true,
       demo: true,
+      testClock: false,
       shutdownDelayMs: 1_000,
       shutdownTimeoutMs: 10_000,
       logLevel: 'info',
@@ -38,7 +39,7 @@ describe('what is not set', () => {
       'ROUTING_RULES_FILE',
     ];
     const more = ['SESSION_TTL', 'WEBHOOK_URL', 'WEBHOOK_SECRET', 'WEBHOOK_ENVIRONMENT', 'WEBHOOK_ALLOW_PRIVATE'];
-    const rest = ['DEMO', 'SHUTDOWN_DELAY', 'ALLOW_UNAUTHENTICATED', 'SHUTDOWN_TIMEOUT', 'LOG_LEVEL'];
+    const rest = ['DEMO', 'TEST_CLOCK', 'SHUTDOWN_DELAY', 'ALLOW_UNAUTHENTICATED', 'SHUTDOWN_TIMEOUT', 'LOG_LEVEL'];
     const empty = Object.fromEntries([...names, ...more, ...rest].map((name) => [name, '']));
     assert.deepEqual(readConfig(empty), readConfig({}));
   });
@@ -89,6 +90,7 @@ describe('what is set', () => {
       webhookTargets: 'loopback',
       loopbackOnly: true,
       demo: false,
+      testClock: false,
       shutdownDelayMs: 500,
       shutdownTimeoutMs: 3_000,
       logLevel: 'debug',
@@ -170,6 +172,7 @@ describe('what is wrong gives one clear line', () => {
     ['SHUTDOWN_DELAY', '-1', /./],
     ['SHUTDOWN_DELAY', '301', /./],
     ['DEMO', 'yes', /true or false/],
+    ['TEST_CLOCK', '24h', /true or false/],
     ['LOG_LEVEL', 'loud', /info/],
   ];
   for (const [name, value, words] of bad) {
@@ -203,6 +206,15 @@ describe('what is wrong gives one clear line', () => {
     assert.throws(
       () => readConfig({ WEBHOOK_SECRET: 'whsec_not-base64-hunter2' }),
       (error: Error) => !error.message.includes('hunter2'),
+    );
+  });
+
+  test('a test clock is for sandbox alone', () => {
+    assert.equal(readConfig({ TEST_CLOCK: 'true' }).testClock, true);
+    assert.equal(readConfig({ TEST_CLOCK: 'true', WEBHOOK_ENVIRONMENT: 'sandbox' }).testClock, true);
+    assert.throws(
+      () => readConfig({ TEST_CLOCK: 'true', WEBHOOK_ENVIRONMENT: 'production' }),
+      /^Error: TEST_CLOCK moves the time of sandbox payments only: .*WEBHOOK_ENVIRONMENT=sandbox$/,
     );
   });
 

@@ -1,14 +1,16 @@
 import { spawn } from 'node:child_process';
 import { DATABASES, type DatabaseKind, databaseNamed } from './support/database.ts';
 import { startPostgres } from './support/postgres.ts';
+import { installTools } from './support/tools.ts';
 
 /**
  * `npm test`: everything on SQLite, then everything that a database has a part in once more on PostgreSQL.
  * TEST_DATABASE=sqlite or TEST_DATABASE=postgres narrows a run to one of them, and paths as arguments to those tests.
  */
 const EVERYTHING = ['test/**/*.test.ts'];
-const WITH_A_DATABASE = ['test/{store,api,webhooks,simulator,checkout,instances,process,examples}/**/*.test.ts'];
+const WITH_A_DATABASE = ['test/{store,api,webhooks,simulator,checkout,instances,clock,process,examples}/**/*.test.ts'];
 
+await installTools();
 const wanted = process.env['TEST_DATABASE'];
 const paths = process.argv.slice(2);
 await using postgres = await startPostgres();

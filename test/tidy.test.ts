@@ -26,7 +26,7 @@ const LAYERS =
 /** The clock, chance and the settings come in from `main`; others may name their types. */
 const FOR_MAIN_ONLY = ['src/runtime.ts', 'src/config.ts'];
 
-const UNTRACKED = new Set(['node_modules', 'data', '.git']);
+const UNTRACKED = new Set(['node_modules', 'data', 'dist', '.git']);
 const MACHINE_PATH = new RegExp(`(?<![\\w.])/(?:${['root', 'work', 'home'].join('|')})/`);
 const LEFTOVER = new RegExp(`\\b(?:${['TO-DO', 'FIX-ME', 'X-XX'].map((word) => word.replace('-', '')).join('|')})\\b`);
 
@@ -55,7 +55,7 @@ function resolved(from: string, specifier: string): string {
 
 const IMPORT = /^(?:import|export)\s+(?:(type\s)?([^'"`;]*?)\s*from\s+)?'(\.[^']+)';?$/gm;
 const DYNAMIC_IMPORT = /\bimport\('(\.[^']+)'\)/g;
-const REFERENCE = /['"`](\.{0,2}\/?[\w./-]+\.(?:ts|js|css|json|html|svg))['"`]/g;
+const REFERENCE = /['"`](\.{0,2}\/?[\w./-]+\.(?:ts|js|css|json|html|svg|yaml))['"`]/g;
 
 /** What the files in `folder` import from the repository, in order. */
 function importsOf(tree: Tree, folder: RegExp): Import[] {
@@ -74,20 +74,39 @@ function importsOf(tree: Tree, folder: RegExp): Import[] {
 }
 
 const SOURCES = /^src\/.*\.ts$/;
+const SDK = /^sdk\/src\/.*\.ts$/;
 const CODE = /^(?:src|test|bench|sdk|examples)\/.*\.ts$/;
 
 function layerOf(path: string): string {
   return path.split('/')[1]!.replace(/\.ts$/, '');
 }
 
-const layers: Check = (tree) =>
-  importsOf(tree, SOURCES).flatMap(({ from, to, typeOnly }) => {
+const layers: Check = (tree) => [
+  ...importsOf(tree, SDK).flatMap(({ from, to }) =>
+    SDK.test(to) ? [] : [`${from} imports ${to}: the SDK stands alone`],
+  ),
+  ...importsOf(tree, SOURCES).flatMap(({ from, to, typeOnly }) => {
+    // The command line is a client like any other.
+    if (layerOf(from) === 'cli' && to === 'sdk/src/index.ts') return [];
     if (!to.startsWith('src/')) return [`${from} imports ${to}, which is outside of src`];
     if (FOR_MAIN_ONLY.includes(to)) return typeOnly || from === 'src/main.ts' ? [] : [`${from} imports ${to}`];
     const [upper, lower] = [LAYERS.indexOf(layerOf(from)), LAYERS.indexOf(layerOf(to))];
     if (upper === -1 || lower === -1) return [`${upper === -1 ? from : to} is in no layer`];
     return upper <= lower ? [] : [`${from} imports ${to}, which is above it`];
-  });
+  }),
+];
+
+/** What a package is called in an import: neither a path nor one of Node's own modules. */
+const PACKAGE = /(?:\bfrom|\bimport|\bimport\()\s*'((?!\.)[^']+)'/g;
+
+/** A merchant installs the SDK anywhere `fetch` is: nothing comes with it, and nothing is Node's alone. */
+const sdkImports: Check = (tree) =>
+  filesOf(tree, SDK).flatMap(([path, text]) =>
+    Array.from(
+      text.matchAll(PACKAGE),
+      ([, name]) => `${path} imports ${name}: the SDK needs nothing but the web's standards`,
+    ),
+  );
 
 const missingFiles: Check = (tree) =>
   importsOf(tree, CODE).flatMap(({ from, to }) =>
@@ -123,14 +142,16 @@ function reachedFrom(tree: Tree, entries: string[]): Set<string> {
 }
 
 const deadFiles: Check = (tree) => {
-  const served = reachedFrom(tree, ['src/main.ts']);
+  const served = reachedFrom(tree, ['src/main.ts', 'sdk/src/index.ts']);
   const tools = filesOf(tree, /^(?:test\/.*\.test\.ts|test\/(?:faults\/)?run\.ts|bench\/[^/]*\.ts)$/).map(
     ([path]) => path,
   );
   const used = reachedFrom(tree, tools);
   return [
-    ...filesOf(tree, /^src\//).flatMap(([path]) =>
-      served.has(path) ? [] : [`${path} is not reached from src/main.ts`],
+    ...filesOf(tree, /^(?:sdk\/)?src\//).flatMap(([path]) =>
+      served.has(path)
+        ? []
+        : [`${path} is not reached from ${path.startsWith('sdk/') ? 'sdk/src/index.ts' : 'src/main.ts'}`],
     ),
     ...filesOf(tree, /^(?:test|bench)\/.*\.ts$/).flatMap(([path]) => (used.has(path) ? [] : [`${path} is not used`])),
   ];
@@ -148,14 +169,14 @@ const impurity: Check = (tree) =>
 
 const leftovers: Check = (tree) =>
   Object.entries(tree).flatMap(([path, text]) => {
-    if (path === 'package-lock.json') return [];
+    if (path.endsWith('package-lock.json')) return [];
     const focused = CODE.test(path) ? (/\b(?:test|it|describe)\.(?:only)\(/.exec(text)?.[0] ?? '') : '';
     const found = [LEFTOVER.exec(text)?.[0] ?? '', focused].filter((word) => word !== '');
     return found.map((word) => `${path} says ${word}`);
   });
 
 const fileLengths: Check = (tree) =>
-  filesOf(tree, SOURCES).flatMap(([path, text]) => {
+  [...filesOf(tree, SOURCES), ...filesOf(tree, SDK)].flatMap(([path, text]) => {
     const lines = text.trimEnd().split('\n').length;
     const most = MAX_FILE_LINES;
     return lines <= most ? [] : [`${path} has ${lines} lines, at most ${most}`];
@@ -167,7 +188,7 @@ const CONTROL = /^\s*(?:\} )?(?:if|for|while|switch|catch|else)\b/;
 
 /** Lines of each function without those of the functions within it: a factory is as long as what it does itself. */
 const functionLengths: Check = (tree) =>
-  filesOf(tree, SOURCES).flatMap(([path, text]) => {
+  [...filesOf(tree, SOURCES), ...filesOf(tree, SDK)].flatMap(([path, text]) => {
     const open: { name: string; indent: number; lines: number }[] = [];
     const found: string[] = [];
     for (const line of text.split('\n')) {
@@ -205,8 +226,13 @@ const dependencies: Check = (tree) => {
   );
 };
 
+// A package of our own is named by its folder.
+const REGISTRY = /"resolved": *"[a-z+]+:/;
+
 const lockFile: Check = (tree) =>
-  (tree['package-lock.json'] ?? '').includes('"resolved"') ? ['package-lock.json names a registry ("resolved")'] : [];
+  filesOf(tree, /(?:^|\/)package-lock\.json$/).flatMap(([path, text]) =>
+    REGISTRY.test(text) ? [`${path} names a registry ("resolved")`] : [],
+  );
 
 const machinePaths: Check = (tree) =>
   Object.entries(tree).flatMap(([path, text]) => {
@@ -216,6 +242,7 @@ const machinePaths: Check = (tree) =>
 
 const CHECKS: [name: string, check: Check][] = [
   ['imports point down the layers', layers],
+  ['the SDK imports no package', sdkImports],
   ['every import is of a file that is there', missingFiles],
   ['no file imports itself by way of others', cycles],
   ['no file is dead', deadFiles],
@@ -253,7 +280,8 @@ const SMALL: Tree = {
   'package-lock.json': '{"packages":{}}',
   'docs/decisions/README.md': '# Decisions\n\n- [Dependencies](dependencies.md)\n',
   'docs/decisions/dependencies.md': '# Dependencies\n\n`fastify` serves HTTP.\n',
-  'src/main.ts': "import { readConfig } from './config.ts';\nimport { app } from './http/app.ts';\nprocess.env;\n",
+  'src/main.ts':
+    "import { readConfig } from './config.ts';\nimport { app } from './http/app.ts';\nimport './cli/fees.ts';\nprocess.env;\n",
   'src/config.ts': 'export const readConfig = 1;\n',
   'src/runtime.ts': 'export const now = () => Date.now();\nexport interface Clock {}\n',
   'src/http/app.ts':
@@ -262,6 +290,9 @@ const SMALL: Tree = {
   'src/http/app.css': 'body {}\n',
   'src/domain/money.ts': 'export const cents = 1;\n',
   'test/money.test.ts': "import { cents } from '../src/domain/money.ts';\nimport { now } from '../src/runtime.ts';\n",
+  'src/cli/fees.ts': "import { Tillway } from '../../sdk/src/index.ts';\n",
+  'sdk/src/index.ts': "import { get } from './get.ts';\n",
+  'sdk/src/get.ts': 'export const get = 1;\n',
   'bench/run.ts': "import { load } from './load.ts';\n",
   'bench/load.ts': 'export const load = 1;\n',
 };
@@ -283,6 +314,13 @@ const FAULTS: [path: string, added: string, complaint: string][] = [
   ['src/http/app.ts', RUNTIME.replace('now', 'type Clock, now'), 'src/http/app.ts imports src/runtime.ts'],
   ['src/http/app.ts', "import { readConfig } from '../config.ts';\n", 'src/http/app.ts imports src/config.ts'],
   ['src/http/app.ts', "import { test } from '../../test/money.test.ts';\n", 'which is outside of src'],
+  ['src/http/app.ts', "import { Tillway } from '../../sdk/src/index.ts';\n", 'which is outside of src'],
+  ['src/cli/fees.ts', "import { get } from '../../sdk/src/get.ts';\n", 'which is outside of src'],
+  ['sdk/src/get.ts', "import { cents } from '../../src/domain/money.ts';\n", 'the SDK stands alone'],
+  ['sdk/src/get.ts', "import { createHmac } from 'node:crypto';\n", 'imports node:crypto'],
+  ['sdk/src/get.ts', "const undici = await import('undici');\n", 'imports undici'],
+  ['sdk/src/unused.ts', 'export const unused = 1;\n', 'is not reached from sdk/src/index.ts'],
+  ['test/tools/package-lock.json', '{"resolved": "https://registry.example"}', 'names a registry'],
   ['src/http/app.ts', "import { x } from '../helpers/x.ts';\n", 'src/helpers/x.ts is in no layer'],
   ['src/http/app.ts', "import { x } from './gone.ts';\n", 'src/http/gone.ts: no such file'],
   ['src/http/now.ts', "import { app } from './app.ts';\n", 'src/http/app.ts -> src/http/now.ts -> src/http/app.ts'],

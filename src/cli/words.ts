@@ -1,3 +1,8 @@
+import type { Style } from './context.ts';
+
+/** A text in a table, which may have a style. Texts of others are made harmless where it is written. */
+export type Cell = string | { text: string; style: Style };
+
 // What others wrote may hold what a terminal obeys, or a line of its own.
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
@@ -29,4 +34,40 @@ export function hundredths(fraction: number): string {
 /** A fee or cost, `1.45 %`: as exact as the reasons name it. */
 export function rate(fraction: number): string {
   return `${Math.round(fraction * 10_000) / 100} %`;
+}
+
+/** `49.90 USD`: amounts of the API are US dollars. */
+export function dollars(amount: number): string {
+  return `${amount.toFixed(2)} USD`;
+}
+
+const STATUS_STYLES: Record<string, Style> = {
+  paid: 'green',
+  settled: 'green',
+  delivered: 'green',
+  live: 'green',
+  active: 'green',
+  pending: 'yellow',
+  routed: 'cyan',
+  open: 'cyan',
+  degraded: 'yellow',
+  failed: 'red',
+  dead: 'red',
+  blocked: 'red',
+  standby: 'red',
+  refunded: 'red',
+  expired: 'dim',
+  void: 'dim',
+};
+
+/** A status in its colour; one that is not known as it is. */
+export function statusCell(status: string): Cell {
+  const style = Object.hasOwn(STATUS_STYLES, status) ? STATUS_STYLES[status] : undefined;
+  return style === undefined ? status : { text: status, style };
+}
+
+/** `orderId=A-1001, sku=7`; null where there is none. */
+export function metadataFact(metadata: Readonly<Record<string, string>>): string | null {
+  const pairs = Object.entries(metadata).map(([key, value]) => `${key}=${value}`);
+  return pairs.length === 0 ? null : pairs.join(', ');
 }

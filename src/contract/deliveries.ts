@@ -34,7 +34,7 @@ export const delivery = z.strictObject({
   )
     .nullable()
     .meta({ examples: [null] }),
-  created: time('When the event was recorded.'),
+  created: time('When it was made: with its event, or by a later resend.'),
 });
 export type DeliveryResource = z.output<typeof delivery>;
 

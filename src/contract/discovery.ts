@@ -32,7 +32,6 @@ const entrypoint = z.strictObject({
 
 const action = z.strictObject({
   name: label('Name of the action.', 'fees.estimate'),
-  title: label('Name for people.', 'Estimate fees'),
   description: label('What it does, when to use it, when not, and what it does not do.', 'Splits an amount into fees.'),
   method: z.literal('POST').describe('Always POST.'),
   url: uri('Where to send the input as JSON.', 'https://gateway.example/api/agent/actions/fees.estimate'),
@@ -49,10 +48,13 @@ const action = z.strictObject({
   example: z
     .strictObject({
       request: anything('An input that works as it stands.', { amount: 49.99 }),
-      response: anything('An excerpt of `result`; the whole is at schemaUrl.', { environment: 'sandbox' }),
+      response: anything('An excerpt of `result`; its schema is at schemaUrl.', { environment: 'sandbox' }),
     })
     .describe('One call.'),
-  cli: label('The example as a command line.', 'curl https://gateway.example/api/agent/actions/fees.estimate'),
+  cli: label(
+    'The example as a command line for sh; prints the answer.',
+    'tillway fees 49.99 --url https://gateway.example --json',
+  ),
   errors: z
     .array(
       z.strictObject({
@@ -63,7 +65,7 @@ const action = z.strictObject({
         do: label('What to do, in one sentence.', 'Do what suggestion says, then resend.'),
       }),
     )
-    .describe('What can go wrong.'),
+    .describe('What can go wrong, besides what the summary names.'),
   next: label('What to do after success.', 'Call checkout.create.'),
 });
 

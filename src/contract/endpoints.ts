@@ -1,20 +1,31 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../domain/errors.ts';
 import { delivery, deliveryDetails } from './deliveries.ts';
-import { SAMPLE_DELIVERY_ID, SAMPLE_INVOICE_ID, SAMPLE_PAYMENT_ID } from './described.ts';
+import { SAMPLE_DELIVERY_ID, SAMPLE_EVENT_ID, SAMPLE_INVOICE_ID, SAMPLE_PAYMENT_ID } from './described.ts';
 import { capabilitiesResult, schemaResult } from './discovery.ts';
 import {
   customersQuery,
   deliveriesQuery,
+  eventsQuery,
   invoicesQuery,
   paymentsQuery,
   routesQuery,
   sessionsQuery,
 } from './queries.ts';
 import { SAMPLE_CUSTOMER_ID, SAMPLE_SESSION_ID, sessionRequest } from './requests.ts';
-import { checkoutSession, customer, invoice, listOf, payment, routesListResult } from './resources.ts';
+import {
+  type ActionError,
+  checkoutSession,
+  customer,
+  invoice,
+  listOf,
+  payment,
+  routesListResult,
+  webhookEvent,
+} from './resources.ts';
 
-export type EndpointTag = 'sessions' | 'customers' | 'payments' | 'invoices' | 'deliveries' | 'routing' | 'agent';
+export type EndpointTag =
+  'sessions' | 'customers' | 'payments' | 'invoices' | 'events' | 'deliveries' | 'routing' | 'test clock' | 'agent';
 
 /** One endpoint of the API, as the server serves it and the OpenAPI document describes it. */
 export interface Endpoint {
@@ -36,9 +47,15 @@ export interface Endpoint {
   /** What errors carry besides `ok` and `error`: the name of the action or operation. */
   envelope?: 'action' | 'operation';
   errors: readonly ErrorCode[];
+  /** What an error looks like here, where the usual example of its code would mislead. */
+  errorExamples?: Partial<Record<ErrorCode, Omit<ActionError, 'code'>>>;
 }
 
 const sessionId = { sessionId: { description: 'A checkout session: chk_...', example: SAMPLE_SESSION_ID } };
+
+const eventId = {
+  eventId: { description: 'An event: evt_, the id of its session, _ and a status.', example: SAMPLE_EVENT_ID },
+};
 
 const deliveryId = { deliveryId: { description: 'A delivery: dlv_...', example: SAMPLE_DELIVERY_ID } };
 
@@ -170,6 +187,41 @@ export const GATEWAY_ENDPOINTS = {
     params: { invoiceId: { description: 'An invoice: inv_...', example: SAMPLE_INVOICE_ID } },
     response: invoice,
     errors: ['not_found', 'unavailable'],
+  },
+  listEvents: {
+    operationId: 'listEvents',
+    method: 'GET',
+    path: '/api/gateway/events',
+    tag: 'events',
+    summary: 'List events',
+    description:
+      'Newest first, whether or not a webhook endpoint is registered. Every item is the JSON text of its deliveries, byte for byte.\n\nTo follow events, read pages until one is older, by created, than a minute before the newest that you knew, and skip the ids that you know: an event can be read once its commit is durable, which can be some seconds after its created and after newer ones. endingBefore alone can miss it.',
+    query: eventsQuery,
+    response: listOf(webhookEvent),
+    errors: ['invalid_input', 'unavailable'],
+  },
+  getEvent: {
+    operationId: 'getEvent',
+    method: 'GET',
+    path: '/api/gateway/events/{eventId}',
+    tag: 'events',
+    summary: 'Get an event',
+    description: 'One event: the JSON text that its deliveries send, byte for byte.',
+    params: eventId,
+    response: webhookEvent,
+    errors: ['not_found', 'unavailable'],
+  },
+  resendEvent: {
+    operationId: 'resendEvent',
+    method: 'POST',
+    path: '/api/gateway/events/{eventId}/resend',
+    tag: 'events',
+    summary: 'Resend an event',
+    description:
+      'Sends the event again to every active webhook endpoint of its environment, and answers with the deliveries. Where it has a delivery to the endpoint, that is replayed; an endpoint that was registered later gets one now. Takes no body.',
+    params: eventId,
+    response: listOf(delivery),
+    errors: ['not_found', 'invalid_state', 'unavailable'],
   },
   listDeliveries: {
     operationId: 'listDeliveries',

@@ -14,7 +14,7 @@ import {
 } from './resources.ts';
 
 /** A JSON Schema that may refer to a component of the document. */
-export type ApiSchema = JsonSchema & { $ref?: string };
+export type ApiSchema = JsonSchema & { $ref?: string; allOf?: ApiSchema[] };
 
 const RECEIVED: Record<string, z.ZodType> = {
   CheckoutSession: checkoutSession,

@@ -35,7 +35,7 @@ export interface OpenApiParameter {
   required: boolean;
   description: string;
   schema: ApiSchema;
-  example?: string;
+  example?: string | number;
 }
 
 export interface OpenApiContent {
@@ -67,17 +67,21 @@ const TAGS: Record<EndpointTag | 'webhooks', string> = {
   customers: 'A customer is made with the first session of an email address; there is one per environment and address.',
   payments: 'One payment per attempt of a buyer. Fulfil an order once a payment of its session is paid, never earlier.',
   invoices: 'One invoice per payment: paid with it, void where the attempt failed.',
+  events:
+    'One event per status that a session reaches, kept for good: what webhooks send, to be read and to be sent again.',
   deliveries:
     'One delivery per event and webhook endpoint: what was sent, what came back, and the way to send it again.',
   routing:
     'Which route a payment takes and why, the rules that the operator sets for it, and the health of the routes.',
+  'test clock':
+    'The time of a sandbox that was started with TEST_CLOCK=true: moved forward, it brings what a developer would wait for.',
   agent: 'The same service for programs that know nothing of it beforehand: discovery, schemas and typed actions.',
   webhooks: 'What this service sends to the merchant after the state of a payment has changed.',
 };
 
 const DESCRIPTION = `Create checkout sessions, send buyers to pay, and hear by webhook when they have.
 
-Requests and answers are JSON. Amounts are numbers in US dollars, not cents, with at most two decimals; rates are fractions (0.029 is 2.9 %); times are ISO 8601 in UTC. A prefix tells what an id is: \`chk_\` a session, \`cus_\` a customer, \`pay_\` a payment, \`inv_\` an invoice, \`dlv_\` a webhook delivery.
+Requests and answers are JSON. Amounts are numbers in US dollars, not cents, with at most two decimals; rates are fractions (0.029 is 2.9 %); times are ISO 8601 in UTC. A prefix tells what an id is: \`chk_\` a session, \`cus_\` a customer, \`pay_\` a payment, \`inv_\` an invoice, \`evt_\` an event, \`dlv_\` a webhook delivery.
 
 There are two environments, \`sandbox\` (the default, with test money) and \`production\`; no record of one can touch the other.
 
@@ -173,13 +177,15 @@ function queryParameters({ query }: Endpoint): OpenApiParameter[] {
     required: required.includes(name),
     description,
     schema,
-    ...(typeof examples?.[0] === 'string' && { example: examples[0] }),
+    ...(typeof examples?.[0] === 'string' && {
+      example: schema.type === 'integer' ? Number(examples[0]) : examples[0],
+    }),
   }));
 }
 
 /** One response a status, with an example a code. */
 function errorResponses(
-  { errors, envelope, operationId }: Endpoint,
+  { errors, errorExamples = {}, envelope, operationId }: Endpoint,
   statusOf: OpenApiOptions['statusOf'],
 ): Record<string, OpenApiResponse> {
   const byStatus = new Map<number, ErrorCode[]>();
@@ -192,7 +198,10 @@ function errorResponses(
     [...byStatus].map(([status, codes]) => {
       const examples = codes.map((code) => [
         code,
-        { summary: code, value: { ok: false, ...named, error: { code, ...ERROR_EXAMPLES[code] } } },
+        {
+          summary: code,
+          value: { ok: false, ...named, error: { code, ...(errorExamples[code] ?? ERROR_EXAMPLES[code]) } },
+        },
       ]);
       return [
         String(status),
@@ -209,7 +218,10 @@ function errorResponses(
 
 function failureSchema(envelope: Endpoint['envelope'], codes: ErrorCode[]): ApiSchema {
   const named = envelope && { [envelope]: { type: 'string', description: `The ${envelope} asked for.` } };
-  const error: ApiSchema = { $ref: '#/components/schemas/ActionError', properties: { code: { enum: codes } } };
+  // Not beside $ref: some validators then take `properties` for all that there may be.
+  const error: ApiSchema = {
+    allOf: [{ $ref: '#/components/schemas/ActionError' }, { properties: { code: { enum: codes } } }],
+  };
   return {
     type: 'object',
     properties: { ok: { type: 'boolean', const: false, description: 'Always false.' }, ...named, error },

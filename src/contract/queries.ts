@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type IdPrefix, isId } from '../domain/id.ts';
+import { sessionOfEvent } from '../domain/records.ts';
 import { SAMPLE_EVENT_ID } from './described.ts';
 import { SAMPLE_ROUTE_ID } from './requests.ts';
 
@@ -39,6 +40,23 @@ function idOf(what: string, ...prefixes: IdPrefix[]) {
     .meta({ examples: [`${prefixes[0]}_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m`] });
 }
 
+function eventIdOf(what: string) {
+  return z
+    .string()
+    .check((context) => {
+      if (sessionOfEvent(context.value) !== undefined) return;
+      context.issues.push({
+        code: 'invalid_format',
+        format: 'id',
+        message: 'must be the id of an event: evt_, the id of its session, _ and a status',
+        input: context.value,
+      });
+    })
+    .optional()
+    .describe(`${what}: evt_, the id of its session, _ and a status.`)
+    .meta({ examples: [SAMPLE_EVENT_ID] });
+}
+
 const status = z
   .string()
   .optional()
@@ -49,15 +67,16 @@ const environment = z
   .optional()
   .describe('Only records of this environment; left out, both.');
 
-function pageFields(prefix: IdPrefix) {
+function pageFields(prefix: IdPrefix | 'evt') {
+  const cursor = (what: string) => (prefix === 'evt' ? eventIdOf(what) : idOf(what, prefix));
   return {
     limit,
-    startingAfter: idOf('The page of records older than this one', prefix),
-    endingBefore: idOf('The page of records newer than this one', prefix),
+    startingAfter: cursor('The page of records older than this one'),
+    endingBefore: cursor('The page of records newer than this one'),
   };
 }
 
-function listQuery<Fields extends z.ZodRawShape>(prefix: IdPrefix, fields: Fields) {
+function listQuery<Fields extends z.ZodRawShape>(prefix: IdPrefix | 'evt', fields: Fields) {
   return z
     .strictObject({ ...fields, ...pageFields(prefix) })
     .refine(
@@ -130,6 +149,16 @@ export const deliveriesQuery = listQuery('dlv', {
     .describe('Only deliveries of this event: its whole id.')
     .meta({ examples: [SAMPLE_EVENT_ID] }),
   status: status.meta({ examples: ['dead'] }),
+  environment,
+});
+
+export const eventsQuery = listQuery('evt', {
+  sessionId: idOf('Only events of this session', 'chk'),
+  type: z
+    .string()
+    .optional()
+    .describe('Only events of this type. One that does not exist matches nothing.')
+    .meta({ examples: ['payment.paid'] }),
   environment,
 });
 

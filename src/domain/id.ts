@@ -50,6 +50,12 @@ export function isId(value: string, ...prefixes: IdPrefix[]): boolean {
   return match !== null && prefixes.includes(match[1] as IdPrefix);
 }
 
+/** When a well-formed id was made, in milliseconds. */
+export function timeOfId(id: string): number {
+  const start = id.indexOf('_') + 1;
+  return Array.from(id.slice(start, start + TIME_LENGTH)).reduce((ms, digit) => ms * 32 + ALPHABET.indexOf(digit), 0);
+}
+
 function encodeTime(ms: number): string {
   let rest = ms;
   let text = '';

@@ -1,4 +1,5 @@
 import type { FeeSplit } from './fees.ts';
+import { isId } from './id.ts';
 import type { Cents } from './money.ts';
 import type { Environment, PaymentRoute, RouteKind } from './route.ts';
 
@@ -134,4 +135,12 @@ export interface Checkout {
 /** The id of the merchant event of a session reaching a status; the spec's shape. */
 export function eventId(sessionId: string, status: ProviderStatus): string {
   return `evt_${sessionId}_${status}`;
+}
+
+const EVENT_ID = /^evt_(chk_[^_]+)_(\w+)$/;
+
+/** The session whose event has this id; undefined where no event can have it. */
+export function sessionOfEvent(id: string): string | undefined {
+  const [, sessionId = '', status = ''] = EVENT_ID.exec(id) ?? [];
+  return isId(sessionId, 'chk') && PROVIDER_STATUSES.some((known) => known === status) ? sessionId : undefined;
 }

@@ -5,13 +5,20 @@ import type { ErrorCode } from '../domain/errors.ts';
 import type { ExampleDeps, Operation } from '../operations/operation.ts';
 import { ACTIONS, OPERATIONS } from '../operations/registry.ts';
 
+// Any endpoint can answer it, on loopback; of this one it is all that can be wrong.
+const UNKNOWN_HOST = {
+  forbidden: {
+    message: 'This service is not known under that host name.',
+    suggestion: 'Use the address in BASE_URL, or set BASE_URL to the address that you use.',
+  },
+};
 const OF_EVERY_BODY: ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
 
 /** The agent endpoints with what only the registry knows: the names of the operations, and one endpoint per action. */
 export function agentEndpoints(deps: ExampleDeps): Endpoint[] {
   const { capabilities, listRoutes, getSchema } = AGENT_ENDPOINTS;
   return [
-    capabilities,
+    { ...capabilities, errors: ['forbidden'], errorExamples: UNKNOWN_HOST },
     { ...listRoutes, responseExample: OPERATIONS.get('routes.list')!.example(deps).response },
     {
       ...getSchema,

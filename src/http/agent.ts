@@ -10,6 +10,8 @@ import type { Operation } from '../operations/operation.ts';
 import { ACTIONS, OPERATIONS } from '../operations/registry.ts';
 import { schemaAnswer } from './agent-endpoints.ts';
 import type { AppDeps } from './app.ts';
+import { discoveryLinks } from './discovery-links.ts';
+import { sendDocument } from './document.ts';
 import { sendError } from './errors.ts';
 import { serve } from './gateway.ts';
 
@@ -19,16 +21,14 @@ const readRoutesQuery = inputReader(routesQuery);
 /** The same service for programs that know nothing of it beforehand: discovery, schemas and typed actions. */
 export function agentApi(app: FastifyInstance, deps: AppDeps): void {
   const { base } = deps.urls;
-  // Neither changes while the process runs; no start waits for them.
-  let capabilities: string | undefined;
+  // They do not change while the process runs; no start waits for them.
   const schemas = new Map<string, string>();
 
-  app.get(AGENT_ENDPOINTS.capabilities.path, (_request, reply) => {
-    capabilities ??= JSON.stringify(OPERATIONS.get('capabilities')!.example(deps).response);
-    return reply
-      .header('link', `<${base}/openapi.json>; rel="service-desc", <${base}/docs>; rel="service-doc"`)
-      .type(JSON_TYPE)
-      .send(capabilities);
+  app.get(AGENT_ENDPOINTS.capabilities.path, (request, reply) => {
+    const body = JSON.stringify(OPERATIONS.get('capabilities')!.example(deps).response);
+    reply.header('link', discoveryLinks(base));
+    // The health of its routes is that of now.
+    return sendDocument(request, reply, deps, { body, type: JSON_TYPE, maxAgeSeconds: 0 });
   });
   serve(app, AGENT_ENDPOINTS.listRoutes, async (request) => {
     const { environment } = readRoutesQuery.read(request.query, `Parameters: GET ${base}/openapi.json`);
@@ -62,7 +62,8 @@ function serveActions(app: FastifyInstance, deps: AppDeps): void {
       done();
     },
     errorHandler(error, request, reply) {
-      void sendError(withSchemaHint(error, request, base), request, reply);
+      const { action } = request.params as { action: string };
+      void sendError(withSchemaHint(error, action, base), request, reply);
     },
     handler: async (request, reply) => {
       const action = named(request);
@@ -78,15 +79,18 @@ function sendResult(reply: FastifyReply, action: string, result: unknown, replay
   return reply.type(JSON_TYPE).send(JSON.stringify({ ok: true, action, result }));
 }
 
-function hintOf(base: string, operation: string): string {
-  return `Schema: GET ${schemaUrl(base, operation)}`;
+/** Where the caller of an operation finds what it takes. */
+export function hintOf(base: string, operation: string): string {
+  return OPERATIONS.has(operation)
+    ? `Schema: GET ${schemaUrl(base, operation)}`
+    : `Parameters: GET ${base}/openapi.json`;
 }
 
 /** Whatever is wrong with a body, the schema says what is right. */
-function withSchemaHint(error: unknown, request: FastifyRequest, base: string): unknown {
+export function withSchemaHint(error: unknown, operation: string, base: string): unknown {
   if (!(error instanceof GatewayError)) return error;
   if (error.code !== 'invalid_input' && error.code !== 'invalid_json') return error;
-  const hint = hintOf(base, (request.params as { action: string }).action);
+  const hint = hintOf(base, operation);
   const { suggestion = '' } = error.details;
   if (suggestion.endsWith(hint)) return error;
   return new GatewayError(error.code, error.message, { ...error.details, suggestion: `${suggestion} ${hint}`.trim() });

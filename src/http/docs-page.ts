@@ -175,9 +175,8 @@ function errorList({ responses }: OpenApiOperation): Html {
 
 /** With the examples of the path parameters filled in. */
 function urlOf(base: string, path: string, { parameters = [] }: OpenApiOperation): string {
-  const filled = path.replace(
-    /\{(\w+)\}/g,
-    (whole, name) => parameters.find((parameter) => parameter.name === name)?.example ?? whole,
+  const filled = path.replace(/\{(\w+)\}/g, (whole, name) =>
+    String(parameters.find((parameter) => parameter.name === name)?.example ?? whole),
   );
   return `${base}${filled}`;
 }

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { ActionError } from '../contract/resources.ts';
 import { type ErrorCode, GatewayError } from '../domain/errors.ts';
 
@@ -43,14 +43,20 @@ export function statusOf(code: ErrorCode, envelope: Envelope): number {
   return envelope === 'action' && !NOT_OF_THE_ACTION.has(code) ? 400 : HTTP_STATUS[code];
 }
 
-/** Every error of the API ends here, and only here turns into a response. */
-export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+/** What a caller is told of an error; what only we may know is logged. */
+export function refusalOf(error: unknown, log: Pick<FastifyBaseLogger, 'error' | 'warn'>): GatewayError {
   const refusal = asGatewayError(error);
-  if (refusal.code === 'internal_error') request.log.error({ err: error }, 'request failed');
+  if (refusal.code === 'internal_error') log.error({ err: error }, 'request failed');
   else if (refusal.code === 'unavailable') {
     const cause = refusal.cause instanceof Error ? { cause: refusal.cause.message } : {};
-    request.log.warn({ reason: refusal.message, ...cause }, 'unavailable');
+    log.warn({ reason: refusal.message, ...cause }, 'unavailable');
   }
+  return refusal;
+}
+
+/** Every error of the API ends here, and only here turns into a response. */
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = refusalOf(error, request.log);
   const { envelope, name } = namedIn(request);
   const status = statusOf(refusal.code, envelope);
   if (refusal.code === 'unavailable' || refusal.code === 'rate_limited') {

@@ -1,10 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { renderDelivery, renderDeliveryDetails } from '../contract/deliveries.ts';
 import { type Endpoint, GATEWAY_ENDPOINTS } from '../contract/endpoints.ts';
+import { eventListText } from '../contract/events.ts';
 import { inputReader } from '../contract/problems.ts';
 import {
   customersQuery,
   deliveriesQuery,
+  eventsQuery,
   invoicesQuery,
   pageOf,
   paymentsQuery,
@@ -15,8 +17,9 @@ import { sessionRequest } from '../contract/requests.ts';
 import { isId } from '../domain/id.ts';
 import { createCheckout } from '../operations/create-checkout.ts';
 import { expireSession } from '../operations/expire-session.ts';
-import { getCustomer, getDelivery, getInvoice, getPayment, getSession } from '../operations/read-records.ts';
+import { getCustomer, getDelivery, getEvent, getInvoice, getPayment, getSession } from '../operations/read-records.ts';
 import { replayDelivery } from '../operations/replay-delivery.ts';
+import { resendEvent } from '../operations/resend-event.ts';
 import type { Listed } from '../store/store.ts';
 import type { AppDeps } from './app.ts';
 
@@ -25,9 +28,10 @@ const readCustomersQuery = inputReader(customersQuery);
 const readSessionsQuery = inputReader(sessionsQuery);
 const readPaymentsQuery = inputReader(paymentsQuery);
 const readInvoicesQuery = inputReader(invoicesQuery);
+const readEventsQuery = inputReader(eventsQuery);
 const readDeliveriesQuery = inputReader(deliveriesQuery);
 
-/** The merchant's API: sessions, customers, payments, invoices and webhook deliveries. */
+/** The merchant's API: sessions, customers, payments, invoices, events and webhook deliveries. */
 export function gatewayApi(app: FastifyInstance, deps: AppDeps): void {
   const endpoints = GATEWAY_ENDPOINTS;
   const { store, urls } = deps;
@@ -77,6 +81,23 @@ export function gatewayApi(app: FastifyInstance, deps: AppDeps): void {
     renderInvoice(await getInvoice(deps, param(request, 'invoiceId'))),
   );
 
+  webhooksApi(app, deps, queryHint);
+}
+
+function webhooksApi(app: FastifyInstance, deps: AppDeps, queryHint: string): void {
+  const endpoints = GATEWAY_ENDPOINTS;
+  const { store } = deps;
+
+  serveText(app, endpoints.listEvents, async (request) => {
+    const query = readEventsQuery.read(request.query, queryHint);
+    return eventListText(await store.listEvents(defined(query), pageOf(query)));
+  });
+  serveText(app, endpoints.getEvent, async (request) => (await getEvent(deps, param(request, 'eventId'))).body);
+  serve(app, endpoints.resendEvent, async (request) => {
+    const items = await resendEvent(deps, param(request, 'eventId'));
+    return renderList({ items, hasMore: false }, renderDelivery);
+  });
+
   serve(app, endpoints.listDeliveries, async (request) => {
     const query = readDeliveriesQuery.read(request.query, queryHint);
     return renderList(await store.listDeliveries(defined(query), pageOf(query)), renderDelivery);
@@ -90,22 +111,22 @@ export function gatewayApi(app: FastifyInstance, deps: AppDeps): void {
   );
 }
 
-type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+type Served = Pick<Endpoint, 'method' | 'path'>;
+type Handler<Answer> = (request: FastifyRequest, reply: FastifyReply) => Promise<Answer>;
 
 /** Serves one endpoint of the contract. */
-export function serve(
-  app: FastifyInstance,
-  { method, path }: Pick<Endpoint, 'method' | 'path'>,
-  handler: Handler,
-): void {
+export function serve(app: FastifyInstance, endpoint: Served, handler: Handler<unknown>): void {
+  serveText(app, endpoint, async (request, reply) => JSON.stringify(await handler(request, reply)));
+}
+
+/** Serves an endpoint whose handler answers with JSON text. */
+function serveText(app: FastifyInstance, { method, path }: Served, handler: Handler<string>): void {
   const url = path.replace(/\{(\w+)\}/g, ':$1');
   app.route({
     method,
     url,
-    handler: async (request, reply) => {
-      const answer = await handler(request, reply);
-      return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer));
-    },
+    handler: async (request, reply) =>
+      reply.type('application/json; charset=utf-8').send(await handler(request, reply)),
   });
 }
 

@@ -8,6 +8,7 @@ import { createCheckout } from '../operations/create-checkout.ts';
 import { checkoutUrl } from '../contract/render.ts';
 import type { MerchantEvent } from '../store/store.ts';
 import type { AppDeps } from './app.ts';
+import { discoveryLinks } from './discovery-links.ts';
 
 const css = loadAsset(new URL('./assets/home.css', import.meta.url));
 
@@ -19,7 +20,7 @@ const DEMO_AMOUNT = 49.99;
 export function homePages(app: FastifyInstance, deps: AppDeps): void {
   serveAssets(app, [css]);
   app.get('/', (_request, reply) => {
-    reply.header('link', '</openapi.json>; rel="service-desc", </docs>; rel="service-doc"');
+    reply.header('link', discoveryLinks(deps.urls.base));
     return sendPage(reply, 200, homePage(deps));
   });
   if (!deps.demo) return;

@@ -8,6 +8,7 @@ import { splitFees } from '../domain/fees.ts';
 import { amountFromCents } from '../domain/money.ts';
 import { CURRENCY, type Customer, type Session } from '../domain/records.ts';
 import type { Change } from '../store/store.ts';
+import { refusedByTestClock } from './advance-time.ts';
 import { centsOf } from './cents-of.ts';
 import type { Deps } from './deps.ts';
 import { splitKeyOf } from './routing/attempts.ts';
@@ -26,7 +27,7 @@ interface Offer {
 /**
  * Creates a session, and its customer where the address is new, in one transaction. The same idempotency key with the
  * same input answers the first session again (`replayed`). Throws GatewayError `idempotency_conflict` for the same key
- * with other input, `forbidden` for a blocked customer or by a routing rule, `no_eligible_route` where rules leave none.
+ * with other input, `forbidden` for a blocked customer, by a routing rule or for production beside a test clock, `no_eligible_route` where rules leave none.
  */
 export async function createCheckout(
   deps: Deps,
@@ -102,6 +103,8 @@ interface Draft {
 
 /** A draft, or why the rules allow none. */
 function draftSession(deps: Deps, request: SessionRequest, customerId: string | undefined): Draft | GatewayError {
+  const refused = refusedByTestClock(deps, request.environment);
+  if (refused) return refused;
   const now = deps.now();
   const amount = centsOf(request.amount);
   const id = deps.newId('chk');

@@ -6,6 +6,7 @@ import type { Provider } from '../providers/provider.ts';
 import type { Store } from '../store/store.ts';
 import type { CustomerDirectory } from './customer-directory.ts';
 import type { Router } from './routing/router.ts';
+import type { TestClock } from './test-clock.ts';
 
 /** How long a buyer who starts to pay waits for providers, in milliseconds. */
 export interface HandoffLimits {
@@ -23,7 +24,15 @@ export interface HandoffLimits {
 export interface Deps {
   store: Store;
   directory: CustomerDirectory;
+  /** The time by which everything happens that is kept. */
   now(): number;
+  /**
+   * The time outside, which is the same unless that was moved: for what passes between programs and is not kept, such as
+   * the age of a signature and how long an answer may take.
+   */
+  realNow(): number;
+  /** Undefined where time cannot be moved. */
+  testClock: TestClock | undefined;
   newId: NewId;
   routes: readonly Route[];
   providers: ReadonlyMap<string, Provider>;

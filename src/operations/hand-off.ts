@@ -14,14 +14,14 @@ export type Handoff =
  * request says nothing of the first; only "no such payment" does.
  */
 export async function handOff(
-  deps: Pick<Deps, 'now' | 'handoffLimits'>,
+  deps: Pick<Deps, 'realNow' | 'handoffLimits'>,
   provider: Provider | undefined,
   request: Omit<HandoffRequest, 'timeoutMs'>,
   giveUpAt: Instant,
 ): Promise<Handoff> {
   if (!provider) return { outcome: 'refused', reason: 'its provider is not connected', mayArrive: false };
   const { handoffMs, againMs, inquiryMs } = deps.handoffLimits;
-  const within = (limitMs: number) => Math.max(1, Math.min(limitMs, giveUpAt - deps.now()));
+  const within = (limitMs: number) => Math.max(1, Math.min(limitMs, giveUpAt - deps.realNow()));
 
   const first = await provider.handoff({ ...request, timeoutMs: within(handoffMs) });
   if (first.outcome === 'refused') return { ...first, mayArrive: false };

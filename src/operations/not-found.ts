@@ -10,3 +10,10 @@ export function recordNotFound(record: string, id: string, prefix: string): Gate
 export function sessionNotFound(id: string): GatewayError {
   return recordNotFound('session', id, 'chk_');
 }
+
+export function eventNotFound(id: string): GatewayError {
+  return new GatewayError('not_found', `No event ${JSON.stringify(id.slice(0, 80))} exists.`, {
+    suggestion:
+      'Use the id of an event as a list or a delivery gave it: evt_, the id of its session, and _paid, _failed or _provider_pending.',
+  });
+}

@@ -51,6 +51,12 @@ export interface Operation extends Description {
   execute(deps: Deps, sent: unknown, hint: string): Promise<Outcome<unknown>>;
 }
 
+/** An operation that `POST /api/agent/actions/{action}` runs, as `tillway` does. */
+export interface Action extends Operation {
+  /** The words behind `tillway` that ask for the same as an input of its schema; not quoted. */
+  command(input: Record<string, unknown>): string[];
+}
+
 interface Definition<Input extends z.ZodType, Output extends z.ZodType> extends Description {
   input: Input;
   output: Output;
@@ -71,6 +77,12 @@ export function defineOperation<Input extends z.ZodType, Output extends z.ZodTyp
     ...definition,
     execute: async (deps, sent, hint) => run(deps, reader.read(sent, hint), sent),
   };
+}
+
+export function defineAction<Input extends z.ZodType, Output extends z.ZodType>(
+  definition: Definition<Input, Output> & Pick<Action, 'command'>,
+): Action {
+  return { ...defineOperation(definition), command: definition.command };
 }
 
 export const READ_ONLY: Annotations = {

@@ -6,7 +6,7 @@ import { isId } from '../domain/id.ts';
 import type { Customer, Invoice, Payment, Session } from '../domain/records.ts';
 import type { MerchantEvent } from '../store/store.ts';
 import type { Deps } from './deps.ts';
-import { recordNotFound } from './not-found.ts';
+import { eventNotFound, recordNotFound } from './not-found.ts';
 
 type Reading = Pick<Deps, 'store'>;
 
@@ -30,9 +30,20 @@ export async function getPayment({ store }: Reading, id: string): Promise<Paymen
   if (!checkout) return notFound('session', id, 'chk_');
   const payment = leadingPayment(checkout);
   if (payment) return payment;
+  if (checkout.session.status === 'expired') {
+    throw new GatewayError('not_found', `Session ${id} has no payment and never will: it has expired.`, {
+      suggestion: 'Create another session, and give the buyer its checkoutUrl.',
+    });
+  }
   throw new GatewayError('not_found', `Session ${id} has no payment yet: the buyer has not started to pay.`, {
     suggestion: 'Ask again after the buyer has opened checkoutUrl and started to pay, or read the session itself.',
   });
+}
+
+export async function getEvent({ store }: Reading, id: string): Promise<MerchantEvent> {
+  const event = await store.event(id);
+  if (!event) throw eventNotFound(id);
+  return event;
 }
 
 export interface DeliveryDetails {

@@ -4,14 +4,15 @@ import { routesListResult } from '../contract/resources.ts';
 import { checkoutCreate } from './actions/checkout-create.ts';
 import { checkoutPreview } from './actions/checkout-preview.ts';
 import { feesEstimate } from './actions/fees-estimate.ts';
+import { paymentGet } from './actions/payment-get.ts';
 import { webhookExampleAction } from './actions/webhook-example.ts';
 import { webhookVerifySample } from './actions/webhook-verify-sample.ts';
 import { capabilitiesOf } from './capabilities/capabilities.ts';
 import { listRoutes } from './list-routes.ts';
-import { type Operation, READ_ONLY, defineOperation } from './operation.ts';
+import { type Action, type Operation, READ_ONLY, defineOperation } from './operation.ts';
 
 /** What `POST /api/agent/actions/{action}` runs. A new action is one file and one line here. */
-export const ACTIONS: readonly Operation[] = [
+export const ACTIONS: readonly Action[] = [
   checkoutPreview,
   checkoutCreate,
   feesEstimate,
@@ -44,6 +45,20 @@ const capabilities = defineOperation({
   example: (deps) => ({ request: {}, response: describeService(deps) }),
   run: (deps) => ({ result: describeService(deps) }),
 });
+
+/**
+ * The tools of the Model Context Protocol, in the order in which a client is shown them. An agent that has nothing else
+ * must be able to read what became of a payment, so `payment.get` is among them; over REST that is a resource.
+ */
+export const TOOLS: readonly Operation[] = [
+  feesEstimate,
+  checkoutPreview,
+  checkoutCreate,
+  webhookExampleAction,
+  webhookVerifySample,
+  routesList,
+  paymentGet,
+];
 
 /** Every operation, by its dotted name. */
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(

@@ -79,7 +79,7 @@ async function start(
 
 /** Hands the attempt to its provider, and where that certainly does not have it, to the next one. */
 async function carry(deps: Deps, started: Checkout, first: AttemptWish, on: ChosenRoute): Promise<StartedPayment> {
-  const giveUpAt = deps.now() + deps.handoffLimits.totalMs;
+  const giveUpAt = deps.realNow() + deps.handoffLimits.totalMs;
   const refused = new Map<string, string>();
   let checkout = started;
   let wish = first;
@@ -116,7 +116,7 @@ async function carry(deps: Deps, started: Checkout, first: AttemptWish, on: Chos
     const ids = newAttemptIds(deps);
     wish = { ...first, paymentId: ids.paymentId, refused };
     // What is cut off for want of time says nothing of a route, and is not begun.
-    const isTime = deps.now() + deps.handoffLimits.leastMs <= giveUpAt;
+    const isTime = deps.realNow() + deps.handoffLimits.leastMs <= giveUpAt;
     const next = isTime ? chooseForAttempt(deps, wish) : 'no_route';
     const retry = typeof next === 'string' ? undefined : attemptOn(ids, next);
     const { mayArrive } = result;

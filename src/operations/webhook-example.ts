@@ -14,12 +14,13 @@ const MAX_IDS_NAMED = 20;
 
 /**
  * A delivery as it would arrive: its signature is right, under the sample webhook secret, for the compact JSON of
- * `payload`. Needs no record and writes nothing. Throws GatewayError `invalid_input` for an unknown route.
+ * `payload`, as of `realNow`. Needs no record and writes nothing. Throws GatewayError `invalid_input` for an unknown route.
  */
 export function webhookExample(
   { routes }: Pick<Deps, 'routes'>,
   request: WebhookExampleRequest,
   now: Instant,
+  realNow: Instant = now,
 ): { headers: Record<string, string>; payload: WebhookEvent } {
   const route = namedRoute(routes, request.routeId);
   const amount = centsOf(request.amount);
@@ -35,7 +36,7 @@ export function webhookExample(
     metadata: request.metadata,
     created: now,
   });
-  const delivery = { eventId: payload.id, body: JSON.stringify(payload), timestamp: Math.floor(now / 1000) };
+  const delivery = { eventId: payload.id, body: JSON.stringify(payload), timestamp: Math.floor(realNow / 1000) };
   return { headers: deliveryHeaders({ ...delivery, secrets: [SAMPLE_WEBHOOK_SECRET] }), payload };
 }
 

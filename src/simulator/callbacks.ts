@@ -20,13 +20,15 @@ export interface CallbackOptions {
   callbackUrl: string;
   /** What they are signed with. */
   callbackSecret: string;
+  /** The time by which they are, whatever the time by which they come due. */
+  realNow: () => number;
   log: Logger;
 }
 
 /** Sends the simulated provider's callbacks; those of one charge in turn, those of different ones side by side. */
 export function createCallbackWorker(
   deps: SimulatorDeps,
-  { callbackUrl, callbackSecret, log }: CallbackOptions,
+  { callbackUrl, callbackSecret, realNow, log }: CallbackOptions,
 ): Worker {
   async function runOnce(): Promise<number> {
     const due = await deps.store.simulatedCallbacksDue(deps.now(), PAGE);
@@ -72,7 +74,7 @@ export function createCallbackWorker(
 
   /** The status of the answer, or why there was none. */
   async function post(body: string): Promise<number | string> {
-    const signature = signCallback(callbackSecret, Math.floor(deps.now() / 1000), body);
+    const signature = signCallback(callbackSecret, Math.floor(realNow() / 1000), body);
     try {
       const response = await request(callbackUrl, {
         method: 'POST',

@@ -21,6 +21,8 @@ export interface SimulatorOptions {
   publicUrl: string;
   /** Milliseconds since 1970. */
   now: () => number;
+  /** The time by which callbacks are signed; `now` where it is left out. */
+  realNow?: () => number;
   randomBytes: RandomBytes;
   log: Logger;
   /** Longer than a gateway waits: the answer to a handoff that is to time out. Default 8 s. */
@@ -39,13 +41,13 @@ export interface Simulator {
  * the gateway by its HTTP interface only. It shares nothing with it but the database, where it has its own tables.
  */
 export function createSimulator(options: SimulatorOptions): Simulator {
-  const { store, now, randomBytes, slowAnswerMs = SLOW_ANSWER_MS } = options;
+  const { store, now, realNow = now, randomBytes, slowAnswerMs = SLOW_ANSWER_MS } = options;
   const deps: SimulatorDeps = { store, now, randomBytes };
   return {
     part(app) {
       simulatorApi(app, deps, { ...options, slowAnswerMs });
       simulatorPages(app, deps);
     },
-    worker: createCallbackWorker(deps, options),
+    worker: createCallbackWorker(deps, { ...options, realNow }),
   };
 }

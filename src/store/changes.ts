@@ -1,4 +1,5 @@
 import type { Change } from './store.ts';
+import { saveClock } from './tables/clock.ts';
 import { insertCustomer } from './tables/customers.ts';
 import { insertInvoice, updateInvoice } from './tables/invoices.ts';
 import { insertPosting } from './tables/ledger.ts';
@@ -22,6 +23,7 @@ import {
   moveSimulatedPayment,
 } from './tables/simulator.ts';
 import {
+  addDelivery,
   claimDelivery,
   finishDelivery,
   insertDelivery,
@@ -58,6 +60,8 @@ function writesOfChange(change: Change): Write | Write[] {
       return insertEvent(change.event);
     case 'delivery_created':
       return insertDelivery(change.delivery);
+    case 'delivery_added':
+      return addDelivery(change.delivery);
     case 'delivery_claimed':
       return claimDelivery(change.delivery);
     case 'delivery_finished':
@@ -90,6 +94,8 @@ function writesOfChange(change: Change): Write | Write[] {
       return insertRules(change.rules);
     case 'estimates_folded':
       return foldEstimates(change.estimates, change.from);
+    case 'test_clock_changed':
+      return saveClock(change.clock);
     case 'simulated_payment_created':
       return insertSimulatedPayment(change.payment);
     case 'simulated_payment_moved':
@@ -106,6 +112,7 @@ function writesOfChange(change: Change): Write | Write[] {
 const WORK = new Set<Change['type']>([
   'session_changed',
   'delivery_created',
+  'delivery_added',
   'delivery_finished',
   'delivery_replayed',
   'task_queued',
@@ -138,6 +145,7 @@ export function lockOrderOf(changes: Change[]): string {
       case 'task_claimed':
       case 'task_finished':
         return change.task.sessionId;
+      case 'delivery_added':
       case 'delivery_claimed':
       case 'delivery_finished':
       case 'delivery_replayed':

@@ -1,4 +1,5 @@
 import { CHECKOUT_INVARIANTS } from './invariants/checkouts.ts';
+import { CLOCK_INVARIANTS } from './invariants/clock.ts';
 import type { Invariant } from './invariants/invariant.ts';
 import { LEDGER_INVARIANTS } from './invariants/ledger.ts';
 import { PROVIDER_INVARIANTS } from './invariants/providers.ts';
@@ -19,4 +20,5 @@ export const INVARIANTS: readonly Invariant[] = [
   ...PROVIDER_INVARIANTS,
   ...WEBHOOK_INVARIANTS,
   ...ROUTING_INVARIANTS,
+  ...CLOCK_INVARIANTS,
 ];

@@ -1,6 +1,7 @@
 import type { SqliteOptions } from './sqlite.ts';
 import type { PostgresOptions } from './postgres.ts';
 import type { ExaminedDatabase } from './examined.ts';
+import type { Migration } from './migrate.ts';
 import type { Store } from './store.ts';
 
 /** Which database, as `DATABASE_URL` names it. */
@@ -23,6 +24,19 @@ export const openStore: OpenStore = async (database, options) => {
     throw naming(database, error);
   }
 };
+
+/** Brings the schema up to date, as opening does, and answers the migrations that were missing, oldest first. */
+export async function migrateDatabase(
+  database: DatabaseSettings,
+  log: OpenStoreOptions['log'],
+): Promise<readonly Migration[]> {
+  try {
+    if (database.kind === 'sqlite') return (await import('./sqlite.ts')).migrateSqlite(database.path);
+    return await (await import('./postgres.ts')).migratePostgres(database.url, log);
+  } catch (error) {
+    throw naming(database, error);
+  }
+}
 
 /** Opens a database only to look at it. */
 export async function examineDatabase(database: DatabaseSettings): Promise<ExaminedDatabase> {

@@ -2,6 +2,7 @@ import { Client, type ClientBase } from 'pg';
 import {
   CREATE_MIGRATIONS,
   INSERT_MIGRATION,
+  type Migration,
   SELECT_MIGRATIONS,
   migrationRow,
   missingMigrations,
@@ -37,7 +38,7 @@ const MIGRATION_LOCK = 7_455_929;
 
 /** A PostgreSQL primary, which any number of instances may share. */
 export async function openPostgres({ url, poolSize, random, log }: PostgresOptions): Promise<Store> {
-  await prepareDatabase(url, log);
+  await migratePostgres(url, log);
   const connections = createConnections({ url, poolSize }, log);
 
   function select(sql: string, ...params: SqlValue[]): Promise<Row[]> {
@@ -121,13 +122,16 @@ async function connectAlone(url: string): Promise<Client> {
   return client;
 }
 
-/** Refuses what cannot be used, warns of what is not safe, and brings the schema up to the newest migration. */
-async function prepareDatabase(url: string, log: StoreLog): Promise<void> {
+/**
+ * Refuses what cannot be used, warns of what is not safe, brings the schema up to the newest migration, and answers what
+ * was missing.
+ */
+export async function migratePostgres(url: string, log: StoreLog): Promise<readonly Migration[]> {
   const client = await connectAlone(url);
   try {
     await refuseUnusable(client);
     await warnOfRisks(client, log);
-    await migrate(client);
+    return await migrate(client);
   } finally {
     await client.end();
   }
@@ -175,14 +179,16 @@ async function setting(client: ClientBase, name: string): Promise<string> {
 }
 
 /** In one transaction under one lock: of many instances that start at once, the first does it and the others find it done. */
-async function migrate(client: Client): Promise<void> {
+async function migrate(client: Client): Promise<readonly Migration[]> {
   await client.query('BEGIN');
   await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
   await client.query(migrationForPostgres(CREATE_MIGRATIONS));
   const { rows } = await client.query<Row>(SELECT_MIGRATIONS);
-  for (const migration of missingMigrations(rows)) {
+  const missing = missingMigrations(rows);
+  for (const migration of missing) {
     await client.query(migrationForPostgres(migration.sql));
     await client.query(forPostgres(INSERT_MIGRATION), migrationRow(migration));
   }
   await client.query('COMMIT');
+  return missing;
 }

@@ -6,7 +6,9 @@ import {
   type Payment,
   SESSION_STATUSES,
 } from '../domain/records.ts';
-import { type KeysetQuery, type Query, type Row, type SqlValue, keysetQuery } from './keyset.ts';
+import { EVENT_TYPES, type EventFilter, type EventPlace, comparePlaces, placeOfUnknown } from './events.ts';
+import { type KeysetQuery, type Row, type Select, type SelectEach, type SqlValue, keysetQuery } from './keyset.ts';
+import { pageAmong, pageOf } from './named-page.ts';
 import type {
   CustomerFilter,
   DeliveryFilter,
@@ -17,6 +19,7 @@ import type {
   SessionFilter,
   Store,
 } from './store.ts';
+import { createClockReads } from './tables/clock.ts';
 import * as customers from './tables/customers.ts';
 import * as invoices from './tables/invoices.ts';
 import { SELECT_LEDGER_OF_PAYMENT, SELECT_LEDGER_TOTAL } from './tables/ledger.ts';
@@ -27,10 +30,7 @@ import * as routing from './tables/routing.ts';
 import * as simulator from './tables/simulator.ts';
 import * as webhooks from './tables/webhooks.ts';
 
-/** Runs one query of a driver and answers its rows. */
-export type Select = (sql: string, ...params: SqlValue[]) => Promise<Row[]>;
-/** Runs several queries in one round trip, and answers the rows of each. */
-export type SelectEach = (queries: readonly Query[]) => Promise<Row[][]>;
+export type { Select, SelectEach } from './keyset.ts';
 
 export type Reads = Omit<Store, 'now' | 'commit' | 'onCommit' | 'ping' | 'close'>;
 
@@ -58,6 +58,7 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
   const customer = (id: string) => one(customers.customerFromRow, customers.SELECT_CUSTOMER, id);
 
   return {
+    ...createClockReads(select, selectEach),
     customer,
     customerByEmail: (environment, email) =>
       one(customers.customerFromRow, customers.SELECT_CUSTOMER_BY_EMAIL, environment, customers.emailKey(email)),
@@ -168,6 +169,17 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
       );
     },
 
+    async listEvents(filter: EventFilter, page: Page) {
+      const { sessionId, type, environment } = filter;
+      if (unknownStatus(type, EVENT_TYPES)) return NOTHING;
+      const cursor = page.endingBefore ?? page.startingAfter;
+      const place = cursor === undefined ? undefined : await placeOf(cursor);
+      if (sessionId === undefined) return list(webhooks.eventKeyset(filter, place), page, webhooks.eventFromRow);
+      const named = await all(webhooks.eventFromRow, webhooks.SELECT_EVENTS_OF_SESSION, sessionId);
+      const found = named.filter((item) => matches(item.type, type) && matches(item.environment, environment));
+      return pageAmong(found, page, place, comparePlaces);
+    },
+
     sessionsToWake: (now, limit) => all(sessions.wakeFromRow, sessions.SELECT_SESSIONS_TO_WAKE, now, limit),
     tasksDue: (now, limit) => all(providers.taskFromRow, providers.SELECT_TASKS_DUE, now, limit),
     providerMessage: (provider, id) => one(providers.messageFromRow, providers.SELECT_MESSAGE, provider, id),
@@ -245,6 +257,10 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
     return all(webhooks.deliveryFromRow, webhooks.SELECT_DELIVERIES_OF_SESSION, sessionId);
   }
 
+  async function placeOf(eventId: string): Promise<EventPlace> {
+    return (await one(webhooks.eventFromRow, webhooks.SELECT_EVENT, eventId)) ?? placeOfUnknown(eventId);
+  }
+
   /** A customer implies an environment: asking for another one's records of it finds nothing. */
   async function isElsewhere({ customerId, environment }: PaymentFilter | InvoiceFilter): Promise<boolean> {
     if (customerId === undefined || environment === undefined) return false;
@@ -258,16 +274,4 @@ function unknownStatus(status: string | undefined, known: readonly string[]): bo
 
 function matches(value: string, filter: string | undefined): boolean {
   return filter === undefined || value === filter;
-}
-
-/** A page of the few records that an id or an address names. */
-function pageOf<Item extends { id: string }>(named: Item[], page: Page): Listed<Item> {
-  const newestFirst = named.toSorted((a, b) => (a.id < b.id ? 1 : -1));
-  const { startingAfter, endingBefore, limit } = page;
-  if (endingBefore !== undefined) {
-    const newer = newestFirst.filter(({ id }) => id > endingBefore);
-    return { items: newer.slice(-limit), hasMore: newer.length > limit };
-  }
-  const older = startingAfter === undefined ? newestFirst : newestFirst.filter(({ id }) => id < startingAfter);
-  return { items: older.slice(0, limit), hasMore: older.length > limit };
 }

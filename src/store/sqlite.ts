@@ -9,6 +9,7 @@ import type { Query, Row, SqlValue } from './keyset.ts';
 import {
   CREATE_MIGRATIONS,
   INSERT_MIGRATION,
+  type Migration,
   SELECT_MIGRATIONS,
   migrationRow,
   missingMigrations,
@@ -37,8 +38,7 @@ export interface SqliteOptions {
 
 /** The embedded database: reads on this thread, one writer thread that commits whatever waits at once. */
 export async function openSqlite({ path, clock, onFatal }: SqliteOptions): Promise<Store> {
-  makeFolder(dirname(path));
-  migrate(path);
+  migrateSqlite(path);
   const writer = await startWriter(path, onFatal);
   const reader = new DatabaseSync(path, { readOnly: true });
   reader.exec('PRAGMA busy_timeout = 5000; PRAGMA mmap_size = 268435456');
@@ -116,8 +116,12 @@ export function examineSqlite(path: string): ExaminedDatabase {
   };
 }
 
-/** Brings the schema up to the newest migration; refuses a database that is newer than this program. */
-function migrate(path: string): void {
+/**
+ * Brings the schema up to the newest migration, and answers what was missing; refuses a database that is newer than this
+ * program.
+ */
+export function migrateSqlite(path: string): readonly Migration[] {
+  makeFolder(dirname(path));
   const database = new DatabaseSync(path);
   try {
     database.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
@@ -125,11 +129,13 @@ function migrate(path: string): void {
     database.exec(CREATE_MIGRATIONS);
     const applied = database.prepare(SELECT_MIGRATIONS).all() as Row[];
     const record = database.prepare(INSERT_MIGRATION);
-    for (const migration of missingMigrations(applied)) {
+    const missing = missingMigrations(applied);
+    for (const migration of missing) {
       database.exec(migration.sql);
       record.run(...migrationRow(migration));
     }
     database.exec('COMMIT');
+    return missing;
   } finally {
     database.close();
   }

@@ -4,6 +4,8 @@ import type { Checkout, Customer, Instant, Invoice, Payment, ProviderStatus, Ses
 import type { RouteOutcome } from '../domain/outcome.ts';
 import type { Environment, RouteKind } from '../domain/route.ts';
 import type { Tally } from '../routing/memory.ts';
+import type { ClockReads, TestClockRecord } from './clock.ts';
+import type { EventFilter } from './events.ts';
 import type * as routing from './routing.ts';
 
 /** A merchant event: immutable, its body's bytes are what every delivery attempt sends. */
@@ -110,6 +112,8 @@ export type Change =
   | { type: 'ledger_posted'; posting: Posting; environment: Environment }
   | { type: 'event_recorded'; event: MerchantEvent }
   | { type: 'delivery_created'; delivery: Delivery }
+  /** Guarded by its event having none to that endpoint. */
+  | { type: 'delivery_added'; delivery: Delivery }
   /** Guarded by the attempts before, under the same schedule. */
   | { type: 'delivery_claimed'; delivery: Delivery }
   /** Guarded by the attempt that it finishes. */
@@ -137,6 +141,8 @@ export type Change =
   | { type: 'rules_saved'; rules: routing.RulesVersion }
   /** Guarded by the time `from` up to which they were folded; null where they never were. */
   | { type: 'estimates_folded'; estimates: routing.EstimateRecord; from: Instant | null }
+  /** Guarded by the version before. */
+  | { type: 'test_clock_changed'; clock: TestClockRecord }
   /** Guarded by the caller's id being new. */
   | { type: 'simulated_payment_created'; payment: SimulatedPayment }
   /** Guarded by the status `from` which it moves. */
@@ -213,7 +219,7 @@ export interface DeliveryFilter {
  * The port of every database: reads, and one write. Reads see committed, durable data only.
  * A database that is away makes every call fail with GatewayError `unavailable`.
  */
-export interface Store {
+export interface Store extends ClockReads {
   /** The time by which everything in the database happens: the same for all instances. */
   now(): Instant;
   /** Applies the changes in one durable transaction, or none of them. Waiting change sets may share a transaction. */
@@ -235,6 +241,7 @@ export interface Store {
   listPayments(filter: PaymentFilter, page: Page): Promise<Listed<Payment>>;
   listInvoices(filter: InvoiceFilter, page: Page): Promise<Listed<Invoice>>;
   listDeliveries(filter: DeliveryFilter, page: Page): Promise<Listed<Delivery>>;
+  listEvents(filter: EventFilter, page: Page): Promise<Listed<MerchantEvent>>;
 
   /** Sessions whose `wakeAt` has come, the longest due first. */
   sessionsToWake(now: Instant, limit: number): Promise<DueWake[]>;

@@ -16,6 +16,8 @@ const LAST_COMMITS_MS = 1000;
 export interface DispatcherOptions {
   store: Store;
   now: () => Instant;
+  /** The time by which receivers go; `now` where it is left out. */
+  realNow?: () => Instant;
   /** From 0 up to, not including, 1. */
   random: () => number;
   /** `whsec_...`; two while one is being rotated. Nothing is sent to an endpoint without any. */
@@ -35,17 +37,20 @@ export interface Dispatcher {
   runOnce(): Promise<number>;
   /** Works until `stop`: woken by commits, and looking twice a second for what others left. */
   start(): void;
+  /** Begins nothing of itself until `resume`, and waits for what is under way. */
+  pause(): Promise<void>;
+  resume(): void;
   /** Begins nothing more, and gives the attempts under way `graceMs` to end; then they are cut off, to be repeated. */
   stop(graceMs: number): Promise<void>;
 }
 
 /** Delivers events to their endpoints, at least once each, in the order of each session, from the table of deliveries. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  const { store, log } = options;
+  const { store, log, realNow = options.now } = options;
   const deliverer = createDeliverer({
     targets: options.targets,
     resolve: options.resolve ?? createResolve(),
-    now: options.now,
+    now: realNow,
     ...(options.limits && { limits: options.limits }),
   });
   const lanes = new Map<string, Lane>();
@@ -56,11 +61,14 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   let woken = false;
   let onWake: (() => void) | undefined;
   let loop: Promise<void> | undefined;
+  let paused = false;
+  let looking: Promise<void> | undefined;
   let complaint: string | undefined;
 
   const context: LaneContext = {
     store,
     now: options.now,
+    realNow,
     random: options.random,
     secretsOf: options.secretsOf,
     log,
@@ -112,7 +120,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   async function lookUntilStopped(): Promise<void> {
     while (!stopping.signal.aborted) {
-      await look();
+      if (!paused) await (looking = look());
       await pause(lanes.size * LOOK_PAUSE_MS_PER_ENDPOINT);
       if (!woken && !stopping.signal.aborted) await nextWake();
     }
@@ -149,6 +157,15 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       if (loop) return;
       store.onCommit(wake);
       loop = lookUntilStopped();
+    },
+    async pause() {
+      paused = true;
+      await looking;
+      await allWorks();
+    },
+    resume() {
+      paused = false;
+      wake();
     },
     async stop(graceMs) {
       stopping.abort();

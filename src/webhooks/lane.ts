@@ -29,6 +29,8 @@ export interface Log {
 export interface LaneContext {
   store: Store;
   now: () => Instant;
+  /** The time by which receivers go. */
+  realNow: () => Instant;
   random: () => number;
   secretsOf: (endpointId: string) => readonly string[];
   log: Log;
@@ -149,7 +151,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     underWay.add(place);
     context.countAttempt();
     const started = now();
-    const timestamp = Math.floor(started / 1000);
+    const timestamp = Math.floor(context.realNow() / 1000);
     const secrets = context.secretsOf(endpoint.id);
     const headers = deliveryHeaders({ eventId: delivery.eventId, body, timestamp, secrets });
     const exchange = await context.deliverer.deliver(endpoint.url, headers, body);

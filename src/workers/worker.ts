@@ -6,6 +6,9 @@ export interface Worker {
   /** Does everything that is due now; answers how many things it did. */
   runOnce(): Promise<number>;
   start(): void;
+  /** Begins nothing of itself until `resume`, and waits for what is under way; `runOnce` works all the same. */
+  pause(): Promise<void>;
+  resume(): void;
   /** Begins nothing new, and waits for what is under way. */
   stop(): Promise<void>;
 }
@@ -23,12 +26,13 @@ export interface WorkerOptions {
 export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptions): Worker {
   let running: Promise<void> | undefined;
   let stopped = true;
+  let paused = false;
   let again = false;
   let timer: NodeJS.Timeout | undefined;
   let complaint: string | undefined;
 
   function wake(): void {
-    if (stopped) return;
+    if (stopped || paused) return;
     again = true;
     running ??= run();
   }
@@ -36,7 +40,7 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
   async function run(): Promise<void> {
     clearTimeout(timer);
     try {
-      while (again && !stopped) {
+      while (again && !stopped && !paused) {
         again = false;
         await runOnce();
         if (complaint !== undefined) log.info({ worker: name }, 'worker goes on');
@@ -51,7 +55,7 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
       complaint = String(error);
     }
     running = undefined;
-    if (!stopped) timer = setTimeout(wake, pollMs);
+    if (!stopped && !paused) timer = setTimeout(wake, pollMs);
   }
 
   onWake(wake);
@@ -59,6 +63,15 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
     runOnce,
     start() {
       stopped = false;
+      wake();
+    },
+    async pause() {
+      paused = true;
+      clearTimeout(timer);
+      await running;
+    },
+    resume() {
+      paused = false;
       wake();
     },
     async stop() {

@@ -14,7 +14,8 @@ test('every constraint, broken, is named with its path, and the error alone is e
   const { body: capabilities } = await call<Capabilities>('GET', `${service.url}/api/agent/capabilities`);
   let broken = 0;
   let mended = 0;
-  for (const { name, url, schemaUrl, inputSchema } of capabilities.actions) {
+  for (const { name, url, inputSchema } of capabilities.actions) {
+    const schemaUrl = capabilities.schemas.url.replace('{operation}', name);
     const { idempotencyKey: _key, ...whole } = bodyOf(inputSchema, 'all');
     for (const { what, path, body } of violationsOf(inputSchema, whole)) {
       const label = `${name}: ${path} ${what}`;

@@ -5,6 +5,7 @@ import { agentApi } from '../../src/http/agent.ts';
 import { type AppDeps, type Part, createApp } from '../../src/http/app.ts';
 import { gatewayApi } from '../../src/http/gateway.ts';
 import { routingApi } from '../../src/http/routing.ts';
+import { testClockApi } from '../../src/http/test-clock.ts';
 import { assertConforms } from '../support/conformance.ts';
 import { createValidator } from '../support/schemas.ts';
 import { call, sessionBody, startTestService } from '../support/service.ts';
@@ -96,7 +97,7 @@ async function servedRoutes(deps: AppDeps): Promise<string[]> {
         if (one !== 'HEAD') served.push(`${one} ${url.replace(/:(\w+)/g, '{$1}')}`);
       }
     });
-  const app = await createApp(deps, [listen, gatewayApi, routingApi, agentApi]);
+  const app = await createApp(deps, [listen, gatewayApi, routingApi, testClockApi, agentApi]);
   await app.close();
   return served;
 }

@@ -4,8 +4,10 @@ import { existsSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { INVARIANTS } from '../../src/store/invariants.ts';
+import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { creationOf, familyOf, write } from '../fixtures/store.ts';
 import { TEST_DATABASE, type TestDatabase, createTestDatabase, openTestStore, runSql } from '../support/database.ts';
+import { startTestService } from '../support/service.ts';
 import { SERVICE, temporaryFolder } from './program.ts';
 
 interface Ended {
@@ -66,7 +68,7 @@ describe('tillway doctor', () => {
       TEST_DATABASE === 'sqlite' ? `sqlite:${folder.path('none.db')}` : 'postgres://nobody:secret@127.0.0.1:1/none';
     const { code, stdout, stderr } = await tillway({ DATABASE_URL: nowhere }, 'doctor');
     assert.deepEqual([code, stdout], [2, '']);
-    assert.match(stderr, /^The database could not be checked: DATABASE_URL (?:sqlite|postgres):\S+: .+\n$/);
+    assert.match(stderr, /^tillway: The database could not be checked: DATABASE_URL (?:sqlite|postgres):\S+: .+\n$/);
     assert.ok(!stderr.includes('secret'));
     assert.ok(!existsSync(folder.path('none.db')));
   });
@@ -80,15 +82,58 @@ describe('tillway doctor', () => {
   });
 });
 
+describe('tillway migrate', () => {
+  it('makes the database, says what was applied, and nothing the second time', async () => {
+    await using database = await createTestDatabase();
+    const first = await tillway({ DATABASE_URL: database.url }, 'migrate');
+    assert.deepEqual([first.code, first.stderr], [0, '']);
+    assert.match(first.stdout, /^Database: (?:sqlite|postgres):\S+\n(?:applied {2}\d+ \w+\n)+It is up to date\.\n$/);
+    assert.equal(first.stdout.match(/^applied/gm)?.length, MIGRATIONS.length);
+    const again = await tillway({ DATABASE_URL: database.url }, 'migrate', '--json');
+    assert.equal(again.code, 0);
+    assert.deepEqual((JSON.parse(again.stdout) as { applied: unknown[] }).applied, []);
+    assert.equal((await tillway({ DATABASE_URL: database.url }, 'doctor', '--json')).code, 0);
+  });
+
+  it('exits with 1 where the database is of a newer version', async () => {
+    await using database = await filled();
+    await runSql(database.url, "UPDATE schema_migrations SET name = 'other'");
+    const { code, stdout, stderr } = await tillway({ DATABASE_URL: database.url }, 'migrate');
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(stderr, /^tillway: The database could not be migrated: DATABASE_URL .* does not know: /);
+  });
+});
+
 describe('the command line', () => {
   it('says how it is used when asked, and when it is not understood', async () => {
     const asked = await tillway({}, '--help');
     assert.deepEqual([asked.code, asked.stderr], [0, '']);
-    assert.match(asked.stdout, /^Usage: tillway \[command\]\n/);
-    for (const args of [['docter'], ['doctor', '--fix'], ['serve', 'now']]) {
-      const wrong = await tillway({}, ...args);
-      const said = `tillway: "${args.join(' ')}" is not understood\n\n${asked.stdout}`;
-      assert.deepEqual([wrong.code, wrong.stdout, wrong.stderr], [2, '', said]);
-    }
+    assert.match(asked.stdout, /^Usage: tillway \[command\]/);
+    const wrong = await tillway({}, 'docter');
+    assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
+    assert.match(wrong.stderr, /^tillway: unknown command 'docter'\n\(Did you mean doctor\?\)\n/);
+  });
+
+  it('asks the service of TILLWAY_URL', async () => {
+    await using service = await startTestService();
+    const { code, stdout, stderr } = await tillway({ TILLWAY_URL: service.url }, 'fees', '49.99');
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.match(stdout, /^You get +48\.54 USD$/m);
+    assert.equal((await tillway({ TILLWAY_URL: service.url }, 'routes', 'why', 'chk_nothing')).code, 1);
+  });
+
+  it('refuses settings that cannot be', async () => {
+    const { code, stderr } = await tillway({ DATABASE_URL: 'mysql://x' }, 'migrate');
+    assert.equal(code, 1);
+    assert.match(stderr, /^Configuration: DATABASE_URL must be /);
+  });
+
+  it('ends quietly where nobody reads any more', async () => {
+    await using service = await startTestService();
+    const command = `"${process.execPath}" "${SERVICE.pathname}" schema checkout.create | true; exit \${PIPESTATUS[0]}`;
+    const ended = await promisify(execFile)('bash', ['--norc', '-c', command], {
+      env: { PATH: process.env['PATH'], TILLWAY_URL: service.url },
+    });
+    assert.equal(ended.stderr, '');
   });
 });

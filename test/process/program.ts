@@ -72,8 +72,9 @@ export function statusOf(url: string): Promise<number> {
 export async function until(
   holds: () => boolean | Promise<boolean>,
   complaint: () => string = () => 'it did not come to pass',
+  patienceMs = PATIENCE_MS,
 ): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + patienceMs;
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(complaint());
     await sleep(POLL_MS);

@@ -91,8 +91,16 @@ function unindexed(database: DatabaseSync, sql: string, detail: string): string[
   const made = database.prepare('SELECT sql FROM sqlite_schema WHERE name = ?').get(index)?.['sql'];
   // What a partial index leaves out, it does not read.
   const asked = where.split(' AND ').filter((condition) => !String(made).endsWith(`WHERE ${condition}`));
-  const columns = asked.map((condition) => condition.split(' ')[0]!);
-  const missing = columns.filter((column) => column !== '' && !new RegExp(`\\b${column}[=<>]`).test(detail));
+  // A row value names all its columns: (created, sequence, id) < (?2, ?3, ?4).
+  const columns = asked.flatMap((condition) =>
+    condition
+      .split(/ [<=>] /)[0]!
+      .replaceAll(/[()]/g, '')
+      .split(', '),
+  );
+  const missing = columns.filter(
+    (column) => column !== '' && !new RegExp(`\\b${column}(?:[=<>]|(?:,\\w+)*\\)[<>])`).test(detail),
+  );
   return missing.map((column) => `${detail} filters by ${column}`);
 }
 
@@ -114,16 +122,17 @@ const FILTERS = {
     status: 'paid',
     environment: 'sandbox',
   },
+  listEvents: { sessionId: idOf('chk', 1), type: 'payment.paid', environment: 'sandbox' },
   listDeliveries: { sessionId: idOf('chk', 1), eventId: 'evt_1', status: 'dead', environment: 'sandbox' },
   listTransitions: { routeId: 'sandbox_card', environment: 'sandbox' },
 } as const;
 type ListName = keyof typeof FILTERS;
 const LISTS = Object.keys(FILTERS) as ListName[];
-const PAGES: Page[] = [
-  { limit: 20 },
-  { limit: 20, startingAfter: idOf('pay', 5) },
-  { limit: 20, endingBefore: idOf('pay', 5) },
-];
+
+function pagesOf(list: ListName): Page[] {
+  const cursor = list === 'listEvents' ? `evt_${idOf('chk', 5)}_paid` : idOf('pay', 5);
+  return [{ limit: 20 }, { limit: 20, startingAfter: cursor }, { limit: 20, endingBefore: cursor }];
+}
 
 /** Every set of filters, the empty one included. */
 function filterSets(list: ListName): Record<string, string>[] {
@@ -140,7 +149,7 @@ async function faultsOfLists(database: DatabaseSync, lists: ListName[]): Promise
   const found = new Map<string, string[]>();
   for (const list of lists) {
     for (const filter of filterSets(list)) {
-      for (const page of PAGES) {
+      for (const page of pagesOf(list)) {
         for (const statement of await asked(database, (reads) => reads[list](filter, page))) {
           const faults = planFaults(database, statement);
           if (faults.length > 0) found.set(`${list} by ${Object.keys(filter).join(', ') || 'nothing'}`, faults);
@@ -181,6 +190,9 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['listRoutingDecisions', (reads) => reads.listRoutingDecisions('sandbox', { limit: 20, startingAfter: 'dec_1' })],
   ['simulatedPayment', (reads) => reads.simulatedPayment('sim_1')],
   ['simulatedPaymentOf', (reads) => reads.simulatedPaymentOf(idOf('pay', 1))],
+  ['testClock', (reads) => reads.testClock()],
+  ['nextDue', (reads) => reads.nextDue(NOW)],
+  ['hasProduction', (reads) => reads.hasProduction()],
   ['simulatedPaymentsOfSession', (reads) => reads.simulatedPaymentsOfSession(idOf('chk', 1))],
 ];
 
@@ -215,6 +227,8 @@ describe('the check itself', () => {
     ['invoices_payment', 'listInvoices'],
     ['invoices_status', 'listInvoices'],
     ['invoices_customer', 'listInvoices'],
+    ['events_type', 'listEvents'],
+    ['events_session', 'listEvents'],
     ['deliveries_session', 'listDeliveries'],
     ['deliveries_status', 'listDeliveries'],
   ];

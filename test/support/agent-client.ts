@@ -124,3 +124,14 @@ function edited(body: Body, path: string[], value: unknown): Body {
   const next = rest.length === 0 ? value : edited((current ?? {}) as Body, rest, value);
   return next === undefined ? others : { ...body, [name]: next };
 }
+
+/** The targets in a Link header by their relation, in order. https://www.rfc-editor.org/rfc/rfc8288#section-3 */
+export function linksOf(header: string | null): Record<string, string[]> {
+  const links: Record<string, string[]> = {};
+  const link = /<([^>]*)>((?:\s*;\s*[\w-]+=(?:"(?:[^"\\]|\\.)*"|[^\s;,"]+))*)\s*(?:,|$)/g;
+  for (const [, target = '', parameters = ''] of (header ?? '').matchAll(link)) {
+    const [, relations = ''] = /;\s*rel="?([^";]+)/.exec(parameters) ?? [];
+    for (const relation of relations.split(' ')) (links[relation] ??= []).push(target);
+  }
+  return links;
+}

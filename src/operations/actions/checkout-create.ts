@@ -1,10 +1,10 @@
 import { sessionRequest } from '../../contract/requests.ts';
 import { checkoutResult as checkoutResultSchema } from '../../contract/resources.ts';
 import { checkoutResult, createCheckout } from '../create-checkout.ts';
-import { BLOCKED, INVALID_INPUT, INVALID_JSON, NO_ROUTE, UNAVAILABLE, defineOperation } from '../operation.ts';
-import { checkoutExample } from './checkout-preview.ts';
+import { BLOCKED, INVALID_INPUT, INVALID_JSON, NO_ROUTE, UNAVAILABLE, defineAction } from '../operation.ts';
+import { checkoutExample, checkoutOptions } from './checkout-preview.ts';
 
-export const checkoutCreate = defineOperation({
+export const checkoutCreate = defineAction({
   name: 'checkout.create',
   title: 'Create a checkout',
   description:
@@ -25,6 +25,7 @@ export const checkoutCreate = defineOperation({
     UNAVAILABLE,
   ],
   next: 'Give checkoutUrl to the buyer; await webhook payment.paid or poll getPayment with id.',
+  command: (input) => ['checkout', 'create', ...checkoutOptions(input)],
   example: (deps) => {
     const { request, response } = checkoutExample(deps);
     const idempotencyKey = 'order-A-1001';

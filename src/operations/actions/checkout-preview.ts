@@ -2,6 +2,7 @@ import { checkoutUrl, renderFeeSplit } from '../../contract/render.ts';
 import { SAMPLE_SESSION_ID, sessionRequest } from '../../contract/requests.ts';
 import { type CheckoutResult, checkoutResult } from '../../contract/resources.ts';
 import { splitFees } from '../../domain/fees.ts';
+import { optionsOf } from '../capabilities/command-line.ts';
 import { previewCheckout } from '../create-checkout.ts';
 import {
   BLOCKED,
@@ -11,11 +12,11 @@ import {
   NO_ROUTE,
   READ_ONLY,
   UNAVAILABLE,
-  defineOperation,
+  defineAction,
 } from '../operation.ts';
 import { sampleRoute } from '../webhook-example.ts';
 
-export const checkoutPreview = defineOperation({
+export const checkoutPreview = defineAction({
   name: 'checkout.preview',
   title: 'Preview a checkout',
   description:
@@ -25,6 +26,7 @@ export const checkoutPreview = defineOperation({
   annotations: READ_ONLY,
   errors: [INVALID_INPUT, INVALID_JSON, BLOCKED, NO_ROUTE, UNAVAILABLE],
   next: 'Send the same body to checkout.create.',
+  command: (input) => ['checkout', 'preview', ...checkoutOptions(input)],
   example: (deps) => {
     const { request, response } = checkoutExample(deps);
     return {
@@ -34,6 +36,23 @@ export const checkoutPreview = defineOperation({
   },
   run: async (deps, input) => ({ result: await previewCheckout(deps, input) }),
 });
+
+const OPTIONS = {
+  product: 'product',
+  amount: 'amount',
+  customer: 'customer',
+  preferredRoute: 'kind',
+  redirectUrl: 'redirect-url',
+  metadata: 'metadata',
+  idempotencyKey: 'idempotency-key',
+  clientReferenceId: 'reference',
+  environment: 'environment',
+};
+
+/** A checkout as the options of a command. */
+export function checkoutOptions(input: Record<string, unknown>): string[] {
+  return optionsOf(input, OPTIONS);
+}
 
 /** A smallest checkout, and what it answers. */
 export function checkoutExample({ routes, router, urls, merchantName }: ExampleDeps): {

@@ -1,10 +1,13 @@
 import { feesEstimateRequest } from '../../contract/requests.ts';
 import { feesEstimateResult } from '../../contract/resources.ts';
+import { optionsOf } from '../capabilities/command-line.ts';
 import { estimateFees } from '../estimate-fees.ts';
-import { INVALID_INPUT, INVALID_JSON, READ_ONLY, defineOperation } from '../operation.ts';
+import { INVALID_INPUT, INVALID_JSON, READ_ONLY, defineAction } from '../operation.ts';
 import { checkoutExample } from './checkout-preview.ts';
 
-export const feesEstimate = defineOperation({
+const OPTIONS = { preferredRoute: 'kind', routeId: 'route', environment: 'environment' };
+
+export const feesEstimate = defineAction({
   name: 'fees.estimate',
   title: 'Estimate fees',
   description:
@@ -14,6 +17,7 @@ export const feesEstimate = defineOperation({
   annotations: READ_ONLY,
   errors: [INVALID_INPUT, INVALID_JSON],
   next: 'Call checkout.create with the same amount and preferredRoute.',
+  command: ({ amount, ...others }) => ['fees', String(amount), ...optionsOf(others, OPTIONS)],
   example: (deps) => {
     const { request, response } = checkoutExample(deps);
     const { customer: _customer, product: _product, ...asked } = request;

@@ -1,11 +1,23 @@
 import { webhookExampleRequest } from '../../contract/requests.ts';
 import { webhookExampleResult } from '../../contract/resources.ts';
-import { INVALID_INPUT, INVALID_JSON, READ_ONLY, defineOperation } from '../operation.ts';
+import { optionsOf } from '../capabilities/command-line.ts';
+import { INVALID_INPUT, INVALID_JSON, READ_ONLY, defineAction } from '../operation.ts';
 import { sampleRoute, webhookExample } from '../webhook-example.ts';
 
+const OPTIONS = {
+  event: 'event',
+  provider: 'provider',
+  sessionId: 'session',
+  customerId: 'customer',
+  amount: 'amount',
+  routeId: 'route',
+  txHash: 'tx-hash',
+  livemode: 'livemode',
+  metadata: 'metadata',
+};
 const SAMPLE_TIME = Date.parse('2026-01-15T09:30:00.000Z');
 
-export const webhookExampleAction = defineOperation({
+export const webhookExampleAction = defineAction({
   name: 'webhook.example',
   title: 'Show a webhook delivery',
   description:
@@ -15,9 +27,10 @@ export const webhookExampleAction = defineOperation({
   annotations: READ_ONLY,
   errors: [INVALID_INPUT, INVALID_JSON],
   next: 'POST JSON.stringify(payload) with headers to your endpoint: it must answer 200.',
+  command: (input) => ['webhook', 'example', ...optionsOf(input, OPTIONS)],
   example: ({ routes }) => ({
     request: {},
     response: webhookExample({ routes }, webhookExampleRequest.parse({ routeId: sampleRoute(routes).id }), SAMPLE_TIME),
   }),
-  run: (deps, input) => ({ result: webhookExample(deps, input, deps.now()) }),
+  run: (deps, input) => ({ result: webhookExample(deps, input, deps.now(), deps.realNow()) }),
 });

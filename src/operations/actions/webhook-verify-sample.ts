@@ -1,9 +1,20 @@
 import { SAMPLE_PROVIDER, SAMPLE_SESSION_ID, verifySampleRequest } from '../../contract/requests.ts';
 import { verifySampleResult } from '../../contract/resources.ts';
-import { INVALID_INPUT, INVALID_JSON, UNAVAILABLE, defineOperation } from '../operation.ts';
+import { optionsOf } from '../capabilities/command-line.ts';
+import { INVALID_INPUT, INVALID_JSON, UNAVAILABLE, defineAction } from '../operation.ts';
 import { verifySample } from '../verify-sample.ts';
 
-export const webhookVerifySample = defineOperation({
+const OPTIONS = {
+  eventId: 'event-id',
+  sessionId: 'session',
+  status: 'status',
+  amount: 'amount',
+  txHash: 'tx-hash',
+  provider: 'provider',
+  signature: 'signature',
+};
+
+export const webhookVerifySample = defineAction({
   name: 'webhook.verify_sample',
   title: 'Verify a sample provider callback',
   description:
@@ -22,6 +33,11 @@ export const webhookVerifySample = defineOperation({
     UNAVAILABLE,
   ],
   next: 'If merchantWebhookQueued, read getPayment with sessionId.',
+  command: ({ payload, ...others }) => [
+    'webhook',
+    'verify-sample',
+    ...optionsOf({ ...(payload as Record<string, unknown>), ...others }, OPTIONS),
+  ],
   example: () => {
     const payload = { eventId: 'evt_provider_1', sessionId: SAMPLE_SESSION_ID, status: 'paid', amount: 49.99 };
     const { amount: _amount, ...named } = payload;

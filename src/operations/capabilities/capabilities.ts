@@ -2,34 +2,47 @@ import { jsonSchemaOf } from '../../contract/json-schema.ts';
 import type { Capabilities } from '../../contract/discovery.ts';
 import type { CheckoutResult, RouteSummary } from '../../contract/resources.ts';
 import { listRoutes } from '../list-routes.ts';
-import { type ExampleDeps, INVALID_JSON, type Operation, UNAVAILABLE } from '../operation.ts';
-import { COMMON_QUERY, curlPost, entrypointsOf } from './entrypoints.ts';
+import { type Action, type ExampleDeps, INVALID_INPUT, INVALID_JSON, UNAVAILABLE } from '../operation.ts';
+import { commandLine } from './command-line.ts';
+import { COMMON_QUERY, entrypointsOf } from './entrypoints.ts';
 import { WEBHOOK_GUIDE } from './webhook-guide.ts';
 
 // The summary speaks of them.
-const ANYWHERE = new Set([INVALID_JSON, UNAVAILABLE]);
+const ANYWHERE = new Set([INVALID_INPUT, INVALID_JSON, UNAVAILABLE]);
 
-/** Everything that a program needs that knows nothing but this answer. */
+const SUMMARY = [
+  'Hosted checkout and payment routing. Call checkout.create, give checkoutUrl to the buyer, who pays there; you cannot pay. Fulfil only on webhook payment.paid or a payment read as paid.',
+  'No credential. environment sandbox (default) is test money, production real. To play the sandbox buyer, pay at checkoutUrl with card 4242 4242 4242 4242, any later expiry, any CVC and name (other outcomes: GET /simulator); without a browser, send webhook.verify_sample, rightly signed, with status paid and the amount of the session.',
+  'Units: amounts US dollars, not cents; rates fractions (0.029 is 2.9 %); score 0 to 100, higher is better; eta in words. buyerFee + gatewayFee + merchantNet = total, which the buyer pays.',
+  'Actions are POSTs of JSON and answer {ok, action, result}, of which example.response is an excerpt; errors {ok: false, error}. Anywhere: invalid_input (do what suggestion says), invalid_json (send one JSON object), unavailable (resend after Retry-After).',
+  `Lists are newest first and take ${COMMON_QUERY.join(', ')}; next page: startingAfter = last id, while hasMore.`,
+  'The program tillway (cli) can do all of it: tillway payments get ID, events list, trigger payment.paid, listen, --help.',
+].join(' ');
+
+type Still = Omit<Capabilities, 'routes'>;
+const described = new WeakMap<ExampleDeps, Still>();
+
+/** Everything that a program needs that knows nothing but this answer. Its routes are those of now. */
 export function capabilitiesOf(
   deps: ExampleDeps,
-  actions: readonly Operation[],
+  actions: readonly Action[],
   operations: readonly string[],
 ): Capabilities {
+  // The rest does not change while the process runs.
+  const still = described.get(deps) ?? describe(deps, actions, operations);
+  described.set(deps, still);
+  return { ...still, routes: listRoutes(deps, 'sandbox').map(essentialsOf) };
+}
+
+function describe(deps: ExampleDeps, actions: readonly Action[], operations: readonly string[]): Still {
   const { base } = deps.urls;
   return {
     product: 'Tillway',
-    summary: [
-      'Hosted checkout and payment routing. Call checkout.create, give checkoutUrl to the buyer, who pays there; you cannot pay. Fulfil only on webhook payment.paid or a payment read as paid.',
-      'No credential. environment sandbox (default) is test money, production real.',
-      'Units: amounts US dollars, not cents; rates fractions (0.029 is 2.9 %); score 0 to 100, higher is better; eta words. buyerFee + gatewayFee + merchantNet = total, which the buyer pays.',
-      'Actions take JSON and answer {ok, action, result}, of which example.response is an excerpt; errors {ok: false, error}, where suggestion says how to repair the body. Anywhere: invalid_json (send one JSON object), unavailable (resend after Retry-After).',
-      `Lists are newest first and take ${COMMON_QUERY.join(', ')}; next page: startingAfter = last id, while hasMore.`,
-    ].join(' '),
+    summary: SUMMARY,
     entrypoints: entrypointsOf(base),
     webhooks: WEBHOOK_GUIDE,
     schemas: { url: schemaUrl(base, '{operation}'), operations: [...operations] },
     actions: actions.map((action) => describeAction(deps, action)),
-    routes: listRoutes(deps, 'sandbox').map(essentialsOf),
   };
 }
 
@@ -43,22 +56,20 @@ export function actionUrl(base: string, action: string): string {
   return `${base}/api/agent/actions/${action}`;
 }
 
-function describeAction(deps: ExampleDeps, action: Operation): Capabilities['actions'][number] {
-  const { name, title, description, annotations, errors, next } = action;
+function describeAction(deps: ExampleDeps, action: Action): Capabilities['actions'][number] {
+  const { name, description, annotations, errors, next } = action;
   const { base } = deps.urls;
-  const url = actionUrl(base, name);
   const { request, response } = action.example(deps);
   return {
     name,
-    title,
     description,
     method: 'POST',
-    url,
+    url: actionUrl(base, name),
     schemaUrl: schemaUrl(base, name),
     annotations,
     inputSchema: { ...jsonSchemaOf(action.input, 'input') },
     example: { request, response: excerptOf(response) },
-    cli: curlPost(url, request),
+    cli: commandLine(base, action.command(request)),
     errors: errors.filter((error) => !ANYWHERE.has(error)).map((error) => ({ ...error })),
     next,
   };

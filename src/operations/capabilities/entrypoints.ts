@@ -9,36 +9,50 @@ type Listed = Endpoint & Pick<Entrypoint, 'method'>;
 // What a caller must know of an endpoint beyond its summary.
 const ADVICE: Record<string, string> = {
   createSession: 'Body as checkout.create.',
-  expireSession: 'Only while routed.',
+  listSessions: 'POST /{id}/expire: withdraw, while routed.',
   listRoutes: 'Query: environment.',
+  listCustomers: 'GET /{id}: one.',
+  listInvoices: 'GET /{id}: one.',
+  listEvents: 'GET /{id}: one; POST /{id}/resend: send again.',
   listDeliveries: 'GET /{id}: with log; POST /{id}/replay: send again.',
   getPayment: 'Takes a chk_ id too: poll it until paid; 404 until the buyer starts.',
 };
-// Said with the list of its kind.
-const WITH_ITS_LIST = new Set(['getDelivery', 'replayDelivery']);
+// Said with the list of their kind.
+const WITH_THEIR_LIST = new Set<string>([
+  'expireSession',
+  'getCustomer',
+  'getInvoice',
+  'getEvent',
+  'resendEvent',
+  'getDelivery',
+  'replayDelivery',
+]);
 /** What every list takes; it is said once. */
 export const COMMON_QUERY = ['status', 'environment', 'limit', 'startingAfter', 'endingBefore'];
 
-/** Every endpoint but those said with another, and the actions, which have command lines of their own. */
+/** Every endpoint but those said with another, and what stands under schemas and actions. */
 export function entrypointsOf(base: string): Entrypoint[] {
   const endpoints: Listed[] = [
     ...Object.values(GATEWAY_ENDPOINTS),
     ROUTING_ENDPOINTS.listDecisions,
-    ...Object.values(AGENT_ENDPOINTS),
+    AGENT_ENDPOINTS.listRoutes,
   ];
+  const document = (id: string, path: string, use: string): Entrypoint => ({
+    id,
+    method: 'GET',
+    url: base + path,
+    use,
+  });
   return [
     ...endpoints
-      .filter(({ operationId }) => !WITH_ITS_LIST.has(operationId))
+      .filter(({ operationId }) => !WITH_THEIR_LIST.has(operationId))
       .map((endpoint) => entrypointOf(base, endpoint)),
-    { id: 'openapi', method: 'GET', url: `${base}/openapi.json`, use: 'OpenAPI 3.1.' },
+    { id: 'mcp', method: 'POST', url: `${base}/mcp`, use: 'The same as MCP tools, Streamable HTTP.' },
+    document('openapi', '/openapi.json', 'OpenAPI 3.1: every field of every answer.'),
+    document('arazzo', '/arazzo.yaml', 'Workflows to run, Arazzo 1.0.'),
+    document('llms', '/llms.txt', 'All of this in short.'),
+    document('docs', '/docs', 'For people.'),
   ];
-}
-
-/** A POST of JSON as a command line. */
-export function curlPost(url: string, body: unknown): string {
-  // In single quotes a shell takes everything but the single quote itself.
-  const json = JSON.stringify(body).replaceAll("'", String.raw`'\''`);
-  return `curl --json '${json}' ${url}`;
 }
 
 function entrypointOf(base: string, endpoint: Listed): Entrypoint {

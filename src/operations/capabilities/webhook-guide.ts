@@ -36,6 +36,5 @@ export const WEBHOOK_GUIDE: Record<string, unknown> = {
   },
   ordering: 'Kept per session.',
   idempotency: 'Process each event id once.',
-  rules: ['Fulfil only after payment.paid.', 'Verify the signature before changing orders.', 'Store the raw payload.'],
-  example: 'That of the action webhook.example.',
+  rules: ['Verify the signature before changing orders.', 'Store the raw payload.'],
 };

@@ -58,7 +58,8 @@ export async function readEstimates(
   const now = store.now();
   const record = await store.routeEstimates(environment, DEFAULT_POLICY.algorithm);
   const base = record && !isAhead(record, now) ? parsed(record, before) : emptyEstimates(environment);
-  const since = base.foldedUntil ?? startOfBucket(now - LOOK_BACK_MS) + BUCKET_MS;
+  // After a month without a payment, nobody need read a month of buckets.
+  const since = Math.max(base.foldedUntil ?? 0, startOfBucket(now - LOOK_BACK_MS) + BUCKET_MS);
   const clearings = clearingsOf(health);
   const priors = [...priorsOf(routes), ...strangers(routes, health)];
   const settled = startOfBucket(now - SETTLED_MS);

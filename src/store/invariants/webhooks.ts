@@ -1,7 +1,5 @@
-import { PROVIDER_STATUSES } from '../../domain/records.ts';
+import { EVENT_TYPES } from '../events.ts';
 import { type Invariant, quoted } from './invariant.ts';
-
-const EVENT_TYPES = PROVIDER_STATUSES.map((status) => `payment.${status}`);
 
 /** Sessions that lack the event of a status they must have announced, or have one that they cannot have announced. */
 function eventSql(type: string, announced: string, possible: string): string {

@@ -1,4 +1,4 @@
-/** Money is integer cents, time integer milliseconds; ids sort by creation. Indexes end in `id`: every list is a range. */
+/** Money is integer cents, time integer milliseconds; ids sort by creation, but for those of events. Indexes end in `id`: every list is a range. */
 export const initial = `
 CREATE TABLE customers (
   id TEXT PRIMARY KEY,
@@ -114,6 +114,7 @@ CREATE TABLE events (
   created BIGINT NOT NULL
 );
 CREATE INDEX events_session ON events (session_id, sequence);
+CREATE INDEX events_type ON events (environment, type, created, sequence, id);
 
 CREATE TABLE webhook_endpoints (
   id TEXT PRIMARY KEY,
@@ -138,7 +139,7 @@ CREATE TABLE deliveries (
   created BIGINT NOT NULL
 );
 CREATE INDEX deliveries_due ON deliveries (endpoint_id, due_at, id) WHERE status = 'pending';
-CREATE INDEX deliveries_session ON deliveries (session_id, endpoint_id, sequence);
+CREATE UNIQUE INDEX deliveries_session ON deliveries (session_id, endpoint_id, sequence);
 CREATE INDEX deliveries_status ON deliveries (environment, status, id);
 
 CREATE TABLE delivery_attempts (
@@ -280,4 +281,14 @@ CREATE TABLE simulated_callbacks (
   due_at BIGINT NOT NULL
 );
 CREATE INDEX simulated_callbacks_due ON simulated_callbacks (due_at) WHERE status = 'pending';
+
+CREATE TABLE test_clock (
+  id BIGINT PRIMARY KEY,
+  version BIGINT NOT NULL,
+  offset_ms BIGINT NOT NULL,
+  goal_ms BIGINT NOT NULL,
+  target BIGINT,
+  holder TEXT,
+  held_until BIGINT NOT NULL
+);
 `;

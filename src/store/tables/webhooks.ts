@@ -1,4 +1,6 @@
 import { DELIVERY_STATUSES, type Delivery, type DeliveryAttempt } from '../../domain/delivery.ts';
+import { ENVIRONMENTS } from '../../domain/route.ts';
+import { EVENT_TYPES, type EventFilter, type EventPlace } from '../events.ts';
 import type { KeysetQuery, Row } from '../keyset.ts';
 import type { DeliveryFilter, DueDelivery, MerchantEvent, WebhookEndpoint } from '../store.ts';
 import { type Write, insertSql } from '../write.ts';
@@ -25,7 +27,9 @@ const LOCK_EARLIER = `UPDATE deliveries SET due_at = due_at
 // What comes behind another of its session and endpoint is due with it: rows that only wait are not read in vain.
 const INSERT_DELIVERY = `INSERT INTO deliveries (${DELIVERY_COLUMNS.join(', ')})
   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, COALESCE((
-    SELECT MAX(due_at) FROM deliveries WHERE session_id = ?4 AND endpoint_id = ?3 AND status = 'pending'), ?11), ?12)`;
+    SELECT MAX(due_at) FROM deliveries
+    WHERE session_id = ?4 AND endpoint_id = ?3 AND sequence < ?7 AND status = 'pending'), ?11), ?12)`;
+const ADD_DELIVERY = `${INSERT_DELIVERY} ON CONFLICT (session_id, endpoint_id, sequence) DO NOTHING`;
 const CLAIM = `UPDATE deliveries SET attempts = ?2 + 1, due_at = ?4
   WHERE id = ?1 AND attempts = ?2 AND schedule_start = ?3 AND status = 'pending'`;
 // Where the answer to an outcome was lost, it is written again: one that is there already is nobody's to write.
@@ -81,12 +85,22 @@ export function insertEvent(event: MerchantEvent): Write {
 }
 
 export function insertDelivery(delivery: Delivery): Write[] {
+  return insertion(INSERT_DELIVERY, delivery);
+}
+
+/** One that was not made with its event: whoever is second to make it is overtaken. */
+export function addDelivery(delivery: Delivery): Write[] {
+  const [lock, insert] = insertion(ADD_DELIVERY, delivery);
+  return [lock, { ...insert, guard: 'overtaken' }];
+}
+
+function insertion(sql: string, delivery: Delivery): [lock: Write, insert: Write] {
   const { id, eventId, endpointId, sessionId, environment, type, sequence, status, created } = delivery;
   const { attempts, scheduleStart, dueAt } = delivery;
   return [
     { sql: LOCK_EARLIER, params: [sessionId, endpointId] },
     {
-      sql: INSERT_DELIVERY,
+      sql,
       params: [
         id,
         eventId,
@@ -168,6 +182,19 @@ export function deliveryFromRow(row: Row): Delivery {
     scheduleStart: row['schedule_start'] as number,
     dueAt: row['due_at'] as number,
     created: row['created'] as number,
+  };
+}
+
+/** The page's range, for filters that do not already name the events; `cursor` is the place of the page's cursor. */
+export function eventKeyset({ type, environment }: EventFilter, cursor: EventPlace | undefined): KeysetQuery {
+  return {
+    table: 'events',
+    equals: { ...(environment !== undefined && { environment }), ...(type !== undefined && { type }) },
+    oneOf: {
+      ...(environment === undefined && { environment: ENVIRONMENTS }),
+      ...(type === undefined && { type: EVENT_TYPES }),
+    },
+    sortedBy: { columns: ['created', 'sequence'], cursor: cursor && [cursor.created, cursor.sequence] },
   };
 }
 

@@ -1,0 +1,228 @@
+import { TillwayConnectionError, TillwayError, type TillwayIssue } from './errors.ts';
+import type { Answered, ResponseInfo } from './promise.ts';
+
+/** What `fetch` is asked for: any function that answers so will do. */
+export type Fetch = (
+  url: string,
+  init: {
+    method: string;
+    headers: Record<string, string>;
+    body?: string;
+    signal: AbortSignal;
+    redirect: 'manual';
+  },
+) => Promise<Response>;
+
+/** One request. */
+export interface Exchange {
+  fetch: Fetch;
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  body: string | undefined;
+  timeoutMs: number;
+  signal: AbortSignal | undefined;
+}
+
+/** One answer, its body read to the end. */
+export interface Received {
+  response: Response;
+  text: string;
+}
+
+// What a timer takes; longer than that is for ever.
+const MAX_TIMER_MS = 2 ** 31 - 1;
+const MAX_QUOTED_LENGTH = 120;
+
+/**
+ * Sends one request and reads its answer. Throws TillwayConnectionError where none came in time, and the reason of
+ * the caller's signal where that was aborted.
+ */
+export async function exchange(request: Exchange): Promise<Received> {
+  const { fetch, method, url, headers, body, timeoutMs, signal } = request;
+  signal?.throwIfAborted();
+  const controller = new AbortController();
+  let isLate = false;
+  const abort = () => controller.abort(signal?.reason);
+  const expire = () => {
+    isLate = true;
+    controller.abort();
+  };
+  const timer = timeoutMs > MAX_TIMER_MS ? undefined : setTimeout(expire, timeoutMs);
+  signal?.addEventListener('abort', abort, { once: true });
+  try {
+    // A fetch that does not listen to its signal must not hold the caller.
+    return await Promise.race([
+      ended(controller.signal),
+      receive(fetch, url, {
+        method,
+        headers: body === undefined ? headers : { 'content-type': 'application/json', ...headers },
+        ...(body !== undefined && { body }),
+        signal: controller.signal,
+        // Followed, a POST would silently become a GET.
+        redirect: 'manual',
+      }),
+    ]);
+  } catch (cause) {
+    if (isLate) throw timedOut(request, cause);
+    if (signal?.aborted) throw signal.reason;
+    throw notReached(request, cause);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+async function receive(fetch: Fetch, url: string, init: Parameters<Fetch>[1]): Promise<Received> {
+  const response = await fetch(url, init);
+  return { response, text: await response.text() };
+}
+
+function ended(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+}
+
+function timedOut({ method, url, timeoutMs }: Exchange, cause: unknown): TillwayConnectionError {
+  return new TillwayConnectionError('timed_out', `${method} ${url} was not answered within ${timeoutMs} ms.`, {
+    suggestion: 'Try again later, or raise timeoutMs.',
+    cause,
+  });
+}
+
+function notReached({ method, url }: Exchange, cause: unknown): TillwayConnectionError {
+  const { origin } = new URL(url);
+  return new TillwayConnectionError('connection_failed', `${method} ${url}: ${reasonOf(cause)}.`, {
+    suggestion: `Check that the service runs at ${origin}, and that baseUrl is right.`,
+    cause,
+  });
+}
+
+/** The innermost cause in words: runtimes wrap it, and say no more than "fetch failed" themselves. */
+function reasonOf(error: unknown): string {
+  // Not by instanceof: the error may be of another realm than this module.
+  const { cause, errors, code, name, message } = Object(error) as Record<string, unknown>;
+  if (cause !== undefined) return reasonOf(cause);
+  if (Array.isArray(errors) && errors.length > 0) return reasonOf(errors[0]);
+  if (typeof message !== 'string') return String(error);
+  const kind = typeof code === 'string' ? code : String(name);
+  const words = message.replace(/\.$/, '');
+  if (words === '') return kind;
+  return kind === 'Error' || words.includes(kind) ? words : `${words} (${kind})`;
+}
+
+/** What is wrong with an answer, if anything. `now` is in milliseconds. */
+export function problemOf(
+  request: Exchange,
+  received: Received | TillwayConnectionError,
+  now: number,
+): TillwayError | undefined {
+  if (received instanceof TillwayConnectionError) return received;
+  const { response, text } = received;
+  if (response.ok) return undefined;
+  const refusal = refusalOf(text);
+  if (!refusal) return unexpected(request, received, now);
+  return new TillwayError(refusal.code, refusal.message, {
+    status: response.status,
+    field: refusal.field,
+    issues: refusal.issues,
+    suggestion: refusal.suggestion,
+    requestId: requestIdOf(response),
+    retryAfterMs: retryAfterMs(response, now),
+  });
+}
+
+/** Whether sending the request again may help, and does no harm. */
+export function isRepeatable({ code, status }: TillwayError, repeatable: boolean): boolean {
+  if (status === 429) return true;
+  if (!repeatable) return false;
+  if (code === 'connection_failed' || code === 'timed_out') return true;
+  return status === 500 || status === 502 || status === 503 || status === 504;
+}
+
+/** The data of a good answer. Throws TillwayError `unexpected_response` where it is not one of Tillway. */
+export function readAnswer<Data>(
+  request: Exchange,
+  received: Received | TillwayConnectionError,
+  read: ((body: unknown) => Data) | undefined,
+  attempts: number,
+): Answered<Data> {
+  if (received instanceof TillwayConnectionError) throw received;
+  const { response, text } = received;
+  const info: ResponseInfo = {
+    status: response.status,
+    headers: response.headers,
+    requestId: requestIdOf(response),
+    replayed: response.headers.get('idempotent-replayed') === 'true',
+    attempts,
+  };
+  try {
+    const body: unknown = JSON.parse(text);
+    return { data: read ? read(body) : (body as Data), response: info };
+  } catch (cause) {
+    throw unexpected(request, received, 0, cause);
+  }
+}
+
+interface Refusal {
+  code: string;
+  message: string;
+  field?: string;
+  suggestion?: string;
+  issues?: TillwayIssue[];
+}
+
+/** The `error` of an answer `{ok: false, error}`. */
+function refusalOf(text: string): Refusal | undefined {
+  try {
+    const { error } = JSON.parse(text) as { error?: Partial<Refusal> };
+    if (typeof error?.code === 'string' && typeof error.message === 'string') return error as Refusal;
+  } catch {
+    // Not JSON: somebody else answered.
+  }
+  return undefined;
+}
+
+function unexpected(request: Exchange, { response, text }: Received, now: number, cause?: unknown): TillwayError {
+  const { method, url } = request;
+  const target = response.headers.get('location');
+  const isRedirect = response.type === 'opaqueredirect' || (response.status >= 300 && response.status < 400);
+  const details = {
+    status: response.status,
+    requestId: requestIdOf(response),
+    retryAfterMs: retryAfterMs(response, now),
+    ...(cause !== undefined && { cause }),
+  };
+  if (isRedirect) {
+    const where = target === null ? 'elsewhere' : `to ${target}`;
+    const message = `${method} ${url} was redirected ${where}; requests are not sent on.`;
+    return new TillwayError('unexpected_response', message, {
+      ...details,
+      suggestion: 'Set baseUrl to the place where the service itself answers.',
+    });
+  }
+  const type = response.headers.get('content-type')?.split(';')[0] ?? 'no content type';
+  const message = `${method} ${url} answered ${response.status} with what is not an answer of Tillway (${type}): ${quoted(text)}`;
+  return new TillwayError('unexpected_response', message, {
+    ...details,
+    suggestion: 'Check baseUrl, and what stands between, such as a proxy or a login page.',
+  });
+}
+
+function quoted(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length > MAX_QUOTED_LENGTH ? `${line.slice(0, MAX_QUOTED_LENGTH)}...` : line || '(empty)';
+}
+
+function requestIdOf(response: Response): string | undefined {
+  return response.headers.get('x-request-id') ?? undefined;
+}
+
+/** https://www.rfc-editor.org/rfc/rfc9110#field.retry-after: seconds, or a date. */
+function retryAfterMs(response: Response, now: number): number | undefined {
+  const value = response.headers.get('retry-after');
+  if (value === null) return undefined;
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now;
+  return Number.isNaN(ms) ? undefined : Math.max(ms, 0);
+}

@@ -1,0 +1,29 @@
+/** Time and chance, so that a test can do without them. */
+export interface Timing {
+  /** Waits; rejects with the reason of the signal as soon as that is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** From 0 to less than 1. */
+  random(): number;
+  /** Milliseconds since 1970. */
+  now(): number;
+  uuid(): string;
+}
+
+export const realTiming: Timing = {
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      const abort = () => {
+        clearTimeout(timer);
+        reject(signal?.reason as Error);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener('abort', abort);
+        resolve();
+      }, ms);
+      if (signal?.aborted) abort();
+      else signal?.addEventListener('abort', abort, { once: true });
+    }),
+  random: () => Math.random(),
+  now: () => Date.now(),
+  uuid: () => crypto.randomUUID(),
+};

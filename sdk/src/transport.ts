@@ -1,0 +1,167 @@
+import { type Exchange, type Fetch, exchange, isRepeatable, problemOf, readAnswer } from './exchange.ts';
+import { TillwayConnectionError, type TillwayError } from './errors.ts';
+import type { Answered } from './promise.ts';
+import { type Timing, realTiming } from './timing.ts';
+import { VERSION } from './version.ts';
+
+export interface TillwayOptions {
+  /** Where the service is; a path prefix is kept. Default `http://127.0.0.1:3000`. */
+  baseUrl?: string | undefined;
+  /** Sent with every request, for example what a proxy before the service asks for. */
+  headers?: Record<string, string> | undefined;
+  /** How long one attempt may take, body included, in milliseconds. Default 30000; `Infinity` for no limit. */
+  timeoutMs?: number | undefined;
+  /** How many times a request that failed for the moment is sent again. Default 2. */
+  maxRetries?: number | undefined;
+  /** Default: the `fetch` of the runtime. */
+  fetch?: Fetch | undefined;
+  /** Default `tillway-sdk/<version>`; browsers send their own. */
+  userAgent?: string | undefined;
+}
+
+/** Settings of one call, over those of the client. */
+export interface RequestOptions {
+  /** Ends the call, its retries included: it rejects with the reason of the signal, as `fetch` does. */
+  signal?: AbortSignal | undefined;
+  /** How long one attempt may take, in milliseconds. */
+  timeoutMs?: number | undefined;
+  maxRetries?: number | undefined;
+  headers?: Record<string, string> | undefined;
+}
+
+export type QueryValue = string | number | boolean | undefined;
+
+export interface Call<Data> {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
+  /** With `{name}` for each of `params`. */
+  path: string;
+  params?: Record<string, string>;
+  query?: Record<string, QueryValue>;
+  body?: unknown;
+  /**
+   * Whether doing it twice comes to the same as doing it once. What is not repeatable is sent again after a 429 only:
+   * that alone says for certain that nothing was done.
+   */
+  repeatable: boolean;
+  options?: RequestOptions | undefined;
+  /** The data of an answer. Throws where it is not what such an answer holds. */
+  read?: (body: unknown) => Data;
+}
+
+/** Sends calls, again where that is safe and may help. */
+export interface Transport {
+  send<Data>(call: Call<Data>): Promise<Answered<Data>>;
+  /** A key that no other call has. */
+  newKey(): string;
+  /** Waits; rejects with the reason of the signal as soon as that is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+const FIRST_BACKOFF_MS = 500;
+const MAX_BACKOFF_MS = 8000;
+// Who is to wait longer than this should know it, not hang.
+const MAX_RETRY_AFTER_MS = 30_000;
+
+/** Throws TypeError for settings that cannot be meant. */
+export function createTransport(options: TillwayOptions = {}, timing: Timing = realTiming): Transport {
+  const base = baseOf(options.baseUrl ?? 'http://127.0.0.1:3000');
+  const limits = limitsOf(options, { timeoutMs: 30_000, maxRetries: 2 });
+  const fetch: Fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
+  const headers = { ...agentHeader(options.userAgent), ...options.headers };
+
+  return {
+    newKey: () => `sdk-${timing.uuid()}`,
+    sleep: timing.sleep,
+    async send<Data>(call: Call<Data>): Promise<Answered<Data>> {
+      const { timeoutMs, maxRetries } = limitsOf(call.options ?? {}, limits);
+      const request: Exchange = {
+        fetch,
+        method: call.method,
+        url: base + pathOf(call) + queryOf(call.query),
+        headers: { accept: 'application/json', ...headers, ...call.options?.headers },
+        body: call.body === undefined ? undefined : JSON.stringify(call.body),
+        timeoutMs,
+        signal: call.options?.signal,
+      };
+      for (let attempt = 1; ; attempt++) {
+        const received = await exchange(request).catch(asConnectionError);
+        const problem = problemOf(request, received, timing.now());
+        if (problem === undefined) return readAnswer(request, received, call.read, attempt);
+        const waitMs = attempt > maxRetries ? undefined : waitBefore(problem, call, attempt, timing);
+        if (waitMs === undefined) throw problem;
+        await timing.sleep(waitMs, call.options?.signal);
+      }
+    },
+  };
+}
+
+/** How long to wait before the next attempt, in milliseconds; undefined where there is to be none. */
+function waitBefore(
+  problem: TillwayError,
+  call: Pick<Call<unknown>, 'repeatable'>,
+  attempt: number,
+  timing: Timing,
+): number | undefined {
+  if (!isRepeatable(problem, call.repeatable)) return undefined;
+  const { retryAfterMs = 0 } = problem;
+  if (retryAfterMs > MAX_RETRY_AFTER_MS) return undefined;
+  const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), MAX_BACKOFF_MS);
+  // At least half of it, so that many clients that failed together do not come back together.
+  return Math.max(retryAfterMs, backoffMs * (0.5 + timing.random() / 2));
+}
+
+function asConnectionError(error: unknown): TillwayConnectionError {
+  if (error instanceof TillwayConnectionError) return error;
+  throw error;
+}
+
+function baseOf(text: string): string {
+  const problem = `baseUrl must be an absolute http or https URL, for example https://pay.example, not ${JSON.stringify(text)}`;
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch (cause) {
+    throw new TypeError(problem, { cause });
+  }
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new TypeError(problem);
+  if (url.search !== '' || url.hash !== '') throw new TypeError(`baseUrl must have no query and no fragment: ${text}`);
+  if (url.username !== '' || url.password !== '') {
+    throw new TypeError('baseUrl must hold no user name or password: give an authorization header in headers');
+  }
+  return url.origin + url.pathname.replace(/\/+$/, '');
+}
+
+interface Limits {
+  timeoutMs: number;
+  maxRetries: number;
+}
+
+function limitsOf(given: { timeoutMs?: number | undefined; maxRetries?: number | undefined }, usual: Limits): Limits {
+  const { timeoutMs = usual.timeoutMs, maxRetries = usual.maxRetries } = given;
+  if (!(timeoutMs > 0)) throw new TypeError(`timeoutMs must be milliseconds, more than 0, not ${String(timeoutMs)}`);
+  if (!(maxRetries >= 0)) throw new TypeError(`maxRetries must be a number, 0 or more, not ${String(maxRetries)}`);
+  return { timeoutMs, maxRetries };
+}
+
+function agentHeader(userAgent: string | undefined): Record<string, string> {
+  // In a page the header would only cost a preflight: browsers send their own.
+  if (userAgent === undefined && 'document' in globalThis) return {};
+  return { 'user-agent': userAgent ?? `tillway-sdk/${VERSION}` };
+}
+
+function pathOf({ path, params = {} }: Pick<Call<unknown>, 'path' | 'params'>): string {
+  if (!path.startsWith('/')) throw new TypeError(`path must start with a slash: ${path}`);
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value: unknown = params[name];
+    // An empty one would name the list, and dots another endpoint.
+    if (typeof value === 'string' && !/^\.{0,2}$/.test(value)) return encodeURIComponent(value);
+    throw new TypeError(`${name} must be a string that is not empty, not ${JSON.stringify(value) ?? 'undefined'}`);
+  });
+}
+
+function queryOf(query: Record<string, QueryValue> = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
+  const text = search.toString();
+  return text === '' ? '' : `?${text}`;
+}

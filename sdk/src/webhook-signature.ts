@@ -1,0 +1,205 @@
+import type { WebhookFailureReason } from './errors.ts';
+
+// The two signature schemes, pure but for WebCrypto. See docs/webhooks.md of the service.
+
+const SECRET_PREFIX = 'whsec_';
+const SECRET = /^whsec_[A-Za-z0-9+/]+={0,2}$/;
+const HEX_SIGNATURE = /^[0-9a-f]{64}$/;
+// 32 bytes leave two bits over, which have to be none: each signature has one form.
+const BASE64_SIGNATURE = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
+const UNIX_SECONDS = /^\d{1,12}$/;
+// Two are usual while a secret is being rotated; a header of thousands is not ours.
+const MAX_SIGNATURES = 20;
+
+export const GATEWAY_HEADER = 'x-gateway-signature';
+export const EVENT_HEADER = 'x-gateway-event';
+export const STANDARD_ID = 'webhook-id';
+export const STANDARD_TIMESTAMP = 'webhook-timestamp';
+export const STANDARD_SIGNATURE = 'webhook-signature';
+
+/** Headers in any of the forms that servers give them: fetch `Headers`, a plain record, or anything with `get`. */
+export type WebhookHeaders =
+  { get(name: string): string | null | undefined } | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** Why a signature is not accepted, and what to do about it. */
+export interface Fault {
+  reason: WebhookFailureReason;
+  /** One sentence. */
+  message: string;
+  /** One sentence. */
+  suggestion: string;
+}
+
+/** What the headers say. */
+export interface ReadSignature {
+  scheme: 'gateway' | 'standard';
+  /** Unix seconds: when this attempt was signed. */
+  timestamp: number;
+  /** The event that the headers name; undefined where they name none. */
+  eventId: string | undefined;
+  /** What was signed, before the body. */
+  prefix: string;
+  signatures: Uint8Array[];
+}
+
+/** Reads the signature, of `x-gateway-signature` where that is there, else of the Standard Webhooks headers. */
+export function readSignature(headers: WebhookHeaders): ReadSignature | Fault {
+  const gateway = headerOf(headers, GATEWAY_HEADER);
+  if (gateway !== undefined) return readGateway(gateway, headerOf(headers, EVENT_HEADER));
+  const standard = headerOf(headers, STANDARD_SIGNATURE);
+  if (standard !== undefined) {
+    return readStandard(standard, headerOf(headers, STANDARD_ID), headerOf(headers, STANDARD_TIMESTAMP));
+  }
+  return {
+    reason: 'missing_header',
+    message: `The request carries no signature: neither ${GATEWAY_HEADER} nor ${STANDARD_SIGNATURE} is among its headers.`,
+    suggestion:
+      'Give the headers of the request as they came, and have proxies pass them on; a request without them is not of Tillway.',
+  };
+}
+
+/** `t=<unix seconds>,v1=<hex>`, several v1 while a secret is being rotated; parts of other names are for later versions. */
+function readGateway(header: string, eventId: string | undefined): ReadSignature | Fault {
+  const parts = header.split(',', MAX_SIGNATURES + 1).map((part) => part.trim());
+  const time = parts.find((part) => part.startsWith('t='))?.slice(2) ?? '';
+  const hex = parts.flatMap((part) => (part.startsWith('v1=') ? [part.slice(3)] : []));
+  if (!UNIX_SECONDS.test(time) || hex.length === 0 || !hex.every((each) => HEX_SIGNATURE.test(each))) {
+    return malformed(GATEWAY_HEADER, 't=<unix seconds>,v1=<64 hexadecimal digits>', header);
+  }
+  const signatures = hex.map((each) => Uint8Array.from(each.match(/../g)!, (pair) => parseInt(pair, 16)));
+  return { scheme: 'gateway', timestamp: Number(time), eventId, prefix: `${time}.`, signatures };
+}
+
+/** https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md#signature-scheme */
+function readStandard(header: string, id: string | undefined, time: string | undefined): ReadSignature | Fault {
+  if (id === undefined || time === undefined) {
+    return {
+      reason: 'missing_header',
+      message: `The request carries ${STANDARD_SIGNATURE}, but not ${id === undefined ? STANDARD_ID : STANDARD_TIMESTAMP}.`,
+      suggestion: 'Have proxies pass all headers on: the three of Standard Webhooks belong together.',
+    };
+  }
+  if (!UNIX_SECONDS.test(time)) return malformed(STANDARD_TIMESTAMP, 'unix seconds', time);
+  const parts = header.split(' ', MAX_SIGNATURES);
+  const base64 = parts.flatMap((part) => (part.startsWith('v1,') ? [part.slice(3)] : []));
+  if (base64.length === 0 || !base64.every((each) => BASE64_SIGNATURE.test(each))) {
+    return malformed(STANDARD_SIGNATURE, 'v1,<base64 of 32 bytes>', header);
+  }
+  const signatures = base64.map(bytesOfBase64);
+  return { scheme: 'standard', timestamp: Number(time), eventId: id, prefix: `${id}.${time}.`, signatures };
+}
+
+const MAX_QUOTED_LENGTH = 120;
+
+function malformed(name: string, form: string, value: string): Fault {
+  const shown = value.length > MAX_QUOTED_LENGTH ? `${value.slice(0, MAX_QUOTED_LENGTH)}...` : value;
+  return {
+    reason: 'malformed_header',
+    message: `${name} must be ${form}, not ${JSON.stringify(shown)}.`,
+    suggestion: 'Give the header as it came; where it came like this, the request is not of Tillway.',
+  };
+}
+
+function headerOf(headers: WebhookHeaders, name: string): string | undefined {
+  if (typeof headers.get === 'function') return headers.get(name) ?? undefined;
+  // Some servers keep the case in which a header was sent.
+  const key = Object.keys(headers).find((each) => each.toLowerCase() === name);
+  const value =
+    key === undefined ? undefined : (headers as Record<string, string | readonly string[] | undefined>)[key];
+  return typeof value === 'object' ? value.join(',') : value;
+}
+
+/** What is wrong with a secret, if anything. */
+export function secretFault(secret: unknown): Fault | undefined {
+  const suggestion =
+    'Give the secret that the service has as WEBHOOK_SECRET: whsec_ and base64, and nothing around it.';
+  const fault = (message: string): Fault => ({ reason: 'invalid_secret', message, suggestion });
+  if (typeof secret !== 'string')
+    return fault(`The secret must be a string, not ${secret === null ? 'null' : typeof secret}.`);
+  if (secret === '') return fault('The secret is empty.');
+  if (secret !== secret.trim()) return fault('The secret has whitespace around it, such as the end of a line.');
+  if (!secret.startsWith(SECRET_PREFIX)) return fault(`The secret must start with ${SECRET_PREFIX}.`);
+  if (!SECRET.test(secret) || !isBase64(secret.slice(SECRET_PREFIX.length))) {
+    return fault(`What follows ${SECRET_PREFIX} in the secret must be base64.`);
+  }
+  return undefined;
+}
+
+/** Whether one of the signatures is right for these bytes under one of the secrets. */
+export async function isSigned(
+  { scheme, prefix, signatures }: ReadSignature,
+  body: Uint8Array,
+  secrets: readonly string[],
+): Promise<boolean> {
+  const content = joined(prefix, body);
+  for (const secret of secrets) {
+    const key = await importKey(scheme, secret, 'verify');
+    for (const signature of signatures) {
+      // It compares in constant time.
+      if (await subtle().verify('HMAC', key, copyOf(signature), content)) return true;
+    }
+  }
+  return false;
+}
+
+/** The signature headers of both schemes. `timestamp` is in unix seconds. */
+export async function signatureHeaders(
+  eventId: string,
+  body: Uint8Array,
+  secrets: readonly string[],
+  timestamp: number,
+): Promise<Record<string, string>> {
+  const sign = async (scheme: ReadSignature['scheme'], secret: string, prefix: string) =>
+    new Uint8Array(await subtle().sign('HMAC', await importKey(scheme, secret, 'sign'), joined(prefix, body)));
+  const gateway = await Promise.all(secrets.map((secret) => sign('gateway', secret, `${timestamp}.`)));
+  const standard = await Promise.all(secrets.map((secret) => sign('standard', secret, `${eventId}.${timestamp}.`)));
+  return {
+    [EVENT_HEADER]: eventId,
+    [GATEWAY_HEADER]: `t=${timestamp},${gateway.map((bytes) => `v1=${hexOf(bytes)}`).join(',')}`,
+    [STANDARD_ID]: eventId,
+    [STANDARD_TIMESTAMP]: String(timestamp),
+    [STANDARD_SIGNATURE]: standard.map((bytes) => `v1,${btoa(String.fromCharCode(...bytes))}`).join(' '),
+  };
+}
+
+function importKey(scheme: ReadSignature['scheme'], secret: string, use: 'sign' | 'verify') {
+  // One scheme takes the whole text as its key, the other what stands decoded behind the prefix.
+  const bytes =
+    scheme === 'gateway' ? new TextEncoder().encode(secret) : bytesOfBase64(secret.slice(SECRET_PREFIX.length));
+  return subtle().importKey('raw', copyOf(bytes), { name: 'HMAC', hash: 'SHA-256' }, false, [use]);
+}
+
+function subtle() {
+  const { crypto } = globalThis;
+  if (crypto?.subtle) return crypto.subtle;
+  throw new TypeError('WebCrypto is not available here: browsers have it on https and on localhost only');
+}
+
+function isBase64(text: string): boolean {
+  try {
+    return atob(text).length > 0;
+  } catch {
+    return false;
+  }
+}
+
+function bytesOfBase64(text: string): Uint8Array {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+function joined(prefix: string, body: Uint8Array) {
+  const start = new TextEncoder().encode(prefix);
+  const bytes = new Uint8Array(start.length + body.length);
+  bytes.set(start);
+  bytes.set(body, start.length);
+  return bytes;
+}
+
+/** WebCrypto takes no bytes of shared memory, and so a view of memory that is certainly its own. */
+function copyOf(bytes: Uint8Array) {
+  return new Uint8Array(bytes);
+}

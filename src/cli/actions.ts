@@ -1,0 +1,37 @@
+import type { FeeSplit, Route, Tillway } from '../../sdk/src/index.ts';
+import type { Paint } from './context.ts';
+import { dollars, plain, rate } from './words.ts';
+
+/** The whole answer of an action, as the API gives it. */
+export interface Acted<Result> {
+  ok: true;
+  action: string;
+  result: Result;
+}
+
+export function act<Result>(client: Tillway, action: string, body: unknown): Promise<Acted<Result>> {
+  return client.request<Acted<Result>>({ method: 'POST', path: `/api/agent/actions/${action}`, body });
+}
+
+const AMOUNT_WIDTH = 16;
+
+/** Who pays what, a line each, amounts under each other. */
+export function tellFees(fees: FeeSplit, route: Route, paint: Paint): string {
+  const lines: [name: string, amount: number, rate?: number][] = [
+    ['Buyer pays', fees.total],
+    ...(fees.buyerFee > 0 ? [['  buyer fee', fees.buyerFee, route.buyerFeeRate] as [string, number, number]] : []),
+    ['Gateway keeps', fees.gatewayFee, route.gatewayFeeRate],
+    ['You get', fees.merchantNet],
+  ];
+  const told = lines.map(([name, amount, share]) => {
+    const text = dollars(amount).padStart(AMOUNT_WIDTH);
+    const value = name === 'You get' ? paint('bold', text) : text;
+    return `${paint('dim', name.padEnd(14))}${value}${share === undefined ? '' : paint('dim', `  ${rate(share)}`)}\n`;
+  });
+  return told.join('');
+}
+
+/** `Card, simulated acquirer  sandbox_card_acquirer`. */
+export function routeWords(route: Route, paint: Paint): string {
+  return `${plain(route.label)}  ${paint('dim', `${plain(route.id)}, ${plain(route.eta)}`)}`;
+}

@@ -1,0 +1,81 @@
+import type { Command, CommanderError } from 'commander';
+import { TillwayConnectionError, TillwayError } from '../../sdk/src/index.ts';
+import { type Paint, CommandError, examplesOf } from './context.ts';
+import { pathOf } from './group.ts';
+import { plain } from './words.ts';
+
+/** What went wrong: for people, for programs, and the exit code. */
+export interface Complaint {
+  exitCode: 1 | 2;
+  /** Whole lines. */
+  text: string;
+  document: { ok: false; error: Record<string, unknown> };
+}
+
+/** What a command threw, in words; undefined where it is a fault of the program. */
+export function complaintOf(
+  error: unknown,
+  { command, url, paint }: { command: Command; url(): string; paint: Paint },
+): Complaint | undefined {
+  if (error instanceof CommandError) {
+    const { exitCode } = error;
+    const message = harmless(error.message);
+    const help = error.help === '' && exitCode === 2 && command.parent ? usageOf(command) : error.help;
+    const text = help === '' ? `${message}\n` : `${message}\n\n${help.trimEnd()}\n`;
+    return { exitCode, text, document: documentOf({ code: 'command_failed', message }) };
+  }
+  if (!(error instanceof TillwayError)) return undefined;
+  const { code, message, status, field, issues, suggestion, requestId } = error;
+  const text = linesOf(error, url(), paint).map((line) => `${line}\n`);
+  const document = documentOf({ code, message, status, field, issues, suggestion, requestId });
+  return { exitCode: 1, text: text.join(''), document };
+}
+
+function documentOf(error: Record<string, unknown>): { ok: false; error: Record<string, unknown> } {
+  return { ok: false, error };
+}
+
+function linesOf(error: TillwayError, url: string, paint: Paint): string[] {
+  if (error instanceof TillwayConnectionError) {
+    if (error.code === 'timed_out') return [`${url} did not answer in time`, paint('dim', plain(error.message))];
+    return [
+      `${url} cannot be reached: is it running? Start it with: tillway serve, or name another with --url`,
+      paint('dim', plain(error.message)),
+    ];
+  }
+  if (error.code === 'unexpected_response') {
+    const answered = error.status === undefined ? 'answered' : `answered ${error.status}`;
+    return [
+      `${url} ${answered}, and not as Tillway does`,
+      paint('dim', 'Check --url, and what stands between, such as a proxy or a login page.'),
+    ];
+  }
+  const { message, issues, suggestion, requestId } = error;
+  return [
+    // The sentence names the first of several problems; the lines below name them all.
+    issues.length > 1 ? `${issues.length} problems` : plain(message),
+    ...(issues.length > 1 ? issues.map((issue) => `  ${plain(issue.path)}: ${plain(issue.message)}`) : []),
+    ...(suggestion === undefined ? [] : [plain(suggestion)]),
+    ...(requestId === undefined ? [] : [paint('dim', `request ${plain(requestId)}`)]),
+  ];
+}
+
+/** What was typed or read may stand in it. */
+function harmless(text: string): string {
+  return text.split('\n').map(plain).join('\n');
+}
+
+/** What commander did not understand, with how the command is used. */
+export function misuseOf(error: CommanderError, command: Command): string {
+  return `${harmless(error.message.replace(/^error: /, ''))}\n\n${usageOf(command)}`;
+}
+
+/** How a command is used, in three lines. */
+export function usageOf(command: Command): string {
+  const [example] = examplesOf(command);
+  return [
+    `Usage:    ${command.createHelp().commandUsage(command)}\n`,
+    example === undefined ? '' : `Example:  ${example}\n`,
+    `Help:     ${pathOf(command)} --help\n`,
+  ].join('');
+}

@@ -1,0 +1,200 @@
+import { Argument, type Command, type Option } from 'commander';
+import { type CommandContext, describedCommand } from './context.ts';
+import { defaultOf } from './group.ts';
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+type Shell = (typeof SHELLS)[number];
+
+/** `program` is called when the command runs: the tree that it completes has this command in it. */
+export function completionCommand(context: CommandContext, program: () => Command): Command {
+  const command = describedCommand('completion', {
+    summary: 'Print a script that completes the commands of tillway in a shell',
+    details: [
+      'bash: put  source <(tillway completion bash)  into ~/.bashrc',
+      'zsh:  put  source <(tillway completion zsh)  into ~/.zshrc, after compinit',
+      'fish: tillway completion fish > ~/.config/fish/completions/tillway.fish',
+    ].join('\n'),
+    examples: SHELLS.map((shell) => `tillway completion ${shell}`),
+    remote: false,
+    data: false,
+  }).addArgument(new Argument('<shell>', 'the shell to complete in').choices(SHELLS));
+  return command.action((shell: Shell) => context.terminal.write(SCRIPTS[shell](placesIn(program()))));
+}
+
+/** What can stand after some words that are commands. */
+interface Place {
+  /** `payments list`; empty for the program itself. */
+  path: string;
+  /** Commands, or the values of an operand. */
+  words: Word[];
+  /** Whether a file may stand there. */
+  takesFile: boolean;
+  options: (Word & { value: 'none' | 'file' | 'any' | readonly string[] })[];
+}
+
+interface Word {
+  text: string;
+  meaning: string;
+}
+
+function placesIn(command: Command, path = ''): Place[] {
+  const { commands, registeredArguments: operands } = command;
+  // A group takes the options of the command that it stands for; the program itself starts the service, and has its own.
+  const optioned = (command.parent && defaultOf(command)) || command;
+  const place: Place = {
+    path,
+    words: [
+      ...commands.map((each) => ({ text: each.name(), meaning: each.summary() })),
+      ...operands.flatMap(({ argChoices = [] }) => argChoices.map((text) => ({ text, meaning: '' }))),
+    ],
+    takesFile: operands.some((operand) => operand.name() === 'file'),
+    options: optioned
+      .createHelp()
+      .visibleOptions(optioned)
+      .map((option) => ({ text: option.long!, meaning: option.description, value: valueOf(option) })),
+  };
+  return [place, ...commands.flatMap((each) => placesIn(each, `${path} ${each.name()}`.trim()))];
+}
+
+function valueOf({ required, flags, argChoices }: Option): Place['options'][number]['value'] {
+  if (!required) return 'none';
+  return argChoices ?? (/<file/.test(flags) ? 'file' : 'any');
+}
+
+const SCRIPTS: Record<Shell, (places: readonly Place[]) => string> = { bash, zsh, fish };
+
+// No shell asks the program while somebody types: everything is in the script, and nothing that is typed is run.
+
+function bash(places: readonly Place[]): string {
+  const reply = (choices: readonly string[]) => `COMPREPLY=($(compgen -W ${quoted(choices.join(' '))} -- "$current"))`;
+  const values = valueCases(places, (value) =>
+    value === 'file' ? ':' : value === 'any' ? 'compopt +o default 2>/dev/null' : reply(value),
+  );
+  const words = places.map(({ path, words, takesFile }) => {
+    const files = takesFile ? '' : '; compopt +o default 2>/dev/null';
+    return [path, `${reply(words.map(({ text }) => text))}${files}`] as const;
+  });
+  const options = places.map(({ path, options }) => [path, reply(options.map(({ text }) => text))] as const);
+  return `# bash completion of tillway: source <(tillway completion bash)
+_tillway() {
+  local at='' word i current=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]}
+  # bash takes the = of --kind=card for a word of its own
+  [[ $before == '=' ]] && before=\${COMP_WORDS[COMP_CWORD-2]}
+  [[ $current == '=' ]] && current=''
+${walk('COMP_WORDS[i]', 1, 'COMP_CWORD', places)}
+  case "$at $before" in
+${values}  esac
+  if [[ $current == -* ]]; then
+    case $at in
+${casesOf(options)}    esac
+  else
+    case $at in
+${casesOf(words)}    esac
+  fi
+}
+complete -o default -F _tillway tillway
+`;
+}
+
+function zsh(places: readonly Place[]): string {
+  const described = (each: readonly Word[]) =>
+    each.map(({ text, meaning }) => quoted(meaning === '' ? text : `${text}:${meaning}`)).join(' ');
+  const values = valueCases(places, (value) =>
+    value === 'file' ? '_files' : value === 'any' ? "_message 'a value'" : `compadd -- ${value.join(' ')}`,
+  );
+  const words = places.map(({ path, words, takesFile }) => {
+    return [path, takesFile ? '_files; return' : `choices=(${described(words)})`] as const;
+  });
+  const options = places.map(({ path, options }) => [path, `choices=(${described(options)})`] as const);
+  return `#compdef tillway
+# zsh completion of tillway: source <(tillway completion zsh)
+_tillway() {
+  local at='' word i before=\${words[CURRENT-1]}
+  local -a choices
+  if [[ $PREFIX == --*=* ]]; then
+    before=\${PREFIX%%=*}
+    compset -P '*='
+  fi
+${walk('words[i]', 2, 'CURRENT', places)}
+  case "$at $before" in
+${values}  esac
+  if [[ $PREFIX == -* ]]; then
+    case $at in
+${casesOf(options)}    esac
+  else
+    case $at in
+${casesOf(words)}    esac
+  fi
+  _describe tillway choices
+}
+compdef _tillway tillway
+`;
+}
+
+/** Which command the words before the cursor name, in what bash and zsh have in common. */
+function walk(word: string, first: number, end: string, places: readonly Place[]): string {
+  const paths = places.filter(({ path }) => path !== '').map(({ path }) => quoted(path));
+  return `  for ((i = ${first}; i < ${end}; i++)); do
+    word="\${at:+$at }\${${word}}"
+    case $word in
+      ${paths.join('|')}) at=$word ;;
+    esac
+  done`;
+}
+
+function valueCases(places: readonly Place[], reply: (value: 'file' | 'any' | readonly string[]) => string): string {
+  return casesOf(
+    places.flatMap(({ path, options }) =>
+      options.flatMap(({ text, value }): [string, string][] =>
+        value === 'none' ? [] : [[`${path} ${text}`, `${reply(value)}; return`]],
+      ),
+    ),
+  );
+}
+
+/** The branches of a `case`; those that do the same are one. */
+function casesOf(branches: readonly (readonly [pattern: string, command: string])[]): string {
+  const byCommand = Map.groupBy(branches, ([, command]) => command);
+  return Array.from(byCommand, ([command, same]) => {
+    return `    ${same.map(([pattern]) => quoted(pattern)).join('|')}) ${command} ;;\n`;
+  }).join('');
+}
+
+function fish(places: readonly Place[]): string {
+  const lines = places.flatMap(({ path, words, takesFile, options }) => {
+    const start = `complete -c tillway -n ${fishQuoted(`__tillway_at ${fishQuoted(path)}`)}`;
+    const described = (meaning: string) => (meaning === '' ? '' : ` -d ${fishQuoted(meaning)}`);
+    return [
+      ...(takesFile ? [`${start} -F`] : []),
+      ...words.map(({ text, meaning }) => `${start} -a ${text}${described(meaning)}`),
+      ...options.map(({ text, meaning, value }) => {
+        const values = { none: '', file: ' -r -F', any: ' -x' };
+        const takes = typeof value === 'string' ? values[value] : ` -x -a ${fishQuoted(value.join(' '))}`;
+        return `${start} -l ${text.slice(2)}${takes}${described(meaning)}`;
+      }),
+    ];
+  });
+  const paths = places.filter(({ path }) => path !== '').map(({ path }) => fishQuoted(path));
+  return `# fish completion of tillway: tillway completion fish > ~/.config/fish/completions/tillway.fish
+function __tillway_at
+  set -l at ''
+  set -l words (commandline -opc)
+  for word in $words[2..-1]
+    set -l next (string trim -- "$at $word")
+    contains -- $next ${paths.join(' ')}; and set at $next
+  end
+  test "$at" = "$argv[1]"
+end
+complete -c tillway -f
+${lines.join('\n')}
+`;
+}
+
+/** As one word of bash and zsh. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+function fishQuoted(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", String.raw`\'`)}'`;
+}

@@ -1,0 +1,172 @@
+import { styleText } from 'node:util';
+import { Command, Option } from 'commander';
+import { Tillway } from '../../sdk/src/index.ts';
+
+/** What a command is run from: a real terminal, a pipe, or a test. */
+export interface Terminal {
+  /** Writes to the standard output. */
+  write(text: string): void;
+  /** Writes to the standard error output. */
+  complain(text: string): void;
+  /** Everything that is written to the standard input, to its end. */
+  readInput(): Promise<Uint8Array>;
+  /** Whether the standard output is a terminal that shows colours, and whether the standard error output is. */
+  colour: { output: boolean; errors: boolean };
+  /** The width of the terminal in characters; undefined where the output is none. */
+  columns: number | undefined;
+  /** The service where no --url names it: TILLWAY_URL. */
+  url: string | undefined;
+  /** Milliseconds since 1970-01-01 UTC. */
+  now(): number;
+  /** Cryptographically secure. */
+  randomBytes(size: number): Uint8Array;
+  /** Resolves after that many milliseconds, or at once when the signal aborts. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** From the first call on, Ctrl-C aborts this signal instead of ending the process; a second Ctrl-C does end it. */
+  interruption(): AbortSignal;
+}
+
+/**
+ * A command that could not be done: 1 refused, not reached or not well, 2 misused. `help` is shown under the message;
+ * where it is left out, misuse shows how the command is used.
+ */
+export class CommandError extends Error {
+  readonly exitCode: 1 | 2;
+  readonly help: string;
+
+  constructor(exitCode: 1 | 2, message: string, help = '', cause?: unknown) {
+    super(message, { cause });
+    this.name = 'CommandError';
+    this.exitCode = exitCode;
+    this.help = help;
+  }
+}
+
+export type Style = Parameters<typeof styleText>[0];
+/** The text in that style where the output is a terminal; else the text. */
+export type Paint = (style: Style, text: string) => string;
+
+export const withoutStyle: Paint = (_style, text) => text;
+const withStyle: Paint = (style, text) => styleText(style, text, { validateStream: false });
+
+/** What every command is given. */
+export interface CommandContext {
+  terminal: Terminal;
+  /** The service that the options of this command name. Throws {@link CommandError} where that is no URL. */
+  client(command: Command): Tillway;
+  /** Its address, without a slash at the end. */
+  urlOf(command: Command): string;
+  /** Whether --json was given. */
+  isJson(command: Command): boolean;
+  /** The styles of the standard output, and those of the standard error output. */
+  paint(command: Command): Paint;
+  paintErrors(command: Command): Paint;
+  /** Writes the answer: with --json the document as it came, else what `inWords` makes of it (which ends with a newline). */
+  tell<Answer>(command: Command, answer: Answer, inWords: (answer: Answer, paint: Paint) => string): void;
+  /** Has the program exit with 1, or that code, although nothing was thrown: a check that answered no. */
+  fail(exitCode?: 1 | 2): void;
+  exitCode(): 0 | 1 | 2;
+}
+
+export const DEFAULT_URL = 'http://127.0.0.1:3000';
+
+export function createContext(terminal: Terminal): CommandContext {
+  let exitCode: 0 | 1 | 2 = 0;
+
+  const hasColour = (command: Command) => command.opts<CommonOptions>().color !== false;
+  const paint = (command: Command) => (terminal.colour.output && hasColour(command) ? withStyle : withoutStyle);
+  const isJson = (command: Command) => command.opts<CommonOptions>().json === true;
+
+  function urlOf(command: Command): string {
+    const given = command.opts<CommonOptions>().url ?? (terminal.url || DEFAULT_URL);
+    const url = URL.parse(given);
+    if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password) {
+      throw new CommandError(2, `${given} is not a URL such as ${DEFAULT_URL}`);
+    }
+    return given.replace(/\/+$/, '');
+  }
+
+  function foreign(command: Command, cause?: unknown): CommandError {
+    return new CommandError(1, `${urlOf(command)} answered, and not as Tillway does`, '', cause);
+  }
+
+  return {
+    terminal,
+    // Who sits at a terminal wants to know at once that nothing runs there, and can ask again.
+    client: (command) => new Tillway({ baseUrl: urlOf(command), maxRetries: 0 }),
+    urlOf,
+    isJson,
+    paint,
+    paintErrors: (command) => (terminal.colour.errors && hasColour(command) ? withStyle : withoutStyle),
+    tell(command, answer, inWords) {
+      if (typeof answer !== 'object' || answer === null || Object.keys(answer).length === 0) throw foreign(command);
+      if (isJson(command)) return terminal.write(`${jsonOf(answer)}\n`);
+      let words: string;
+      try {
+        words = inWords(answer, paint(command));
+      } catch (cause) {
+        // What lacks what every such answer has is the answer of something else.
+        throw cause instanceof TypeError ? foreign(command, cause) : cause;
+      }
+      terminal.write(words);
+    },
+    fail(code = 1) {
+      exitCode = code;
+    },
+    exitCode: () => exitCode,
+  };
+}
+
+// What a terminal may obey: control characters, C1 ones too, and what turns the direction of a text.
+const OBEYED = /(?!\n)[\p{C}\p{Zl}\p{Zp}]/gu;
+
+/** A document of the same meaning as it came with, without anything in it that a terminal would take as an order. */
+export function jsonOf(document: unknown): string {
+  const units = (text: string) => Array.from({ length: text.length }, (_, index) => text.charCodeAt(index));
+  const escaped = (text: string) => units(text).map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`);
+  return JSON.stringify(document, null, 2).replaceAll(OBEYED, (text) => escaped(text).join(''));
+}
+
+interface CommonOptions {
+  url?: string;
+  json?: boolean;
+  color?: boolean;
+}
+
+export interface CommandDescription {
+  /** One line without a full stop at its end, for the list of commands. */
+  summary: string;
+  /** What else is to be known: sentences, shown above the options. */
+  details?: string;
+  /** Whole command lines that work as they stand, `tillway` included. */
+  examples: readonly string[];
+  /** Whether it asks a service, and so takes --url. Default: yes. */
+  remote?: boolean;
+  /** Whether it prints data, and so takes --json. Default: yes. */
+  data?: boolean;
+}
+
+/**
+ * A command with what all have in common: description, examples, --url, --json, --no-color. `nameAndArguments` is as
+ * commander takes it: `fees <amount>`, `listen`.
+ */
+export function describedCommand(
+  nameAndArguments: string,
+  { summary, details, examples, remote = true, data = true }: CommandDescription,
+): Command {
+  const [name, ...operands] = nameAndArguments.split(' ');
+  const command = new Command(name).summary(summary).description(`${summary}.${details ? `\n\n${details}` : ''}`);
+  if (operands.length > 0) command.arguments(operands.join(' '));
+  if (remote) command.addOption(new Option('--url <url>', `the service; default TILLWAY_URL, else ${DEFAULT_URL}`));
+  if (data) command.option('--json', 'print the answer of the API as it came');
+  command.option('--no-color', 'print without colours');
+  EXAMPLES.set(command, examples);
+  return command;
+}
+
+const EXAMPLES = new WeakMap<Command, readonly string[]>();
+
+/** Whole command lines that work as they stand. */
+export function examplesOf(command: Command): readonly string[] {
+  return EXAMPLES.get(command) ?? [];
+}

@@ -1,0 +1,64 @@
+import { Command } from 'commander';
+
+/** A command that is nothing but a name for others; `otherwise` is the one that is meant where none is named. */
+export function commandGroup(
+  name: string,
+  summary: string,
+  commands: readonly Command[],
+  { otherwise }: { otherwise?: string } = {},
+): Command {
+  const said = otherwise === undefined ? '' : `\n\nWithout a command: ${otherwise}.`;
+  const group = new Command(name).summary(summary).description(`${summary}.${said}`);
+  for (const command of commands) group.addCommand(command);
+  if (otherwise !== undefined) DEFAULTS.set(group, otherwise);
+  return group;
+}
+
+// Commander has default commands too, but takes every misspelt name for an operand of them.
+const DEFAULTS = new WeakMap<Command, string>();
+
+/** The command that a group stands for where none of its own is named. */
+export function defaultOf(group: Command): Command | undefined {
+  return group.commands.find((each) => each.name() === DEFAULTS.get(group));
+}
+
+/** The command that the first words name, and how many words that took. */
+export function commandAt(program: Command, args: readonly string[]): { command: Command; depth: number } {
+  let command = program;
+  for (const [depth, word] of args.entries()) {
+    const next = command.commands.find((each) => each.name() === word);
+    if (!next) return { command, depth };
+    command = next;
+  }
+  return { command, depth: args.length };
+}
+
+/** `help payments list` as `payments list --help`; a name that no command has is left for it to be refused. */
+export function withHelp(program: Command, args: readonly string[]): readonly string[] {
+  if (args[0] !== 'help') return args;
+  const words = args.slice(1);
+  const { command, depth } = commandAt(program, words);
+  const isUnknown = depth < words.length && command.commands.length > 0;
+  return isUnknown ? words : [...words.slice(0, depth), '--help'];
+}
+
+/** The arguments with the default command put in where a group stands without one of its commands. */
+export function withDefaults(program: Command, args: readonly string[]): string[] {
+  const { command, depth } = commandAt(program, args);
+  const otherwise = defaultOf(command)?.name();
+  const word = args[depth];
+  const own = command.createHelp().visibleOptions(command);
+  const isOwn = own.some(({ long, short }) => word === long || word === short);
+  const isMeant = word === undefined || (word.startsWith('-') && !isOwn);
+  return otherwise !== undefined && isMeant ? args.toSpliced(depth, 0, otherwise) : [...args];
+}
+
+/** How a command is called, the program's name first: `tillway payments list`. */
+export function pathOf(command: Command): string {
+  return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
+}
+
+/** A command and all below it. */
+export function commandsIn(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(commandsIn)];
+}

@@ -1,0 +1,196 @@
+import { readFileSync } from 'node:fs';
+import { type Command, type CommanderError, Help, type Option } from 'commander';
+import { checkoutCommand } from './checkout.ts';
+import { clockCommand } from './clock.ts';
+import { complaintOf, misuseOf } from './complaint.ts';
+import { completionCommand } from './completion.ts';
+import { type CommandContext, type Terminal, CommandError, createContext, examplesOf, jsonOf } from './context.ts';
+import { customersCommand } from './customers.ts';
+import { deliveriesCommand } from './deliveries.ts';
+import { eventsCommand } from './events.ts';
+import { feesCommand } from './fees.ts';
+import { commandAt, commandGroup, commandsIn, pathOf, withDefaults, withHelp } from './group.ts';
+import { invoicesCommand } from './invoices.ts';
+import { listenCommand } from './listen.ts';
+import { type LocalCommands, doctorCommand, migrateCommand, serveCommand } from './local.ts';
+import { mcpCommand } from './mcp.ts';
+import { paymentsCommand } from './payments.ts';
+import { routesCommand } from './routes.ts';
+import { schemaCommand } from './schema.ts';
+import { sessionsCommand } from './sessions.ts';
+import { triggerCommand } from './trigger.ts';
+import { webhookExampleCommand, webhookVerifySampleCommand } from './webhook.ts';
+import { webhookVerifyCommand } from './webhook-verify.ts';
+
+const MAX_HELP_WIDTH = 110;
+
+/**
+ * Runs one command line, without the name of the program; answers the exit code: 0 done, 1 refused, not reached or a
+ * check that failed, 2 misuse. Rejects for faults of the program, and for those of its settings and database.
+ */
+export async function runTillway(args: readonly string[], terminal: Terminal, local: LocalCommands): Promise<number> {
+  const context = createContext(terminal);
+  const program = createProgram(context, local);
+  for (const command of commandsIn(program)) settle(command, terminal);
+  program.hook('preAction', (_program, command) => refuseEmpty(command));
+  const words = withDefaults(program, withHelp(program, args));
+  try {
+    await program.parseAsync(words, { from: 'user' });
+    return context.exitCode();
+  } catch (error) {
+    if (error instanceof MisuseError) return misuse(error, terminal);
+    return complain(error, commandAt(program, words).command, context);
+  }
+}
+
+/** Every command. What they need of a service is asked when one runs. */
+export function createProgram(context: CommandContext, local: LocalCommands): Command {
+  const program = commandGroup(
+    'tillway',
+    'Hosted checkout and payment routing, self-hosted',
+    [
+      ...inGroup('Service:', [serveCommand(local), migrateCommand(context, local), doctorCommand(context, local)]),
+      ...inGroup('Payments:', [
+        feesCommand(context),
+        checkoutCommand(context),
+        sessionsCommand(context),
+        paymentsCommand(context),
+        customersCommand(context),
+        invoicesCommand(context),
+      ]),
+      ...inGroup('Webhooks:', [
+        listenCommand(context),
+        triggerCommand(context),
+        eventsCommand(context),
+        deliveriesCommand(context),
+        commandGroup('webhook', 'Verify a webhook, or see what one looks like', [
+          webhookVerifyCommand(context),
+          webhookExampleCommand(context),
+          webhookVerifySampleCommand(context),
+        ]),
+        clockCommand(context),
+      ]),
+      ...inGroup('Routing:', [routesCommand(context)]),
+      ...inGroup('Agents and shells:', [
+        mcpCommand(context),
+        schemaCommand(context),
+        completionCommand(context, () => program),
+      ]),
+    ],
+    { otherwise: 'serve' },
+  );
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  return (
+    program
+      // Behind a command, --version may be one of its own.
+      .enablePositionalOptions()
+      .version(version, '-V, --version', 'the version of this program')
+      .addHelpText('after', () =>
+        [
+          '',
+          'A command that asks a service takes --url (default TILLWAY_URL, else http://127.0.0.1:3000) and --json.',
+          'Settings of the service are environment variables: DATABASE_URL and others, see README.md.',
+          'Help with examples: tillway <command> --help',
+        ].join('\n'),
+      )
+  );
+}
+
+function inGroup(heading: string, commands: Command[]): Command[] {
+  return commands.map((command) => command.helpGroup(heading));
+}
+
+/** What commander refused, and of which command. */
+class MisuseError extends Error {
+  readonly refusal: CommanderError;
+  readonly command: Command;
+
+  constructor(refusal: CommanderError, command: Command) {
+    super(refusal.message);
+    this.refusal = refusal;
+    this.command = command;
+  }
+}
+
+/** What holds for every command of the tree: nothing ends the process, and everything is written to the terminal. */
+function settle(command: Command, terminal: Terminal): void {
+  const { colour, columns = MAX_HELP_WIDTH } = terminal;
+  const helper = new Help();
+  command
+    .helpCommand(false)
+    .helpOption('-h, --help', 'this text')
+    .exitOverride((refusal) => {
+      throw new MisuseError(refusal, command);
+    })
+    .configureOutput({
+      writeOut: terminal.write,
+      // A group without a command shows its help here; all else is said in one place, with how the command is used.
+      writeErr: terminal.complain,
+      outputError: () => undefined,
+      getOutHelpWidth: () => Math.min(columns, MAX_HELP_WIDTH),
+      getErrHelpWidth: () => Math.min(columns, MAX_HELP_WIDTH),
+      getOutHasColors: () => colour.output,
+      getErrHasColors: () => colour.errors,
+    })
+    .configureHelp({
+      commandUsage: (each) => `${pathOf(each)} ${usageWords(each)}`,
+      subcommandTerm: (each) => [each.name(), ...argumentsOf(each)].join(' '),
+      // What is the command's own comes before what many have.
+      visibleOptions: (each) => helper.visibleOptions(each).toSorted((a, b) => rankOf(a) - rankOf(b)),
+      optionDescription: ({ description, argChoices }) => {
+        return argChoices ? `${description} (${argChoices.join(', ')})` : description;
+      },
+      styleTitle: (text) => `\u001B[1m${text}\u001B[22m`,
+    });
+  const examples = examplesOf(command);
+  if (examples.length > 0) {
+    command.addHelpText('after', () => `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`);
+  }
+}
+
+const LAST = ['--url', '--json', '--no-color', '--help'];
+
+function rankOf({ long }: Option): number {
+  return LAST.indexOf(long ?? '');
+}
+
+function usageWords(command: Command): string {
+  if (command.commands.length > 0 && command.parent) return '<command> [options]';
+  return [...(command.commands.length > 0 ? ['[command]'] : argumentsOf(command)), '[options]'].join(' ');
+}
+
+function argumentsOf(command: Command): string[] {
+  return command.registeredArguments.map((argument) => {
+    const name = `${argument.name()}${argument.variadic ? '...' : ''}`;
+    return argument.required ? `<${name}>` : `[${name}]`;
+  });
+}
+
+/** An empty word, or dots, would name another resource than was meant. */
+function refuseEmpty(command: Command): void {
+  for (const [index, word] of command.args.entries()) {
+    const name = command.registeredArguments[index]?.name() ?? 'argument';
+    if (/^\.{0,2}$/.test(word)) {
+      throw new CommandError(2, `${name} must be more than ${JSON.stringify(word)}`);
+    }
+  }
+}
+
+function misuse({ refusal, command }: MisuseError, terminal: Terminal): number {
+  // Help and version were asked for; a group without a command has shown its help.
+  if (refusal.exitCode === 0) return 0;
+  if (refusal.code !== 'commander.help') terminal.complain(`tillway: ${misuseOf(refusal, command)}`);
+  return 2;
+}
+
+function complain(error: unknown, command: Command, context: CommandContext): number {
+  const { terminal } = context;
+  const url = () => context.urlOf(command);
+  const complaint = complaintOf(error, { command, url, paint: context.paintErrors(command) });
+  if (!complaint) throw error;
+  if (context.isJson(command) && complaint.exitCode === 1) terminal.write(`${jsonOf(complaint.document)}\n`);
+  terminal.complain(`tillway: ${complaint.text}`);
+  return complaint.exitCode;
+}

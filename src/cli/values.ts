@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs';
+import { Option } from 'commander';
+import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
+import { CommandError } from './context.ts';
+
+// What people type, read strictly: every refusal is a CommandError with exit code 2 that names the option and an example.
+
+const DECIMAL = /^-?(?:\d+|\d*\.\d+)$/;
+
+/** A number as people write it: no exponent, no hexadecimal, no separator. */
+export function numberOf(option: string, text: string, example: string): number {
+  if (!DECIMAL.test(text)) throw refused(option, 'a number', example, text);
+  return Number(text);
+}
+
+/** A whole number of 1 or more. */
+export function wholeNumberOf(option: string, text: string, example: string): number {
+  const number = /^[1-9]\d*$/.test(text) ? Number(text) : Number.NaN;
+  if (!Number.isSafeInteger(number)) throw refused(option, 'a whole number of 1 or more', example, text);
+  return number;
+}
+
+/** `KEY=VALUE` texts as an object; the value may hold more of `=`, and may be empty. */
+export function pairsOf(option: string, texts: readonly string[]): Record<string, string> {
+  const pairs = texts.map((text): [string, string] => {
+    const at = text.indexOf('=');
+    if (at < 1) throw refused(option, 'KEY=VALUE', 'orderId=A-1001', text);
+    return [text.slice(0, at), text.slice(at + 1)];
+  });
+  const twice = pairs.find(([key], index) => pairs.findIndex(([other]) => other === key) !== index);
+  if (twice) throw new CommandError(2, `${option} is given twice for ${twice[0]}`);
+  return Object.fromEntries(pairs);
+}
+
+function refused(option: string, wanted: string, example: string, text: string): CommandError {
+  return new CommandError(2, `${option} takes ${wanted}, such as ${example}, not ${JSON.stringify(text)}`);
+}
+
+/** For an option that may be given several times: `.option('--header <header>', '...', collect, [])`. */
+export function collect(text: string, before: readonly string[]): string[] {
+  return [...before, text];
+}
+
+/** What is in a JSON file. */
+export function fileOf(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw new CommandError(2, `${path}: ${(error as Error).message}`);
+  }
+}
+
+export function environmentOption(description: string): Option {
+  return new Option('--environment <environment>', description).choices(ENVIRONMENTS);
+}
+
+export function kindOption(description: string): Option {
+  return new Option('--kind <kind>', description).choices(ROUTE_KINDS);
+}
+
+export function metadataOption(): Option {
+  return new Option('--metadata <key=value>', 'your own data; may be given several times')
+    .argParser(collect)
+    .default([], 'none');
+}

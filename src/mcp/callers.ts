@@ -1,0 +1,36 @@
+import { isIP } from 'node:net';
+import type { FastifyRequest } from 'fastify';
+import { GatewayError } from '../domain/errors.ts';
+import type { AppDeps } from '../http/app.ts';
+
+const LOOPBACK_NAMES = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/** Why a request may not speak with the tools, if so: whoever reaches them can use them, a visitor's browser too. */
+export function callerFault(
+  { headers }: Pick<FastifyRequest, 'headers'>,
+  deps: Pick<AppDeps, 'allowedHosts' | 'urls'>,
+): GatewayError | undefined {
+  const ours = [deps.urls.base, deps.urls.checkout].map((url) => new URL(url));
+  const host = (headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
+  // On loopback the app has looked already. An address cannot be pointed elsewhere, as a name can.
+  const isKnown =
+    deps.allowedHosts !== undefined ||
+    LOOPBACK_NAMES.has(host) ||
+    isIP(host.replace(/^\[|\]$/g, '')) !== 0 ||
+    ours.some(({ hostname }) => hostname === host);
+  if (!isKnown) return refusal('This service is not known under that host name.');
+  const { origin } = headers;
+  if (origin === undefined) return undefined;
+  const from = URL.parse(origin);
+  const isOurs =
+    from !== null &&
+    (ours.some((url) => url.origin === from.origin) ||
+      (deps.allowedHosts !== undefined && LOOPBACK_NAMES.has(from.hostname) && /^https?:$/.test(from.protocol)));
+  return isOurs ? undefined : refusal('Pages of another site may not use this service.');
+}
+
+function refusal(message: string): GatewayError {
+  return new GatewayError('forbidden', message, {
+    suggestion: 'Use the address in BASE_URL, from a program or from a page of that address.',
+  });
+}

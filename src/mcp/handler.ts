@@ -1,0 +1,44 @@
+import { createMcpHandler } from '@modelcontextprotocol/server';
+import { hintOf, withSchemaHint } from '../http/agent.ts';
+import type { AppDeps } from '../http/app.ts';
+import { refusalOf, renderError } from '../http/errors.ts';
+import type { Operation } from '../operations/operation.ts';
+import { createTillwayMcp } from './server.ts';
+import { toolName } from './tool-names.ts';
+import { type Envelope, describeTools } from './tools.ts';
+import { REQUEST_ID } from './web.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** Answers requests of either generation of the protocol, each by itself; `body` is what was parsed of it. */
+export function createHandler(deps: AppDeps): (request: Request, body: unknown) => Promise<Response> {
+  const tools = describeTools(inWords(deps.sessionTtlMs));
+  const { fetch } = createMcpHandler(
+    ({ requestInfo }) => {
+      const requestId = requestInfo?.headers.get(REQUEST_ID) ?? undefined;
+      return createTillwayMcp({ tools, run: (operation, sent) => run(deps, operation, sent, requestId) });
+    },
+    { onerror: (error) => deps.log.debug({ reason: error.message }, 'refused by the protocol') },
+  );
+  return (request, body) => fetch(request, { parsedBody: body });
+}
+
+/** Runs an operation as the REST API would, to the same envelope. */
+async function run(deps: AppDeps, operation: Operation, sent: unknown, requestId?: string): Promise<Envelope> {
+  const { name } = operation;
+  const { base } = deps.urls;
+  try {
+    const { result } = await operation.execute(deps, sent, hintOf(base, name));
+    return { ok: true, action: name, result };
+  } catch (error) {
+    const log = deps.log.child({ requestId, tool: toolName(name) });
+    return { ok: false, action: name, error: renderError(refusalOf(withSchemaHint(error, name, base), log)) };
+  }
+}
+
+/** A time in the largest unit that gives a whole number. */
+function inWords(ms: number): string {
+  if (ms % HOUR_MS === 0) return `${ms / HOUR_MS} hours`;
+  return ms % MINUTE_MS === 0 ? `${ms / MINUTE_MS} minutes` : `${ms / 1000} seconds`;
+}

@@ -1,0 +1,52 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { AppDeps } from '../http/app.ts';
+import { HTTP_STATUS, refusalOf, renderError } from '../http/errors.ts';
+import { callerFault } from './callers.ts';
+import type { createHandler } from './handler.ts';
+import { TOOL_NAMES } from './tool-names.ts';
+import { answerWith } from './web.ts';
+
+const PATH = '/mcp';
+// https://www.jsonrpc.org/specification#error_object
+const PARSE_ERROR = -32_700;
+const INTERNAL_ERROR = -32_603;
+const REFUSED = -32_000;
+
+/** The operations as tools of the Model Context Protocol: stateless, one request after the other. */
+export function mcpEndpoint(app: FastifyInstance, deps: AppDeps): void {
+  // No start waits for the protocol, which takes a while to load.
+  let handler: Promise<ReturnType<typeof createHandler>> | undefined;
+  const load = async () => (await import('./handler.ts')).createHandler(deps);
+
+  app.post(PATH, {
+    onRequest: (request, _reply, done) => done(callerFault(request, deps)),
+    errorHandler(error, request, reply) {
+      void sendRpcError(error, request, reply);
+    },
+    handler: async (request, reply) => {
+      const tool = toolOf(request.body);
+      if (TOOL_NAMES.has(tool)) request.log = request.log.child({ tool });
+      const handle = await (handler ??= load());
+      await answerWith((asked) => handle(asked, request.body), `${deps.urls.base}${PATH}`, request, reply);
+      // Why, the package has told at the level debug.
+      if (reply.statusCode >= 500) request.log.error('the protocol failed');
+      return reply;
+    },
+  });
+}
+
+/** What never reached the protocol, in its words and in ours. */
+function sendRpcError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = refusalOf(error, request.log);
+  const { suggestion = '' } = refusal.details;
+  const code = { invalid_json: PARSE_ERROR, internal_error: INTERNAL_ERROR }[refusal.code as string] ?? REFUSED;
+  const message = `${refusal.message} ${suggestion}`.trim();
+  return reply
+    .code(HTTP_STATUS[refusal.code])
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message, data: renderError(refusal) } }));
+}
+
+function toolOf(body: unknown): unknown {
+  return (body as { params?: { name?: unknown } } | undefined | null)?.params?.name;
+}

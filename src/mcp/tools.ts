@@ -1,0 +1,78 @@
+import {
+  type JsonSchemaValidator,
+  type StandardSchemaWithJSON,
+  fromJsonSchema,
+  type jsonSchemaValidator,
+} from '@modelcontextprotocol/server';
+import { jsonSchemaOf } from '../contract/json-schema.ts';
+import type { ActionError } from '../contract/resources.ts';
+import type { Annotations, Operation } from '../operations/operation.ts';
+import { OPERATIONS, TOOLS } from '../operations/registry.ts';
+import { envelopeSchema } from './schemas.ts';
+import { toolName } from './tool-names.ts';
+
+/** What an operation answered: the very body that the REST API answers for an action. */
+export type Envelope =
+  { ok: true; action: string; result: unknown } | { ok: false; action: string; error: ActionError };
+
+/** One operation as a tool. */
+export interface Tool {
+  name: string;
+  operation: Operation;
+  config: {
+    title: string;
+    description: string;
+    inputSchema: StandardSchemaWithJSON;
+    outputSchema: StandardSchemaWithJSON;
+    annotations: Annotations;
+  };
+}
+
+/** What stands behind the tools: the service itself, or a bridge to one. */
+export interface Backend {
+  tools: readonly Tool[];
+  /** Runs an operation with what was sent. Every failure is an envelope too. */
+  run(operation: Operation, sent: unknown): Promise<Envelope>;
+}
+
+/** Every tool, in fixed order; `lifetime` says how long a session waits for its buyer. */
+export function describeTools(lifetime: string): readonly Tool[] {
+  return TOOLS.map((operation) => {
+    const { name, annotations, input } = operation;
+    return {
+      name: toolName(name),
+      operation,
+      config: {
+        title: name,
+        description: descriptionOf(operation, lifetime),
+        inputSchema: advertised(jsonSchemaOf(input, 'input')),
+        outputSchema: advertised(envelopeSchema(operation)),
+        annotations,
+      },
+    };
+  });
+}
+
+/** A validator that lets everything pass. The operation itself checks, and says more than the package's one line. */
+export const LET_PASS: jsonSchemaValidator = {
+  getValidator: <Value>(): JsonSchemaValidator<Value> => {
+    return (value) => ({ valid: true, data: value as Value, errorMessage: undefined });
+  },
+};
+
+function advertised(schema: object): StandardSchemaWithJSON {
+  return fromJsonSchema({ ...schema }, LET_PASS);
+}
+
+const NAMES = [...OPERATIONS.keys(), ...TOOLS.map(({ name }) => name)].filter((name) => name.includes('.'));
+const NAME = new RegExp(`\\b(?:${NAMES.map((name) => name.replace('.', String.raw`\.`)).join('|')})\\b`, 'g');
+
+function descriptionOf({ name, description, next }: Operation, lifetime: string): string {
+  const waits = `The session waits ${lifetime} for its buyer, then it is expired for good. `;
+  const text = `${description} ${name === 'checkout.create' ? waits : ''}Next: ${next}`;
+  // The words of the registry are those of the REST API.
+  return text
+    .replaceAll('getPayment', 'payment_get')
+    .replace(/\bwebhooks\.(\w+)/g, 'webhooks.$1 of gateway://capabilities')
+    .replace(NAME, toolName);
+}

@@ -1,0 +1,33 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/** The header under which a handler of {@link answerWith} finds the id of the request. */
+export const REQUEST_ID = 'x-request-id';
+
+/** Answers a request by a handler of the web's kind; `url` is its own address. */
+export async function answerWith(
+  handle: (request: Request) => Promise<Response>,
+  url: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const answer = await handle(webRequest(url, request, reply));
+  const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream') === true;
+  return reply
+    .code(answer.status)
+    .headers(Object.fromEntries(answer.headers))
+    .send(isStream ? answer.body : await answer.text());
+}
+
+/** Without the body, which is parsed already. A client that leaves ends what is under way for it. */
+function webRequest(url: string, request: FastifyRequest, reply: FastifyReply): Request {
+  const left = new AbortController();
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) left.abort();
+  });
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (value !== undefined) headers.set(name, [value].flat().join(', '));
+  }
+  headers.set(REQUEST_ID, request.id);
+  return new Request(url, { method: request.method, headers, signal: left.signal });
+}

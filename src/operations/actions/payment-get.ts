@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { SAMPLE_PAYMENT_ID } from '../../contract/described.ts';
+import { text } from '../../contract/fields.ts';
+import { sampleOf, jsonSchemaOf } from '../../contract/json-schema.ts';
+import { renderPayment } from '../../contract/render.ts';
+import { SAMPLE_SESSION_ID } from '../../contract/requests.ts';
+import { payment } from '../../contract/resources.ts';
+import { INVALID_INPUT, READ_ONLY, UNAVAILABLE, defineOperation } from '../operation.ts';
+import { getPayment } from '../read-records.ts';
+
+const input = z.strictObject({
+  paymentId: text(5, 120)
+    .check((context) => {
+      if (/^(?:pay|chk)_/.test(context.value)) return;
+      const message = 'must be an id that starts with pay_ or chk_';
+      context.issues.push({ code: 'invalid_format', format: 'id', message, input: context.value });
+    })
+    .describe('A payment (pay_...), or a session (chk_...): then the payment that paid it, else its newest attempt.')
+    .meta({ examples: [SAMPLE_SESSION_ID] }),
+});
+
+/** For agents that have no REST API at hand; there it is `GET /api/gateway/payments/{paymentId}`. */
+export const paymentGet = defineOperation({
+  name: 'payment.get',
+  title: 'Get a payment',
+  description:
+    'Answers one payment, by the id of its session or its own. Use it to learn whether the buyer has paid. It is not_found until the buyer starts to pay, and for good where the session has expired.',
+  input,
+  output: payment,
+  annotations: READ_ONLY,
+  errors: [INVALID_INPUT, { code: 'not_found', recovery: 'stop', do: 'Follow suggestion.' }, UNAVAILABLE],
+  next: 'Fulfil where status is paid; while it is pending or not yet found, ask again after some seconds.',
+  example: () => ({
+    request: { paymentId: SAMPLE_PAYMENT_ID },
+    response: sampleOf(jsonSchemaOf(payment, 'output')) as Record<string, unknown>,
+  }),
+  run: async (deps, { paymentId }) => ({ result: renderPayment(await getPayment(deps, paymentId)) }),
+});

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { timeOfId } from '../domain/id.ts';
+import { type Instant, PROVIDER_STATUSES, sessionOfEvent } from '../domain/records.ts';
+import type { Environment } from '../domain/route.ts';
+
+export const EVENT_TYPES: readonly string[] = PROVIDER_STATUSES.map((status) => `payment.${status}`);
+
+export interface EventFilter {
+  sessionId?: string;
+  type?: string;
+  environment?: Environment;
+}
+
+/** Where an event stands among all: ids of events do not sort by time, and those of a session can share a millisecond. */
+export interface EventPlace {
+  created: Instant;
+  sequence: number;
+  id: string;
+}
+
+/** Where an event that does not exist would stand: at the time at which its session was made. */
+export function placeOfUnknown(id: string): EventPlace {
+  const sessionId = sessionOfEvent(id);
+  assert(sessionId, `${id} is not the id of an event`);
+  return { created: timeOfId(sessionId), sequence: 0, id };
+}
+
+/** Negative where `a` is the older one. */
+export function comparePlaces(a: EventPlace, b: EventPlace): number {
+  if (a.created !== b.created) return a.created - b.created;
+  if (a.sequence !== b.sequence) return a.sequence - b.sequence;
+  return a.id < b.id ? -1 : Number(a.id > b.id);
+}

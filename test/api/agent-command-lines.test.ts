@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Capabilities } from '../../src/contract/discovery.ts';
+import { commandLine } from '../../src/operations/capabilities/command-line.ts';
+import { ACTIONS } from '../../src/operations/registry.ts';
+import { runIn } from '../cli/terminal.ts';
+import { type Body, bodyOf } from '../support/agent-client.ts';
+import { type TestService, call, startTestService } from '../support/service.ts';
+
+const run = promisify(execFile);
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+// What a shell, an option parser or a list of pairs could take for something else.
+const AWKWARD = `it's "$HOME" \`id\` \\ a=b; & | * ~ #\n 50 % ü`;
+
+describe('the command lines of capabilities', () => {
+  let service: TestService;
+  let capabilities: Capabilities;
+  let folder: string;
+
+  before(async () => {
+    service = await startTestService();
+    capabilities = (await call<Capabilities>('GET', `${service.url}/api/agent/capabilities`)).body;
+    folder = mkdtempSync(join(tmpdir(), 'tillway-command-lines-'));
+    writeProgram(folder, 'tillway', `exec '${process.execPath}' '${MAIN}' "$@"`);
+    writeProgram(folder, 'words', String.raw`printf '%s\0' "$@"`);
+  });
+  after(async () => {
+    rmSync(folder, { recursive: true });
+    await service[Symbol.asyncDispose]();
+  });
+
+  /** Runs a line in a shell that finds our programs; no setting of ours is in its environment. */
+  async function shell(line: string): Promise<string> {
+    const path = [folder, process.env['PATH']].join(delimiter);
+    return (await run('sh', ['-c', line], { env: { PATH: path } })).stdout;
+  }
+
+  async function answerOf(action: string, body: Body): Promise<unknown> {
+    const { url } = capabilities.actions.find(({ name }) => name === action)!;
+    const answer = await call('POST', url, body);
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    return answer.body;
+  }
+
+  test('run as they are printed, and print what the action answers', async () => {
+    assert.equal(capabilities.actions.length, ACTIONS.length);
+    await Promise.all(
+      capabilities.actions.map(async ({ name, example, cli }) => {
+        const printed: unknown = JSON.parse(await shell(cli));
+        assert.deepEqual(withoutIds(printed), withoutIds(await answerOf(name, example.request)), cli);
+      }),
+    );
+  });
+
+  for (const { name, command } of ACTIONS) {
+    test(`can ask of ${name} whatever its schema can say`, async () => {
+      const { inputSchema } = capabilities.actions.find((action) => action.name === name)!;
+      const whole = bodyOf(inputSchema, 'all');
+      const bodies = [bodyOf(inputSchema, 'required'), whole, awkward(whole)];
+      for (const [index, body] of bodies.entries()) {
+        // One key stands for one body.
+        const sent = 'idempotencyKey' in body ? { ...body, idempotencyKey: `order-C-100${index}` } : body;
+        const line = commandLine(service.url, command(sent));
+        const words = (await shell(line.replace(/^tillway /, 'words '))).split('\0').slice(0, -1);
+        const { code, stdout, stderr } = await runIn({ url: 'http://127.0.0.1:1' }, ...words);
+        assert.equal(code, 0, `${line}: ${stderr}`);
+        assert.deepEqual(withoutIds(JSON.parse(stdout)), withoutIds(await answerOf(name, sent)), line);
+      }
+    });
+  }
+
+  test('say no where the action says no', async () => {
+    const { command } = ACTIONS.find(({ name }) => name === 'checkout.preview')!;
+    const words = command({ product: 'Field guide', amount: 20_000, customer: 'buyer@example.com' });
+    const { code, stdout } = await runIn(service, ...words, '--json');
+    const { ok, error } = JSON.parse(stdout) as { ok: boolean; error: { code: string } };
+    assert.deepEqual([code, ok, error.code], [1, false, 'invalid_input']);
+  });
+});
+
+function writeProgram(folder: string, name: string, line: string): void {
+  writeFileSync(join(folder, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
+}
+
+/** The same body with what is hard to put on a command line. */
+function awkward(body: Body): Body {
+  const replaced: Body = {
+    product: `--${AWKWARD}`,
+    metadata: { note: AWKWARD, empty: '' },
+    clientReferenceId: AWKWARD,
+    provider: AWKWARD,
+    txHash: null,
+    livemode: true,
+    signature: AWKWARD,
+  };
+  return Object.fromEntries(
+    Object.entries(body).map(([name, value]) => [name, name in replaced ? replaced[name] : value]),
+  );
+}
+
+/** Sessions of their own have ids of their own. */
+function withoutIds(answer: unknown): unknown {
+  return JSON.parse(JSON.stringify(answer).replaceAll(/chk_[0-9a-z]+/g, 'chk_ID'));
+}

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import * as fc from 'fast-check';
+import { durationText, parseDuration } from '../../src/cli/duration.ts';
+import { createSession, startAt } from '../simulator/buyer.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+import { runIn, runWith } from './terminal.ts';
+
+describe('a duration', () => {
+  const READ: [text: string, seconds: number | undefined][] = [
+    ['90s', 90],
+    ['15m', 900],
+    ['24h', 86_400],
+    ['2d', 172_800],
+    ['1h30m', 5400],
+    ['1d2h3m4s', 93_784],
+    [' 5M ', 300],
+    ['0s', 0],
+    ['', undefined],
+    [' ', undefined],
+    ['30', undefined],
+    ['30m1h', undefined],
+    ['1h1h', undefined],
+    ['1.5h', undefined],
+    ['-5m', undefined],
+    ['5 m', undefined],
+    ['soon', undefined],
+  ];
+  for (const [text, seconds] of READ) {
+    it(`${JSON.stringify(text)} is ${seconds === undefined ? 'none' : `${seconds} s`}`, () => {
+      assert.equal(parseDuration(text), seconds);
+    });
+  }
+
+  it('is written so that it can be read again', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 10_000_000 }), (seconds) => {
+        const compact = durationText(seconds).replaceAll('min', 'm').replaceAll(' ', '');
+        assert.equal(parseDuration(compact), seconds);
+      }),
+    );
+    assert.equal(durationText(5400), '1 h 30 min');
+  });
+});
+
+describe('tillway clock', () => {
+  let on: TestService;
+  const refuses = createServer((request, response) => {
+    request.resume();
+    response.writeHead(500).end('out of order');
+  });
+  before(async () => {
+    refuses.listen(0, '127.0.0.1');
+    await once(refuses, 'listening');
+    const { port } = refuses.address() as { port: number };
+    on = await startTestService({
+      live: true,
+      variables: {
+        TEST_CLOCK: 'true',
+        WEBHOOK_URL: `http://127.0.0.1:${port}/`,
+        WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 1).toString('base64')}`,
+      },
+    });
+  });
+  after(async () => {
+    await on[Symbol.asyncDispose]();
+    refuses.closeAllConnections();
+    refuses.close();
+  });
+
+  const advance = (...args: string[]) => runWith({ url: on.url, sleep: () => pause(10) }, 'clock', 'advance', ...args);
+
+  it('shows where it stands', async () => {
+    const { code, stdout, stderr } = await runIn(on, 'clock');
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.match(stdout, /^Clock {2}ready\nNow {4}\d{4}-\S+Z\nAhead {2}/);
+    const json = await runIn(on, 'clock', '--json');
+    assert.equal((JSON.parse(json.stdout) as { object: string }).object, 'test_clock');
+  });
+
+  it('is moved, and what happens meanwhile is shown in its order', async () => {
+    const pending = await createSession(on);
+    await startAt(on, pending, 'card');
+    const idle = await createSession(on);
+    const { code, stdout, stderr } = await advance('25h');
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.match(stdout, /^Moved {2}1 d 1 h\nFrom {3}\S+\nTo {5}\S+\nAhead {2}/);
+    assert.match(stdout, new RegExp(`payment\\.failed +evt_${pending}_failed`));
+    assert.match(stdout, new RegExp(`session expired +${idle}`));
+    assert.match(stdout, new RegExp(`webhook, attempt 5 +evt_${pending}_failed +answered 500`));
+    const times = Array.from(stdout.matchAll(/^(\d{4}-\S+Z) {2}\S/gm), ([, time]) => time!);
+    assert.ok(times.length > 6);
+    assert.deepEqual(times, times.toSorted());
+  });
+
+  it('says where nothing happened, and shows nothing of an earlier move', async () => {
+    const { stdout } = await advance('1s', '--json');
+    const { from, clock, happened } = JSON.parse(stdout) as {
+      from: string;
+      clock: { now: string };
+      happened: unknown[];
+    };
+    assert.deepEqual(happened, []);
+    assert.ok(Date.parse(clock.now) - Date.parse(from) >= 1000);
+  });
+
+  it('is refused where the time is none', async () => {
+    for (const time of ['soon', '0s']) {
+      const { code, stderr } = await advance(time);
+      assert.equal(code, 2);
+      assert.match(stderr, /the time (?:is a time such as 90s, 15m, 24h|must be at least 1s)/);
+    }
+  });
+
+  it('is refused where the service has none, with how to get one', async () => {
+    await using without = await startTestService();
+    for (const args of [['clock'], ['clock', 'advance', '1h']]) {
+      const { code, stdout, stderr } = await runIn(without, ...args);
+      assert.deepEqual([code, stdout], [1, '']);
+      assert.match(stderr, /TEST_CLOCK=true/);
+    }
+  });
+});

@@ -1,0 +1,529 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { stripVTControlCharacters } from 'node:util';
+import type { CheckoutSession, Delivery, Page, Payment, WebhookEvent } from '../../sdk/src/index.ts';
+import { freePort } from '../process/program.ts';
+import { attempt, createSession } from '../simulator/buyer.ts';
+import { type TestService, call, startTestService } from '../support/service.ts';
+import { type Ended, runIn, runOn, runWith } from './terminal.ts';
+
+const CHECKOUT = ['--product', 'Field guide', '--amount', '49.99', '--customer', 'buyer@example.com'];
+const ESCAPE = '\u001B';
+
+let on: TestService;
+/** A paid session of three, the oldest. */
+let paid: string;
+before(async () => {
+  const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+  const hook = `http://127.0.0.1:${await freePort()}/hook`;
+  on = await startTestService({ variables: { WEBHOOK_URL: hook, WEBHOOK_SECRET: secret } });
+  paid = await createSession(on, {
+    metadata: { orderId: 'A-1001', note: `${ESCAPE}[2Jgone` },
+    clientReferenceId: 'A-1001',
+  });
+  await attempt(on, paid, 'card', 'paid');
+  await on.pass(60_000);
+  await createSession(on, { amount: 1250, customer: 'second@example.com' });
+  await createSession(on, {
+    amount: 3,
+    customer: 'third@example.com',
+    product: `Tea ${ESCAPE}]0;title\u0007\u009B31m`,
+  });
+});
+after(() => on[Symbol.asyncDispose]());
+
+/** What was written, of a command that did what it was asked to. */
+async function told(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runIn(on, ...args);
+  assert.deepEqual([code, stderr], [0, ''], `${args.join(' ')}: ${stdout}${stderr}`);
+  return stdout;
+}
+
+async function json<Body>(...args: string[]): Promise<Body> {
+  return JSON.parse(await told(...args, '--json')) as Body;
+}
+
+/** What the API itself answers. */
+async function answer<Body>(path: string): Promise<Body> {
+  return (await call<Body>('GET', `${on.url}${path}`)).body;
+}
+
+async function complaint(code: 1 | 2, ...args: string[]): Promise<string> {
+  const ended = await runIn(on, ...args);
+  assert.deepEqual([ended.code, ended.stdout], [code, ''], ended.stderr);
+  assert.match(ended.stderr, /^tillway: .+\n/);
+  return ended.stderr;
+}
+
+/** The cells of each line of a table. */
+function rowsOf(text: string): string[][] {
+  const lines = text.trimEnd().split('\n');
+  return lines.map((line) => line.trim().split(/ {2,}/));
+}
+
+async function paymentOf(sessionId: string): Promise<Payment> {
+  return answer<Payment>(`/api/gateway/payments/${sessionId}`);
+}
+
+describe('tillway fees', () => {
+  it('says who pays what', async () => {
+    assert.equal(
+      await told('fees', '49.99'),
+      [
+        'Card, simulated acquirer  sandbox_card_acquirer, a few seconds',
+        '',
+        'Buyer pays           49.99 USD',
+        'Gateway keeps         1.45 USD  2.9 %',
+        'You get              48.54 USD',
+        '',
+      ].join('\n'),
+    );
+    const local = await told('fees', '100', '--kind', 'local');
+    assert.match(local, /^Buyer pays +100\.25 USD\n {2}buyer fee +0\.25 USD {2}0\.25 %\n/m);
+  });
+
+  it('takes a route and an environment', async () => {
+    assert.match(await told('fees', '5', '--route', 'sandbox_card_backup'), /^\S.* {2}sandbox_card_backup, /);
+    assert.match(await told('fees', '5', '--environment', 'production'), /^\S.* {2}card_stripe, /);
+    assert.match(await complaint(1, 'fees', '5', '--route', 'nowhere'), /\nrequest req_/);
+  });
+
+  it('prints the answer of the API as it came', async () => {
+    const { body } = await call('POST', `${on.url}/api/agent/actions/fees.estimate`, { amount: 49.99 });
+    assert.deepEqual(await json('fees', '49.99'), body);
+  });
+
+  for (const amount of ['much', '1e3', '0x10', '1,5', ' 5', '5 ', '+5', '.', '--', 'Infinity']) {
+    it(`takes no amount that is written ${JSON.stringify(amount)}`, async () => {
+      const said = await complaint(2, 'fees', '--', amount);
+      assert.match(
+        said,
+        /^tillway: amount (?:takes a number, such as 49\.99, not|must be more than) ".*"\n\nUsage: +tillway fees <amount> /,
+      );
+    });
+  }
+});
+
+describe('tillway checkout', () => {
+  it('creates a checkout, and shows the URL for the buyer', async () => {
+    const said = await told('checkout', 'create', ...CHECKOUT, '--metadata', 'a=b=c', '--reference', 'A-1');
+    const url = /^ {2}(http:\S+\/checkout\/(chk_\w+))$/m.exec(said);
+    assert(url);
+    assert.match(said, /^Checkout created: Field guide for buyer@example\.com, 49\.99 USD \(test money\)\n/);
+    assert.match(said, /^You get +48\.54 USD$/m);
+    assert.ok(said.endsWith(`tillway sessions get ${url[2]}\n`));
+    const session = await answer<CheckoutSession>(`/api/gateway/sessions/${url[2]}`);
+    assert.deepEqual([session.metadata, session.clientReferenceId, session.checkoutUrl], [{ a: 'b=c' }, 'A-1', url[1]]);
+    await told('sessions', 'expire', url[2]!);
+  });
+
+  it('answers the first checkout where the key is the same', async () => {
+    const create = [
+      'checkout',
+      'create',
+      ...CHECKOUT,
+      '--idempotency-key',
+      'order-A-1001',
+      '--redirect-url',
+      'https://shop.example/',
+    ];
+    const first = await json<{ ok: boolean; result: { id: string } }>(...create);
+    assert.equal(first.ok, true);
+    assert.deepEqual(await json(...create), first);
+    await complaint(1, 'checkout', 'create', ...CHECKOUT, '--idempotency-key', 'order-A-1001', '--product', 'Other');
+    await told('sessions', 'expire', first.result.id);
+  });
+
+  it('previews one and creates nothing', async () => {
+    const before = await json<Page<CheckoutSession>>('sessions', 'list');
+    const said = await told('checkout', 'preview', ...CHECKOUT, '--kind', 'wallet', '--environment', 'sandbox');
+    assert.match(said, /^Preview, nothing was created: Field guide .*\n.* {2}sandbox_wallet_express, /);
+    const { result } = await json<{ result: { dryRun: boolean } }>('checkout', 'preview', ...CHECKOUT);
+    assert.equal(result.dryRun, true);
+    assert.deepEqual(await json<Page<CheckoutSession>>('sessions', 'list'), before);
+  });
+
+  it('says all that is wrong with it, and what to do', async () => {
+    const said = await complaint(
+      1,
+      'checkout',
+      'create',
+      '--product',
+      'x',
+      '--amount',
+      '0.001',
+      '--customer',
+      'nobody',
+    );
+    assert.match(
+      said,
+      /^tillway: 2 problems\n {2}amount: must have at most two decimals, .*\n {2}customer: must be an email /,
+    );
+    assert.match(said, /\nSet amount to a number greater than 0 .*\nrequest req_\S+\n$/);
+  });
+
+  it('says what is missing before anything is asked', async () => {
+    const said = await complaint(2, 'checkout', 'create', '--amount', '5', '--customer', 'a@b.co');
+    assert.match(
+      said,
+      /^tillway: required option '--product <text>' not specified\n\nUsage: .*\nExample: +tillway checkout create /,
+    );
+    assert.match(await complaint(2, 'checkout', 'create', ...CHECKOUT, '--metadata', 'a'), /takes KEY=VALUE/);
+    assert.match(
+      await complaint(2, 'checkout', 'create', ...CHECKOUT, '--metadata', 'a=1', '--metadata', 'a=2'),
+      /twice for a\n/,
+    );
+  });
+});
+
+describe('lists', () => {
+  it('show the newest first, amounts under each other', async () => {
+    const lines = (await told('sessions', 'list', '--status', 'routed')).split('\n');
+    assert.deepEqual(rowsOf(lines[0]!)[0], ['SESSION', 'STATUS', 'AMOUNT', 'CUSTOMER', 'PRODUCT', 'CREATED']);
+    assert.deepEqual(rowsOf(lines[1]!)[0]!.slice(1, 4), ['routed', '3.00 USD', 'third@example.com']);
+    assert.deepEqual(rowsOf(lines[2]!)[0]!.slice(1), [
+      'routed',
+      '1250.00 USD',
+      'second@example.com',
+      'Field guide',
+      '2026-03-01T12:01:00Z',
+    ]);
+    assert.equal(lines[1]!.indexOf(' USD'), lines[2]!.indexOf(' USD'));
+  });
+
+  it('are meant where a group stands alone', async () => {
+    for (const name of ['sessions', 'payments', 'customers', 'invoices', 'events', 'deliveries']) {
+      assert.equal(await told(name), await told(name, 'list'));
+      assert.deepEqual(await json(name), await answer(`/api/gateway/${name}`));
+      assert.match(await complaint(2, name, 'lst'), /^tillway: unknown command 'lst'\n\(Did you mean list\?\)\n/);
+    }
+  });
+
+  it('name the next page, which can be asked for', async () => {
+    const first = await told('customers', 'list', '--limit', '2');
+    const [, last] = /\nmore: --starting-after (cus_\w+)\n$/.exec(first) ?? [];
+    assert.equal(rowsOf(first).length, 4);
+    const next = await told('customers', 'list', '--starting-after', last!);
+    assert.deepEqual(
+      rowsOf(next).map((row) => row[2]),
+      ['EMAIL', 'buyer@example.com'],
+    );
+    const newest = rowsOf(first)[1]![0]!;
+    const back = await told('customers', 'list', '--ending-before', rowsOf(next)[1]![0]!, '--limit', '1');
+    assert.equal(back.split('\n').at(-2), `more: --ending-before ${last}`);
+    assert.equal(await told('customers', 'list', '--ending-before', newest), 'None.\n');
+  });
+
+  it('give everything with --all, in words and as one document of the shape of a page', async () => {
+    const all = await told('sessions', 'list', '--all', '--limit', '2');
+    assert.deepEqual(rowsOf(all), rowsOf(await told('sessions', 'list', '--limit', '100')));
+    assert.deepEqual(
+      await json('sessions', 'list', '--all', '--limit', '1'),
+      await answer('/api/gateway/sessions?limit=100'),
+    );
+    assert.equal(await told('sessions', 'list', '--all', '--status', 'failed'), 'None.\n');
+    assert.deepEqual(await json('sessions', 'list', '--all', '--status', 'failed'), {
+      object: 'list',
+      data: [],
+      hasMore: false,
+    });
+  });
+
+  const filters: [args: string[], query: string][] = [
+    [
+      ['sessions', '--customer', 'buyer@example.com', '--client-reference-id', 'A-1001'],
+      'sessions?clientReferenceId=A-1001',
+    ],
+    [['sessions', '--status', 'paid', '--environment', 'sandbox'], 'sessions?status=paid'],
+    [['payments', '--status', 'paid', '--limit', '1'], 'payments?status=paid'],
+    [['invoices', '--status', 'paid'], 'invoices?status=paid'],
+    [['customers', '--email', 'BUYER@example.com', '--status', 'active'], 'customers?email=buyer@example.com'],
+    [['events', '--type', 'payment.paid'], 'events?type=payment.paid'],
+    [['deliveries', '--status', 'pending'], 'deliveries?status=pending'],
+  ];
+  for (const [args, query] of filters) {
+    it(`take the filters of the API: ${args.join(' ')}`, async () => {
+      const page = await json<Page<unknown>>(...args);
+      assert.ok(page.data.length > 0);
+      assert.deepEqual(page, await answer(`/api/gateway/${query}`));
+    });
+  }
+
+  it('take ids as filters', async () => {
+    const payment = await paymentOf(paid);
+    const { id, invoiceId, customerId } = payment;
+    const by = async (...args: string[]) => (await json<Page<{ id: string }>>(...args)).data.map((each) => each.id);
+    assert.deepEqual(await by('payments', '--payment-id', paid), [id]);
+    assert.deepEqual(await by('payments', '--invoice-id', invoiceId, '--customer-id', customerId), [id]);
+    assert.deepEqual(await by('invoices', '--invoice-id', invoiceId, '--payment-id', id), [invoiceId]);
+    assert.deepEqual(await by('customers', '--customer-id', customerId), [customerId]);
+    assert.equal((await by('deliveries', '--session-id', paid, '--event-id', `evt_${paid}_paid`)).length, 1);
+    assert.ok((await by('events', '--session-id', paid)).includes(`evt_${paid}_paid`));
+  });
+
+  it('take no status, limit or page that cannot be', async () => {
+    assert.match(
+      await complaint(2, 'payments', 'list', '--status', 'payed'),
+      /Allowed choices are pending, paid, failed/,
+    );
+    assert.match(
+      await complaint(2, 'payments', 'list', '--limit', '0'),
+      /^tillway: --limit takes a whole number of 1 or more, such as 20, not "0"\n/,
+    );
+    const both = ['--starting-after', 'pay_1', '--ending-before', 'pay_2'];
+    assert.match(await complaint(2, 'payments', 'list', ...both), /cannot be used with/);
+    assert.match(await complaint(2, 'payments', 'list', '--all', '--ending-before', 'pay_2'), /cannot be used with/);
+    assert.match(await complaint(1, 'payments', 'list', '--starting-after', 'pay_1'), /id that starts with pay_/);
+  });
+});
+
+describe('one record', () => {
+  it('is shown as facts, one a line', async () => {
+    const payment = await paymentOf(paid);
+    const shown = await told('payments', 'get', paid);
+    const lines = [
+      `Payment      ${payment.id}`,
+      'Status       paid',
+      'Buyer pays   49.99 USD',
+      'You get      48.54 USD',
+      `Session      ${paid}`,
+    ];
+    for (const line of lines) assert.ok(shown.includes(`${line}\n`), `${line} in ${shown}`);
+    assert.equal(await told('payments', 'get', payment.id), shown);
+    assert.match(await told('sessions', 'get', paid), new RegExp(`^Session +${paid}\nStatus +paid\n`));
+    assert.match(
+      await told('invoices', 'get', payment.invoiceId),
+      /^Invoice +inv_\w+\nStatus +paid\nAmount +49\.99 USD\n/,
+    );
+    assert.match(await told('customers', 'get', payment.customerId), /^Email +buyer@example\.com$/m);
+    assert.match(await told('events', 'get', `evt_${paid}_paid`), /^Type +payment\.paid$/m);
+  });
+
+  it('is the answer of the API with --json', async () => {
+    const { id, invoiceId, customerId } = await paymentOf(paid);
+    const records = [
+      ['payments', id],
+      ['sessions', paid],
+      ['invoices', invoiceId],
+      ['customers', customerId],
+      ['events', `evt_${paid}_paid`],
+    ];
+    for (const [name, each] of records) {
+      assert.deepEqual(await json(name!, 'get', each!), await answer(`/api/gateway/${name}/${each}`));
+    }
+  });
+
+  it('that does not exist is said so, as a document too', async () => {
+    assert.match(await complaint(1, 'payments', 'get', 'pay_nothing'), /^tillway: No payment "pay_nothing" exists\.\n/);
+    const { code, stdout, stderr } = await runIn(on, 'sessions', 'get', 'chk_nothing', '--json');
+    const { ok, error } = JSON.parse(stdout) as {
+      ok: boolean;
+      error: { code: string; status: number; requestId: string };
+    };
+    assert.deepEqual([code, ok, error.code, error.status], [1, false, 'not_found', 404]);
+    assert.match(stderr, new RegExp(`^tillway: No session .*\n.*\nrequest ${error.requestId}\n$`));
+    assert.match(await complaint(2, 'sessions', 'get', '..'), /^tillway: session must be more than "\.\."\n/);
+  });
+
+  it('of a session can be withdrawn', async () => {
+    const id = await createSession(on);
+    assert.match(await told('sessions', 'expire', id), /^Status +expired$/m);
+    assert.equal((await json<CheckoutSession>('sessions', 'expire', id)).status, 'expired');
+    await complaint(1, 'sessions', 'expire', paid);
+  });
+});
+
+describe('webhooks', () => {
+  it('are replayed, and their log is shown', async () => {
+    const { data } = await json<Page<Delivery>>('deliveries', '--session-id', paid);
+    const delivery = data.find(({ attempts }) => attempts > 0);
+    const shown = await told('deliveries', 'get', delivery!.id);
+    assert.match(shown, /^Event +payment\.\w+ {2}evt_chk_\w+$/m);
+    assert.match(await told('deliveries', 'replay', delivery!.id), /^Status +pending$/m);
+    assert.equal((await json<Delivery>('deliveries', 'replay', delivery!.id)).id, delivery!.id);
+    await on.pass(1);
+    const { log } = await json<{ log: unknown[] }>('deliveries', 'get', delivery!.id);
+    const [, rows] = (await told('deliveries', 'get', delivery!.id)).split('\n\n');
+    assert.deepEqual(rowsOf(rows!)[0], ['#', 'STARTED', 'TOOK', 'OUTCOME']);
+    assert.equal(rowsOf(rows!).length, log.length + 1);
+    assert.ok(log.length > 0);
+  });
+
+  it('are sent again to every endpoint', async () => {
+    const resent = await told('events', 'resend', `evt_${paid}_paid`);
+    assert.deepEqual(
+      rowsOf(resent).map((row) => row.slice(1, 3)),
+      [
+        ['STATUS', 'EVENT'],
+        ['pending', 'payment.paid'],
+      ],
+    );
+    assert.equal((await json<Page<Delivery>>('events', 'resend', `evt_${paid}_paid`)).data.length, 1);
+    await complaint(1, 'events', 'resend', 'evt_nothing');
+  });
+
+  it('are shown as they would arrive', async () => {
+    const shown = await told('webhook', 'example', '--event', 'payment.failed', '--amount', '20', '--metadata', 'a=b');
+    const [head, body] = shown.split('\n\n');
+    const event = JSON.parse(body!) as WebhookEvent;
+    assert.deepEqual([event.type, event.data.amount, event.data.metadata], ['payment.failed', 20, { a: 'b' }]);
+    assert.match(head!, /^x-gateway-signature: t=\d+,v1=[0-9a-f]{64}$/m);
+    const names = [
+      '--session',
+      'chk_1',
+      '--customer',
+      'cus_1',
+      '--route',
+      'sandbox_card_backup',
+      '--provider',
+      'p',
+      '--no-tx-hash',
+      '--livemode',
+    ];
+    const { result } = await json<{ result: { payload: WebhookEvent } }>('webhook', 'example', ...names);
+    const { session_id, customer_id, route, tx_hash } = result.payload.data;
+    assert.deepEqual(
+      [session_id, customer_id, route.id, route.provider, tx_hash, result.payload.livemode],
+      ['chk_1', 'cus_1', 'sandbox_card_backup', 'p', null, true],
+    );
+  });
+
+  it("of a provider are checked as a provider's callback", async () => {
+    const sample = ['--event-id', 'evt_1', '--session', paid, '--status', 'paid', '--amount', '49.99'];
+    const said = await told('webhook', 'verify-sample', ...sample, '--provider', 'sandbox', '--tx-hash', 'x');
+    assert.match(
+      said,
+      /^Event +evt_1\nSession .*\nStatus +paid\nProvider +sandbox\nSignature +a placeholder, not verified\nApplied +no: /,
+    );
+    const { result } = await json<{ result: { accepted: boolean } }>('webhook', 'verify-sample', ...sample);
+    assert.equal(result.accepted, true);
+    const forged = ['--signature', `t=1,v1=${'0'.repeat(64)}`];
+    await complaint(1, 'webhook', 'verify-sample', ...sample, ...forged);
+  });
+});
+
+describe('tillway schema', () => {
+  it('lists the operations', async () => {
+    const operations = (await told('schema')).split('\n\n')[0]!.split('\n');
+    assert.ok(operations.includes('checkout.create'));
+    assert.deepEqual((await json<{ operations: string[] }>('schema')).operations, operations);
+  });
+
+  it('shows what one takes and answers', async () => {
+    const said = await told('schema', 'webhook.verify_sample');
+    assert.match(said, /^Input\nFIELD +TYPE +MEANING\n/);
+    assert.match(said, /^payload\.amount +number +required +US dollars/m);
+    assert.match(said, /^\nOutput\nFIELD/m);
+    assert.match(await told('schema', 'routes.list'), /^routes\[\]\.score +number +required/m);
+    assert.deepEqual(await json('schema', 'fees.estimate'), await answer('/api/agent/schema/fees.estimate'));
+    assert.match(await complaint(1, 'schema', 'fees.estimat'), /fees\.estimate/);
+  });
+});
+
+describe('what is written', () => {
+  it('has colours on a terminal alone, and not with --no-color', async () => {
+    const colour = { output: true, errors: true };
+    const run = (...args: string[]) => runWith({ url: on.url, colour, columns: 120 }, ...args);
+    for (const args of [
+      ['sessions', 'list'],
+      ['payments', 'get', paid],
+      ['fees', '5'],
+      ['checkout', 'preview', ...CHECKOUT],
+      ['routes', 'why', paid],
+    ]) {
+      const { stdout } = await run(...args);
+      assert.ok(stdout.includes(`${ESCAPE}[`), args.join(' '));
+      assert.equal(stripVTControlCharacters(stdout), await told(...args));
+      assert.equal((await run(...args, '--no-color')).stdout, await told(...args));
+    }
+    assert.equal((await run('payments', '--json')).stdout, await told('payments', '--json'));
+    assert.ok((await run('payments', 'list')).stdout.includes(`${ESCAPE}[32mpaid${ESCAPE}[39m`));
+    assert.ok((await run('payments', 'get', 'pay_nothing')).stderr.includes(`${ESCAPE}[2mrequest req_`));
+    assert.ok((await run('fees', '--help')).stdout.includes(`${ESCAPE}[1mUsage:`));
+  });
+
+  it('holds nothing that a terminal would obey, whoever wrote it', async () => {
+    const texts = [
+      await told('sessions', 'list'),
+      await told('sessions', 'list', '--json'),
+      await told('sessions', 'list', '--all', '--json'),
+      await told('payments', 'get', paid),
+      await told('payments', 'get', paid, '--json'),
+      (await runIn(on, 'payments', 'get', `pay_${ESCAPE}[2J\u009B`)).stderr,
+      (await runIn(on, `${ESCAPE}[2J`)).stderr,
+      (await runIn(on, 'fees', '5', `--${ESCAPE}[2J`)).stderr,
+      (await runIn(on, 'fees', '5', '--url', `${ESCAPE}[2J`)).stderr,
+    ];
+    for (const text of texts) assert.doesNotMatch(text, /[^\P{C}\n]/u, JSON.stringify(text));
+    const { data } = await json<Page<CheckoutSession>>('sessions', 'list');
+    assert.ok(data.some(({ product }) => product === `Tea ${ESCAPE}]0;title\u0007\u009B31m`));
+  });
+});
+
+describe('a service that cannot be reached, or is none', () => {
+  it('is named, with what to do', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const first = `tillway: ${url} cannot be reached: is it running? Start it with: tillway serve, or name another with --url\n`;
+    for (const args of [['fees', '5'], ['payments', 'list', '--all'], ['schema'], ['routes']]) {
+      const { code, stdout, stderr } = await runWith({}, ...args, '--url', url);
+      assert.deepEqual([code, stdout], [1, '']);
+      assert.ok(stderr.startsWith(first), stderr);
+    }
+    const { stdout } = await runWith({ url }, 'fees', '5', '--json');
+    assert.equal((JSON.parse(stdout) as { error: { code: string } }).error.code, 'connection_failed');
+  });
+
+  it('is not asked where its address is none', async () => {
+    for (const url of ['nonsense', 'ftp://a.example', 'http://', 'http://u:p@a.example', 'http://a.example/?q']) {
+      const { code, stderr } = await runWith({ url }, 'fees', '5');
+      assert.equal(code, 2);
+      assert.ok(stderr.startsWith(`tillway: ${url} is not a URL such as http://127.0.0.1:3000\n`), stderr);
+    }
+  });
+
+  it('is asked at the address of --url, of TILLWAY_URL, or of this machine', async () => {
+    assert.equal((await runWith({ url: 'http://127.0.0.1:1' }, 'fees', '5', '--url', `${on.url}/`)).code, 0);
+    assert.match((await runWith({ url: '' }, 'fees', '5', '--url', on.url)).stdout, /^Buyer pays/m);
+  });
+});
+
+describe('tillway migrate and tillway doctor', () => {
+  const database = (over: object) => ({
+    serve: () => Promise.reject(new Error('not here')),
+    database: () =>
+      Promise.resolve({
+        name: 'sqlite:x.db',
+        examine: () => Promise.reject(new Error('it is gone')),
+        migrate: () => Promise.resolve([]),
+        ...over,
+      }),
+  });
+
+  it('say what was missing', async () => {
+    const migrate = () => Promise.resolve([{ version: 1, name: 'initial', sql: 'CREATE' }]);
+    const run = (over: object, ...args: string[]): Promise<Ended> => runOn(database(over), {}, 'migrate', ...args);
+    assert.equal((await run({ migrate })).stdout, 'Database: sqlite:x.db\napplied  1 initial\nIt is up to date.\n');
+    assert.equal((await run({})).stdout, 'Database: sqlite:x.db\nIt was up to date already.\n');
+    assert.deepEqual(JSON.parse((await run({ migrate }, '--json')).stdout), {
+      ok: true,
+      database: 'sqlite:x.db',
+      applied: [{ version: 1, name: 'initial' }],
+    });
+  });
+
+  it('say why they could not', async () => {
+    const migrate = () => Promise.reject(new Error('it is newer'));
+    const ended = await runOn(database({ migrate }), {}, 'migrate');
+    assert.deepEqual(ended, {
+      code: 1,
+      stdout: '',
+      stderr: 'tillway: The database could not be migrated: it is newer\n',
+    });
+    const examined = await runOn(database({}), {}, 'doctor', '--json');
+    assert.deepEqual(
+      [examined.code, JSON.parse(examined.stdout)],
+      [2, { ok: false, error: 'The database could not be checked: it is gone' }],
+    );
+    assert.equal(examined.stderr, 'tillway: The database could not be checked: it is gone\n');
+  });
+});

@@ -1,0 +1,496 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import * as fc from 'fast-check';
+import { Webhook } from 'standardwebhooks';
+import { type WebhookEvent, webhooks } from '../../sdk/src/index.ts';
+import { createEventFeed } from '../../src/cli/listen-feed.ts';
+import { adviceOn } from '../../src/cli/listen-forward.ts';
+import { runTillway } from '../../src/cli/program.ts';
+import { freePort, until } from '../process/program.ts';
+import { createSession, startAt, submit } from '../simulator/buyer.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+import { createTerminal, runIn, runWith } from './terminal.ts';
+
+const START = Date.parse('2026-03-01T12:00:00.000Z');
+const PAGE = 100;
+
+/** An event that is stamped at one time, and can be read from another on, both in milliseconds from the start. */
+interface Planned {
+  id: string;
+  made: number;
+  visible: number;
+}
+
+function eventOf({ id, made }: Planned): WebhookEvent {
+  return { id, type: 'payment.paid', created: new Date(START + made).toISOString() } as WebhookEvent;
+}
+
+/** A service as a feed sees it: newest first, in pages, and away at times. */
+function createFakeService(plan: readonly Planned[]) {
+  const state = { now: 0, isAway: false, failsAfterPages: Infinity, pagesRead: 0 };
+  const visible = () =>
+    plan
+      .filter((event) => event.visible <= state.now)
+      .toSorted((a, b) => b.made - a.made || (a.id < b.id ? 1 : -1))
+      .map(eventOf);
+  async function* pages() {
+    const all = visible();
+    for (let at = 0; at === 0 || at < all.length; at += PAGE) {
+      if (state.isAway || at / PAGE >= state.failsAfterPages) throw new Error('away');
+      state.pagesRead += 1;
+      yield { data: all.slice(at, at + PAGE) };
+    }
+  }
+  const feed = createEventFeed({ pages, now: () => START + state.now });
+  return { state, feed, pages, visible };
+}
+
+async function idsAt(fake: ReturnType<typeof createFakeService>, now: number): Promise<string[]> {
+  fake.state.now = now;
+  return (await fake.feed.poll()).events.map(({ id }) => id);
+}
+
+const burst = (count: number, made: number): Planned[] =>
+  Array.from({ length: count }, (_, index) => ({
+    id: `evt_${made + index}`,
+    made: made + index,
+    visible: made + index,
+  }));
+
+describe('what happens is read', () => {
+  it('not again, where it was there before', async () => {
+    const fake = createFakeService([...burst(250, -200_000), { id: 'evt_new', made: 100, visible: 100 }]);
+    await fake.feed.start();
+    assert.deepEqual(await idsAt(fake, 50), []);
+    assert.deepEqual(await idsAt(fake, 100), ['evt_new']);
+    assert.deepEqual(await idsAt(fake, 150), []);
+  });
+
+  it('in the order in which it was made', async () => {
+    const fake = createFakeService(burst(3, 10));
+    await fake.feed.start();
+    assert.deepEqual(await idsAt(fake, 500), ['evt_10', 'evt_11', 'evt_12']);
+  });
+
+  it('where it becomes visible below what was read before', async () => {
+    const late = { id: 'evt_late', made: 1000, visible: 9000 };
+    const fake = createFakeService([...burst(150, 1001), late]);
+    await fake.feed.start();
+    assert.equal((await idsAt(fake, 5000)).length, 150);
+    assert.deepEqual(await idsAt(fake, 8999), []);
+    assert.deepEqual(await idsAt(fake, 9000), ['evt_late']);
+    assert.deepEqual(await idsAt(fake, 9500), []);
+  });
+
+  it('where more than a page of it happened between two polls', async () => {
+    const fake = createFakeService(burst(350, 100));
+    await fake.feed.start();
+    const ids = await idsAt(fake, 1000);
+    assert.deepEqual(
+      ids,
+      burst(350, 100).map(({ id }) => id),
+    );
+  });
+
+  it('after a failure in the middle of the pages, as if there had been none', async () => {
+    const fake = createFakeService(burst(350, 100));
+    await fake.feed.start();
+    fake.state.failsAfterPages = 2;
+    await assert.rejects(idsAt(fake, 1000));
+    fake.state.failsAfterPages = Infinity;
+    assert.equal((await idsAt(fake, 1500)).length, 350);
+  });
+
+  it('of the time in which the service was away', async () => {
+    const fake = createFakeService([...burst(120, 100), ...burst(5, 3_600_000)]);
+    await fake.feed.start();
+    fake.state.isAway = true;
+    await assert.rejects(idsAt(fake, 1000));
+    await assert.rejects(idsAt(fake, 3_000_000));
+    fake.state.isAway = false;
+    assert.equal((await idsAt(fake, 3_700_000)).length, 125);
+  });
+
+  it('where the clock of the service jumps ahead before an earlier event is visible', async () => {
+    const day = 86_400_000;
+    const fake = createFakeService([
+      { id: 'evt_before', made: 900, visible: 4000 },
+      { id: 'evt_after', made: 1000 + day, visible: 1000 },
+    ]);
+    await fake.feed.start();
+    assert.deepEqual(await idsAt(fake, 1000), ['evt_after']);
+    assert.deepEqual(await idsAt(fake, 4000), ['evt_before']);
+  });
+
+  it('no further back than it must be', async () => {
+    const fake = createFakeService([...burst(2000, -3_000_000), ...burst(50, -1000)]);
+    await fake.feed.start();
+    fake.state.pagesRead = 0;
+    for (let now = 500; now <= 200_000; now += 500) await idsAt(fake, now);
+    assert.equal(fake.state.pagesRead, 400);
+  });
+
+  it('from where it is, where the database is another one', async () => {
+    const plan = burst(3, -1000);
+    const fake = createFakeService(plan);
+    await fake.feed.start();
+    plan.splice(0, 3, { id: 'evt_other', made: -9_000_000, visible: 0 });
+    fake.state.now = 500;
+    assert.deepEqual(await fake.feed.poll(), { events: [], isOtherHistory: true });
+    plan.push({ id: 'evt_next', made: 700, visible: 700 });
+    assert.deepEqual(await idsAt(fake, 1000), ['evt_next']);
+  });
+
+  const plans = fc.array(
+    fc.record({
+      made: fc.oneof(fc.integer({ min: -20_000, max: 30_000 }), fc.integer({ min: -100_000, max: 400_000 })),
+      lag: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 10_000 })),
+      copies: fc.oneof({ weight: 9, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.constant(60) }),
+    }),
+    { maxLength: 15 },
+  );
+  const polls = fc.array(
+    fc.record({
+      after: fc.oneof(
+        { weight: 4, arbitrary: fc.integer({ min: 1, max: 4000 }) },
+        { weight: 1, arbitrary: fc.integer({ min: 1, max: 90_000 }) },
+      ),
+      isAway: fc.boolean(),
+    }),
+    {
+      maxLength: 20,
+    },
+  );
+  const planOf = (drawn: { made: number; lag: number; copies: number }[]): Planned[] =>
+    drawn.flatMap(({ made, lag, copies }, index) =>
+      Array.from({ length: copies }, (_, copy) => ({
+        id: `evt_${index}_${copy}`,
+        made: made + copy,
+        visible: made + copy + lag,
+      })),
+    );
+
+  /** What a reader has found by the end, over a random history, and what there was to find. */
+  async function found(
+    drawn: Parameters<typeof planOf>[0],
+    times: { after: number; isAway: boolean }[],
+    naive = false,
+  ) {
+    const plan = planOf(drawn);
+    const fake = createFakeService(plan);
+    await fake.feed.start();
+    const seen: string[] = [];
+    let newest = Math.max(-Infinity, ...fake.visible().map(({ created }) => Date.parse(created)));
+    for (const { after: gap, isAway } of [...times, { after: 600_000, isAway: false }]) {
+      fake.state.now += gap;
+      fake.state.isAway = isAway;
+      if (isAway) continue;
+      if (naive) {
+        const fresh = fake.visible().filter(({ created }) => Date.parse(created) > newest);
+        seen.push(...fresh.map(({ id }) => id));
+        newest = Math.max(newest, ...fresh.map(({ created }) => Date.parse(created)));
+      } else seen.push(...(await fake.feed.poll()).events.map(({ id }) => id));
+    }
+    const expected = plan.filter(({ visible }) => visible > 0).map(({ id }) => id);
+    return { seen: seen.toSorted(), expected: expected.toSorted() };
+  }
+
+  it('once and whole, whatever becomes visible when', async () => {
+    await fc.assert(
+      fc.asyncProperty(plans, polls, async (drawn, times) => {
+        const { seen, expected } = await found(drawn, times);
+        assert.deepEqual(seen, expected);
+      }),
+    );
+  });
+
+  it('and a reader of what is newer alone would be found out', async () => {
+    const property = fc.asyncProperty(plans, polls, async (drawn, times) => {
+      const { seen, expected } = await found(drawn, times, true);
+      assert.deepEqual(seen, expected);
+    });
+    assert.equal((await fc.check(property, { endOnFailure: true, numRuns: 500 })).failed, true);
+  });
+});
+
+describe('what to do about a failed forward is said', () => {
+  const SAID: [failure: string | null, status: number | null, says: RegExp][] = [
+    ['connection refused', null, /start your server/],
+    ['no complete answer within 15 s', null, /200 first/],
+    ['answered 400', 400, /the secret shown above/],
+    ['answered 404', 404, /nothing at that path/],
+    ['answered 204, and only 200 acknowledges', 204, /exactly 200/],
+    ['answered 302, and redirects are not followed', 302, /redirects are not followed/],
+    ['answered 500', 500, /log of your server/],
+  ];
+  for (const [failure, status, says] of SAID) {
+    it(`${failure}`, () => assert.match(adviceOn({ failure, status }), says));
+  }
+});
+
+interface Taken {
+  headers: Record<string, string>;
+  body: Buffer;
+}
+
+/** The status for an event at its so-manieth try. */
+type Answer = (eventId: string, tries: number) => number;
+
+/** A merchant's server that keeps what it is sent, and answers what it is told to. */
+async function openReceiver({ port = 0, answer = () => 200 }: Partial<{ port: number; answer: Answer }> = {}) {
+  const taken: Taken[] = [];
+  const server: Server = createServer((request, response) => {
+    void take(request, response);
+  }).listen(port, '127.0.0.1');
+
+  async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await buffer(request);
+    taken.push({ headers: request.headers as Record<string, string>, body });
+    const id = String(request.headers['x-gateway-event']);
+    const tries = taken.filter(({ headers }) => headers['x-gateway-event'] === id).length;
+    response.writeHead(answer(id, tries)).end();
+  }
+
+  await once(server, 'listening');
+  const address = server.address();
+  assert(address !== null && typeof address === 'object');
+  return {
+    taken,
+    url: `http://127.0.0.1:${address.port}/hook`,
+    idsTaken: () => taken.map(({ headers }) => headers['x-gateway-event']),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** `tillway listen` in this process, with seconds that pass in milliseconds. */
+function listen(url: string, ...args: string[]) {
+  const controller = new AbortController();
+  const { terminal, stdout, stderr } = createTerminal({
+    url,
+    now: () => Date.now(),
+    sleep: (ms, signal) => pause(ms / 50, undefined, signal && { signal }).catch(() => undefined),
+    interruption: () => controller.signal,
+  });
+  const local = { serve: () => Promise.reject(new Error()), database: () => Promise.reject(new Error()) };
+  const ended = runTillway(['listen', ...args], terminal, local);
+  const sees = (text: string | RegExp) =>
+    until(
+      () => (typeof text === 'string' ? stdout().includes(text) : text.test(stdout())),
+      () => `${String(text)} was not printed: ${stdout()}${stderr()}`,
+    );
+  return {
+    stdout,
+    stderr,
+    sees,
+    async stop(): Promise<number> {
+      controller.abort();
+      return ended;
+    },
+    async [Symbol.asyncDispose]() {
+      controller.abort();
+      await ended.catch(() => undefined);
+    },
+    /** The lines of --json. */
+    lines: () =>
+      stdout()
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>),
+  };
+}
+
+async function pay(on: TestService, metadata: Record<string, string> = {}): Promise<string> {
+  const sessionId = await createSession(on, { metadata });
+  const page = await startAt(on, sessionId, 'wallet');
+  await submit(page, { outcome: 'paid' });
+  return sessionId;
+}
+
+const eventsOf = (sessionId: string) => [`evt_${sessionId}_provider_pending`, `evt_${sessionId}_paid`];
+
+describe('tillway listen', { concurrency: 4 }, () => {
+  let on: TestService;
+  let real: Awaited<ReturnType<typeof openReceiver>>;
+  const REAL_SECRET = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
+  before(async () => {
+    real = await openReceiver();
+    on = await startTestService({ live: true, variables: { WEBHOOK_URL: real.url, WEBHOOK_SECRET: REAL_SECRET } });
+  });
+  after(async () => {
+    await on[Symbol.asyncDispose]();
+    await real[Symbol.asyncDispose]();
+  });
+
+  it('forwards the very bytes and headers of a delivery, signed with a secret that it prints', async () => {
+    await using receiver = await openReceiver();
+    await using listening = listen(on.url, '--forward-to', receiver.url, '--json');
+    await listening.sees('listen_started');
+    const sessionId = await pay(on, { 10: 'ten', 9: 'nine', 'Straße/€': '<&> \u{1f600}', note: '"quoted"\\' });
+    const events = eventsOf(sessionId);
+    await until(() => events.every((id) => receiver.idsTaken().includes(id) && real.idsTaken().includes(id)));
+    assert.equal(await listening.stop(), 0);
+
+    const { secret } = listening.lines()[0] as { secret: string };
+    for (const id of events) {
+      const forwarded = receiver.taken.find(({ headers }) => headers['x-gateway-event'] === id)!;
+      const delivered = real.taken.find(({ headers }) => headers['x-gateway-event'] === id)!;
+      assert.equal(forwarded.body.toString(), delivered.body.toString());
+      assert.deepEqual(
+        Object.keys(forwarded.headers)
+          .toSorted()
+          .filter((name) => name !== 'connection'),
+        Object.keys(delivered.headers)
+          .toSorted()
+          .filter((name) => name !== 'connection'),
+      );
+      assert.equal((await webhooks.verify(forwarded.body, forwarded.headers, secret)).id, id);
+      assert.equal((new Webhook(secret).verify(forwarded.body.toString(), forwarded.headers) as WebhookEvent).id, id);
+      await assert.rejects(webhooks.verify(forwarded.body, forwarded.headers, REAL_SECRET));
+    }
+  });
+
+  it('prints each event and answer, keeps the order of a session, and ends with a summary', async () => {
+    await using receiver = await openReceiver({
+      answer: (id, tries) => (id.endsWith('_paid') ? 200 : ([500, 404][tries - 1] ?? 200)),
+    });
+    const secret = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
+    await using listening = listen(
+      on.url,
+      '--forward-to',
+      receiver.url,
+      '--secret',
+      secret,
+      '--environment',
+      'sandbox',
+    );
+    await listening.sees(secret);
+    const sessionId = await pay(on);
+    await listening.sees(new RegExp(`-> 200 in \\d+ ms  payment\\.paid of ${sessionId}`));
+    assert.equal(await listening.stop(), 0);
+    assert.equal(listening.stderr(), '');
+    const own = receiver.idsTaken().filter((id) => id?.includes(sessionId));
+    const [first, second] = eventsOf(sessionId);
+    assert.deepEqual(own.at(-1), second);
+    assert.ok(own.slice(0, -1).every((id) => id === first));
+    const text = listening.stdout();
+    assert.match(text, new RegExp(`\\d\\d:\\d\\d:\\d\\d  payment\\.paid +49\\.99 USD  ${sessionId}\n`));
+    assert.match(text, /-> answered 500, next try in 1 s/);
+    assert.match(text, /-> answered 404, next try in \d+ s/);
+    assert.match(text, /Your server has nothing at that path: mend --forward-to\./);
+    assert.match(text, /\n\n\d+ events, \d+ forwarded(?:, \d+ not forwarded yet)?\.\n$/);
+  });
+
+  it('shows only what was asked for, and nothing of before', async () => {
+    const before = await pay(on);
+    await until(() => real.idsTaken().includes(`evt_${before}_paid`));
+    await using listening = listen(on.url, '--events', 'payment.paid', '--json');
+    await listening.sees('listen_started');
+    const sessionId = await pay(on);
+    await listening.sees(`evt_${sessionId}_paid`);
+    await listening.stop();
+    const shown = listening.lines().filter(({ object }) => object === 'event') as unknown as { event: WebhookEvent }[];
+    assert.ok(shown.every(({ event }) => event.type === 'payment.paid' && event.data.session_id !== before));
+  });
+
+  it('does not let a slow target stop the printing', async () => {
+    const held = createServer(() => undefined).listen(0, '127.0.0.1');
+    await once(held, 'listening');
+    const { port } = held.address() as { port: number };
+    await using listening = listen(on.url, '--forward-to', `http://127.0.0.1:${port}/`);
+    await listening.sees('They are signed with');
+    const [one, two] = [await pay(on), await pay(on)];
+    await listening.sees(new RegExp(`payment\\.paid .*${one}[^]*payment\\.paid .*${two}`));
+    assert.equal(await listening.stop(), 0);
+    assert.match(listening.stdout(), /\d+ events, \d+ not forwarded yet\.\n$/);
+    held.closeAllConnections();
+    held.close();
+  });
+
+  it('forwards to a target that was down as soon as it is up', async () => {
+    const port = await freePort();
+    await using listening = listen(on.url, '--forward-to', `http://127.0.0.1:${port}/hook`);
+    await listening.sees('They are signed with');
+    const sessionId = await pay(on);
+    await listening.sees(/-> connection refused, next try in 5 s/);
+    assert.match(listening.stdout(), /Nothing listens there: start your server, or mend --forward-to\./);
+    await using receiver = await openReceiver({ port });
+    await until(() => receiver.idsTaken().includes(`evt_${sessionId}_paid`));
+    await listening.sees(/-> 200 in \d+ ms, at try \d/);
+    await listening.stop();
+    const own = receiver.idsTaken().filter((id) => id?.includes(sessionId));
+    assert.deepEqual(own, eventsOf(sessionId));
+  });
+
+  it('gives up after five tries, and at once where it is told that it is gone', async () => {
+    await using receiver = await openReceiver({ answer: (id) => (id.endsWith('_paid') ? 302 : 410) });
+    await using listening = listen(on.url, '--forward-to', receiver.url, '--json');
+    await listening.sees('listen_started');
+    const [pending, paid] = eventsOf(await pay(on));
+    const triesOf = (id: string | undefined) =>
+      listening
+        .lines()
+        .filter(({ object, eventId }) => object === 'forward' && eventId === id)
+        .map(({ attempt, status, nextTryMs }) => [attempt, status, nextTryMs]);
+    await until(() => triesOf(paid).length === 5);
+    assert.deepEqual(triesOf(pending), [[1, 410, null]]);
+    assert.deepEqual(triesOf(paid), [
+      [1, 302, 1000],
+      [2, 302, 5000],
+      [3, 302, 15_000],
+      [4, 302, 30_000],
+      [5, 302, null],
+    ]);
+    await listening.stop();
+  });
+
+  it('misses nothing while the service is away, and says once that it is', async () => {
+    const port = String(await freePort());
+    // Its database outlives it, as does a second instance, on which things go on.
+    await using other = await startTestService({ live: true });
+    const first = await startTestService({ live: true, beside: other, variables: { PORT: port } });
+    await using listening = listen(first.url);
+    await listening.sees('Listening to');
+    const before = await pay(other);
+    await listening.sees(`payment.paid              ${'49.99 USD'.padStart(11)}  ${before}`);
+    await first[Symbol.asyncDispose]();
+    await listening.sees(' is away: ');
+    const meanwhile = [await pay(other), await pay(other)];
+    await until(async () => {
+      const { stdout } = await runIn(other, 'events', 'list', '--type', 'payment.paid', '--json');
+      return meanwhile.every((id) => stdout.includes(`evt_${id}_paid`));
+    });
+    await using second = await startTestService({ live: true, beside: other, variables: { PORT: port } });
+    assert.equal(second.url, first.url);
+    await listening.sees(' is back.');
+    await listening.sees(meanwhile[1]!);
+    await listening.stop();
+    const text = listening.stdout();
+    assert.equal(text.split(' is away: ').length, 2);
+    for (const id of [before, ...meanwhile]) assert.equal(text.split(id).length - 1, 2, `${id} in ${text}`);
+  });
+
+  it('refuses what it cannot do, with how to do it', async () => {
+    const REFUSED: [args: string[], code: number, says: RegExp][] = [
+      [['--forward-to', 'localhost:4000'], 2, /takes a URL such as http:\/\/127\.0\.0\.1:4000\/webhooks/],
+      [['--events', 'payment.paid,payment.lost'], 2, /knows no "payment\.lost"; there are payment\.provider_pending/],
+      [['--secret', REAL_SECRET], 2, /name --forward-to too/],
+      [['--forward-to', 'http://127.0.0.1:1', '--secret', 'whsec_c2hvcnQ='], 2, /base64 of 24 to 64 bytes/],
+      [['--environment', 'test'], 2, /sandbox, production/],
+    ];
+    for (const [args, code, says] of REFUSED) {
+      const ended = await runIn(on, 'listen', ...args);
+      assert.deepEqual([ended.code, ended.stdout], [code, ''], args.join(' '));
+      assert.match(ended.stderr, says);
+    }
+    const nowhere = await runWith({ url: `http://127.0.0.1:${await freePort()}` }, 'listen');
+    assert.deepEqual([nowhere.code, nowhere.stdout], [1, '']);
+    assert.match(nowhere.stderr, /^tillway: /);
+  });
+});

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import type { Command } from 'commander';
+import { createContext, examplesOf } from '../../src/cli/context.ts';
+import { commandAt, commandsIn, pathOf, withDefaults } from '../../src/cli/group.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import { createTerminal, runOn, runWith } from './terminal.ts';
+
+const LOCAL = {
+  serve: () => Promise.resolve(),
+  database: () => Promise.reject(new Error('there is none')),
+};
+// They print no data, or say what they do while they do it.
+const WITHOUT_JSON = new Set(['tillway serve', 'tillway mcp', 'tillway completion']);
+const LOCAL_COMMANDS = new Set([
+  'tillway serve',
+  'tillway migrate',
+  'tillway doctor',
+  'tillway completion',
+  'tillway webhook verify',
+]);
+
+function tree(): Command {
+  return createProgram(createContext(createTerminal().terminal), LOCAL);
+}
+
+const commands = commandsIn(tree());
+const leaves = commands.filter((command) => command.commands.length === 0);
+
+/** The words of a command line as a shell makes them, without variables set in front. */
+function wordsOf(line: string): string[] {
+  const words = line.match(/(?:[^\s"']|"[^"]*"|'[^']*')+/g) ?? [];
+  const plain = words.map((word) => word.replaceAll(/["']/g, ''));
+  return plain.slice(plain.findIndex((word) => !/^[A-Z_]+=/.test(word)));
+}
+
+describe('every command', () => {
+  it('is there', () => {
+    const names = tree().commands.map((command) => command.name());
+    assert.deepEqual(names.toSorted(), [
+      'checkout',
+      'clock',
+      'completion',
+      'customers',
+      'deliveries',
+      'doctor',
+      'events',
+      'fees',
+      'invoices',
+      'listen',
+      'mcp',
+      'migrate',
+      'payments',
+      'routes',
+      'schema',
+      'serve',
+      'sessions',
+      'trigger',
+      'webhook',
+    ]);
+    assert.ok(leaves.length > 30);
+  });
+
+  for (const command of leaves) {
+    const path = pathOf(command);
+    it(`has help with examples: ${path}`, async () => {
+      const { code, stdout, stderr } = await runOn(LOCAL, {}, ...path.split(' ').slice(1), '--help');
+      assert.deepEqual([code, stderr], [0, '']);
+      assert.ok(stdout.startsWith(`Usage: ${path} `), stdout);
+      assert.ok(command.summary() !== '' && stdout.includes(command.summary().split(' ')[0]!));
+      assert.match(stdout, /\nExamples:\n {2}\S/);
+      const prose = stdout.split('\nExamples:')[0]!.split('\n');
+      assert.ok(
+        prose.every((line) => line.length <= 110),
+        stdout,
+      );
+    });
+
+    it(`has what all have: ${path}`, () => {
+      const flags = command.options.map(({ long }) => long);
+      assert.equal(flags.includes('--json'), !WITHOUT_JSON.has(path));
+      assert.equal(flags.includes('--url'), !LOCAL_COMMANDS.has(path));
+      assert.ok(flags.includes('--no-color'));
+    });
+
+    for (const line of examplesOf(command)) {
+      it(`is rightly shown: ${line}`, () => assert.equal(parsedAs(line), path));
+    }
+  }
+
+  it('has its help behind help, too', async () => {
+    const { stdout } = await runOn(LOCAL, {}, 'payments', 'list', '--help');
+    assert.deepEqual(await runOn(LOCAL, {}, 'help', 'payments', 'list'), { code: 0, stdout, stderr: '' });
+    assert.equal((await runOn(LOCAL, {}, 'help', 'payments', 'list', 'x')).stdout, stdout);
+    assert.match((await runOn(LOCAL, {}, 'payments', '--help')).stdout, /^Usage: tillway payments <command> /);
+  });
+});
+
+/** The command that a line is of, once all of it was understood. */
+function parsedAs(line: string): string {
+  const [name, ...args] = wordsOf(line.split(/ [|<] /)[0]!);
+  assert.equal(name, 'tillway');
+  const program = tree();
+  let ran = '';
+  for (const command of commandsIn(program)) {
+    command.exitOverride().configureOutput({ writeErr: () => undefined, outputError: () => undefined });
+    if (command.commands.length === 0) command.action(() => void (ran = pathOf(command)));
+  }
+  program.parse(withDefaults(program, args), { from: 'user' });
+  return ran;
+}
+
+/** The packages that are loaded with a file, before anything in it runs. */
+function packagesOf(file: URL, seen = new Set<string>()): Set<string> {
+  const packages = new Set<string>();
+  if (seen.has(file.href)) return packages;
+  seen.add(file.href);
+  const imports = readFileSync(file, 'utf8').matchAll(/^(?:import|export) (?!type )[^;]*?from '([^']+)';$/gms);
+  for (const [, specifier] of imports) {
+    const inner = specifier!.startsWith('.') ? packagesOf(new URL(specifier!, file), seen) : [specifier!];
+    for (const each of inner) packages.add(each);
+  }
+  return packages;
+}
+
+describe('the command line', () => {
+  it('loads nothing of the service before a command needs it', () => {
+    const packages = packagesOf(new URL('../../src/cli/program.ts', import.meta.url));
+    assert.deepEqual(
+      [...packages].filter((name) => !name.startsWith('node:')),
+      ['commander'],
+    );
+    assert.deepEqual([...packagesOf(new URL('../../src/main.ts', import.meta.url))], []);
+    assert.ok(packagesOf(new URL('../../src/service.ts', import.meta.url)).has('fastify'));
+  });
+});
+
+describe('an example that is wrong', () => {
+  for (const line of [
+    'tillway fees',
+    'tillway fees 5 --knd card',
+    'tillway payments lst',
+    'tillway fees 5 --kind cash',
+  ]) {
+    it(`is found: ${line}`, () => assert.throws(() => parsedAs(line)));
+  }
+});
+
+describe('the program', () => {
+  it('says what there is, on one screen', async () => {
+    const { code, stdout, stderr } = await runOn(LOCAL, {}, '--help');
+    assert.deepEqual([code, stderr], [0, '']);
+    const lines = stdout.split('\n');
+    assert.ok(lines.length <= 45 && lines.every((line) => line.length <= 110), stdout);
+    for (const heading of ['Service:', 'Payments:', 'Webhooks:', 'Routing:']) assert.ok(lines.includes(heading));
+    for (const command of tree().commands) assert.match(stdout, new RegExp(`^ {2}${command.name()}\\b.* {2,}\\S`, 'm'));
+    assert.equal((await runOn(LOCAL, {}, 'help')).stdout, stdout);
+    assert.ok((await runOn(LOCAL, { columns: 70 }, '--help')).stdout.split('\n').length > lines.length);
+  });
+
+  it('says its version', async () => {
+    const { code, stdout } = await runOn(LOCAL, {}, '--version');
+    assert.equal(code, 0);
+    assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
+  });
+
+  it('starts the service where no command is named', async () => {
+    let started = 0;
+    const serve = () => Promise.resolve(void started++);
+    for (const args of [[], ['serve'], ['serve', '--no-color']])
+      assert.equal((await runOn({ ...LOCAL, serve }, {}, ...args)).code, 0);
+    assert.equal(started, 3);
+  });
+
+  it('lets faults of its own through', async () => {
+    await assert.rejects(runOn(LOCAL, {}, 'migrate'), /there is none/);
+  });
+
+  const misuse: [args: string[], complaint: RegExp][] = [
+    [['docter'], /^tillway: unknown command 'docter'\n\(Did you mean doctor\?\)\n\nUsage: +tillway \[command\]/],
+    [['nothing', 'at', 'all'], /^tillway: unknown command 'nothing'\n/],
+    [['help', 'docter'], /^tillway: unknown command 'docter'\n/],
+    [['help', 'payments', 'lst'], /^tillway: unknown command 'lst'\n/],
+    [['--verison'], /^tillway: unknown option '--verison'\n/],
+    [
+      ['doctor', '--fix'],
+      /^tillway: unknown option '--fix'\n\nUsage: +tillway doctor \[options\]\nExample: +tillway doctor\n/,
+    ],
+    [['serve', 'now'], /^tillway: too many arguments for 'serve'/],
+    [['migrate', 'now'], /^tillway: too many arguments for 'migrate'/],
+    [['fees', '5', '--jsn'], /^tillway: unknown option '--jsn'\n\(Did you mean --json\?\)\n/],
+    [['fees', '5', '--kind'], /^tillway: option '--kind <kind>' argument missing\n/],
+    [['checkout'], /^Usage: tillway checkout <command> /],
+    [['completion', 'powershell'], /Allowed choices are bash, zsh, fish/],
+  ];
+  for (const [args, expected] of misuse) {
+    it(`exits with 2, says what is wrong, and does nothing: ${args.join(' ')}`, async () => {
+      const local = {
+        serve: () => assert.fail('it was started'),
+        database: () => assert.fail('the database was asked for'),
+      };
+      const { code, stdout, stderr } = await runOn(local, { url: 'http://127.0.0.1:1' }, ...args);
+      assert.deepEqual([code, stdout], [2, '']);
+      assert.match(stderr, expected);
+    });
+  }
+});
+
+describe('tillway completion', () => {
+  /** What bash would offer at the end of a line. */
+  async function offered(line: string): Promise<string[]> {
+    const { stdout: script } = await runWith({}, 'completion', 'bash');
+    // Words as bash splits them: = is one of its own.
+    const words = line.split(' ').flatMap((word) => word.split(/(?==)|(?<==)/));
+    const quoted = words.map((word) => `'${word}'`).join(' ');
+    const ask = `COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _tillway; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    // Without a path: it is bash alone that completes.
+    const ended = await promisify(execFile)('bash', ['--norc', '-c', `PATH=/nowhere\n${script}\n${ask}`]);
+    assert.equal(ended.stderr, '');
+    return ended.stdout.split('\n').filter((word) => word !== '');
+  }
+
+  const lines: [line: string, words: string[]][] = [
+    ['tillway pay', ['payments']],
+    ['tillway payments ', ['list', 'get']],
+    ['tillway payments l', ['list']],
+    ['tillway routes rules ', ['show', 'check', 'save']],
+    ['tillway fees 10 --k', ['--kind']],
+    ['tillway fees 10 --kind ', ['card', 'wallet', 'local']],
+    ['tillway fees 10 --kind=w', ['wallet']],
+    ['tillway fees 10 --kind=', ['card', 'wallet', 'local']],
+    ['tillway payments --st', ['--status', '--starting-after']],
+    ['tillway invoices list --status ', ['open', 'paid', 'void']],
+    ['tillway routes override sandbox_card_backup ', ['live', 'degraded', 'standby', 'automatic']],
+    ['tillway completion ', ['bash', 'zsh', 'fish']],
+    ['tillway --v', ['--version']],
+    ['tillway fees --url ', []],
+    ['tillway payments get ', []],
+  ];
+  for (const [line, words] of lines) {
+    it(`completes in bash: ${line}`, async () => assert.deepEqual(await offered(line), words));
+  }
+
+  it('runs nothing that stands in the line', async () => {
+    assert.deepEqual(await offered('tillway fees $(exit;echo`exit`) --k'), ['--kind']);
+  });
+
+  it('knows every command and option, in each shell', async () => {
+    for (const shell of ['bash', 'zsh', 'fish']) {
+      const { code, stdout } = await runWith({}, 'completion', shell);
+      assert.equal(code, 0);
+      for (const command of leaves) {
+        const path = pathOf(command).split(' ').slice(1).join(' ');
+        assert.ok(stdout.includes(`'${path}'`), `${path} in ${shell}`);
+        for (const { long } of command.options) {
+          assert.ok(stdout.includes(shell === 'fish' ? `-l ${long!.slice(2)}` : long!), `${long} in ${shell}`);
+        }
+      }
+    }
+  });
+
+  it('is of the program that it completes', () => {
+    assert.equal(commandAt(tree(), ['completion']).command.name(), 'completion');
+  });
+});

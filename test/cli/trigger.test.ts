@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { OUTCOMES, tagged } from '../../src/cli/trigger-outcomes.ts';
+import { filled, parsePage } from '../../src/cli/trigger-pages.ts';
+import { HANDOFF_TAGS, INSTRUMENTS } from '../../src/simulator/instruments.ts';
+import { stateOf } from '../simulator/buyer.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { temporaryFolder } from '../process/program.ts';
+import { runWith } from './terminal.ts';
+
+const ROUTES = new URL('../../config/routes.json', import.meta.url);
+
+interface Triggered {
+  outcome: string;
+  steps: string[];
+  session: { id: string; status: string; amount: number; customer: string; metadata: Record<string, string> };
+  payments: { id: string; status: string; route: { kind: string } }[];
+  events: { id: string; type: string }[];
+}
+
+/** With a clock that runs, in a service that works by itself. */
+async function trigger(on: { url: string }, ...args: string[]) {
+  const ended = await runWith(
+    { url: on.url, now: () => Date.now(), sleep: (ms) => pause(ms / 10) },
+    'trigger',
+    ...args,
+  );
+  return { ...ended, answer: () => JSON.parse(ended.stdout) as Triggered };
+}
+
+describe('pages are read as a browser without a script reads them', () => {
+  const page = parsePage(
+    `<head><meta http-equiv="refresh" content="0;url=/next?a=1&amp;b=2"></head>
+     <h1 id="x">Pay &amp; go <b>now</b></h1>
+     <form method="post" action="/pay"><input type="hidden" name="total" value="4999" />
+       <input type=radio name='kind' value="card" checked /><input type="radio" name="kind" value="wallet">
+       <input type="submit" name="no" value="no">
+       <button class="button"><span class="any">Continue to pay</span> <span>Pay $1</span></button></form>
+     <form><button>Find &#39;it&#39;</button></form>
+     <a href="?use=paid"><span>4242</span> <span>Paid</span></a>`,
+    'http://shop.example/checkout/1',
+  );
+
+  it('with forms, links, heading, and where they lead by themselves', () => {
+    assert.equal(page.heading, 'Pay & go now');
+    assert.equal(page.leadsTo, 'http://shop.example/next?a=1&b=2');
+    assert.deepEqual(page.links, [{ url: 'http://shop.example/checkout/1?use=paid', text: '4242' }]);
+    assert.deepEqual(
+      page.forms.map(({ method, url, button }) => [method, url, button]),
+      [
+        ['post', 'http://shop.example/pay', 'Continue to pay'],
+        ['get', 'http://shop.example/checkout/1', "Find 'it'"],
+      ],
+    );
+  });
+
+  it('and sent as they stand, or with another choice', () => {
+    assert.equal(filled(page.forms[0]!).toString(), 'total=4999&kind=card');
+    assert.equal(filled(page.forms[0]!, { kind: 'wallet' }).toString(), 'total=4999&kind=wallet');
+  });
+});
+
+describe('the outcomes', () => {
+  it('name everything that the simulated provider can do', () => {
+    const chosen = new Set(OUTCOMES.map(({ instrument }) => instrument));
+    assert.deepEqual(
+      INSTRUMENTS.filter(({ id }) => !chosen.has(id)),
+      [],
+    );
+    const tags = new Set(OUTCOMES.map(({ tag }) => tag));
+    assert.deepEqual(
+      HANDOFF_TAGS.filter(({ tag }) => !tags.has(tag)),
+      [],
+    );
+  });
+
+  it('begin with the event that they end with, each under a name of its own', () => {
+    assert.ok(OUTCOMES.every(({ name, ends }) => name === ends || name.startsWith(`${ends}.`)));
+    assert.equal(new Set(OUTCOMES.map(({ name }) => name)).size, OUTCOMES.length);
+  });
+
+  it('put their tag into the address', () => {
+    assert.equal(tagged('ann@example.com', 'handoff_error'), 'ann+handoff_error@example.com');
+    assert.equal(tagged('ann@example.com', undefined), 'ann@example.com');
+  });
+});
+
+describe('tillway trigger', { concurrency: 4 }, () => {
+  let on: TestService;
+  before(async () => {
+    on = await startTestService({ live: true });
+  });
+  after(() => on[Symbol.asyncDispose]());
+
+  // The rest takes what the provider takes: half a minute each, or leaves the routes in standby.
+  const QUICK: [name: string, kind: string, session: string, payments: string[], events: string[]][] = [
+    ['payment.provider_pending', 'card', 'pending', ['pending'], ['provider_pending']],
+    ['payment.provider_pending.wrong_amount', 'wallet', 'pending', ['pending'], ['provider_pending']],
+    ['payment.paid', 'card', 'paid', ['paid'], ['provider_pending', 'paid']],
+    ['payment.paid', 'local', 'paid', ['paid'], ['provider_pending', 'paid']],
+    ['payment.paid.after_decline', 'wallet', 'paid', ['failed', 'paid'], ['provider_pending', 'paid']],
+    ['payment.paid.duplicates', 'card', 'paid', ['paid'], ['provider_pending', 'paid']],
+    ['payment.paid.reordered', 'card', 'paid', ['paid'], ['provider_pending', 'paid']],
+    ['payment.failed', 'wallet', 'failed', ['failed', 'failed', 'failed'], ['provider_pending', 'failed']],
+    ['payment.failed', 'card', 'failed', ['failed', 'failed', 'failed'], ['provider_pending', 'failed']],
+    ['payment.failed.cancelled', 'card', 'failed', ['failed'], ['provider_pending', 'failed']],
+  ];
+  for (const [name, kind, session, payments, events] of QUICK) {
+    it(`${name} by ${kind} really comes about`, async () => {
+      const { code, stderr, answer } = await trigger(on, name, '--kind', kind, '--json');
+      assert.deepEqual([code, stderr], [0, '']);
+      const { session: made, payments: told, events: said, steps, outcome } = answer();
+      const state = await stateOf(on, made.id);
+      assert.deepEqual([outcome, state.session, state.payments], [name, session, payments]);
+      assert.deepEqual([made.status, told.map(({ status }) => status).toReversed()], [session, payments]);
+      assert.ok(told.every(({ route }) => route.kind === kind));
+      assert.deepEqual(
+        said.map(({ type }) => type),
+        events.map((status) => `payment.${status}`),
+      );
+      assert.match(steps.join('\n'), /^opens http[^]*\nchooses to pay by/);
+    });
+  }
+
+  it('says what the buyer does, and what came of it', async () => {
+    const { code, stdout, stderr } = await trigger(
+      on,
+      'payment.paid',
+      '--amount',
+      '120.5',
+      '--metadata',
+      'orderId=A-1',
+    );
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.match(
+      stdout,
+      /^buyer {2}opens http\S+\/checkout\/chk_\w+\nbuyer {2}chooses to pay by \w+\nbuyer {2}presses "/,
+    );
+    assert.match(stdout, /\nStatus +paid\nAmount +120\.50 USD\n/);
+    assert.match(stdout, /\npay_\w+ +paid /);
+    assert.match(stdout, /\npayment\.paid +evt_chk_\w+_paid\n$/);
+  });
+
+  it('passes on what the session is to carry', async () => {
+    const { answer } = await trigger(
+      on,
+      'payment.paid',
+      '--customer',
+      'ann@example.com',
+      '--metadata',
+      'a=1',
+      '--metadata',
+      'b=x=y',
+      '--json',
+    );
+    const { customer, metadata } = answer().session;
+    assert.deepEqual([customer, metadata], ['ann@example.com', { a: '1', b: 'x=y' }]);
+  });
+
+  it('lists what there is', async () => {
+    const { code, stdout } = await trigger(on, '--list');
+    assert.equal(code, 0);
+    for (const { name, summary } of OUTCOMES) assert.ok(stdout.includes(name) && stdout.includes(summary));
+    const { data } = JSON.parse((await trigger(on, '--list', '--json')).stdout) as { data: { name: string }[] };
+    assert.deepEqual(
+      data.map(({ name }) => name),
+      OUTCOMES.map(({ name }) => name),
+    );
+  });
+
+  it('refuses what it does not know, with what there is', async () => {
+    const REFUSED: [args: string[], code: number, says: RegExp][] = [
+      [[], 2, /name an event; tillway trigger --list[^]*payment\.failed\.cancelled/],
+      [['payment.lost'], 2, /payment\.lost[^]*payment\.paid/],
+      [['payment.paid', '--amount', 'much'], 2, /--amount takes a number, such as 49\.99/],
+      [['payment.paid', '--amount', '-1'], 1, /amount/],
+      [['payment.paid', '--customer', 'nobody'], 1, /customer/],
+    ];
+    for (const [args, code, says] of REFUSED) {
+      const ended = await trigger(on, ...args);
+      assert.deepEqual([ended.code, ended.stdout], [code, ''], args.join(' '));
+      assert.match(ended.stderr, says);
+    }
+  });
+});
+
+describe('tillway trigger with routes that fail', () => {
+  it('payment.paid.failover goes on by the next route', async () => {
+    await using on = await startTestService({ live: true });
+    const { code, stderr, answer } = await trigger(on, 'payment.paid.failover', '--json');
+    assert.deepEqual([code, stderr], [0, '']);
+    const { payments, session } = answer();
+    assert.deepEqual(
+      payments.map(({ status }) => status),
+      ['paid', 'failed'],
+    );
+    assert.equal(session.customer, 'buyer+handoff_error@example.com');
+  });
+
+  it('payment.failed.provider_down ends when no route is left', async () => {
+    await using on = await startTestService({ live: true });
+    const down = await trigger(on, 'payment.failed.provider_down', '--json');
+    assert.deepEqual([down.code, down.stderr], [0, '']);
+    assert.equal(down.answer().session.status, 'failed');
+  });
+
+  it('is refused where there is no sandbox, with the reason', async () => {
+    using folder = temporaryFolder();
+    const { routes } = JSON.parse(readFileSync(ROUTES, 'utf8')) as { routes: { environment: string }[] };
+    const live = routes.map((route) => ({ ...route, environment: 'production' }));
+    writeFileSync(folder.path('routes.json'), JSON.stringify({ routes: live }));
+    await using on = await startTestService({ variables: { ROUTES_FILE: folder.path('routes.json') } });
+    const { code, stdout, stderr } = await trigger(on, 'payment.paid');
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(stderr, /sandbox/);
+  });
+});
+
+describe('tillway trigger --session', () => {
+  let on: TestService;
+  before(async () => {
+    on = await startTestService({ live: true });
+  });
+  after(() => on[Symbol.asyncDispose]());
+  const create = async (overrides: Record<string, unknown> = {}) =>
+    (await call<{ id: string; checkoutUrl: string }>('POST', `${on.url}/api/gateway/sessions`, sessionBody(overrides)))
+      .body;
+
+  it('pays a session that somebody else created, by its id or its checkoutUrl', async () => {
+    for (const named of ['id', 'checkoutUrl'] as const) {
+      const session = await create();
+      const { code, answer } = await trigger(on, 'payment.paid', '--session', session[named], '--json');
+      assert.deepEqual([code, answer().session.id, answer().session.status], [0, session.id, 'paid']);
+    }
+  });
+
+  const REFUSED: [why: string, args: (session: { id: string }) => string[], code: number, complaint: RegExp][] = [
+    [
+      'what the session has already',
+      ({ id }) => [id, '--amount', '10'],
+      2,
+      /--amount.*cannot be used with.*--session|--session.*cannot be used with.*--amount/,
+    ],
+    ['what is no session', () => ['pay_1'], 2, /chk_/],
+    ['a session that does not exist', ({ id }) => [`${id.slice(0, -4)}0000`], 1, /exists|There is no/],
+  ];
+  for (const [why, args, expected, complaint] of REFUSED) {
+    it(`refuses ${why}`, async () => {
+      const { code, stderr } = await trigger(on, 'payment.paid', '--session', ...args(await create()));
+      assert.equal(code, expected, stderr);
+      assert.match(stderr, complaint);
+    });
+  }
+
+  it('refuses an outcome that goes by the address, a session that is over, and one of production', async () => {
+    const over = await create();
+    await call('POST', `${on.url}/api/gateway/sessions/${over.id}/expire`);
+    const live = await create({ environment: 'production', redirectUrl: 'https://shop.example/back' });
+    for (const [outcome, { id }, code, complaint] of [
+      ['payment.paid.failover', over, 2, /leave --session out/],
+      ['payment.paid', over, 1, /is expired/],
+      ['payment.paid', live, 1, /production/],
+    ] as const) {
+      const refused = await trigger(on, outcome, '--session', id);
+      assert.equal(refused.code, code, refused.stderr);
+      assert.match(refused.stderr, complaint);
+    }
+  });
+});

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { brokenInvariants } from '../faults/scenario.ts';
+import { until } from '../process/program.ts';
+import { attempt, createSession, stateOf } from '../simulator/buyer.ts';
+import { settingsOf } from '../support/database.ts';
+import { type TestService, call, startTestService } from '../support/service.ts';
+import { type Receiver, arrived, ask, clockAt, startReceiver } from './stage.ts';
+
+const HOUR = 3600;
+
+describe('two instances of one database', () => {
+  let merchant: Receiver;
+  let instances: [TestService, TestService];
+  let answer: (response: ServerResponse) => void = (response) => response.end('ok');
+  before(async () => {
+    merchant = await startReceiver((response) => answer(response));
+    const first = await startTestService({ live: true, variables: merchant.variables });
+    const second = await startTestService({ live: true, variables: merchant.variables, beside: first });
+    instances = [first, second];
+  });
+  after(async () => {
+    for (const instance of instances.toReversed()) await instance[Symbol.asyncDispose]();
+    await merchant[Symbol.asyncDispose]();
+  });
+
+  test('have one time: where it is moved on one, the other follows of itself', async () => {
+    const [first, second] = instances;
+    await ask(first.url, 5 * HOUR);
+    await until(() => second.service.deps.now() - Date.now() > 5 * HOUR * 1000 - 10_000);
+    const [one, other] = [await arrived(first.url), await arrived(second.url)];
+    assert.deepEqual([one.advancedSeconds, other.advancedSeconds], [5 * HOUR, 5 * HOUR]);
+  });
+
+  test('what falls due on the way is done once, in its order', async () => {
+    const [first, second] = instances;
+    const started = await Promise.all(
+      instances.flatMap((on) =>
+        ['abandoned', 'late_success', 'callback_lost'].map(async (outcome) => {
+          const id = await createSession(on);
+          await attempt(on, id, 'card', outcome);
+          return id;
+        }),
+      ),
+    );
+    await ask(second.url, HOUR);
+    await arrived(first.url);
+    for (const id of started) {
+      const state = await stateOf(first, id);
+      assert.deepEqual(merchant.typesOf(id), state.events);
+      assert.ok(['paid', 'failed'].includes(state.session));
+    }
+  });
+
+  test('of two who ask at once, one is refused', async () => {
+    const answers = await Promise.all(
+      instances.map(({ url }) => call('POST', `${url}/api/gateway/test-clock/advance`, { seconds: 60 })),
+    );
+    const before = 6 * HOUR;
+    const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
+    const clock = await arrived(instances[0].url);
+    // The second may also come when the first is done.
+    assert.equal(clock.advancedSeconds, before + 60 * statuses.filter((status) => status === 200).length);
+    assert.ok(statuses[0] === 200 && [200, 409].includes(statuses[1]!), String(statuses));
+  });
+
+  test('one goes on where the other has died on the way, once that has been silent for a while', async () => {
+    const [first] = instances;
+    const { store, realNow } = first.service.deps;
+    const clock = (await store.testClock())!;
+    const goalMs = clock.goalMs + HOUR * 1000;
+    const target = realNow() + goalMs;
+    const dead = { ...clock, version: clock.version + 1, goalMs, target, holder: 'dead', heldUntil: realNow() + 700 };
+    await store.commit([{ type: 'test_clock_changed', clock: dead }]);
+    assert.equal((await clockAt(first.url)).status, 'advancing');
+    assert.equal((await arrived(first.url)).advancedSeconds, goalMs / 1000);
+    assert.ok(realNow() >= dead.heldUntil);
+  });
+
+  test('the workers of the one rest while the other moves time', async () => {
+    const [first, second] = instances;
+    const held: ServerResponse[] = [];
+    const slow = await createSession(first);
+    await attempt(first, slow, 'card', 'abandoned');
+    await until(() => merchant.typesOf(slow).length > 0);
+    answer = (response) => void held.push(response);
+    // Its payment.failed is not answered: time stands there.
+    await ask(first.url, HOUR);
+    await until(() => held.length > 0);
+    await until(() => second.service.deps.testClock!.known().target !== null);
+    answer = (response) => response.end('ok');
+    const id = await createSession(second);
+    await attempt(second, id, 'card', 'paid');
+    // A commit wakes whoever works, at once.
+    await sleep(200);
+    assert.deepEqual((await stateOf(second, id)).messages, []);
+    held[0]!.end('ok');
+    await arrived(second.url);
+    assert.equal((await stateOf(second, id)).session, 'paid');
+    assert.deepEqual(merchant.typesOf(slow), ['payment.provider_pending', 'payment.failed']);
+
+    const next = await createSession(second);
+    await attempt(second, next, 'card', 'paid');
+    await until(() => merchant.typesOf(next).includes('payment.paid'));
+  });
+
+  test('after all that, every promise of the database holds', async () => {
+    assert.deepEqual(await brokenInvariants(settingsOf(instances[0].databaseUrl)), []);
+  });
+});

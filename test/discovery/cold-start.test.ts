@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { describe, test } from 'node:test';
+import type { Capabilities } from '../../src/contract/discovery.ts';
+import type { OpenApi } from '../../src/contract/openapi.ts';
+import { linksOf } from '../support/agent-client.ts';
+import { createValidator } from '../support/schemas.ts';
+import { call, startTestService } from '../support/service.ts';
+
+interface LinkSet {
+  linkset: Record<string, { href: string }[]>[];
+}
+
+interface Guide {
+  verifySample: { secret: string };
+}
+
+/** From the address of the service to its catalogue, and to what the catalogue names first for a relation. */
+async function discover<Found>(url: string, relation: string): Promise<Found> {
+  const front = await fetch(url, { method: 'HEAD' });
+  const [catalogue = ''] = linksOf(front.headers.get('link'))['api-catalog'] ?? [];
+  const { body } = await call<LinkSet>('GET', catalogue);
+  return (await call<Found>('GET', body.linkset[0]![relation]![0]!.href)).body;
+}
+
+describe('a client that knows the address of the service only', () => {
+  for (const kind of ['card', 'wallet', 'local']) {
+    test(`finds the capabilities and brings a sandbox payment by ${kind} to its end`, async () => {
+      await using service = await startTestService();
+      const { actions, entrypoints, webhooks } = await discover<Capabilities>(service.url, 'service-meta');
+      const urlOf = (id: string, name: string, value: string) =>
+        entrypoints.find((entry) => entry.id === id)!.url.replace(`{${name}}`, value);
+      const act = async (name: string, body: Record<string, unknown>) => {
+        const answer = await call<{ ok: boolean; result: Record<string, unknown> }>(
+          'POST',
+          actions.find((action) => action.name === name)!.url,
+          body,
+        );
+        assert.equal(answer.status, 200, JSON.stringify(answer.body));
+        return answer.body.result;
+      };
+      const example = actions.find(({ name }) => name === 'checkout.create')!.example.request;
+      const created = await act('checkout.create', { ...example, preferredRoute: kind });
+      const sessionId = String(created['id']);
+      const payment = urlOf('getPayment', 'paymentId', sessionId);
+      assert.equal((await call('GET', payment)).status, 404);
+
+      // As the summary and webhooks.verifySample say it.
+      const payload = { eventId: 'evt_cold_1', sessionId, status: 'paid', amount: example['amount'] };
+      const signature = signed(payload, (webhooks as unknown as Guide).verifySample.secret);
+      const verified = await act('webhook.verify_sample', { payload, signature });
+      assert.equal(verified['merchantWebhookQueued'], true);
+
+      const { body: paid } = await call<{ status: string; id: string }>('GET', payment);
+      assert.equal(paid.status, 'paid');
+      const events = entrypoints.find(({ id }) => id === 'listEvents')!.url;
+      const { body: listed } = await call<{ data: { type: string; data: { session_id: string } }[] }>(
+        'GET',
+        `${events}?sessionId=${sessionId}&type=payment.paid`,
+      );
+      assert.deepEqual(
+        listed.data.map((event) => [event.type, event.data.session_id]),
+        [['payment.paid', sessionId]],
+      );
+    });
+  }
+
+  test('finds /llms.txt and does what it says', async () => {
+    await using service = await startTestService();
+    const front = await fetch(service.url, { method: 'HEAD' });
+    const [address = ''] = linksOf(front.headers.get('link'))['describedby'] ?? [];
+    const text = await (await fetch(address)).text();
+    const found = (pattern: RegExp) => pattern.exec(text)?.[1] ?? assert.fail(`${pattern} is not in ${text}`);
+    const act = (name: string, body: object) =>
+      call<{ result: { id: string } }>(
+        'POST',
+        found(new RegExp(String.raw`\[${name}\]\((\S+/actions/\S+)\): POST`)),
+        body,
+      );
+    const asked = { product: 'Field guide', amount: 20, customer: 'buyer@example.com' };
+    const { id: sessionId } = (await act('checkout.create', asked)).body.result;
+    const payload = { eventId: 'evt_cold_2', sessionId, status: 'paid', amount: 20 };
+    const signature = signed(payload, found(/HMAC-SHA256 of [^>]* keyed with (\w+)>/));
+    assert.equal((await act('webhook.verify_sample', { payload, signature })).status, 200);
+    const payment = found(/GET (\S+\/)\{session id\}/) + sessionId;
+    assert.equal((await call<{ status: string }>('GET', payment)).body.status, 'paid');
+  });
+
+  test('finds the OpenAPI document and runs every action of it', async () => {
+    await using service = await startTestService();
+    const api = await discover<OpenApi>(service.url, 'service-desc');
+    const actions = Object.entries(api.paths).filter(([path]) => path.startsWith('/api/agent/actions/'));
+    assert.equal(actions.length, 5);
+    for (const [path, { post }] of actions) {
+      const { example } = post!.requestBody!.content['application/json'];
+      const { status, body } = await call('POST', api.servers[0]!.url + path, example);
+      assert.equal(status, 200, JSON.stringify(body));
+      const validate = createValidator().compile({
+        ...post!.responses['200']!.content!['application/json'].schema,
+        components: api.components,
+      });
+      assert(validate(body), path);
+    }
+  });
+});
+
+/** t=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and the payload as compact JSON in the order of keys sent>. */
+function signed(payload: object, secret: string): string {
+  const digest = createHmac('sha256', secret)
+    .update(`1768469400.${JSON.stringify(payload)}`)
+    .digest('hex');
+  return `t=1768469400,v1=${digest}`;
+}

@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import type { OpenApi } from '../../src/contract/openapi.ts';
+import { agentEndpoints } from '../../src/http/agent-endpoints.ts';
+import { agentApi } from '../../src/http/agent.ts';
+import { type AppDeps, createApp } from '../../src/http/app.ts';
+import { discoveryDocuments } from '../../src/http/discovery.ts';
+import { apiReference } from '../../src/http/docs.ts';
+import { gatewayApi } from '../../src/http/gateway.ts';
+import { healthProbes } from '../../src/http/health.ts';
+import { homePages } from '../../src/http/home.ts';
+import { openApiDocument } from '../../src/http/openapi.ts';
+import { llmsText } from '../../src/http/discovery-llms.ts';
+import type { Action } from '../../src/operations/operation.ts';
+import { ACTIONS, OPERATIONS } from '../../src/operations/registry.ts';
+import { linksOf } from '../support/agent-client.ts';
+import { type TestService, call, startTestService } from '../support/service.ts';
+
+const BASE_URL = 'https://gateway.example';
+const DOCUMENTS = ['/llms.txt', '/.well-known/api-catalog', '/arazzo.yaml', '/openapi.json', '/api/agent/capabilities'];
+
+describe('discovery documents', () => {
+  let local: TestService;
+  let open: TestService;
+  /** As it is on loopback, and as it is where anybody can reach it. */
+  let guarded: FastifyInstance;
+  let exposed: FastifyInstance;
+
+  before(async () => {
+    local = await startTestService();
+    open = await startTestService({ variables: { BASE_URL } });
+    const parts = [homePages, gatewayApi, agentApi, openApiDocument, discoveryDocuments, apiReference, healthProbes];
+    guarded = await createApp(local.service.deps as AppDeps, parts);
+    exposed = await createApp({ ...(open.service.deps as AppDeps), allowedHosts: undefined }, parts);
+  });
+  after(async () => {
+    await guarded.close();
+    await exposed.close();
+    await local[Symbol.asyncDispose]();
+    await open[Symbol.asyncDispose]();
+  });
+
+  test('/llms.txt has a heading, a summary, and lists of absolute links only', async () => {
+    const { headers, text } = await textOf(`${open.url}/llms.txt`);
+    assert.equal(headers.get('content-type'), 'text/plain; charset=utf-8');
+    const blocks = text.trimEnd().split('\n\n');
+    assert.match(blocks[0]!, /^# \S/);
+    assert.match(blocks[1]!, /^> \S/);
+    const firstList = blocks.findIndex((block) => block.startsWith('## '));
+    assert(firstList > 2, 'the flow is told before the lists');
+    for (const block of blocks.slice(firstList)) {
+      const lines = block.split('\n');
+      if (block.startsWith('## ')) assert.equal(lines.length, 1);
+      else
+        for (const line of lines) assert.match(line, /^- \[[^\]]+\]\(https:\/\/gateway\.example\/[^)]*\): \S.*\.|`$/);
+    }
+    assert.doesNotMatch(text, /127\.0\.0\.1|localhost|undefined/);
+  });
+
+  test('/llms.txt names every endpoint, action and schema, and links to what is there', async () => {
+    const { text } = await textOf(`${local.url}/llms.txt`);
+    const { body: api } = await call<OpenApi>('GET', `${local.url}/openapi.json`);
+    for (const [path, methods] of Object.entries(api.paths)) {
+      for (const method of Object.keys(methods)) {
+        const named = path.startsWith('/api/agent/actions/')
+          ? `](${local.url}${path}): POST.`
+          : `[${method.toUpperCase()} ${path}]`;
+        assert(text.includes(named), named);
+      }
+    }
+    const links = Array.from(text.matchAll(/\]\((\S+)\)/g), ([, url]) => url!);
+    const pages = new Map<string, string>();
+    for (const link of links) {
+      const [page = '', fragment] = link.split('#');
+      if (page.includes('/actions/') || page.endsWith('/mcp')) continue;
+      const found = pages.get(page) ?? (await textOf(page)).text;
+      pages.set(page, found);
+      if (fragment !== undefined) assert(found.includes(`id="${fragment}"`), link);
+    }
+    for (const operation of OPERATIONS.keys()) assert(links.includes(`${local.url}/api/agent/schema/${operation}`));
+  });
+
+  test('/llms.txt has a line for an action that is added to the registry, and one for an endpoint', () => {
+    const deps = local.service.deps as AppDeps;
+    const described = { deps, actions: ACTIONS, operations: [], endpoints: agentEndpoints(deps).slice(0, 1) };
+    const added: Action = {
+      ...ACTIONS[0]!,
+      name: 'order.ship',
+      description: 'Ships an order.',
+      command: () => ['order', 'ship', "it's"],
+    };
+    const endpoint = { ...agentEndpoints(deps)[1]!, path: '/api/agent/new', summary: 'Do something new' };
+    const before = llmsText(described).split('\n');
+    const after = llmsText({
+      ...described,
+      actions: [...ACTIONS, added],
+      endpoints: [...described.endpoints, endpoint],
+    }).split('\n');
+    const lines = after.filter((line) => !before.includes(line));
+    assert.equal(lines.length, 2);
+    assert(lines[0]!.startsWith(`- [order.ship](${local.url}/api/agent/actions/order.ship): POST. Ships an order. `));
+    assert(lines[0]!.endsWith(String.raw`Command: ${'`'}tillway order ship 'it'\''s' --url ${local.url} --json${'`'}`));
+    assert.equal(lines[1], `- [GET /api/agent/new](${local.url}/docs#listRoutes): Do something new.`);
+  });
+
+  test('/.well-known/api-catalog is a link set of RFC 9727, and its HEAD says so too', async () => {
+    const url = `${open.url}/.well-known/api-catalog`;
+    const { headers, text } = await textOf(url);
+    const type = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"';
+    assert.equal(headers.get('content-type'), type);
+    const { linkset } = JSON.parse(text) as { linkset: Record<string, { href: string; type: string }[]>[] };
+    const [api, mcp] = linkset;
+    assert.deepEqual([api!['anchor'], mcp!['anchor']], [`${BASE_URL}/`, `${BASE_URL}/mcp`]);
+    const hrefs = (relation: string) => api![relation]!.map(({ href }) => href.replace(BASE_URL, ''));
+    assert.deepEqual(hrefs('service-desc'), ['/openapi.json', '/arazzo.yaml']);
+    assert.deepEqual(hrefs('service-doc'), ['/docs', '/llms.txt']);
+    assert.deepEqual(hrefs('service-meta'), ['/api/agent/capabilities']);
+    assert.deepEqual(hrefs('status'), ['/readyz']);
+    for (const { href, type: said } of ['service-desc', 'service-doc', 'service-meta', 'status'].flatMap(
+      (relation) => api![relation]!,
+    )) {
+      const target = await textOf(href.replace(BASE_URL, open.url));
+      assert.equal(target.headers.get('content-type')!.split(';')[0], said, href);
+    }
+    const head = await fetch(url, { method: 'HEAD' });
+    assert.deepEqual([head.status, head.headers.get('content-type')], [200, type]);
+    assert.deepEqual(linksOf(head.headers.get('link'))['api-catalog'], [`${BASE_URL}/.well-known/api-catalog`]);
+  });
+
+  test('the front page and the capabilities link to all of them', async () => {
+    for (const path of ['/', '/api/agent/capabilities', '/.well-known/api-catalog']) {
+      for (const method of ['GET', 'HEAD']) {
+        const response = await fetch(`${open.url}${path}`, { method });
+        await response.text();
+        assert.deepEqual(
+          { ...linksOf(response.headers.get('link')) },
+          {
+            'api-catalog': [`${BASE_URL}/.well-known/api-catalog`],
+            'service-desc': [`${BASE_URL}/openapi.json`, `${BASE_URL}/arazzo.yaml`],
+            'service-doc': [`${BASE_URL}/docs`],
+            'service-meta': [`${BASE_URL}/api/agent/capabilities`],
+            describedby: [`${BASE_URL}/llms.txt`],
+          },
+          `${method} ${path}`,
+        );
+      }
+    }
+  });
+
+  test('addresses are those of the configuration, whatever Host says', async () => {
+    for (const path of [...DOCUMENTS, '/']) {
+      const { status, body, link } = await askedAs(exposed, path, 'evil.example');
+      assert.equal(status, 200, path);
+      assert.doesNotMatch(body + link, /evil\.example/, path);
+      assert.match(body + link, /https:\/\/gateway\.example|url: \.\/openapi\.json/, path);
+    }
+  });
+
+  test('they may be kept, and are not sent again to who has them', async () => {
+    for (const path of DOCUMENTS) {
+      const url = `${local.url}${path}`;
+      const { headers } = await textOf(url);
+      const etag = headers.get('etag')!;
+      assert.match(etag, /^"[\w-]{22}"$/);
+      assert.match(
+        headers.get('cache-control')!,
+        path.endsWith('capabilities') ? /^public, max-age=0$/ : /^public, max-age=300$/,
+      );
+      for (const known of [etag, `W/${etag}`, `"another", ${etag}`, '*']) {
+        const again = await fetch(url, { headers: { 'if-none-match': known } });
+        assert.deepEqual([again.status, await again.text(), again.headers.get('etag')], [304, '', etag], known);
+      }
+      const other = await fetch(url, { headers: { 'if-none-match': '"another"' } });
+      assert.equal(other.status, 200);
+      await other.text();
+    }
+  });
+
+  test('pages of other sites may read them, but not from a service on loopback, and nothing else', async () => {
+    for (const path of DOCUMENTS) {
+      assert.equal((await askedAs(exposed, path)).origin, '*', path);
+      assert.equal((await textOf(`${local.url}${path}`)).headers.get('access-control-allow-origin'), null, path);
+    }
+    for (const path of ['/', '/docs', '/api/gateway/sessions', '/api/agent/routes', '/readyz', '/none']) {
+      assert.equal((await askedAs(exposed, path)).origin, undefined, path);
+    }
+  });
+
+  test('a host name that is not known is refused as OpenAPI shows for the capabilities', async () => {
+    const { status, body } = await askedAs(guarded, '/api/agent/capabilities', 'evil.example');
+    const { body: api } = await call<OpenApi>('GET', `${local.url}/openapi.json`);
+    const { examples } = api.paths['/api/agent/capabilities']!.get!.responses['403']!.content!['application/json'];
+    assert.deepEqual([status, JSON.parse(body)], [403, examples!['forbidden']!.value]);
+  });
+});
+
+async function textOf(url: string): Promise<{ headers: Headers; text: string }> {
+  const response = await fetch(url);
+  const text = await response.text();
+  assert.equal(response.status, 200, `${url}: ${text}`);
+  return { headers: response.headers, text };
+}
+
+/** A GET with a Host header of the caller's choice, which fetch does not send. */
+async function askedAs(app: FastifyInstance, url: string, host = 'gateway.example') {
+  const { statusCode, body, headers } = await app.inject({ url, headers: { host } });
+  const origin = headers['access-control-allow-origin'];
+  return { status: statusCode, body, link: String(headers['link'] ?? ''), origin };
+}

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { attempt } from '../simulator/buyer.ts';
+import { type TestService, call, startTestService } from '../support/service.ts';
+import { plant, redocly, saveDescription } from './redocly.ts';
+
+const BUYER = 'workflow.buyer@example.com';
+const INPUTS = JSON.stringify({ idempotencyKey: 'order-W-1001', buyer: BUYER });
+const POLL_MS = 25;
+
+/** What became of each step of a run, by workflow; a step that was retried counts as its last time. */
+type Outcomes = Record<string, Record<string, boolean>>;
+
+interface RunReport {
+  files: Record<string, { executedWorkflows: { workflowId: string; executedSteps: ReportedStep[] }[] }>;
+}
+
+interface ReportedStep {
+  stepId: string;
+  checks: { passed: boolean }[];
+}
+
+describe('the description of the API', () => {
+  let service: TestService;
+  let folder: string;
+
+  before(async () => {
+    service = await startTestService();
+    folder = mkdtempSync(join(tmpdir(), 'tillway-workflows-'));
+  });
+  beforeEach(() => saveDescription(service.url, folder));
+  after(async () => {
+    rmSync(folder, { recursive: true });
+    await service[Symbol.asyncDispose]();
+  });
+
+  const respect = (...options: string[]) =>
+    redocly(folder, 'respect', 'arazzo.yaml', '--input', INPUTS, '--json-output', 'report.json', ...options);
+
+  async function outcomes(): Promise<Outcomes> {
+    const report = JSON.parse(await readFile(join(folder, 'report.json'), 'utf8')) as RunReport;
+    const workflows = Object.values(report.files).flatMap(({ executedWorkflows }) => executedWorkflows);
+    return Object.fromEntries(
+      workflows.map(({ workflowId, executedSteps }) => [
+        workflowId,
+        Object.fromEntries(
+          executedSteps.map(({ stepId, checks }) => [
+            stepId,
+            checks.length > 0 && checks.every(({ passed }) => passed),
+          ]),
+        ),
+      ]),
+    );
+  }
+
+  test('is clean to the recommended rules of redocly lint, warnings included', async () => {
+    const { code, output } = await redocly(folder, 'lint', 'openapi.json', 'arazzo.yaml');
+    assert.equal(code, 0, output);
+    assert.match(output, /openapi\.json: validated/);
+    assert.match(output, /arazzo\.yaml: validated/);
+    assert.doesNotMatch(output, /warning|error/i);
+  });
+
+  test('is not clean to them with a fault in it', async () => {
+    await plant(folder, 'openapi.json', '"summary":"Get a payment"', '"summery":"Get a payment"');
+    await plant(folder, 'arazzo.yaml', 'stepId: withdraw-it', 'stepID: withdraw-it');
+    const { code, output } = await redocly(folder, 'lint', 'openapi.json', 'arazzo.yaml');
+    assert.equal(code, 1, output);
+    assert.match(output, /summery/);
+    assert.match(output, /stepID/);
+  });
+
+  test('has workflows of which every step runs, while a buyer pays', async () => {
+    const ended = new AbortController();
+    const buyer = payWhenAsked(service, ended.signal);
+    const { code, output } = await respect();
+    ended.abort();
+    assert.equal(code, 0, output);
+    assert.equal(await buyer, 'paid');
+    const steps = (await readFile(join(folder, 'arazzo.yaml'), 'utf8')).match(/stepId: \S+/g)!;
+    const ran = Object.values(await outcomes()).flatMap((workflow) => Object.entries(workflow));
+    assert.deepEqual(
+      ran.map(([stepId]) => `stepId: ${stepId}`),
+      steps,
+    );
+    assert.deepEqual(
+      ran.filter(([, passed]) => !passed),
+      [],
+    );
+  });
+
+  for (const { fault, file, right, wrong, workflow, step } of [
+    {
+      fault: 'a status that is not the one to come',
+      file: 'arazzo.yaml',
+      right: '$statusCode == 400',
+      wrong: '$statusCode == 200',
+      workflow: 'check-a-webhook',
+      step: 'refuse-a-wrong-signature',
+    },
+    {
+      fault: 'a property of an answer that the description leaves out',
+      file: 'openapi.json',
+      right: '"signatureVerified":{',
+      wrong: '"signatureKnown":{',
+      workflow: 'check-a-webhook',
+      step: 'accept-a-right-signature',
+    },
+  ]) {
+    test(`has workflows that fail for ${fault}`, async () => {
+      await plant(folder, file, right, wrong);
+      const { code, output } = await respect('--workflow', workflow);
+      assert.equal(code, 1, output);
+      assert.equal((await outcomes())[workflow]![step], false, output);
+    });
+  }
+});
+
+/** Plays the buyer of the workflow: pays for its checkout as soon as there is one. */
+async function payWhenAsked(service: TestService, ended: AbortSignal): Promise<string> {
+  const sessions = `${service.url}/api/gateway/sessions?customer=${encodeURIComponent(BUYER)}`;
+  while (!ended.aborted) {
+    const { body } = await call<{ data: { id: string }[] }>('GET', sessions);
+    const [session] = body.data;
+    if (session) {
+      await attempt(service, session.id, 'card', 'paid');
+      await service.pass(0);
+      return 'paid';
+    }
+    await sleep(POLL_MS);
+  }
+  return 'never asked';
+}

@@ -1,0 +1,264 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { SERVICE, freePort, statusOf, until } from '../process/program.ts';
+
+/**
+ * Runs a guide as its reader would: every fenced block in order, from the folder of the repository, in one shell, with a
+ * home folder of its own. What a block is, its info string says:
+ *
+ * - `sh` is typed, and must succeed; `sh server` goes on running, and takes the place of an earlier one with the same command;
+ *   `npm start` is typed in the repository.
+ * - `ts file=NAME` and the like are written to a file in the current folder; without a name, `ts` and `js` are run there.
+ * - `json` shows the answer of the command before it: the same fields, values aside; `json sample` only has to be JSON.
+ * - `text` shows what has been printed: each line of it, in order, where `...` stands for anything.
+ */
+export interface Block {
+  language: string;
+  words: string[];
+  text: string;
+  /** Where it begins in the guide, from 1. */
+  line: number;
+}
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const FENCE = /^( *)```(\S*)(?: (.*))?\n([\s\S]*?)\n\1```$/gm;
+const COMMAND_LIMIT_MS = 60_000;
+// Those of the guides, and free ones in their places.
+const SERVICE_PORT = /(?<=127\.0\.0\.1:|localhost:)3000\b/g;
+const SHOP_PORT = /(?<=127\.0\.0\.1:|localhost:|PORT=|listen\()4000\b/g;
+
+export function blocksOf(markdown: string): Block[] {
+  return Array.from(
+    markdown.matchAll(FENCE),
+    ({ 1: indent = '', 2: language = '', 3: words = '', 4: text = '', index }) => ({
+      language,
+      words: words.split(' ').filter((word) => word !== ''),
+      text: text
+        .split('\n')
+        .map((line) => line.slice(Math.min(indent.length, line.search(/\S|$/))))
+        .join('\n'),
+      line: markdown.slice(0, index).split('\n').length,
+    }),
+  );
+}
+
+/** Runs every block; rejects with the first that does not do what it says. Answers how many ran. */
+export async function runGuide(markdown: string, { patienceMs = 20_000 } = {}): Promise<number> {
+  await using reader = await createReader(patienceMs);
+  const blocks = blocksOf(markdown);
+  for (const block of blocks) {
+    try {
+      await reader.follow(block);
+    } catch (error) {
+      throw new Error(`line ${block.line}: ${(error as Error).message}\n${block.text}`, { cause: error });
+    }
+  }
+  return blocks.length;
+}
+
+interface Server {
+  command: string;
+  process: ChildProcess;
+  output(): string;
+}
+
+interface Reader extends AsyncDisposable {
+  follow(block: Block): Promise<void>;
+}
+
+async function createReader(patienceMs: number): Promise<Reader> {
+  const home = mkdtempSync(join(tmpdir(), 'tillway-guide-'));
+  const ports = { service: await freePort(), shop: await freePort() };
+  const url = `http://127.0.0.1:${ports.service}`;
+  const environment = environmentOf(home, { PORT: String(ports.service), TILLWAY_URL: url });
+  const servers: Server[] = [];
+  let folder = ROOT;
+  let state = '';
+  let last = '';
+
+  function localised(text: string): string {
+    return text.replace(SERVICE_PORT, String(ports.service)).replace(SHOP_PORT, String(ports.shop));
+  }
+
+  function script(text: string): string {
+    return `set -a\n${state}\ncd '${folder}'\nset -eo pipefail\n${text}\n`;
+  }
+
+  async function type(text: string): Promise<void> {
+    const kept = join(home, '.state');
+    const child = bash(`${script(text)}{ pwd; declare -px; declare -f; } > '${kept}'`);
+    const output = outputOf(child);
+    const timer = setTimeout(() => kill(child), COMMAND_LIMIT_MS);
+    const code = await new Promise((resolve) => child.once('close', resolve));
+    clearTimeout(timer);
+    last = output.stdout();
+    if (code !== 0) throw new Error(`ended with ${String(code)}: ${output.stdout()}${output.stderr()}`);
+    [folder, state] = splitState(readFileSync(kept, 'utf8'));
+  }
+
+  async function serve(text: string): Promise<void> {
+    const command = text
+      .trim()
+      .split('\n')
+      .at(-1)!
+      .replace(/^(?:\w+=\S+ )+/, '')
+      .split(' ')
+      .slice(0, 2)
+      .join(' ');
+    const earlier = servers.findIndex((server) => server.command === command);
+    if (earlier !== -1) await end(...servers.splice(earlier, 1));
+    // Of the two terminals that a reader has, this is the one in the repository.
+    const child = bash(script(command === 'npm start' ? `cd '${ROOT}'\n${text}` : text));
+    const output = outputOf(child);
+    servers.push({ command, process: child, output: output.stdout });
+    const ready = () =>
+      command === 'npm start' ? statusOf(`${url}/readyz`).then((status) => status === 200) : output.stdout() !== '';
+    await until(
+      () => child.exitCode !== null || ready(),
+      () => `it did not get ready: ${output.stdout()}${output.stderr()}`,
+      patienceMs,
+    );
+    if (child.exitCode !== null)
+      throw new Error(`it ended with ${child.exitCode}: ${output.stdout()}${output.stderr()}`);
+  }
+
+  function bash(text: string): ChildProcess {
+    // A process group of its own, so that what it starts ends with it.
+    return spawn('bash', ['--noprofile', '--norc', '-c', text], { env: environment, detached: true, cwd: ROOT });
+  }
+
+  async function shown(expected: string): Promise<void> {
+    const pattern = patternOf(expected);
+    const printed = () => [last, ...servers.map(({ output }) => output())].map(withoutColours);
+    await until(
+      () => printed().some((text) => pattern.test(text)),
+      () => `this was not printed, but:\n${printed().join('\n---\n')}`,
+      patienceMs,
+    );
+  }
+
+  async function follow(block: Block): Promise<void> {
+    const { language, words } = block;
+    const text = localised(block.text);
+    const file = words.find((word) => word.startsWith('file='))?.slice('file='.length);
+    if (file !== undefined) write(file, text);
+    else if (language === 'sh' && words.includes('server')) await serve(text);
+    else if (language === 'sh') await type(text);
+    else if (language === 'ts' || language === 'js') await runCode(language, text);
+    else if (language === 'json' && words.includes('sample')) JSON.parse(text);
+    else if (language === 'json') assertAlike(JSON.parse(last), JSON.parse(text), 'the answer');
+    else if (language === 'text') await shown(text);
+    else throw new Error(`nobody runs a block of "${language}"`);
+  }
+
+  async function runCode(language: 'ts' | 'js', text: string): Promise<void> {
+    const name = `snippet.${language === 'ts' ? 'ts' : 'mjs'}`;
+    write(name, text);
+    await type(`node ${name}`);
+  }
+
+  function write(name: string, text: string): void {
+    if (join(folder, '/') === ROOT) throw new Error(`${name} would be written into the repository`);
+    writeFileSync(join(folder, name), `${text}\n`);
+  }
+
+  return {
+    follow,
+    async [Symbol.asyncDispose]() {
+      await end(...servers);
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The folder, and the rest, which a shell can read again. */
+function splitState(kept: string): [string, string] {
+  const end = kept.indexOf('\n');
+  return [kept.slice(0, end), kept.slice(end + 1)];
+}
+
+function environmentOf(home: string, variables: Record<string, string>): Record<string, string> {
+  const programs = join(home, '.programs');
+  mkdirSync(programs);
+  const tillway = join(programs, 'tillway');
+  writeFileSync(tillway, `#!/bin/sh\nexec '${process.execPath}' '${fileURLToPath(SERVICE)}' "$@"\n`);
+  // The real one takes half a second each time; test/process/commands.test.ts has it once.
+  const npx = join(programs, 'npx');
+  writeFileSync(npx, '#!/bin/sh\n[ "$1" = tillway ] || { echo "npx $1?" >&2; exit 1; }\nexec "$@"\n');
+  for (const program of [tillway, npx]) chmodSync(program, 0o755);
+  return {
+    HOME: home,
+    PATH: [programs, dirname(process.execPath), process.env['PATH']].join(delimiter),
+    DATABASE_URL: `sqlite:${join(home, '.tillway.db')}`,
+    SHUTDOWN_DELAY: '0',
+    npm_config_audit: 'false',
+    npm_config_fund: 'false',
+    npm_config_offline: 'true',
+    npm_config_update_notifier: 'false',
+    ...variables,
+  };
+}
+
+function outputOf(child: ChildProcess): { stdout(): string; stderr(): string } {
+  let stdout = '';
+  let stderr = '';
+  child.stdout!.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  return { stdout: () => stdout, stderr: () => stderr };
+}
+
+async function end(...servers: Server[]): Promise<void> {
+  await Promise.all(
+    servers.map(async ({ process: child }) => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const ended = new Promise((resolve) => child.once('close', resolve));
+      kill(child);
+      await ended;
+    }),
+  );
+}
+
+function kill(child: ChildProcess): void {
+  process.kill(-child.pid!, 'SIGKILL');
+}
+
+function withoutColours(text: string): string {
+  return text.replace(/\u001B\[[\d;]*m/g, '');
+}
+
+/** Each line, in order, with anything before, between and after. */
+export function patternOf(expected: string): RegExp {
+  const lines = expected
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) =>
+      line
+        .trim()
+        .split(/\.{3}|…/)
+        .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`).replace(/ +/g, ' +'))
+        .join('.*'),
+    );
+  return new RegExp(lines.map((line) => `^.*${line}.*$`).join(String.raw`\n(?:.*\n)*?`), 'm');
+}
+
+/** The same kinds of values under the same names; `...` in a text stands for what is left out. */
+function assertAlike(actual: unknown, shown: unknown, where: string): void {
+  if (kindOf(actual) !== kindOf(shown)) throw new Error(`${where} is ${kindOf(actual)}, shown as ${kindOf(shown)}`);
+  if (Array.isArray(shown)) {
+    for (const [index, item] of shown.entries()) assertAlike((actual as unknown[])[index], item, `${where}[${index}]`);
+  } else if (typeof shown === 'object' && shown !== null) {
+    const names = (value: object) => Object.keys(value).toSorted().join(', ');
+    if (names(actual as object) !== names(shown)) throw new Error(`${where} has ${names(actual as object)}`);
+    for (const [name, value] of Object.entries(shown)) {
+      assertAlike((actual as Record<string, unknown>)[name], value, `${where}.${name}`);
+    }
+  }
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : typeof value;
+}

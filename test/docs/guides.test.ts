@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { blocksOf, patternOf, runGuide } from './guide.ts';
+
+const GUIDES = ['integrate', 'webhooks', 'agents', 'testing'];
+
+function guide(name: string): string {
+  return readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8');
+}
+
+describe('every command and every snippet of the guides does what the guide says', { concurrency: 2 }, () => {
+  for (const name of GUIDES) {
+    test(`docs/${name}.md`, async () => {
+      const ran = await runGuide(guide(name));
+      assert.ok(ran >= 3, `${name} has ${ran} blocks`);
+    });
+  }
+});
+
+const fenced = (info: string, text: string) => `\`\`\`${info}\n${text}\n\`\`\`\n`;
+
+describe('the reader of guides notices', { concurrency: 2 }, () => {
+  const FAULTS: [name: string, guide: string, complaint: RegExp][] = [
+    ['a command that fails', fenced('sh', 'false'), /ended with 1/],
+    ['a command that fails in the middle', fenced('sh', 'false\ntrue'), /ended with 1/],
+    ['a command that fails in a pipe', fenced('sh', 'false | cat'), /ended with 1/],
+    ['a command that the command line does not know', fenced('sh', 'npx tillway pay'), /ended with 2/],
+    ['code that would land in the repository', fenced('ts', 'process.exit(0);'), /written into the repository/],
+    [
+      'code that throws',
+      fenced('sh', 'cd') + fenced('ts', "const reason: string = 'no';\nthrow new Error(reason);"),
+      /Error: no/,
+    ],
+    ['a server that does not start', fenced('sh server', 'exit 3'), /ended with 3/],
+    ['output that is not printed', fenced('sh', 'echo one\necho two') + fenced('text', 'two\none'), /was not printed/],
+    [
+      'an answer with a field more',
+      fenced('sh', `echo '{"a":{"b":1,"c":2}}'`) + fenced('json', '{"a":{"b":1}}'),
+      /has b, c/,
+    ],
+    [
+      'an answer of another kind',
+      fenced('sh', `echo '{"a":"1"}'`) + fenced('json', '{"a":1}'),
+      /is string, shown as number/,
+    ],
+    ['a sample that is no JSON', fenced('json sample', '{a: 1}'), /JSON/],
+    ['a block that nobody runs', fenced('php', 'echo 1;'), /nobody runs a block of "php"/],
+    ['a block without a language', fenced('', 'npm start'), /nobody runs a block of ""/],
+  ];
+  for (const [name, text, complaint] of FAULTS) {
+    test(name, async () => {
+      await assert.rejects(runGuide(text, { patienceMs: 500 }), complaint);
+    });
+  }
+
+  test('nothing where all is well, and keeps variables, folders and files from block to block', async () => {
+    const good = [
+      fenced('sh', 'mkdir ~/shop\ncd ~/shop\nNAME=guide'),
+      fenced('ts file=hello.ts', "console.log(`hello ${process.env['NAME']}`);"),
+      fenced('sh', 'node hello.ts'),
+      fenced('text', 'hel...guide'),
+      fenced('sh server', 'echo up; sleep 30'),
+      fenced('sh', `echo '{"id":"chk_1","list":[{"n":1},{"n":2}]}'`),
+      fenced('json', '{"id":"chk_...","list":[{"n":7}]}'),
+    ];
+    assert.equal(await runGuide(good.join('\ntext between\n')), good.length);
+  });
+});
+
+test('blocks are found in lists too, and keep their own indentation', () => {
+  const found = blocksOf('1. Do:\n\n   ```sh server\n   one\n     two\n   ```\n');
+  assert.deepEqual(found, [{ language: 'sh', words: ['server'], text: 'one\n  two', line: 3 }]);
+});
+
+test('a line that is shown may stand anywhere, but all of it, and in order', () => {
+  assert.match('a\nb  (c)\nd', patternOf('b (c)\nd'));
+  assert.doesNotMatch('a\nb  (c)\nd', patternOf('d\nb'));
+  assert.match('paid evt_chk_1_paid 200', patternOf('paid evt_... 200'));
+});

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { startTestService } from '../support/service.ts';
+import { toolPath } from '../support/tools.ts';
+
+/** One check of a scenario, as the suite writes it. */
+interface Check {
+  id: string;
+  status: 'SUCCESS' | 'FAILURE' | 'WARNING' | 'SKIPPED' | 'INFO';
+  errorMessage?: string;
+}
+type Results = Map<string, Check[]>;
+
+/** Scenarios that ask for nothing but what every server has, and how many checks of each must have passed. */
+type Wanted = Readonly<Record<string, number>>;
+
+const WANTED: Readonly<Record<string, Wanted>> = {
+  '2026-07-28': {
+    'server-stateless': 24,
+    'tools-list': 4,
+    'resources-list': 2,
+    'prompts-list': 2,
+    'sep-2164-resource-not-found': 4,
+    caching: 8,
+    'dns-rebinding-protection': 2,
+    'server-sse-multiple-streams': 1,
+    'http-header-validation': 14,
+  },
+  '2025-11-25': {
+    'server-initialize': 2,
+    ping: 2,
+    'tools-list': 3,
+    'resources-list': 2,
+    'prompts-list': 2,
+    'dns-rebinding-protection': 2,
+  },
+};
+
+/** They call tools that only a server made for the suite has; a product has none of them. */
+const NEED_DIAGNOSTIC_TOOLS = [
+  'sep-2575-server-rejects-undeclared-capability',
+  'sep-2575-missing-capability-http-400',
+  'sep-2575-http-server-no-independent-requests-on-stream',
+  'sep-2575-server-no-log-without-loglevel',
+];
+
+test('the server conforms to the protocols of 2026-07-28 and 2025-11-25', async (t) => {
+  await using service = await startTestService();
+  const judged = Object.entries(WANTED).map(async ([version, wanted]) => {
+    const results = await runSuite(`${service.url}/mcp`, version);
+    const expectedFailures = version === '2026-07-28' ? NEED_DIAGNOSTIC_TOOLS : [];
+    assert.deepEqual(faultsOf(results, wanted, expectedFailures), [], version);
+    const passed = Object.keys(wanted).flatMap((name) => passedIn(results.get(name)!));
+    t.diagnostic(`${version}: ${Object.keys(wanted).length} scenarios, ${passed.length} checks`);
+  });
+  await Promise.all(judged);
+});
+
+test('a scenario that fails, passes nothing or has not run is a fault, and so is a failure that passes again', () => {
+  const fine = (): Results =>
+    new Map([
+      ['ping', [check('a'), check('b')]],
+      ['other', [check('c', 'FAILURE')]],
+    ]);
+  const planted = (checks: Check[] | undefined, expected: string[] = []) => {
+    const results = fine();
+    if (checks) results.set('ping', checks);
+    else results.delete('ping');
+    return faultsOf(results, { ping: 2 }, expected);
+  };
+  assert.deepEqual(planted([check('a'), check('b')]), []);
+  assert.deepEqual(planted([check('a'), check('b'), check('x', 'FAILURE')]), ['ping: x FAILURE because']);
+  assert.deepEqual(planted([check('a'), check('b'), check('x', 'WARNING')]), ['ping: x WARNING because']);
+  assert.deepEqual(planted([check('a'), check('b'), check('x', 'FAILURE')], ['x']), []);
+  assert.deepEqual(planted([check('a'), check('b')], ['x']), ['x was expected to fail']);
+  assert.deepEqual(planted([check('a'), check('b', 'SKIPPED')]), ['ping: 1 of 2 checks passed']);
+  assert.deepEqual(planted([]), ['ping: 0 of 2 checks passed']);
+  assert.deepEqual(planted(undefined), ['ping: 0 of 2 checks passed']);
+});
+
+function check(id: string, status: Check['status'] = 'SUCCESS'): Check {
+  return { id, status, errorMessage: 'because' };
+}
+
+function passedIn(checks: readonly Check[]): Check[] {
+  return checks.filter(({ status }) => status === 'SUCCESS');
+}
+
+/** One line for each thing that is not as it must be. */
+function faultsOf(results: Results, wanted: Wanted, expectedFailures: readonly string[]): string[] {
+  const failed = new Set<string>();
+  const faults = Object.entries(wanted).flatMap(([name, least]) => {
+    const checks = results.get(name) ?? [];
+    const bad = checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING');
+    for (const { id } of bad) failed.add(id);
+    const unexpected = bad.filter(({ id }) => !expectedFailures.includes(id));
+    const passed = passedIn(checks).length;
+    return [
+      ...unexpected.map(({ id, status, errorMessage }) => `${name}: ${id} ${status} ${errorMessage}`),
+      ...(passed < least ? [`${name}: ${passed} of ${least} checks passed`] : []),
+    ];
+  });
+  const stale = expectedFailures.filter((id) => !failed.has(id));
+  return [...faults, ...stale.map((id) => `${id} was expected to fail`)];
+}
+
+/** Runs every server scenario of a version in one process: most fail for want of fixtures, and are not looked at. */
+async function runSuite(url: string, version: string): Promise<Results> {
+  const folder = await mkdtemp(join(tmpdir(), 'conformance-'));
+  try {
+    const options = ['server', '--url', url, '--suite', 'all', '--spec-version', version, '--output-dir', folder];
+    await new Promise<void>((resolve) => {
+      execFile(process.execPath, [toolPath('conformance'), ...options], () => resolve());
+    });
+    // server-<scenario>-<time>
+    const names = (await readdir(folder)).map((name) => ({
+      name,
+      scenario: /^server-(.+)-\d{4}-\d\d-\d\dT/.exec(name)?.[1],
+    }));
+    const entries = names.map(async ({ name, scenario = name }): Promise<[string, Check[]]> => {
+      return [scenario, JSON.parse(await readFile(join(folder, name, 'checks.json'), 'utf8')) as Check[]];
+    });
+    return new Map(await Promise.all(entries));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}

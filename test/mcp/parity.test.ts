@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import type { Capabilities } from '../../src/contract/discovery.ts';
+import type { JsonSchema } from '../../src/contract/json-schema.ts';
+import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
+import { signCallback } from '../../src/webhooks/sign.ts';
+import { bodyOf, violationsOf } from '../support/agent-client.ts';
+import { createValidator } from '../support/schemas.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { type Envelope, type ToolAnswer, callTool, rpc } from './rpc.ts';
+import { stdioCommand } from './stdio-command.ts';
+
+interface Case {
+  action: string;
+  what: string;
+  body: Record<string, unknown>;
+}
+
+/** Each session has an id of its own; nothing else may differ. */
+function withoutIds(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value).replace(/\bchk_[0-9a-z]{36}/g, 'chk_'));
+}
+
+async function casesOf(url: string): Promise<Case[]> {
+  const { body: capabilities } = await call<Capabilities>('GET', `${url}/api/agent/capabilities`);
+  return capabilities.actions.flatMap(({ name: action, inputSchema, example }) => {
+    const schema: JsonSchema = inputSchema;
+    const whole = bodyOf(schema, 'all');
+    const { idempotencyKey: _key, ...keyless } = whole;
+    return [
+      { action, what: 'the published example', body: example.request },
+      { action, what: 'the smallest input', body: bodyOf(schema, 'required') },
+      { action, what: 'the fullest input', body: whole },
+      { action, what: 'a replay of it', body: whole },
+      { action, what: 'nothing', body: {} },
+      { action, what: 'many faults', body: { colour: 'red', 'a"b': 1, payload: null, amount: '49.99', customer: 'x' } },
+      ...violationsOf(schema, keyless).map(({ what, path, body }) => ({ action, what: `${path} ${what}`, body })),
+    ];
+  });
+}
+
+/** What the schemas alone do not lead to. */
+function furtherCases(sessionId: string): Case[] {
+  const keyed = sessionBody({ idempotencyKey: 'order-A-2002' });
+  const payload = { status: 'provider_pending', amount: 49.99, sessionId, eventId: 'evt_parity' };
+  const right = signCallback(SAMPLE_PROVIDER_SECRET, 1_700_000_000, JSON.stringify(payload));
+  const wrong = signCallback('another secret', 1_700_000_000, JSON.stringify(payload));
+  const create = 'checkout.create';
+  return [
+    { action: create, what: 'a key for the first time', body: keyed },
+    { action: create, what: 'a key again', body: keyed },
+    { action: create, what: 'a key with another body', body: { ...keyed, amount: 50 } },
+    { action: create, what: 'a route that is not there', body: sessionBody({ environment: 'production' }) },
+    {
+      action: 'checkout.preview',
+      what: 'http in production',
+      body: sessionBody({ environment: 'production', redirectUrl: 'http://shop.example' }),
+    },
+    { action: 'fees.estimate', what: 'an unknown route', body: { amount: 5, routeId: 'no_such_route' } },
+    {
+      action: 'fees.estimate',
+      what: 'a route of another kind',
+      body: { amount: 5, routeId: 'sandbox_card_acquirer', preferredRoute: 'wallet' },
+    },
+    { action: 'webhook.verify_sample', what: 'a wrong signature', body: { payload, signature: wrong } },
+    // The same again and again: applied once, whoever came first.
+    {
+      action: 'webhook.verify_sample',
+      what: 'a right signature over keys in another order',
+      body: { payload, signature: right },
+    },
+  ];
+}
+
+test('the same input gives the same envelope over REST, over /mcp and over stdio', async (t) => {
+  await using service = await startTestService();
+  const { url } = service;
+  const sessionId = await sessionWithEvent(service);
+  const cases = [...(await casesOf(url)), ...furtherCases(sessionId)];
+  const client = new Client({ name: 'parity', version: '1' });
+  await client.connect(new StdioClientTransport(stdioCommand(url)));
+  try {
+    const fits = await outputValidators(url);
+    for (const { action, what, body } of cases) {
+      const label = `${action}: ${what}`;
+      const tool = action.replaceAll('.', '_');
+      const rest = await call<Envelope>('POST', `${url}/api/agent/actions/${action}`, body);
+      const http = await callTool(url, tool, body);
+      const stdio = (await client.callTool({ name: tool, arguments: body })) as unknown as ToolAnswer;
+      for (const answer of [http, stdio]) {
+        assert.deepEqual(withoutIds(answer.structuredContent), withoutIds(rest.body), label);
+        assert.deepEqual(JSON.parse(answer.content[0]!.text), answer.structuredContent, label);
+        assert.equal(answer.isError ?? false, !rest.body.ok, label);
+        assert(fits.get(tool)!(answer.structuredContent), label);
+      }
+    }
+    const refused = new Set(cases.map(({ action }) => action));
+    assert.equal(refused.size, 5);
+    t.diagnostic(`${cases.length} inputs`);
+    assert(cases.length > 150);
+  } finally {
+    await client.close();
+  }
+});
+
+test('a difference would be seen: an envelope with another field is not the same', () => {
+  const envelope = { ok: true, action: 'checkout.create', result: { id: `chk_${'a'.repeat(36)}`, status: 'routed' } };
+  const other = { ...envelope, result: { ...envelope.result, id: `chk_${'b'.repeat(36)}` } };
+  assert.deepEqual(withoutIds(other), withoutIds(envelope));
+  assert.notDeepEqual(withoutIds({ ...other, result: { ...other.result, status: 'paid' } }), withoutIds(envelope));
+});
+
+/** A session to which a sample has been applied: from then on each transport is told the same. */
+async function sessionWithEvent({ url }: TestService): Promise<string> {
+  const created = await callTool(url, 'checkout_create', sessionBody());
+  const sessionId = String(created.structuredContent.result!['id']);
+  const payload = { status: 'provider_pending', amount: 49.99, sessionId, eventId: 'evt_parity' };
+  const signature = signCallback(SAMPLE_PROVIDER_SECRET, 1_700_000_000, JSON.stringify(payload));
+  const applied = await callTool(url, 'webhook_verify_sample', { payload, signature });
+  assert.equal(applied.structuredContent.result!['merchantWebhookQueued'], true);
+  return sessionId;
+}
+
+async function outputValidators(url: string) {
+  const { result } = await rpc<{ tools: { name: string; outputSchema: object }[] }>(url, 'tools/list');
+  const ajv = createValidator();
+  return new Map(result.tools.map(({ name, outputSchema }) => [name, ajv.compile(outputSchema)]));
+}

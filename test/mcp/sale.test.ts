@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { test } from 'node:test';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { RouteKind } from '../../src/domain/route.ts';
+import { attempt } from '../simulator/buyer.ts';
+import { startTestService } from '../support/service.ts';
+import type { Envelope } from './rpc.ts';
+
+/** An agent that was given the address of /mcp and nothing else. */
+async function connect(url: string) {
+  const client = new Client({ name: 'agent', version: '1' }, { versionNegotiation: { mode: 'auto' } });
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)));
+  const run = async (name: string, input: Record<string, unknown>) => {
+    const { structuredContent } = await client.callTool({ name, arguments: input });
+    return structuredContent as Envelope;
+  };
+  return { client, run };
+}
+
+test('an agent that has only the address of /mcp sells one item, for each way to pay', async () => {
+  await using service = await startTestService();
+  const { client, run } = await connect(service.url);
+  assert.match(client.getInstructions()!, /payment_get says paid/);
+  const { tools } = await client.listTools();
+  assert.equal(tools.length, 7);
+  for (const kind of ['card', 'wallet', 'local'] satisfies RouteKind[]) {
+    const asked = { product: 'Field guide', amount: 49.99, customer: `${kind}@example.com`, preferredRoute: kind };
+    const preview = await run('checkout_preview', asked);
+    const created = await run('checkout_create', { ...asked, idempotencyKey: `order-${kind}-1` });
+    const { id, checkoutUrl, feeSplit } = created.result as { id: string; checkoutUrl: string; feeSplit: object };
+    assert.deepEqual(feeSplit, preview.result!['feeSplit']);
+    assert.equal(checkoutUrl, `${service.url}/checkout/${id}`);
+    assert.equal((await run('payment_get', { paymentId: id })).error?.code, 'not_found');
+
+    await attempt(service, id, kind, 'paid');
+    assert.equal((await run('payment_get', { paymentId: id })).result?.['status'], 'pending');
+    await service.pass(60_000);
+    const paid = await run('payment_get', { paymentId: id });
+    assert.deepEqual([paid.result?.['status'], paid.result?.['sessionId']], ['paid', id]);
+    assert.deepEqual(await run('payment_get', { paymentId: paid.result!['id'] }), paid);
+  }
+  await client.close();
+});
+
+test('without a buyer, a signed sample made of what the capabilities say pays the session', async () => {
+  await using service = await startTestService();
+  const { client, run } = await connect(service.url);
+  const created = await run('checkout_create', { product: 'Field guide', amount: 20, customer: 'buyer@example.com' });
+  const sessionId = created.result!['id'];
+  const { contents } = await client.readResource({ uri: 'gateway://capabilities' });
+  const { webhooks } = JSON.parse((contents[0] as { text: string }).text) as {
+    webhooks: { verifySample: { secret: string } };
+  };
+  const payload = { eventId: 'evt_agent_1', sessionId, status: 'paid', amount: 20 };
+  const signed = `1700000000.${JSON.stringify(payload)}`;
+  const signature = `t=1700000000,v1=${createHmac('sha256', webhooks.verifySample.secret).update(signed).digest('hex')}`;
+  const verified = await run('webhook_verify_sample', { payload, signature });
+  assert.equal(verified.result?.['merchantWebhookQueued'], true);
+  assert.equal((await run('payment_get', { paymentId: sessionId })).result?.['status'], 'paid');
+  await client.close();
+});

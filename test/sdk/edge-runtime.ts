@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Module, SourceTextModule, createContext } from 'node:vm';
+
+// What an edge runtime is: the language, and these globals of the web. Node's own are not there.
+// https://min-common-api.proposal.wintertc.org
+const { fetch, crypto, URL, URLSearchParams, Headers, Request, Response, AbortController, AbortSignal } = globalThis;
+const { TextEncoder, TextDecoder, setTimeout, clearTimeout, atob, btoa } = globalThis;
+const context = createContext({
+  fetch,
+  crypto,
+  URL,
+  URLSearchParams,
+  Headers,
+  Request,
+  Response,
+  AbortController,
+  AbortSignal,
+  TextEncoder,
+  TextDecoder,
+  setTimeout,
+  clearTimeout,
+  atob,
+  btoa,
+});
+
+const [packageFolder = '', programPath = '', baseUrl = ''] = process.argv.slice(2);
+const modules = new Map<string, SourceTextModule>();
+
+function load(path: string): SourceTextModule {
+  const known = modules.get(path);
+  if (known) return known;
+  const module = new SourceTextModule(readFileSync(path, 'utf8'), { context, identifier: path });
+  modules.set(path, module);
+  return module;
+}
+
+function link(specifier: string, from: Module): Module {
+  if (specifier === '@tillway/sdk') return load(join(packageFolder, 'dist/index.js'));
+  // Anything else, a module of Node for example, is no file.
+  return load(join(from.identifier, '..', specifier));
+}
+
+const main = load(programPath);
+await main.link(link);
+await main.evaluate();
+const { program } = main.namespace as { program(baseUrl: string): Promise<unknown> };
+process.stdout.write(JSON.stringify(await program(baseUrl)));

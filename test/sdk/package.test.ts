@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { openPage, startBrowser } from '../support/browser.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+import { toolPath } from '../support/tools.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const EDGE_RUNTIME = fileURLToPath(new URL('./edge-runtime.ts', import.meta.url));
+const PROGRAM = readFileSync(new URL('./program.js', import.meta.url), 'utf8');
+const MAIN = '\nconsole.log(JSON.stringify(await program(globalThis.process.argv[2])));\n';
+const EXPECTED = {
+  amounts: [12, 11, 10],
+  refused: 'not_found',
+  gone: 'connection_failed',
+  event: 'payment.paid',
+  forged: 'wrong_signature',
+};
+
+const run = promisify(execFile);
+
+/** What a command prints; what it complains of where it fails. */
+async function output(file: string, args: string[], cwd: string, variables: Record<string, string> = {}) {
+  const options = { cwd, env: { ...process.env, ...variables } };
+  const { stdout } = await run(file, args, options).catch((error: { stdout: string; stderr: string }) => {
+    throw new Error(`${file} ${args.join(' ')}\n${error.stdout}${error.stderr}`);
+  });
+  return stdout;
+}
+
+/** The package as `npm pack` makes it of a copy of the workspace, so that nothing is built beside the sources. */
+async function packSdk(folder: string): Promise<{ tarball: string; files: string[] }> {
+  const copy = join(folder, 'repository');
+  mkdirSync(copy);
+  cpSync(join(ROOT, 'tsconfig.json'), join(copy, 'tsconfig.json'));
+  cpSync(join(ROOT, 'sdk'), join(copy, 'sdk'), { recursive: true, filter: (path) => !path.endsWith('/dist') });
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  const printed = await output(
+    'npm',
+    ['pack', '--json', '--loglevel=error', '--pack-destination', folder],
+    join(copy, 'sdk'),
+  );
+  const [packed] = JSON.parse(printed.slice(printed.indexOf('[\n'))) as [
+    { filename: string; files: { path: string }[] },
+  ];
+  return { tarball: join(folder, packed.filename), files: packed.files.map(({ path }) => path) };
+}
+
+describe('the package', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tillway-sdk-'));
+  const project = join(folder, 'project');
+  const installed = join(project, 'node_modules/@tillway/sdk');
+  let service: TestService;
+  let files: string[];
+
+  before(async () => {
+    const packing = packSdk(folder);
+    service = await startTestService({ background: true });
+    const packed = await packing;
+    files = packed.files;
+    mkdirSync(project);
+    writeFileSync(join(project, 'package.json'), '{"name":"shop","private":true,"type":"module"}');
+    await output(
+      'npm',
+      ['install', packed.tarball, '--offline', '--no-audit', '--no-fund', '--loglevel=error'],
+      project,
+    );
+    writeFileSync(join(project, 'main.mjs'), PROGRAM + MAIN);
+  });
+  after(async () => {
+    await service[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true });
+  });
+
+  test('holds what was built, and what says how it is used', () => {
+    for (const file of ['package.json', 'README.md', 'LICENSE', 'dist/index.js', 'dist/index.d.ts']) {
+      assert.ok(files.includes(file), file);
+    }
+    const others = files.filter(
+      (file) => !/^(?:dist\/[\w-]+\.(?:js|d\.ts)|package\.json|README\.md|LICENSE)$/.test(file),
+    );
+    assert.deepEqual(others, []);
+  });
+
+  test('depends on nothing', () => {
+    const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Record<string, unknown>;
+    for (const field of ['dependencies', 'peerDependencies', 'optionalDependencies']) {
+      assert.equal(manifest[field], undefined);
+    }
+  });
+
+  const runtimes: Record<string, () => [file: string, args: string[]]> = {
+    Node: () => [process.execPath, []],
+    Deno: () => [toolPath('deno'), ['run', '--no-remote', '--allow-net', '--allow-read', '--allow-env']],
+    Bun: () => [toolPath('bun'), ['run']],
+  };
+  for (const [name, commandOf] of Object.entries(runtimes)) {
+    test(`runs in ${name}`, async () => {
+      const [file, args] = commandOf();
+      const quiet = { DENO_NO_UPDATE_CHECK: '1', DO_NOT_TRACK: '1' };
+      const printed = await output(file, [...args, 'main.mjs', service.url], project, quiet);
+      assert.deepEqual(JSON.parse(printed), EXPECTED);
+    });
+  }
+
+  test('runs where there is nothing but the language and the globals of the web', async () => {
+    const path = join(project, 'program.mjs');
+    writeFileSync(path, PROGRAM);
+    const flags = ['--experimental-vm-modules', '--no-warnings'];
+    const printed = await output(process.execPath, [...flags, EDGE_RUNTIME, installed, path, service.url], project);
+    assert.deepEqual(JSON.parse(printed), EXPECTED);
+  });
+
+  test('runs in a page, behind a server that passes its calls on', async () => {
+    await using site = await startSite(installed, service.url);
+    await using browser = await startBrowser();
+    const { page } = await openPage(browser);
+    await page.goto(site.url);
+    const printed = await page.evaluate('window.result');
+    assert.deepEqual(printed, EXPECTED);
+  });
+
+  for (const [name, options] of Object.entries({
+    'Node without the types of a page': { module: 'nodenext', lib: ['es2022'], types: ['node'] },
+    'a bundler': { module: 'esnext', moduleResolution: 'bundler', lib: ['es2022', 'dom'], types: [] },
+  })) {
+    test(`has types for ${name}, in the strictest settings`, async () => {
+      const config = join(project, `tsconfig.${options.module}.json`);
+      const compilerOptions = {
+        ...options,
+        target: 'es2022',
+        typeRoots: [join(ROOT, 'node_modules/@types')],
+        noEmit: true,
+        strict: true,
+        exactOptionalPropertyTypes: true,
+        noUncheckedIndexedAccess: true,
+        skipLibCheck: false,
+      };
+      const typed = PROGRAM.replace('program(baseUrl)', 'program(baseUrl: string)').replace(
+        'amounts = []',
+        'amounts: number[] = []',
+      );
+      writeFileSync(join(project, 'typed.ts'), `${typed}\n${MISUSES}`);
+      writeFileSync(config, JSON.stringify({ compilerOptions, files: ['typed.ts'] }));
+      await output(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', config], project);
+    });
+  }
+});
+
+/** What the types must not let through. */
+const MISUSES = `
+export async function misuses(tillway: Tillway) {
+  // @ts-expect-error -- an amount is a number
+  await tillway.sessions.create({ product: 'Field guide', amount: '49.99', customer: 'buyer@example.com' });
+  // @ts-expect-error -- there is no such parameter
+  await tillway.payments.list({ colour: 'red' });
+  const event = await webhooks.verify('', {}, '');
+  if (event.type === 'payment.paid') {
+    const status: 'paid' = event.data.status;
+    // @ts-expect-error -- a paid event is not failed
+    if (status === 'failed') return;
+  }
+  // @ts-expect-error -- a parsed body is not a raw one
+  await webhooks.verify({ id: 'evt_x' }, {}, '');
+}
+`;
+
+/** A page of a merchant with the SDK as modules, whose server hands the calls of the API over to the service. */
+async function startSite(packageFolder: string, serviceUrl: string) {
+  const html = `<!doctype html>
+    <script type="importmap">{"imports":{"@tillway/sdk":"/sdk/dist/index.js"}}</script>
+    <script type="module">
+      import { program } from '/program.js';
+      window.result = program(location.origin);
+    </script>`;
+  const server = createServer((request, response) => {
+    void answer(request, response);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { url = '/', method = 'GET', headers } = request;
+    if (url.startsWith('/api/')) {
+      const body = await text(request);
+      const passed = await fetch(serviceUrl + url, {
+        method,
+        headers: { 'content-type': headers['content-type'] ?? 'application/json' },
+        ...(body !== '' && { body }),
+      });
+      response.writeHead(passed.status, { 'content-type': 'application/json' }).end(await passed.text());
+      return;
+    }
+    const script = url === '/program.js' ? PROGRAM : url.startsWith('/sdk/dist/') ? readDist(url) : undefined;
+    response.writeHead(200, { 'content-type': script === undefined ? 'text/html' : 'text/javascript' });
+    response.end(script ?? html);
+  }
+
+  function readDist(url: string): string {
+    return readFileSync(join(packageFolder, url.slice('/sdk/'.length)), 'utf8');
+  }
+
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      return Promise.resolve();
+    },
+  };
+}

@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import type { Express } from 'express';
+import type { FastifyInstance } from 'fastify';
+import type { Hono } from 'hono';
+import { webhooks } from '../../sdk/src/index.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+import { type Snippet, promisedOutput, readmeSnippets } from './readme.ts';
+
+const SECRET = 'whsec_dGhlIHNlY3JldCBvZiB0aGUgUkVBRE1FIHRlc3Q=';
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const SDK = pathToFileURL(join(ROOT, 'sdk/src/index.ts')).href;
+const HANDLERS = ['Express', 'Fastify', 'Hono', 'Fetch'];
+const SERVICE_URL = 'http://127.0.0.1:3000';
+/** What the snippets after the first one build on. */
+const TILLWAY = `const tillway = new Tillway({ baseUrl: '${SERVICE_URL}' });`;
+
+const run = promisify(execFile);
+const snippets = readmeSnippets();
+
+/** A project of a reader: the snippets as files, and the module of his own that they import. */
+class Project {
+  readonly folder = mkdtempSync(join(tmpdir(), 'tillway-readme-'));
+
+  constructor() {
+    symlinkSync(join(ROOT, 'node_modules'), join(this.folder, 'node_modules'));
+    writeFileSync(join(this.folder, 'package.json'), '{"type":"module"}');
+    writeFileSync(
+      join(this.folder, 'orders.js'),
+      'export const orders = [];\nexport async function fulfil(event) { orders.push(event.id); }\n',
+    );
+    writeFileSync(
+      join(this.folder, 'orders.d.ts'),
+      "import type { PaymentPaidEvent } from '@tillway/sdk';\nexport function fulfil(event: PaymentPaidEvent): Promise<void>;\n",
+    );
+  }
+
+  /** Writes a snippet as a module that can be run by itself; `replacements` are made in the whole of it. */
+  write(name: string, { code }: Snippet, replacements: Record<string, string> = {}): string {
+    const setup = /\btillway\./.test(code) && !code.includes('const tillway =') ? `${TILLWAY}\n` : '';
+    const isImported = !/new Tillway/.test(setup + code) || /import \{[^}]*\bTillway\b/.test(code);
+    const imports = isImported ? '' : "import { Tillway } from '@tillway/sdk';\n";
+    const path = join(this.folder, name);
+    const whole = Object.entries(replacements).reduce(
+      (text, [from, to]) => text.replaceAll(from, to),
+      `${imports}${setup}${code}\nexport {};\n`,
+    );
+    writeFileSync(path, whole);
+    return path;
+  }
+
+  /** Runs a snippet, with the sources of the SDK in the place of the package. */
+  async load<Module>(name: string, snippet: Snippet, serviceUrl = SERVICE_URL): Promise<Module> {
+    const path = this.write(name, snippet, { "'@tillway/sdk'": `'${SDK}'`, [SERVICE_URL]: serviceUrl });
+    return (await import(pathToFileURL(path).href)) as Module;
+  }
+
+  async orders(): Promise<string[]> {
+    const path = pathToFileURL(join(this.folder, 'orders.js')).href;
+    return ((await import(path)) as { orders: string[] }).orders;
+  }
+}
+
+describe('the README of the SDK', () => {
+  let project: Project;
+  let service: TestService;
+
+  before(async () => {
+    process.env['WEBHOOK_SECRET'] = SECRET;
+    project = new Project();
+    service = await startTestService({ live: true, variables: { TEST_CLOCK: 'true' } });
+  });
+  after(async () => {
+    await service[Symbol.asyncDispose]();
+    rmSync(project.folder, { recursive: true });
+  });
+
+  test('has a handler for each framework, and other code', () => {
+    const headings = snippets.map(({ heading }) => heading);
+    for (const heading of HANDLERS) assert.ok(headings.includes(heading), heading);
+    assert.ok(snippets.length > HANDLERS.length + 5);
+  });
+
+  test('has code of which the compiler thinks well', async () => {
+    const files = snippets.map((snippet, index) => project.write(`typed-${index}.ts`, snippet));
+    const config = {
+      extends: join(ROOT, 'tsconfig.json'),
+      compilerOptions: {
+        lib: ['es2024', 'dom'],
+        types: ['node'],
+        typeRoots: [join(ROOT, 'node_modules/@types')],
+        paths: { '@tillway/sdk': [join(ROOT, 'sdk/src/index.ts')] },
+      },
+      files,
+      include: [],
+    };
+    writeFileSync(join(project.folder, 'tsconfig.json'), JSON.stringify(config));
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+    await run(process.execPath, [tsc, '-p', project.folder]).catch((error: { stdout: string }) => {
+      assert.fail(error.stdout);
+    });
+  });
+
+  for (const [index, snippet] of snippets.entries()) {
+    if (HANDLERS.includes(snippet.heading)) continue;
+    test(`${snippet.heading}: prints what it says`, async (context) => {
+      const printed: string[] = [];
+      const log = context.mock.method(console, 'log', (...values: unknown[]) => void printed.push(values.join(' ')));
+      await project.load(`run-${index}.ts`, snippet, service.url);
+      log.mock.restore();
+      const promised = promisedOutput(snippet.code);
+      assert.ok(promised.length > 0);
+      assert.equal(printed.length, promised.length, printed.join('\n'));
+      for (const [line, text] of printed.entries()) {
+        assert.match(text.replace(service.url, SERVICE_URL), promised[line]!);
+      }
+    });
+  }
+
+  for (const heading of HANDLERS) {
+    test(`the handler for ${heading} handles a genuine event once, and nothing else`, async (context) => {
+      context.mock.method(console, 'error', () => undefined);
+      const snippet = snippets.find((each) => each.heading === heading)!;
+      const module = await project.load<Record<string, unknown>>(`${heading}.ts`, snippet);
+      await using handler = await serve(heading, module);
+      const orders = await project.orders();
+      const send = async (type: 'payment.paid' | 'payment.failed', change = (body: string) => body) => {
+        orders.length = 0;
+        // Other bytes than JSON.stringify would write again, and some that are not ASCII.
+        const event = webhooks.sampleEvent(type, { data: { metadata: { note: 'größer €' } } });
+        const signed = await webhooks.sign({ rawBody: `${JSON.stringify(event, null, 1)}\n`, secret: SECRET });
+        return handler.post(signed.headers, change(signed.body));
+      };
+      assert.deepEqual([await send('payment.paid'), orders.length], [200, 1]);
+      assert.deepEqual([await send('payment.failed'), orders.length], [200, 0]);
+      assert.deepEqual([await send('payment.paid', (body) => body.replace('49.99', '0.01')), orders.length], [400, 0]);
+      assert.deepEqual([await handler.post({ 'content-type': 'application/json' }, '{}'), orders.length], [400, 0]);
+      assert.deepEqual([await handler.post({ 'content-type': 'application/json' }, '{'), orders.length], [400, 0]);
+    });
+  }
+});
+
+interface Handler extends AsyncDisposable {
+  /** Answers the status. */
+  post(headers: Record<string, string>, body: string): Promise<number>;
+}
+
+/** What a snippet exports, as it would be served. */
+async function serve(heading: string, module: Record<string, unknown>): Promise<Handler> {
+  const path = '/webhooks/tillway';
+  const over = (url: string, close: () => Promise<unknown> | undefined): Handler => ({
+    post: async (headers, body) => (await fetch(url + path, { method: 'POST', headers, body })).status,
+    async [Symbol.asyncDispose]() {
+      await close();
+    },
+  });
+  const direct = (answer: (request: Request) => Response | Promise<Response>): Handler => ({
+    post: async (headers, body) =>
+      (await answer(new Request(`https://shop.example${path}`, { method: 'POST', headers, body }))).status,
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  });
+  switch (heading) {
+    case 'Express': {
+      const server = (module['app'] as Express).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      return over(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, () => {
+        server.closeAllConnections();
+        server.close();
+        return undefined;
+      });
+    }
+    case 'Fastify': {
+      const app = module['app'] as FastifyInstance;
+      return over(await app.listen({ port: 0, host: '127.0.0.1' }), () => app.close());
+    }
+    case 'Hono': {
+      const app = module['app'] as Hono;
+      return direct((request) => app.fetch(request));
+    }
+    default:
+      return direct(module['POST'] as (request: Request) => Promise<Response>);
+  }
+}

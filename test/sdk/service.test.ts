@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type IncomingHttpHeaders, createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { after, before, describe, test } from 'node:test';
+import { Tillway, TillwayConnectionError, TillwayError, webhooks } from '../../sdk/src/index.ts';
+import { SAMPLE_PROVIDER_SECRET, SAMPLE_WEBHOOK_SECRET } from '../../src/operations/samples.ts';
+import { signCallback } from '../../src/webhooks/sign.ts';
+import { providerSays } from '../support/money-arrives.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+
+const SECRET = 'whsec_dGhlIHNlY3JldCBvZiB0aGUgc2RrIHRlc3QgIzE=';
+const BODY = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' };
+
+interface Arrived {
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+/** A merchant that keeps what it is sent. */
+async function startReceiver() {
+  const arrived: Arrived[] = [];
+  const server = createServer((request, response) => {
+    const keep = async () => {
+      arrived.push({ headers: request.headers, body: await text(request) });
+      response.end();
+    };
+    void keep();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`, arrived, server };
+}
+
+describe('against a service', () => {
+  let receiver: Awaited<ReturnType<typeof startReceiver>>;
+  let service: TestService;
+  let tillway: Tillway;
+
+  before(async () => {
+    receiver = await startReceiver();
+    service = await startTestService({ variables: { WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: SECRET } });
+    tillway = new Tillway({ baseUrl: service.url, maxRetries: 0 });
+  });
+  after(async () => {
+    await service[Symbol.asyncDispose]();
+    receiver.server.close();
+  });
+
+  async function refusedWith(promise: Promise<unknown>): Promise<TillwayError> {
+    const error: unknown = await promise.then(
+      () => assert.fail('it was accepted'),
+      (reason: unknown) => reason,
+    );
+    assert.ok(error instanceof TillwayError, String(error));
+    return error;
+  }
+
+  test('a session is created, read and withdrawn', async () => {
+    const { data: session, response } = await tillway.sessions.create(BODY).withResponse();
+    assert.ok(session.checkoutUrl.startsWith(`${service.url}/checkout/`));
+    assert.equal(response.status, 200);
+    assert.equal(response.replayed, false);
+    assert.match(response.requestId!, /./);
+    assert.deepEqual(await tillway.sessions.get(session.id), session);
+    assert.equal((await tillway.sessions.expire(session.id)).status, 'expired');
+    assert.equal((await tillway.sessions.expire(session.id)).status, 'expired');
+  });
+
+  test('the same key answers the same session, and says so', async () => {
+    const params = { ...BODY, idempotencyKey: 'sdk-test-1' };
+    const first = await tillway.sessions.create(params);
+    const { data, response } = await tillway.sessions.create(params).withResponse();
+    assert.deepEqual([data.id, response.replayed], [first.id, true]);
+    const error = await refusedWith(tillway.sessions.create({ ...params, amount: 1 }));
+    assert.deepEqual([error.code, error.status], ['idempotency_conflict', 422]);
+  });
+
+  test('a lost answer to a creation leaves one session', async () => {
+    let isLost = false;
+    const forgetful = new Tillway({
+      baseUrl: service.url,
+      async fetch(url, init) {
+        const response = await fetch(url, init);
+        if (isLost) return response;
+        isLost = true;
+        throw new TypeError('fetch failed');
+      },
+    });
+    const params = { ...BODY, clientReferenceId: 'lost-answer' };
+    const { data, response } = await forgetful.sessions.create(params).withResponse();
+    assert.deepEqual([response.attempts, response.replayed], [2, true]);
+    const sessions = await tillway.sessions.list({ clientReferenceId: 'lost-answer' }).toArray();
+    assert.deepEqual(sessions, [data]);
+  });
+
+  test('an error carries every problem and the way out', async () => {
+    const error = await refusedWith(tillway.checkout.create({ ...BODY, amount: -1, customer: 'nobody' }));
+    assert.deepEqual([error.code, error.status, error.field], ['invalid_input', 400, 'amount']);
+    assert.deepEqual(
+      error.issues.map(({ path, code }) => [path, code]),
+      [
+        ['amount', 'too_small'],
+        ['customer', 'invalid_format'],
+      ],
+    );
+    assert.match(error.suggestion!, /Set amount to/);
+    assert.match(error.requestId!, /./);
+    assert.equal((await refusedWith(tillway.payments.get('pay_none'))).code, 'not_found');
+    assert.equal((await refusedWith(tillway.schema('nothing'))).code, 'unknown_operation');
+  });
+
+  test('lists go through all pages, both ways', async () => {
+    const created: string[] = [];
+    for (let count = 0; count < 5; count++) {
+      created.push((await tillway.sessions.create({ ...BODY, customer: 'pages@example.com' })).id);
+      await service.pass(1000);
+    }
+    const filter = { customer: 'pages@example.com', limit: 2 };
+    const all = await tillway.sessions.list(filter).toArray();
+    assert.deepEqual(
+      all.map(({ id }) => id),
+      created.toReversed(),
+    );
+    const newer = await tillway.sessions.list({ ...filter, endingBefore: created[0] }).toArray();
+    assert.deepEqual(
+      newer.map(({ id }) => id),
+      created.slice(1),
+    );
+  });
+
+  test('a payment ends as a webhook that is verified, and as records that agree', async () => {
+    const session = await tillway.sessions.create({ ...BODY, metadata: { orderId: 'A-1001' } });
+    await providerSays(service, session.id, 'paid');
+    await service.pass(0);
+    const { headers, body } = receiver.arrived.at(-1)!;
+    const event = await webhooks.verify(body, headers, SECRET, { now: service.clock.now() });
+    assert.equal(event.type, 'payment.paid');
+    assert.equal(event.data.metadata['orderId'], 'A-1001');
+    assert.equal((await tillway.sessions.get(session.id)).status, 'paid');
+    const payment = await tillway.payments.get(session.id);
+    assert.deepEqual(await tillway.payments.list({ paymentId: session.id }).toArray(), [payment]);
+    assert.equal((await tillway.invoices.get(payment.invoiceId)).status, 'paid');
+    assert.equal((await tillway.customers.get(payment.customerId)).email, BODY.customer);
+    assert.deepEqual(await tillway.events.get(event.id), event);
+    assert.deepEqual(await tillway.events.list({ sessionId: session.id }).toArray(), [event]);
+    const [delivery] = (await tillway.deliveries.list({ eventId: event.id })).data;
+    assert.deepEqual((await tillway.deliveries.get(delivery!.id)).payload, event);
+    assert.equal((await tillway.deliveries.replay(delivery!.id)).status, 'pending');
+    assert.equal((await tillway.events.resend(event.id)).data[0]!.eventId, event.id);
+  });
+
+  test('previews, fees, routes, schemas and samples', async () => {
+    const preview = await tillway.checkout.preview({ ...BODY, preferredRoute: 'card' });
+    assert.equal(preview.dryRun, true);
+    const { feeSplit } = await tillway.fees.estimate({ amount: 49.99, preferredRoute: 'card' });
+    assert.deepEqual(feeSplit, preview.feeSplit);
+    const created = await tillway.checkout.create({ ...BODY, preferredRoute: 'card' });
+    assert.deepEqual([created.dryRun, created.status], [false, 'routed']);
+    const routes = await tillway.routes.list();
+    assert.ok(routes.data.some(({ id }) => id === created.route.id));
+    assert.equal((await tillway.schema('checkout.create')).operation, 'checkout.create');
+    assert.equal((await tillway.capabilities()).product, 'Tillway');
+    const { headers, payload } = await tillway.webhooks.example({ event: 'payment.failed' });
+    const options = { now: service.clock.now() };
+    const event = await tillway.webhooks.verify(JSON.stringify(payload), headers, SAMPLE_WEBHOOK_SECRET, options);
+    assert.equal(event.type, 'payment.failed');
+  });
+
+  test('a sample callback is verified, and applied', async () => {
+    const session = await tillway.sessions.create(BODY);
+    const payload = { eventId: 'sdk-1', sessionId: session.id, status: 'paid' as const, amount: 49.99 };
+    const signature = signCallback(SAMPLE_PROVIDER_SECRET, 1, JSON.stringify(payload));
+    const verified = await tillway.webhooks.verifySample({ signature, payload });
+    assert.deepEqual([verified.signatureVerified, verified.merchantWebhookQueued], [true, true]);
+  });
+
+  test('routing is explained, supposed and ruled', async () => {
+    const session = await tillway.sessions.create(BODY);
+    const { decisions } = await tillway.routing.decisions(session.id);
+    assert.equal(decisions[0]!.purpose, 'offer');
+    assert.equal((await tillway.routing.replay(session.id)).identical, true);
+    // oxlint-disable-next-line unicorn/no-thenable -- the rule language says then
+    const rules = { version: 1 as const, rules: [{ id: 'no-cards', then: { exclude: { kind: 'card' as const } } }] };
+    const dryRun = await tillway.routing.dryRun({ amount: 10, rules });
+    assert.ok(dryRun.candidates.some(({ excluded }) => excluded !== null));
+    const saved = await tillway.routing.saveRules(rules);
+    assert.deepEqual((await tillway.routing.rules({ version: saved.version })).ruleSet, rules);
+    assert.equal((await tillway.routing.backtest({ limit: 10 })).object, 'routing_backtest');
+    const [route] = await tillway.routing.routes({ environment: 'sandbox' }).toArray();
+    const standby = await tillway.routing.overrideHealth(route!.id, { health: 'standby', reason: 'a test' });
+    assert.equal(standby.health, 'standby');
+    const [transition] = await tillway.routing.transitions({ routeId: route!.id }).toArray();
+    assert.equal(transition!.to, 'standby');
+  });
+
+  test('the test clock says how it is enabled where it is not', async () => {
+    const error = await refusedWith(tillway.testClock.get());
+    assert.equal(error.code, 'forbidden');
+    assert.match(error.suggestion!, /TEST_CLOCK/);
+    assert.equal((await refusedWith(tillway.testClock.advance({ seconds: 60 }))).code, 'forbidden');
+  });
+
+  test('a service that is not there is told with the cause', async () => {
+    const gone = await startReceiver();
+    gone.server.close();
+    await once(gone.server, 'close');
+    const error = await refusedWith(new Tillway({ baseUrl: new URL(gone.url).origin, maxRetries: 0 }).capabilities());
+    assert.ok(error instanceof TillwayConnectionError);
+    assert.match(error.message, /ECONNREFUSED/);
+  });
+
+  test('something else than the service is told', async () => {
+    const error = await refusedWith(new Tillway({ baseUrl: receiver.url, maxRetries: 0 }).capabilities());
+    assert.equal(error.code, 'unexpected_response');
+  });
+});

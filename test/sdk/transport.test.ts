@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Tillway, TillwayConnectionError, TillwayError } from '../../sdk/src/index.ts';
+import { Sessions } from '../../sdk/src/merchant.ts';
+import type { Timing } from '../../sdk/src/timing.ts';
+import { type Call, type TillwayOptions, createTransport } from '../../sdk/src/transport.ts';
+import { type Scripted, scriptedFetch } from './recorder.ts';
+
+const READ: Call<unknown> = { method: 'GET', path: '/x', repeatable: true };
+const WRITE: Call<unknown> = { method: 'POST', path: '/x', repeatable: false };
+const NOW = Date.parse('2026-03-01T12:00:00.000Z');
+const REFUSED = { code: 'unavailable', message: 'The service is stopping.' };
+
+function refusal(status: number, headers: Record<string, string> = {}): Scripted {
+  return { status, headers, body: { ok: false, error: REFUSED } };
+}
+
+/** A transport whose sleeps are recorded instead of slept. */
+function scripted(script: Scripted[], options: TillwayOptions = {}, random = 1) {
+  const slept: number[] = [];
+  const timing: Timing = {
+    sleep: (ms) => {
+      slept.push(ms);
+      return Promise.resolve();
+    },
+    random: () => random,
+    now: () => NOW,
+    uuid: () => '11111111-2222-4333-8444-555555555555',
+  };
+  const { fetch, sent } = scriptedFetch(...script);
+  return { transport: createTransport({ ...options, fetch }, timing), sent, slept };
+}
+
+/** The error that a promise rejects with. */
+async function errorOf(promise: Promise<unknown>): Promise<TillwayError> {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof TillwayError, String(error));
+  return error;
+}
+
+describe('what failed for the moment is sent again', () => {
+  const lost = { error: new TypeError('fetch failed') };
+
+  for (const [name, failure] of Object.entries({
+    'a lost connection': lost,
+    '429': refusal(429),
+    '500': refusal(500),
+    '502 of a proxy': { status: 502, body: '<html>Bad gateway</html>', headers: { 'content-type': 'text/html' } },
+    '503': refusal(503),
+    '504': refusal(504),
+  })) {
+    test(`${name}, where that is safe`, async () => {
+      const { transport, sent, slept } = scripted([failure, failure, { body: { a: 1 } }]);
+      const { data, response } = await transport.send(READ);
+      assert.deepEqual(data, { a: 1 });
+      assert.equal(response.attempts, 3);
+      assert.equal(sent.length, 3);
+      assert.deepEqual(slept, [500, 1000]);
+    });
+
+    test(`${name}, no more often than asked for`, async () => {
+      const { transport, sent } = scripted([failure], { maxRetries: 1 });
+      await errorOf(transport.send(READ));
+      assert.equal(sent.length, 2);
+      await errorOf(transport.send({ ...READ, options: { maxRetries: 0 } }));
+      assert.equal(sent.length, 3);
+    });
+  }
+
+  test('what must not be done twice is sent again after a 429 only', async () => {
+    for (const failure of [lost, refusal(500), refusal(502), refusal(503), refusal(504)]) {
+      const { transport, sent } = scripted([failure]);
+      await errorOf(transport.send(WRITE));
+      assert.equal(sent.length, 1);
+    }
+    const { transport, sent } = scripted([refusal(429), { body: {} }]);
+    await transport.send(WRITE);
+    assert.equal(sent.length, 2);
+  });
+
+  for (const status of [400, 401, 403, 404, 409, 413, 415, 422, 501]) {
+    test(`${status} is not sent again`, async () => {
+      const { transport, sent } = scripted([refusal(status)]);
+      assert.equal((await errorOf(transport.send(READ))).status, status);
+      assert.equal(sent.length, 1);
+    });
+  }
+
+  test('a creation is sent again with the same key', async () => {
+    const { transport, sent } = scripted([refusal(503), { body: {} }]);
+    await new Sessions(transport).create({ product: 'Field guide', amount: 1, customer: 'a@example.com' });
+    assert.equal(sent.length, 2);
+    assert.deepEqual(sent[0], sent[1]);
+    assert.equal((sent[0]!.body as { idempotencyKey: string }).idempotencyKey.slice(0, 12), 'sdk-11111111');
+  });
+
+  test('the wait doubles up to 8 seconds, and chance takes up to half of it', async () => {
+    const { transport, slept } = scripted([refusal(503)], { maxRetries: 6 }, 0);
+    await errorOf(transport.send(READ));
+    assert.deepEqual(slept, [250, 500, 1000, 2000, 4000, 4000]);
+  });
+
+  for (const [value, ms] of [
+    ['3', 3000],
+    ['Sun, 01 Mar 2026 12:00:07 GMT', 7000],
+    ['Sun, 01 Mar 2026 11:00:00 GMT', 500],
+    ['soon', 500],
+    ['0', 500],
+  ] as const) {
+    test(`Retry-After: ${value} makes it wait ${ms} ms`, async () => {
+      const { transport, slept } = scripted([refusal(503, { 'retry-after': value }), { body: {} }]);
+      await transport.send(READ);
+      assert.deepEqual(slept, [ms]);
+    });
+  }
+
+  test('a Retry-After of more than 30 seconds is not waited for, but told', async () => {
+    const { transport, sent, slept } = scripted([refusal(503, { 'retry-after': '31' })]);
+    assert.equal((await errorOf(transport.send(READ))).retryAfterMs, 31_000);
+    assert.deepEqual([sent.length, slept], [1, []]);
+  });
+});
+
+describe('a call ends', () => {
+  test('when an attempt takes too long, with an error that says so', async () => {
+    const { transport, sent } = scripted([{ hangs: true }], { timeoutMs: 5, maxRetries: 1 });
+    const error = await errorOf(transport.send(READ));
+    assert.ok(error instanceof TillwayConnectionError);
+    assert.equal(error.code, 'timed_out');
+    assert.equal(error.message, 'GET http://127.0.0.1:3000/x was not answered within 5 ms.');
+    assert.equal(sent.length, 2);
+  });
+
+  test('even where fetch does not listen to its signal', async () => {
+    const transport = createTransport({ timeoutMs: 5, maxRetries: 0, fetch: () => new Promise(() => undefined) });
+    assert.equal((await errorOf(transport.send(READ))).code, 'timed_out');
+  });
+
+  test('when its signal is aborted, with the reason of that', async () => {
+    const { transport, sent } = scripted([{ hangs: true }]);
+    const controller = new AbortController();
+    const call = transport.send({ ...READ, options: { signal: controller.signal } });
+    controller.abort(new Error('enough'));
+    await assert.rejects(call, { message: 'enough' });
+    assert.equal(sent.length, 1);
+    await assert.rejects(transport.send({ ...READ, options: { signal: controller.signal } }), { message: 'enough' });
+    assert.equal(sent.length, 1);
+  });
+
+  test('also while it waits for the next attempt', async () => {
+    const { fetch, sent } = scriptedFetch(refusal(503, { 'retry-after': '30' }));
+    const controller = new AbortController();
+    const call = new Tillway({ fetch }).payments.get('pay_x', { signal: controller.signal });
+    while (sent.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    setImmediate(() => controller.abort(new Error('enough')));
+    await assert.rejects(call, { message: 'enough' });
+  });
+
+  test('without a limit where timeoutMs is Infinity', async () => {
+    const { transport } = scripted([{ body: { a: 1 } }], { timeoutMs: Infinity });
+    assert.deepEqual((await transport.send(READ)).data, { a: 1 });
+  });
+});
+
+describe('an error', () => {
+  const transportWith = (answer: Scripted) => scripted([answer], { maxRetries: 0 }).transport;
+
+  test('carries what the service says', async () => {
+    const issues = [{ path: 'amount', code: 'too_small', message: 'must be more than 0' }];
+    const refused = { code: 'invalid_input', message: 'amount: no.', field: 'amount', suggestion: 'Set it.', issues };
+    const answer = { status: 400, headers: { 'x-request-id': 'req-1' }, body: { ok: false, error: refused } };
+    const error = await errorOf(transportWith(answer).send(READ));
+    const expected = { name: 'TillwayError', ...refused, status: 400, requestId: 'req-1' };
+    assert.deepEqual(JSON.parse(JSON.stringify(error)), expected);
+    assert.equal(String(error), 'TillwayError: amount: no.');
+    assert.match(error.stack!, /^TillwayError: amount: no\.\n {4}at /);
+  });
+
+  test('of a service that cannot be reached names it, and the cause', async () => {
+    const cause = Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:80'), { code: 'ECONNREFUSED' });
+    const error = await errorOf(transportWith({ error: new TypeError('fetch failed', { cause }) }).send(READ));
+    assert.ok(error instanceof TillwayConnectionError);
+    assert.equal(error.code, 'connection_failed');
+    assert.equal(error.message, 'GET http://127.0.0.1:3000/x: connect ECONNREFUSED 10.0.0.1:80.');
+    assert.match(error.suggestion!, /runs at http:\/\/127\.0\.0\.1:3000/);
+    assert.equal(error.status, undefined);
+    assert.ok(!('status' in error));
+  });
+
+  test('says where an answer is not one of Tillway', async () => {
+    const html = { headers: { 'content-type': 'text/html; charset=utf-8' }, body: '<html>\n<h1>Nope</h1>' };
+    for (const status of [200, 404, 502]) {
+      const error = await errorOf(transportWith({ ...html, status }).send(READ));
+      assert.equal(error.code, 'unexpected_response');
+      assert.equal(error.status, status);
+      assert.equal(
+        error.message,
+        `GET http://127.0.0.1:3000/x answered ${status} with what is not an answer of Tillway (text/html): <html> <h1>Nope</h1>`,
+      );
+    }
+    const empty = await errorOf(transportWith({ body: '', status: 500 }).send(READ));
+    assert.match(empty.message, /\(application\/json\): \(empty\)$/);
+    const foreign = await errorOf(transportWith({ body: { error: 'no' }, status: 403 }).send(READ));
+    assert.equal(foreign.code, 'unexpected_response');
+  });
+
+  test('says where an action answers without a result', async () => {
+    const { fetch } = scriptedFetch({ body: { hello: 'world' } });
+    const error = await errorOf(new Tillway({ fetch }).fees.estimate({ amount: 1 }));
+    assert.equal(error.code, 'unexpected_response');
+  });
+
+  test('says where a request was redirected, since it is not sent on', async () => {
+    const answer = { status: 301, headers: { location: 'https://pay.example/x' } };
+    const error = await errorOf(transportWith(answer).send(WRITE));
+    assert.equal(
+      error.message,
+      'POST http://127.0.0.1:3000/x was redirected to https://pay.example/x; requests are not sent on.',
+    );
+    assert.match(error.suggestion!, /^Set baseUrl/);
+  });
+});
+
+describe('a call that nobody awaits is still sent', () => {
+  test('once', async () => {
+    const { fetch, sent } = scriptedFetch({ body: {} });
+    const promise = new Tillway({ fetch }).sessions.expire('chk_x');
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(sent.length, 1);
+    await promise;
+    await promise.withResponse();
+    assert.equal(sent.length, 1);
+  });
+
+  test('and it is a promise like any other', async () => {
+    const { fetch } = scriptedFetch(refusal(404));
+    const promise = new Tillway({ fetch }).sessions.get('chk_x');
+    assert.ok(promise instanceof Promise);
+    const ended: string[] = [];
+    const caught = promise.catch((error: unknown) => (error as TillwayError).code).finally(() => ended.push('finally'));
+    assert.equal(await caught, 'unavailable');
+    assert.deepEqual(ended, ['finally']);
+    const [settled] = await Promise.allSettled([promise]);
+    assert.equal(settled.status, 'rejected');
+  });
+});
