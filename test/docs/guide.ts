@@ -104,7 +104,7 @@ async function createReader(patienceMs: number): Promise<Reader> {
       .trim()
       .split('\n')
       .at(-1)!
-      .replace(/^(?:\w+=\S+ )+/, '')
+      .replace(/^(?:\w+=(?:\$\([^)]*\)|\S)+ )+/, '')
       .split(' ')
       .slice(0, 2)
       .join(' ');
