@@ -2,8 +2,13 @@ import { z } from 'zod';
 import type { DatabaseSettings } from './store/open.ts';
 
 const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
-// Paths are appended to these.
-const origin = url.transform((value) => value.replace(/\/+$/, ''));
+// Paths are appended to these, and they stand in headers: so in the form in which a URL travels, and nothing behind its path.
+const origin = url
+  .refine((value) => {
+    const parsed = URL.parse(value);
+    return !parsed || parsed.username + parsed.password + parsed.search + parsed.hash === '';
+  }, 'must have no user name, password, query or fragment')
+  .transform((value) => new URL(value).href.replace(/\/+$/, ''));
 const flag = z.enum(['true', 'false'], { error: 'must be true or false' }).transform((value) => value === 'true');
 const oneOf = <Names extends [string, ...string[]]>(...names: Names) =>
   z.enum(names, { error: `must be one of ${names.join(', ')}` });

@@ -53,7 +53,7 @@ const PARTS = [
 ];
 const REQUEST_ID_BYTES = 9;
 const SECRET_BYTES = 32;
-const SEED_BYTES = 8;
+const MARK_BYTES = 8;
 // A buyer waits meanwhile.
 const HANDOFF_LIMITS = { totalMs: 10_000, handoffMs: 5000, againMs: 2500, inquiryMs: 2000, leastMs: 3000 };
 // Attempts that take longer are cut off at a stop, and repeated after it.
@@ -93,6 +93,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
   const localUrl = `http://${hostInUrl(config.host)}:${port}`;
   const base = config.baseUrl ?? localUrl;
   const random = () => Buffer.from(randomBytes(4)).readUInt32BE() / 2 ** 32;
+  const routes = readRoutes(config.routesFile);
   const opened = await surroundings.openStore(config.database, {
     clock,
     random,
@@ -101,7 +102,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
   });
   const closing = closeOnFailure(opened);
   const realNow = () => opened.now();
-  const testClock = await closing(openTestClock(opened, config.testClock, secret(randomBytes)));
+  const testClock = await closing(openTestClock(opened, config.testClock, ownMark(randomBytes)));
   const store = testClock ? { ...opened, now: testClock.now } : opened;
   if (testClock) {
     const aheadSeconds = testClock.known().offsetMs / 1000;
@@ -132,9 +133,9 @@ export async function startService(config: Config, surroundings: Surroundings): 
     realNow,
     testClock,
     newId,
-    routes: readRoutes(config.routesFile),
+    routes,
     providers,
-    router: createRouter({ store, newId, random, log, seed: seed(randomBytes), catalogue: () => deps }),
+    router: createRouter({ store, newId, random, log, seed: ownMark(randomBytes), catalogue: () => deps }),
     handoffLimits: HANDOFF_LIMITS,
     rulesFrom: config.routingRulesFile === undefined ? 'api' : 'file',
     urls: { base, checkout: config.checkoutUrl ?? base },
@@ -148,8 +149,8 @@ export async function startService(config: Config, surroundings: Surroundings): 
   };
   await closing(prepare(deps, config));
   const workers = workersOf(deps, simulator.worker, createDeliveryWorker(deps, config, random));
-  const app = await createApp(deps, [...PARTS, simulator.part]);
-  await app.listen({ host: config.host, port });
+  const app = await closing(createApp(deps, [...PARTS, simulator.part]));
+  await closing(app.listen({ host: config.host, port }));
   if (surroundings.background) for (const worker of workers) worker.start();
   return {
     url: localUrl,
@@ -186,9 +187,9 @@ function createDeliveryWorker(deps: Deps, { webhook, webhookTargets }: Config, r
   return { ...dispatcher, stop: () => dispatcher.stop(DELIVERY_GRACE_MS) };
 }
 
-/** What a process draws by. */
-function seed(randomBytes: RandomBytes): string {
-  return Buffer.from(randomBytes(SEED_BYTES)).toString('hex');
+/** What no other process has. */
+function ownMark(randomBytes: RandomBytes): string {
+  return Buffer.from(randomBytes(MARK_BYTES)).toString('hex');
 }
 
 /** Ids that no other request of any process has: random once a process, counted after that. */

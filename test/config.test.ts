@@ -57,6 +57,14 @@ describe('what is set', () => {
     assert.deepEqual(database, { kind: 'postgres', url: 'postgresql://db/tillway', poolSize: 6 });
   });
 
+  test('public URLs are taken in the form in which they travel', () => {
+    const { baseUrl, checkoutUrl } = readConfig({
+      BASE_URL: 'https://оплата.example/a b/',
+      CHECKOUT_URL: 'HTTPS://Pay.Example:443',
+    });
+    assert.deepEqual([baseUrl, checkoutUrl], ['https://xn--80aa5alfu.example/a%20b', 'https://pay.example']);
+  });
+
   test('every variable is read', () => {
     const config = readConfig({
       PORT: '8080',
@@ -143,6 +151,9 @@ describe('what is wrong gives one clear line', () => {
     ['PORT', '65536', /port/],
     ['BASE_URL', 'pay.example', /http or https URL/],
     ['BASE_URL', 'ftp://pay.example', /http or https URL/],
+    ['BASE_URL', 'https://user:pw@pay.example', /no user name, password/],
+    ['BASE_URL', 'https://pay.example/?a=1', /no user name, password, query/],
+    ['CHECKOUT_URL', 'https://pay.example/#a', /query or fragment/],
     ['CHECKOUT_URL', '/checkout', /http or https URL/],
     ['DATABASE_URL', 'mysql://localhost/tillway', /sqlite:<path>.*postgres:/],
     ['DATABASE_URL', 'postgres:tillway', /postgres:/],

@@ -28,7 +28,7 @@ const WITH_THEIR_LIST = new Set<string>([
   'replayDelivery',
 ]);
 /** What every list takes; it is said once. */
-export const COMMON_QUERY = ['status', 'environment', 'limit', 'startingAfter', 'endingBefore'];
+export const COMMON_QUERY = ['environment', 'limit', 'startingAfter', 'endingBefore'];
 
 /** Every endpoint but those said with another, and what stands under schemas and actions. */
 export function entrypointsOf(base: string): Entrypoint[] {
