@@ -102,12 +102,8 @@ export async function startService(config: Config, surroundings: Surroundings): 
   });
   const closing = closeOnFailure(opened);
   const realNow = () => opened.now();
-  const testClock = await closing(openTestClock(opened, config.testClock, ownMark(randomBytes)));
+  const testClock = await closing(testClockOf(opened, config, surroundings));
   const store = testClock ? { ...opened, now: testClock.now } : opened;
-  if (testClock) {
-    const aheadSeconds = testClock.known().offsetMs / 1000;
-    log.warn({ aheadSeconds }, 'TEST_CLOCK=true: time can be moved forward here, and sandbox payments only are taken');
-  }
   const now = () => store.now();
   // The simulated provider lives in the same process, and is spoken to over HTTP as any other.
   const secrets = { apiKey: secret(randomBytes), callbackSecret: secret(randomBytes) };
@@ -162,6 +158,16 @@ export async function startService(config: Config, surroundings: Surroundings): 
       await stopAll(app, workers, store);
     },
   };
+}
+
+/** Where there is one, the log says so: its times are the real ones. */
+async function testClockOf(store: Store, config: Config, { randomBytes, log }: Surroundings) {
+  const clock = await openTestClock(store, config.testClock, ownMark(randomBytes));
+  if (clock) {
+    const aheadSeconds = clock.known().offsetMs / 1000;
+    log.warn({ aheadSeconds }, 'TEST_CLOCK=true: time can be moved forward here, and sandbox payments only are taken');
+  }
+  return clock;
 }
 
 /** Those that do what has come due, and with a test clock the one that makes it come due. */

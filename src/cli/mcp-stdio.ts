@@ -1,5 +1,6 @@
-import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
-import { type RawRequest, type Tillway, TillwayError } from '../../sdk/src/index.ts';
+import type { Readable, Writable } from 'node:stream';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { type RawRequest, Tillway, TillwayError } from '../../sdk/src/index.ts';
 import { inputReader } from '../contract/problems.ts';
 import type { ActionError } from '../contract/resources.ts';
 import { GatewayError } from '../domain/errors.ts';
@@ -8,26 +9,37 @@ import { renderError } from '../http/errors.ts';
 import { createTillwayMcp } from '../mcp/server.ts';
 import { type Envelope, describeTools } from '../mcp/tools.ts';
 import type { Operation } from '../operations/operation.ts';
+import { PatientTransport } from './mcp-transport.ts';
 
 // As SESSION_TTL is where nobody sets it; no answer of the service says what it is there.
 const LIFETIME = 'a limited time (24 hours unless the operator says otherwise)';
-const NOT_TILLWAY = new Set(['connection_failed', 'timed_out', 'unexpected_response']);
+// What a client of one attempt waits for an answer; no call is under way for longer.
+const TIMEOUT_MS = 30_000;
+const NOT_TILLWAY = new Set(['connection_failed', 'timed_out', 'unexpected_response', 'method_not_allowed']);
+// What the service says of a path that it has not; a payment that it has not is another sentence.
+const NO_SUCH_PATH = 'There is nothing at this path.';
 
-/** Serves the tools of the service at `url`; resolves when the host closes the standard input. */
-export async function serveMcp(client: Tillway, url: string, complain: (problem: string) => void): Promise<void> {
+/** What {@link serveMcp} needs of the process. */
+export interface Surroundings {
+  complain(problem: string): void;
+  /** As that of a Terminal: resolves early when the signal aborts. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+  /** Default: the standard input and output. */
+  input?: Readable;
+  output?: Writable;
+}
+
+/** Serves the tools of the service at `url`; resolves when the host has closed the input, and has its answers. */
+export async function serveMcp(url: string, { complain, sleep, input, output }: Surroundings): Promise<void> {
+  // Whether something is worth another try is for the agent to say.
+  const client = new Tillway({ baseUrl: url, maxRetries: 0, timeoutMs: TIMEOUT_MS });
   const tools = describeTools(LIFETIME);
-  const { promise: closed, resolve: close } = Promise.withResolvers<void>();
-  const transport = new (class extends StdioServerTransport {
-    override async close(): Promise<void> {
-      await super.close();
-      close();
-    }
-  })();
+  const transport = new PatientTransport((signal) => sleep(TIMEOUT_MS, signal), input, output);
   serveStdio(() => createTillwayMcp({ tools, run: (operation, sent) => ask(client, url, operation, sent) }), {
     transport,
     onerror: ({ message }) => complain(message),
   });
-  await closed;
+  await transport.closed;
 }
 
 /** Has the service run an operation: its answer is the envelope. */
@@ -35,13 +47,12 @@ async function ask(client: Tillway, url: string, operation: Operation, sent: unk
   const { name } = operation;
   try {
     const request = requestOf(operation, sent, url);
-    // Whether something is worth another try is for the agent to say.
-    const answer = await client.request({ ...request, maxRetries: 0 });
+    const answer = await client.request(request);
     if (request.method === 'GET') return { ok: true, action: name, result: answer };
     if ((answer as Partial<Envelope> | null)?.action === name) return answer as Envelope;
     throw new TillwayError('unexpected_response', 'what answers there is something else.');
   } catch (error) {
-    return { ok: false, action: name, error: errorOf(error, url) };
+    return { ok: false, action: name, error: errorOf(error, name, url) };
   }
 }
 
@@ -67,15 +78,15 @@ function requestOf(
   }
 }
 
-function errorOf(error: unknown, url: string): ActionError {
+function errorOf(error: unknown, operation: string, url: string): ActionError {
   if (error instanceof GatewayError) return renderError(error);
   if (!(error instanceof TillwayError)) throw error;
   const { code, message, field, suggestion, issues } = error;
-  if (NOT_TILLWAY.has(code)) {
+  if (isOfAnother(error, operation)) {
     return {
       code: 'unavailable',
       message: `No Tillway service answers at ${url}: ${message}`,
-      suggestion: `Start one with "tillway serve", or name another with --url or TILLWAY_URL when "tillway mcp" is started; then send the same again.`,
+      suggestion: `Check that ${url} is the address of the service itself, without a path of its API, and start it with "tillway serve"; another is named with --url or TILLWAY_URL when "tillway mcp" is started. Then send the same again.`,
     };
   }
   return {
@@ -85,4 +96,9 @@ function errorOf(error: unknown, url: string): ActionError {
     ...(suggestion !== undefined && { suggestion }),
     ...(issues.length > 0 && { issues: [...issues] }),
   };
+}
+
+/** Whether nothing answered that runs operations. Of what is asked for, only a payment can be missing with a 404. */
+function isOfAnother({ code, status, message }: TillwayError, operation: string): boolean {
+  return NOT_TILLWAY.has(code) || (status === 404 && (operation !== 'payment.get' || message === NO_SUCH_PATH));
 }

@@ -6,14 +6,16 @@ export function mcpCommand(context: CommandContext): Command {
   const command = describedCommand('mcp', {
     summary: 'Serve the tools of a service to an agent, over the standard input and output',
     details:
-      'For a host that starts its MCP servers as programs. One that takes a URL is given the address of the service with /mcp instead. Runs until the input is closed.',
+      'For a host that starts its MCP servers as programs. One that takes a URL is given the address of the service with /mcp instead, which may stand at the end of the URL here too. Runs until the input is closed and what came in is answered.',
     examples: ['tillway mcp', 'tillway mcp --url https://pay.example'],
     data: false,
   });
   return command.action(async () => {
-    const url = context.urlOf(command);
+    // What a host is given that takes a URL; our own requests go to the service itself.
+    const url = context.urlOf(command).replace(/\/mcp$/, '');
     // No other command needs the protocol, which takes a while to load.
     const { serveMcp } = await import('./mcp-stdio.ts');
-    await serveMcp(context.client(command), url, (problem) => context.terminal.complain(`tillway mcp: ${problem}\n`));
+    const { complain, sleep } = context.terminal;
+    await serveMcp(url, { complain: (problem) => complain(`tillway mcp: ${problem}\n`), sleep });
   });
 }

@@ -11,16 +11,16 @@ import { eventsCommand } from './events.ts';
 import { feesCommand } from './fees.ts';
 import { commandAt, commandGroup, commandsIn, pathOf, withDefaults, withHelp } from './group.ts';
 import { invoicesCommand } from './invoices.ts';
-import { listenCommand } from './listen.ts';
+import { listenCommand } from './listen/command.ts';
 import { type LocalCommands, doctorCommand, migrateCommand, serveCommand } from './local.ts';
 import { mcpCommand } from './mcp.ts';
 import { paymentsCommand } from './payments.ts';
-import { routesCommand } from './routes.ts';
+import { routesCommand } from './routes/command.ts';
 import { schemaCommand } from './schema.ts';
 import { sessionsCommand } from './sessions.ts';
-import { triggerCommand } from './trigger.ts';
+import { triggerCommand } from './trigger/command.ts';
 import { webhookExampleCommand, webhookVerifySampleCommand } from './webhook.ts';
-import { webhookVerifyCommand } from './webhook-verify.ts';
+import { webhookVerifyCommand } from './verify/command.ts';
 
 const MAX_HELP_WIDTH = 110;
 

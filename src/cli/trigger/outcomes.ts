@@ -1,4 +1,4 @@
-import type { WebhookEvent } from '../../sdk/src/index.ts';
+import type { WebhookEvent } from '../../../sdk/src/index.ts';
 
 /** A way for a sandbox checkout to end, and what a buyer does for it. */
 export interface Outcome {

@@ -1,6 +1,6 @@
-import { CommandError } from './context.ts';
-import type { Outcome } from './trigger-outcomes.ts';
-import { type WebForm, type WebPage, filled, parsePage } from './trigger-pages.ts';
+import { CommandError } from '../context.ts';
+import type { Outcome } from './outcomes.ts';
+import { type WebForm, type WebPage, filled, parsePage } from './pages.ts';
 
 /** A buyer with a browser that has no JavaScript: goes where pages lead, and presses what they offer. */
 export interface Buyer {

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { SAMPLE_WEBHOOK_SECRET } from '../operations/samples.ts';
-import type { Scheme } from './webhook-verify-headers.ts';
+import { SAMPLE_WEBHOOK_SECRET } from '../../operations/samples.ts';
+import type { Scheme } from './headers.ts';
 
 /** A secret as it was given; `name` where several are told apart, such as `production`. */
 export interface GivenSecret {

@@ -1,5 +1,5 @@
-import type { Diagnosis, Finding, Received } from './webhook-verify-diagnosis.ts';
-import { type Scheme, GATEWAY, STANDARD, claimsOf, headerOf } from './webhook-verify-headers.ts';
+import type { Diagnosis, Finding, Received } from './diagnosis.ts';
+import { type Scheme, GATEWAY, STANDARD, claimsOf, headerOf } from './headers.ts';
 
 interface Unexplained {
   /** The headers that no reading makes right; empty where there is no header at all. */

@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander';
-import type { Environment, Objective, RouteKind, RuleSet } from '../../sdk/src/index.ts';
-import { OBJECTIVES } from '../routing/policy.ts';
-import { type CommandContext, describedCommand } from './context.ts';
-import { commandGroup } from './group.ts';
-import { tellBacktest, tellDecision, tellRules } from './routes-words.ts';
-import { environmentOption, fileOf, kindOption, metadataOption, numberOf, pairsOf, wholeNumberOf } from './values.ts';
+import type { Environment, Objective, RouteKind, RuleSet } from '../../../sdk/src/index.ts';
+import { OBJECTIVES } from '../../routing/policy.ts';
+import { type CommandContext, describedCommand } from '../context.ts';
+import { commandGroup } from '../group.ts';
+import { tellBacktest, tellDecision, tellRules } from './words.ts';
+import { environmentOption, fileOf, kindOption, metadataOption, numberOf, pairsOf, wholeNumberOf } from '../values.ts';
 
 /** `tillway routes rules`: what the operator wants of the router. */
 export function rulesCommand(context: CommandContext): Command {

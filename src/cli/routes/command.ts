@@ -1,12 +1,12 @@
 import { Argument, type Command } from 'commander';
-import type { Environment, HealthOverrideParams } from '../../sdk/src/index.ts';
-import { type CommandContext, type Paint, describedCommand } from './context.ts';
-import { commandGroup } from './group.ts';
-import { backtestCommand, dryRunCommand, rulesCommand } from './routes-rules.ts';
-import { tellDecision } from './routes-words.ts';
-import { table } from './table.ts';
-import { environmentOption, wholeNumberOf } from './values.ts';
-import { type Cell, causeOf, percent, plain, rate, secondsOf, statusCell } from './words.ts';
+import type { Environment, HealthOverrideParams } from '../../../sdk/src/index.ts';
+import { type CommandContext, type Paint, describedCommand } from '../context.ts';
+import { commandGroup } from '../group.ts';
+import { backtestCommand, dryRunCommand, rulesCommand } from './rules.ts';
+import { tellDecision } from './words.ts';
+import { table } from '../table.ts';
+import { environmentOption, wholeNumberOf } from '../values.ts';
+import { type Cell, causeOf, percent, plain, rate, secondsOf, statusCell } from '../words.ts';
 
 const SESSION = 'chk_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m';
 const HEALTHS = ['live', 'degraded', 'standby', 'automatic'] as const;

@@ -1,5 +1,5 @@
-import type { HeaderLine, Scheme } from './webhook-verify-headers.ts';
-import type { GivenSecret } from './webhook-verify-keys.ts';
+import type { HeaderLine, Scheme } from './headers.ts';
+import type { GivenSecret } from './keys.ts';
 
 /** A delivery as it was received, and what it is to be held against. */
 export interface Received {

@@ -1,17 +1,9 @@
-import { durationText } from './duration.ts';
-import { type BodyReading, eventIdsIn, eventIn, readingsOf } from './webhook-verify-bodies.ts';
-import {
-  type Claim,
-  type HeaderLine,
-  GATEWAY,
-  claimsOf,
-  headerOf,
-  schemesOf,
-  strayClaimsOf,
-} from './webhook-verify-headers.ts';
-import { type GivenSecret, type KeyFault, type KeyReading, digestOf, keyReadingsOf } from './webhook-verify-keys.ts';
-import type { Diagnosis, Finding, Received } from './webhook-verify-diagnosis.ts';
-import { likelyCauses } from './webhook-verify-likely.ts';
+import { durationText } from '../duration.ts';
+import { type BodyReading, eventIdsIn, eventIn, readingsOf } from './bodies.ts';
+import { type Claim, type HeaderLine, GATEWAY, claimsOf, headerOf, schemesOf, strayClaimsOf } from './headers.ts';
+import { type GivenSecret, type KeyFault, type KeyReading, digestOf, keyReadingsOf } from './keys.ts';
+import type { Diagnosis, Finding, Received } from './diagnosis.ts';
+import { likelyCauses } from './likely.ts';
 
 /** What makes a signature right: nothing amiss in it where every part is null or empty. */
 interface Match {

@@ -1,7 +1,7 @@
-import type { WebhookEvent } from '../../sdk/src/index.ts';
-import type { Paint, Style } from './context.ts';
-import { type Forwarded, adviceOn } from './listen-forward.ts';
-import { dollars, plain } from './words.ts';
+import type { WebhookEvent } from '../../../sdk/src/index.ts';
+import type { Paint, Style } from '../context.ts';
+import { type Forwarded, adviceOn } from './forward.ts';
+import { dollars, plain } from '../words.ts';
 
 /** What listening comes to, line by line: for a person, or as JSON for a program. */
 export interface ListenWords {

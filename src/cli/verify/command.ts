@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
-import { type CommandContext, CommandError, type Paint, describedCommand } from './context.ts';
-import { durationOf, durationText } from './duration.ts';
-import { facts } from './table.ts';
-import { collect, environmentOption } from './values.ts';
-import { diagnose } from './webhook-verify-diagnose.ts';
-import type { Diagnosis, Finding } from './webhook-verify-diagnosis.ts';
-import { type HeaderLine, readHeaders } from './webhook-verify-headers.ts';
-import type { GivenSecret } from './webhook-verify-keys.ts';
-import { plain } from './words.ts';
+import { type CommandContext, CommandError, type Paint, describedCommand } from '../context.ts';
+import { durationOf, durationText } from '../duration.ts';
+import { facts } from '../table.ts';
+import { collect, environmentOption } from '../values.ts';
+import { diagnose } from './diagnose.ts';
+import type { Diagnosis, Finding } from './diagnosis.ts';
+import { type HeaderLine, readHeaders } from './headers.ts';
+import type { GivenSecret } from './keys.ts';
+import { plain } from '../words.ts';
 
 interface Options {
   secret: string[];

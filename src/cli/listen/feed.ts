@@ -1,4 +1,4 @@
-import type { Page, WebhookEvent } from '../../sdk/src/index.ts';
+import type { Page, WebhookEvent } from '../../../sdk/src/index.ts';
 
 export interface EventFeed {
   /** Takes everything that is there for known. Rejects where it cannot be read. */

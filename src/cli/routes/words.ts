@@ -1,7 +1,7 @@
-import type { RoutingBacktest, RoutingDecision, RoutingDryRun, RoutingRules } from '../../sdk/src/index.ts';
-import { type Paint, jsonOf } from './context.ts';
-import { table } from './table.ts';
-import { type Cell, hundredths, percent, plain, rate, secondsOf, statusCell } from './words.ts';
+import type { RoutingBacktest, RoutingDecision, RoutingDryRun, RoutingRules } from '../../../sdk/src/index.ts';
+import { type Paint, jsonOf } from '../context.ts';
+import { table } from '../table.ts';
+import { type Cell, hundredths, percent, plain, rate, secondsOf, statusCell } from '../words.ts';
 
 const HEADINGS = ['#', 'ROUTE', 'SCORE', 'HEALTH', 'SUCCESS', 'COST', 'DRAWN', 'KEPT OUT'];
 

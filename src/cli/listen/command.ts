@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import { TillwayError } from '../../sdk/src/index.ts';
-import { type CommandContext, CommandError, describedCommand } from './context.ts';
-import { EVENT_TYPES } from './events.ts';
-import { type EventFeed, createEventFeed } from './listen-feed.ts';
-import type { Forwarder } from './listen-forward.ts';
-import type { Counts, ListenWords } from './listen-words.ts';
-import { environmentOption } from './values.ts';
+import { TillwayError } from '../../../sdk/src/index.ts';
+import { type CommandContext, CommandError, describedCommand } from '../context.ts';
+import { EVENT_TYPES } from '../events.ts';
+import { type EventFeed, createEventFeed } from './feed.ts';
+import type { Forwarder } from './forward.ts';
+import type { Counts, ListenWords } from './words.ts';
+import { environmentOption } from '../values.ts';
 
 interface Options {
   forwardTo?: string;
@@ -45,10 +45,10 @@ export function listenCommand(context: CommandContext): Command {
     const { terminal } = context;
     // Loaded here: no other command needs what delivers webhooks.
     const [{ createDeliverer }, { createResolve }, { createForwarder }, { jsonLines, words }] = await Promise.all([
-      import('../webhooks/deliver.ts'),
-      import('../webhooks/address.ts'),
-      import('./listen-forward.ts'),
-      import('./listen-words.ts'),
+      import('../../webhooks/deliver.ts'),
+      import('../../webhooks/address.ts'),
+      import('./forward.ts'),
+      import('./words.ts'),
     ]);
     const types = typesOf(options.events);
     const secret = secretOf(options, (size) => terminal.randomBytes(size));

@@ -1,6 +1,6 @@
-import type { WebhookEvent } from '../../sdk/src/index.ts';
-import { type Deliverer, DELIVERY_LIMITS } from '../webhooks/deliver.ts';
-import { deliveryHeaders } from '../webhooks/sign.ts';
+import type { WebhookEvent } from '../../../sdk/src/index.ts';
+import { type Deliverer, DELIVERY_LIMITS } from '../../webhooks/deliver.ts';
+import { deliveryHeaders } from '../../webhooks/sign.ts';
 
 /** What became of one try to forward an event. */
 export interface Forwarded {

@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander';
-import type { CheckoutSession, Payment, Tillway, WebhookEvent } from '../../sdk/src/index.ts';
-import { type CommandContext, CommandError, type Paint, describedCommand } from './context.ts';
-import { facts, table } from './table.ts';
-import { type Buyer, createBuyer } from './trigger-buyer.ts';
-import { OUTCOMES, type Outcome, tagged } from './trigger-outcomes.ts';
-import { kindOption, metadataOption, numberOf, pairsOf } from './values.ts';
-import { dollars, plain, statusCell } from './words.ts';
+import type { CheckoutSession, Payment, Tillway, WebhookEvent } from '../../../sdk/src/index.ts';
+import { type CommandContext, CommandError, type Paint, describedCommand } from '../context.ts';
+import { facts, table } from '../table.ts';
+import { type Buyer, createBuyer } from './buyer.ts';
+import { OUTCOMES, type Outcome, tagged } from './outcomes.ts';
+import { kindOption, metadataOption, numberOf, pairsOf } from '../values.ts';
+import { dollars, plain, statusCell } from '../words.ts';
 
 interface Options {
   list?: boolean;
