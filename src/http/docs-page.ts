@@ -1,3 +1,4 @@
+import type { EndpointTag } from '../contract/endpoints.ts';
 import type { OpenApi, OpenApiOperation } from '../contract/openapi.ts';
 import { type Html, html } from '../html/html.ts';
 import { curlOf, jsonMarkup } from './docs-code.ts';
@@ -10,12 +11,15 @@ interface Section {
   operation: OpenApiOperation;
 }
 
-const TITLES: Record<string, string> = {
+const TITLES: Record<EndpointTag | 'webhooks', string> = {
   sessions: 'Checkout sessions',
   customers: 'Customers',
   payments: 'Payments',
   invoices: 'Invoices',
+  events: 'Events',
   deliveries: 'Webhook deliveries',
+  routing: 'Routing',
+  'test clock': 'Test clock',
   agent: 'Agent API',
   webhooks: 'Webhooks',
 };
@@ -32,7 +36,7 @@ export function docsPage(api: OpenApi, stylesheet: string): Html {
   const contents = groups.map(
     ({ name, sections: listed }) =>
       html`<li>
-        <a class="group" href="#${name}">${titleOf(name)}</a>
+        <a class="group" href="#${anchorOf(name)}">${titleOf(name)}</a>
         <ul>
           ${listed.map(contentsLine)}
         </ul>
@@ -59,8 +63,8 @@ export function docsPage(api: OpenApi, stylesheet: string): Html {
           ${introduction(api, base, contents)}
           ${groups.map(
             ({ name, description, sections: listed }) =>
-              html`<section class="group" id="${name}" aria-labelledby="${name}-title">
-                <h2 id="${name}-title">${titleOf(name)}</h2>
+              html`<section class="group" id="${anchorOf(name)}" aria-labelledby="${anchorOf(name)}-title">
+                <h2 id="${anchorOf(name)}-title">${titleOf(name)}</h2>
                 <p class="lead">${description}</p>
                 ${listed.map((section) => endpoint(api, base, section))}
               </section>`,
@@ -100,7 +104,11 @@ function sectionsOf({ paths, webhooks }: OpenApi): Section[] {
 }
 
 function titleOf(tag: string): string {
-  return TITLES[tag] ?? tag;
+  return TITLES[tag as keyof typeof TITLES];
+}
+
+function anchorOf(tag: string): string {
+  return tag.replaceAll(' ', '-');
 }
 
 function contentsLine({ method, operation }: Section): Html {

@@ -72,8 +72,8 @@ function homePage({ demo, urls, merchantName }: AppDeps): Html {
         <ol class="steps">
           <li><strong>Open</strong> the <code>checkoutUrl</code> in the answer and pay with a test card.</li>
           <li>
-            <strong>Receive</strong> <code>payment.provider_pending</code>, then <code>payment.paid</code>, signed, at
-            your <code>WEBHOOK_URL</code>.
+            <strong>Receive</strong> <code>payment.provider_pending</code>, then <code>payment.paid</code>, signed: at
+            your <code>WEBHOOK_URL</code>, or in a terminal by <code>npx tillway listen</code>.
           </li>
           <li><strong>Look up</strong> <code>GET /api/gateway/payments/{checkout session id}</code> at any time.</li>
         </ol>
