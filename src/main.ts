@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import type { LocalCommands } from './cli/local.ts';
 import type { Terminal } from './cli/context.ts';
 
@@ -15,18 +14,31 @@ async function main(...args: string[]): Promise<void> {
 
 async function createTerminal(): Promise<Terminal> {
   const { createRandomBytes, systemClock } = await import('./runtime.ts');
+  const { hasColour } = await import('./cli/colour.ts');
+  const { OutputClosedError } = await import('./cli/context.ts');
   const { setTimeout: sleep } = await import('node:timers/promises');
-  const plain = (process.env['NO_COLOR'] ?? '') !== '' || process.env['TERM'] === 'dumb';
-  const { stdin, stdout, stderr } = process;
-  // Who reads has seen enough, as `head` has.
-  stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+  const { env, stdin, stdout, stderr } = process;
+  let isClosed = false;
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    isClosed = true;
+    // A full disk is no reader who has seen enough.
+    if (error.code === 'EPIPE') return;
+    stderr.write(`tillway: the output could not be written: ${error.message}\n`);
+    process.exit(1);
+  });
+  // Without readers, complaints are not worth an end.
+  stderr.on('error', () => undefined);
   return {
-    write: (text) => void stdout.write(text),
+    write(text) {
+      if (isClosed) throw new OutputClosedError();
+      stdout.write(text);
+    },
     complain: (text) => void stderr.write(text),
     readInput: async () => Buffer.concat(await stdin.toArray()),
-    colour: { output: stdout.isTTY && !plain, errors: stderr.isTTY && !plain },
+    colour: { output: hasColour(env, stdout.isTTY), errors: hasColour(env, stderr.isTTY) },
     columns: stdout.isTTY ? stdout.columns : undefined,
-    url: process.env['TILLWAY_URL'],
+    url: env['TILLWAY_URL'],
+    webhookSecret: env['WEBHOOK_SECRET'] || undefined,
     now: systemClock.now,
     randomBytes: createRandomBytes(),
     sleep: (ms, signal) => sleep(ms, undefined, { signal }).catch(() => undefined),
@@ -73,7 +85,10 @@ async function serve(): Promise<void> {
   });
   const webhooks = config.webhook ? new URL(config.webhook.url).host : 'off: WEBHOOK_URL is not set';
   const shown = describeDatabase(config.database);
-  log.info({ url: service.url, database: shown, webhooks }, `Tillway is ready: open ${config.baseUrl ?? service.url}`);
+  const url = config.baseUrl ?? service.url;
+  // The log is for machines; who sits at a terminal is told where to go.
+  if (process.stdout.isTTY) process.stdout.write(`Tillway is ready: ${url}  (Ctrl-C ends)\n`);
+  log.info({ url: service.url, database: shown, webhooks }, `Tillway is ready: open ${url}`);
 
   process.once('SIGTERM', () => void stop('SIGTERM', config.shutdownDelayMs));
   process.once('SIGINT', () => void stop('SIGINT', 0));
@@ -90,8 +105,8 @@ async function serve(): Promise<void> {
 
 main(...process.argv.slice(2)).catch(async (error: Error) => {
   const { ConfigError } = await import('./config.ts');
-  process.stderr.write(
-    `${error instanceof ConfigError ? 'Configuration' : 'Tillway cannot start'}: ${error.message}\n`,
-  );
+  const [command = 'serve'] = process.argv.slice(2);
+  const fault = command === 'serve' ? 'Tillway cannot start' : 'tillway: a fault of this program';
+  process.stderr.write(`${error instanceof ConfigError ? 'Configuration' : fault}: ${error.message}\n`);
   process.exit(1);
 });

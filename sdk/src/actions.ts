@@ -1,9 +1,10 @@
-import { act, callFor, get, listFor } from './call.ts';
+import { readRoutes, resource } from './answers.ts';
+import { act, callWith, get, listFor } from './call.ts';
 import type { TillwayList } from './list.ts';
 import { withKey } from './merchant.ts';
 import type { TillwayPromise } from './promise.ts';
 import type { RequestOptions, Transport } from './transport.ts';
-import type { CheckoutResult, FeesEstimate, Route, RouteList, VerifiedSample, WebhookExample } from './types-agent.ts';
+import type { CheckoutResult, FeesEstimate, Route, VerifiedSample, WebhookExample } from './types-agent.ts';
 import type { CheckoutParams, FeesEstimateParams, VerifySampleParams, WebhookExampleParams } from './types-requests.ts';
 import type { Environment, TestClock } from './types.ts';
 import { webhooks } from './webhooks.ts';
@@ -75,8 +76,7 @@ export class Routes {
 
   /** The routes of an environment, sandbox where none is given, best first: always one page. */
   list(params: { environment?: Environment | undefined } = {}, options?: RequestOptions): TillwayList<Route> {
-    const read = (body: unknown) => ({ object: 'list' as const, data: (body as RouteList).routes, hasMore: false });
-    return listFor(this.#transport, { path: '/api/agent/routes', options, read }, params);
+    return listFor(this.#transport, { path: '/api/agent/routes', options, read: readRoutes }, params);
   }
 }
 
@@ -92,7 +92,7 @@ export class TestClockActions {
 
   /** What time it is for the service. */
   get(options?: RequestOptions): TillwayPromise<TestClock> {
-    return get(this.#transport, { path: '/api/gateway/test-clock', options });
+    return get(this.#transport, { path: '/api/gateway/test-clock', read: resource<TestClock>('test_clock'), options });
   }
 
   /**
@@ -101,14 +101,16 @@ export class TestClockActions {
    */
   advance(params: { seconds: number }, options?: RequestOptions): TillwayPromise<TestClock> {
     // Asked twice, time would move twice.
-    return callFor(this.#transport, {
+    return callWith(this.#transport, {
       method: 'POST',
       path: '/api/gateway/test-clock/advance',
       body: params,
       repeatable: false,
+      read: resource<TestClock>('test_clock'),
       options,
     });
   }
+
   /** Waits until time stands where it was to be moved, and everything that came due on the way is done. */
   async ready(options?: RequestOptions): Promise<TestClock> {
     for (;;) {

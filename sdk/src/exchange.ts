@@ -1,4 +1,5 @@
-import { TillwayConnectionError, TillwayError, type TillwayIssue } from './errors.ts';
+import { type Reader, isObject } from './answers.ts';
+import { TillwayConnectionError, TillwayError, type TillwayErrorDetails, type TillwayIssue } from './errors.ts';
 import type { Answered, ResponseInfo } from './promise.ts';
 
 /** What `fetch` is asked for: any function that answers so will do. */
@@ -56,7 +57,7 @@ export async function exchange(request: Exchange): Promise<Received> {
       ended(controller.signal),
       receive(fetch, url, {
         method,
-        headers: body === undefined ? headers : { 'content-type': 'application/json', ...headers },
+        headers,
         ...(body !== undefined && { body }),
         signal: controller.signal,
         // Followed, a POST would silently become a GET.
@@ -145,7 +146,7 @@ export function isRepeatable({ code, status }: TillwayError, repeatable: boolean
 export function readAnswer<Data>(
   request: Exchange,
   received: Received | TillwayConnectionError,
-  read: ((body: unknown) => Data) | undefined,
+  read: Reader<Data>,
   attempts: number,
 ): Answered<Data> {
   if (received instanceof TillwayConnectionError) throw received;
@@ -158,30 +159,46 @@ export function readAnswer<Data>(
     attempts,
   };
   try {
-    const body: unknown = JSON.parse(text);
-    return { data: read ? read(body) : (body as Data), response: info };
+    // A refusal with the status of a success is none of Tillway's.
+    if (refusalOf(text)) throw new TypeError('the answer is an error');
+    return { data: read(JSON.parse(text)), response: info };
   } catch (cause) {
     throw unexpected(request, received, 0, cause);
   }
 }
 
-interface Refusal {
+interface Refusal extends Pick<TillwayErrorDetails, 'field' | 'issues' | 'suggestion'> {
   code: string;
   message: string;
-  field?: string;
-  suggestion?: string;
-  issues?: TillwayIssue[];
 }
 
-/** The `error` of an answer `{ok: false, error}`. */
+/** The `error` of an answer `{ok: false, error}`; what is not of its type in there is left out. */
 function refusalOf(text: string): Refusal | undefined {
+  const error = errorIn(text);
+  if (!isObject(error)) return undefined;
+  const { code, message, field, suggestion, issues } = error;
+  if (typeof code !== 'string' || typeof message !== 'string') return undefined;
+  return {
+    code,
+    message,
+    field: typeof field === 'string' ? field : undefined,
+    suggestion: typeof suggestion === 'string' ? suggestion : undefined,
+    issues: Array.isArray(issues) ? issues.filter(isIssue) : undefined,
+  };
+}
+
+function errorIn(text: string): unknown {
   try {
-    const { error } = JSON.parse(text) as { error?: Partial<Refusal> };
-    if (typeof error?.code === 'string' && typeof error.message === 'string') return error as Refusal;
+    const body: unknown = JSON.parse(text);
+    return isObject(body) ? body['error'] : undefined;
   } catch {
     // Not JSON: somebody else answered.
+    return undefined;
   }
-  return undefined;
+}
+
+function isIssue(value: unknown): value is TillwayIssue {
+  return isObject(value) && [value['path'], value['code'], value['message']].every((each) => typeof each === 'string');
 }
 
 function unexpected(request: Exchange, { response, text }: Received, now: number, cause?: unknown): TillwayError {

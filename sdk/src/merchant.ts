@@ -1,4 +1,5 @@
-import { callFor, get, listFor } from './call.ts';
+import { isObject, readDelivery, readEvent, readPage, resource } from './answers.ts';
+import { callFor, callWith, get, listFor } from './call.ts';
 import type { TillwayList } from './list.ts';
 import type { TillwayPromise } from './promise.ts';
 import type { RequestOptions, Transport } from './transport.ts';
@@ -32,12 +33,13 @@ export class Sessions {
 
   /** Creates a session. A customer is created where the email address is new. */
   create(params: CheckoutParams, options?: RequestOptions): TillwayPromise<CheckoutSession> {
-    return callFor(this.#transport, {
+    return callWith(this.#transport, {
       method: 'POST',
       path: '/api/gateway/sessions',
       body: withKey(this.#transport, params),
       // The key makes a second request answer the first session.
       repeatable: true,
+      read: resource<CheckoutSession>('checkout_session'),
       options,
     });
   }
@@ -49,7 +51,12 @@ export class Sessions {
 
   /** One session with its present status. */
   get(sessionId: string, options?: RequestOptions): TillwayPromise<CheckoutSession> {
-    return get(this.#transport, { path: '/api/gateway/sessions/{sessionId}', params: { sessionId }, options });
+    return get(this.#transport, {
+      path: '/api/gateway/sessions/{sessionId}',
+      params: { sessionId },
+      read: resource<CheckoutSession>('checkout_session'),
+      options,
+    });
   }
 
   /** Withdraws a session that no buyer has started; otherwise refused as `invalid_state`. */
@@ -60,6 +67,7 @@ export class Sessions {
       params: { sessionId },
       // One that has expired already is answered as it is.
       repeatable: true,
+      read: resource<CheckoutSession>('checkout_session'),
       options,
     });
   }
@@ -67,6 +75,8 @@ export class Sessions {
 
 /** The parameters of a checkout, with a key of their own where none is given: so that a retry creates nothing twice. */
 export function withKey(transport: Transport, params: CheckoutParams): CheckoutParams {
+  // What is no object is refused where the call is made: no key may make one of it.
+  if (!isObject(params)) return params;
   return { ...params, idempotencyKey: params.idempotencyKey ?? transport.newKey() };
 }
 
@@ -83,7 +93,12 @@ export class Customers {
   }
 
   get(customerId: string, options?: RequestOptions): TillwayPromise<Customer> {
-    return get(this.#transport, { path: '/api/gateway/customers/{customerId}', params: { customerId }, options });
+    return get(this.#transport, {
+      path: '/api/gateway/customers/{customerId}',
+      params: { customerId },
+      read: resource<Customer>('customer'),
+      options,
+    });
   }
 }
 
@@ -102,7 +117,12 @@ export class Payments {
 
   /** One payment by its own id (`pay_...`), or that of a session (`chk_...`): the one that paid it, else the newest. */
   get(paymentId: string, options?: RequestOptions): TillwayPromise<Payment> {
-    return get(this.#transport, { path: '/api/gateway/payments/{paymentId}', params: { paymentId }, options });
+    return get(this.#transport, {
+      path: '/api/gateway/payments/{paymentId}',
+      params: { paymentId },
+      read: resource<Payment>('payment'),
+      options,
+    });
   }
 }
 
@@ -119,7 +139,12 @@ export class Invoices {
   }
 
   get(invoiceId: string, options?: RequestOptions): TillwayPromise<Invoice> {
-    return get(this.#transport, { path: '/api/gateway/invoices/{invoiceId}', params: { invoiceId }, options });
+    return get(this.#transport, {
+      path: '/api/gateway/invoices/{invoiceId}',
+      params: { invoiceId },
+      read: resource<Invoice>('invoice'),
+      options,
+    });
   }
 }
 
@@ -140,7 +165,12 @@ export class Events {
   }
 
   get(eventId: string, options?: RequestOptions): TillwayPromise<WebhookEvent> {
-    return get(this.#transport, { path: '/api/gateway/events/{eventId}', params: { eventId }, options });
+    return get(this.#transport, {
+      path: '/api/gateway/events/{eventId}',
+      params: { eventId },
+      read: readEvent,
+      options,
+    });
   }
 
   /** Sends an event once more to every active endpoint of its environment; answers its deliveries. */
@@ -151,6 +181,7 @@ export class Events {
       params: { eventId },
       // It may have been sent and acknowledged although its answer was lost: asked again, it would be sent twice.
       repeatable: false,
+      read: readPage<Delivery>,
       options,
     });
   }
@@ -171,7 +202,12 @@ export class Deliveries {
 
   /** One delivery with the log of its attempts and the event as sent. */
   get(deliveryId: string, options?: RequestOptions): TillwayPromise<DeliveryDetails> {
-    return get(this.#transport, { path: '/api/gateway/deliveries/{deliveryId}', params: { deliveryId }, options });
+    return get(this.#transport, {
+      path: '/api/gateway/deliveries/{deliveryId}',
+      params: { deliveryId },
+      read: readDelivery,
+      options,
+    });
   }
 
   /** Sends it again: the same bytes and event id, at once, and with the whole retry schedule before it. */
@@ -182,6 +218,7 @@ export class Deliveries {
       params: { deliveryId },
       // As with the resending of an event.
       repeatable: false,
+      read: resource<Delivery>('delivery'),
       options,
     });
   }

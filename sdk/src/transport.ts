@@ -1,5 +1,7 @@
 import { type Exchange, type Fetch, exchange, isRepeatable, problemOf, readAnswer } from './exchange.ts';
+import type { Reader } from './answers.ts';
 import { TillwayConnectionError, type TillwayError } from './errors.ts';
+import { mergedHeaders } from './headers.ts';
 import type { Answered } from './promise.ts';
 import { type Timing, realTiming } from './timing.ts';
 import { VERSION } from './version.ts';
@@ -44,8 +46,7 @@ export interface Call<Data> {
    */
   repeatable: boolean;
   options?: RequestOptions | undefined;
-  /** The data of an answer. Throws where it is not what such an answer holds. */
-  read?: (body: unknown) => Data;
+  read: Reader<Data>;
 }
 
 /** Sends calls, again where that is safe and may help. */
@@ -61,13 +62,15 @@ const FIRST_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 8000;
 // Who is to wait longer than this should know it, not hang.
 const MAX_RETRY_AFTER_MS = 30_000;
+// A surrogate without the other, which has no place in a URL.
+const HALF_CHARACTER = /\p{Cs}/u;
 
 /** Throws TypeError for settings that cannot be meant. */
 export function createTransport(options: TillwayOptions = {}, timing: Timing = realTiming): Transport {
   const base = baseOf(options.baseUrl ?? 'http://127.0.0.1:3000');
   const limits = limitsOf(options, { timeoutMs: 30_000, maxRetries: 2 });
   const fetch: Fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
-  const headers = { ...agentHeader(options.userAgent), ...options.headers };
+  const headers = mergedHeaders({ accept: 'application/json' }, agentHeader(options.userAgent), options.headers);
 
   return {
     newKey: () => `sdk-${timing.uuid()}`,
@@ -78,7 +81,7 @@ export function createTransport(options: TillwayOptions = {}, timing: Timing = r
         fetch,
         method: call.method,
         url: base + pathOf(call) + queryOf(call.query),
-        headers: { accept: 'application/json', ...headers, ...call.options?.headers },
+        headers: mergedHeaders(typeOf(call.body), headers, call.options?.headers),
         body: call.body === undefined ? undefined : JSON.stringify(call.body),
         timeoutMs,
         signal: call.options?.signal,
@@ -149,13 +152,20 @@ function agentHeader(userAgent: string | undefined): Record<string, string> {
   return { 'user-agent': userAgent ?? `tillway-sdk/${VERSION}` };
 }
 
+function typeOf(body: unknown): Record<string, string> {
+  return body === undefined ? {} : { 'content-type': 'application/json' };
+}
+
 function pathOf({ path, params = {} }: Pick<Call<unknown>, 'path' | 'params'>): string {
   if (!path.startsWith('/')) throw new TypeError(`path must start with a slash: ${path}`);
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value: unknown = params[name];
     // An empty one would name the list, and dots another endpoint.
-    if (typeof value === 'string' && !/^\.{0,2}$/.test(value)) return encodeURIComponent(value);
-    throw new TypeError(`${name} must be a string that is not empty, not ${JSON.stringify(value) ?? 'undefined'}`);
+    if (typeof value !== 'string' || /^\.{0,2}$/.test(value)) {
+      throw new TypeError(`${name} must be a string that is not empty, not ${JSON.stringify(value) ?? 'undefined'}`);
+    }
+    if (HALF_CHARACTER.test(value)) throw new TypeError(`${name} holds half a character: ${JSON.stringify(value)}`);
+    return encodeURIComponent(value);
   });
 }
 

@@ -10,6 +10,8 @@ const BASE64_SIGNATURE = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 const UNIX_SECONDS = /^\d{1,12}$/;
 // Two are usual while a secret is being rotated; a header of thousands is not ours.
 const MAX_SIGNATURES = 20;
+// Spaces; where the header came more than once, servers join its values by a comma and a space.
+const BETWEEN_SIGNATURES = /,? +/;
 
 export const GATEWAY_HEADER = 'x-gateway-signature';
 export const EVENT_HEADER = 'x-gateway-event';
@@ -44,6 +46,7 @@ export interface ReadSignature {
 
 /** Reads the signature, of `x-gateway-signature` where that is there, else of the Standard Webhooks headers. */
 export function readSignature(headers: WebhookHeaders): ReadSignature | Fault {
+  if (typeof headers !== 'object' || headers === null) return noHeaders(headers);
   const gateway = headerOf(headers, GATEWAY_HEADER);
   if (gateway !== undefined) return readGateway(gateway, headerOf(headers, EVENT_HEADER));
   const standard = headerOf(headers, STANDARD_SIGNATURE);
@@ -80,13 +83,21 @@ function readStandard(header: string, id: string | undefined, time: string | und
     };
   }
   if (!UNIX_SECONDS.test(time)) return malformed(STANDARD_TIMESTAMP, 'unix seconds', time);
-  const parts = header.split(' ', MAX_SIGNATURES);
+  const parts = header.split(BETWEEN_SIGNATURES, MAX_SIGNATURES);
   const base64 = parts.flatMap((part) => (part.startsWith('v1,') ? [part.slice(3)] : []));
   if (base64.length === 0 || !base64.every((each) => BASE64_SIGNATURE.test(each))) {
     return malformed(STANDARD_SIGNATURE, 'v1,<base64 of 32 bytes>', header);
   }
   const signatures = base64.map(bytesOfBase64);
   return { scheme: 'standard', timestamp: Number(time), eventId: id, prefix: `${id}.${time}.`, signatures };
+}
+
+function noHeaders(headers: unknown): Fault {
+  return {
+    reason: 'missing_header',
+    message: `headers must be the headers of the request, not ${headers === null ? 'null' : typeof headers}.`,
+    suggestion: 'Give request.headers: as an object, as fetch Headers, or as anything with get.',
+  };
 }
 
 const MAX_QUOTED_LENGTH = 120;
@@ -105,8 +116,9 @@ function headerOf(headers: WebhookHeaders, name: string): string | undefined {
   // Some servers keep the case in which a header was sent.
   const key = Object.keys(headers).find((each) => each.toLowerCase() === name);
   const value =
-    key === undefined ? undefined : (headers as Record<string, string | readonly string[] | undefined>)[key];
-  return typeof value === 'object' ? value.join(',') : value;
+    key === undefined ? undefined : (headers as Record<string, string | readonly string[] | null | undefined>)[key];
+  if (typeof value === 'string') return value;
+  return value?.join(name === STANDARD_SIGNATURE ? ' ' : ',');
 }
 
 /** What is wrong with a secret, if anything. */

@@ -1,3 +1,4 @@
+import { isEvent } from './answers.ts';
 import { WebhookVerificationError } from './errors.ts';
 import { sampleEvent } from './sample-event.ts';
 import type { WebhookEvent } from './types.ts';
@@ -157,7 +158,7 @@ function wrongSignature(): Fault {
     reason: 'wrong_signature',
     message: 'The signature is not right for this body under this secret.',
     suggestion:
-      'Verify the bytes as they came, not JSON that was parsed and written again; and compare the secret with WEBHOOK_SECRET of the service and its environment.',
+      'Verify the bytes as they came, not JSON that was parsed and written again; and compare the secret with WEBHOOK_SECRET of the service, or with what tillway listen printed.',
   };
 }
 
@@ -183,17 +184,6 @@ function invalidPayload(message: string, cause?: unknown): WebhookVerificationEr
     suggestion: 'See that this secret is used for nothing but the webhooks of Tillway.',
     ...(cause !== undefined && { cause }),
   });
-}
-
-function isEvent(value: unknown): value is WebhookEvent {
-  if (!isObject(value) || !isObject(value['data'])) return false;
-  const { id, type, livemode, created, data } = value;
-  const texts = [id, type, created, data['session_id'], data['status']];
-  return texts.every((each) => typeof each === 'string') && typeof livemode === 'boolean';
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function idIn(body: string): string {

@@ -1,4 +1,4 @@
-import type { FeeSplit, Route, Tillway } from '../../sdk/src/index.ts';
+import { type FeeSplit, type Route, type Tillway, TillwayError } from '../../sdk/src/index.ts';
 import type { Paint } from './context.ts';
 import { dollars, plain, rate } from './words.ts';
 
@@ -9,8 +9,14 @@ export interface Acted<Result> {
   result: Result;
 }
 
-export function act<Result>(client: Tillway, action: string, body: unknown): Promise<Acted<Result>> {
-  return client.request<Acted<Result>>({ method: 'POST', path: `/api/agent/actions/${action}`, body });
+/** Throws TillwayError `unexpected_response` where somebody else answers. */
+export async function act<Result>(client: Tillway, action: string, body: unknown): Promise<Acted<Result>> {
+  const path = `/api/agent/actions/${action}`;
+  const answer = await client.request<Partial<Acted<Result>> | null>({ method: 'POST', path, body });
+  if (answer?.ok === true && typeof answer.result === 'object' && answer.result !== null) {
+    return answer as Acted<Result>;
+  }
+  throw new TillwayError('unexpected_response', `POST ${path} was not answered as Tillway does.`);
 }
 
 const AMOUNT_WIDTH = 16;

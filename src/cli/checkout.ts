@@ -3,7 +3,7 @@ import type { CheckoutResult, Environment, RouteKind } from '../../sdk/src/index
 import { act, routeWords, tellFees } from './actions.ts';
 import { type CommandContext, type CommandDescription, type Paint, describedCommand } from './context.ts';
 import { commandGroup } from './group.ts';
-import { environmentOption, kindOption, metadataOption, numberOf, pairsOf } from './values.ts';
+import { amountOf, environmentOption, kindOption, metadataOption, pairsOf } from './values.ts';
 import { dollars, plain } from './words.ts';
 
 interface CheckoutOptions {
@@ -50,7 +50,7 @@ function checkout(context: CommandContext, name: 'create' | 'preview', descripti
     const { product, amount, customer, kind, redirectUrl, metadata, idempotencyKey, reference, environment } = options;
     const body = {
       product,
-      amount: numberOf('--amount', amount, '49.99'),
+      amount: amountOf('--amount', amount),
       customer,
       preferredRoute: kind,
       redirectUrl,

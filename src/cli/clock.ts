@@ -6,6 +6,9 @@ import { commandGroup } from './group.ts';
 import { facts, table } from './table.ts';
 import { type Cell, secondsOf } from './words.ts';
 
+/** That of the service, whose schemas are not loaded for a command. */
+export const MAX_ADVANCE_SECONDS = 2_592_000;
+const MAX_ADVANCE = durationText(MAX_ADVANCE_SECONDS).replace(' ', '');
 const POLL_MS = 200;
 const PAGE = 100;
 /** More lines than this are no help: the rest is counted. */
@@ -53,12 +56,18 @@ function advanceCommand(context: CommandContext): Command {
     summary: 'Move the test clock forward, and show what happens meanwhile',
     details:
       'Everything that is due on the way happens in its order: sessions expire, payments time out, callbacks come, and ' +
-      'webhooks are tried again. A time is written 90s, 15m, 24h, 2d or 1h30m. The clock never goes back.',
+      `webhooks are tried again. A time is written 90s, 15m, 24h, 2d or 1h30m, and is at most ${MAX_ADVANCE}. The clock ` +
+      'never goes back.',
     examples: ['tillway clock advance 24h', 'tillway clock advance 1h30m'],
+    data: 'print JSON, for programs',
   });
+  refuseBack(command);
   return command.action(async (time: string) => {
-    const seconds = durationOf('the time', time);
-    if (seconds === 0) throw new CommandError(2, 'the time must be at least 1s');
+    const seconds = durationOf(time);
+    if (seconds === 0) throw new CommandError(2, 'the clock is moved by 1s at least');
+    if (seconds > MAX_ADVANCE_SECONDS) {
+      throw new CommandError(2, `the clock is moved by at most ${MAX_ADVANCE} at a time, not by ${time}`);
+    }
     const client = context.client(command);
     const { now: from } = await client.testClock.get();
     const before = new Set((await expiredSessions(client)).map(({ id }) => id));
@@ -73,6 +82,17 @@ function advanceCommand(context: CommandContext): Command {
       tellAdvance(answer, seconds, paint),
     );
   });
+}
+
+/** `-1h` is read as an option: it is told apart from one that was mistyped. */
+function refuseBack(command: Command): void {
+  const refuse: Command['error'] = command.error.bind(command);
+  command.error = (message, about) => {
+    const isTime = about?.code === 'commander.unknownOption' && /'-\d/.test(message);
+    throw isTime
+      ? new CommandError(2, 'the clock never goes back: it is moved forward, as by 1h')
+      : refuse(message, about);
+  };
 }
 
 function compare(one: Happening, other: Happening): number {

@@ -20,12 +20,13 @@ export function complaintOf(
   if (error instanceof CommandError) {
     const { exitCode } = error;
     const message = harmless(error.message);
-    const help = error.help === '' && exitCode === 2 && command.parent ? usageOf(command) : error.help;
+    const help = error.help === '' && exitCode === 2 && command.parent ? usageOf(command) : harmless(error.help);
     const text = help === '' ? `${message}\n` : `${message}\n\n${help.trimEnd()}\n`;
     return { exitCode, text, document: documentOf({ code: 'command_failed', message }) };
   }
   if (!(error instanceof TillwayError)) return undefined;
-  const { code, message, status, field, issues, suggestion, requestId } = error;
+  const { code, message, status, field, issues, requestId } = error;
+  const suggestion = adviceOf(error);
   const text = linesOf(error, url(), paint).map((line) => `${line}\n`);
   const document = documentOf({ code, message, status, field, issues, suggestion, requestId });
   return { exitCode: 1, text: text.join(''), document };
@@ -35,22 +36,33 @@ function documentOf(error: Record<string, unknown>): { ok: false; error: Record<
   return { ok: false, error };
 }
 
+/** What to do about it. The SDK names settings of its own where a person has options. */
+function adviceOf(error: TillwayError): string | undefined {
+  if (error.code === 'connection_failed') return 'Start it with: tillway serve, or name another with --url.';
+  if (error.code === 'timed_out') return 'Try again later.';
+  if (error.code === 'unexpected_response') {
+    return 'Check --url, and what stands between, such as a proxy or a login page.';
+  }
+  return error.suggestion;
+}
+
+// Who reads the sentence has a command for what the API says.
+const SCHEMA = /\bGET \S+\/api\/agent\/schema\/([\w.]+)/g;
+
 function linesOf(error: TillwayError, url: string, paint: Paint): string[] {
+  if (error.code === 'timed_out') return [`${url} did not answer in time`, paint('dim', plain(error.message))];
   if (error instanceof TillwayConnectionError) {
-    if (error.code === 'timed_out') return [`${url} did not answer in time`, paint('dim', plain(error.message))];
     return [
       `${url} cannot be reached: is it running? Start it with: tillway serve, or name another with --url`,
       paint('dim', plain(error.message)),
     ];
   }
+  const suggestion = adviceOf(error)?.replace(SCHEMA, 'tillway schema $1');
   if (error.code === 'unexpected_response') {
     const answered = error.status === undefined ? 'answered' : `answered ${error.status}`;
-    return [
-      `${url} ${answered}, and not as Tillway does`,
-      paint('dim', 'Check --url, and what stands between, such as a proxy or a login page.'),
-    ];
+    return [`${url} ${answered}, and not as Tillway does`, paint('dim', suggestion!)];
   }
-  const { message, issues, suggestion, requestId } = error;
+  const { message, issues, requestId } = error;
   return [
     // The sentence names the first of several problems; the lines below name them all.
     issues.length > 1 ? `${issues.length} problems` : plain(message),
@@ -67,7 +79,17 @@ function harmless(text: string): string {
 
 /** What commander did not understand, with how the command is used. */
 export function misuseOf(error: CommanderError, command: Command): string {
-  return `${harmless(error.message.replace(/^error: /, ''))}\n\n${usageOf(command)}`;
+  const missing = error.code === 'commander.missingMandatoryOptionValue' ? missingOf(command) : [];
+  const message = missing.length > 1 ? `required options ${missing.join(', ')} not specified` : error.message;
+  return `${harmless(message.replace(/^error: /, ''))}\n\n${usageOf(command)}`;
+}
+
+/** Commander names the first alone. */
+function missingOf(command: Command): string[] {
+  const missing = command.options.filter(
+    (option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined,
+  );
+  return missing.map(({ flags }) => `'${flags}'`);
 }
 
 /** How a command is used, in three lines. */

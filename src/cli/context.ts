@@ -4,7 +4,7 @@ import { Tillway } from '../../sdk/src/index.ts';
 
 /** What a command is run from: a real terminal, a pipe, or a test. */
 export interface Terminal {
-  /** Writes to the standard output. */
+  /** Writes to the standard output. Throws {@link OutputClosedError} once nobody reads it any more. */
   write(text: string): void;
   /** Writes to the standard error output. */
   complain(text: string): void;
@@ -16,6 +16,8 @@ export interface Terminal {
   columns: number | undefined;
   /** The service where no --url names it: TILLWAY_URL. */
   url: string | undefined;
+  /** WEBHOOK_SECRET, which a command line would show to everybody on the machine; undefined where it is empty. */
+  webhookSecret: string | undefined;
   /** Milliseconds since 1970-01-01 UTC. */
   now(): number;
   /** Cryptographically secure. */
@@ -42,12 +44,29 @@ export class CommandError extends Error {
   }
 }
 
+/** Who read the output has gone, as `head` has once it saw enough: there is no use in going on for the output alone. */
+export class OutputClosedError extends Error {
+  constructor() {
+    super('nobody reads the output any more');
+    this.name = 'OutputClosedError';
+  }
+}
+
 export type Style = Parameters<typeof styleText>[0];
 /** The text in that style where the output is a terminal; else the text. */
-export type Paint = (style: Style, text: string) => string;
+export interface Paint {
+  (style: Style, text: string): string;
+  /** The width of that terminal in characters; undefined where there is room for everything. */
+  columns?: number | undefined;
+}
 
 export const withoutStyle: Paint = (_style, text) => text;
 const withStyle: Paint = (style, text) => styleText(style, text, { validateStream: false });
+
+function paintOf(hasStyle: boolean, columns: number | undefined): Paint {
+  const paint = hasStyle ? withStyle : withoutStyle;
+  return Object.assign((style: Style, text: string) => paint(style, text), { columns });
+}
 
 /** What every command is given. */
 export interface CommandContext {
@@ -63,6 +82,8 @@ export interface CommandContext {
   paintErrors(command: Command): Paint;
   /** Writes the answer: with --json the document as it came, else what `inWords` makes of it (which ends with a newline). */
   tell<Answer>(command: Command, answer: Answer, inWords: (answer: Answer, paint: Paint) => string): void;
+  /** The error for what reading an answer threw: a TypeError says that it lacks what every such answer of Tillway has. */
+  misread(command: Command, cause: unknown): unknown;
   /** Has the program exit with 1, or that code, although nothing was thrown: a check that answered no. */
   fail(exitCode?: 1 | 2): void;
   exitCode(): 0 | 1 | 2;
@@ -74,20 +95,18 @@ export function createContext(terminal: Terminal): CommandContext {
   let exitCode: 0 | 1 | 2 = 0;
 
   const hasColour = (command: Command) => command.opts<CommonOptions>().color !== false;
-  const paint = (command: Command) => (terminal.colour.output && hasColour(command) ? withStyle : withoutStyle);
+  const paint = (command: Command) => paintOf(terminal.colour.output && hasColour(command), terminal.columns);
   const isJson = (command: Command) => command.opts<CommonOptions>().json === true;
 
-  function urlOf(command: Command): string {
-    const given = command.opts<CommonOptions>().url ?? (terminal.url || DEFAULT_URL);
-    const url = URL.parse(given);
-    if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password) {
-      throw new CommandError(2, `${given} is not a URL such as ${DEFAULT_URL}`);
-    }
-    return given.replace(/\/+$/, '');
-  }
+  const urlOf = (command: Command) => httpUrlOf(command.opts<CommonOptions>().url ?? (terminal.url || DEFAULT_URL));
 
   function foreign(command: Command, cause?: unknown): CommandError {
     return new CommandError(1, `${urlOf(command)} answered, and not as Tillway does`, '', cause);
+  }
+
+  /** What lacks what every such answer has is the answer of something else. */
+  function misread(command: Command, cause: unknown): unknown {
+    return cause instanceof TypeError ? foreign(command, cause) : cause;
   }
 
   return {
@@ -97,7 +116,7 @@ export function createContext(terminal: Terminal): CommandContext {
     urlOf,
     isJson,
     paint,
-    paintErrors: (command) => (terminal.colour.errors && hasColour(command) ? withStyle : withoutStyle),
+    paintErrors: (command) => paintOf(terminal.colour.errors && hasColour(command), terminal.columns),
     tell(command, answer, inWords) {
       if (typeof answer !== 'object' || answer === null || Object.keys(answer).length === 0) throw foreign(command);
       if (isJson(command)) return terminal.write(`${jsonOf(answer)}\n`);
@@ -105,11 +124,11 @@ export function createContext(terminal: Terminal): CommandContext {
       try {
         words = inWords(answer, paint(command));
       } catch (cause) {
-        // What lacks what every such answer has is the answer of something else.
-        throw cause instanceof TypeError ? foreign(command, cause) : cause;
+        throw misread(command, cause);
       }
       terminal.write(words);
     },
+    misread,
     fail(code = 1) {
       exitCode = code;
     },
@@ -117,14 +136,37 @@ export function createContext(terminal: Terminal): CommandContext {
   };
 }
 
+/**
+ * An address that commands can ask, without a slash at its end. Throws {@link CommandError} 2 for anything else, and
+ * never shows a password: what is written here is kept in logs.
+ */
+export function httpUrlOf(text: string): string {
+  const url = URL.parse(text);
+  const isHttp = url !== null && /^https?:$/.test(url.protocol);
+  if (isHttp ? url.username !== '' || url.password !== '' : text.includes('@')) {
+    throw new CommandError(2, 'the URL of the service must hold no user name or password');
+  }
+  if (!isHttp || url.search || url.hash) throw new CommandError(2, `${text} is not a URL such as ${DEFAULT_URL}`);
+  return text.replace(/\/+$/, '');
+}
+
 // What a terminal may obey: control characters, C1 ones too, and what turns the direction of a text.
 const OBEYED = /(?!\n)[\p{C}\p{Zl}\p{Zp}]/gu;
 
 /** A document of the same meaning as it came with, without anything in it that a terminal would take as an order. */
 export function jsonOf(document: unknown): string {
-  const units = (text: string) => Array.from({ length: text.length }, (_, index) => text.charCodeAt(index));
-  const escaped = (text: string) => units(text).map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`);
-  return JSON.stringify(document, null, 2).replaceAll(OBEYED, (text) => escaped(text).join(''));
+  return harmlessJson(JSON.stringify(document, null, 2));
+}
+
+/** The same on one line. */
+export function jsonLineOf(document: unknown): string {
+  return harmlessJson(JSON.stringify(document));
+}
+
+function harmlessJson(text: string): string {
+  const units = (each: string) => Array.from({ length: each.length }, (_, index) => each.charCodeAt(index));
+  const escaped = (each: string) => units(each).map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`);
+  return text.replaceAll(OBEYED, (each) => escaped(each).join(''));
 }
 
 interface CommonOptions {
@@ -142,8 +184,8 @@ export interface CommandDescription {
   examples: readonly string[];
   /** Whether it asks a service, and so takes --url. Default: yes. */
   remote?: boolean;
-  /** Whether it prints data, and so takes --json. Default: yes. */
-  data?: boolean;
+  /** Whether it prints data, and so takes --json, or what its help says of that. Default: yes. */
+  data?: boolean | string;
 }
 
 /**
@@ -158,7 +200,8 @@ export function describedCommand(
   const command = new Command(name).summary(summary).description(`${summary}.${details ? `\n\n${details}` : ''}`);
   if (operands.length > 0) command.arguments(operands.join(' '));
   if (remote) command.addOption(new Option('--url <url>', `the service; default TILLWAY_URL, else ${DEFAULT_URL}`));
-  if (data) command.option('--json', 'print the answer of the API as it came');
+  const usual = remote ? 'print the answer of the API as it came' : 'print JSON, for programs';
+  if (data !== false) command.option('--json', data === true ? usual : data);
   command.option('--no-color', 'print without colours');
   EXAMPLES.set(command, examples);
   return command;

@@ -1,5 +1,7 @@
 import { INVARIANTS } from '../store/invariants.ts';
 import type { ExaminedDatabase } from '../store/examined.ts';
+import { jsonOf } from './context.ts';
+import { plain } from './words.ts';
 
 /** What a database is asked; nothing is written. */
 export type Examined = Pick<ExaminedDatabase, 'violations' | 'integrity'>;
@@ -37,7 +39,7 @@ export async function doctor(
   write: (text: string) => void,
   { json = false, database }: { json?: boolean; database: string },
 ): Promise<0 | 1> {
-  if (!json) write(`Database: ${database}\n`);
+  if (!json) write(`Database: ${plain(database)}\n`);
   const findings: Finding[] = [];
   for await (const finding of examine(store)) {
     findings.push(finding);
@@ -83,7 +85,7 @@ function lineOf(finding: Finding): string {
   if (!isBroken(finding)) return line;
   const hidden = violations.length - SHOWN;
   const rest = hidden > 0 ? ` and ${more ? 'at least ' : ''}${hidden} more` : '';
-  return `${line}        ${name}: ${violations.slice(0, SHOWN).join(', ')}${rest}\n`;
+  return `${line}        ${name}: ${plain(violations.slice(0, SHOWN).join(', '))}${rest}\n`;
 }
 
 function summaryOf(asked: number, broken: number): string {
@@ -93,5 +95,5 @@ function summaryOf(asked: number, broken: number): string {
 
 function documentOf(summary: { database: string; asked: number; broken: number }, findings: Finding[]): string {
   const invariants = findings.map((finding) => ({ ok: !isBroken(finding), ...finding }));
-  return `${JSON.stringify({ ok: summary.broken === 0, ...summary, invariants }, null, 2)}\n`;
+  return `${jsonOf({ ok: summary.broken === 0, ...summary, invariants })}\n`;
 }

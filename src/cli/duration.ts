@@ -17,10 +17,11 @@ export function parseDuration(text: string): number | undefined {
 }
 
 /** {@link parseDuration} for what a person has typed. Throws {@link CommandError} 2 that says how one is written. */
-export function durationOf(what: string, text: string): number {
+export function durationOf(text: string, option?: string): number {
   const seconds = parseDuration(text);
   if (seconds !== undefined) return seconds;
-  throw new CommandError(2, `${what} is a time such as 90s, 15m, 24h, 2d or 1h30m, not ${JSON.stringify(text)}`);
+  const where = option === undefined ? '' : `${option}: `;
+  throw new CommandError(2, `${where}a time is written 90s, 15m, 24h, 2d or 1h30m, not ${JSON.stringify(text)}`);
 }
 
 /** `1 h 30 min`, `2 d`, `0 s`: never negative. */

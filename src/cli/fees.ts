@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Environment, FeesEstimate, RouteKind } from '../../sdk/src/index.ts';
 import { act, routeWords, tellFees } from './actions.ts';
 import { type CommandContext, describedCommand } from './context.ts';
-import { environmentOption, kindOption, numberOf } from './values.ts';
+import { amountOf, environmentOption, kindOption } from './values.ts';
 
 interface FeesOptions {
   kind?: RouteKind;
@@ -21,7 +21,7 @@ export function feesCommand(context: CommandContext): Command {
     .addOption(environmentOption('default: sandbox'));
   return command.action(async (text: string, { kind, route, environment }: FeesOptions) => {
     const body = {
-      amount: numberOf('amount', text, '49.99'),
+      amount: amountOf('amount', text),
       preferredRoute: kind,
       routeId: route,
       environment,

@@ -1,9 +1,10 @@
 import { type Command, Option } from 'commander';
 import type { Page, Tillway, TillwayList } from '../../sdk/src/index.ts';
+import { complaintOf } from './complaint.ts';
 import { type CommandContext, describedCommand, jsonOf } from './context.ts';
-import { growingTable, table } from './table.ts';
+import { type GrowingTable, growingTable, table } from './table.ts';
 import { environmentOption, wholeNumberOf } from './values.ts';
-import type { Cell } from './words.ts';
+import { type Cell, plain } from './words.ts';
 
 interface PageQuery {
   limit?: number;
@@ -44,12 +45,15 @@ export function listCommand<Item extends { id: string }, Query>(
   for (const option of options) command.addOption(option);
   command
     .addOption(environmentOption('only those of this environment; left out, both'))
-    .option('--limit <number>', 'how many at most, 1 to 100; default 20', (text) =>
+    .option('--limit <number>', 'how many on a page, 1 to 100; default 20', (text) =>
       wholeNumberOf('--limit', text, '20'),
     )
     .option('--starting-after <id>', 'the page of records older than this one')
     .addOption(new Option('--ending-before <id>', 'the page of records newer than this one').conflicts('startingAfter'))
-    .addOption(new Option('--all', 'all of them, page by page, as they arrive').conflicts('endingBefore'));
+    .addOption(
+      // A page of its size is all that --limit could mean there, and nobody would see it.
+      new Option('--all', 'all of them, as they arrive').conflicts(['limit', 'endingBefore']),
+    );
 
   return command.action(async () => {
     const { url: _url, json, color: _color, all, ...query } = command.opts<CommonOptions & Query & PageQuery>();
@@ -57,43 +61,75 @@ export function listCommand<Item extends { id: string }, Query>(
     if (!all) {
       const page = await list(context.client(command), query as Query & PageQuery);
       context.tell(command, page, ({ data }) => table(headings, data.map(row), paint));
-      if (page.hasMore && !json) context.terminal.write(paint('dim', `${more(page, query.endingBefore)}\n`));
+      const next = json ? undefined : nextPage(page, query.endingBefore);
+      if (next !== undefined) context.terminal.write(paint('dim', `more: ${next}\n`));
       return;
     }
     const pages = list(context.client(command), { limit: ITEMS_PER_REQUEST, ...(query as Query & PageQuery) }).pages();
-    if (json) return writeDocument(pages, context.terminal.write);
-    const tell = growingTable(headings, paint);
-    let count = 0;
-    for await (const { data } of pages) {
-      if (data.length > 0) context.terminal.write(tell(data.map(row)));
-      count += data.length;
-    }
-    if (count === 0) context.terminal.write('None.\n');
+    const growing = growingTable(headings, paint);
+    return json ? writeDocument(context, command, pages) : writeTable(context, command, pages, row, growing);
   });
 }
 
-function more({ data }: Page<{ id: string }>, endingBefore: string | undefined): string {
-  const next = endingBefore === undefined ? `--starting-after ${data.at(-1)!.id}` : `--ending-before ${data[0]!.id}`;
-  return `more: ${next}`;
+function nextPage({ data, hasMore }: Page<{ id: string }>, endingBefore: string | undefined): string | undefined {
+  const next = endingBefore === undefined ? data.at(-1) : data[0];
+  if (!hasMore || next === undefined) return undefined;
+  return `${endingBefore === undefined ? '--starting-after' : '--ending-before'} ${plain(next.id)}`;
 }
 
-/** One document of the shape of a page, written while the pages arrive. */
-async function writeDocument(pages: AsyncIterable<Page<unknown>>, write: (text: string) => void): Promise<void> {
-  let before = '';
-  for await (const { data } of pages) {
-    write(before === '' ? '{\n  "object": "list",\n  "data": [' : '');
-    before ||= '\n';
-    for (const item of data) {
-      write(`${before}${indented(jsonOf(item))}`);
-      before = ',\n';
+async function writeTable<Item>(
+  context: CommandContext,
+  command: Command,
+  pages: AsyncIterable<Page<Item>>,
+  row: (item: Item) => Cell[],
+  growing: GrowingTable,
+): Promise<void> {
+  let count = 0;
+  try {
+    for await (const { data } of pages) {
+      if (data.length > 0) context.terminal.write(growing.add(data.map(row)));
+      count += data.length;
     }
+  } catch (cause) {
+    throw context.misread(command, cause);
   }
-  write(`${before === ',\n' ? '\n  ' : ''}],\n  "hasMore": false\n}\n`);
+  context.terminal.write(count === 0 ? 'None.\n' : growing.end());
 }
 
-function indented(text: string): string {
+/** One document of the shape of a page, written while the pages arrive; with `error` where a later one did not. */
+async function writeDocument(
+  context: CommandContext,
+  command: Command,
+  pages: AsyncIterable<Page<unknown>>,
+): Promise<void> {
+  const { write, complain } = context.terminal;
+  let before = '';
+  const end = (more: string) => write(`${before === ',\n' ? '\n  ' : ''}],\n  "hasMore": ${more}\n}\n`);
+  try {
+    for await (const { data } of pages) {
+      write(before === '' ? '{\n  "object": "list",\n  "data": [' : '');
+      before ||= '\n';
+      for (const item of data) {
+        write(`${before}${indented(jsonOf(item), 4)}`);
+        before = ',\n';
+      }
+    }
+  } catch (cause) {
+    const error = context.misread(command, cause);
+    const url = () => context.urlOf(command);
+    const complaint = complaintOf(error, { command, url, paint: context.paintErrors(command) });
+    // Before the first page the refusal itself is the document.
+    if (before === '' || !complaint) throw error;
+    end(`true,\n  "error": ${indented(jsonOf(complaint.document.error), 2).trimStart()}`);
+    complain(`tillway: ${complaint.text}`);
+    return context.fail(complaint.exitCode);
+  }
+  end('false');
+}
+
+function indented(text: string, spaces: number): string {
   return text
     .split('\n')
-    .map((line) => `    ${line}`)
+    .map((line) => `${' '.repeat(spaces)}${line}`)
     .join('\n');
 }

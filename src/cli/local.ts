@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { ExaminedDatabase } from '../store/examined.ts';
-import { type CommandContext, CommandError, describedCommand, jsonOf } from './context.ts';
+import { type CommandContext, CommandError, OutputClosedError, describedCommand, jsonOf } from './context.ts';
+import { plain } from './words.ts';
 
 /** What the commands need that work on this machine instead of asking a service: settings and database. */
 export interface LocalCommands {
@@ -39,8 +40,7 @@ export function migrateCommand(context: CommandContext, local: LocalCommands): C
     remote: false,
   });
   return command.action(async () => {
-    const { name: database, migrate } = await local.database();
-    const missing = await migrate().catch((error: Error) => {
+    const { database, missing } = await migrated(local).catch((error: Error) => {
       throw new CommandError(1, `The database could not be migrated: ${error.message}`, '', error);
     });
     const applied = missing.map(({ version, name }) => ({ version, name }));
@@ -52,6 +52,13 @@ export function migrateCommand(context: CommandContext, local: LocalCommands): C
   });
 }
 
+async function migrated(
+  local: LocalCommands,
+): Promise<{ database: string; missing: Awaited<ReturnType<LocalDatabase['migrate']>> }> {
+  const { name: database, migrate } = await local.database();
+  return { database, missing: await migrate() };
+}
+
 export function doctorCommand(context: CommandContext, local: LocalCommands): Command {
   const command = describedCommand('doctor', {
     summary: 'Check every invariant of the database',
@@ -61,20 +68,29 @@ export function doctorCommand(context: CommandContext, local: LocalCommands): Co
     remote: false,
   });
   return command.action(async () => {
-    const { name, examine } = await local.database();
     const json = context.isJson(command);
+    const { terminal } = context;
+    // Who reads the first line alone still waits for the exit code.
+    const write = (text: string) => {
+      try {
+        terminal.write(text);
+      } catch (error) {
+        if (!(error instanceof OutputClosedError)) throw error;
+      }
+    };
     try {
+      const { name, examine } = await local.database();
       const database = await examine();
       try {
         const { doctor } = await import('./doctor.ts');
-        if ((await doctor(database, context.terminal.write, { json, database: name })) !== 0) context.fail();
+        if ((await doctor(database, write, { json, database: name })) !== 0) context.fail();
       } finally {
         await database.close();
       }
     } catch (error) {
-      const message = `The database could not be checked: ${(error as Error).message}`;
-      if (json) context.terminal.write(`${jsonOf({ ok: false, error: message })}\n`);
-      context.terminal.complain(`tillway: ${message}\n`);
+      const message = plain(`The database could not be checked: ${(error as Error).message}`);
+      if (json) write(`${jsonOf({ ok: false, error: message })}\n`);
+      terminal.complain(`tillway: ${message}\n`);
       context.fail(2);
     }
   });

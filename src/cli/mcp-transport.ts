@@ -25,6 +25,7 @@ export class PatientTransport extends StdioServerTransport {
 
   override async start(): Promise<void> {
     const deliver = this.onmessage;
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the protocol's own property, and no event
     this.onmessage = (message) => {
       this.#note(message);
       deliver?.(wrapArguments(message) as JSONRPCMessage);

@@ -4,7 +4,15 @@ import { checkoutCommand } from './checkout.ts';
 import { clockCommand } from './clock.ts';
 import { complaintOf, misuseOf } from './complaint.ts';
 import { completionCommand } from './completion.ts';
-import { type CommandContext, type Terminal, CommandError, createContext, examplesOf, jsonOf } from './context.ts';
+import {
+  type CommandContext,
+  type Terminal,
+  CommandError,
+  OutputClosedError,
+  createContext,
+  examplesOf,
+  jsonOf,
+} from './context.ts';
 import { customersCommand } from './customers.ts';
 import { deliveriesCommand } from './deliveries.ts';
 import { eventsCommand } from './events.ts';
@@ -23,10 +31,12 @@ import { webhookExampleCommand, webhookVerifySampleCommand } from './webhook.ts'
 import { webhookVerifyCommand } from './verify/command.ts';
 
 const MAX_HELP_WIDTH = 110;
+/** What a shell says of a program that was ended by a pipe without a reader: 128 and the number of that signal. */
+const UNREAD = 141;
 
 /**
  * Runs one command line, without the name of the program; answers the exit code: 0 done, 1 refused, not reached or a
- * check that failed, 2 misuse. Rejects for faults of the program, and for those of its settings and database.
+ * check that failed, 2 misuse, 141 where nobody reads the output any more. Rejects for faults of the program, and for those of its settings and database.
  */
 export async function runTillway(args: readonly string[], terminal: Terminal, local: LocalCommands): Promise<number> {
   const context = createContext(terminal);
@@ -39,6 +49,7 @@ export async function runTillway(args: readonly string[], terminal: Terminal, lo
     return context.exitCode();
   } catch (error) {
     if (error instanceof MisuseError) return misuse(error, terminal);
+    if (error instanceof OutputClosedError) return UNREAD;
     return complain(error, commandAt(program, words).command, context);
   }
 }
@@ -139,8 +150,9 @@ function settle(command: Command, terminal: Terminal): void {
       subcommandTerm: (each) => [each.name(), ...argumentsOf(each)].join(' '),
       // What is the command's own comes before what many have.
       visibleOptions: (each) => helper.visibleOptions(each).toSorted((a, b) => rankOf(a) - rankOf(b)),
-      optionDescription: ({ description, argChoices }) => {
-        return argChoices ? `${description} (${argChoices.join(', ')})` : description;
+      optionDescription: ({ description, argChoices, mandatory }) => {
+        const choices = argChoices ? ` (${argChoices.join(', ')})` : '';
+        return `${description}${choices}${mandatory ? ' (required)' : ''}`;
       },
       styleTitle: (text) => `\u001B[1m${text}\u001B[22m`,
     });

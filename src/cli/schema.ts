@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type CommandContext, type Paint, describedCommand } from './context.ts';
 import { table } from './table.ts';
-import type { Cell } from './words.ts';
+import { type Cell, plain } from './words.ts';
 
 /** The part of JSON Schema that tells a person what to send. */
 interface Schema {
@@ -26,7 +26,7 @@ export function schemaCommand(context: CommandContext): Command {
     if (operation === undefined) {
       const { schemas } = await client.capabilities();
       context.tell(command, schemas, ({ operations }) => {
-        return `${operations.join('\n')}\n\nOne of them: tillway schema ${operations[0]}\n`;
+        return `${operations.map(plain).join('\n')}\n\nOne of them: tillway schema ${plain(operations[0]!)}\n`;
       });
       return;
     }

@@ -13,6 +13,13 @@ export function numberOf(option: string, text: string, example: string): number 
   return Number(text);
 }
 
+/** US dollars: no more decimals than there are cents, since what is read from more would not be what was typed. */
+export function amountOf(option: string, text: string): number {
+  const number = numberOf(option, text, '49.99');
+  if (/\.\d{3}/.test(text)) throw refused(option, 'US dollars with at most two decimals', '49.99', text);
+  return number;
+}
+
 /** A whole number of 1 or more. */
 export function wholeNumberOf(option: string, text: string, example: string): number {
   const number = /^[1-9]\d*$/.test(text) ? Number(text) : Number.NaN;

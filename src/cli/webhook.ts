@@ -5,7 +5,7 @@ import { act } from './actions.ts';
 import { type CommandContext, describedCommand } from './context.ts';
 import { EVENT_TYPES } from './events.ts';
 import { facts } from './table.ts';
-import { metadataOption, numberOf, pairsOf } from './values.ts';
+import { amountOf, metadataOption, pairsOf } from './values.ts';
 import { plain, statusCell } from './words.ts';
 
 interface ExampleOptions {
@@ -45,7 +45,7 @@ export function webhookExampleCommand(context: CommandContext): Command {
       provider,
       sessionId: session,
       customerId: customer,
-      amount: amount === undefined ? undefined : numberOf('--amount', amount, '49.99'),
+      amount: amount === undefined ? undefined : amountOf('--amount', amount),
       routeId: route,
       txHash: txHash === false ? null : txHash,
       livemode,
@@ -93,7 +93,7 @@ export function webhookVerifySampleCommand(context: CommandContext): Command {
     .option('--tx-hash <text>', "the provider's reference");
   return command.action(async (options: VerifySampleOptions) => {
     const { eventId, session: sessionId, status, amount, provider, signature, txHash } = options;
-    const payload = { eventId, sessionId, status, amount: numberOf('--amount', amount, '49.99'), txHash };
+    const payload = { eventId, sessionId, status, amount: amountOf('--amount', amount), txHash };
     const body = { provider, signature, payload };
     const answer = await act<VerifiedSample>(context.client(command), 'webhook.verify_sample', body);
     context.tell(command, answer, ({ result }, paint) =>

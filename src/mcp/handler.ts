@@ -3,6 +3,7 @@ import { hintOf, withSchemaHint } from '../http/agent.ts';
 import type { AppDeps } from '../http/app.ts';
 import { refusalOf, renderError } from '../http/errors.ts';
 import type { Operation } from '../operations/operation.ts';
+import { wrapArguments } from './arguments.ts';
 import { createTillwayMcp } from './server.ts';
 import { toolName } from './tool-names.ts';
 import { type Envelope, describeTools } from './tools.ts';
@@ -21,7 +22,7 @@ export function createHandler(deps: AppDeps): (request: Request, body: unknown) 
     },
     { onerror: (error) => deps.log.debug({ reason: error.message }, 'refused by the protocol') },
   );
-  return (request, body) => fetch(request, { parsedBody: body });
+  return (request, body) => fetch(request, { parsedBody: wrapArguments(body) });
 }
 
 /** Runs an operation as the REST API would, to the same envelope. */

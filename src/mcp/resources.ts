@@ -6,13 +6,16 @@ import {
   ResourceTemplate,
 } from '@modelcontextprotocol/server';
 import { schemaAnswer } from '../http/agent-endpoints.ts';
-import { OPERATIONS } from '../operations/registry.ts';
+import { OPERATIONS, TOOLS } from '../operations/registry.ts';
 import type { Backend } from './tools.ts';
 
 const JSON_TYPE = 'application/json';
 // Capabilities carry the routes, whose health can change every second.
 const LIVE = { ttlMs: 5000, cacheScope: 'public' as const };
 const FIXED = { ttlMs: 300_000, cacheScope: 'public' as const };
+
+// The tools that are no operations of the REST API as well: nowhere else are their whole output schemas.
+const DESCRIBED = new Map([...OPERATIONS, ...TOOLS.map((tool) => [tool.name, tool] as const)]);
 
 /** What can be read without a tool: everything about the service, its routes, and the schemas. */
 export function addResources(server: McpServer, run: Backend['run']): void {
@@ -49,7 +52,7 @@ export function addResources(server: McpServer, run: Backend['run']): void {
 }
 
 function addSchemas(server: McpServer): void {
-  const names = [...OPERATIONS.keys()];
+  const names = [...DESCRIBED.keys()];
   const template = new ResourceTemplate('gateway://schema/{operation}', {
     list: () => ({ resources: names.map((name) => ({ uri: `gateway://schema/${name}`, name: `schema of ${name}` })) }),
     complete: { operation: (start) => names.filter((name) => name.startsWith(start)) },
@@ -64,7 +67,7 @@ function addSchemas(server: McpServer): void {
       cacheHint: FIXED,
     },
     (uri, { operation }) => {
-      const named = OPERATIONS.get(String(operation));
+      const named = DESCRIBED.get(String(operation));
       if (!named) throw new ResourceNotFoundError(uri.href);
       return contents(uri, schemaAnswer(named));
     },

@@ -1,4 +1,5 @@
 import { McpServer } from '@modelcontextprotocol/server';
+import { unwrapArguments } from './arguments.ts';
 import { addPrompt } from './prompt.ts';
 import { addResources } from './resources.ts';
 import { type Backend, type Envelope, LET_PASS } from './tools.ts';
@@ -14,7 +15,7 @@ const INSTRUCTIONS = [
 // Nothing that is listed changes while a process runs. Another version can take its place.
 const LISTS = { ttlMs: 300_000, cacheScope: 'public' as const };
 
-/** A server for one request, or for one connection. */
+/** A server for one request, or for one connection, whose messages have gone through `wrapArguments`. */
 export function createTillwayMcp(backend: Backend): McpServer {
   const server = new McpServer(
     { name: 'tillway', title: 'Tillway', version: VERSION },
@@ -36,7 +37,9 @@ export function createTillwayMcp(backend: Backend): McpServer {
     },
   );
   for (const { name, operation, config } of backend.tools) {
-    server.registerTool(name, config, async (sent) => toolResult(await backend.run(operation, sent)));
+    server.registerTool(name, config, async (wrapped) =>
+      toolResult(await backend.run(operation, unwrapArguments(wrapped))),
+    );
   }
   addResources(server, backend.run);
   addPrompt(server);

@@ -8,6 +8,7 @@ import { jsonSchemaOf } from '../contract/json-schema.ts';
 import type { ActionError } from '../contract/resources.ts';
 import type { Annotations, Operation } from '../operations/operation.ts';
 import { OPERATIONS, TOOLS } from '../operations/registry.ts';
+import { SAMPLE_PROVIDER_SECRET } from '../operations/samples.ts';
 import { envelopeSchema } from './schemas.ts';
 import { toolName } from './tool-names.ts';
 
@@ -64,12 +65,18 @@ function advertised(schema: object): StandardSchemaWithJSON {
   return fromJsonSchema({ ...schema }, LET_PASS);
 }
 
+// Hosts need not let a model read resources, and it would find the key nowhere else.
+const SIGNING = `To sign: signature is t=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and payload as compact JSON in the key order sent>, keyed with the text ${SAMPLE_PROVIDER_SECRET} (webhooks.verifySample). `;
+
 const NAMES = [...OPERATIONS.keys(), ...TOOLS.map(({ name }) => name)].filter((name) => name.includes('.'));
 const NAME = new RegExp(`\\b(?:${NAMES.map((name) => name.replace('.', String.raw`\.`)).join('|')})\\b`, 'g');
 
 function descriptionOf({ name, description, next }: Operation, lifetime: string): string {
-  const waits = `The session waits ${lifetime} for its buyer, then it is expired for good. `;
-  const text = `${description} ${name === 'checkout.create' ? waits : ''}Next: ${next}`;
+  const more: Record<string, string> = {
+    'checkout.create': `The session waits ${lifetime} for its buyer, then it is expired for good. `,
+    'webhook.verify_sample': SIGNING,
+  };
+  const text = `${description} ${more[name] ?? ''}Next: ${next}`;
   // The words of the registry are those of the REST API.
   return text
     .replaceAll('getPayment', 'payment_get')

@@ -3,6 +3,18 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 /** The header under which a handler of {@link answerWith} finds the id of the request. */
 export const REQUEST_ID = 'x-request-id';
 
+// The connection is Node's to keep or to close, and what may be kept of an answer is said for every path alike.
+const NOT_COPIED = new Set([
+  'cache-control',
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
 /** Answers a request by a handler of the web's kind; `url` is its own address. */
 export async function answerWith(
   handle: (request: Request) => Promise<Response>,
@@ -14,7 +26,7 @@ export async function answerWith(
   const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream') === true;
   return reply
     .code(answer.status)
-    .headers(Object.fromEntries(answer.headers))
+    .headers(Object.fromEntries([...answer.headers].filter(([name]) => !NOT_COPIED.has(name))))
     .send(isStream ? answer.body : await answer.text());
 }
 

@@ -60,6 +60,22 @@ export function refusedByTestClock(
   );
 }
 
+/**
+ * Throws GatewayError `forbidden` for production where time was moved, by another service: whether this one has a test
+ * clock was asked before.
+ */
+export async function refuseMovedTime({ store }: Pick<Deps, 'store'>, environment: string): Promise<void> {
+  if (environment === 'sandbox' || !(await store.testClock())) return;
+  throw new GatewayError(
+    'forbidden',
+    'The time of this database was moved for tests, by a service with TEST_CLOCK=true: it takes no production sessions.',
+    {
+      field: 'environment',
+      suggestion: 'Set environment to "sandbox", or send it to a service with another database; then resend.',
+    },
+  );
+}
+
 function underWay(target: Instant): GatewayError {
   const until = new Date(target).toISOString();
   return new GatewayError('invalid_state', `Time is being moved already, to ${until}.`, {

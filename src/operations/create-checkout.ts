@@ -8,7 +8,7 @@ import { splitFees } from '../domain/fees.ts';
 import { amountFromCents } from '../domain/money.ts';
 import { CURRENCY, type Customer, type Session } from '../domain/records.ts';
 import type { Change } from '../store/store.ts';
-import { refusedByTestClock } from './advance-time.ts';
+import { refuseMovedTime, refusedByTestClock } from './advance-time.ts';
 import { centsOf } from './cents-of.ts';
 import type { Deps } from './deps.ts';
 import { splitKeyOf } from './routing/attempts.ts';
@@ -52,6 +52,7 @@ export async function createCheckout(
     }
     const first = await firstOf(deps, request);
     if (first) return { session: replay(first, request), replayed: true };
+    await refuseMovedTime(deps, request.environment);
   }
   throw new GatewayError('unavailable', 'This customer is being created by too many requests at once; try again.');
 }
@@ -63,6 +64,7 @@ export async function createCheckout(
 export async function previewCheckout(deps: Deps, request: SessionRequest): Promise<CheckoutResult> {
   const first = await firstOf(deps, request);
   if (first) return checkoutResult(deps, replay(first, request), true);
+  await refuseMovedTime(deps, request.environment);
   const known = await readCustomer(deps, request);
   if (known?.status === 'blocked') throw blocked();
   const drafted = draftSession(deps, request, known?.id);

@@ -36,7 +36,7 @@ export async function getPayment({ store }: Reading, id: string): Promise<Paymen
     });
   }
   throw new GatewayError('not_found', `Session ${id} has no payment yet: the buyer has not started to pay.`, {
-    suggestion: 'Ask again after the buyer has opened checkoutUrl and started to pay, or read the session itself.',
+    suggestion: 'Ask again after the buyer has opened checkoutUrl and started to pay.',
   });
 }
 

@@ -37,6 +37,16 @@ export function refuseOutdated(applied: readonly Row[]): void {
   }
 }
 
+const SHOWN_TABLES = 3;
+
+/** Throws where the tables of a database are those of another program: ours would be put among them. */
+export function refuseForeign(tables: readonly string[]): void {
+  if (tables.length === 0 || tables.includes('schema_migrations')) return;
+  const hidden = tables.length - SHOWN_TABLES;
+  const shown = `${tables.slice(0, SHOWN_TABLES).join(', ')}${hidden > 0 ? ` and ${hidden} more` : ''}`;
+  throw new Error(`the database holds the tables of another program (${shown}): name one that is Tillway's alone`);
+}
+
 /** The values of `INSERT_MIGRATION`. */
 export function migrationRow(migration: Migration): SqlValue[] {
   return [migration.version, migration.name, hashOf(migration)];

@@ -13,6 +13,7 @@ import {
   SELECT_MIGRATIONS,
   migrationRow,
   missingMigrations,
+  refuseForeign,
   refuseOutdated,
 } from './migrate.ts';
 import { createReads } from './reads.ts';
@@ -98,7 +99,9 @@ export function examineSqlite(path: string): ExaminedDatabase {
   const database = new DatabaseSync(path, { readOnly: true });
   const all = (sql: string, ...params: SqlValue[]) => database.prepare(sql).all(...params) as Row[];
   try {
-    refuseOutdated(all(SELECT_MIGRATIONS));
+    const tables = tablesOf(database);
+    refuseForeign(tables);
+    refuseOutdated(tables.length === 0 ? [] : all(SELECT_MIGRATIONS));
   } catch (error) {
     database.close();
     throw error;
@@ -116,15 +119,24 @@ export function examineSqlite(path: string): ExaminedDatabase {
   };
 }
 
+function tablesOf(database: DatabaseSync): string[] {
+  const rows = database
+    .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'")
+    .all();
+  return (rows as Row[]).map((row) => String(row['name']));
+}
+
 /**
  * Brings the schema up to the newest migration, and answers what was missing; refuses a database that is newer than this
- * program.
+ * program, or of another one.
  */
 export function migrateSqlite(path: string): readonly Migration[] {
   makeFolder(dirname(path));
   const database = new DatabaseSync(path);
   try {
-    database.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+    database.exec('PRAGMA busy_timeout = 5000');
+    refuseForeign(tablesOf(database));
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
     database.exec('BEGIN IMMEDIATE');
     database.exec(CREATE_MIGRATIONS);
     const applied = database.prepare(SELECT_MIGRATIONS).all() as Row[];

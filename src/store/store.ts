@@ -157,7 +157,7 @@ export type Change =
 export type Conflict =
   | 'version'
   | 'customer_exists'
-  /** The idempotency key is taken, or the customer is not (or no more) an active one of that address. */
+  /** The key is taken, the customer is not (or no more) an active one of that address, or production met moved time. */
   | 'session_refused'
   | 'duplicate_message'
   | 'overtaken';

@@ -10,6 +10,8 @@ const POLL_MS = 500;
 const ERROR_PAUSE_MS = 1000;
 // Looking for work costs about 10 us for each endpoint: this keeps it to a tenth of the time.
 const LOOK_PAUSE_MS_PER_ENDPOINT = 0.1;
+/** The bound by which nothing is due. */
+const NOTHING = -Infinity;
 // How long the last outcomes may take to be written, once everything under way has been cut off.
 const LAST_COMMITS_MS = 1000;
 
@@ -31,7 +33,8 @@ export interface DispatcherOptions {
 
 export interface Dispatcher {
   /**
-   * Attempts everything that is due now, and what becomes due by that, and waits for it. Answers the number of attempts.
+   * Attempts everything that is due now, and what becomes due by that, and waits for it; what becomes due meanwhile is left
+   * for the next time where it is paused. Answers the number of attempts, and of times at which they could not be begun.
    * Never rejects: what cannot be read or written is logged, and left for the next time.
    */
   runOnce(): Promise<number>;
@@ -57,7 +60,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const works = new Set<Promise<void>>();
   const stopping = new AbortController();
   let cutOff = false;
-  let attempts = 0;
+  let begun = 0;
+  /** Nothing is begun that is due later than this. */
+  let bound = Infinity;
   let woken = false;
   let onWake: (() => void) | undefined;
   let loop: Promise<void> | undefined;
@@ -76,7 +81,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     stopping: stopping.signal,
     isCutOff: () => cutOff,
     track,
-    countAttempt: () => attempts++,
+    countAttempt: () => begun++,
+    countFailure: () => begun++,
+    dueBy: () => Math.min(options.now(), bound),
   };
 
   function track(work: Promise<void>): void {
@@ -98,7 +105,6 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   async function look(): Promise<void> {
-    woken = false;
     try {
       for (const endpoint of await store.endpoints()) {
         const lane = lanes.get(endpoint.id);
@@ -108,6 +114,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       for (const lane of lanes.values()) lane.fill();
       complaint = undefined;
     } catch (error) {
+      begun++;
       // Once for as long as the database is away.
       if (complaint !== String(error)) {
         if (error instanceof GatewayError) log.warn({ reason: error.message }, 'webhooks wait for the database');
@@ -120,6 +127,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   async function lookUntilStopped(): Promise<void> {
     while (!stopping.signal.aborted) {
+      woken = false;
       if (!paused) await (looking = look());
       await pause(lanes.size * LOOK_PAUSE_MS_PER_ENDPOINT);
       if (!woken && !stopping.signal.aborted) await nextWake();
@@ -148,10 +156,15 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   return {
     async runOnce() {
-      const before = attempts;
-      await look();
-      await allWorks();
-      return attempts - before;
+      const before = begun;
+      if (paused) bound = options.now();
+      try {
+        await look();
+        await allWorks();
+      } finally {
+        if (paused) bound = NOTHING;
+      }
+      return begun - before;
     },
     start() {
       if (loop) return;
@@ -160,11 +173,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     },
     async pause() {
       paused = true;
+      bound = NOTHING;
       await looking;
       await allWorks();
     },
     resume() {
       paused = false;
+      bound = Infinity;
       wake();
     },
     async stop(graceMs) {

@@ -42,6 +42,9 @@ export interface LaneContext {
   /** Takes note of work that must have ended before the process may; it never rejects. */
   track(work: Promise<void>): void;
   countAttempt(): void;
+  countFailure(): void;
+  /** Until when something is to be due that is begun now: `now`, or less. */
+  dueBy(): Instant;
 }
 
 /** The deliveries of one endpoint. Nothing in here is shared with another endpoint. */
@@ -83,6 +86,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
         await claimDue();
       }
     } catch (error) {
+      context.countFailure();
       log.error({ err: error, endpointId: lane.endpoint.id }, 'webhook deliveries could not be claimed');
       await pause();
     } finally {
@@ -107,7 +111,9 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     if (endpoint.status !== 'active' || !canSign(endpoint)) return;
     const places = Math.min(freePlaces() + AHEAD * window, maxUnderWay() - underWay.size) - ready.length;
     if (places <= 0) return;
-    const due = await store.deliveriesDue(endpoint.id, now(), places);
+    const dueBy = context.dueBy();
+    if (dueBy === -Infinity) return;
+    const due = await store.deliveriesDue(endpoint.id, dueBy, places);
     const claims = await Promise.allSettled(due.map(claim));
     const failed = claims.find((result) => result.status === 'rejected');
     if (failed) throw failed.reason;

@@ -9,6 +9,10 @@ const POLL_MS = 1000;
 /** How long an advance is left to a process that says nothing more of it, in real time. */
 const LEASE_MS = 3000;
 const RENEW_MS = 1000;
+/** How long requests pass while there is something to do at an instant; then they wait, so that there is an end to it. */
+const OPEN_MS = 1000;
+/** After that an instant is left, though more keeps coming: what came late is done at the next one. */
+const LEAVE_MS = 30_000;
 
 export interface TestClockWorkerOptions {
   clock: TestClock;
@@ -28,6 +32,9 @@ export interface TestClockWorkerOptions {
 export function createTestClockWorker({ clock, store, workers, routing, log }: TestClockWorkerOptions): Worker {
   let stopping = false;
   let resting = false;
+  let steps = 0;
+  /** When time got to the instant at which it stands. */
+  let since = 0;
 
   async function runOnce(): Promise<number> {
     const { target } = await clock.look();
@@ -64,52 +71,77 @@ export function createTestClockWorker({ clock, store, workers, routing, log }: T
 
   /** Answers whether it has got to the target. */
   async function carryOut(target: number): Promise<boolean> {
-    const began = performance.now();
-    for (let steps = 0; !stopping; steps++) {
-      const doneUntil = await doWhatIsDue();
-      const { offsetMs, goalMs } = clock.known();
-      if (stopping || !isOurs(clock.known())) return false;
-      if (offsetMs === goalMs) {
-        await routing.runOnce();
-        const done = await clock.change((record) =>
-          isOurs(record) ? { ...record, target: null, holder: null, heldUntil: 0 } : undefined,
-        );
-        const advanced = { steps, advancedSeconds: goalMs / 1000, tookMs: Math.round(performance.now() - began) };
-        if (done) log.info({ ...advanced, now: new Date(clock.now()).toISOString() }, 'test clock: time was moved');
-        return done !== undefined;
-      }
-      await clock.gate.alone(() => moveOn(doneUntil));
+    const began = (since = performance.now());
+    steps = 0;
+    while (goesOn()) {
+      const opened = performance.now();
+      // A receiver may ask this service for something before it answers.
+      const isQuiet = (await settle(() => performance.now() - opened < OPEN_MS)) !== undefined;
+      const isDone = await clock.gate.alone((isShut) => moveWhile(isShut, isQuiet));
+      if (!isDone) continue;
+      const took = {
+        steps,
+        advancedSeconds: clock.known().goalMs / 1000,
+        tookMs: Math.round(performance.now() - began),
+      };
+      log.info({ ...took, now: new Date(clock.now()).toISOString() }, 'test clock: time was moved');
+      return true;
     }
-    log.info({ target: new Date(target).toISOString() }, 'test clock: stopped on the way, the next start goes on');
+    if (stopping) {
+      log.info({ target: new Date(target).toISOString() }, 'test clock: stopped on the way, the next start goes on');
+    }
     return false;
   }
 
-  /** Everything that is due, and what comes of it; answers the last instant of which nothing is left, nor can come. */
-  async function doWhatIsDue(): Promise<number> {
-    for (;;) {
-      // Who is inside may still commit what was due a moment ago; who comes later does nothing before now.
-      await clock.gate.free();
+  /** Moves time on by one instant, or, where requests keep it busy, by as many as it can while those wait. */
+  async function moveWhile(isShut: () => boolean, isQuiet: boolean): Promise<boolean> {
+    do {
+      // Who was inside may have committed what was due a moment ago.
+      const isOver = performance.now() - since > LEAVE_MS;
+      const doneUntil = isOver ? clock.now() : await settle(isShut);
+      if (doneUntil === undefined || !isShut() || !goesOn()) return false;
+      if (await moveOn(doneUntil)) return true;
+    } while (!isQuiet);
+    return false;
+  }
+
+  /**
+   * Does everything that is due, and what comes of it; answers the last instant of which nothing is left, nor can come.
+   * Undefined where there is no end to it while `mayGoOn`.
+   */
+  async function settle(mayGoOn: () => boolean): Promise<number | undefined> {
+    do {
       const from = clock.now();
       let done = 0;
       for (const worker of workers) if (!stopping) done += await worker.runOnce();
-      if (done === 0 || stopping) return from - 1;
-    }
+      if (done === 0) return from - 1;
+    } while (mayGoOn() && goesOn());
+    return undefined;
   }
 
-  /** To the next instant at which something falls due, or to the goal. */
-  async function moveOn(doneUntil: number): Promise<void> {
+  /** To the next instant at which something falls due, or to the goal; answers whether the advance is done. */
+  async function moveOn(doneUntil: number): Promise<boolean> {
+    const { offsetMs, goalMs } = clock.known();
+    if (offsetMs === goalMs) {
+      await routing.runOnce();
+      const ended = { target: null, holder: null, heldUntil: 0 };
+      const done = await clock.change((record) => (isOurs(record) ? { ...record, ...ended } : undefined));
+      return done !== undefined;
+    }
     const due = await store.nextDue(doneUntil);
-    await clock.change((record) => {
-      if (!isOurs(record)) return undefined;
-      const { offsetMs, goalMs } = record;
-      const wanted = due === undefined ? goalMs : due - clock.realNow();
-      // What fell due of itself meanwhile needs no move.
-      if (wanted <= offsetMs) return undefined;
-      return { ...record, offsetMs: Math.min(wanted, goalMs), heldUntil: leaseEnd() };
-    });
+    const wanted = due === undefined ? goalMs : Math.min(due - clock.realNow(), goalMs);
+    // What fell due of itself meanwhile needs no move.
+    if (wanted <= offsetMs) return false;
+    const moved = await clock.change((record) =>
+      isOurs(record) ? { ...record, offsetMs: wanted, heldUntil: leaseEnd() } : undefined,
+    );
+    if (moved) steps++;
+    since = performance.now();
+    return false;
   }
 
   const leaseEnd = () => clock.realNow() + LEASE_MS;
+  const goesOn = () => !stopping && isOurs(clock.known());
   const isOurs = ({ target, holder }: TestClockRecord) => target !== null && holder === clock.id;
 
   async function hold(): Promise<boolean> {

@@ -1,5 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { GatewayError } from '../domain/errors.ts';
+
+// Whoever asks for more as long as there is some does not ask a thousand times a second.
+const ERROR_PAUSE_MS = 200;
 
 /** Something that does what has come due. */
 export interface Worker {
@@ -82,7 +86,7 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
   };
 }
 
-/** Handles `items` with at most `width` under way at once; one that fails is logged and left for later. */
+/** Handles `items` with at most `width` under way at once; one that fails is logged and left for later, after a pause. */
 export async function forEachOf<Item>(
   items: readonly Item[],
   width: number,
@@ -90,14 +94,17 @@ export async function forEachOf<Item>(
   onError: (error: unknown, item: Item) => void,
 ): Promise<void> {
   const queue = [...items];
+  let failed = false;
   async function lane(): Promise<void> {
     for (let item = queue.shift(); item !== undefined; item = queue.shift()) {
       try {
         await handle(item);
       } catch (error) {
+        failed = true;
         onError(error, item);
       }
     }
   }
   await Promise.all(Array.from({ length: Math.min(width, items.length) }, lane));
+  if (failed) await sleep(ERROR_PAUSE_MS);
 }

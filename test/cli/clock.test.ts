@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import * as fc from 'fast-check';
+import { MAX_ADVANCE_SECONDS } from '../../src/cli/clock.ts';
+import { MAX_ADVANCE_SECONDS as SERVICE_MAX } from '../../src/contract/test-clock.ts';
 import { durationText, parseDuration } from '../../src/cli/duration.ts';
 import { createSession, startAt } from '../simulator/buyer.ts';
 import { type TestService, startTestService } from '../support/service.ts';
@@ -107,11 +109,20 @@ describe('tillway clock', () => {
     assert.ok(Date.parse(clock.now) - Date.parse(from) >= 1000);
   });
 
+  it('is moved as far at a time as the service takes', () => assert.equal(MAX_ADVANCE_SECONDS, SERVICE_MAX));
+
   it('is refused where the time is none', async () => {
-    for (const time of ['soon', '0s']) {
+    const REFUSED: [time: string, says: RegExp][] = [
+      ['1x', /^tillway: a time is written 90s, 15m, 24h, 2d or 1h30m, not "1x"\n/],
+      ['0s', /is moved by 1s at least/],
+      ['400d', /is moved by at most 30d at a time, not by 400d/],
+      ['-1h', /the clock never goes back/],
+      ['--foward', /unknown option '--foward'/],
+    ];
+    for (const [time, says] of REFUSED) {
       const { code, stderr } = await advance(time);
       assert.equal(code, 2);
-      assert.match(stderr, /the time (?:is a time such as 90s, 15m, 24h|must be at least 1s)/);
+      assert.match(stderr, says);
     }
   });
 

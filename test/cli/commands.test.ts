@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import type { CheckoutSession, Delivery, Page, Payment, WebhookEvent } from '../../sdk/src/index.ts';
+import { OutputClosedError } from '../../src/cli/context.ts';
 import { freePort } from '../process/program.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
@@ -104,6 +105,20 @@ describe('tillway fees', () => {
   }
 });
 
+describe('amounts', () => {
+  const amount = '49.99999999999999999999';
+  for (const args of [
+    ['fees', amount],
+    ['checkout', 'create', ...CHECKOUT, '--amount', amount],
+    ['routes', 'dry-run', amount],
+    ['webhook', 'example', '--amount', '0.001'],
+  ]) {
+    it(`have no more decimals than there are cents: ${args[0]}`, async () => {
+      assert.match(await complaint(2, ...args), /^tillway: (?:--)?amount takes US dollars with at most two decimals, /);
+    });
+  }
+});
+
 describe('tillway checkout', () => {
   it('creates a checkout, and shows the URL for the buyer', async () => {
     const said = await told('checkout', 'create', ...CHECKOUT, '--metadata', 'a=b=c', '--reference', 'A-1');
@@ -144,21 +159,8 @@ describe('tillway checkout', () => {
   });
 
   it('says all that is wrong with it, and what to do', async () => {
-    const said = await complaint(
-      1,
-      'checkout',
-      'create',
-      '--product',
-      'x',
-      '--amount',
-      '0.001',
-      '--customer',
-      'nobody',
-    );
-    assert.match(
-      said,
-      /^tillway: 2 problems\n {2}amount: must have at most two decimals, .*\n {2}customer: must be an email /,
-    );
+    const said = await complaint(1, 'checkout', 'create', '--product', 'x', '--amount', '0', '--customer', 'nobody');
+    assert.match(said, /^tillway: 2 problems\n {2}amount: must be .*\n {2}customer: must be an email /);
     assert.match(said, /\nSet amount to a number greater than 0 .*\nrequest req_\S+\n$/);
   });
 
@@ -215,12 +217,9 @@ describe('lists', () => {
   });
 
   it('give everything with --all, in words and as one document of the shape of a page', async () => {
-    const all = await told('sessions', 'list', '--all', '--limit', '2');
+    const all = await told('sessions', 'list', '--all');
     assert.deepEqual(rowsOf(all), rowsOf(await told('sessions', 'list', '--limit', '100')));
-    assert.deepEqual(
-      await json('sessions', 'list', '--all', '--limit', '1'),
-      await answer('/api/gateway/sessions?limit=100'),
-    );
+    assert.deepEqual(await json('sessions', 'list', '--all'), await answer('/api/gateway/sessions?limit=100'));
     assert.equal(await told('sessions', 'list', '--all', '--status', 'failed'), 'None.\n');
     assert.deepEqual(await json('sessions', 'list', '--all', '--status', 'failed'), {
       object: 'list',
@@ -273,6 +272,7 @@ describe('lists', () => {
     const both = ['--starting-after', 'pay_1', '--ending-before', 'pay_2'];
     assert.match(await complaint(2, 'payments', 'list', ...both), /cannot be used with/);
     assert.match(await complaint(2, 'payments', 'list', '--all', '--ending-before', 'pay_2'), /cannot be used with/);
+    assert.match(await complaint(2, 'payments', 'list', '--all', '--limit', '2'), /cannot be used with/);
     assert.match(await complaint(1, 'payments', 'list', '--starting-after', 'pay_1'), /id that starts with pay_/);
   });
 });
@@ -423,7 +423,7 @@ describe('tillway schema', () => {
 describe('what is written', () => {
   it('has colours on a terminal alone, and not with --no-color', async () => {
     const colour = { output: true, errors: true };
-    const run = (...args: string[]) => runWith({ url: on.url, colour, columns: 120 }, ...args);
+    const run = (...args: string[]) => runWith({ url: on.url, colour, columns: 200 }, ...args);
     for (const args of [
       ['sessions', 'list'],
       ['payments', 'get', paid],
@@ -474,7 +474,12 @@ describe('a service that cannot be reached, or is none', () => {
   });
 
   it('is not asked where its address is none', async () => {
-    for (const url of ['nonsense', 'ftp://a.example', 'http://', 'http://u:p@a.example', 'http://a.example/?q']) {
+    for (const url of ['http://me:hunter2@a.example', 'http://me:hunter2@', 'me:hunter2@a.example:3000']) {
+      const { code, stderr } = await runWith({}, 'fees', '5', '--url', url);
+      assert.deepEqual([code, stderr.includes('hunter2')], [2, false], stderr);
+      assert.match(stderr, /^tillway: the URL of the service must hold no user name or password\n/);
+    }
+    for (const url of ['nonsense', 'ftp://a.example', 'http://', 'http://a.example/?q']) {
       const { code, stderr } = await runWith({ url }, 'fees', '5');
       assert.equal(code, 2);
       assert.ok(stderr.startsWith(`tillway: ${url} is not a URL such as http://127.0.0.1:3000\n`), stderr);
@@ -525,5 +530,52 @@ describe('tillway migrate and tillway doctor', () => {
       [2, { ok: false, error: 'The database could not be checked: it is gone' }],
     );
     assert.equal(examined.stderr, 'tillway: The database could not be checked: it is gone\n');
+  });
+
+  it('say so where the settings name no database', async () => {
+    const local = { ...database({}), database: () => Promise.reject(new Error('DATABASE_URL must be something')) };
+    const examined = await runOn(local, {}, 'doctor', '--json');
+    assert.deepEqual(
+      [examined.code, JSON.parse(examined.stdout)],
+      [2, { ok: false, error: 'The database could not be checked: DATABASE_URL must be something' }],
+    );
+    const migrated = await runOn(local, {}, 'migrate', '--json');
+    const { error } = JSON.parse(migrated.stdout) as { error: { message: string } };
+    assert.deepEqual(
+      [migrated.code, error.message],
+      [1, 'The database could not be migrated: DATABASE_URL must be something'],
+    );
+  });
+
+  it('come to their verdict where nobody reads the lines', async () => {
+    const write = () => {
+      throw new OutputClosedError();
+    };
+    for (const [violations, code] of [
+      [[], 0],
+      [['chk_1'], 1],
+    ] as const) {
+      const examine = () =>
+        Promise.resolve({
+          violations: () => Promise.resolve(violations),
+          integrity: () => Promise.resolve(undefined),
+          close: () => Promise.resolve(),
+        });
+      for (const args of [['doctor'], ['doctor', '--json']])
+        assert.equal((await runOn(database({ examine }), { write }, ...args)).code, code);
+    }
+  });
+
+  it('write nothing that a terminal would obey', async () => {
+    const examine = () =>
+      Promise.resolve({
+        violations: () => Promise.resolve([`${ESCAPE}[2J\u009B\u202E`]),
+        integrity: () => Promise.resolve(undefined),
+        close: () => Promise.resolve(),
+      });
+    for (const args of [['doctor'], ['doctor', '--json']]) {
+      const { stdout } = await runOn(database({ examine }), {}, ...args);
+      assert.doesNotMatch(stdout, /[^\P{C}\n]/u);
+    }
   });
 });

@@ -7,8 +7,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { type WebhookEvent, webhooks } from '../../sdk/src/index.ts';
+import type { Terminal } from '../../src/cli/context.ts';
 import { createEventFeed } from '../../src/cli/listen/feed.ts';
 import { adviceOn } from '../../src/cli/listen/forward.ts';
+import { words } from '../../src/cli/listen/words.ts';
 import { runTillway } from '../../src/cli/program.ts';
 import { freePort, until } from '../process/program.ts';
 import { createSession, startAt, submit } from '../simulator/buyer.ts';
@@ -26,12 +28,13 @@ interface Planned {
 }
 
 function eventOf({ id, made }: Planned): WebhookEvent {
-  return { id, type: 'payment.paid', created: new Date(START + made).toISOString() } as WebhookEvent;
+  const data = { session_id: 'chk_1', amount: 1 };
+  return { id, type: 'payment.paid', created: new Date(START + made).toISOString(), data } as WebhookEvent;
 }
 
 /** A service as a feed sees it: newest first, in pages, and away at times. */
 function createFakeService(plan: readonly Planned[]) {
-  const state = { now: 0, isAway: false, failsAfterPages: Infinity, pagesRead: 0 };
+  const state = { now: 0, offset: 0, isAway: false, failsAfterPages: Infinity, pagesRead: 0 };
   const visible = () =>
     plan
       .filter((event) => event.visible <= state.now)
@@ -45,7 +48,7 @@ function createFakeService(plan: readonly Planned[]) {
       yield { data: all.slice(at, at + PAGE) };
     }
   }
-  const feed = createEventFeed({ pages, now: () => START + state.now });
+  const feed = createEventFeed({ pages, now: () => START + state.now + state.offset });
   return { state, feed, pages, visible };
 }
 
@@ -145,6 +148,108 @@ describe('what happens is read', () => {
     assert.deepEqual(await idsAt(fake, 1000), ['evt_next']);
   });
 
+  it('no other database is missed that has events as new', async () => {
+    const plan = burst(3, -1000);
+    const fake = createFakeService(plan);
+    await fake.feed.start();
+    plan.splice(0, 3, { id: 'evt_older', made: -5000, visible: 0 }, { id: 'evt_newer', made: 300, visible: 300 });
+    fake.state.now = 500;
+    const { events, isOtherHistory } = await fake.feed.poll();
+    assert.deepEqual([events.map(({ id }) => id), isOtherHistory], [['evt_newer'], true]);
+  });
+
+  it('once, where the clock here is set back or ahead', async () => {
+    const plan = Array.from({ length: 400 }, (_, index) => burst(1, index * 500)).flat();
+    const fake = createFakeService(plan);
+    await fake.feed.start();
+    const seen: string[] = [];
+    const OFFSETS = [0, -120_000, -120_000, 3_600_000, 0, -7_200_000];
+    for (let now = 500; now <= 200_000; now += 500) {
+      fake.state.offset = OFFSETS[Math.floor(now / 40_000)]!;
+      seen.push(...(await idsAt(fake, now)));
+    }
+    assert.deepEqual(
+      seen,
+      plan.slice(1).map(({ id }) => id),
+    );
+  });
+
+  it('where the clock of the service is set back', async () => {
+    const back = [
+      { id: 'evt_back', made: 100_000 - 7_200_000, visible: 100_500 },
+      { id: 'evt_back_too', made: 170_000 - 7_200_000, visible: 170_000 },
+    ];
+    const fake = createFakeService([...burst(200, -90_000_000), ...burst(40, 90_000), ...back]);
+    await fake.feed.start();
+    assert.equal((await idsAt(fake, 100_000)).length, 40);
+    assert.deepEqual(await idsAt(fake, 100_500), ['evt_back']);
+    assert.deepEqual(await idsAt(fake, 101_000), []);
+    assert.deepEqual(await idsAt(fake, 169_999), []);
+    assert.deepEqual(await idsAt(fake, 170_000), ['evt_back_too']);
+    assert.deepEqual(await idsAt(fake, 270_000), []);
+  });
+
+  it('from a time on, or from an event on, that were there before, and not again', async () => {
+    const day = 86_400_000;
+    for (const [since, first] of [
+      [{ from: START - 200_000 }, 0],
+      [{ from: START - 199_900 }, 100],
+      [{ from: START - 199_900, id: 'evt_-199900' }, 100],
+      [{ from: START + 1 }, 250],
+      [{ from: START - day }, 0],
+    ] as const) {
+      const there = burst(250, -200_000);
+      const fake = createFakeService([...there, { id: 'evt_new', made: 100, visible: 100 }]);
+      const ids = (await fake.feed.start(since)).map(({ id }) => id);
+      assert.deepEqual(
+        ids,
+        there.slice(first).map(({ id }) => id),
+      );
+      assert.deepEqual(await idsAt(fake, 100), ['evt_new']);
+    }
+  });
+
+  it('from an event on, and not what was made in the same millisecond before it', async () => {
+    const there = ['evt_a', 'evt_b', 'evt_c'].map((id) => ({ id, made: -5000, visible: -5000 }));
+    const fake = createFakeService(there);
+    const events = await fake.feed.start({ from: START - 5000, id: 'evt_b' });
+    assert.deepEqual(
+      events.map(({ id }) => id),
+      ['evt_b', 'evt_c'],
+    );
+  });
+
+  it('and forgotten when it cannot come again', async () => {
+    const first = { id: 'evt_first', made: 0, visible: 0 };
+    const plan = [first, ...burst(300, 1000)];
+    const fake = createFakeService(plan);
+    await fake.feed.start();
+    await idsAt(fake, 2000);
+    await idsAt(fake, 200_000);
+    plan.push(...burst(1, 200_500));
+    await idsAt(fake, 201_000);
+    await idsAt(fake, 262_000);
+    // No service does that; but who keeps every id that it has seen would not show it.
+    Object.assign(first, { made: 263_000, visible: 263_000 });
+    assert.deepEqual(await idsAt(fake, 263_000), ['evt_first']);
+  });
+
+  it('as away, where somebody else answers', async () => {
+    const answers: unknown[] = [{}, { data: [{}] }, { data: [null] }, { data: 'none' }, { data: [{ id: 'evt_1' }] }];
+    for (const answer of answers) {
+      let at: unknown = { data: [] };
+      const feed = createEventFeed({
+        async *pages() {
+          yield at as { data: WebhookEvent[] };
+        },
+        now: () => START,
+      });
+      await feed.start();
+      at = answer;
+      await assert.rejects(feed.poll(), { code: 'unexpected_response' });
+    }
+  });
+
   const plans = fc.array(
     fc.record({
       made: fc.oneof(fc.integer({ min: -20_000, max: 30_000 }), fc.integer({ min: -100_000, max: 400_000 })),
@@ -232,6 +337,56 @@ describe('what to do about a failed forward is said', () => {
   }
 });
 
+describe('what listen says fits eighty columns', () => {
+  const paint = Object.assign((_style: unknown, text: string) => text, { columns: 80 });
+  const said = words(paint);
+  const session = `chk_${'0'.repeat(36)}`;
+  const event = {
+    id: `evt_${session}_provider_pending`,
+    type: 'payment.provider_pending',
+    created: '2026-03-01T12:00:00.000Z',
+  };
+  const numbered = { number: 999, event: { ...event, data: { session_id: session, amount: 9999.99 } } as WebhookEvent };
+  const failed = { ...numbered, attempt: 1, status: 302, durationMs: 4, nextTryMs: 15_000 };
+
+  it('line by line', () => {
+    const text = [
+      said.event(numbered),
+      said.forwarded({ ...failed, status: 200, failure: null, nextTryMs: null }),
+      said.forwarded({ ...failed, failure: 'answered 302, and redirects are not followed' }),
+      said.forwarded({
+        ...failed,
+        failure: 'answered 302, and redirects are not followed',
+        nextTryMs: null,
+        attempt: 5,
+      }),
+      said.forwarded({ ...failed, status: 400, failure: 'answered 400' }),
+      said.away('http://127.0.0.1:3000', 'connect ECONNREFUSED 127.0.0.1:3000, and a few words more'),
+      said.otherHistory('http://127.0.0.1:3000'),
+    ].join('');
+    const lines = text.split('\n');
+    assert.ok(Math.max(...lines.map((line) => line.length)) <= 80, text);
+    assert.ok(lines.includes(`12:00:00  #999  payment.provider_pending  9999.99 USD`), text);
+    assert.ok(lines.includes(`          ${session}`), text);
+    assert.ok(lines.includes('          #999  -> 200 in 4 ms'), text);
+  });
+
+  it('or stands on one line where there is room', () => {
+    const wide = words(Object.assign((_style: unknown, text: string) => text, { columns: 120 }));
+    assert.ok(wide.event(numbered).endsWith(`#999  payment.provider_pending  9999.99 USD  ${session}\n`));
+  });
+
+  it('and names how to keep a secret that was made, and that alone', () => {
+    const about = { url: 'http://127.0.0.1:3000', forwardTo: 'http://127.0.0.1:4000/' };
+    const start = (from: 'made' | 'option' | 'environment') =>
+      said.started({ ...about, secret: { text: 'whsec_x', from } });
+    assert.match(start('made'), /signed with whsec_x\n[^]*give it as\s--secret/);
+    assert.match(start('option'), /signed with whsec_x\n/);
+    assert.doesNotMatch(start('option'), /--secret/);
+    assert.doesNotMatch(start('environment'), /whsec_x|--secret/);
+  });
+});
+
 interface Taken {
   headers: Record<string, string>;
   body: Buffer;
@@ -270,13 +425,16 @@ async function openReceiver({ port = 0, answer = () => 200 }: Partial<{ port: nu
 }
 
 /** `tillway listen` in this process, with seconds that pass in milliseconds. */
-function listen(url: string, ...args: string[]) {
+function listen(url: string, ...given: (string | Partial<Terminal>)[]) {
+  const args = given.filter((each) => typeof each === 'string');
+  const overrides = given.filter((each) => typeof each === 'object');
   const controller = new AbortController();
   const { terminal, stdout, stderr } = createTerminal({
     url,
     now: () => Date.now(),
     sleep: (ms, signal) => pause(ms / 50, undefined, signal && { signal }).catch(() => undefined),
     interruption: () => controller.signal,
+    ...Object.assign({}, ...overrides),
   });
   const local = { serve: () => Promise.reject(new Error()), database: () => Promise.reject(new Error()) };
   const ended = runTillway(['listen', ...args], terminal, local);
@@ -289,6 +447,7 @@ function listen(url: string, ...args: string[]) {
     stdout,
     stderr,
     sees,
+    ended,
     async stop(): Promise<number> {
       controller.abort();
       return ended;
@@ -372,7 +531,8 @@ describe('tillway listen', { concurrency: 4 }, () => {
     );
     await listening.sees(secret);
     const sessionId = await pay(on);
-    await listening.sees(new RegExp(`-> 200 in \\d+ ms  payment\\.paid of ${sessionId}`));
+    await listening.sees(new RegExp(`#\\d+ +payment\\.paid +49\\.99 USD  ${sessionId}`));
+    await until(() => receiver.idsTaken().includes(`evt_${sessionId}_paid`));
     assert.equal(await listening.stop(), 0);
     assert.equal(listening.stderr(), '');
     const own = receiver.idsTaken().filter((id) => id?.includes(sessionId));
@@ -380,11 +540,11 @@ describe('tillway listen', { concurrency: 4 }, () => {
     assert.deepEqual(own.at(-1), second);
     assert.ok(own.slice(0, -1).every((id) => id === first));
     const text = listening.stdout();
-    assert.match(text, new RegExp(`\\d\\d:\\d\\d:\\d\\d  payment\\.paid +49\\.99 USD  ${sessionId}\n`));
-    assert.match(text, /-> answered 500, next try in 1 s/);
+    assert.match(text, new RegExp(`\\d\\d:\\d\\d:\\d\\d  #\\d+ +payment\\.paid +49\\.99 USD  ${sessionId}\n`));
+    assert.match(text, /\n {10}#\d+ +-> answered 500, next try in 1 s/);
     assert.match(text, /-> answered 404, next try in \d+ s/);
     assert.match(text, /Your server has nothing at that path: mend --forward-to\./);
-    assert.match(text, /\n\n\d+ events, \d+ forwarded(?:, \d+ not forwarded yet)?\.\n$/);
+    assert.match(text, /\n\n\d+ events, \d+ forwarded(?:, \d+ not forwarded yet)?\.\n/);
   });
 
   it('shows only what was asked for, and nothing of before', async () => {
@@ -408,7 +568,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     const [one, two] = [await pay(on), await pay(on)];
     await listening.sees(new RegExp(`payment\\.paid .*${one}[^]*payment\\.paid .*${two}`));
     assert.equal(await listening.stop(), 0);
-    assert.match(listening.stdout(), /\d+ events, \d+ not forwarded yet\.\n$/);
+    assert.match(listening.stdout(), /\d+ events, \d+ not forwarded yet\.\nForward them again, /);
     held.closeAllConnections();
     held.close();
   });
@@ -458,7 +618,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     await using listening = listen(first.url);
     await listening.sees('Listening to');
     const before = await pay(other);
-    await listening.sees(`payment.paid              ${'49.99 USD'.padStart(11)}  ${before}`);
+    await listening.sees(new RegExp(`payment\\.paid +49\\.99 USD  ${before}`));
     await first[Symbol.asyncDispose]();
     await listening.sees(' is away: ');
     const meanwhile = [await pay(other), await pay(other)];
@@ -476,9 +636,105 @@ describe('tillway listen', { concurrency: 4 }, () => {
     for (const id of [before, ...meanwhile]) assert.equal(text.split(id).length - 1, 2, `${id} in ${text}`);
   });
 
+  it('goes back to what it could not forward by the command that it ends with', async () => {
+    const port = await freePort();
+    const target = `http://127.0.0.1:${port}/hook`;
+    const secret = `whsec_${Buffer.alloc(24, 5).toString('base64')}`;
+    const words = ['--forward-to', target, '--environment', 'sandbox', '--secret', secret];
+    await using first = listen(on.url, ...words);
+    await first.sees('They are signed with');
+    const sessionId = await pay(on);
+    await first.sees(new RegExp(`payment\\.paid .*${sessionId}`));
+    await first.stop();
+    const again = /with:\n {2}tillway listen (--since evt_\w+ .*)\n$/.exec(first.stdout())?.[1]?.split(' ') ?? [];
+    assert.deepEqual(again.slice(2), words);
+
+    await using receiver = await openReceiver({ port });
+    await using second = listen(on.url, ...again);
+    await until(() => eventsOf(sessionId).every((id) => receiver.idsTaken().includes(id)));
+    const later = await pay(on);
+    await until(() => receiver.idsTaken().includes(`evt_${later}_paid`));
+    await second.stop();
+    const own = receiver.idsTaken().filter((id) => id?.includes(sessionId) || id?.includes(later));
+    assert.deepEqual(own, [...eventsOf(sessionId), ...eventsOf(later)]);
+
+    await using third = listen(on.url, '--since', '1h', '--json');
+    await third.sees(`evt_${sessionId}_paid`);
+    await third.stop();
+    assert.deepEqual((third.lines().at(-1) as { again: unknown }).again, null);
+  });
+
+  it('signs with WEBHOOK_SECRET, which it does not show, and takes an address without a scheme', async () => {
+    await using receiver = await openReceiver();
+    const secret = `whsec_${Buffer.alloc(24, 6).toString('base64')}`;
+    const target = receiver.url.replace('http://', '');
+    for (const args of [[], ['--json']]) {
+      await using listening = listen(on.url, { webhookSecret: secret }, '--forward-to', target, ...args);
+      await listening.sees(/WEBHOOK_SECRET|listen_started.*"secret":null,"secretFrom":"environment"/);
+      const sessionId = await pay(on);
+      await until(() => receiver.idsTaken().includes(`evt_${sessionId}_paid`));
+      await listening.stop();
+      assert.ok(!listening.stdout().includes(secret));
+    }
+    for (const { headers, body } of receiver.taken) await webhooks.verify(body, headers, secret);
+    const refused = await runWith({ url: on.url, webhookSecret: 'hello' }, 'listen', '--forward-to', target);
+    assert.equal(refused.code, 2);
+    assert.match(refused.stderr, /WEBHOOK_SECRET of this shell is not whsec_/);
+  });
+
+  it('refuses a user and password in --forward-to, and does not repeat them', async () => {
+    for (const target of ['http://me:hunter2@localhost:4000', 'me:hunter2@localhost:4000', 'me:hunter2@']) {
+      const { code, stdout, stderr } = await runIn(on, 'listen', '--forward-to', target);
+      assert.deepEqual([code, stdout], [2, '']);
+      assert.match(stderr, /without user and password/);
+      assert.ok(!stderr.includes('hunter2'));
+    }
+  });
+
+  it('waits for a service that another one stands in for', async () => {
+    let answer = '{"object":"list","data":[],"hasMore":false}';
+    const metadata = { note: 'a\u009b31mb\u202e' };
+    const data = { session_id: 'chk_1', amount: 1, metadata };
+    const event = { id: 'evt_1', type: 'payment.paid', livemode: false, created: '2026-03-01T12:00:00.000Z', data };
+    const server = createServer((_request, response) => {
+      response.setHeader('content-type', 'application/json').end(answer);
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    await using receiver = await openReceiver();
+    await using listening = listen(`http://127.0.0.1:${port}`, '--forward-to', receiver.url, '--json');
+    await listening.sees('listen_started');
+    answer = '{"status":"starting"}';
+    await listening.sees('service_away');
+    answer = JSON.stringify({ object: 'list', data: [event], hasMore: false });
+    await listening.sees('"object":"forward","eventId":"evt_1"');
+    assert.equal(await listening.stop(), 0);
+    server.close();
+    const shown = listening.lines().find(({ object }) => object === 'event');
+    assert.deepEqual(shown, { object: 'event', number: 1, event });
+    const ended = { object: 'listen_ended', events: 1, forwarded: 1, failed: 0, waiting: 0, again: null };
+    assert.deepEqual(listening.lines().at(-1), ended);
+    // oxlint-disable-next-line no-control-regex -- these are what must not be there
+    assert.doesNotMatch(listening.stdout(), /[\u0080-\u009f\u202e]/);
+  });
+
+  it('ends when what shows a forward cannot be written any more', async () => {
+    await using receiver = await openReceiver();
+    const broken = (text: string) => {
+      if (text.includes('->')) throw new Error('nobody reads');
+    };
+    await using listening = listen(on.url, { write: broken }, '--forward-to', receiver.url);
+    const ended = assert.rejects(listening.ended, /nobody reads/);
+    await pay(on);
+    await ended;
+  });
+
   it('refuses what it cannot do, with how to do it', async () => {
     const REFUSED: [args: string[], code: number, says: RegExp][] = [
-      [['--forward-to', 'localhost:4000'], 2, /takes a URL such as http:\/\/127\.0\.0\.1:4000\/webhooks/],
+      [['--forward-to', '4000'], 2, /takes a URL such as http:\/\/127\.0\.0\.1:4000\/webhooks, not 4000/],
+      [['--forward-to', 'ftp://localhost'], 2, /takes a URL such as/],
+      [['--since', 'soon'], 2, /--since takes the id of an event, evt_\.\.\., or a time such as 15m or 2h, not "soon"/],
+      [['--since', 'evt_chk_1_paid'], 1, /evt_chk_1_paid/],
       [['--events', 'payment.paid,payment.lost'], 2, /knows no "payment\.lost"; there are payment\.provider_pending/],
       [['--secret', REAL_SECRET], 2, /name --forward-to too/],
       [['--forward-to', 'http://127.0.0.1:1', '--secret', 'whsec_c2hvcnQ='], 2, /base64 of 24 to 64 bytes/],

@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import type { Command } from 'commander';
-import { createContext, examplesOf } from '../../src/cli/context.ts';
+import { hasColour } from '../../src/cli/colour.ts';
+import { OutputClosedError, createContext, examplesOf } from '../../src/cli/context.ts';
 import { commandAt, commandsIn, pathOf, withDefaults } from '../../src/cli/group.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { createTerminal, runOn, runWith } from './terminal.ts';
@@ -176,7 +177,8 @@ describe('the program', () => {
   });
 
   it('lets faults of its own through', async () => {
-    await assert.rejects(runOn(LOCAL, {}, 'migrate'), /there is none/);
+    const serve = () => Promise.reject(new Error('it cannot start'));
+    await assert.rejects(runOn({ ...LOCAL, serve }, {}, 'serve', '--no-color'), /it cannot start/);
   });
 
   const misuse: [args: string[], complaint: RegExp][] = [
@@ -206,6 +208,49 @@ describe('the program', () => {
       assert.deepEqual([code, stdout], [2, '']);
       assert.match(stderr, expected);
     });
+  }
+});
+
+describe('options that must be given', () => {
+  it('are marked in the help', async () => {
+    const { stdout } = await runOn(LOCAL, {}, 'checkout', 'create', '--help');
+    const marked = stdout.split('\n').filter((line) => line.endsWith('(required)'));
+    assert.deepEqual(
+      marked.map((line) => line.trim().split(' ')[0]),
+      ['--product', '--amount', '--customer'],
+    );
+  });
+
+  it('are all named where they are missing', async () => {
+    const { code, stderr } = await runOn(LOCAL, {}, 'checkout', 'create', '--amount', '5');
+    assert.equal(code, 2);
+    assert.match(stderr, /^tillway: required options '--product <text>', '--customer <email>' not specified\n/);
+  });
+});
+
+describe('where nobody reads the output any more', () => {
+  it('a command ends with what a shell says of that', async () => {
+    const write = () => {
+      throw new OutputClosedError();
+    };
+    assert.equal((await runOn(LOCAL, { write }, 'completion', 'bash')).code, 141);
+  });
+});
+
+describe('colours', () => {
+  const cases: [variables: Record<string, string>, isTerminal: boolean, expected: boolean][] = [
+    [{}, true, true],
+    [{}, false, false],
+    [{ NO_COLOR: '1' }, true, false],
+    [{ NO_COLOR: '', FORCE_COLOR: '' }, true, true],
+    [{ TERM: 'dumb' }, true, false],
+    [{ FORCE_COLOR: '1' }, false, true],
+    [{ FORCE_COLOR: '0' }, true, false],
+    [{ FORCE_COLOR: '1', NO_COLOR: '1' }, true, true],
+  ];
+  for (const [variables, isTerminal, expected] of cases) {
+    it(`are ${expected ? '' : 'not '}written: ${JSON.stringify(variables)}, ${isTerminal ? 'terminal' : 'pipe'}`, () =>
+      assert.equal(hasColour(variables, isTerminal), expected));
   }
 });
 

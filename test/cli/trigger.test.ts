@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { type ServerResponse, createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { OUTCOMES, tagged } from '../../src/cli/trigger/outcomes.ts';
+import { nearest } from '../../src/cli/trigger/nearest.ts';
 import { filled, parsePage } from '../../src/cli/trigger/pages.ts';
 import { HANDOFF_TAGS, INSTRUMENTS } from '../../src/simulator/instruments.ts';
 import { stateOf } from '../simulator/buyer.ts';
@@ -60,6 +64,20 @@ describe('pages are read as a browser without a script reads them', () => {
     assert.equal(filled(page.forms[0]!).toString(), 'total=4999&kind=card');
     assert.equal(filled(page.forms[0]!, { kind: 'wallet' }).toString(), 'total=4999&kind=wallet');
   });
+});
+
+describe('a word that was mistyped', () => {
+  const NEAR: [text: string, meant: string | undefined][] = [
+    ['payment.pad', 'payment.paid'],
+    ['payment.faled', 'payment.failed'],
+    ['Payment.paid', 'payment.paid'],
+    ['paid', undefined],
+    ['', undefined],
+  ];
+  const names = OUTCOMES.map(({ name }) => name);
+  for (const [text, meant] of NEAR) {
+    it(`${JSON.stringify(text)} means ${meant ?? 'nothing'}`, () => assert.equal(nearest(text, names), meant));
+  }
 });
 
 describe('the outcomes', () => {
@@ -173,7 +191,12 @@ describe('tillway trigger', { concurrency: 4 }, () => {
   it('refuses what it does not know, with what there is', async () => {
     const REFUSED: [args: string[], code: number, says: RegExp][] = [
       [[], 2, /name an event; tillway trigger --list[^]*payment\.failed\.cancelled/],
-      [['payment.lost'], 2, /payment\.lost[^]*payment\.paid/],
+      [
+        ['payment.pad'],
+        2,
+        /^tillway: there is no event "payment\.pad" \(did you mean payment\.paid\?\); .*--list shows all\n/,
+      ],
+      [['nothing'], 2, /^tillway: there is no event "nothing"; tillway trigger --list shows all\n/],
       [['payment.paid', '--amount', 'much'], 2, /--amount takes a number, such as 49\.99/],
       [['payment.paid', '--amount', '-1'], 1, /amount/],
       [['payment.paid', '--customer', 'nobody'], 1, /customer/],
@@ -267,5 +290,102 @@ describe('tillway trigger --session', () => {
       assert.equal(refused.code, code, refused.stderr);
       assert.match(refused.stderr, complaint);
     }
+  });
+});
+
+describe('tillway trigger at a service that is none', () => {
+  interface Asked {
+    method: string | undefined;
+    url: string | undefined;
+    origin: string | undefined;
+  }
+
+  /** A service whose checkout is that markup, and everything that it is asked besides its API. */
+  async function openService(
+    answer: (response: ServerResponse) => void,
+    { checkout, types = [] }: { checkout?: string; types?: string[] } = {},
+  ) {
+    const asked: Asked[] = [];
+    const server = createServer((request, response) => {
+      const { method, url = '', headers } = request;
+      request.resume();
+      const own = `http://${headers.host}`;
+      const say = (body: object) => response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
+      if (url.startsWith('/api/gateway/sessions')) {
+        const id = 'chk_1\u001b]0;owned\u0007';
+        const checkoutUrl = checkout ?? `${own}/checkout/chk_1`;
+        say({ object: 'checkout_session', id, environment: 'sandbox', status: 'routed', checkoutUrl });
+      } else if (url.startsWith('/api/')) {
+        say({ object: 'list', data: types.map((type) => ({ id: 'evt_1', type })), hasMore: false });
+      } else {
+        asked.push({ method, url, origin: headers.origin });
+        answer(response);
+      }
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    return {
+      asked,
+      url: `http://127.0.0.1:${port}`,
+      async [Symbol.asyncDispose]() {
+        server.closeAllConnections();
+        await new Promise((resolve) => server.close(resolve));
+      },
+    };
+  }
+
+  const PAID = { types: ['payment.paid'] };
+  const choice = '<input type=radio name=kind value=card checked><button>Pay</button>';
+  const WAYS: [way: string, answer: (response: ServerResponse, victim: string) => void][] = [
+    ['a form', (to, victim) => to.end(`<h1>x</h1><form method=post action="${victim}/_shutdown">${choice}</form>`)],
+    ['a redirect', (to, victim) => to.writeHead(303, { location: `${victim}/_shutdown` }).end()],
+    ['a link', (to, victim) => to.end(`<h1>x</h1><a href="${victim}/_shutdown">Continue</a>`)],
+    [
+      'a refresh',
+      (to, victim) =>
+        to.req.method === 'POST'
+          ? to.writeHead(303, { location: '/elsewhere' }).end()
+          : to.req.url === '/elsewhere'
+            ? to.end(`<h1>x</h1><meta http-equiv="refresh" content="0;url=${victim}/_shutdown">`)
+            : to.end(`<h1>x</h1><form method=post>${choice}</form>`),
+    ],
+  ];
+  for (const [way, answer] of WAYS) {
+    it(`goes nowhere else by ${way}`, async () => {
+      await using victim = await openService((response) => response.end());
+      await using service = await openService((response) => answer(response, victim.url));
+      const { code, stderr } = await trigger(service, 'payment.failed');
+      assert.deepEqual([code, victim.asked], [1, []]);
+      assert.ok(stderr.includes(`a page leads to ${victim.url}/_shutdown, and nothing was sent there`), stderr);
+    });
+  }
+
+  it('says, as browsers do, from which origin a form is sent', async () => {
+    await using service = await openService(
+      (response) => response.end(`<h1>x</h1><form method=post>${choice}</form>`),
+      PAID,
+    );
+    await trigger(service, 'payment.paid');
+    const posts = service.asked.filter(({ method }) => method === 'POST');
+    assert.deepEqual(posts, [{ method: 'POST', url: '/checkout/chk_1', origin: service.url }]);
+  });
+
+  it('lets nothing that it says reach the terminal as an order', async () => {
+    await using service = await openService(
+      (response) => response.end(`<h1>x</h1><form method=post>${choice}</form>`),
+      PAID,
+    );
+    const { code, stdout, stderr } = await trigger(service, 'payment.failed');
+    assert.equal(code, 1);
+    assert.match(stderr, /was to end with payment\.failed, but there is payment\.paid in session chk_1/);
+    // oxlint-disable-next-line no-control-regex -- these are what must not be there
+    assert.doesNotMatch(stdout + stderr, /[\u001b\u0007]/);
+  });
+
+  it('says so where its session leads to no page', async () => {
+    await using service = await openService((response) => response.end(), { checkout: 'nowhere' });
+    const { code, stderr } = await trigger(service, 'payment.paid');
+    assert.equal(code, 1);
+    assert.match(stderr, /has no checkoutUrl/);
   });
 });

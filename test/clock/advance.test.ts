@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
+import { connect as connectTo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { Stripe } from 'stripe';
+import { GatewayError } from '../../src/domain/errors.ts';
 import { ATTEMPT_DELAYS_MS } from '../../src/webhooks/retry.ts';
 import { brokenInvariants } from '../faults/scenario.ts';
 import { attempt, createSession, stateOf, submit } from '../simulator/buyer.ts';
 import { settingsOf } from '../support/database.ts';
 import { connect, startFakeProvider } from '../support/fake-provider.ts';
-import { type TestService, call, startTestService } from '../support/service.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { SECRET } from '../webhooks/fixtures.ts';
 import { type Receiver, advance, arrived, ask, clockAt, startReceiver } from './stage.ts';
 
@@ -248,6 +250,130 @@ describe('time is moved forward', () => {
     assert.deepEqual(steps.slice(0, 3), ['asked', 'answered', 'inquired']);
     assert.deepEqual((await stateOf(on, id)).failures, ['timed_out']);
     Object.assign(deps, { providers, routes });
+  });
+
+  test('requests that never cease do not keep time from moving on', async () => {
+    const { deps } = on.service;
+    const { providers, routes } = deps;
+    await using fake = await startFakeProvider();
+    let inside = 0;
+    connect(on.service, {
+      ...fake,
+      async handoff(request) {
+        inside++;
+        await sleep(100);
+        inside--;
+        return fake.handoff(request);
+      },
+      inquire: async () => undefined,
+    });
+    let goOn = true;
+    const buyers = [0, 60].map(async (behindMs) => {
+      await sleep(behindMs);
+      while (goOn) {
+        const id = await createSession(on);
+        assert.equal(
+          (await submit(`${on.url}/checkout/${id}/pay`, { kind: 'card', total_card: '999999' })).status,
+          303,
+        );
+      }
+    });
+    await until(() => inside === 2);
+    try {
+      await advance(on.url, 60);
+    } finally {
+      goOn = false;
+      await Promise.all(buyers);
+      Object.assign(deps, { providers, routes });
+    }
+  });
+
+  test('nor do events that never cease', async () => {
+    answer = (response) => void setTimeout(() => response.end('ok'), 300);
+    let goOn = true;
+    const traffic = (async () => {
+      while (goOn) {
+        await attempt(on, await createSession(on), 'card', 'paid');
+        await sleep(50);
+      }
+    })();
+    const before = merchant.arrivals.length;
+    await until(() => merchant.arrivals.length > before);
+    try {
+      await advance(on.url, 60);
+    } finally {
+      goOn = false;
+      await traffic;
+      answer = (response) => response.end('ok');
+    }
+  });
+
+  test('a receiver may make something here before it answers', async () => {
+    answer = (response) => void createSession(on).then(() => response.end('ok'));
+    const id = await createSession(on);
+    await attempt(on, id, 'card', 'abandoned');
+    await advance(on.url, HOUR);
+    answer = (response) => response.end('ok');
+    // Each of them once.
+    assert.deepEqual(merchant.typesOf(id), ['payment.provider_pending', 'payment.failed']);
+  });
+
+  test('a request that is still being sent is not waited for', async () => {
+    const socket = connectTo(Number(new URL(on.url).port), '127.0.0.1');
+    let answered = '';
+    socket.on('data', (data) => (answered += String(data)));
+    const body = JSON.stringify(sessionBody());
+    const head = `POST /api/gateway/sessions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
+    socket.write(`${head}\r\n\r\n${body.slice(0, 5)}`);
+    // The next request has been seen, so that one has.
+    await createSession(on);
+    await advance(on.url, 60);
+    assert.equal(answered, '');
+    socket.write(body.slice(5));
+    await until(() => answered.startsWith('HTTP/1.1 200'));
+    socket.destroy();
+  });
+
+  test('where the database is away for a moment, an attempt is not later for it', async () => {
+    const { store } = on.service.deps;
+    const { deliveriesDue } = store;
+    let failures = 0;
+    store.deliveriesDue = async (...asked) => {
+      const due = await deliveriesDue(...asked);
+      if (failures === 2 || !due.some(({ delivery }) => delivery.attempts === 3)) return due;
+      failures++;
+      throw new GatewayError('unavailable', 'planted');
+    };
+    answer = (response) => response.writeHead(500).end();
+    const id = await createSession(on);
+    await attempt(on, id, 'card', 'abandoned');
+    await advance(on.url, 6 * HOUR);
+    answer = (response) => response.end('ok');
+    store.deliveriesDue = deliveriesDue;
+    assert.equal(failures, 2);
+    for (const { log } of await deliveriesOf(id)) {
+      const waited = Date.parse(log[3]!.started) - Date.parse(log[2]!.started);
+      assert.ok(waited < ATTEMPT_DELAYS_MS.sandbox[3]! * 1.2 + MINUTE_MS / 2, `waited ${waited} ms`);
+    }
+  });
+
+  test('where the database takes nothing, it is not asked without a pause', async () => {
+    const { store } = on.service.deps;
+    const { commit } = store;
+    const tries: number[] = [];
+    const id = await createSession(on);
+    await attempt(on, id, 'card', 'abandoned');
+    store.commit = (changes) => {
+      if (tries.length === 4 || !changes.some(({ type }) => type === 'wake_claimed')) return commit(changes);
+      tries.push(performance.now());
+      return Promise.reject(new GatewayError('unavailable', 'planted'));
+    };
+    await advance(on.url, HOUR);
+    store.commit = commit;
+    assert.equal((await stateOf(on, id)).session, 'failed');
+    assert.ok(tries[3]! - tries[0]! > 300);
+    // Said, and seen.
+    on.logged.splice(0, on.logged.length, ...on.logged.filter((line) => !line.includes('planted')));
   });
 
   const wrong: [unknown, string][] = [

@@ -6,8 +6,9 @@ import { brokenInvariants } from '../faults/scenario.ts';
 import { until } from '../process/program.ts';
 import { attempt, createSession, stateOf } from '../simulator/buyer.ts';
 import { settingsOf } from '../support/database.ts';
-import { type TestService, call, startTestService } from '../support/service.ts';
-import { type Receiver, arrived, ask, clockAt, startReceiver } from './stage.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { callTool } from '../mcp/rpc.ts';
+import { type Receiver, advance, arrived, ask, clockAt, startReceiver } from './stage.ts';
 
 const HOUR = 3600;
 
@@ -34,6 +35,16 @@ describe('two instances of one database', () => {
     assert.deepEqual([one.advancedSeconds, other.advancedSeconds], [5 * HOUR, 5 * HOUR]);
   });
 
+  test('what is made on the one goes by the time to which the other has just moved it', async () => {
+    const [first, second] = instances;
+    const expiryOf = async (id: string) => (await first.service.deps.store.session(id))!.expiresAt;
+    const moved = Date.parse((await advance(first.url, HOUR)).now);
+    assert.ok((await expiryOf(await createSession(second))) >= moved + 24 * HOUR * 1000);
+    const movedAgain = Date.parse((await advance(first.url, HOUR)).now);
+    const { structuredContent } = await callTool(second.url, 'checkout_create', sessionBody());
+    assert.ok((await expiryOf(String(structuredContent.result!['id']))) >= movedAgain + 24 * HOUR * 1000);
+  });
+
   test('what falls due on the way is done once, in its order', async () => {
     const [first, second] = instances;
     const started = await Promise.all(
@@ -58,7 +69,7 @@ describe('two instances of one database', () => {
     const answers = await Promise.all(
       instances.map(({ url }) => call('POST', `${url}/api/gateway/test-clock/advance`, { seconds: 60 })),
     );
-    const before = 6 * HOUR;
+    const before = 8 * HOUR;
     const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
     const clock = await arrived(instances[0].url);
     // The second may also come when the first is done.

@@ -156,4 +156,23 @@ describe('a database with production sessions', { concurrency: 2 }, () => {
     assert.deepEqual([refused.status, refused.body.error.code], [403, 'forbidden']);
     assert.match(refused.body.error.suggestion, /same TEST_CLOCK/);
   });
+
+  test('is not made of one whose time was moved, by a service without a test clock that ran before', async () => {
+    await using database = await createTestDatabase();
+    await using on = await startOn(database.url, { TEST_CLOCK: 'true' });
+    await using off = await startOn(database.url, {});
+    const production = sessionBody({ environment: 'production' });
+    const ask = (path: string) =>
+      call<{ error: { code: string; field: string; message: string } }>('POST', `${off.url}/api/${path}`, production);
+    // Time was not moved yet.
+    assert.equal((await ask('agent/actions/checkout.preview')).status, 200);
+    await advance(on.url, 60);
+    for (const path of ['gateway/sessions', 'agent/actions/checkout.create', 'agent/actions/checkout.preview']) {
+      const { body } = await ask(path);
+      assert.deepEqual([body.error.code, body.error.field], ['forbidden', 'environment'], path);
+      assert.match(body.error.message, /moved for tests/);
+    }
+    assert.equal((await call('POST', `${off.url}/api/gateway/sessions`, sessionBody())).status, 200);
+    assert.deepEqual(await brokenInvariants(database.settings), []);
+  });
 });

@@ -90,9 +90,9 @@ describe('clients that others have written', () => {
     await assertServed(client);
   });
 
-  test('the first official client, over stdio', async () => {
+  test('the first official client, over stdio, given the address that others take', async () => {
     const client = new ClientV1(NAMED);
-    await client.connect(new StdioTransportV1(stdioCommand(service.url)));
+    await client.connect(new StdioTransportV1(stdioCommand(String(httpUrl()))));
     await assertServed(client);
   });
 

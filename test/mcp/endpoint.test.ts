@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { request } from 'node:http';
+import { type IncomingHttpHeaders, request } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import type { Capabilities } from '../../src/contract/discovery.ts';
 import { callerFault } from '../../src/mcp/callers.ts';
@@ -59,6 +59,7 @@ describe('what is listed', () => {
       assert.deepEqual(outputSchema.required, ['ok', 'action'], name);
     }
     assert.match(tools[2]!.description, /waits 24 hours for its buyer, then it is expired/);
+    assert.match(tools[6]!.description, /failed is one attempt: .*do not create another checkout/);
   });
 
   test('input schemas and hints are those of the REST API', async () => {
@@ -106,12 +107,14 @@ describe('resources and the prompt', () => {
   interface Contents {
     contents: { uri: string; mimeType: string; text: string }[];
   }
+  const OF_THE_TOOL_ALONE = 'gateway://schema/payment.get';
   const read = (uri: string) => rpc<Contents>(url, 'resources/read', { uri });
 
   test('each resource has what the REST API answers', async () => {
     const { result } = await rpc<{ resources: { uri: string }[] }>(url, 'resources/list');
-    assert.equal(result.resources.length, 9);
+    assert.equal(result.resources.length, 10);
     for (const { uri } of result.resources) {
+      if (uri === OF_THE_TOOL_ALONE) continue;
       const { contents } = (await read(uri)).result;
       const { body } = await call('GET', uri.replace('gateway://', `${url}/api/agent/`));
       assert.deepEqual(JSON.parse(contents[0]!.text), body, uri);
@@ -119,8 +122,17 @@ describe('resources and the prompt', () => {
     }
   });
 
+  test('what a tool answers that is no operation of the REST API can be read too', async () => {
+    const { contents } = (await read(OF_THE_TOOL_ALONE)).result;
+    const { operation, inputSchema, outputSchema } = JSON.parse(contents[0]!.text) as Record<string, object>;
+    assert.equal(operation, 'payment.get');
+    const { result } = await rpc<{ tools: ListedTool[] }>(url, 'tools/list');
+    assert.deepEqual(inputSchema, result.tools.find(({ name }) => name === 'payment_get')!.inputSchema);
+    assert.match(JSON.stringify(outputSchema), /"description":/);
+  });
+
   test('what is not there is refused by its address', async () => {
-    for (const uri of ['gateway://nothing', 'gateway://schema/payment.get', 'gateway://schema/constructor']) {
+    for (const uri of ['gateway://nothing', 'gateway://schema/payment_get', 'gateway://schema/constructor']) {
       const { error } = await read(uri);
       assert.deepEqual([error?.code, error?.data], [-32_602, { uri }]);
     }
@@ -146,6 +158,27 @@ describe('resources and the prompt', () => {
     for (const name of ['checkout_preview', 'checkout_create', 'payment_get']) assert(text.includes(name), name);
     const { error } = await rpc(url, 'prompts/get', { name: 'sell_one_item', arguments: { product: 'Field guide' } });
     assert.equal(error?.code, -32_602);
+    assert.match(text, /until its status is paid\. .*failed is one attempt: .*do not create another checkout for it/);
+  });
+
+  test('the amount in the prompt is a number where it is written as one, else the text for checkout_preview to refuse', async () => {
+    const written: [amount: string, said: string][] = [
+      ['5', '5'],
+      ['49.90', '49.9'],
+      ['', '""'],
+      [' 0x10 ', '" 0x10 "'],
+      ['1e999', '"1e999"'],
+      ['-5', '"-5"'],
+      ['$5', '"$5"'],
+      ['9'.repeat(400), `"${'9'.repeat(400)}"`],
+    ];
+    for (const [amount, said] of written) {
+      const { result } = await rpc<{ messages: { content: { text: string } }[] }>(url, 'prompts/get', {
+        name: 'sell_one_item',
+        arguments: { product: 'Field guide', amount, customer: 'buyer@example.com' },
+      });
+      assert(result.messages[0]!.content.text.includes(`"amount":${said}}`), amount);
+    }
   });
 });
 
@@ -167,6 +200,8 @@ describe('tools that are resources over REST', () => {
     const id = String(created.structuredContent.result!['id']);
     const waiting = (await callTool(url, 'payment_get', { paymentId: id })).structuredContent;
     assert.match(waiting.error!.message, /has no payment yet/);
+    // No tool reads a session.
+    assert.doesNotMatch(waiting.error!.suggestion!, /read|GET/);
     await call('POST', `${url}/api/gateway/sessions/${id}/expire`);
     const { isError, structuredContent } = await callTool(url, 'payment_get', { paymentId: id });
     const { body } = await call<Envelope>('GET', `${url}/api/gateway/payments/${id}`);
@@ -212,7 +247,6 @@ describe('what never reaches a tool', () => {
 
   test('an unknown tool or method is an error of the protocol', async () => {
     assert.equal((await rpc(url, 'tools/call', { name: 'checkout.create', arguments: {} })).error?.code, -32_602);
-    assert.equal((await rpc(url, 'tools/call', { name: 'fees_estimate', arguments: [] })).error?.code, -32_602);
     assert.equal((await rpc(url, 'sampling/createMessage')).error?.code, -32_601);
   });
 });
@@ -289,13 +323,29 @@ test('what fails inside is told as over REST, and only the log says what it was'
   }
 });
 
-function postAs(host: string, target: string): Promise<{ status: number; body: string }> {
-  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: string }>();
-  const headers = { host, 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+test('the connection is closed where the client asks for it, and no answer may be kept', async () => {
+  const { status, headers } = await postAs('localhost', url, { connection: 'close' });
+  assert.deepEqual([status, headers.connection, headers['cache-control']], [200, 'close', 'no-store']);
+});
+
+interface PostAnswer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+function postAs(host: string, target: string, others: Record<string, string> = {}): Promise<PostAnswer> {
+  const { promise, resolve, reject } = Promise.withResolvers<PostAnswer>();
+  const headers = {
+    ...others,
+    host,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+  };
   request(`${target}/mcp`, { method: 'POST', headers }, (response) => {
     let body = '';
     response.setEncoding('utf8').on('data', (part: string) => (body += part));
-    response.on('end', () => resolve({ status: response.statusCode!, body }));
+    response.on('end', () => resolve({ status: response.statusCode!, headers: response.headers, body }));
   })
     .once('error', reject)
     .end(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }));

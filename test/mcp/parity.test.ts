@@ -10,6 +10,7 @@ import { bodyOf, violationsOf } from '../support/agent-client.ts';
 import { createValidator } from '../support/schemas.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { type Envelope, type ToolAnswer, callTool, rpc } from './rpc.ts';
+import { startBridge } from './stdio.ts';
 import { stdioCommand } from './stdio-command.ts';
 
 interface Case {
@@ -104,6 +105,77 @@ test('the same input gives the same envelope over REST, over /mcp and over stdio
     await client.close();
   }
 });
+
+/** Inputs as JSON that are no object, or have what a client of JavaScript would not send. */
+const ODD_INPUTS = [
+  'null',
+  '[]',
+  '[{"amount":5}]',
+  '"amount"',
+  '5',
+  'true',
+  '{"amount":5,"__proto__":{"amount":5}}',
+  '{"__proto__":null}',
+  '{"sent":{"amount":5}}',
+  '{"amount":5,"sent":{"amount":5}}',
+  '{}',
+  '{"amount":5}',
+];
+
+test('an input of any kind gives the same envelope, and none at all that of none', async () => {
+  await using service = await startTestService();
+  const { url } = service;
+  const bridge = startBridge(url);
+  const codes = new Set<unknown>();
+  for (const [action, tool] of [
+    ['fees.estimate', 'fees_estimate'],
+    ['webhook.verify_sample', 'webhook_verify_sample'],
+  ]) {
+    for (const input of [...ODD_INPUTS, undefined]) {
+      const label = `${action}: ${input}`;
+      const rest = await post(`${url}/api/agent/actions/${action}`, input);
+      const { error } = rest as Envelope;
+      codes.add(error && `${error.code} ${error.field}`);
+      const params = input === undefined ? `{"name":"${tool}"}` : `{"name":"${tool}","arguments":${input}}`;
+      const http = (await rpc<ToolAnswer>(url, '', `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`))
+        .result;
+      const modern = await post(`${url}/mcp`, modernCall(params), {
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': 'tools/call',
+        'mcp-name': tool!,
+      });
+      const stdio = await bridge.ask<ToolAnswer>('tools/call', params);
+      for (const answer of [http, (modern as { result: ToolAnswer }).result, stdio]) {
+        assert.deepEqual(answer.structuredContent, rest, label);
+        assert.equal(answer.isError ?? false, error !== undefined, label);
+      }
+    }
+  }
+  for (const found of ['invalid_input body', 'invalid_input __proto__', 'invalid_input sent', undefined]) {
+    assert(codes.has(found), String(found));
+  }
+  bridge.end();
+  await bridge.ended;
+});
+
+function modernCall(params: string): string {
+  const meta = JSON.stringify({
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'parity', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  });
+  return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params.slice(0, -1)},"_meta":${meta}}}`;
+}
+
+async function post(target: string, body: string | undefined, headers: Record<string, string> = {}): Promise<unknown> {
+  const answer = await fetch(target, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+    ...(body !== undefined && { body }),
+  });
+  const text = await answer.text();
+  return JSON.parse(text.slice(text.indexOf('{')));
+}
 
 test('a difference would be seen: an envelope with another field is not the same', () => {
   const envelope = { ok: true, action: 'checkout.create', result: { id: `chk_${'a'.repeat(36)}`, status: 'routed' } };

@@ -43,18 +43,40 @@ test('an agent that has only the address of /mcp sells one item, for each way to
   await client.close();
 });
 
-test('without a buyer, a signed sample made of what the capabilities say pays the session', async () => {
+test('a declined card is failed for a while, and paid once the buyer has tried another', async () => {
+  await using service = await startTestService();
+  const { client, run } = await connect(service.url);
+  const asked = { product: 'Field guide', amount: 20, customer: 'buyer@example.com', preferredRoute: 'card' };
+  const { id } = (await run('checkout_create', asked)).result as { id: string };
+  for (const [card, status] of [
+    ['declined', 'failed'],
+    ['paid', 'paid'],
+  ] as const) {
+    await attempt(service, id, 'card', card);
+    await service.pass(60_000);
+    assert.equal((await run('payment_get', { paymentId: id })).result?.['status'], status);
+  }
+  await client.close();
+});
+
+test('without a buyer, a sample signed as the tool alone says pays the session', async () => {
   await using service = await startTestService();
   const { client, run } = await connect(service.url);
   const created = await run('checkout_create', { product: 'Field guide', amount: 20, customer: 'buyer@example.com' });
   const sessionId = created.result!['id'];
+  const { tools } = await client.listTools();
+  const { description = '' } = tools.find(({ name }) => name === 'webhook_verify_sample')!;
+  assert.match(description, /t=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and payload as compact JSON/);
+  const [, secret = ''] = /keyed with the text (\w+)/.exec(description)!;
+  // It is the one of the capabilities.
   const { contents } = await client.readResource({ uri: 'gateway://capabilities' });
   const { webhooks } = JSON.parse((contents[0] as { text: string }).text) as {
     webhooks: { verifySample: { secret: string } };
   };
+  assert.equal(secret, webhooks.verifySample.secret);
   const payload = { eventId: 'evt_agent_1', sessionId, status: 'paid', amount: 20 };
   const signed = `1700000000.${JSON.stringify(payload)}`;
-  const signature = `t=1700000000,v1=${createHmac('sha256', webhooks.verifySample.secret).update(signed).digest('hex')}`;
+  const signature = `t=1700000000,v1=${createHmac('sha256', secret).update(signed).digest('hex')}`;
   const verified = await run('webhook_verify_sample', { payload, signature });
   assert.equal(verified.result?.['merchantWebhookQueued'], true);
   assert.equal((await run('payment_get', { paymentId: sessionId })).result?.['status'], 'paid');

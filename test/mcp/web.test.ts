@@ -38,6 +38,17 @@ test('status, headers and body are those of the handler, which sees the request 
   }
 });
 
+test('neither the connection nor what may be kept of an answer is for the handler to say', async () => {
+  const said = { connection: 'upgrade', 'keep-alive': 'timeout=9999', 'cache-control': 'no-cache' };
+  const app = await served(() => Promise.resolve(Response.json({}, { headers: said })));
+  try {
+    const { headers } = await fetch(addressOf(app), POST);
+    for (const [name, value] of Object.entries(said)) assert.notEqual(headers.get(name), value, name);
+  } finally {
+    await app.close();
+  }
+});
+
 test('a stream comes as it is written, and a client that leaves ends it', async () => {
   const closed = Promise.withResolvers<void>();
   const ended: string[] = [];

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { INVARIANTS } from '../../src/store/invariants.ts';
@@ -8,7 +9,7 @@ import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { creationOf, familyOf, write } from '../fixtures/store.ts';
 import { TEST_DATABASE, type TestDatabase, createTestDatabase, openTestStore, runSql } from '../support/database.ts';
 import { startTestService } from '../support/service.ts';
-import { SERVICE, temporaryFolder } from './program.ts';
+import { SERVICE, freePort, statusOf, temporaryFolder, until } from './program.ts';
 
 interface Ended {
   code: number;
@@ -125,15 +126,95 @@ describe('the command line', () => {
   it('refuses settings that cannot be', async () => {
     const { code, stderr } = await tillway({ DATABASE_URL: 'mysql://x' }, 'migrate');
     assert.equal(code, 1);
-    assert.match(stderr, /^Configuration: DATABASE_URL must be /);
+    assert.match(stderr, /^tillway: The database could not be migrated: DATABASE_URL must be /);
+    const examined = await tillway({ DATABASE_URL: 'bogus' }, 'doctor', '--json');
+    assert.equal(examined.code, 2);
+    assert.equal((JSON.parse(examined.stdout) as { ok: boolean }).ok, false);
   });
+
+  /** The exit code of a command whose output a reader closes at once, and what it complained of. */
+  async function unread(variables: Record<string, string>, command: string): Promise<Ended> {
+    // By the time that the program writes, `true` has ended and read nothing.
+    const line = `"${process.execPath}" "${SERVICE.pathname}" ${command} | true; exit \${PIPESTATUS[0]}`;
+    const env = { PATH: process.env['PATH'], ...variables };
+    return promisify(execFile)('bash', ['--norc', '-c', line], { env }).then(
+      (ended) => ({ code: 0, ...ended }),
+      (error: Ended) => error,
+    );
+  }
 
   it('ends quietly where nobody reads any more', async () => {
     await using service = await startTestService();
-    const command = `"${process.execPath}" "${SERVICE.pathname}" schema checkout.create | true; exit \${PIPESTATUS[0]}`;
-    const ended = await promisify(execFile)('bash', ['--norc', '-c', command], {
-      env: { PATH: process.env['PATH'], TILLWAY_URL: service.url },
-    });
-    assert.equal(ended.stderr, '');
+    const { code, stderr } = await unread({ TILLWAY_URL: service.url }, 'schema checkout.create');
+    assert.deepEqual([code, stderr], [0, '']);
   });
+
+  it('comes to its verdict where nobody reads any more', async () => {
+    await using database = await filled();
+    await runSql(database.url, "UPDATE sessions SET customer_email = 'somebody@else.example'");
+    const { code, stderr } = await unread({ DATABASE_URL: database.url }, 'doctor');
+    assert.deepEqual([code, stderr], [1, '']);
+  });
+
+  it('keeps out of the database of another program', async () => {
+    using folder = temporaryFolder();
+    const path = folder.path('notes.db');
+    const other = new DatabaseSync(path);
+    other.exec('CREATE TABLE notes (text TEXT)');
+    const refusal = /: the database holds the tables of another program \(notes\): name one that is Tillway's alone\n$/;
+    for (const [command, expected] of [
+      ['migrate', 1],
+      ['doctor', 2],
+    ] as const) {
+      const { code, stderr } = await tillway({ DATABASE_URL: `sqlite:${path}` }, command);
+      assert.equal(code, expected);
+      assert.match(stderr, refusal);
+    }
+    const tables = other.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+    assert.deepEqual(tables, [Object.assign(Object.create(null), { name: 'notes' })]);
+    other.close();
+  });
+});
+
+describe('bin/tillway.js, by which npm starts it', () => {
+  const LAUNCHER = new URL('../../bin/tillway.js', import.meta.url);
+  // An older Node.js cannot read TypeScript: this one is told not to. The program then runs on that among the packages.
+  const starts: [name: string, flags: string[]][] = [
+    ['on a Node.js that reads TypeScript', []],
+    ['on one that does not', ['--no-strip-types']],
+  ];
+  for (const [name, flags] of starts) {
+    it(`passes arguments, output and exit code on: ${name}`, async () => {
+      const run = (...args: string[]) =>
+        promisify(execFile)(process.execPath, [...flags, LAUNCHER.pathname, ...args], { env: {} }).then(
+          (ended) => ({ code: 0, ...ended }),
+          (error: Ended) => error,
+        );
+      assert.match((await run('--version')).stdout, /^\d+\.\d+\.\d+\n$/);
+      const wrong = await run('fees', 'a b');
+      assert.equal(wrong.code, 2);
+      assert.match(wrong.stderr, /^tillway: amount takes a number, such as 49\.99, not "a b"\n/);
+    });
+
+    it(`passes signals on: ${name}`, async () => {
+      await using database = await createTestDatabase();
+      const port = String(await freePort());
+      const variables = { DATABASE_URL: database.url, PORT: port };
+      const child = spawn(process.execPath, [...flags, LAUNCHER.pathname], {
+        env: variables,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      let stdout = '';
+      child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+      const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
+      try {
+        await until(async () => (await statusOf(`http://127.0.0.1:${port}/readyz`)) === 200);
+        child.kill('SIGINT');
+        assert.equal(await exited, 0);
+        assert.match(stdout, /"msg":"stopped"/);
+      } finally {
+        child.kill('SIGKILL');
+      }
+    });
+  }
 });

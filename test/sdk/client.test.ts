@@ -1,56 +1,20 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
-import { Tillway, VERSION } from '../../sdk/src/index.ts';
+import { type TestContext, describe, test } from 'node:test';
+import { type RawRequest, Tillway, VERSION } from '../../sdk/src/index.ts';
 import manifest from '../../sdk/package.json' with { type: 'json' };
 import { startTestService } from '../support/service.ts';
-import { scriptedFetch } from './recorder.ts';
+import { BODY, CALLS } from './calls.ts';
+import { type Scripted, scriptedFetch } from './recorder.ts';
 
-const BODY = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' };
-const SAMPLE = { eventId: 'e', sessionId: 'chk_x', status: 'paid', amount: 1 } as const;
-const RULES = { version: 1, rules: [] } as const;
-
-/** Every method of the client that is an endpoint, as somebody would call it. */
-const CALLS: Record<string, (tillway: Tillway) => Promise<unknown>> = {
-  'sessions.create': (tillway) => tillway.sessions.create(BODY),
-  'sessions.list': (tillway) => tillway.sessions.list(),
-  'sessions.get': (tillway) => tillway.sessions.get('chk_x'),
-  'sessions.expire': (tillway) => tillway.sessions.expire('chk_x'),
-  'customers.list': (tillway) => tillway.customers.list(),
-  'customers.get': (tillway) => tillway.customers.get('cus_x'),
-  'payments.list': (tillway) => tillway.payments.list(),
-  'payments.get': (tillway) => tillway.payments.get('pay_x'),
-  'invoices.list': (tillway) => tillway.invoices.list(),
-  'invoices.get': (tillway) => tillway.invoices.get('inv_x'),
-  'events.list': (tillway) => tillway.events.list(),
-  'events.get': (tillway) => tillway.events.get('evt_x'),
-  'events.resend': (tillway) => tillway.events.resend('evt_x'),
-  'deliveries.list': (tillway) => tillway.deliveries.list(),
-  'deliveries.get': (tillway) => tillway.deliveries.get('dlv_x'),
-  'deliveries.replay': (tillway) => tillway.deliveries.replay('dlv_x'),
-  'checkout.preview': (tillway) => tillway.checkout.preview(BODY),
-  'checkout.create': (tillway) => tillway.checkout.create(BODY),
-  'fees.estimate': (tillway) => tillway.fees.estimate({ amount: 1 }),
-  'routes.list': (tillway) => tillway.routes.list({ environment: 'production' }),
-  'routing.decisions': (tillway) => tillway.routing.decisions('chk_x'),
-  'routing.replay': (tillway) => tillway.routing.replay('chk_x'),
-  'routing.dryRun': (tillway) => tillway.routing.dryRun({ amount: 1 }),
-  'routing.backtest': (tillway) => tillway.routing.backtest(),
-  'routing.rules': (tillway) => tillway.routing.rules({ version: 3 }),
-  'routing.saveRules': (tillway) => tillway.routing.saveRules({ ...RULES, rules: [] }),
-  'routing.routes': (tillway) => tillway.routing.routes(),
-  'routing.overrideHealth': (tillway) => tillway.routing.overrideHealth('rt_x', { health: 'standby' }),
-  'routing.transitions': (tillway) => tillway.routing.transitions(),
-  'webhooks.example': (tillway) => tillway.webhooks.example(),
-  'webhooks.verifySample': (tillway) => tillway.webhooks.verifySample({ payload: SAMPLE }),
-  'testClock.get': (tillway) => tillway.testClock.get(),
-  'testClock.advance': (tillway) => tillway.testClock.advance({ seconds: 1 }),
-  schema: (tillway) => tillway.schema('fees.estimate'),
-  capabilities: (tillway) => tillway.capabilities(),
-};
 /** What is no endpoint of its own: for those that have no method, and what asks one again and again. */
 const OTHERS = ['request', 'testClock.ready'];
 
-const GOOD = { body: { ok: true, result: {}, routes: [], object: 'list', data: [], hasMore: false } };
+/** What would be done twice if it were sent twice. */
+const ONCE = ['deliveries.replay', 'events.resend', 'routing.overrideHealth', 'testClock.advance'];
+
+function answerTo(method: string): Scripted {
+  return { body: CALLS[method]!.answer };
+}
 
 /** `METHOD /path/{}`, with every parameter as `{}`. */
 function nameless(method: string, path: string): string {
@@ -60,6 +24,21 @@ function nameless(method: string, path: string): string {
 /** The two actions and the schema of the same name differ in their folder, so that only the last part is a parameter. */
 function endpointOf(method: string, path: string): string {
   return path.startsWith('/api/agent/actions/') ? `${method.toUpperCase()} ${path}` : nameless(method, path);
+}
+
+const UNAVAILABLE = { status: 503, body: { ok: false, error: { code: 'unavailable', message: 'Stopping.' } } };
+
+/** What a call comes to, on a clock that runs ahead of the timers. */
+async function withoutWaiting(context: TestContext, send: () => Promise<unknown>): Promise<unknown> {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  let isSettled = false;
+  const settled = send().finally(() => (isSettled = true));
+  while (!isSettled) {
+    context.mock.timers.tick(1000);
+    await Promise.race([settled.catch(() => undefined), new Promise((resolve) => setImmediate(resolve))]);
+  }
+  context.mock.timers.reset();
+  return settled;
 }
 
 function methodNames(value: object): string[] {
@@ -75,8 +54,8 @@ describe('the client', () => {
       .flatMap(([path, methods]) => Object.keys(methods).map((method) => endpointOf(method, path)));
     assert.ok(described.length > 30);
     const called: string[] = [];
-    for (const call of Object.values(CALLS)) {
-      const { fetch, sent } = scriptedFetch(GOOD);
+    for (const { call, answer } of Object.values(CALLS)) {
+      const { fetch, sent } = scriptedFetch({ body: answer });
       await call(new Tillway({ fetch }));
       assert.equal(sent.length, 1);
       called.push(endpointOf(sent[0]!.method, sent[0]!.target.split('?')[0]!));
@@ -92,8 +71,32 @@ describe('the client', () => {
     assert.deepEqual([...found, ...methodNames(tillway)].toSorted(), [...Object.keys(CALLS), ...OTHERS].toSorted());
   });
 
+  test('sends again what comes to the same when it is done twice, and nothing else', async (context) => {
+    const sentOnce: string[] = [];
+    for (const [name, { call, answer }] of Object.entries(CALLS)) {
+      const { fetch, sent } = scriptedFetch(UNAVAILABLE, { body: answer });
+      await withoutWaiting(context, () => call(new Tillway({ fetch, maxRetries: 1 }))).catch(() => undefined);
+      if (sent.length === 1) sentOnce.push(name);
+    }
+    assert.deepEqual(sentOnce.toSorted(), ONCE);
+  });
+
+  test('sends a request that has no method again by what HTTP says of it, or where it has a key', async (context) => {
+    const attempts = async (request: RawRequest) => {
+      const { fetch, sent } = scriptedFetch(UNAVAILABLE, { body: {} });
+      await withoutWaiting(context, () => new Tillway({ fetch, maxRetries: 1 }).request(request)).catch(
+        () => undefined,
+      );
+      return sent.length;
+    };
+    const path = '/api/new';
+    for (const method of ['GET', 'PUT', 'DELETE'] as const) assert.equal(await attempts({ method, path }), 2, method);
+    for (const method of ['POST', 'PATCH'] as const) assert.equal(await attempts({ method, path }), 1, method);
+    assert.equal(await attempts({ method: 'POST', path, idempotencyKey: 'key-12345' }), 2);
+  });
+
   test('says who it is, and sends what it is given', async () => {
-    const { fetch, sent } = scriptedFetch(GOOD);
+    const { fetch, sent } = scriptedFetch(answerTo('payments.list'));
     const tillway = new Tillway({ fetch, baseUrl: 'https://pay.example/till/', headers: { 'x-proxy': 'open' } });
     await tillway.payments.list({ limit: 5, status: 'paid', paymentId: undefined }, { headers: { 'x-call': 'one' } });
     assert.deepEqual(sent, [
@@ -113,7 +116,12 @@ describe('the client', () => {
   });
 
   test('makes a key for each creation that has none, and keeps one that is given', async () => {
-    const { fetch, sent } = scriptedFetch(GOOD);
+    const { fetch, sent } = scriptedFetch(
+      answerTo('sessions.create'),
+      answerTo('checkout.create'),
+      answerTo('sessions.create'),
+      answerTo('checkout.preview'),
+    );
     const tillway = new Tillway({ fetch });
     await tillway.sessions.create(BODY);
     await tillway.checkout.create(BODY);
@@ -127,13 +135,30 @@ describe('the client', () => {
   });
 
   test('encodes ids, and sends nothing for one that would name another endpoint', async () => {
-    const { fetch, sent } = scriptedFetch(GOOD);
+    const { fetch, sent } = scriptedFetch(answerTo('customers.get'));
     const tillway = new Tillway({ fetch });
     await tillway.customers.get('a/b?c#d é');
     assert.equal(sent.pop()!.target, '/api/gateway/customers/a%2Fb%3Fc%23d%20%C3%A9');
     for (const id of ['', '.', '..', undefined as unknown as string, null as unknown as string]) {
       await assert.rejects(tillway.sessions.get(id), { name: 'TypeError', message: /^sessionId must be a string/ });
     }
+    await assert.rejects(tillway.sessions.get('chk_\ud800'), { name: 'TypeError', message: /half a character/ });
+    assert.deepEqual(sent, []);
+  });
+
+  test('sends nothing where the parameters were forgotten, or are no object', async () => {
+    const { fetch, sent } = scriptedFetch({});
+    const tillway = new Tillway({ fetch });
+    for (const given of [undefined, null, 'Field guide', [BODY]]) {
+      const params = given as unknown as typeof BODY;
+      for (const promise of [tillway.sessions.create(params), tillway.checkout.create(params)]) {
+        await assert.rejects(promise, { name: 'TypeError', message: /its parameters must be an object, not / });
+      }
+    }
+    await assert.rejects(tillway.sessions.create(undefined as unknown as typeof BODY), {
+      message: 'POST /api/gateway/sessions: its parameters must be an object, not undefined',
+    });
+    await assert.rejects(tillway.fees.estimate(undefined as unknown as { amount: number }), { name: 'TypeError' });
     assert.deepEqual(sent, []);
   });
 

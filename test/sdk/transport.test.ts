@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { describe, test } from 'node:test';
 import { Tillway, TillwayConnectionError, TillwayError } from '../../sdk/src/index.ts';
 import { Sessions } from '../../sdk/src/merchant.ts';
-import type { Timing } from '../../sdk/src/timing.ts';
+import { type Timing, realTiming } from '../../sdk/src/timing.ts';
 import { type Call, type TillwayOptions, createTransport } from '../../sdk/src/transport.ts';
 import { type Scripted, scriptedFetch } from './recorder.ts';
 
-const READ: Call<unknown> = { method: 'GET', path: '/x', repeatable: true };
-const WRITE: Call<unknown> = { method: 'POST', path: '/x', repeatable: false };
+const READ: Call<unknown> = { method: 'GET', path: '/x', repeatable: true, read: (body) => body };
+const WRITE: Call<unknown> = { method: 'POST', path: '/x', repeatable: false, read: (body) => body };
 const NOW = Date.parse('2026-03-01T12:00:00.000Z');
 const REFUSED = { code: 'unavailable', message: 'The service is stopping.' };
 
@@ -90,7 +91,7 @@ describe('what failed for the moment is sent again', () => {
   }
 
   test('a creation is sent again with the same key', async () => {
-    const { transport, sent } = scripted([refusal(503), { body: {} }]);
+    const { transport, sent } = scripted([refusal(503), { body: { object: 'checkout_session' } }]);
     await new Sessions(transport).create({ product: 'Field guide', amount: 1, customer: 'a@example.com' });
     assert.equal(sent.length, 2);
     assert.deepEqual(sent[0], sent[1]);
@@ -134,6 +135,23 @@ describe('a call ends', () => {
     assert.equal(sent.length, 2);
   });
 
+  test('after the time that it was given itself, over that of the client', async (context) => {
+    context.mock.timers.enable({ apis: ['setTimeout'] });
+    const { transport } = scripted([{ hangs: true }], { timeoutMs: 1000, maxRetries: 0 });
+    for (const timeoutMs of [20, 5000]) {
+      const call = errorOf(transport.send({ ...READ, options: { timeoutMs } }));
+      let isSettled = false;
+      void call.then(() => (isSettled = true));
+      context.mock.timers.tick(timeoutMs - 1);
+      await new Promise((resolve) => setImmediate(resolve));
+      assert.equal(isSettled, false);
+      context.mock.timers.tick(1);
+      await new Promise((resolve) => setImmediate(resolve));
+      assert.equal(isSettled, true);
+      assert.match((await call).message, new RegExp(`not answered within ${timeoutMs} ms`));
+    }
+  });
+
   test('even where fetch does not listen to its signal', async () => {
     const transport = createTransport({ timeoutMs: 5, maxRetries: 0, fetch: () => new Promise(() => undefined) });
     assert.equal((await errorOf(transport.send(READ))).code, 'timed_out');
@@ -163,6 +181,104 @@ describe('a call ends', () => {
     const { transport } = scripted([{ body: { a: 1 } }], { timeoutMs: Infinity });
     assert.deepEqual((await transport.send(READ)).data, { a: 1 });
   });
+});
+
+describe('a call leaves nothing behind', () => {
+  const AMONG: Record<string, Scripted[]> = {
+    'when it was answered': [{ body: {} }],
+    'when it failed': [{ error: new TypeError('fetch failed') }],
+    'when it was refused': [refusal(400)],
+    'when it was sent again': [refusal(503), { body: {} }],
+  };
+  for (const [name, script] of Object.entries(AMONG)) {
+    test(name, async (context) => {
+      const started = context.mock.method(globalThis, 'setTimeout');
+      const cleared = context.mock.method(globalThis, 'clearTimeout');
+      const { signal } = new AbortController();
+      const { transport, sent } = scripted(script, { maxRetries: 1 });
+      await transport.send({ ...READ, options: { signal } }).catch(() => undefined);
+      // A signal can live as long as the program, and a timer holds it open.
+      assert.deepEqual(getEventListeners(signal, 'abort'), []);
+      const timers = started.mock.calls.map(({ result }) => result);
+      assert.equal(timers.length, sent.length);
+      assert.deepEqual(
+        cleared.mock.calls.map(({ arguments: [timer] }) => timer),
+        timers,
+      );
+    });
+  }
+
+  test('when its waiting was ended by its signal', async (context) => {
+    const started = context.mock.method(globalThis, 'setTimeout');
+    const cleared = context.mock.method(globalThis, 'clearTimeout');
+    const controller = new AbortController();
+    const waiting = realTiming.sleep(30_000, controller.signal);
+    controller.abort(new Error('enough'));
+    await assert.rejects(waiting, { message: 'enough' });
+    assert.equal(cleared.mock.calls[0]!.arguments[0], started.mock.calls[0]!.result);
+  });
+
+  test('when it has waited', async (context) => {
+    context.mock.timers.enable({ apis: ['setTimeout'] });
+    const { signal } = new AbortController();
+    const waiting = realTiming.sleep(30_000, signal);
+    context.mock.timers.tick(30_000);
+    await waiting;
+    assert.deepEqual(getEventListeners(signal, 'abort'), []);
+  });
+});
+
+describe('headers', () => {
+  async function headersOf(
+    headers: Record<string, string>,
+    options: TillwayOptions,
+    call: Partial<Call<unknown>> = {},
+  ): Promise<Record<string, string>> {
+    const { transport, sent } = scripted([{ body: {} }], options);
+    await transport.send({ ...READ, ...call, options: { headers } });
+    return sent[0]!.headers;
+  }
+
+  test('of any case are one header: that of the call, else that of the client, else our own', async () => {
+    const client = { Authorization: 'Bearer client', ACCEPT: 'a/b', 'User-Agent': 'shop', 'X-Client': '1' };
+    assert.deepEqual(
+      await headersOf({ authorization: 'Bearer call', Accept: 'c/d', 'x-CALL': '2' }, { headers: client }),
+      {
+        accept: 'c/d',
+        'user-agent': 'shop',
+        authorization: 'Bearer call',
+        'x-client': '1',
+        'x-call': '2',
+      },
+    );
+  });
+
+  test('name the content type once', async () => {
+    const headers = { 'Content-Type': 'application/json; charset=utf-8' };
+    const sent = await headersOf({}, { headers }, { method: 'POST', body: {} });
+    assert.equal(sent['content-type'], 'application/json; charset=utf-8');
+    assert.deepEqual(
+      Object.keys(sent).filter((name) => /^content-type$/i.test(name)),
+      ['content-type'],
+    );
+  });
+
+  for (const [name, value] of [
+    ['x-secret', 'hidden\r\nEvil: 1'],
+    ['x-secret', 'hidden €'],
+    ['x secret', 'hidden'],
+    ['x-secret', undefined],
+    ['x-secret', null],
+  ] as [string, string][]) {
+    test(`${name}: ${JSON.stringify(value)} is refused before anything is sent, and its value not told`, async () => {
+      const expected = (error: Error) =>
+        error instanceof TypeError && !/hidden/.test(error.message + String(error.cause));
+      assert.throws(() => createTransport({ headers: { [name]: value } }), expected);
+      const { transport, sent } = scripted([{ body: {} }]);
+      await assert.rejects(transport.send({ ...READ, options: { headers: { [name]: value } } }), expected);
+      assert.deepEqual(sent, []);
+    });
+  }
 });
 
 describe('an error', () => {
@@ -203,14 +319,22 @@ describe('an error', () => {
     }
     const empty = await errorOf(transportWith({ body: '', status: 500 }).send(READ));
     assert.match(empty.message, /\(application\/json\): \(empty\)$/);
-    const foreign = await errorOf(transportWith({ body: { error: 'no' }, status: 403 }).send(READ));
-    assert.equal(foreign.code, 'unexpected_response');
+    for (const body of [{ error: 'no' }, { error: null }, { error: { code: 1, message: 'no' } }, [], null, 'no']) {
+      const foreign = await errorOf(transportWith({ body: JSON.stringify(body), status: 403 }).send(READ));
+      assert.equal(foreign.code, 'unexpected_response');
+    }
   });
 
-  test('says where an action answers without a result', async () => {
-    const { fetch } = scriptedFetch({ body: { hello: 'world' } });
-    const error = await errorOf(new Tillway({ fetch }).fees.estimate({ amount: 1 }));
-    assert.equal(error.code, 'unexpected_response');
+  test('holds nothing that is not of its type', async () => {
+    const issue = { path: 'amount', code: 'too_small', message: 'must be more than 0' };
+    const told = { code: 'invalid_input', message: 'No.' };
+    for (const [error, issues] of [
+      [{ ...told, issues: 'all wrong', suggestion: { do: 'this' }, field: 7 }, []],
+      [{ ...told, issues: [issue, 'wrong', null, { path: 'customer' }] }, [issue]],
+    ] as const) {
+      const read = await errorOf(transportWith({ status: 400, body: { ok: false, error } }).send(READ));
+      assert.deepEqual(JSON.parse(JSON.stringify(read)), { name: 'TillwayError', ...told, status: 400, issues });
+    }
   });
 
   test('says where a request was redirected, since it is not sent on', async () => {
@@ -226,7 +350,7 @@ describe('an error', () => {
 
 describe('a call that nobody awaits is still sent', () => {
   test('once', async () => {
-    const { fetch, sent } = scriptedFetch({ body: {} });
+    const { fetch, sent } = scriptedFetch({ body: { object: 'checkout_session' } });
     const promise = new Tillway({ fetch }).sessions.expire('chk_x');
     await new Promise((resolve) => setImmediate(resolve));
     assert.equal(sent.length, 1);

@@ -166,12 +166,32 @@ describe('headers are taken', () => {
       cookie: undefined,
       'x-gateway-signature': [headers['x-gateway-signature']!],
     }),
+    'as lists throughout': (headers) =>
+      Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]])),
+    'with null for what is not there': (headers) =>
+      ({ ...headers, 'x-gateway-signature': null }) as unknown as WebhookHeaders,
     'as anything with get': (headers) => ({ get: (name) => asMap(headers).get(name) }),
   };
   for (const [name, form] of Object.entries(forms)) {
     test(name, async () => {
       const { headers, body } = await signed();
       assert.deepEqual(await webhooks.verify(body, form(headers), SECRET, { now: NOW }), EVENT);
+    });
+  }
+});
+
+describe('signatures that came in several headers are taken', () => {
+  const wrong = `v1,${'A'.repeat(43)}=`;
+  const forms: Record<string, (right: string) => string | string[]> = {
+    'as a list': (right) => [wrong, right],
+    'as Node joins them': (right) => `${wrong}, ${right}`,
+    'as the standard joins them': (right) => `${wrong} ${right}`,
+  };
+  for (const [name, form] of Object.entries(forms)) {
+    test(name, async () => {
+      const { headers, body } = await signed();
+      const several = { ...standardOnly(headers), 'webhook-signature': form(headers['webhook-signature']!) };
+      assert.deepEqual(await webhooks.verify(body, several, SECRET, { now: NOW }), EVENT);
     });
   }
 });
@@ -210,6 +230,14 @@ describe('a request is refused', () => {
       assert.match(error.message, new RegExp(`not ${name}`));
     }
   });
+
+  for (const headers of [undefined, null, 'none']) {
+    test(`as missing_header where the headers are ${String(headers)}`, async () => {
+      const error = await reasonOf(webhooks.verify('{}', headers as unknown as WebhookHeaders, SECRET, { now: NOW }));
+      assert.equal(error.reason, 'missing_header');
+      assert.match(error.message, /must be the headers of the request/);
+    });
+  }
 
   for (const header of ['', 'v1=ab', 't=1', 't=1,v1=', 't=x,v1=00', `t=-1,v1=${'0'.repeat(64)}`, 'sha256=abc']) {
     test(`as malformed_header where that is ${JSON.stringify(header)}`, async () => {
@@ -266,6 +294,7 @@ describe('a request is refused', () => {
     const error = await reasonOf(webhooks.verify(again, headers, SECRET, { now: NOW }));
     assert.equal(error.reason, 'wrong_signature');
     assert.match(error.suggestion!, /parsed and written again/);
+    assert.match(error.suggestion!, /WEBHOOK_SECRET of the service, or with what tillway listen printed/);
   });
 
   test('as wrong_signature under the gateway scheme even where the other would be right', async () => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHook } from 'node:async_hooks';
 import { createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { Stripe } from 'stripe';
@@ -446,7 +447,8 @@ test('a store that is away for a while is waited for, without a crash and withou
   const dispatcher = testDispatcher(context, flaky, testClock(), { log });
   for (const part of ['reads', 'claims'] as const) {
     away = part;
-    assert.equal(await dispatcher.runOnce(), 0);
+    // There is more to do, and it has waited a while.
+    assert.equal(await dispatcher.runOnce(), 1);
   }
   assert.equal(calls, 2);
   away = 'outcomes';
@@ -456,4 +458,43 @@ test('a store that is away for a while is waited for, without a crash and withou
   assert.equal(await ran, 1);
   assert.equal((await onlyDelivery(store, event!.sessionId)).status, 'delivered');
   assert.equal(received.length, 1);
+});
+
+test('one that rests begins nothing but what it is told to, and does not spin', async (context) => {
+  const store = await openStore(context);
+  const answers: (() => void)[] = [];
+  const { url, received } = await receiver(context, (_, __, response) => void answers.push(() => response.end('ok')));
+  const endpoint = await addEndpoint(store, url);
+  let timers = 0;
+  let wake = () => {};
+  const watched: Store = {
+    ...store,
+    onCommit: (listener) => void (wake = listener),
+  };
+  const watch = createHook({ init: (_id, type) => void (timers += type === 'Timeout' ? 1 : 0) });
+  context.after(() => watch.disable());
+  const dispatcher = testDispatcher(context, watched, testClock(), { limits: PATIENT });
+  await addSession(store, [endpoint]);
+  dispatcher.start();
+  await until(() => answers.length === 1);
+  await addSession(store, [endpoint]);
+  const rests = dispatcher.pause();
+  answers[0]!();
+  await rests;
+  wake();
+  watch.enable();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  watch.disable();
+  assert.equal(received.length, 1);
+  assert.ok(timers < 10, `${timers} timers in a tenth of a second`);
+
+  const ran = dispatcher.runOnce();
+  await until(() => answers.length === 2);
+  answers[1]!();
+  assert.equal(await ran, 1);
+  const [event] = await addSession(store, [endpoint]);
+  dispatcher.resume();
+  await until(() => answers.length === 3);
+  answers[2]!();
+  await until(async () => (await onlyDelivery(store, event!.sessionId)).status === 'delivered');
 });

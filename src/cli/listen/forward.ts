@@ -2,9 +2,14 @@ import type { WebhookEvent } from '../../../sdk/src/index.ts';
 import { type Deliverer, DELIVERY_LIMITS } from '../../webhooks/deliver.ts';
 import { deliveryHeaders } from '../../webhooks/sign.ts';
 
-/** What became of one try to forward an event. */
-export interface Forwarded {
+/** An event, and the how-manieth it is that was shown. */
+export interface Numbered {
+  number: number;
   event: WebhookEvent;
+}
+
+/** What became of one try to forward an event. */
+export interface Forwarded extends Numbered {
   attempt: number;
   /** Null where no answer came. */
   status: number | null;
@@ -17,7 +22,7 @@ export interface Forwarded {
 
 export interface Forwarder {
   /** Queues the event behind those of the same session; different sessions do not wait for each other. */
-  forward(event: WebhookEvent): void;
+  forward(numbered: Numbered): void;
   /** How many are queued or under way. */
   waiting(): number;
 }
@@ -37,12 +42,14 @@ export function createForwarder(options: {
   sleep(ms: number): Promise<void>;
   signal: AbortSignal;
   report(forwarded: Forwarded): void;
+  /** Takes what `report` has thrown: nobody waits for a forward. */
+  onFault(error: unknown): void;
 }): Forwarder {
-  const { url, secret, deliverer, now, sleep, signal, report } = options;
+  const { url, secret, deliverer, now, sleep, signal, report, onFault } = options;
   const sessions = new Map<string, Promise<void>>();
   let waiting = 0;
 
-  async function deliver(event: WebhookEvent): Promise<void> {
+  async function deliver({ number, event }: Numbered): Promise<void> {
     // The list answers the stored text of the event, compact as JSON.stringify writes it: the bytes of every delivery.
     const body = JSON.stringify(event);
     for (let attempt = 1; !signal.aborted; attempt++) {
@@ -57,7 +64,7 @@ export function createForwarder(options: {
       const isOver = failure === null || statusCode === GONE;
       const delay = isOver ? undefined : RETRY_DELAYS_MS[attempt - 1];
       const nextTryMs = delay === undefined ? null : Math.max(delay, Math.min(retryAfterMs, delay * MAX_STRETCH));
-      report({ event, attempt, status: statusCode, failure, durationMs, nextTryMs });
+      report({ number, event, attempt, status: statusCode, failure, durationMs, nextTryMs });
       if (nextTryMs === null) {
         waiting -= 1;
         return;
@@ -67,10 +74,10 @@ export function createForwarder(options: {
   }
 
   return {
-    forward(event) {
+    forward(numbered) {
       waiting += 1;
-      const session = event.data.session_id;
-      const turn = (sessions.get(session) ?? Promise.resolve()).then(() => deliver(event));
+      const session = numbered.event.data.session_id;
+      const turn = (sessions.get(session) ?? Promise.resolve()).then(() => deliver(numbered)).catch(onFault);
       sessions.set(session, turn);
       void turn.finally(() => {
         if (sessions.get(session) === turn) sessions.delete(session);

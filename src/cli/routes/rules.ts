@@ -4,7 +4,16 @@ import { OBJECTIVES } from '../../routing/policy.ts';
 import { type CommandContext, describedCommand } from '../context.ts';
 import { commandGroup } from '../group.ts';
 import { tellBacktest, tellDecision, tellRules } from './words.ts';
-import { environmentOption, fileOf, kindOption, metadataOption, numberOf, pairsOf, wholeNumberOf } from '../values.ts';
+import {
+  amountOf,
+  environmentOption,
+  fileOf,
+  kindOption,
+  metadataOption,
+  numberOf,
+  pairsOf,
+  wholeNumberOf,
+} from '../values.ts';
 
 /** `tillway routes rules`: what the operator wants of the router. */
 export function rulesCommand(context: CommandContext): Command {
@@ -62,7 +71,7 @@ export function dryRunCommand(context: CommandContext): Command {
   return command.action(async (amount: string, options: DryRunOptions) => {
     const { environment, kind, rules, customer, product, metadata } = options;
     const answer = await context.client(command).routing.dryRun({
-      amount: numberOf('amount', amount, '49.99'),
+      amount: amountOf('amount', amount),
       environment,
       kind,
       customer,

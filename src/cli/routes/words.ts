@@ -8,7 +8,7 @@ const HEADINGS = ['#', 'ROUTE', 'SCORE', 'HEALTH', 'SUCCESS', 'COST', 'DRAWN', '
 /** A decision, made or supposed: when and about what, why, the rules that applied, and every candidate. */
 export function tellDecision(decision: RoutingDecision | RoutingDryRun, paint: Paint): string {
   const rules = decision.rules.map(({ id, effect }) => `  rule ${plain(id)}: ${plain(effect)}\n`).join('');
-  const reason = `${paint('bold', `${decision.mode}:`)} ${plain(decision.reason)}\n`;
+  const reason = `${paint('bold', `${plain(decision.mode)}:`)} ${plain(decision.reason)}\n`;
   const rows = decision.candidates
     .toSorted((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity))
     .map((one): Cell[] => [
@@ -34,7 +34,7 @@ function headOf(decision: RoutingDecision | RoutingDryRun, paint: Paint): string
 
 export function tellRules({ version, source, ruleSet, warnings }: RoutingRules, paint: Paint): string {
   const told = warnings.map(({ path, message }) => `${paint('yellow', 'warning:')} ${plain(`${path} ${message}`)}\n`);
-  return `Version ${version} (${source})\n${told.join('')}${jsonOf(ruleSet)}\n`;
+  return `${plain(`Version ${version} (${source})`)}\n${told.join('')}${jsonOf(ruleSet)}\n`;
 }
 
 export function tellBacktest({ decisions, different, was, wouldBe, changes }: RoutingBacktest, paint: Paint): string {
@@ -47,8 +47,8 @@ export function tellBacktest({ decisions, different, was, wouldBe, changes }: Ro
   // Both routes and both ids in one row would be wider than a screen.
   const list = changes.map((change) => {
     const routes = plain(`${change.was ?? 'none'} -> ${change.wouldBe ?? 'none'}`);
-    return `\n${secondsOf(change.created)}  ${plain(change.sessionId)}\n  ${routes}\n  ${plain(change.reason)}\n`;
+    return `\n${plain(`${secondsOf(change.created)}  ${change.sessionId}`)}\n  ${routes}\n  ${plain(change.reason)}\n`;
   });
   const totals = table(['', 'EXPECTED SUCCESS', 'COST'], rows, paint);
-  return `${different} of ${decisions} decisions fall differently.\n\n${totals}${list.join('')}`;
+  return `${plain(`${different} of ${decisions}`)} decisions fall differently.\n\n${totals}${list.join('')}`;
 }

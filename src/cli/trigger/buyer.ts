@@ -15,23 +15,27 @@ const MAX_REDIRECTS = 10;
 
 /** `tell` hears what the buyer does, as a sentence each. */
 export function createBuyer(options: {
+  /** Of the service that is asked; the buyer goes to pages there and at the checkout alone, wherever a page leads. */
+  serviceUrl: string;
   checkoutUrl: string;
   outcome: Outcome;
   kind: string | undefined;
   tell(what: string): void;
 }): Buyer {
-  const { checkoutUrl, outcome, kind, tell } = options;
+  const { serviceUrl, checkoutUrl, outcome, kind, tell } = options;
+  const send = createSender([serviceUrl, checkoutUrl]);
   const { instrument, once = false, ends } = outcome;
   let page: WebPage | undefined;
   let isOpened = false;
   let pressed = 0;
   let hasCancelled = false;
 
-  async function submit(form: WebForm, chosen: Record<string, string> = {}): Promise<void> {
-    page = await send(form.url, { method: 'POST', body: filled(form, chosen) });
+  async function submit(at: WebPage, form: WebForm, chosen: Record<string, string> = {}): Promise<void> {
+    const { origin } = new URL(at.url);
+    page = await send(form.url, { method: 'POST', body: filled(form, chosen), headers: { origin } });
   }
 
-  async function payAtCheckout(form: WebForm): Promise<void> {
+  async function payAtCheckout(at: WebPage, form: WebForm): Promise<void> {
     const kinds = form.fields.filter(({ name }) => name === 'kind');
     const chosen = kind ?? (kinds.find(({ isChecked }) => isChecked) ?? kinds[0])?.value ?? '';
     if (!kinds.some(({ value }) => value === chosen)) {
@@ -39,7 +43,7 @@ export function createBuyer(options: {
       throw new CommandError(1, `the checkout offers no payment by ${chosen}, but by ${offered}`);
     }
     tell(`chooses to pay by ${chosen}`);
-    await submit(form, { kind: chosen });
+    await submit(at, form, { kind: chosen });
     const notice = /[?&]notice=(\w+)/.exec(page!.url)?.[1];
     if (notice !== undefined) tell(`is told: ${page!.heading}`);
   }
@@ -52,7 +56,7 @@ export function createBuyer(options: {
     const isOffered = link !== undefined || form?.fields.some(({ value }) => value === name);
     if (!form || !isOffered) throw notSimulated(at);
     tell(`presses "${form.button}" at the provider, with the outcome ${name}`);
-    await submit(form, { outcome: name });
+    await submit(shown, form, { outcome: name });
     pressed += 1;
   }
 
@@ -65,7 +69,7 @@ export function createBuyer(options: {
     }
     tell(`presses "${form.button}"`);
     hasCancelled = true;
-    await submit(form);
+    await submit(checkout, form);
     return 'goes_on';
   }
 
@@ -80,7 +84,7 @@ export function createBuyer(options: {
   async function atCheckout(at: WebPage): Promise<'goes_on' | 'waits'> {
     const ways = at.forms.find(({ fields }) => fields.some(({ name }) => name === 'kind'));
     if (ways && !(once && pressed > 0)) {
-      await payAtCheckout(ways);
+      await payAtCheckout(at, ways);
       return 'goes_on';
     }
     const onward = at.links.find(({ text }) => /^continue/i.test(text));
@@ -123,23 +127,41 @@ function notSimulated({ url, heading }: WebPage): CommandError {
   );
 }
 
-/** Fetches a page and follows redirects as browsers do. */
-async function send(url: string, init: { method?: 'POST'; body?: URLSearchParams } = {}): Promise<WebPage> {
-  let at = url;
-  let sent: RequestInit = init;
-  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
-    const response = await request(at, sent);
-    const location = response.headers.get('location');
-    if (response.status >= 300 && response.status < 400 && location !== null) {
-      at = new URL(location, at).href;
-      sent = {};
-      continue;
+type Send = (
+  url: string,
+  init?: { method: 'POST'; body: URLSearchParams; headers: { origin: string } },
+) => Promise<WebPage>;
+
+/** Fetches pages of these origins and follows redirects as browsers do; whatever leads elsewhere is refused unasked. */
+function createSender(urls: readonly string[]): Send {
+  const origins = new Set(urls.map((url) => new URL(url).origin));
+
+  return async (url, init) => {
+    let at = url;
+    let sent: RequestInit = init ?? {};
+    for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+      if (!origins.has(new URL(at).origin)) throw ledElsewhere(at, origins);
+      const response = await request(at, sent);
+      const target = response.headers.get('location');
+      if (response.status >= 300 && response.status < 400 && target !== null) {
+        at = URL.parse(target, at)?.href ?? at;
+        sent = {};
+        continue;
+      }
+      const page = parsePage(await response.text(), at);
+      if (response.ok) return page;
+      throw new CommandError(1, `the page ${at} answered ${response.status}: ${page.heading}`);
     }
-    const page = parsePage(await response.text(), at);
-    if (response.ok) return page;
-    throw new CommandError(1, `the page ${at} answered ${response.status}: ${page.heading}`);
-  }
-  throw new CommandError(1, `the page ${url} leads from one page to the next without an end`);
+    throw new CommandError(1, `the page ${url} leads from one page to the next without an end`);
+  };
+}
+
+function ledElsewhere(url: string, origins: ReadonlySet<string>): CommandError {
+  return new CommandError(
+    1,
+    `a page leads to ${url}, and nothing was sent there: the buyer stays at ${[...origins].join(' and ')}`,
+    'Where that is the same service under another name, give that name as --url: see BASE_URL and CHECKOUT_URL where it runs.\n',
+  );
 }
 
 async function request(url: string, init: RequestInit): Promise<Response> {

@@ -3,8 +3,9 @@ import type { CheckoutSession, Payment, Tillway, WebhookEvent } from '../../../s
 import { type CommandContext, CommandError, type Paint, describedCommand } from '../context.ts';
 import { facts, table } from '../table.ts';
 import { type Buyer, createBuyer } from './buyer.ts';
+import { nearest } from './nearest.ts';
 import { OUTCOMES, type Outcome, tagged } from './outcomes.ts';
-import { kindOption, metadataOption, numberOf, pairsOf } from '../values.ts';
+import { amountOf, kindOption, metadataOption, pairsOf } from '../values.ts';
 import { dollars, plain, statusCell } from '../words.ts';
 
 interface Options {
@@ -49,6 +50,7 @@ export function triggerCommand(context: CommandContext): Command {
       'tillway trigger payment.paid --amount 120 --metadata orderId=A-1001',
       'tillway trigger --list',
     ],
+    data: 'print JSON, for programs',
   })
     .option('--list', 'the outcomes that there are')
     .addOption(
@@ -61,8 +63,7 @@ export function triggerCommand(context: CommandContext): Command {
     .option('--product <text>', 'what is sold; default Field guide', 'Field guide')
     .option('--customer <email>', "the buyer's address; default buyer@example.com", 'buyer@example.com')
     .addOption(metadataOption())
-    .addOption(kindOption('how the buyer pays; left out, as the checkout proposes'))
-    .addHelpText('after', `\nEvents:\n${OUTCOMES.map((one) => `  ${one.name}\n`).join('')}`.trimEnd());
+    .addOption(kindOption('how the buyer pays; left out, as the checkout proposes'));
   nameChoices(command);
 
   return command.action(async (name: string | undefined, options: Options) => {
@@ -88,7 +89,8 @@ export function triggerCommand(context: CommandContext): Command {
     const created = await (options.session === undefined
       ? createSession(client, outcome, options)
       : existingSession(client, outcome, options.session));
-    const buyer = createBuyer({ checkoutUrl: created.checkoutUrl, outcome, kind: options.kind, tell });
+    const { checkoutUrl } = created;
+    const buyer = createBuyer({ serviceUrl: context.urlOf(command), checkoutUrl, outcome, kind: options.kind, tell });
     const events = await drive(context, client, { session: created, outcome, buyer, tell });
     const session = await client.sessions.get(created.id);
     const payments = await client.payments.list({ paymentId: created.id, limit: PAGE });
@@ -97,30 +99,37 @@ export function triggerCommand(context: CommandContext): Command {
   });
 }
 
-/** For the help, and for the completion of shells. */
+/** For the help, and for the completion of shells; what is none of them is refused in words of its own. */
 function nameChoices(command: Command): void {
   const [argument] = command.registeredArguments;
-  if (argument) argument.choices(OUTCOMES.map(({ name }) => name)).description = 'which event, and which way to it';
+  if (!argument) return;
+  argument.choices(OUTCOMES.map(({ name }) => name)).description = 'which event, and which way to it';
+  argument.argParser((text) => text);
 }
 
 function outcomeOf(name: string | undefined): Outcome {
   const outcome = OUTCOMES.find((each) => each.name === name);
   if (outcome) return outcome;
-  const names = OUTCOMES.map((each) => `  ${each.name}\n`).join('');
-  const said = name === undefined ? 'name an event' : `there is no ${JSON.stringify(name)}`;
-  throw new CommandError(2, `${said}; tillway trigger --list says more of each:`, names);
+  const all = 'tillway trigger --list shows all';
+  const names = OUTCOMES.map((each) => each.name);
+  if (name === undefined) {
+    throw new CommandError(2, `name an event; ${all}:`, names.map((each) => `  ${each}\n`).join(''));
+  }
+  const near = nearest(name, names);
+  const meant = near === undefined ? '' : ` (did you mean ${near}?)`;
+  throw new CommandError(2, `there is no event ${JSON.stringify(name)}${meant}; ${all}`);
 }
 
 async function createSession(client: Tillway, outcome: Outcome, options: Options): Promise<CheckoutSession> {
   const session = await client.sessions.create({
     product: options.product,
-    amount: numberOf('--amount', options.amount, '49.99'),
+    amount: amountOf('--amount', options.amount),
     customer: tagged(options.customer, outcome.tag),
     metadata: pairsOf('--metadata', options.metadata),
     environment: 'sandbox',
     ...(options.kind && { preferredRoute: options.kind }),
   });
-  if (session.environment === 'sandbox') return session;
+  if (session.environment === 'sandbox') return withPages(session);
   throw new CommandError(1, `the service made a session of ${session.environment}: nothing was pressed in it`);
 }
 
@@ -143,11 +152,17 @@ async function existingSession(client: Tillway, { name, tag }: Outcome, named: s
   if (session.environment === 'production') {
     throw new CommandError(1, `${id} is a session of production: nobody but its buyer can pay it`);
   }
-  if (session.status === 'routed' || session.status === 'pending') return session;
+  if (session.status === 'routed' || session.status === 'pending') return withPages(session);
   throw new CommandError(
     1,
     `${id} is ${session.status}: only a session that waits for its buyer can be driven to an outcome`,
   );
+}
+
+/** What a service says is not taken for granted: it may be another one. */
+function withPages(session: CheckoutSession): CheckoutSession {
+  if (URL.canParse(session.checkoutUrl)) return session;
+  throw new CommandError(1, 'the service answered with a session that has no checkoutUrl: is it Tillway?');
 }
 
 interface Drive {

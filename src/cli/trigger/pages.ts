@@ -50,7 +50,8 @@ export function parsePage(markup: string, url: string): WebPage {
     } else if (name === 'input' && form) form.fields.push(...fieldsOf(attributes));
     else if (name === 'button' && form && form.button === '') form.button = content();
     else if (name === 'a' && attributes['href'] !== undefined) {
-      page.links.push({ url: new URL(attributes['href'], url).href, text: content() });
+      const target = URL.parse(attributes['href'], url);
+      if (target) page.links.push({ url: target.href, text: content() });
     } else if (name === 'h1' && page.heading === '') page.heading = content();
     else if (name === 'meta' && attributes['http-equiv']?.toLowerCase() === 'refresh') {
       page.leadsTo = targetOf(attributes['content'] ?? '', url);
@@ -71,7 +72,12 @@ function attributesOf(text: string): Attributes {
 
 function formOf({ method, action }: Attributes, url: string): WebForm {
   const isPost = method?.toLowerCase() === 'post';
-  return { method: isPost ? 'post' : 'get', url: new URL(action || url, url).href, fields: [], button: '' };
+  return {
+    method: isPost ? 'post' : 'get',
+    url: (URL.parse(action || url, url) ?? new URL(url)).href,
+    fields: [],
+    button: '',
+  };
 }
 
 function fieldsOf({ name, value = '', type = 'text', checked }: Attributes): WebField[] {
@@ -82,7 +88,7 @@ function fieldsOf({ name, value = '', type = 'text', checked }: Attributes): Web
 
 function targetOf(content: string, url: string): string | null {
   const target = /;\s*url\s*=\s*(.+)$/i.exec(content)?.[1];
-  return target === undefined ? null : new URL(target, url).href;
+  return target === undefined ? null : (URL.parse(target, url)?.href ?? null);
 }
 
 /** The first words in an element: a button may hold one text for each choice. */

@@ -40,7 +40,7 @@ export function readingsOf(body: Buffer): BodyReading[] {
     }
     if (/\r\n/.test(trimmed)) add(Buffer.from(trimmed.replaceAll('\r\n', '\n')), both('given CRLF for its line ends'));
     if (/\n/.test(trimmed)) add(Buffer.from(trimmed.replaceAll(/\r?\n/g, '\r\n')), both('given LF for its line ends'));
-    for (const { json, nested } of parsed(trimmed)) addRewritten(trimmed, json, both(nested), add);
+    addParsed(trimmed, both, add);
   }
   return [...found.values()];
 }
@@ -107,6 +107,19 @@ function parseJson(text: string): Json | undefined {
     return JSON.parse(text) as Json;
   } catch {
     return undefined;
+  }
+}
+
+function addParsed(
+  text: string,
+  both: (what: string) => string,
+  add: (bytes: Buffer, rewritten: string) => void,
+): void {
+  try {
+    for (const { json, nested } of parsed(text)) addRewritten(text, json, both(nested), add);
+  } catch (error) {
+    // JSON nested so deep that it cannot be written is not an event that was rewritten: the stack has an end.
+    if (!(error instanceof RangeError)) throw error;
   }
 }
 

@@ -1,9 +1,10 @@
 import { durationText } from '../duration.ts';
 import { type BodyReading, eventIdsIn, eventIn, readingsOf } from './bodies.ts';
-import { type Claim, type HeaderLine, GATEWAY, claimsOf, headerOf, schemesOf, strayClaimsOf } from './headers.ts';
+import { type Claim, type HeaderLine, claimsOf, headerOf, schemesOf, strayClaimsOf } from './headers.ts';
 import { type GivenSecret, type KeyFault, type KeyReading, digestOf, keyReadingsOf } from './keys.ts';
 import type { Diagnosis, Finding, Received } from './diagnosis.ts';
 import { likelyCauses } from './likely.ts';
+import { GATEWAY } from './schemes.ts';
 
 /** What makes a signature right: nothing amiss in it where every part is null or empty. */
 interface Match {

@@ -1,5 +1,6 @@
-import type { HeaderLine, Scheme } from './headers.ts';
+import type { HeaderLine } from './headers.ts';
 import type { GivenSecret } from './keys.ts';
+import type { Scheme } from './schemes.ts';
 
 /** A delivery as it was received, and what it is to be held against. */
 export interface Received {

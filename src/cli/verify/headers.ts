@@ -1,7 +1,8 @@
+import { type ReadForm, readForm } from './forms.ts';
+import { type Scheme, GATEWAY, STANDARD } from './schemes.ts';
+
 /** One header line; the name in lower case. */
 export type HeaderLine = readonly [name: string, value: string];
-
-export type Scheme = 'x-gateway-signature' | 'webhook-signature';
 
 /** What a header says that the sender may have said: a digest, and what it was made over besides the body. */
 export interface Claim {
@@ -31,12 +32,6 @@ export interface HeaderFault {
   fix: string;
 }
 
-export const GATEWAY = 'x-gateway-signature';
-export const STANDARD = 'webhook-signature';
-const STRICT: Record<Scheme, RegExp> = {
-  [GATEWAY]: /^t=\d{1,12}(?:,v1=[0-9a-f]{64}){1,10}$/,
-  [STANDARD]: /^v1,[A-Za-z0-9+/]{43}=(?: v1,[A-Za-z0-9+/]{43}=)*$/,
-};
 /** What a header holds of each scheme, however it is wrapped. */
 const LOOSE: Record<Scheme, RegExp> = {
   [GATEWAY]: /(?<![0-9a-z+/_-])[0-9a-f]{16,64}(?![0-9a-z+/=_-])/gi,
@@ -119,13 +114,15 @@ function readings(
   headers: readonly HeaderLine[],
   idsInBody: readonly string[],
 ): Claim[] {
-  const strict = STRICT[scheme].test(value);
-  const times = timestamps(scheme, value, headers);
+  const read = readForm(scheme, value);
+  const times = timestamps(scheme, value, headers, read);
   const ids = scheme === GATEWAY ? [{ id: '', faults: [] }] : eventIds(headers, idsInBody);
   return Array.from(value.matchAll(LOOSE[scheme]), ([text]) => digestOf(scheme, text)).flatMap((digest) =>
     times.flatMap((time) =>
       ids.map(({ id, faults }): Claim => {
-        const shape = strict ? [] : [digest.cut ? cutSignature(header) : unusualForm(scheme, header, value)];
+        const shape = read?.digests.has(digest.text)
+          ? []
+          : [digest.cut ? cutSignature(header) : unusualForm(scheme, header, value)];
         // Where no time stands in it, that is what is wrong with its form.
         const isTimeless = time.faults.some(({ cause }) => cause === 'timestamp_missing') && scheme === GATEWAY;
         const mended = [...time.faults, ...faults, ...(isTimeless && !digest.cut ? [] : shape)];
@@ -146,8 +143,14 @@ interface Reading {
   faults: HeaderFault[];
 }
 
-function timestamps(scheme: Scheme, value: string, headers: readonly HeaderLine[]): Reading[] {
-  const inSignature = TIME_IN_SIGNATURE.exec(scheme === GATEWAY ? value : (headerOf(headers, GATEWAY) ?? ''))?.[1];
+function timestamps(
+  scheme: Scheme,
+  value: string,
+  headers: readonly HeaderLine[],
+  read: ReadForm | undefined,
+): Reading[] {
+  const inGateway = scheme === GATEWAY ? value : (headerOf(headers, GATEWAY) ?? '');
+  const inSignature = read?.timestamp ?? TIME_IN_SIGNATURE.exec(inGateway)?.[1];
   const inHeader = headerOf(headers, 'webhook-timestamp')?.trim();
   const [own, spare] = scheme === GATEWAY ? [inSignature, inHeader] : [inHeader, inSignature];
   const where = scheme === GATEWAY ? `t in ${GATEWAY}` : 'webhook-timestamp';

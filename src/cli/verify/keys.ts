@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { SAMPLE_WEBHOOK_SECRET } from '../../operations/samples.ts';
-import type { Scheme } from './headers.ts';
+import { isSecret } from '../secret.ts';
+import type { Scheme } from './schemes.ts';
 
 /** A secret as it was given; `name` where several are told apart, such as `production`. */
 export interface GivenSecret {
@@ -81,6 +82,11 @@ function wrongKeying(scheme: Scheme, how: string): KeyFault {
   };
 }
 
+/** Whether it may be a secret, as it was given or mended. */
+export function isPossible(given: string): boolean {
+  return [given, ...mendedSecrets(given).map(({ secret }) => secret)].some(isSecret);
+}
+
 /** What stands in a shell, a file of settings or a log instead of the secret, and the secret that it stands for. */
 function mendedSecrets(given: string): { secret: string; message: string }[] {
   const found: { secret: string; message: string }[] = [];
@@ -105,6 +111,10 @@ function mendedSecrets(given: string): { secret: string; message: string }[] {
   const padded = unpadded + '='.repeat((4 - (unpadded.length % 4)) % 4);
   add(PREFIX + padded, 'lacks the "=" at its end, or has too many');
   add(PREFIX + unpadded, 'has a "=" at its end that was not in it');
+  add(
+    PREFIX + decoded(padded).toString('base64'),
+    'does not end as base64 of that length can: its last character is another',
+  );
   if (/^(?:[0-9a-f]{2}){24,64}$/i.test(bare)) {
     add(PREFIX + Buffer.from(bare, 'hex').toString('base64'), 'is the decoded key in hex');
   }

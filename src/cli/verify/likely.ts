@@ -1,5 +1,8 @@
 import type { Diagnosis, Finding, Received } from './diagnosis.ts';
-import { type Scheme, GATEWAY, STANDARD, claimsOf, headerOf } from './headers.ts';
+import { SECRET_FORM } from '../secret.ts';
+import { claimsOf, headerOf } from './headers.ts';
+import { isPossible } from './keys.ts';
+import { type Scheme, GATEWAY, STANDARD } from './schemes.ts';
 
 interface Unexplained {
   /** The headers that no reading makes right; empty where there is no header at all. */
@@ -26,6 +29,9 @@ export function likelyCauses(received: Received, { unmatched, event, matched }: 
   const found = unreadable.map((scheme) => proven(unreadableSignature(scheme, received)));
   if (unreadable.length === unmatched.length) return found;
   if (matched !== undefined) return [...found, likely(changedSignature(unmatched, matched))];
+
+  const impossible = impossibleSecrets(received);
+  if (impossible.length > 0) return [...found, ...impossible.map(proven)];
 
   const incomplete = incompleteBody(received, event);
   if (incomplete) return [...found, incomplete.certain ? proven(incomplete.facts) : likely(incomplete.facts)];
@@ -107,6 +113,27 @@ function incompleteBody(
   return { certain: false, facts: { cause: isBegun ? 'body_truncated' : 'body_changed', message, fix: RAW } };
 }
 
+const MAX_QUOTED_LENGTH = 16;
+
+/** What is wrong with the secrets, where none of them can be one. */
+function impossibleSecrets({ secrets }: Received): Facts[] {
+  if (secrets.some(({ secret }) => isPossible(secret))) return [];
+  return secrets.map(({ name, secret }) => {
+    const called = name === null ? '' : ` as ${name}`;
+    if (secret.trim() === '') {
+      const fix = 'Is the variable set in this shell? echo "$WEBHOOK_SECRET"';
+      return { cause: 'secret_empty', message: `The secret that was given${called} is empty.`, fix };
+    }
+    // What is longer may be nearly the secret.
+    const quoted = secret.length > MAX_QUOTED_LENGTH ? 'What was given' : JSON.stringify(secret);
+    return {
+      cause: 'secret_impossible',
+      message: `${quoted}${called} cannot be a secret: it is ${SECRET_FORM}.`,
+      fix: 'Pass WEBHOOK_SECRET of the service, or the secret that tillway listen printed.',
+    };
+  });
+}
+
 function wrongSecret({ secrets, environment }: Received, event: Diagnosis['event']): Facts {
   const is = event?.environment;
   const which = secrets.length > 1 ? 'None of the secrets fits' : 'The secret does not fit';
@@ -122,6 +149,6 @@ function wrongSecret({ secrets, environment }: Received, event: Diagnosis['event
   return {
     cause: 'wrong_secret',
     message: `${which}, and no usual change of body, secret or header explains it: it was signed with another secret, or what the body says was changed.${of}`,
-    fix: 'Compare it with WEBHOOK_SECRET of the service, or with what tillway listen printed at its start: each run has a secret of its own.',
+    fix: 'Compare it with WEBHOOK_SECRET of the service, or with what tillway listen printed at its start: without --secret or WEBHOOK_SECRET each run has one of its own.',
   };
 }

@@ -38,6 +38,7 @@ const INSERT = `INSERT INTO sessions (${NAMES.join(', ')})
   SELECT ${PLACES.join(', ')} WHERE EXISTS (
     SELECT 1 FROM customers
     WHERE id = ?7 AND environment = ?2 AND email_key = ?${NAMES.length + 1} AND status = 'active')
+    AND (CAST(?2 AS TEXT) <> 'production' OR NOT EXISTS (SELECT 1 FROM test_clock))
   ON CONFLICT (environment, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`;
 const UPDATE = `UPDATE sessions
   SET status = ?3, version = ?2 + 1, attempts = ?4, announced = ?5, retry_until = ?6, wake_at = ?7

@@ -1,0 +1,61 @@
+#!/usr/bin/env node
+// Plain JavaScript that any Node.js reads. The program itself is TypeScript, for the Node.js that came with its packages:
+// npm starts a command with whichever one is installed.
+import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+const MIN_MAJOR = 26;
+const main = new URL('../src/main.ts', import.meta.url);
+
+const [major] = process.versions.node.split('.').map(Number);
+if (major >= MIN_MAJOR && process.features.typescript) {
+  await import(main.href);
+} else {
+  const node = packagedNode();
+  if (node === undefined) {
+    process.stderr.write(
+      `tillway: Node.js ${MIN_MAJOR} or newer is needed, and this is ${process.version}. ` +
+        'Run npm install in the folder of Tillway, which brings it along, or use a newer one.\n',
+    );
+    process.exit(1);
+  }
+  runWith(node);
+}
+
+/** The path of the Node.js among the packages; undefined where it was not installed. */
+function packagedNode() {
+  const { resolve } = createRequire(import.meta.url);
+  for (const path of ['node/bin/node', 'node/bin/node.exe']) {
+    try {
+      return resolve(path);
+    } catch {
+      // Of the two, one is on this machine.
+    }
+  }
+  return undefined;
+}
+
+/** Ends as the program ends: with its exit code, or by its signal. */
+function runWith(node) {
+  const child = spawn(node, [fileURLToPath(main), ...process.argv.slice(2)], { stdio: 'inherit' });
+  const { stdin, stdout, stderr } = process;
+  // At a terminal Ctrl-C reaches both already; a second one would end the program before it has tidied up.
+  const isAtTerminal = stdin.isTTY || stdout.isTTY || stderr.isTTY;
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
+  const fromTerminal = ['SIGINT', 'SIGQUIT'];
+  for (const signal of signals) {
+    process.on(signal, () => {
+      if (!isAtTerminal || !fromTerminal.includes(signal)) child.kill(signal);
+    });
+  }
+  child.on('error', (error) => {
+    process.stderr.write(`tillway: ${node} cannot be started: ${error.message}\n`);
+    process.exit(1);
+  });
+  child.on('exit', (code, signal) => {
+    if (signal === null) process.exit(code ?? 1);
+    for (const each of signals) process.removeAllListeners(each);
+    process.kill(process.pid, signal);
+  });
+}

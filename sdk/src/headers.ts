@@ -1,0 +1,26 @@
+/**
+ * Headers over others, all names in lower case: `Content-Type` and `content-type` are one header, and sent as two they
+ * would arrive joined. Throws TypeError for one that cannot be sent; its value is not named, since it may be a secret.
+ */
+export function mergedHeaders(...layers: (Readonly<Record<string, string>> | undefined)[]): Record<string, string> {
+  const merged: Record<string, string> = {};
+  for (const layer of layers) {
+    for (const [name, value] of Object.entries(layer ?? {})) {
+      assertSendable(name, value);
+      merged[name.toLowerCase()] = value;
+    }
+  }
+  return merged;
+}
+
+function assertSendable(name: string, value: unknown): void {
+  const shown = JSON.stringify(name);
+  if (typeof value !== 'string') {
+    throw new TypeError(`the header ${shown} must be a string, not ${value === null ? 'null' : typeof value}`);
+  }
+  try {
+    new Headers().set(name, value);
+  } catch {
+    throw new TypeError(`the header ${shown} cannot be sent: its name or value has characters that no header can have`);
+  }
+}

@@ -1,0 +1,22 @@
+const SENT = 'sent';
+
+/**
+ * A message, or a batch of them, with the arguments of each call of a tool in an object of ours. The package refuses
+ * arguments that are no object, and drops a key `__proto__`; what was sent is for the operation to judge.
+ */
+export function wrapArguments(message: unknown): unknown {
+  if (Array.isArray(message)) return message.map(wrapArguments);
+  if (!isRecord(message) || message['method'] !== 'tools/call') return message;
+  const { params } = message;
+  if (!isRecord(params) || params['arguments'] === undefined) return message;
+  return { ...message, params: { ...params, arguments: { [SENT]: params['arguments'] } } };
+}
+
+/** What was sent to a tool. To leave it out is to send nothing, as with a body over REST. */
+export function unwrapArguments(wrapped: unknown): unknown {
+  return isRecord(wrapped) && SENT in wrapped ? wrapped[SENT] : {};
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

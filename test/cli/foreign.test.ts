@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict';
+import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import { attempt, createSession } from '../simulator/buyer.ts';
+import { freePort } from '../process/program.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+import { type Ended, runWith } from './terminal.ts';
+
+/** What a terminal obeys: an escape sequence, a C1 control character, and one that turns the direction of a text. */
+const ORDERS = '\u001B[2J\u009B31m\u202E';
+
+interface Stub extends AsyncDisposable {
+  url: string;
+}
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
+
+async function startStub(answer: Answer): Promise<Stub> {
+  const server = createServer((request, response) => void answer(request, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function startAnswering(status: number, body: string): Promise<Stub> {
+  return startStub((_request, response) => response.writeHead(status).end(body));
+}
+
+let on: TestService;
+let paid: string;
+before(async () => {
+  const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+  const hook = `http://127.0.0.1:${await freePort()}/hook`;
+  on = await startTestService({ variables: { WEBHOOK_URL: hook, WEBHOOK_SECRET: secret } });
+  paid = await createSession(on, { metadata: { orderId: 'A-1001' } });
+  await attempt(on, paid, 'card', 'paid');
+  await on.pass(60_000);
+});
+after(() => on[Symbol.asyncDispose]());
+
+/** The service with orders put into every text that it answers, and where `also` says so, in place of other values. */
+async function startPoisoned(also: (value: unknown) => boolean = () => false): Promise<Stub> {
+  const poisoned = (name: string, value: unknown): unknown => {
+    // By that the SDK knows what it reads.
+    if (name === 'object') return value;
+    if (typeof value === 'string') return value + ORDERS;
+    return also(value) ? `${String(value)}${ORDERS}` : value;
+  };
+  return startStub(async (request, response) => {
+    const sent = Buffer.concat(await request.toArray());
+    const answer = await fetch(`${on.url}${request.url}`, {
+      method: request.method!,
+      headers: { 'content-type': 'application/json' },
+      ...(sent.length > 0 && { body: sent }),
+    });
+    const text = JSON.stringify(await answer.json(), poisoned);
+    const body = text.includes('"data":[]') ? text : text.replace('"hasMore":false', '"hasMore":true');
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(body);
+  });
+}
+
+const COMMANDS = (session: string): string[][] => [
+  ['fees', '5'],
+  ['checkout', 'preview', '--product', 'x', '--amount', '5', '--customer', 'a@b.co'],
+  ['sessions'],
+  ['sessions', 'get', session],
+  ['payments'],
+  ['payments', 'get', session],
+  ['customers'],
+  ['invoices'],
+  ['events'],
+  ['events', 'get', `evt_${session}_paid`],
+  ['deliveries'],
+  ['schema'],
+  ['schema', 'fees.estimate'],
+  ['webhook', 'example'],
+  ['routes'],
+  ['routes', 'why', session],
+  ['routes', 'replay', session],
+  ['routes', 'history'],
+  ['routes', 'rules'],
+  ['routes', 'dry-run', '5'],
+  ['routes', 'backtest', '--objective', 'total'],
+  ['sessions', 'get', 'chk_nothing'],
+];
+
+describe('a service that answers what a terminal would obey', () => {
+  const services: [name: string, also: (value: unknown) => boolean][] = [
+    ['in every text', () => false],
+    ['in place of numbers too', (value) => typeof value === 'number'],
+  ];
+  for (const [name, also] of services) {
+    it(`is not obeyed: ${name}`, async () => {
+      await using service = await startPoisoned(also);
+      for (const args of COMMANDS(paid)) {
+        for (const option of [[], ['--json']]) {
+          const { code, stdout, stderr } = await runWith({ url: service.url, columns: 100 }, ...args, ...option);
+          // What is not understood shows nothing.
+          if (name === 'in every text') assert.equal(code, args.at(-1) === 'chk_nothing' ? 1 : 0, stderr);
+          for (const text of [stdout, stderr]) {
+            assert.doesNotMatch(text, /[^\P{C}\n]/u, `${args.join(' ')}: ${JSON.stringify(text)}`);
+          }
+          // The stub must have been understood, or nothing was tried.
+          if (option.length > 0 && !stdout.includes('"data": []'))
+            assert.ok(stdout.includes('\\u001b[2J\\u009b31m\\u202e'), `${args.join(' ')}: ${stdout}`);
+        }
+      }
+    });
+  }
+});
+
+describe('something that is no Tillway service', () => {
+  const bodies = ['{"status":"up"}', '{"ok":false,"error":"no"}', '[]', '"up"', 'null', '<html>', '{"ok":true}'];
+  const create = ['checkout', 'create', '--product', 'x', '--amount', '5', '--customer', 'a@b.co'];
+  for (const body of bodies) {
+    it(`is found out: ${body}`, async () => {
+      await using other = await startAnswering(200, body);
+      for (const args of [create, ['fees', '5'], ['payments'], ['payments', '--all'], ['sessions', 'get', 'chk_1']]) {
+        for (const option of [[], ['--json']]) {
+          const { code, stderr } = await runWith({ url: other.url }, ...args, ...option);
+          assert.equal(code, 1, `${args.join(' ')} ${option.join('')}`);
+          assert.match(stderr, /^tillway: \S+ answered(?: 200)?, and not as Tillway does\n/, args.join(' '));
+        }
+      }
+    });
+  }
+
+  it('is found out where a page is empty and says that there are more', async () => {
+    await using other = await startAnswering(200, '{"object":"list","data":[],"hasMore":true}');
+    for (const args of [['payments'], ['payments', '--all'], ['payments', '--all', '--json']]) {
+      const { code, stderr } = await runWith({ url: other.url }, ...args);
+      assert.equal(code, 1);
+      assert.match(stderr, /and not as Tillway does\n/);
+    }
+  });
+
+  it('is no reason to fail where its refusal has another form', async () => {
+    const error = { code: 'x', message: 'no', issues: 'none', suggestion: {}, requestId: 5 };
+    await using other = await startAnswering(400, JSON.stringify({ ok: false, error }));
+    const { code, stderr } = await runWith({ url: other.url }, 'payments');
+    assert.deepEqual([code, stderr.split('\n')[0]], [1, 'tillway: no']);
+  });
+});
+
+describe('a list of several pages', () => {
+  const page = (id: string, hasMore: boolean) => JSON.stringify({ object: 'list', data: [{ id }], hasMore });
+
+  function startPaged(second: [status: number, body: string]): Promise<Stub> {
+    return startStub((request, response) => {
+      const [status, body] = request.url!.includes('startingAfter=pay_1') ? second : [200, page('pay_1', true)];
+      response.writeHead(status).end(body);
+    });
+  }
+
+  it('is one document', async () => {
+    await using service = await startPaged([200, page('pay_2', false)]);
+    const { code, stdout } = await runWith({ url: service.url }, 'payments', '--all', '--json');
+    assert.deepEqual(
+      [code, JSON.parse(stdout)],
+      [0, { object: 'list', data: [{ id: 'pay_1' }, { id: 'pay_2' }], hasMore: false }],
+    );
+  });
+
+  const failures: [body: string, status: number, code: string][] = [
+    [JSON.stringify({ ok: false, error: { code: 'internal', message: 'It broke.' } }), 500, 'internal'],
+    ['<html>', 502, 'unexpected_response'],
+    ['{"status":"up"}', 200, 'unexpected_response'],
+  ];
+  for (const [body, status, expected] of failures) {
+    it(`is one document where the second page fails: ${body}`, async () => {
+      await using service = await startPaged([status, body]);
+      const ended: Ended = await runWith({ url: service.url }, 'payments', '--all', '--json');
+      const { data, hasMore, error } = JSON.parse(ended.stdout) as {
+        data: unknown[];
+        hasMore: boolean;
+        error: { code: string };
+      };
+      assert.deepEqual([ended.code, data, hasMore, error.code], [1, [{ id: 'pay_1' }], true, expected]);
+      assert.match(ended.stderr, /^tillway: .+\n/);
+    });
+  }
+});
+
+describe('what the API advises', () => {
+  it('names the command for it to people, and the address to programs', async () => {
+    const wrong = ['checkout', 'create', '--product', 'x', '--amount', '5', '--customer', 'nobody'];
+    const told = await runWith({ url: on.url }, ...wrong);
+    assert.match(told.stderr, /\btillway schema checkout\.create\b/);
+    assert.ok(!told.stderr.includes('/api/agent/schema'));
+    const { stdout } = await runWith({ url: on.url }, ...wrong, '--json');
+    assert.ok(stdout.includes('/api/agent/schema/checkout.create'));
+  });
+
+  it('names options in place of the settings of the SDK', async () => {
+    const { stdout } = await runWith({ url: 'http://127.0.0.1:1' }, 'payments', '--json');
+    const { error } = JSON.parse(stdout) as { error: { suggestion: string } };
+    assert.match(error.suggestion, /--url/);
+  });
+});

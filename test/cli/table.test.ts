@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import * as fc from 'fast-check';
+import { type Paint, withoutStyle } from '../../src/cli/context.ts';
+import { brokenAtWords, growingTable, table } from '../../src/cli/table.ts';
+
+const ID = 'chk_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m';
+
+function wide(columns: number): Paint {
+  return Object.assign((_style: unknown, text: string) => text, { columns });
+}
+
+describe('a table on a narrow terminal', () => {
+  const headings = ['SESSION', 'STATUS', 'CUSTOMER', 'CREATED'];
+  const row = [ID, 'routed', 'buyer@example.com', '2026-03-01T12:00:00Z'];
+
+  it('leaves whole columns out from the right, and says which', () => {
+    assert.equal(
+      table(headings, [row], wide(70)),
+      `SESSION${' '.repeat(35)}STATUS  CUSTOMER\n${ID}  routed  buyer@example.com\nwider terminal, or --json: CREATED\n`,
+    );
+    assert.equal(
+      table(headings, [row], wide(50)),
+      `SESSION${' '.repeat(35)}STATUS\n${ID}  routed\nwider terminal, or --json: CUSTOMER CREATED\n`,
+    );
+  });
+
+  it('never leaves out an id', () => {
+    assert.equal(
+      table(['TIME', 'WHAT', 'OF', 'HOW'], [['12:00:00', 'expired', ID, 'answered 200']], wide(20)),
+      `TIME      OF\n12:00:00  ${ID}\nwider terminal, or --json: WHAT HOW\n`,
+    );
+  });
+
+  it('breaks a text in the last column at its words', () => {
+    const text = 'what the buyer is shown on the page';
+    assert.equal(
+      table(['FIELD', 'MEANING'], [['product', text]], wide(31)),
+      'FIELD    MEANING\nproduct  what the buyer is\n         shown on the page\n',
+    );
+  });
+
+  it('is whole where it fits, to the character, and where there is no terminal', () => {
+    const whole = table(headings, [row], withoutStyle);
+    const width = whole.indexOf('\n2') === -1 ? Math.max(...whole.split('\n').map((line) => line.length)) : 0;
+    assert.equal(table(headings, [row], wide(width)), whole);
+    assert.notEqual(table(headings, [row], wide(width - 1)), whole);
+  });
+
+  it('keeps its columns from page to page', () => {
+    const growing = growingTable(headings, wide(70));
+    growing.add([row]);
+    assert.equal(growing.add([row]), `${ID}  routed  buyer@example.com\n`);
+    assert.equal(growing.end(), 'wider terminal, or --json: CREATED\n');
+  });
+});
+
+describe('a text that is broken at its words', () => {
+  it('is the same text, and wider than allowed by a single word alone', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.stringMatching(/^[a-z]{1,12}$/), { minLength: 1 }),
+        fc.integer({ min: 1, max: 30 }),
+        (words, width) => {
+          const lines = brokenAtWords(words.join(' '), width);
+          assert.equal(lines.join(' '), words.join(' '));
+          for (const line of lines) assert.ok(line.length <= width || !line.includes(' '));
+        },
+      ),
+    );
+  });
+});
