@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-// Plain JavaScript that any Node.js reads. The program itself is TypeScript, for the Node.js that came with its packages:
-// npm starts a command with whichever one is installed.
+// Plain JavaScript that any Node.js reads. The program itself is TypeScript, for Node.js 24 and later: one that is new enough
+// came with its packages, and npm starts a command with whichever is installed.
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-const MIN_MAJOR = 26;
+const MIN_MAJOR = 24;
 const main = new URL('../src/main.ts', import.meta.url);
 
 const [major] = process.versions.node.split('.').map(Number);
