@@ -733,6 +733,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     const REFUSED: [args: string[], code: number, says: RegExp][] = [
       [['--forward-to', '4000'], 2, /takes a URL such as http:\/\/127\.0\.0\.1:4000\/webhooks, not 4000/],
       [['--forward-to', 'ftp://localhost'], 2, /takes a URL such as/],
+      [['--forward-to', 'webhooks'], 2, /takes a URL such as .*, not webhooks/],
       [['--since', 'soon'], 2, /--since takes the id of an event, evt_\.\.\., or a time such as 15m or 2h, not "soon"/],
       [['--since', 'evt_chk_1_paid'], 1, /evt_chk_1_paid/],
       [['--events', 'payment.paid,payment.lost'], 2, /knows no "payment\.lost"; there are payment\.provider_pending/],

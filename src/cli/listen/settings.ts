@@ -22,6 +22,8 @@ export interface SigningSecret {
 
 const SECRET_BYTES = 32;
 const TARGET = 'http://127.0.0.1:4000/webhooks';
+/** Without a scheme, what is meant as an address has a port, or is this machine: `localhost:4000/webhooks`. */
+const BARE_ADDRESS = /^(?:localhost|[\w.-]+:\d+|\[[\da-f:]+\]:\d+)(?:\/|$)/i;
 // A shell takes these as they stand.
 const HARMLESS_WORD = /^[\w@%+=:,./-]+$/;
 
@@ -36,11 +38,12 @@ export function typesOf(text: string | undefined): ReadonlySet<string> {
 
 /** The URL of --forward-to, which may lack its scheme. What it says of a user is never repeated: it may be a password. */
 export function targetOf(text: string): string {
-  const url = /^\d*$/.test(text) ? null : URL.parse(text.includes('://') ? text : `http://${text}`);
-  if (text.includes('@') && (!url || url.username !== '' || url.password !== '')) {
+  const url = URL.parse(BARE_ADDRESS.test(text) ? `http://${text}` : text);
+  const isWeb = url !== null && /^https?:$/.test(url.protocol);
+  if (text.includes('@') && (!isWeb || url.username !== '' || url.password !== '')) {
     throw new CommandError(2, `--forward-to takes a URL without user and password, which would not be sent: ${TARGET}`);
   }
-  if (url && /^https?:$/.test(url.protocol)) return url.href;
+  if (isWeb) return url.href;
   throw new CommandError(2, `--forward-to takes a URL such as ${TARGET}, not ${text}`);
 }
 
