@@ -22,7 +22,8 @@ export function complaintOf(
     const message = harmless(error.message);
     const help = error.help === '' && exitCode === 2 && command.parent ? usageOf(command) : harmless(error.help);
     const text = help === '' ? `${message}\n` : `${message}\n\n${help.trimEnd()}\n`;
-    return { exitCode, text, document: documentOf({ code: 'command_failed', message }) };
+    const refusal = exitCode === 2 ? misused(message, command) : { code: 'command_failed', message };
+    return { exitCode, text, document: documentOf(refusal) };
   }
   if (!(error instanceof TillwayError)) return undefined;
   const { code, message, status, field, issues, requestId } = error;
@@ -32,7 +33,12 @@ export function complaintOf(
   return { exitCode: 1, text: text.join(''), document };
 }
 
-function documentOf(error: Record<string, unknown>): { ok: false; error: Record<string, unknown> } {
+/** A command line that cannot be meant; nothing was sent. */
+export function misused(message: string, command: Command): { code: string; message: string; suggestion: string } {
+  return { code: 'misuse', message, suggestion: `See ${pathOf(command)} --help.` };
+}
+
+export function documentOf(error: Record<string, unknown>): { ok: false; error: Record<string, unknown> } {
   return { ok: false, error };
 }
 
@@ -77,11 +83,11 @@ function harmless(text: string): string {
   return text.split('\n').map(plain).join('\n');
 }
 
-/** What commander did not understand, with how the command is used. */
-export function misuseOf(error: CommanderError, command: Command): string {
+/** What commander did not understand, and how the command is used. */
+export function misuseOf(error: CommanderError, command: Command): { message: string; usage: string } {
   const missing = error.code === 'commander.missingMandatoryOptionValue' ? missingOf(command) : [];
   const message = missing.length > 1 ? `required options ${missing.join(', ')} not specified` : error.message;
-  return `${harmless(message.replace(/^error: /, ''))}\n\n${usageOf(command)}`;
+  return { message: harmless(message.replace(/^error: /, '')), usage: usageOf(command) };
 }
 
 /** Commander names the first alone. */

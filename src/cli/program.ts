@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type Command, type CommanderError, Help, type Option } from 'commander';
 import { checkoutCommand } from './checkout.ts';
 import { clockCommand } from './clock.ts';
-import { complaintOf, misuseOf } from './complaint.ts';
+import { complaintOf, documentOf, misuseOf, misused } from './complaint.ts';
 import { completionCommand } from './completion.ts';
 import {
   type CommandContext,
@@ -48,9 +48,11 @@ export async function runTillway(args: readonly string[], terminal: Terminal, lo
     await program.parseAsync(words, { from: 'user' });
     return context.exitCode();
   } catch (error) {
-    if (error instanceof MisuseError) return misuse(error, terminal);
     if (error instanceof OutputClosedError) return UNREAD;
-    return complain(error, commandAt(program, words).command, context);
+    // What was refused may never have been read as far as that option.
+    const isJson = (args.includes('--') ? args.slice(0, args.indexOf('--')) : args).includes('--json');
+    if (error instanceof MisuseError) return misuse(error, terminal, isJson);
+    return complain(error, commandAt(program, words).command, context, isJson);
   }
 }
 
@@ -102,6 +104,7 @@ export function createProgram(context: CommandContext, local: LocalCommands): Co
         [
           '',
           'A command that asks a service takes --url (default TILLWAY_URL, else http://127.0.0.1:3000) and --json.',
+          'Exit codes: 0 done; 1 refused, not reached, or a check that said no; 2 misuse, and nothing was sent.',
           'Settings of the service are environment variables: DATABASE_URL and others, see README.md.',
           'Help with examples: tillway <command> --help',
         ].join('\n'),
@@ -156,10 +159,23 @@ function settle(command: Command, terminal: Terminal): void {
       },
       styleTitle: (text) => `\u001B[1m${text}\u001B[22m`,
     });
-  const examples = examplesOf(command);
+  const examples = command.parent ? examplesIn(command) : FIRST_EXAMPLES;
   if (examples.length > 0) {
     command.addHelpText('after', () => `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`);
   }
+}
+
+/** What somebody would type who has just started a service. */
+const FIRST_EXAMPLES = [
+  'tillway trigger payment.paid',
+  'tillway payments list --limit 5',
+  'tillway listen --forward-to http://127.0.0.1:4000/webhooks',
+];
+
+/** Those of a command; of a group, the first of each of its commands. */
+function examplesIn(command: Command): readonly string[] {
+  if (command.commands.length === 0) return examplesOf(command);
+  return command.commands.flatMap((each) => examplesIn(each).slice(0, 1));
 }
 
 const LAST = ['--url', '--json', '--no-color', '--help'];
@@ -190,19 +206,21 @@ function refuseEmpty(command: Command): void {
   }
 }
 
-function misuse({ refusal, command }: MisuseError, terminal: Terminal): number {
+function misuse({ refusal, command }: MisuseError, terminal: Terminal, isJson: boolean): number {
   // Help and version were asked for; a group without a command has shown its help.
   if (refusal.exitCode === 0) return 0;
-  if (refusal.code !== 'commander.help') terminal.complain(`tillway: ${misuseOf(refusal, command)}`);
+  const { message, usage } = misuseOf(refusal, command);
+  if (isJson) terminal.write(`${jsonOf(documentOf(misused(message, command)))}\n`);
+  if (refusal.code !== 'commander.help') terminal.complain(`tillway: ${message}\n\n${usage}`);
   return 2;
 }
 
-function complain(error: unknown, command: Command, context: CommandContext): number {
+function complain(error: unknown, command: Command, context: CommandContext, isJson: boolean): number {
   const { terminal } = context;
   const url = () => context.urlOf(command);
   const complaint = complaintOf(error, { command, url, paint: context.paintErrors(command) });
   if (!complaint) throw error;
-  if (context.isJson(command) && complaint.exitCode === 1) terminal.write(`${jsonOf(complaint.document)}\n`);
+  if (isJson) terminal.write(`${jsonOf(complaint.document)}\n`);
   terminal.complain(`tillway: ${complaint.text}`);
   return complaint.exitCode;
 }

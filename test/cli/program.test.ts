@@ -3,17 +3,12 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import type { Command } from 'commander';
 import { hasColour } from '../../src/cli/colour.ts';
-import { OutputClosedError, createContext, examplesOf } from '../../src/cli/context.ts';
-import { commandAt, commandsIn, pathOf, withDefaults } from '../../src/cli/group.ts';
-import { createProgram } from '../../src/cli/program.ts';
-import { createTerminal, runOn, runWith } from './terminal.ts';
+import { OutputClosedError, examplesOf } from '../../src/cli/context.ts';
+import { commandAt, commandsIn, pathOf } from '../../src/cli/group.ts';
+import { LOCAL, parsedAs, tree } from './parsed-as.ts';
+import { runOn, runWith } from './terminal.ts';
 
-const LOCAL = {
-  serve: () => Promise.resolve(),
-  database: () => Promise.reject(new Error('there is none')),
-};
 // They print no data, or say what they do while they do it.
 const WITHOUT_JSON = new Set(['tillway serve', 'tillway mcp', 'tillway completion']);
 const LOCAL_COMMANDS = new Set([
@@ -24,19 +19,8 @@ const LOCAL_COMMANDS = new Set([
   'tillway webhook verify',
 ]);
 
-function tree(): Command {
-  return createProgram(createContext(createTerminal().terminal), LOCAL);
-}
-
 const commands = commandsIn(tree());
 const leaves = commands.filter((command) => command.commands.length === 0);
-
-/** The words of a command line as a shell makes them, without variables set in front. */
-function wordsOf(line: string): string[] {
-  const words = line.match(/(?:[^\s"']|"[^"]*"|'[^']*')+/g) ?? [];
-  const plain = words.map((word) => word.replaceAll(/["']/g, ''));
-  return plain.slice(plain.findIndex((word) => !/^[A-Z_]+=/.test(word)));
-}
 
 describe('every command', () => {
   it('is there', () => {
@@ -92,6 +76,19 @@ describe('every command', () => {
     }
   }
 
+  for (const group of commandsIn(tree()).filter(({ commands }) => commands.length > 0)) {
+    it(`shows an example of what is in it: ${pathOf(group)}`, async () => {
+      const { stdout } = await runOn(LOCAL, {}, ...pathOf(group).split(' ').slice(1), '--help');
+      const examples =
+        stdout
+          .split('\nExamples:\n')[1]
+          ?.split('\n')
+          .filter((line) => line.startsWith('  tillway ')) ?? [];
+      assert.ok(examples.length > 0, stdout);
+      for (const line of examples) assert.ok(parsedAs(line.trim()).startsWith(pathOf(group)), line);
+    });
+  }
+
   it('has its help behind help, too', async () => {
     const { stdout } = await runOn(LOCAL, {}, 'payments', 'list', '--help');
     assert.deepEqual(await runOn(LOCAL, {}, 'help', 'payments', 'list'), { code: 0, stdout, stderr: '' });
@@ -99,20 +96,6 @@ describe('every command', () => {
     assert.match((await runOn(LOCAL, {}, 'payments', '--help')).stdout, /^Usage: tillway payments <command> /);
   });
 });
-
-/** The command that a line is of, once all of it was understood. */
-function parsedAs(line: string): string {
-  const [name, ...args] = wordsOf(line.split(/ [|<] /)[0]!);
-  assert.equal(name, 'tillway');
-  const program = tree();
-  let ran = '';
-  for (const command of commandsIn(program)) {
-    command.exitOverride().configureOutput({ writeErr: () => undefined, outputError: () => undefined });
-    if (command.commands.length === 0) command.action(() => void (ran = pathOf(command)));
-  }
-  program.parse(withDefaults(program, args), { from: 'user' });
-  return ran;
-}
 
 /** The packages that are loaded with a file, before anything in it runs. */
 function packagesOf(file: URL, seen = new Set<string>()): Set<string> {
@@ -155,7 +138,7 @@ describe('the program', () => {
     const { code, stdout, stderr } = await runOn(LOCAL, {}, '--help');
     assert.deepEqual([code, stderr], [0, '']);
     const lines = stdout.split('\n');
-    assert.ok(lines.length <= 45 && lines.every((line) => line.length <= 110), stdout);
+    assert.ok(lines.length <= 50 && lines.every((line) => line.length <= 110), stdout);
     for (const heading of ['Service:', 'Payments:', 'Webhooks:', 'Routing:']) assert.ok(lines.includes(heading));
     for (const command of tree().commands) assert.match(stdout, new RegExp(`^ {2}${command.name()}\\b.* {2,}\\S`, 'm'));
     assert.equal((await runOn(LOCAL, {}, 'help')).stdout, stdout);
@@ -207,6 +190,22 @@ describe('the program', () => {
       const { code, stdout, stderr } = await runOn(local, { url: 'http://127.0.0.1:1' }, ...args);
       assert.deepEqual([code, stdout], [2, '']);
       assert.match(stderr, expected);
+    });
+  }
+
+  for (const args of [
+    ['docter'],
+    ['fees', 'abc'],
+    ['fees', '5', '--kind', 'cash'],
+    ['checkout', 'create'],
+    ['payments', 'get', ''],
+  ]) {
+    it(`says so to programs as well: ${args.join(' ')} --json`, async () => {
+      const { code, stdout, stderr } = await runOn(LOCAL, { url: 'http://127.0.0.1:1' }, ...args, '--json');
+      const { ok, error } = JSON.parse(stdout) as { ok: boolean; error: Record<string, string> };
+      assert.deepEqual([code, ok, error['code']], [2, false, 'misuse']);
+      assert.ok(stderr.startsWith(`tillway: ${error['message']}`), stderr);
+      assert.match(error['suggestion']!, /^See tillway .*--help\.$/);
     });
   }
 });

@@ -188,7 +188,10 @@ function environmentOf(home: string, variables: Record<string, string>): Record<
   // The real one takes half a second each time; test/process/commands.test.ts has it once.
   const npx = join(programs, 'npx');
   writeFileSync(npx, '#!/bin/sh\n[ "$1" = tillway ] || { echo "npx $1?" >&2; exit 1; }\nexec "$@"\n');
-  for (const program of [tillway, npx]) chmodSync(program, 0o755);
+  // A reader would see that a request was refused.
+  const curl = join(programs, 'curl');
+  writeFileSync(curl, `#!/bin/sh\nPATH=\${PATH#*:} exec curl --fail-with-body "$@"\n`);
+  for (const program of [tillway, npx, curl]) chmodSync(program, 0o755);
   return {
     HOME: home,
     PATH: [programs, dirname(process.execPath), process.env['PATH']].join(delimiter),

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { readEvent } from '../../src/providers/sandbox-messages.ts';
+import { parsedAs } from '../cli/parsed-as.ts';
 import { blocksOf, patternOf, runGuide } from './guide.ts';
 
 const GUIDES = ['integrate', 'webhooks', 'agents', 'testing'];
@@ -18,6 +20,53 @@ describe('every command and every snippet of the guides does what the guide says
   }
 });
 
+/** What is named in the running text, where nobody runs it. */
+function inlineCommands(markdown: string): string[] {
+  const text = markdown.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '');
+  return Array.from(text.matchAll(/`(?:npx )?(tillway [^`]+)`/g), ([, line]) => line!.replaceAll(/\s+/g, ' '));
+}
+
+describe('what the guides only name is right, too', () => {
+  const root = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+  const pages = ['README.md', ...GUIDES.map((name) => `docs/${name}.md`)];
+
+  for (const page of pages) {
+    test(`the commands in the text of ${page}`, () => {
+      const named = inlineCommands(root(page));
+      assert.ok(named.length > 0 || page.includes('integrate'));
+      for (const line of named) if (!line.endsWith('--help')) parsedAs(line);
+    });
+  }
+
+  test('a command that does not exist, and an option', () => {
+    for (const line of ['tillway listn --forward-to URL', 'tillway listen --forwrd-to URL']) {
+      const [named] = inlineCommands(`Use \`npx ${line}\`.`);
+      assert.throws(() => parsedAs(named!), /unknown/);
+    }
+  });
+
+  test('the configurations for hosts of MCP', () => {
+    const [http, stdio] = samples('agents');
+    assert.equal(http.mcpServers.tillway.url, 'http://127.0.0.1:3000/mcp');
+    const { command, args } = stdio.mcpServers.tillway;
+    assert.equal(parsedAs([command, ...args].join(' ')), 'tillway mcp');
+  });
+
+  test('the callback of the simulated provider', () => {
+    const [callback] = samples('testing');
+    assert.equal(readEvent(Buffer.from(JSON.stringify(callback))).status, 'paid');
+    const { state: _state, ...rest } = callback;
+    assert.throws(() => readEvent(Buffer.from(JSON.stringify({ ...rest, stat: 'CAPTURED' }))));
+  });
+
+  // oxlint-disable-next-line typescript/no-explicit-any -- each sample has a shape of its own, which is what is tested
+  function samples(name: string): any[] {
+    return blocksOf(guide(name))
+      .filter(({ language, words }) => language === 'json' && words.includes('sample'))
+      .map(({ text }) => JSON.parse(text) as unknown);
+  }
+});
+
 const fenced = (info: string, text: string) => `\`\`\`${info}\n${text}\n\`\`\`\n`;
 
 describe('the reader of guides notices', { concurrency: 2 }, () => {
@@ -26,6 +75,11 @@ describe('the reader of guides notices', { concurrency: 2 }, () => {
     ['a command that fails in the middle', fenced('sh', 'false\ntrue'), /ended with 1/],
     ['a command that fails in a pipe', fenced('sh', 'false | cat'), /ended with 1/],
     ['a command that the command line does not know', fenced('sh', 'npx tillway pay'), /ended with 2/],
+    [
+      'a request that is refused',
+      fenced('sh server', 'npm start') + fenced('sh', 'curl -s http://127.0.0.1:3000/llm.txt'),
+      /ended with 22/,
+    ],
     ['code that would land in the repository', fenced('ts', 'process.exit(0);'), /written into the repository/],
     [
       'code that throws',
@@ -50,7 +104,7 @@ describe('the reader of guides notices', { concurrency: 2 }, () => {
   ];
   for (const [name, text, complaint] of FAULTS) {
     test(name, async () => {
-      await assert.rejects(runGuide(text, { patienceMs: 500 }), complaint);
+      await assert.rejects(runGuide(text, { patienceMs: text.includes('npm start') ? 20_000 : 500 }), complaint);
     });
   }
 

@@ -1,4 +1,7 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import type { z } from 'zod';
 import type {
   BacktestParams,
@@ -211,4 +214,13 @@ export type Mismatches = [
   Holds<QueryHolds<Omit<PaymentListParams, 'status'>, z.input<typeof paymentsQuery>>>,
 ];
 
-test('the types of the SDK are those of the service: the compiler has compared them', () => undefined);
+test('the types of the SDK are those of the service: the compiler compares them', async () => {
+  const root = new URL('../../', import.meta.url);
+  const tsc = fileURLToPath(new URL('node_modules/typescript/bin/tsc', root));
+  const ended = await new Promise<string>((resolve) => {
+    execFile(process.execPath, [tsc, '--noEmit', '-p', fileURLToPath(root)], (error, stdout) =>
+      resolve(error ? stdout : ''),
+    );
+  });
+  assert.equal(ended, '');
+});
