@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { DatabaseSettings } from './store/open.ts';
+import { isSecret } from './webhooks/secret.ts';
 
 const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
 // Paths are appended to these, and they stand in headers: so in the form in which a URL travels, and nothing behind its path.
@@ -21,10 +22,6 @@ const positive = (unit: string) =>
   number(`must be a number of ${unit}`).pipe(
     z.number().int(`must be a whole number of ${unit}`).positive(`must be more than 0 ${unit}`),
   );
-
-const SECRET = /^whsec_[A-Za-z0-9+/]+={0,2}$/;
-const MIN_SECRET_BYTES = 24;
-const MAX_SECRET_BYTES = 64;
 
 const environmentSchema = z
   .object({
@@ -116,12 +113,6 @@ type Values = z.output<typeof environmentSchema>;
 
 /** Which addresses webhooks may go to: `any`, `public` ones, or `loopback` besides those. */
 export type WebhookTargets = 'public' | 'loopback' | 'any';
-
-function isSecret(secret: string): boolean {
-  if (!SECRET.test(secret)) return false;
-  const size = Buffer.from(secret.slice('whsec_'.length), 'base64').length;
-  return size >= MIN_SECRET_BYTES && size <= MAX_SECRET_BYTES;
-}
 
 /** Everything that can be set from outside, checked. Times are milliseconds. */
 export interface Config {

@@ -2,7 +2,7 @@ import { type RequestOptions, type Tillway, TillwayError } from '../../../sdk/sr
 import { CommandError, type Terminal } from '../context.ts';
 import { parseDuration } from '../duration.ts';
 import { EVENT_TYPES } from '../events.ts';
-import { SECRET_FORM, isSecret } from '../secret.ts';
+import { SECRET_FORM, isSecret } from '../../webhooks/secret.ts';
 import type { Since } from './feed.ts';
 
 export interface ListenOptions {

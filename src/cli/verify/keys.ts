@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { SAMPLE_WEBHOOK_SECRET } from '../../operations/samples.ts';
-import { isSecret } from '../secret.ts';
+import { isSecret } from '../../webhooks/secret.ts';
 import type { Scheme } from './schemes.ts';
 
 /** A secret as it was given; `name` where several are told apart, such as `production`. */

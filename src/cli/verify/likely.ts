@@ -1,5 +1,5 @@
 import type { Diagnosis, Finding, Received } from './diagnosis.ts';
-import { SECRET_FORM } from '../secret.ts';
+import { SECRET_FORM } from '../../webhooks/secret.ts';
 import { claimsOf, headerOf } from './headers.ts';
 import { isPossible } from './keys.ts';
 import { type Scheme, GATEWAY, STANDARD } from './schemes.ts';
