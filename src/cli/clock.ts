@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CheckoutSession, TestClock, Tillway } from '../../sdk/src/index.ts';
+import type { CheckoutSession, Page, TestClock, Tillway } from '../../sdk/src/index.ts';
 import { type CommandContext, CommandError, type Paint, describedCommand } from './context.ts';
 import { durationOf, durationText } from './duration.ts';
 import { commandGroup } from './group.ts';
@@ -70,7 +70,7 @@ function advanceCommand(context: CommandContext): Command {
     }
     const client = context.client(command);
     const { now: from } = await client.testClock.get();
-    const before = new Set((await expiredSessions(client)).map(({ id }) => id));
+    const before = new Set((await expiredSessions(client)).data.map(({ id }) => id));
     let clock = await client.testClock.advance({ seconds });
     while (clock.status !== 'ready') {
       await context.terminal.sleep(POLL_MS);
@@ -99,8 +99,8 @@ function compare(one: Happening, other: Happening): number {
   return Date.parse(one.time) - Date.parse(other.time);
 }
 
-async function expiredSessions(client: Tillway): Promise<CheckoutSession[]> {
-  return (await client.sessions.list({ status: 'expired', limit: PAGE })).data;
+async function expiredSessions(client: Tillway): Promise<Page<CheckoutSession>> {
+  return client.sessions.list({ status: 'expired', limit: PAGE });
 }
 
 /** The newest of each kind between two times, in no order of time, and whether that is all there were. */
@@ -111,7 +111,7 @@ async function happeningsSince(
 ): Promise<{ found: Happening[]; isWhole: boolean }> {
   const isMeanwhile = (time: string) => Date.parse(time) >= Date.parse(from) && Date.parse(time) <= Date.parse(until);
   const [sessions, events, deliveries] = await Promise.all([
-    client.sessions.list({ status: 'expired', limit: PAGE }),
+    expiredSessions(client),
     client.events.list({ limit: PAGE }),
     client.deliveries.list({ limit: MAX_DELIVERIES }),
   ]);
