@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../src/runtime.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
-import type { Page, PaymentFilter, Store } from '../src/store/store.ts';
+import type { Page } from '../src/store/page.ts';
+import type { PaymentFilter, Store } from '../src/store/store.ts';
 import { type Filled, fillPayments } from './support/fill.ts';
 import { median } from './support/load.ts';
 

@@ -12,7 +12,9 @@ import { splitFees } from '../src/domain/fees.ts';
 import { createIdSource } from '../src/domain/id.ts';
 import { systemClock } from '../src/runtime.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
-import type { Change, MerchantEvent, Store, WebhookEndpoint } from '../src/store/store.ts';
+import type { Change, Store } from '../src/store/store.ts';
+import { type WebhookEndpoint, newEndpoint } from '../src/domain/webhook-endpoint.ts';
+import type { MerchantEvent } from '../src/store/webhooks.ts';
 import { createDispatcher } from '../src/webhooks/dispatcher.ts';
 import { deliveryHeaders } from '../src/webhooks/sign.ts';
 
@@ -50,19 +52,13 @@ export async function run(): Promise<void> {
 
 async function compare(store: Store, url: string): Promise<void> {
   const newId = createIdSource(Date.now, randomBytes);
-  const endpoint: WebhookEndpoint = {
-    id: newId('whe'),
-    environment: 'sandbox',
-    url,
-    status: 'active',
-    created: Date.now(),
-  };
+  const endpoint = newEndpoint({ id: newId('whe'), environment: 'sandbox', url, created: Date.now() });
   await store.commit([{ type: 'endpoint_saved', endpoint }]);
   const dispatcher = createDispatcher({
     store,
     now: Date.now,
     random: Math.random,
-    secretsOf: () => [SECRET],
+    secretsOf: async () => [{ secret: SECRET, expiresAt: null }],
     targets: 'loopback',
     log: { info: () => undefined, warn: report, error: report },
   });
@@ -181,12 +177,12 @@ function sessionWithEvent(
   const { id, type } = rendered;
   const shared = { sessionId: session.id, environment, type, sequence: 1, created: now };
   const event: MerchantEvent = { ...shared, id, body: JSON.stringify(rendered) };
-  const waiting = { status: 'pending', attempts: 0, scheduleStart: 0, dueAt: now } as const;
+  const waiting = { status: 'pending', attempts: 0, scheduleStart: 0, dueAt: now, lastAttempt: null } as const;
   const delivery = { ...shared, ...waiting, id: newId('dlv'), eventId: id, endpointId: endpoint.id };
   return {
     event,
     changes: [
-      { type: 'customer_created', customer: { ...customer, status: 'active' } },
+      { type: 'customer_created', customer: { ...customer, status: 'active', statusReason: null } },
       { type: 'session_created', session },
       { type: 'event_recorded', event },
       { type: 'delivery_created', delivery },

@@ -1,27 +1,12 @@
 import { z } from 'zod';
+import { faultOfDatabaseUrl } from './config/database-url.ts';
+import { faultOfTimes, limitFields, limitsOf } from './config/limits.ts';
+import { apiKeys, encryptionKeys, flag, number, oneOf, origin, positive, url } from './config/fields.ts';
+import { TELEMETRY_VARIABLES, type TelemetrySettings, faultOfMetricsPort, telemetryOf } from './config/telemetry.ts';
+import type { Limits } from './http/limits.ts';
 import type { DatabaseSettings } from './store/open.ts';
+import { isLoopbackHost } from './webhooks/address.ts';
 import { isSecret } from './webhooks/secret.ts';
-
-const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
-// Paths are appended to these, and they stand in headers: so in the form in which a URL travels, and nothing behind its path.
-const origin = url
-  .refine((value) => {
-    const parsed = URL.parse(value);
-    return !parsed || parsed.username + parsed.password + parsed.search + parsed.hash === '';
-  }, 'must have no user name, password, query or fragment')
-  .transform((value) => new URL(value).href.replace(/\/+$/, ''));
-const flag = z.enum(['true', 'false'], { error: 'must be true or false' }).transform((value) => value === 'true');
-const oneOf = <Names extends [string, ...string[]]>(...names: Names) =>
-  z.enum(names, { error: `must be one of ${names.join(', ')}` });
-const number = (error: string) =>
-  z
-    .string()
-    .regex(/^\d+(\.\d+)?$/, error)
-    .transform(Number);
-const positive = (unit: string) =>
-  number(`must be a number of ${unit}`).pipe(
-    z.number().int(`must be a whole number of ${unit}`).positive(`must be more than 0 ${unit}`),
-  );
 
 const environmentSchema = z
   .object({
@@ -52,13 +37,20 @@ const environmentSchema = z
       .optional(),
     WEBHOOK_ENVIRONMENT: oneOf('sandbox', 'production').default('sandbox'),
     WEBHOOK_ALLOW_PRIVATE: flag.optional(),
+    ENCRYPTION_KEY: encryptionKeys.default([]),
     ALLOW_UNAUTHENTICATED: flag.default(false),
+    BOOTSTRAP_API_KEYS: apiKeys.default([]),
+    SANDBOX_SETTLEMENT_DELAY: number('must be a number of seconds')
+      .pipe(z.number().int('must be a whole number of seconds').max(2_592_000, 'must be at most 2592000 seconds'))
+      .default(86_400),
     DEMO: flag.optional(),
     TEST_CLOCK: flag.default(false),
     SHUTDOWN_DELAY: number('must be a number of seconds')
       .pipe(z.number().max(300, 'must be at most 300 seconds'))
       .default(1),
     SHUTDOWN_TIMEOUT: positive('seconds').default(10),
+    ...limitFields,
+    ...TELEMETRY_VARIABLES,
     LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent').default('info'),
   })
   .superRefine((values, context) => {
@@ -69,6 +61,10 @@ const environmentSchema = z
         message: 'is needed with WEBHOOK_URL: whsec_ followed by base64 of 32 random bytes, "openssl rand -base64 32"',
       });
     }
+    const shared = faultOfMetricsPort(values);
+    if (shared !== undefined) context.addIssue({ code: 'custom', path: ['METRICS_PORT'], message: shared });
+    const faulty = faultOfTimes(values);
+    if (faulty !== undefined) context.addIssue({ code: 'custom', path: ['REQUEST_TIMEOUT'], message: faulty });
     if (values.TEST_CLOCK && values.WEBHOOK_ENVIRONMENT === 'production') {
       context.addIssue({
         code: 'custom',
@@ -76,33 +72,7 @@ const environmentSchema = z
         message: 'moves the time of sandbox payments only: leave it out, or set WEBHOOK_ENVIRONMENT=sandbox',
       });
     }
-    if (!isLoopback(values.HOST) && !values.ALLOW_UNAUTHENTICATED) {
-      context.addIssue({
-        code: 'custom',
-        path: ['HOST'],
-        message:
-          'must be a loopback address, since the API asks for no credential: put a proxy with authentication in front, or set ALLOW_UNAUTHENTICATED=true to open it to whoever reaches it',
-      });
-    }
   });
-
-const SSL_MODES = ['verify-full', 'no-verify', 'disable'];
-
-/** What is wrong with a database's URL, never with a part of its password in the words. */
-function faultOfDatabaseUrl(value: string): string | undefined {
-  if (/^sqlite:.+/.test(value)) return undefined;
-  if (!/^postgres(?:ql)?:\/\//.test(value)) {
-    return 'must be sqlite:<path>, for example sqlite:./data/tillway.db, or postgres://<user>:<password>@<host>:<port>/<database>';
-  }
-  if (/^[^?]*,/.test(value)) return 'must name one host: the address of the primary, wherever that moves';
-  const url = URL.canParse(value) ? new URL(value) : undefined;
-  if (!url || url.hostname === '' || !/^\/[^/@]+$/.test(url.pathname) || url.hash !== '') {
-    return 'must be postgres://<user>:<password>@<host>:<port>/<database>; characters such as @ / # : of the password are percent-encoded';
-  }
-  const mode = url.searchParams.get('sslmode');
-  if (mode === null || SSL_MODES.includes(mode)) return undefined;
-  return `must have sslmode ${SSL_MODES.join(', ')}: verify-full takes sslrootcert=<file> for an authority of your own, no-verify checks no certificate`;
-}
 
 function databaseOf({ DATABASE_URL: url, DATABASE_POOL_SIZE: poolSize }: Values): DatabaseSettings {
   if (url.startsWith('sqlite:')) return { kind: 'sqlite', path: url.slice('sqlite:'.length) };
@@ -113,6 +83,9 @@ type Values = z.output<typeof environmentSchema>;
 
 /** Which addresses webhooks may go to: `any`, `public` ones, or `loopback` besides those. */
 export type WebhookTargets = 'public' | 'loopback' | 'any';
+
+const EXPOSING_URLS = ['BASE_URL', 'CHECKOUT_URL'] as const;
+export type ExposingSetting = 'HOST' | (typeof EXPOSING_URLS)[number] | 'TRUSTED_PROXIES';
 
 /** Everything that can be set from outside, checked. Times are milliseconds. */
 export interface Config {
@@ -127,16 +100,29 @@ export interface Config {
   /** Undefined: the rules are the API's. */
   routingRulesFile: string | undefined;
   sessionTtlMs: number;
+  /** How long after a test payment the simulated provider pays it out; 0: never. */
+  sandboxSettlementDelayMs: number;
   webhook: { url: string; secret: string; environment: 'sandbox' | 'production' } | undefined;
   webhookTargets: WebhookTargets;
+  /** 32 bytes each; the first seals webhook secrets, all open them. */
+  encryptionKeys: readonly Uint8Array[];
+  /** Whether it listens on this machine alone; a program on it may pass on what others send. */
   loopbackOnly: boolean;
-  /** Whether the front page lets a person create a test checkout. */
-  demo: boolean;
+  /** The setting by which others reach it, or are meant to; undefined where only programs of this machine do. */
+  exposedBy: ExposingSetting | undefined;
+  /** Whether it may be exposed without an API key. */
+  allowUnauthenticated: boolean;
+  /** Texts of keys to register, well formed. */
+  bootstrapKeys: readonly string[];
+  /** Whether the front page lets a person create a test checkout; `while_open`: as long as there is no API key. */
+  demo: boolean | 'while_open';
   /** Whether time can be moved forward; there are no production payments then. */
   testClock: boolean;
   /** How long requests are still taken after SIGTERM, so that whoever routes them here can notice. */
   shutdownDelayMs: number;
   shutdownTimeoutMs: number;
+  limits: Limits;
+  telemetry: TelemetrySettings;
   logLevel: string;
 }
 
@@ -151,7 +137,7 @@ export function readConfig(variables: Record<string, string | undefined>): Confi
     throw new ConfigError(result.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; '));
   }
   const values = result.data;
-  const loopbackOnly = isLoopback(values.HOST);
+  const exposedBy = exposingSetting(values);
   return {
     port: values.PORT,
     host: values.HOST,
@@ -162,25 +148,39 @@ export function readConfig(variables: Record<string, string | undefined>): Confi
     routesFile: values.ROUTES_FILE,
     routingRulesFile: values.ROUTING_RULES_FILE,
     sessionTtlMs: values.SESSION_TTL * 1000,
+    sandboxSettlementDelayMs: values.SANDBOX_SETTLEMENT_DELAY * 1000,
     webhook:
       values.WEBHOOK_URL !== undefined && values.WEBHOOK_SECRET !== undefined
         ? { url: values.WEBHOOK_URL, secret: values.WEBHOOK_SECRET, environment: values.WEBHOOK_ENVIRONMENT }
         : undefined,
-    webhookTargets: webhookTargets(values.WEBHOOK_ALLOW_PRIVATE, loopbackOnly),
-    loopbackOnly,
-    demo: values.DEMO ?? loopbackOnly,
+    webhookTargets: webhookTargets(values.WEBHOOK_ALLOW_PRIVATE, exposedBy !== undefined),
+    encryptionKeys: values.ENCRYPTION_KEY,
+    loopbackOnly: isLoopbackHost(values.HOST),
+    exposedBy,
+    allowUnauthenticated: values.ALLOW_UNAUTHENTICATED,
+    bootstrapKeys: values.BOOTSTRAP_API_KEYS,
+    demo: values.DEMO ?? (exposedBy === undefined && 'while_open'),
     testClock: values.TEST_CLOCK,
     shutdownDelayMs: values.SHUTDOWN_DELAY * 1000,
     shutdownTimeoutMs: values.SHUTDOWN_TIMEOUT * 1000,
+    limits: limitsOf(values),
+    telemetry: telemetryOf(values),
     logLevel: values.LOG_LEVEL,
   };
 }
 
-function webhookTargets(allowPrivate: boolean | undefined, loopbackOnly: boolean): WebhookTargets {
+function webhookTargets(allowPrivate: boolean | undefined, isExposed: boolean): WebhookTargets {
   if (allowPrivate !== undefined) return allowPrivate ? 'any' : 'public';
-  return loopbackOnly ? 'loopback' : 'public';
+  return isExposed ? 'public' : 'loopback';
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
+/** Behind a proxy on the same machine a service listens on loopback, and is on the internet. */
+function exposingSetting(values: Values): ExposingSetting | undefined {
+  if (!isLoopbackHost(values.HOST)) return 'HOST';
+  const named = EXPOSING_URLS.find((name) => values[name] !== undefined && !isLoopbackHost(hostOf(values[name])));
+  return named ?? (values.TRUSTED_PROXIES.length > 0 ? 'TRUSTED_PROXIES' : undefined);
+}
+
+function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, '');
 }

@@ -38,6 +38,7 @@ async function createTerminal(): Promise<Terminal> {
     colour: { output: hasColour(env, stdout.isTTY), errors: hasColour(env, stderr.isTTY) },
     columns: stdout.isTTY ? stdout.columns : undefined,
     url: env['TILLWAY_URL'],
+    apiKey: env['TILLWAY_API_KEY'] || undefined,
     webhookSecret: env['WEBHOOK_SECRET'] || undefined,
     now: systemClock.now,
     randomBytes: createRandomBytes(),
@@ -52,26 +53,52 @@ async function createTerminal(): Promise<Terminal> {
 }
 
 async function database(): ReturnType<LocalCommands['database']> {
-  const [{ readConfig }, store] = await Promise.all([import('./config.ts'), import('./store/open.ts')]);
-  const settings = readConfig(process.env).database;
+  const [{ readConfig }, store, { createRandomBytes, systemClock }] = await Promise.all([
+    import('./config.ts'),
+    import('./store/open.ts'),
+    import('./runtime.ts'),
+  ]);
+  const { database: settings, encryptionKeys: configured } = readConfig(process.env);
+  const randomBytes = createRandomBytes();
   const tell = (fields: object, message: string) => void process.stderr.write(`${message} ${JSON.stringify(fields)}\n`);
   return {
     name: store.describeDatabase(settings),
     examine: () => store.examineDatabase(settings),
     migrate: () => store.migrateDatabase(settings, { info: tell, warn: tell }),
+    open: () =>
+      store.openStore(settings, {
+        clock: systemClock,
+        random: () => Buffer.from(randomBytes(4)).readUInt32BE() / 2 ** 32,
+        log: { info: tell, warn: tell },
+        onFatal(error) {
+          process.stderr.write(`tillway: the database is lost: ${error.message}\n`);
+          process.exit(1);
+        },
+      }),
+    async secrets() {
+      const [{ loadEncryptionKeys }, { createSecretBox }] = await Promise.all([
+        import('./service/encryption-keys.ts'),
+        import('./webhooks/secret-box.ts'),
+      ]);
+      const keys = loadEncryptionKeys({ database: settings, configured, randomBytes, log: { warn: tell } });
+      return { secretBox: createSecretBox(keys, randomBytes), keys: keys.known().length };
+    },
   };
 }
 
 async function serve(): Promise<void> {
-  const [{ pino }, { readConfig }, runtime, { startService }, { describeDatabase, openStore }] = await Promise.all([
-    import('pino'),
-    import('./config.ts'),
-    import('./runtime.ts'),
-    import('./service.ts'),
-    import('./store/open.ts'),
-  ]);
+  const [{ pino }, { originOfLine }, { readConfig }, runtime, { startService }, { describeDatabase, openStore }] =
+    await Promise.all([
+      import('pino'),
+      import('./telemetry/log.ts'),
+      import('./config.ts'),
+      import('./runtime.ts'),
+      import('./service.ts'),
+      import('./store/open.ts'),
+    ]);
   const config = readConfig(process.env);
-  const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime });
+  const timestamp = pino.stdTimeFunctions.isoTime;
+  const log = pino({ level: config.logLevel, base: null, timestamp, mixin: originOfLine });
   const service = await startService(config, {
     clock: runtime.systemClock,
     randomBytes: runtime.createRandomBytes(),
@@ -83,12 +110,13 @@ async function serve(): Promise<void> {
       process.exit(1);
     },
   });
-  const webhooks = config.webhook ? new URL(config.webhook.url).host : 'off: WEBHOOK_URL is not set';
+  const webhooks = config.webhook ? new URL(config.webhook.url).host : 'none in WEBHOOK_URL';
   const shown = describeDatabase(config.database);
   const url = config.baseUrl ?? service.url;
   // The log is for machines; who sits at a terminal is told where to go.
   if (process.stdout.isTTY) process.stdout.write(`Tillway is ready: ${url}  (Ctrl-C ends)\n`);
-  log.info({ url: service.url, database: shown, webhooks }, `Tillway is ready: open ${url}`);
+  const { metricsUrl: metrics } = service;
+  log.info({ url: service.url, database: shown, webhooks, metrics }, `Tillway is ready: open ${url}`);
 
   process.once('SIGTERM', () => void stop('SIGTERM', config.shutdownDelayMs));
   process.once('SIGINT', () => void stop('SIGINT', 0));

@@ -1,6 +1,9 @@
 import { spawn } from 'node:child_process';
-import { DATABASES, type DatabaseKind, databaseNamed } from './support/database.ts';
-import { startPostgres } from './support/postgres.ts';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DATABASES, type DatabaseKind, databaseNamed, openTestStore, settingsOf } from './support/database.ts';
+import { type Postgres, startPostgres } from './support/postgres.ts';
 import { installTools } from './support/tools.ts';
 
 /**
@@ -14,18 +17,36 @@ await installTools();
 const wanted = process.env['TEST_DATABASE'];
 const paths = process.argv.slice(2);
 await using postgres = await startPostgres();
+const template = await templateIn(postgres);
+// Some hundred processes read the same sources: stripped of types once.
+const compiled = mkdtempSync(join(tmpdir(), 'tillway-compiled-'));
 let failed = false;
 for (const kind of wanted === undefined ? DATABASES : [databaseNamed(wanted)]) {
   const usual = kind === DATABASES[0] || wanted !== undefined ? EVERYTHING : WITH_A_DATABASE;
   process.stdout.write(`\nTests on ${kind}\n`);
   failed = (await runTests(kind, paths.length > 0 ? paths : usual)) !== 0 || failed;
 }
+rmSync(compiled, { recursive: true, force: true });
 process.exitCode = failed ? 1 : 0;
+
+/** A database with the schema, which the others are copied from. */
+async function templateIn({ createDatabase, url }: Postgres): Promise<string> {
+  const name = await createDatabase();
+  const store = await openTestStore(settingsOf(url(name)));
+  await store.close();
+  return name;
+}
 
 function runTests(kind: DatabaseKind, files: readonly string[]): Promise<number | null> {
   const child = spawn(process.execPath, ['--test', '--test-concurrency=2', ...files], {
     stdio: 'inherit',
-    env: { ...process.env, TEST_DATABASE: kind, TEST_POSTGRES: postgres.adminUrl },
+    env: {
+      ...process.env,
+      TEST_DATABASE: kind,
+      TEST_POSTGRES: postgres.adminUrl,
+      TEST_TEMPLATE: template,
+      NODE_COMPILE_CACHE: compiled,
+    },
   });
   return new Promise((resolve, reject) => child.once('exit', resolve).once('error', reject));
 }

@@ -20,7 +20,7 @@ const MAX_FUNCTION_LINES = 70;
 
 /** Top first; imports point down this list, or within a folder. See docs/decisions/layers.md. */
 const LAYERS =
-  'main service config cli mcp http checkout simulator workers operations providers webhooks store contract routing html runtime domain'.split(
+  'main service config cli mcp http checkout simulator workers operations providers webhooks store contract routing html telemetry runtime domain'.split(
     ' ',
   );
 /** The clock, chance and the settings come in from `main`; others may name their types. */

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { NO_RATE_LIMITS } from '../../test/support/rate-limits.ts';
 
 export interface Server {
   port: number;
@@ -22,7 +23,7 @@ export async function startServer(file: URL, variables: Record<string, string>, 
   const port = await freePort();
   const started = performance.now();
   const child = spawn(process.execPath, [file.pathname], {
-    env: { ...process.env, LOG_LEVEL: 'warn', ...variables, PORT: String(port) },
+    env: { ...process.env, LOG_LEVEL: 'warn', ...NO_RATE_LIMITS, ...variables, PORT: String(port) },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   await firstAnswer(`http://127.0.0.1:${port}${path}`, child);

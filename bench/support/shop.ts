@@ -8,6 +8,7 @@ import { createRandomBytes, systemClock } from '../../src/runtime.ts';
 import { startService } from '../../src/service.ts';
 import { openStore } from '../../src/store/open.ts';
 import { createDispatcher } from '../../src/webhooks/dispatcher.ts';
+import { NO_RATE_LIMITS } from '../../test/support/rate-limits.ts';
 import { sessionBody } from './session-body.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
@@ -35,7 +36,13 @@ export async function startShop(databaseUrl: string): Promise<Shop> {
   const receiver = await startReceiver();
   const log = pino({ level: 'warn' });
   const random = () => Math.random();
-  const variables = { PORT: '0', DATABASE_URL: databaseUrl, WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: SECRET };
+  const variables = {
+    ...NO_RATE_LIMITS,
+    PORT: '0',
+    DATABASE_URL: databaseUrl,
+    WEBHOOK_URL: receiver.url,
+    WEBHOOK_SECRET: SECRET,
+  };
   const service = await startService(readConfig(variables), {
     clock: systemClock,
     randomBytes: createRandomBytes(),
@@ -51,7 +58,14 @@ export async function startShop(databaseUrl: string): Promise<Shop> {
   const charges = new Map<string, Payment>();
   deps.providers = new Map([['sandbox', createProvider(charges)]]);
   const { store, now } = deps;
-  const dispatcher = createDispatcher({ store, now, random, secretsOf: () => [SECRET], targets: 'loopback', log });
+  const dispatcher = createDispatcher({
+    store,
+    now,
+    random,
+    secretsOf: async () => [{ secret: SECRET, expiresAt: null }],
+    targets: 'loopback',
+    log,
+  });
 
   const shop: Shop = {
     async create(fields = {}) {
@@ -103,7 +117,6 @@ async function send(url: string, type: string, body: string): Promise<string> {
 
 /** Takes everything over, and believes every callback: what it costs in the database is the same. */
 function createProvider(charges: Map<string, Payment>): Provider {
-  const nothing = () => Promise.resolve();
   return {
     id: 'sandbox',
     environment: 'sandbox',
@@ -112,10 +125,11 @@ function createProvider(charges: Map<string, Payment>): Provider {
       const reference = `sp_${payment.id}`;
       return Promise.resolve({ outcome: 'accepted', reference, url: `https://provider.example/pay/${reference}` });
     },
-    readCallback: (body) => JSON.parse(String(body)) as ProviderCallback,
+    readCallback: (body) => ({ about: 'payment', callback: JSON.parse(String(body)) as ProviderCallback }),
     inquire: () => Promise.resolve(undefined),
     cancel: async () => 'cancelled',
-    refund: nothing,
+    refund: () => Promise.resolve({ status: 'succeeded', reason: null }),
+    inquireRefund: () => Promise.resolve(undefined),
   };
 }
 

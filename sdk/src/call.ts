@@ -30,7 +30,7 @@ export function get<Data>(transport: Transport, call: Omit<Call<Data>, 'method' 
 /** A list that fetches its pages as they are read. */
 export function listFor<Item extends { id: string }>(
   transport: Transport,
-  call: Pick<Call<Page<Item>>, 'path' | 'options'> & { read?: Reader<Page<Item>> },
+  call: Pick<Call<Page<Item>>, 'path' | 'params' | 'options'> & { read?: Reader<Page<Item>> },
   params: object = {},
 ): TillwayList<Item> {
   const fetchPage: FetchPage<Item> = (position) =>

@@ -1,9 +1,15 @@
+import { ApiKeys } from './api-keys.ts';
 import { Checkout, FeesActions, Routes, TestClockActions, WebhookActions } from './actions.ts';
 import { readCapabilities, readSchema } from './answers.ts';
 import { callFor, get } from './call.ts';
 import { Customers, Deliveries, Events, Invoices, Payments, Sessions } from './merchant.ts';
 import type { TillwayPromise } from './promise.ts';
+import { Ledger } from './ledger.ts';
+import { Discrepancies } from './discrepancies.ts';
+import { Refunds } from './refunds.ts';
+import { Settlements } from './settlements.ts';
 import { Routing } from './routing.ts';
+import { WebhookEndpoints } from './webhook-endpoints.ts';
 import {
   type Call,
   type QueryValue,
@@ -41,6 +47,10 @@ export class Tillway {
   readonly sessions: Sessions;
   readonly customers: Customers;
   readonly payments: Payments;
+  readonly refunds: Refunds;
+  readonly discrepancies: Discrepancies;
+  readonly settlements: Settlements;
+  readonly ledger: Ledger;
   readonly invoices: Invoices;
   readonly events: Events;
   readonly deliveries: Deliveries;
@@ -49,7 +59,9 @@ export class Tillway {
   readonly routes: Routes;
   readonly routing: Routing;
   readonly webhooks: WebhookActions;
+  readonly webhookEndpoints: WebhookEndpoints;
   readonly testClock: TestClockActions;
+  readonly apiKeys: ApiKeys;
 
   /** Throws TypeError for settings that cannot be meant. */
   constructor(options: TillwayOptions = {}) {
@@ -58,6 +70,10 @@ export class Tillway {
     this.sessions = new Sessions(transport);
     this.customers = new Customers(transport);
     this.payments = new Payments(transport);
+    this.refunds = new Refunds(transport);
+    this.discrepancies = new Discrepancies(transport);
+    this.settlements = new Settlements(transport);
+    this.ledger = new Ledger(transport);
     this.invoices = new Invoices(transport);
     this.events = new Events(transport);
     this.deliveries = new Deliveries(transport);
@@ -66,7 +82,9 @@ export class Tillway {
     this.routes = new Routes(transport);
     this.routing = new Routing(transport);
     this.webhooks = new WebhookActions(transport);
+    this.webhookEndpoints = new WebhookEndpoints(transport);
     this.testClock = new TestClockActions(transport);
+    this.apiKeys = new ApiKeys(transport);
   }
 
   /** The input and output schemas of one operation, for example `checkout.create`. */

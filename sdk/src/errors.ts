@@ -13,6 +13,7 @@ export type ServiceErrorCode =
   | 'unsupported_media_type'
   | 'idempotency_conflict'
   | 'no_eligible_route'
+  | 'spend_limit_exceeded'
   | 'rate_limited'
   | 'unavailable'
   | 'internal_error';

@@ -85,14 +85,14 @@ function ended(signal: AbortSignal): Promise<never> {
   });
 }
 
-function timedOut({ method, url, timeoutMs }: Exchange, cause: unknown): TillwayConnectionError {
+export function timedOut({ method, url, timeoutMs }: Exchange, cause: unknown): TillwayConnectionError {
   return new TillwayConnectionError('timed_out', `${method} ${url} was not answered within ${timeoutMs} ms.`, {
     suggestion: 'Try again later, or raise timeoutMs.',
     cause,
   });
 }
 
-function notReached({ method, url }: Exchange, cause: unknown): TillwayConnectionError {
+export function notReached({ method, url }: Exchange, cause: unknown): TillwayConnectionError {
   const { origin } = new URL(url);
   return new TillwayConnectionError('connection_failed', `${method} ${url}: ${reasonOf(cause)}.`, {
     suggestion: `Check that the service runs at ${origin}, and that baseUrl is right.`,
@@ -201,7 +201,12 @@ function isIssue(value: unknown): value is TillwayIssue {
   return isObject(value) && [value['path'], value['code'], value['message']].every((each) => typeof each === 'string');
 }
 
-function unexpected(request: Exchange, { response, text }: Received, now: number, cause?: unknown): TillwayError {
+export function unexpected(
+  request: Exchange,
+  { response, text }: Received,
+  now: number,
+  cause?: unknown,
+): TillwayError {
   const { method, url } = request;
   const target = response.headers.get('location');
   const isRedirect = response.type === 'opaqueredirect' || (response.status >= 300 && response.status < 400);

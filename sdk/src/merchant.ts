@@ -1,12 +1,15 @@
 import { isObject, readDelivery, readEvent, readPage, resource } from './answers.ts';
 import { callFor, callWith, get, listFor } from './call.ts';
+import { EventFeed } from './feed.ts';
 import type { TillwayList } from './list.ts';
 import type { TillwayPromise } from './promise.ts';
 import type { RequestOptions, Transport } from './transport.ts';
+import type { BlockParams, CustomerExport, EraseParams } from './types-operator.ts';
 import type {
   CheckoutParams,
   CustomerListParams,
   DeliveryListParams,
+  EventFeedParams,
   EventListParams,
   InvoiceListParams,
   PaymentListParams,
@@ -100,6 +103,43 @@ export class Customers {
       options,
     });
   }
+
+  /** No session is created and no payment begun for the customer any more; what is under way goes on. */
+  block(customerId: string, params: BlockParams = {}, options?: RequestOptions): TillwayPromise<Customer> {
+    return this.#post(customerId, 'block', params, options);
+  }
+
+  unblock(customerId: string, options?: RequestOptions): TillwayPromise<Customer> {
+    return this.#post(customerId, 'unblock', undefined, options);
+  }
+
+  /** Everything that is kept about one buyer. */
+  export(customerId: string, options?: RequestOptions): TillwayPromise<CustomerExport> {
+    return get(this.#transport, {
+      path: '/api/gateway/customers/{customerId}/export',
+      params: { customerId },
+      read: resource<CustomerExport>('customer_export'),
+      options,
+    });
+  }
+
+  /** Takes away, for good, what can name the buyer; the money records stay. `confirm` is the customer's id once more. */
+  erase(customerId: string, params: EraseParams, options?: RequestOptions): TillwayPromise<Customer> {
+    return this.#post(customerId, 'erase', params, options);
+  }
+
+  #post(customerId: string, verb: string, body: unknown, options?: RequestOptions): TillwayPromise<Customer> {
+    return callFor(this.#transport, {
+      method: 'POST',
+      path: `/api/gateway/customers/{customerId}/${verb}`,
+      params: { customerId },
+      body,
+      // What is done already stays as it is.
+      repeatable: true,
+      read: resource<Customer>('customer'),
+      options,
+    });
+  }
 }
 
 /** Payments: one for each attempt of a buyer. */
@@ -158,10 +198,27 @@ export class Events {
 
   /**
    * Events, newest first by the time of the decision. One can appear a moment later below another that you have read:
-   * to follow what happens take webhooks, or read back over the last minute and skip the ids that you know.
+   * to follow what happens take webhooks, or the `feed`.
    */
   list(params?: EventListParams, options?: RequestOptions): TillwayList<WebhookEvent> {
     return listFor(this.#transport, { path: '/api/gateway/events', options }, params);
+  }
+
+  /**
+   * What has happened since the event `after`, oldest first, without gaps: for living without webhooks, or for what they
+   * have missed. Left out, from the beginning.
+   */
+  feed({ after = '', ...params }: EventFeedParams = {}, options?: RequestOptions): EventFeed {
+    const fetchPage = (position: string) =>
+      this.#transport.send({
+        method: 'GET',
+        path: '/api/gateway/events',
+        query: { ...params, after: position },
+        repeatable: true,
+        read: readPage<WebhookEvent>,
+        options,
+      });
+    return new EventFeed(fetchPage, after);
   }
 
   get(eventId: string, options?: RequestOptions): TillwayPromise<WebhookEvent> {

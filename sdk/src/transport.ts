@@ -4,11 +4,17 @@ import { TillwayConnectionError, type TillwayError } from './errors.ts';
 import { mergedHeaders } from './headers.ts';
 import type { Answered } from './promise.ts';
 import { type Timing, realTiming } from './timing.ts';
+import { streamText } from './stream.ts';
 import { VERSION } from './version.ts';
 
 export interface TillwayOptions {
   /** Where the service is; a path prefix is kept. Default `http://127.0.0.1:3000`. */
   baseUrl?: string | undefined;
+  /**
+   * `sk_sandbox_...` or `sk_live_...`, where the service asks for keys; sent as a Bearer token with every request, and never
+   * part of an error. Keep it out of code and pages: take it from the environment of the process.
+   */
+  apiKey?: string | undefined;
   /** Sent with every request, for example what a proxy before the service asks for. */
   headers?: Record<string, string> | undefined;
   /** How long one attempt may take, body included, in milliseconds. Default 30000; `Infinity` for no limit. */
@@ -40,6 +46,8 @@ export interface Call<Data> {
   params?: Record<string, string>;
   query?: Record<string, QueryValue>;
   body?: unknown;
+  /** Sent in place of a body, as it is. */
+  file?: { type: 'text/csv'; text: string };
   /**
    * Whether doing it twice comes to the same as doing it once. What is not repeatable is sent again after a 429 only:
    * that alone says for certain that nothing was done.
@@ -52,6 +60,8 @@ export interface Call<Data> {
 /** Sends calls, again where that is safe and may help. */
 export interface Transport {
   send<Data>(call: Call<Data>): Promise<Answered<Data>>;
+  /** The text of a file while it arrives; it is asked for once, when that is begun to be read. */
+  stream(call: Pick<Call<never>, 'path' | 'query' | 'options'> & { type: 'text/csv' }): AsyncGenerator<string>;
   /** A key that no other call has. */
   newKey(): string;
   /** Waits; rejects with the reason of the signal as soon as that is aborted. */
@@ -70,22 +80,33 @@ export function createTransport(options: TillwayOptions = {}, timing: Timing = r
   const base = baseOf(options.baseUrl ?? 'http://127.0.0.1:3000');
   const limits = limitsOf(options, { timeoutMs: 30_000, maxRetries: 2 });
   const fetch: Fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
-  const headers = mergedHeaders({ accept: 'application/json' }, agentHeader(options.userAgent), options.headers);
+  const headers = mergedHeaders(
+    { accept: 'application/json' },
+    agentHeader(options.userAgent),
+    keyHeader(options.apiKey),
+    options.headers,
+  );
+
+  function requestOf(call: Omit<Call<unknown>, 'read' | 'repeatable'>): Exchange {
+    const { method, body, file, options } = call;
+    return {
+      fetch,
+      method,
+      url: base + pathOf(call) + queryOf(call.query),
+      headers: mergedHeaders(typeOf(body, file), headers, options?.headers),
+      body: file?.text ?? (body === undefined ? undefined : JSON.stringify(body)),
+      timeoutMs: limitsOf(options ?? {}, limits).timeoutMs,
+      signal: options?.signal,
+    };
+  }
 
   return {
+    stream: ({ type, ...call }) => streamText(requestOf({ method: 'GET', ...call }), type, timing.now),
     newKey: () => `sdk-${timing.uuid()}`,
     sleep: timing.sleep,
     async send<Data>(call: Call<Data>): Promise<Answered<Data>> {
-      const { timeoutMs, maxRetries } = limitsOf(call.options ?? {}, limits);
-      const request: Exchange = {
-        fetch,
-        method: call.method,
-        url: base + pathOf(call) + queryOf(call.query),
-        headers: mergedHeaders(typeOf(call.body), headers, call.options?.headers),
-        body: call.body === undefined ? undefined : JSON.stringify(call.body),
-        timeoutMs,
-        signal: call.options?.signal,
-      };
+      const { maxRetries } = limitsOf(call.options ?? {}, limits);
+      const request = requestOf(call);
       for (let attempt = 1; ; attempt++) {
         const received = await exchange(request).catch(asConnectionError);
         const problem = problemOf(request, received, timing.now());
@@ -146,13 +167,23 @@ function limitsOf(given: { timeoutMs?: number | undefined; maxRetries?: number |
   return { timeoutMs, maxRetries };
 }
 
+/** Throws TypeError for what cannot be a key, without naming it: it may be one with a line break behind it. */
+function keyHeader(apiKey: string | undefined): Record<string, string> {
+  if (apiKey === undefined) return {};
+  if (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey)) {
+    throw new TypeError('apiKey must be a key such as sk_sandbox_...: one word of ASCII without spaces or line breaks');
+  }
+  return { authorization: `Bearer ${apiKey}` };
+}
+
 function agentHeader(userAgent: string | undefined): Record<string, string> {
   // In a page the header would only cost a preflight: browsers send their own.
   if (userAgent === undefined && 'document' in globalThis) return {};
   return { 'user-agent': userAgent ?? `tillway-sdk/${VERSION}` };
 }
 
-function typeOf(body: unknown): Record<string, string> {
+function typeOf(body: unknown, file: Call<unknown>['file']): Record<string, string> {
+  if (file !== undefined) return { 'content-type': file.type };
   return body === undefined ? {} : { 'content-type': 'application/json' };
 }
 

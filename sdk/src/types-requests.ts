@@ -1,3 +1,4 @@
+import type { AnswerClass } from './types-deliveries.ts';
 import type {
   CustomerStatus,
   DeliveryStatus,
@@ -151,13 +152,45 @@ export interface EventListParams extends PageParams {
   environment?: Environment | undefined;
 }
 
+/** From where on the feed is read. */
+export interface EventFeedParams {
+  /** The id of the last event that you have read; left out or empty, from the beginning. */
+  after?: string | undefined;
+  /** Only events of this type. */
+  type?: WebhookEventType | undefined;
+  /** Left out: both. */
+  environment?: Environment | undefined;
+  /** How many each request fetches: 1 to 100. Default 20. */
+  limit?: number | undefined;
+}
+
+/** What an endpoint is to be sent of what it has missed. */
+export interface RecoverParams {
+  /** Events made then or later: ISO 8601. */
+  from: string;
+  /** Events made before. Default: now. */
+  until?: string | undefined;
+  /** true: also what it has acknowledged. Default false. */
+  all?: boolean | undefined;
+}
+
 export interface DeliveryListParams extends PageParams {
+  /** Only deliveries to this webhook endpoint: `whe_...`. */
+  endpointId?: string | undefined;
   /** Only deliveries of this session: `chk_...`. */
   sessionId?: string | undefined;
   /** Only deliveries of this event: its whole id, `evt_...`. */
   eventId?: string | undefined;
+  /** Only deliveries of events of this type. */
+  type?: WebhookEventType | undefined;
   /** `dead` lists what was given up after its last attempt. */
   status?: DeliveryStatus | undefined;
+  /** Only deliveries whose last attempt had such an answer; `none`: no answer came. */
+  statusClass?: AnswerClass | undefined;
+  /** Made then or later: ISO 8601. */
+  createdFrom?: string | undefined;
+  /** Made before: ISO 8601. */
+  createdUntil?: string | undefined;
   /** Left out: both. */
   environment?: Environment | undefined;
 }

@@ -17,7 +17,7 @@ export type PaymentStatus = 'pending' | 'paid' | 'failed';
 /** `open`: payment not yet received. `paid`: payment confirmed. `void`: voided before payment. */
 export type InvoiceStatus = 'open' | 'paid' | 'void';
 /** `blocked`: no session can be created for this customer. */
-export type CustomerStatus = 'active' | 'blocked';
+export type CustomerStatus = 'active' | 'blocked' | 'erased';
 /** `pending`: to be sent, or sent again. `delivered`: acknowledged with 200. `dead`: given up, until it is replayed. */
 export type DeliveryStatus = 'pending' | 'delivered' | 'dead';
 /** `provider_pending`: accepted by the provider, not confirmed. `paid`: confirmed, safe to fulfil. */
@@ -68,7 +68,10 @@ export interface Customer {
   object: 'customer';
   /** Email address, as first given. */
   email: string;
+  /** `blocked`: no session can be created or paid. `erased`: nothing is kept that names the buyer. */
   status: CustomerStatus;
+  /** Why it was blocked, as given then. */
+  statusReason: string | null;
   /** When the customer was first seen. */
   created: Timestamp;
   environment: Environment;
@@ -114,13 +117,17 @@ export interface Payment {
   /** Always `USD`. */
   currency: string;
   status: PaymentStatus;
-  /** `pending`: settlement not yet recorded. `settled`: paid out to you. `refunded`: given back. */
+  /** `pending`: settlement not yet recorded. `settled`: paid out to you. `refunded`: all of it given back. */
   ledgerStatus: 'pending' | 'settled' | 'refunded';
   /** When the buyer started this attempt. */
   created: Timestamp;
   /** The route that carries the payment. */
   route: { id: string; kind: RouteKind; label: string };
   fees: Fees;
+  /** What the buyer has back of the total, in US dollars, not cents. */
+  refundedAmount: number;
+  /** What is on its way back to the buyer besides. */
+  refundPendingAmount: number;
   metadata: Metadata;
   environment: Environment;
 }
@@ -165,8 +172,22 @@ export interface Delivery {
   attempts: number;
   /** When the next attempt is due, or null where none is. */
   nextAttemptAt: Timestamp | null;
-  /** When the event was recorded. */
+  /** The last attempt that has ended, or null before there is one. */
+  lastAttempt: LastAttempt | null;
+  /** When it was made: with its event, or by a later resend or recovery. */
   created: Timestamp;
+}
+
+/** What a delivery shows of its log. */
+export interface LastAttempt {
+  /** When it began. */
+  at: Timestamp;
+  /** How long it took, in milliseconds. */
+  durationMs: number;
+  /** HTTP status of the answer, or null where none came. */
+  statusCode: number | null;
+  /** Why it failed, in words; null where it was acknowledged. */
+  failure: string | null;
 }
 
 /** One attempt to deliver, and what came of it. */

@@ -10,6 +10,7 @@ import { renderSummary, renderSumsOfWays } from './summary.ts';
 
 type Choose = Extract<CheckoutState, { name: 'choose' }>;
 type NoWay = Extract<CheckoutState, { name: 'no_way' }>;
+type NotTaken = Extract<CheckoutState, { name: 'not_taken' }>;
 
 const SETBACKS: Record<Setback['reason'], { title: string; text: string }> = {
   declined: { title: 'That payment did not go through', text: 'You have not been charged.' },
@@ -56,6 +57,19 @@ export function renderNoWay(shop: Shop, session: Session, state: NoWay, notice: 
       ${lede(html`${before}No way to pay is available for this order at the moment${!before && ', and you have not been charged'}.`)}
       <p>Please try again later, or ask <bdi>${shop.merchant}</bdi> for another way to pay.</p>
       <p><a class="button" href="${shop.paths.checkout(session.id)}">Check again</a></p>
+      ${leaveOrCancel(shop, session)}
+    </section>
+  </div>`;
+}
+
+/** Said plainly, and without a reason. */
+export function renderNotTaken(shop: Shop, session: Session, { isUntouched }: NotTaken): Html {
+  return html`<div class="columns">
+    ${renderSummary(session, null)}
+    <section class="panel" aria-labelledby="heading">
+      ${heading('This payment cannot be taken', { icon: 'stop', mood: 'bad' })}
+      ${isUntouched && lede('You have not been charged.')}
+      <p>Please ask <bdi>${shop.merchant}</bdi> about this order.</p>
       ${leaveOrCancel(shop, session)}
     </section>
   </div>`;

@@ -44,8 +44,8 @@ export function renderDocument(shop: Shop, page: Page): Html {
         <meta name="robots" content="noindex" />
         <title>${page.title} - ${merchant}</title>
         <link rel="icon" href="${ICON}" />
-        <link rel="stylesheet" href="${paths.asset(style.path)}" />
-        <script type="module" src="${paths.asset(script.path)}"></script>
+        <link rel="stylesheet" href="${paths.asset(style.path)}" integrity="${style.integrity}" />
+        <script type="module" src="${paths.asset(script.path)}" integrity="${script.integrity}"></script>
         ${page.head}
       </head>
       <body>

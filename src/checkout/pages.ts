@@ -32,7 +32,7 @@ export function checkoutPages(app: FastifyInstance, deps: Deps): void {
   serveAssets(app, [style, script]);
   app.get<Visit>('/checkout/:id/status', (request) => readStatus(deps, request.params.id));
   app.register(async (scope) => {
-    acceptForms(scope);
+    acceptForms(scope, [deps.urls.checkout]);
     answerProblems(scope, shop);
     showPages(scope, deps, shop);
     takeForms(scope, deps, shop);
@@ -51,7 +51,7 @@ function showPages(scope: FastifyInstance, deps: Deps, shop: Shop): void {
   scope.get<Visit>('/checkout/:id', async (request, reply) => {
     const { id } = request.params;
     const checkout = await deps.store.checkout(id);
-    if (checkout) return show(reply, shop, pageOf(deps, shop, checkout, noticeOf(request)));
+    if (checkout) return show(reply, shop, await pageOf(deps, shop, checkout, noticeOf(request)));
     const preview = request.query.preview === '1' && isId(id, 'chk');
     return preview ? show(reply, shop, PREVIEW) : show(reply, shop, UNKNOWN, 404);
   });
@@ -61,7 +61,7 @@ function showPages(scope: FastifyInstance, deps: Deps, shop: Shop): void {
     if (!checkout) return show(reply, shop, UNKNOWN, 404);
     const done = isFinal(stateOf(checkout, deps, deps.now()));
     if (!done) return seeOther(reply, shop.paths.checkout(checkout.session.id));
-    return show(reply, shop, pageOf(deps, shop, checkout, null));
+    return show(reply, shop, await pageOf(deps, shop, checkout, null));
   });
 
   scope.get<Visit>('/checkout/:id/continue', async (request, reply) => {
@@ -120,6 +120,7 @@ function pathAfter(shop: Shop, id: string, started: StartedPayment): string {
     case 'continue':
       return started.url === null ? shop.paths.checkout(id) : shop.paths.step(id, 'continue');
     case 'already_paid':
+    case 'not_taken':
       return shop.paths.checkout(id);
     case 'no_route':
     case 'fee_changed':
@@ -129,8 +130,15 @@ function pathAfter(shop: Shop, id: string, started: StartedPayment): string {
   }
 }
 
-function pageOf(deps: Deps, shop: Shop, checkout: Checkout, notice: Notice | null): Page {
-  return sessionPage(shop, checkout, stateOf(checkout, deps, deps.now()), notice);
+async function pageOf(deps: Deps, shop: Shop, checkout: Checkout, notice: Notice | null): Promise<Page> {
+  const state = stateOf(checkout, deps, deps.now());
+  // Only where there is something to choose: what is under way goes on, and what has ended is told.
+  if (state.name === 'choose') {
+    const customer = await deps.store.customer(checkout.session.customerId);
+    const isUntouched = checkout.payments.length === 0;
+    if (customer?.status !== 'active') return sessionPage(shop, checkout, { name: 'not_taken', isUntouched }, null);
+  }
+  return sessionPage(shop, checkout, state, notice);
 }
 
 function noticed(path: string, notice: Notice | null): string {

@@ -43,7 +43,12 @@ const PROBLEMS = {
   too_many: {
     status: 429,
     title: 'Please wait a moment',
-    text: 'There were too many tries in a short time. You have not been charged for this one.',
+    text: 'There were too many requests in a short time. If you were paying, open the checkout again to see how the payment stands.',
+  },
+  too_many_payments: {
+    status: 429,
+    title: 'Please wait a moment',
+    text: 'There were too many tries in a short time. Nothing was started by this one. If you tried before, open the checkout again to see how the payment stands.',
   },
   unavailable: {
     status: 503,
@@ -63,11 +68,12 @@ export function problemOf(name: ProblemName): Problem {
   return PROBLEMS[name];
 }
 
-/** `back` leads to the checkout that the request was about. */
-export function renderProblem({ title, text }: Problem, back: string | null): Page {
+/** `back` leads to the checkout that the request was about; `waitSeconds` is 0 where there is nothing to wait for. */
+export function renderProblem({ title, text }: Problem, back: string | null, waitSeconds: number): Page {
   return plain(title, false, [
     heading(title),
     lede(text),
+    waitSeconds > 0 && html`<p>Try again in ${waitSeconds === 1 ? 'a second' : `${waitSeconds} seconds`}.</p>`,
     back !== null && html`<p><a class="button" href="${back}">Back to the checkout</a></p>`,
   ]);
 }

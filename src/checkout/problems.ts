@@ -1,4 +1,4 @@
-import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, GatewayError } from '../domain/errors.ts';
 import { isId } from '../domain/id.ts';
 import { sendPage } from '../html/page.ts';
@@ -25,9 +25,11 @@ export function answerProblems(scope: FastifyInstance, shop: Shop): void {
     if (error instanceof GatewayError && error.code === 'not_found') {
       return sendPage(reply, 404, renderDocument(shop, UNKNOWN));
     }
-    const name = nameOf(error);
+    const name = nameOf(error, request);
     if (name === 'broken') request.log.error({ err: error }, 'request failed');
-    if (name === 'unavailable' || name === 'too_many') reply.header('retry-after', String(RETRY_AFTER_SECONDS));
+    const isLater = name === 'unavailable' || isOfLimit(name);
+    // What a limit knows, it has said.
+    if (isLater && !reply.hasHeader('retry-after')) reply.header('retry-after', String(RETRY_AFTER_SECONDS));
     return sendProblem(reply, shop, name, request.params.id);
   });
 }
@@ -35,12 +37,24 @@ export function answerProblems(scope: FastifyInstance, shop: Shop): void {
 function sendProblem(reply: FastifyReply, shop: Shop, name: ProblemName, id: string | undefined): FastifyReply {
   const back = id !== undefined && isId(id, 'chk') ? shop.paths.checkout(id) : null;
   const problem = problemOf(name);
-  return sendPage(reply, problem.status, renderDocument(shop, renderProblem(problem, back)));
+  const waitSeconds = isOfLimit(name) ? Number(reply.getHeader('retry-after')) : 0;
+  return sendPage(reply, problem.status, renderDocument(shop, renderProblem(problem, back, waitSeconds)));
 }
 
-function nameOf(error: FastifyError | GatewayError): ProblemName {
-  if (error instanceof GatewayError) return BY_CODE[error.code] ?? 'broken';
+function nameOf(error: FastifyError | GatewayError, request: FastifyRequest): ProblemName {
+  if (error instanceof GatewayError) {
+    const name = BY_CODE[error.code] ?? 'broken';
+    return name === 'too_many' && isPayment(request) ? 'too_many_payments' : name;
+  }
   const { statusCode } = error;
   if (statusCode === undefined || statusCode < 400 || statusCode >= 500) return 'broken';
   return BY_STATUS[statusCode] ?? 'malformed';
+}
+
+function isOfLimit(name: ProblemName): boolean {
+  return name === 'too_many' || name === 'too_many_payments';
+}
+
+function isPayment({ method, routeOptions: { url } }: FastifyRequest): boolean {
+  return method === 'POST' && url === '/checkout/:id/pay';
 }

@@ -1,7 +1,7 @@
 import type { Checkout } from '../domain/records.ts';
 import type { Html } from '../html/html.ts';
 import { refreshHead, renderAttempt } from './attempt-page.ts';
-import { renderChoose, renderNoWay } from './choose-page.ts';
+import { renderChoose, renderNoWay, renderNotTaken } from './choose-page.ts';
 import type { Page, Shop } from './layout.ts';
 import type { Notice } from './notices.ts';
 import { renderExpired, renderFailed, renderPaid } from './result-page.ts';
@@ -10,6 +10,7 @@ import { type CheckoutState, isFinal } from './state.ts';
 const TITLES: Record<CheckoutState['name'], string> = {
   choose: 'Choose how to pay',
   no_way: 'No way to pay right now',
+  not_taken: 'This payment cannot be taken',
   waiting: 'Waiting for your payment',
   confirming: 'Confirming your payment',
   paid: 'Payment received',
@@ -40,6 +41,8 @@ function mainOf(shop: Shop, session: Checkout['session'], state: CheckoutState, 
       return renderChoose(shop, session, state, notice);
     case 'no_way':
       return renderNoWay(shop, session, state, notice);
+    case 'not_taken':
+      return renderNotTaken(shop, session, state);
     case 'waiting':
     case 'confirming':
       return renderAttempt(shop, session, state, notice);

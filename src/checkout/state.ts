@@ -36,6 +36,8 @@ export type CheckoutState =
   /** `ways` is never empty; the best one is first. */
   | { name: 'choose'; ways: Way[]; setback: Setback | null }
   | { name: 'no_way'; setback: Setback | null }
+  /** Nothing is taken of this buyer, and a stranger is not told why. */
+  | { name: 'not_taken'; isUntouched: boolean }
   | { name: 'waiting'; attempt: Attempt; url: string }
   /** The provider may hold the payment, but has nowhere to send the buyer, or not yet. */
   | { name: 'confirming'; attempt: Attempt }

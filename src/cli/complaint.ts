@@ -49,6 +49,9 @@ function adviceOf(error: TillwayError): string | undefined {
   if (error.code === 'unexpected_response') {
     return 'Check --url, and what stands between, such as a proxy or a login page.';
   }
+  if (error.code === 'unauthorized') {
+    return 'Set TILLWAY_API_KEY to a key of that service: whoever runs it makes one with tillway keys create.';
+  }
   return error.suggestion;
 }
 

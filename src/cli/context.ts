@@ -1,6 +1,7 @@
 import { styleText } from 'node:util';
 import { Command, Option } from 'commander';
 import { Tillway } from '../../sdk/src/index.ts';
+import { environmentOfKey } from '../domain/api-key.ts';
 
 /** What a command is run from: a real terminal, a pipe, or a test. */
 export interface Terminal {
@@ -16,6 +17,8 @@ export interface Terminal {
   columns: number | undefined;
   /** The service where no --url names it: TILLWAY_URL. */
   url: string | undefined;
+  /** TILLWAY_API_KEY, which is no option for the same reason as the next; undefined where it is empty. */
+  apiKey: string | undefined;
   /** WEBHOOK_SECRET, which a command line would show to everybody on the machine; undefined where it is empty. */
   webhookSecret: string | undefined;
   /** Milliseconds since 1970-01-01 UTC. */
@@ -112,7 +115,7 @@ export function createContext(terminal: Terminal): CommandContext {
   return {
     terminal,
     // Who sits at a terminal wants to know at once that nothing runs there, and can ask again.
-    client: (command) => new Tillway({ baseUrl: urlOf(command), maxRetries: 0 }),
+    client: (command) => new Tillway({ baseUrl: urlOf(command), maxRetries: 0, apiKey: apiKeyOf(terminal) }),
     urlOf,
     isJson,
     paint,
@@ -134,6 +137,12 @@ export function createContext(terminal: Terminal): CommandContext {
     },
     exitCode: () => exitCode,
   };
+}
+
+/** The key of the environment. Throws {@link CommandError} 2 for what cannot be one, without showing it. */
+export function apiKeyOf({ apiKey }: Pick<Terminal, 'apiKey'>): string | undefined {
+  if (apiKey === undefined || environmentOfKey(apiKey) !== undefined) return apiKey;
+  throw new CommandError(2, 'TILLWAY_API_KEY is no API key: sk_sandbox_ or sk_live_ and 43 letters or digits');
 }
 
 /**
@@ -186,6 +195,8 @@ export interface CommandDescription {
   remote?: boolean;
   /** Whether it prints data, and so takes --json, or what its help says of that. Default: yes. */
   data?: boolean | string;
+  /** Whether that is a document a line, its complaints included. */
+  lines?: boolean;
 }
 
 /**
@@ -194,7 +205,7 @@ export interface CommandDescription {
  */
 export function describedCommand(
   nameAndArguments: string,
-  { summary, details, examples, remote = true, data = true }: CommandDescription,
+  { summary, details, examples, remote = true, data = true, lines = false }: CommandDescription,
 ): Command {
   const [name, ...operands] = nameAndArguments.split(' ');
   const command = new Command(name).summary(summary).description(`${summary}.${details ? `\n\n${details}` : ''}`);
@@ -203,11 +214,18 @@ export function describedCommand(
   const usual = remote ? 'print the answer of the API as it came' : 'print JSON, for programs';
   if (data !== false) command.option('--json', data === true ? usual : data);
   command.option('--no-color', 'print without colours');
+  if (lines) IN_LINES.add(command);
   EXAMPLES.set(command, examples);
   return command;
 }
 
 const EXAMPLES = new WeakMap<Command, readonly string[]>();
+const IN_LINES = new WeakSet<Command>();
+
+/** Whether its data is a document a line. */
+export function printsLines(command: Command): boolean {
+  return IN_LINES.has(command);
+}
 
 /** Whole command lines that work as they stand. */
 export function examplesOf(command: Command): readonly string[] {

@@ -1,17 +1,15 @@
 import { type Command, Option } from 'commander';
 import type { WebhookEvent } from '../../sdk/src/index.ts';
-import { PROVIDER_STATUSES } from '../domain/records.ts';
 import { type CommandContext, type Paint, describedCommand } from './context.ts';
 import { DELIVERY_HEADINGS, deliveryRow } from './deliveries.ts';
+import { feedCommand } from './feed.ts';
 import { commandGroup } from './group.ts';
 import { listCommand } from './list.ts';
 import { facts, table } from './table.ts';
+import { EVENT_TYPES } from './values.ts';
 import { type Cell, dollars, metadataFact, secondsOf, statusCell } from './words.ts';
 
 const EVENT = 'evt_chk_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m_paid';
-
-/** What webhooks tell of. */
-export const EVENT_TYPES = PROVIDER_STATUSES.map((status) => `payment.${status}` as const);
 
 interface Filters {
   sessionId?: string;
@@ -27,8 +25,8 @@ export function eventsCommand(context: CommandContext): Command {
       new Option('--session-id <id>', 'only those of this session'),
     ],
     examples: ['tillway events list --type payment.paid --all'],
-    headings: ['EVENT', 'TYPE', 'AMOUNT', 'CREATED'],
-    row: ({ id, type, created, data }): Cell[] => [id, typeCell(type), dollars(data.amount), secondsOf(created)],
+    headings: HEADINGS,
+    row: eventRow,
     list: (client, query) => client.events.list(query),
   });
 
@@ -48,7 +46,16 @@ export function eventsCommand(context: CommandContext): Command {
     ),
   );
 
-  return commandGroup('events', 'List, show and resend events', [list, get, resend], { otherwise: 'list' });
+  const feed = feedCommand(context, { headings: HEADINGS, row: eventRow });
+  return commandGroup('events', 'List, follow, show and resend events', [list, feed, get, resend], {
+    otherwise: 'list',
+  });
+}
+
+const HEADINGS = ['EVENT', 'TYPE', 'AMOUNT', 'CREATED'];
+
+function eventRow({ id, type, created, data }: WebhookEvent): Cell[] {
+  return [id, typeCell(type), dollars(data.amount), secondsOf(created)];
 }
 
 function typeCell(type: string): Cell {

@@ -23,6 +23,8 @@ interface CommonOptions {
 export interface Listing<Item extends { id: string }, Query> {
   /** In the plural: `payments`. */
   name: string;
+  /** The command behind `tillway`; default `<name> list`. */
+  path?: string;
   /** Filters beside --environment; their names are those of the API in kebab-case. */
   options: Option[];
   examples: readonly string[];
@@ -36,11 +38,11 @@ const ITEMS_PER_REQUEST = 100;
 /** `tillway payments list` and its like: one page, or with --all everything as it arrives. */
 export function listCommand<Item extends { id: string }, Query>(
   context: CommandContext,
-  { name, options, examples, headings, row, list }: Listing<Item, Query>,
+  { name, path = `${name} list`, options, examples, headings, row, list }: Listing<Item, Query>,
 ): Command {
-  const command = describedCommand('list', {
+  const command = describedCommand(path.split(' ').at(-1)!, {
     summary: `List ${name}, newest first`,
-    examples: [`tillway ${name} list`, ...examples],
+    examples: [`tillway ${path}`, ...examples],
   });
   for (const option of options) command.addOption(option);
   command

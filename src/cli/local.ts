@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
 import type { ExaminedDatabase } from '../store/examined.ts';
+import type { Store } from '../store/store.ts';
+import type { SecretBox } from '../webhooks/secret-box.ts';
 import { type CommandContext, CommandError, OutputClosedError, describedCommand, jsonOf } from './context.ts';
 import { plain } from './words.ts';
 
@@ -18,6 +20,10 @@ export interface LocalDatabase {
   examine(): Promise<ExaminedDatabase>;
   /** Brings it up to date, and answers what was missing, oldest first. */
   migrate(): Promise<readonly { version: number; name: string }[]>;
+  /** Opens it to read and write, brought up to date. */
+  open(): Promise<Store>;
+  /** What opens the webhook secrets in it, and with how many keys. */
+  secrets(): Promise<{ secretBox: SecretBox; keys: number }>;
 }
 
 export function serveCommand(local: LocalCommands): Command {

@@ -19,8 +19,14 @@ const NOT_TILLWAY = new Set(['connection_failed', 'timed_out', 'unexpected_respo
 // What the service says of a path that it has not; a payment that it has not is another sentence.
 const NO_SUCH_PATH = 'There is nothing at this path.';
 
+// Whoever configures the host sets it; an agent cannot.
+const KEY_NEEDED =
+  'Stop, and have the user set TILLWAY_API_KEY for "tillway mcp" to an active key of that service (tillway keys create --scope agent).';
+
 /** What {@link serveMcp} needs of the process. */
 export interface Surroundings {
+  /** Undefined where the service asks for none. */
+  apiKey?: string | undefined;
   complain(problem: string): void;
   /** As that of a Terminal: resolves early when the signal aborts. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
@@ -30,9 +36,9 @@ export interface Surroundings {
 }
 
 /** Serves the tools of the service at `url`; resolves when the host has closed the input, and has its answers. */
-export async function serveMcp(url: string, { complain, sleep, input, output }: Surroundings): Promise<void> {
+export async function serveMcp(url: string, { apiKey, complain, sleep, input, output }: Surroundings): Promise<void> {
   // Whether something is worth another try is for the agent to say.
-  const client = new Tillway({ baseUrl: url, maxRetries: 0, timeoutMs: TIMEOUT_MS });
+  const client = new Tillway({ baseUrl: url, maxRetries: 0, timeoutMs: TIMEOUT_MS, apiKey });
   const tools = describeTools(LIFETIME);
   const transport = new PatientTransport((signal) => sleep(TIMEOUT_MS, signal), input, output);
   serveStdio(() => createTillwayMcp({ tools, run: (operation, sent) => ask(client, url, operation, sent) }), {
@@ -89,11 +95,12 @@ function errorOf(error: unknown, operation: string, url: string): ActionError {
       suggestion: `Check that ${url} is the address of the service itself, without a path of its API, and start it with "tillway serve"; another is named with --url or TILLWAY_URL when "tillway mcp" is started. Then send the same again.`,
     };
   }
+  const advice = code === 'unauthorized' ? KEY_NEEDED : suggestion;
   return {
     code,
     message,
     ...(field !== undefined && { field }),
-    ...(suggestion !== undefined && { suggestion }),
+    ...(advice !== undefined && { suggestion: advice }),
     ...(issues.length > 0 && { issues: [...issues] }),
   };
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type CommandContext, describedCommand } from './context.ts';
+import { type CommandContext, apiKeyOf, describedCommand } from './context.ts';
 
 /** `tillway mcp`: the tools of a running service for a host that starts programs and speaks with them. */
 export function mcpCommand(context: CommandContext): Command {
@@ -16,6 +16,7 @@ export function mcpCommand(context: CommandContext): Command {
     // No other command needs the protocol, which takes a while to load.
     const { serveMcp } = await import('./mcp-stdio.ts');
     const { complain, sleep } = context.terminal;
-    await serveMcp(url, { complain: (problem) => complain(`tillway mcp: ${problem}\n`), sleep });
+    const apiKey = apiKeyOf(context.terminal);
+    await serveMcp(url, { apiKey, complain: (problem) => complain(`tillway mcp: ${problem}\n`), sleep });
   });
 }

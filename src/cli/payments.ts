@@ -62,6 +62,8 @@ function tellPayment(payment: Payment, paint: Paint): string {
       'Buyer pays',
       fees.buyer_fee === 0 ? dollars(fees.total) : `${dollars(fees.total)} with ${dollars(fees.buyer_fee)} fee`,
     ],
+    ['Refunded', payment.refundedAmount === 0 ? null : dollars(payment.refundedAmount)],
+    ['Refund pending', payment.refundPendingAmount === 0 ? null : dollars(payment.refundPendingAmount)],
     ['Gateway fee', dollars(fees.gateway_fee)],
     ['You get', status === 'failed' ? null : dollars(fees.merchant_net)],
     ['Route', `${route.id}  ${route.label}`],

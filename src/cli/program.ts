@@ -11,24 +11,35 @@ import {
   OutputClosedError,
   createContext,
   examplesOf,
+  jsonLineOf,
   jsonOf,
+  printsLines,
 } from './context.ts';
 import { customersCommand } from './customers.ts';
 import { deliveriesCommand } from './deliveries.ts';
+import { endpointsCommand } from './endpoints.ts';
+import { recoverCommand, recoveryCommand } from './recover.ts';
+import { discrepanciesCommand } from './discrepancies.ts';
 import { eventsCommand } from './events.ts';
 import { feesCommand } from './fees.ts';
+import { forgetSecretsCommand } from './forget-secrets.ts';
 import { commandAt, commandGroup, commandsIn, pathOf, withDefaults, withHelp } from './group.ts';
 import { invoicesCommand } from './invoices.ts';
+import { keysCommand } from './keys.ts';
+import { ledgerCommand } from './ledger.ts';
 import { listenCommand } from './listen/command.ts';
 import { type LocalCommands, doctorCommand, migrateCommand, serveCommand } from './local.ts';
 import { mcpCommand } from './mcp.ts';
 import { paymentsCommand } from './payments.ts';
+import { refundsCommand } from './refunds.ts';
 import { routesCommand } from './routes/command.ts';
 import { schemaCommand } from './schema.ts';
 import { sessionsCommand } from './sessions.ts';
+import { settlementsCommand } from './settlements.ts';
 import { triggerCommand } from './trigger/command.ts';
 import { webhookExampleCommand, webhookVerifySampleCommand } from './webhook.ts';
 import { webhookVerifyCommand } from './verify/command.ts';
+import { verifyPageCommand } from './verify-page/command.ts';
 
 const MAX_HELP_WIDTH = 110;
 /** What a shell says of a program that was ended by a pipe without a reader: 128 and the number of that signal. */
@@ -62,12 +73,22 @@ export function createProgram(context: CommandContext, local: LocalCommands): Co
     'tillway',
     'Hosted checkout and payment routing, self-hosted',
     [
-      ...inGroup('Service:', [serveCommand(local), migrateCommand(context, local), doctorCommand(context, local)]),
+      ...inGroup('Service:', [
+        serveCommand(local),
+        migrateCommand(context, local),
+        doctorCommand(context, local),
+        keysCommand(context, local),
+        verifyPageCommand(context),
+      ]),
       ...inGroup('Payments:', [
         feesCommand(context),
         checkoutCommand(context),
         sessionsCommand(context),
         paymentsCommand(context),
+        refundsCommand(context),
+        discrepanciesCommand(context),
+        settlementsCommand(context),
+        ledgerCommand(context),
         customersCommand(context),
         invoicesCommand(context),
       ]),
@@ -76,6 +97,11 @@ export function createProgram(context: CommandContext, local: LocalCommands): Co
         triggerCommand(context),
         eventsCommand(context),
         deliveriesCommand(context),
+        endpointsCommand(context, [
+          recoverCommand(context),
+          recoveryCommand(context),
+          forgetSecretsCommand(context, local),
+        ]),
         commandGroup('webhook', 'Verify a webhook, or see what one looks like', [
           webhookVerifyCommand(context),
           webhookExampleCommand(context),
@@ -104,6 +130,7 @@ export function createProgram(context: CommandContext, local: LocalCommands): Co
         [
           '',
           'A command that asks a service takes --url (default TILLWAY_URL, else http://127.0.0.1:3000) and --json.',
+          'Where the service asks for an API key, it is read from TILLWAY_API_KEY.',
           'Exit codes: 0 done; 1 refused, not reached, or a check that said no; 2 misuse, and nothing was sent.',
           'Settings of the service are environment variables: DATABASE_URL and others, see README.md.',
           'Help with examples: tillway <command> --help',
@@ -220,7 +247,8 @@ function complain(error: unknown, command: Command, context: CommandContext, isJ
   const url = () => context.urlOf(command);
   const complaint = complaintOf(error, { command, url, paint: context.paintErrors(command) });
   if (!complaint) throw error;
-  if (isJson) terminal.write(`${jsonOf(complaint.document)}\n`);
+  const written = printsLines(command) ? jsonLineOf : jsonOf;
+  if (isJson) terminal.write(`${written(complaint.document)}\n`);
   terminal.complain(`tillway: ${complaint.text}`);
   return complaint.exitCode;
 }

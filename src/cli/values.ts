@@ -1,10 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { Option } from 'commander';
 import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
+import { PROVIDER_STATUSES } from '../domain/records.ts';
 import { CommandError } from './context.ts';
 
 // What people type, read strictly: every refusal is a CommandError with exit code 2 that names the option and an example.
 
+/** What webhooks tell of. */
+export const EVENT_TYPES = PROVIDER_STATUSES.map((status) => `payment.${status}` as const);
+
+const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/;
 const DECIMAL = /^-?(?:\d+|\d*\.\d+)$/;
 
 /** A number as people write it: no exponent, no hexadecimal, no separator. */
@@ -46,6 +51,14 @@ function refused(option: string, wanted: string, example: string, text: string):
 /** For an option that may be given several times: `.option('--header <header>', '...', collect, [])`. */
 export function collect(text: string, before: readonly string[]): string[] {
   return [...before, text];
+}
+
+/** A time of the API, ISO 8601 with its zone, as it was typed. */
+export function timeOption(name: string, description: string): Option {
+  return new Option(`${name} <time>`, `${description}: 2026-01-15T09:30:00Z`).argParser((text: string) => {
+    if (ISO_TIME.test(text) && !Number.isNaN(Date.parse(text))) return text;
+    throw refused(name, 'a time with its zone', '2026-01-15T09:30:00Z', text);
+  });
 }
 
 /** What is in a JSON file. */

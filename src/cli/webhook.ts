@@ -3,9 +3,8 @@ import type { ProviderStatus, VerifiedSample, WebhookEventType, WebhookExample }
 import { PROVIDER_STATUSES } from '../domain/records.ts';
 import { act } from './actions.ts';
 import { type CommandContext, describedCommand } from './context.ts';
-import { EVENT_TYPES } from './events.ts';
 import { facts } from './table.ts';
-import { amountOf, metadataOption, pairsOf } from './values.ts';
+import { EVENT_TYPES, amountOf, metadataOption, pairsOf } from './values.ts';
 import { plain, statusCell } from './words.ts';
 
 interface ExampleOptions {

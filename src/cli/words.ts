@@ -44,6 +44,7 @@ export function dollars(amount: number): string {
 const STATUS_STYLES: Record<string, Style> = {
   paid: 'green',
   settled: 'green',
+  succeeded: 'green',
   delivered: 'green',
   live: 'green',
   active: 'green',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DELIVERY_STATUSES, type Delivery, type DeliveryAttempt } from '../domain/delivery.ts';
+import { DELIVERY_STATUSES, type Delivery, type DeliveryAttempt, type LastAttempt } from '../domain/delivery.ts';
 import { SAMPLE_EVENT_ID, id, label, time } from './described.ts';
 import { timestamp } from './render.ts';
 import { EVENT_TYPES } from './requests.ts';
@@ -10,6 +10,13 @@ const count = (what: string, example: number) =>
     .number()
     .describe(what)
     .meta({ examples: [example] });
+
+const lastAttempt = z.strictObject({
+  at: time('When it began.'),
+  durationMs: count('How long it took, in milliseconds.', 84),
+  statusCode: count('HTTP status of the answer, or null where none came.', 500).nullable(),
+  failure: label('Why it failed, in words; null where it was acknowledged.', 'answered 500').nullable(),
+});
 
 export const delivery = z.strictObject({
   id: id('dlv', 'The delivery.'),
@@ -34,7 +41,12 @@ export const delivery = z.strictObject({
   )
     .nullable()
     .meta({ examples: [null] }),
-  created: time('When it was made: with its event, or by a later resend.'),
+  lastAttempt: lastAttempt
+    .nullable()
+    .describe(
+      'The last attempt that has ended, or null before there is one. The whole log stands in the delivery itself.',
+    ),
+  created: time('When it was made: with its event, or by a later resend or recovery.'),
 });
 export type DeliveryResource = z.output<typeof delivery>;
 
@@ -64,8 +76,13 @@ export function renderDelivery(record: Delivery): DeliveryResource {
     status: record.status,
     attempts: record.attempts,
     nextAttemptAt: record.status === 'pending' ? timestamp(record.dueAt) : null,
+    lastAttempt: record.lastAttempt && renderLast(record.lastAttempt),
     created: timestamp(record.created),
   };
+}
+
+function renderLast({ started, durationMs, statusCode, failure }: LastAttempt) {
+  return { at: timestamp(started), durationMs, statusCode, failure };
 }
 
 /** `body` is the event's, as every attempt sends it. */

@@ -1,6 +1,12 @@
 import type { ErrorCode } from '../domain/errors.ts';
 import type { ActionError } from './resources.ts';
 
+/** What a key is told that does not reach so far. */
+export const SCOPE_NEEDED: Omit<ActionError, 'code'> = {
+  message: 'This needs an API key of scope write or admin; this one is read.',
+  suggestion: 'Use a key of scope write: the operator makes one with "tillway keys create --scope write".',
+};
+
 /** What each refusal looks like; messages vary, codes do not. */
 export const ERROR_EXAMPLES: Record<ErrorCode, Omit<ActionError, 'code'>> = {
   invalid_input: {
@@ -32,7 +38,11 @@ export const ERROR_EXAMPLES: Record<ErrorCode, Omit<ActionError, 'code'>> = {
       },
     ],
   },
-  unauthorized: { message: 'The signature is missing or wrong.' },
+  unauthorized: {
+    message: 'This service asks for an API key.',
+    suggestion:
+      'Send one header Authorization: Bearer sk_sandbox_... or sk_live_..., with a key that the operator made (tillway keys create); then resend.',
+  },
   forbidden: {
     message: 'This customer is blocked.',
     field: 'customer',
@@ -68,6 +78,13 @@ export const ERROR_EXAMPLES: Record<ErrorCode, Omit<ActionError, 'code'>> = {
   no_eligible_route: {
     message: 'No route can take this checkout: sandbox_card_acquirer: excluded by rule no-cards.',
     suggestion: 'Ask the operator to change the routing rules or the routes, or change what they look at.',
+  },
+  spend_limit_exceeded: {
+    message:
+      'This API key may spend $50.00 a checkout and $200.00 a day, of which $12.50 is left today; this checkout is $49.99.',
+    field: 'amount',
+    suggestion:
+      "Set amount to at most $12.50, or ask the operator for a key with higher limits. The day's limit starts anew at 2026-01-16T00:00:00.000Z.",
   },
   rate_limited: { message: 'Too many requests.', suggestion: 'Resend after the seconds in Retry-After.' },
   unavailable: {

@@ -146,8 +146,10 @@ function metadataValueFault(value: unknown): Fault | { code: 'invalid_type'; exp
   return textFault(value, 0, MAX_METADATA_TEXT);
 }
 
-// An app scheme such as `shop://` may take the buyer back; these would run code or read files in the buyer's browser.
-const REFUSED_SCHEMES = new Set(['javascript:', 'data:', 'vbscript:', 'file:', 'blob:', 'about:']);
+// An app scheme such as `shop://` may take the buyer back; these would run code, read files or open
+// other programs on the buyer's machine: `ms-` are those of Windows and its office.
+const REFUSED_SCHEMES =
+  /^(?:javascript|data|vbscript|file|filesystem|blob|about|feed|view-source|jar|chrome|resource|search-ms|ms-.*):$/;
 const UNSAFE_IN_URI = /[\u0000-\u0020\u007f-\u009f\\]/;
 
 // RFC 3986, section 2: what our own schema calls format uri.
@@ -177,7 +179,7 @@ function redirectFault(value: string): string | undefined {
   if (!URI_CHARACTERS.test(value)) return 'must be written in the characters of a URI, others percent-encoded';
   if (!URL.canParse(value)) return 'must be an absolute URI';
   const url = new URL(value);
-  if (REFUSED_SCHEMES.has(url.protocol)) return `must not use the scheme ${url.protocol}`;
+  if (REFUSED_SCHEMES.test(url.protocol)) return `must not use the scheme ${url.protocol}`;
   if (/^[^/?#]*\/\/[^/?#]*@/.test(value)) return 'must hold no user name or password';
   const web = url.protocol === 'http:' || url.protocol === 'https:';
   if (web && !/^https?:\/\/[^/]/i.test(value)) return 'must be an absolute URI';

@@ -1,7 +1,14 @@
 import type { ErrorCode } from '../domain/errors.ts';
-import type { Endpoint, EndpointTag } from './endpoints.ts';
-import { ERROR_EXAMPLES } from './error-examples.ts';
+import type { Endpoint } from './endpoint.ts';
 import { jsonSchemaOf, sampleOf } from './json-schema.ts';
+import { TAGS } from './openapi-tags.ts';
+import {
+  SECURITY_SCHEMES,
+  type Security,
+  type SecurityScheme,
+  exampleOfError,
+  securityOf,
+} from './openapi-security.ts';
 import { type ApiSchema, hoistSchema, namedSchemas } from './openapi-schemas.ts';
 import { EVENT_TYPES } from './requests.ts';
 import { webhookEvent } from './resources.ts';
@@ -15,7 +22,7 @@ export interface OpenApi {
   tags: { name: string; description: string }[];
   paths: Record<string, Partial<Record<'get' | 'post' | 'put', OpenApiOperation>>>;
   webhooks: Record<string, { post: OpenApiOperation }>;
-  components: { schemas: Record<string, ApiSchema> };
+  components: { schemas: Record<string, ApiSchema>; securitySchemes: Record<string, SecurityScheme> };
   security: [];
 }
 
@@ -25,8 +32,9 @@ export interface OpenApiOperation {
   summary: string;
   description: string;
   parameters?: OpenApiParameter[];
-  requestBody?: { required: boolean; content: { 'application/json': OpenApiContent } };
+  requestBody?: { required: boolean; content: OpenApiContents };
   responses: Record<string, OpenApiResponse>;
+  security?: Security;
 }
 
 export interface OpenApiParameter {
@@ -38,6 +46,9 @@ export interface OpenApiParameter {
   example?: string | number;
 }
 
+/** One of them. */
+export type OpenApiContents = Partial<Record<'application/json' | 'text/csv', OpenApiContent>>;
+
 export interface OpenApiContent {
   schema: ApiSchema;
   example?: unknown;
@@ -47,7 +58,7 @@ export interface OpenApiContent {
 export interface OpenApiResponse {
   description: string;
   headers?: Record<string, { description: string; schema: ApiSchema }>;
-  content?: { 'application/json': OpenApiContent };
+  content?: OpenApiContents;
 }
 
 export interface OpenApiOptions {
@@ -58,34 +69,20 @@ export interface OpenApiOptions {
   statusOf(code: ErrorCode, envelope: Endpoint['envelope']): number;
 }
 
+const JSON_TYPE = 'application/json';
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
-// Our own fault can happen anywhere.
-const ANYWHERE: ErrorCode[] = ['internal_error'];
-
-const TAGS: Record<EndpointTag | 'webhooks', string> = {
-  sessions: 'A checkout session is one sale: it is created here, and its buyer pays at its checkoutUrl.',
-  customers: 'A customer is made with the first session of an email address; there is one per environment and address.',
-  payments: 'One payment per attempt of a buyer. Fulfil an order once a payment of its session is paid, never earlier.',
-  invoices: 'One invoice per payment: paid with it, void where the attempt failed.',
-  events:
-    'One event per status that a session reaches, kept for good: what webhooks send, to be read and to be sent again.',
-  deliveries:
-    'One delivery per event and webhook endpoint: what was sent, what came back, and the way to send it again.',
-  routing:
-    'Which route a payment takes and why, the rules that the operator sets for it, and the health of the routes.',
-  'test clock':
-    'The time of a sandbox that was started with TEST_CLOCK=true: moved forward, it brings what a developer would wait for.',
-  agent: 'The same service for programs that know nothing of it beforehand: discovery, schemas and typed actions.',
-  webhooks: 'What this service sends to the merchant after the state of a payment has changed.',
-};
+// Who asks is looked at everywhere; and our own fault can happen anywhere.
+const ANYWHERE: ErrorCode[] = ['unauthorized', 'forbidden', 'rate_limited', 'internal_error'];
 
 const DESCRIPTION = `Create checkout sessions, send buyers to pay, and hear by webhook when they have.
 
-Requests and answers are JSON. Amounts are numbers in US dollars, not cents, with at most two decimals; rates are fractions (0.029 is 2.9 %); times are ISO 8601 in UTC. A prefix tells what an id is: \`chk_\` a session, \`cus_\` a customer, \`pay_\` a payment, \`inv_\` an invoice, \`evt_\` an event, \`dlv_\` a webhook delivery.
+Requests and answers are JSON. Amounts are numbers in US dollars, not cents, with at most two decimals; rates are fractions (0.029 is 2.9 %); times are ISO 8601 in UTC. A prefix tells what an id is: \`chk_\` a session, \`cus_\` a customer, \`pay_\` a payment, \`inv_\` an invoice, \`ref_\` a refund, \`dis_\` a discrepancy, \`evt_\` an event, \`dlv_\` a webhook delivery, \`whe_\` a webhook endpoint, \`rcv_\` a recovery, \`key_\` an API key.
 
 There are two environments, \`sandbox\` (the default, with test money) and \`production\`; no record of one can touch the other.
 
-Every refusal is \`{"ok": false, "error": {...}}\`: \`code\` is for programs, \`message\` says what is wrong, \`suggestion\` what to do about it, and \`issues\` names every faulty field. Every answer carries \`x-request-id\`; a 503 also carries \`Retry-After\`.
+Where the service has API keys, every request carries one: \`Authorization: Bearer sk_sandbox_...\` or \`sk_live_...\`. A key is of one environment, and what is of the other does not exist for it. With a key of production, say \`"environment": "production"\` where a body has that field.
+
+Every refusal is \`{"ok": false, "error": {...}}\`: \`code\` is for programs, \`message\` says what is wrong, \`suggestion\` what to do about it, and \`issues\` names every faulty field. Every answer carries \`x-request-id\`; a 429 or 503 also carries \`Retry-After\`.
 
 Lists are newest first. While \`hasMore\` is true, the next page is \`startingAfter=\` the last id of this one.
 
@@ -115,7 +112,8 @@ export function openApiOf({ baseUrl, version, endpoints, statusOf }: OpenApiOpti
       .map(([name, description]) => ({ name, description })),
     paths,
     webhooks: Object.fromEntries(EVENT_TYPES.map((type) => [type, { post: webhookOf(type) }])),
-    components: { schemas: namedSchemas() },
+    components: { schemas: namedSchemas(), securitySchemes: SECURITY_SCHEMES },
+    // Of webhooks, which have signatures; every endpoint has its own.
     security: [],
   };
 }
@@ -127,7 +125,10 @@ function operationOf(endpoint: Endpoint, statusOf: OpenApiOptions['statusOf']): 
   const ok: OpenApiResponse = {
     description: 'Done.',
     content: {
-      'application/json': { schema: hoistSchema(answer), example: endpoint.responseExample ?? sampleOf(answer) },
+      [endpoint.responseType ?? JSON_TYPE]: {
+        schema: hoistSchema(answer),
+        example: endpoint.responseExample ?? sampleOf(answer),
+      },
     },
   };
   if (endpoint.errors.includes('idempotency_conflict')) {
@@ -144,17 +145,18 @@ function operationOf(endpoint: Endpoint, statusOf: OpenApiOptions['statusOf']): 
     summary,
     description,
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: requestBodyOf(body, endpoint.requestExample) }),
+    ...(body && { requestBody: requestBodyOf(body, endpoint) }),
     responses: { 200: ok, ...errorResponses(endpoint, statusOf) },
+    security: securityOf(endpoint.access),
   };
 }
 
-function requestBodyOf(body: NonNullable<Endpoint['body']>, example: unknown) {
+function requestBodyOf(body: NonNullable<Endpoint['body']>, { requestExample: example, bodyType }: Endpoint) {
   const schema = jsonSchemaOf(body, 'input');
   // An absent body counts as {}.
-  const required = (schema.required ?? []).length > 0;
+  const required = bodyType !== undefined || (schema.required ?? []).length > 0;
   const content = { schema: hoistSchema(schema), example: example ?? sampleOf(schema, 'required') };
-  return { required, content: { 'application/json': content } };
+  return { required, content: { [bodyType ?? JSON_TYPE]: content } };
 }
 
 function pathParameters({ params = {} }: Endpoint): OpenApiParameter[] {
@@ -189,7 +191,7 @@ function errorResponses(
   statusOf: OpenApiOptions['statusOf'],
 ): Record<string, OpenApiResponse> {
   const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of [...errors, ...ANYWHERE]) {
+  for (const code of new Set([...errors, ...ANYWHERE])) {
     const status = statusOf(code, envelope);
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
@@ -200,7 +202,7 @@ function errorResponses(
         code,
         {
           summary: code,
-          value: { ok: false, ...named, error: { code, ...(errorExamples[code] ?? ERROR_EXAMPLES[code]) } },
+          value: { ok: false, ...named, error: { code, ...(errorExamples[code] ?? exampleOfError(code, errors)) } },
         },
       ]);
       return [

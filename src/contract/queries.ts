@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { ANSWER_CLASSES, type AnswerClass } from '../domain/delivery.ts';
 import { type IdPrefix, isId } from '../domain/id.ts';
 import { sessionOfEvent } from '../domain/records.ts';
-import { SAMPLE_EVENT_ID } from './described.ts';
+import { SAMPLE_EVENT_ID, SAMPLE_PAYMENT_ID } from './described.ts';
 import { SAMPLE_ROUTE_ID } from './requests.ts';
 
 export const DEFAULT_LIMIT = 20;
@@ -22,7 +23,7 @@ const limit = z
   .describe('How many records at most: 1 to 100, larger is taken as 100. Default 20.')
   .meta({ type: 'integer', minimum: 1, default: DEFAULT_LIMIT });
 
-function idOf(what: string, ...prefixes: IdPrefix[]) {
+export function idOf(what: string, ...prefixes: IdPrefix[]) {
   const names = prefixes.map((prefix) => `${prefix}_`).join(' or ');
   return z
     .string()
@@ -57,18 +58,34 @@ function eventIdOf(what: string) {
     .meta({ examples: [SAMPLE_EVENT_ID] });
 }
 
-const status = z
+export const status = z
   .string()
   .optional()
   .describe('Only records with this status. One that does not exist matches nothing.')
   .meta({ examples: ['paid'] });
-const environment = z
+export const environment = z
   .enum(['sandbox', 'production'])
   .optional()
-  .describe('Only records of this environment; left out, both.');
+  .describe('Only records of this environment; left out, both, of which an API key sees its own.');
 
-function pageFields(prefix: IdPrefix | 'evt') {
-  const cursor = (what: string) => (prefix === 'evt' ? eventIdOf(what) : idOf(what, prefix));
+function entryIdOf(what: string) {
+  return z
+    .string()
+    .regex(/^\w{1,60}:\w{1,20}:\d{1,3}$/, 'must be the id of a ledger entry: that of its posting, and its line')
+    .optional()
+    .describe(`${what}: the id of its posting, and its line there.`)
+    .meta({ examples: [`${SAMPLE_PAYMENT_ID}:paid:2`] });
+}
+
+type CursorOf = IdPrefix | 'evt' | 'entry';
+
+function cursorOf(prefix: CursorOf, what: string) {
+  if (prefix === 'entry') return entryIdOf(what);
+  return prefix === 'evt' ? eventIdOf(what) : idOf(what, prefix);
+}
+
+function pageFields(prefix: CursorOf) {
+  const cursor = (what: string) => cursorOf(prefix, what);
   return {
     limit,
     startingAfter: cursor('The page of records older than this one'),
@@ -76,7 +93,7 @@ function pageFields(prefix: IdPrefix | 'evt') {
   };
 }
 
-function listQuery<Fields extends z.ZodRawShape>(prefix: IdPrefix | 'evt', fields: Fields) {
+export function listQuery<Fields extends z.ZodRawShape>(prefix: CursorOf, fields: Fields) {
   return z
     .strictObject({ ...fields, ...pageFields(prefix) })
     .refine(
@@ -141,32 +158,83 @@ export const invoicesQuery = listQuery('inv', {
   environment,
 });
 
+const type = (what: string) =>
+  z
+    .string()
+    .optional()
+    .describe(`Only ${what} of this type. One that does not exist matches nothing.`)
+    .meta({ examples: ['payment.paid'] });
+
+const instant = (what: string) =>
+  z.iso
+    .datetime({ offset: true })
+    .optional()
+    .describe(`Only deliveries made ${what}: ISO 8601.`)
+    .meta({ examples: ['2026-01-15T09:30:00.000Z'] });
+
 export const deliveriesQuery = listQuery('dlv', {
+  endpointId: idOf('Only deliveries to this webhook endpoint', 'whe'),
   sessionId: idOf('Only deliveries of this session', 'chk'),
   eventId: z
     .string()
     .optional()
     .describe('Only deliveries of this event: its whole id.')
     .meta({ examples: [SAMPLE_EVENT_ID] }),
+  type: type('deliveries of events'),
   status: status.meta({ examples: ['dead'] }),
+  statusClass: z
+    .enum(ANSWER_CLASSES as [AnswerClass, ...AnswerClass[]])
+    .optional()
+    .describe(
+      'Only deliveries whose last attempt had such an answer; none: no answer came. What was never attempted matches none of them.',
+    ),
+  createdFrom: instant('then or later'),
+  createdUntil: instant('before'),
   environment,
 });
 
+export const endpointsQuery = listQuery('whe', { environment });
+
+const NOT_OF_THE_FEED = ['sessionId', 'startingAfter', 'endingBefore'] as const;
+
 export const eventsQuery = listQuery('evt', {
   sessionId: idOf('Only events of this session', 'chk'),
-  type: z
-    .string()
-    .optional()
-    .describe('Only events of this type. One that does not exist matches nothing.')
-    .meta({ examples: ['payment.paid'] }),
+  type: type('events'),
   environment,
+  after: z
+    .string()
+    .check((context) => {
+      if (context.value === '' || sessionOfEvent(context.value) !== undefined) return;
+      context.issues.push({
+        code: 'invalid_format',
+        format: 'id',
+        message: 'must be the id of an event, or empty to begin with the oldest',
+        input: context.value,
+      });
+    })
+    .optional()
+    .describe(
+      'The feed: events oldest first, those that became visible after this one; empty, from the beginning. Not together with sessionId, startingAfter or endingBefore.',
+    )
+    .meta({ examples: [SAMPLE_EVENT_ID] }),
+}).check((context) => {
+  const { value } = context;
+  if (value.after === undefined) return;
+  for (const path of NOT_OF_THE_FEED) {
+    if (value[path] === undefined) continue;
+    const params = { issueCode: 'invalid_value', remedy: 'remove' };
+    const message = 'must not be given together with after';
+    context.issues.push({ code: 'custom', path: [path], message, params, input: value });
+  }
 });
+
+export const keysQuery = listQuery('key', { environment });
 
 export const routesQuery = z.strictObject({
   environment: z
     .enum(['sandbox', 'production'])
-    .default('sandbox')
-    .describe('Routes of this environment. Default sandbox.'),
+    .optional()
+    .describe('Routes of this environment. Default: that of the API key; without keys, sandbox.'),
 });
 
 export const transitionsQuery = listQuery('rtr', {

@@ -64,6 +64,7 @@ export function renderCustomer(customer: Customer) {
     object: 'customer',
     email: customer.email,
     status: customer.status,
+    statusReason: customer.statusReason,
     created: timestamp(customer.created),
     environment: customer.environment,
   };
@@ -84,6 +85,8 @@ export function renderPayment(payment: Payment): PaymentResource {
     created: timestamp(payment.created),
     route: { id, kind, label },
     fees: renderFees(payment.fees),
+    refundedAmount: amountFromCents(payment.refunded),
+    refundPendingAmount: amountFromCents(payment.refundPending),
     metadata: payment.metadata,
     environment: payment.environment,
   };

@@ -51,8 +51,13 @@ export const customer = z.strictObject({
   object: z.literal('customer').describe('Always customer.'),
   email: mail('Email address, as first given.'),
   status: z
-    .enum(CUSTOMER_STATUSES as ['active', 'blocked'])
-    .describe('active, or blocked: no session can be created for a blocked customer.'),
+    .enum(CUSTOMER_STATUSES as ['active', 'blocked', 'erased'])
+    .describe(
+      'active; blocked: no session can be created or paid; erased: nothing is kept that names the buyer, and email is a placeholder.',
+    ),
+  statusReason: label('Why it was blocked, as given then, or null.', 'chargebacks')
+    .nullable()
+    .meta({ examples: [null] }),
   created: time('When the customer was first seen.'),
   environment,
 });
@@ -89,7 +94,9 @@ export const payment = z.strictObject({
     .describe('pending: not yet confirmed; paid: confirmed, safe to fulfil; failed: failed or rejected.'),
   ledgerStatus: z
     .enum(['pending', 'settled', 'refunded'])
-    .describe('pending: settlement not yet recorded; settled: paid out to the merchant; refunded: given back.'),
+    .describe(
+      'pending: settlement not yet recorded; settled: paid out to the merchant; refunded: all of it given back.',
+    ),
   created: time('When the buyer started this attempt.'),
   route: z
     .strictObject({
@@ -99,6 +106,8 @@ export const payment = z.strictObject({
     })
     .describe('The route that carries the payment.'),
   fees,
+  refundedAmount: dollars('What the buyer has back of the total.', 0),
+  refundPendingAmount: dollars('What is on its way back to the buyer besides.', 0),
   metadata,
   environment,
 });

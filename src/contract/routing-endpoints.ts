@@ -1,5 +1,5 @@
 import { SAMPLE_ROUTE_ID, SAMPLE_SESSION_ID } from './requests.ts';
-import type { Endpoint } from './endpoints.ts';
+import type { Endpoint } from './endpoint.ts';
 import { rulesQuery, standingsQuery, transitionsQuery } from './queries.ts';
 import { listOf } from './resources.ts';
 import {
@@ -23,6 +23,7 @@ export const ROUTING_ENDPOINTS = {
   listDecisions: {
     operationId: 'listRoutingDecisions',
     method: 'GET',
+    access: 'read',
     path: '/api/gateway/routing/decisions/{sessionId}',
     tag: 'routing',
     summary: 'Explain the route of a session',
@@ -35,6 +36,7 @@ export const ROUTING_ENDPOINTS = {
   replayDecisions: {
     operationId: 'replayRoutingDecisions',
     method: 'GET',
+    access: 'read',
     path: '/api/gateway/routing/decisions/{sessionId}/replay',
     tag: 'routing',
     summary: 'Make the decisions of a session again',
@@ -47,6 +49,7 @@ export const ROUTING_ENDPOINTS = {
   dryRun: {
     operationId: 'dryRunRouting',
     method: 'POST',
+    access: 'read',
     path: '/api/gateway/routing/dry-run',
     tag: 'routing',
     summary: 'Ask which route a checkout would get',
@@ -60,6 +63,7 @@ export const ROUTING_ENDPOINTS = {
   backtest: {
     operationId: 'backtestRouting',
     method: 'POST',
+    access: 'read',
     path: '/api/gateway/routing/backtest',
     tag: 'routing',
     summary: 'Try rules on past payments',
@@ -73,6 +77,7 @@ export const ROUTING_ENDPOINTS = {
   getRules: {
     operationId: 'getRoutingRules',
     method: 'GET',
+    access: 'read',
     path: '/api/gateway/routing/rules',
     tag: 'routing',
     summary: 'Get the routing rules',
@@ -84,6 +89,7 @@ export const ROUTING_ENDPOINTS = {
   saveRules: {
     operationId: 'saveRoutingRules',
     method: 'PUT',
+    access: 'admin',
     path: '/api/gateway/routing/rules',
     tag: 'routing',
     summary: 'Save the routing rules',
@@ -108,6 +114,7 @@ export const ROUTING_ENDPOINTS = {
   listStandings: {
     operationId: 'listRoutingRoutes',
     method: 'GET',
+    access: 'read',
     path: '/api/gateway/routing/routes',
     tag: 'routing',
     summary: 'List the routes as the router knows them',
@@ -120,6 +127,7 @@ export const ROUTING_ENDPOINTS = {
   overrideHealth: {
     operationId: 'overrideRouteHealth',
     method: 'PUT',
+    access: 'admin',
     path: '/api/gateway/routing/routes/{routeId}/health',
     tag: 'routing',
     summary: 'Override the health of a route',
@@ -142,6 +150,7 @@ export const ROUTING_ENDPOINTS = {
   listTransitions: {
     operationId: 'listRoutingTransitions',
     method: 'GET',
+    access: 'read',
     path: '/api/gateway/routing/transitions',
     tag: 'routing',
     summary: 'List changes of route health',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Instant } from '../domain/records.ts';
 import { time } from './described.ts';
-import type { Endpoint } from './endpoints.ts';
+import type { Endpoint } from './endpoint.ts';
 import { timestamp } from './render.ts';
 
 /** 30 days. */
@@ -51,6 +51,7 @@ export const TEST_CLOCK_ENDPOINTS = {
   get: {
     operationId: 'getTestClock',
     method: 'GET',
+    access: 'read',
     path: '/api/gateway/test-clock',
     tag: 'test clock',
     summary: 'Get the test clock',
@@ -62,6 +63,7 @@ export const TEST_CLOCK_ENDPOINTS = {
   advance: {
     operationId: 'advanceTestClock',
     method: 'POST',
+    access: 'write',
     path: '/api/gateway/test-clock/advance',
     tag: 'test clock',
     summary: 'Move time forward',

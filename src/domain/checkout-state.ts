@@ -12,6 +12,7 @@ import type {
   ProviderStatus,
   Session,
 } from './records.ts';
+import type { Refund, RefundStatus } from './refund.ts';
 import type { Route } from './route.ts';
 
 /** How long a buyer may try again after a failed attempt. */
@@ -25,7 +26,8 @@ export type Effect =
   | { type: 'post'; posting: Posting }
   | { type: 'announce'; status: ProviderStatus; payment: Payment }
   | { type: 'cancel_at_provider'; payment: Payment }
-  | { type: 'refund_at_provider'; payment: Payment };
+  | { type: 'refund_requested'; refund: Refund }
+  | { type: 'refund_changed'; refund: Refund; from: RefundStatus };
 
 /**
  * What was decided: the checkout as it shall be and what shall be done with it, all to be committed at once.
@@ -86,6 +88,12 @@ export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instan
     providerUrl: null,
     handoffUnclear: false,
     surplus: false,
+    kept: false,
+    settled: false,
+    shortfall: 0,
+    refunded: 0,
+    refundPending: 0,
+    refundShares: { gateway: 0, cost: 0 },
     failureCode: null,
     failureSource: null,
     probe: attempt.probe ?? false,

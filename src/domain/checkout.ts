@@ -18,7 +18,7 @@ import {
   withPayment,
   withSession,
 } from './checkout-state.ts';
-import { paidPosting, refundedPosting, settledPosting } from './ledger.ts';
+import { paidPosting, settledPosting } from './ledger.ts';
 import {
   CURRENCY,
   type Checkout,
@@ -27,7 +27,11 @@ import {
   type ProviderFault,
   type ProviderStatus,
 } from './records.ts';
+import { surplusRefund, withRefund } from './refund-decisions.ts';
+import { ledgerStatusOf } from './refund.ts';
 import type { Environment } from './route.ts';
+import { payoutOf } from './settlement.ts';
+import { receiveRest } from './shortfall.ts';
 
 /** How often a buyer may start to pay one session. */
 export const MAX_ATTEMPTS = 3;
@@ -48,6 +52,11 @@ export interface ProviderEvent {
   txHash: string | null;
   /** Whose fault it is where it failed; what the adapter does not know is the route's. */
   failureSource: ProviderFault | null;
+}
+
+/** What an event may bring into being: an attempt that the buyer did not start here, or the refund of surplus money. */
+export interface Unforeseen extends NewAttempt {
+  refundId: string;
 }
 
 /** The buyer starts to pay. */
@@ -133,7 +142,7 @@ export function loseHandoff(checkout: Checkout, paymentId: string, now: Instant)
 export function applyProviderEvent(
   checkout: Checkout,
   event: ProviderEvent,
-  unstarted: NewAttempt,
+  unforeseen: Unforeseen,
   now: Instant,
 ): Decision<'applied' | 'ignored' | 'amount_mismatch' | 'environment_mismatch' | 'unknown_payment'> {
   const { session } = checkout;
@@ -147,7 +156,7 @@ export function applyProviderEvent(
     return unchanged(checkout, 'ignored');
   }
 
-  const started = checkout.payments.length > 0 ? checkout : openUnstarted(checkout, unstarted, now);
+  const started = checkout.payments.length > 0 ? checkout : openUnstarted(checkout, unforeseen, now);
   const payment =
     started.payments.find(({ id }) => id === event.paymentId) ?? pendingPayment(started) ?? leadingPayment(started)!;
   switch (event.status) {
@@ -160,8 +169,9 @@ export function applyProviderEvent(
       return closeIfUsedUp(checkout, failPayment(started, cleared(payment), declined, now), 'applied');
     }
     case 'paid':
+      if (payment.status === 'paid' && payment.shortfall > 0) return receiveRest(checkout, payment, now);
       if (payment.status === 'paid') return unchanged(checkout, 'ignored');
-      return receiveMoney(checkout, started, { ...payment, txHash: event.txHash ?? payment.txHash }, now);
+      return receiveMoney(checkout, started, { ...payment, txHash: event.txHash ?? payment.txHash }, unforeseen, now);
   }
 }
 
@@ -223,34 +233,19 @@ export function passTime(
   return changed(checkout, withPayment(checkout, inquired(payment, now)), 'inquired');
 }
 
-/** The provider has paid the money out to the merchant. */
+/** The merchant has been paid out what is left of a payment. */
 export function recordSettlement(
   checkout: Checkout,
   paymentId: string,
   now: Instant,
 ): Decision<'settled' | 'ignored' | 'invalid_state'> {
   const payment = checkout.payments.find(({ id }) => id === paymentId);
-  if (payment?.status !== 'paid' || payment.surplus) return unchanged(checkout, 'invalid_state');
-  if (payment.ledgerStatus !== 'pending') return unchanged(checkout, 'ignored');
-  const settled: Payment = { ...payment, ledgerStatus: 'settled' };
-  return changed(checkout, withPayment(checkout, settled), 'settled', [
-    { type: 'post', posting: settledPosting(settled, now) },
-  ]);
-}
-
-/** The buyer has the money of one payment back, whole. */
-export function recordRefund(
-  checkout: Checkout,
-  paymentId: string,
-  now: Instant,
-): Decision<'refunded' | 'ignored' | 'invalid_state'> {
-  const payment = checkout.payments.find(({ id }) => id === paymentId);
-  if (payment?.status !== 'paid') return unchanged(checkout, 'invalid_state');
-  if (payment.ledgerStatus === 'refunded') return unchanged(checkout, 'ignored');
-  const refunded: Payment = { ...payment, ledgerStatus: 'refunded' };
-  return changed(checkout, withPayment(checkout, refunded), 'refunded', [
-    { type: 'post', posting: refundedPosting(refunded, now) },
-  ]);
+  if (payment?.settled) return unchanged(checkout, 'ignored');
+  const payout = payment && payoutOf(payment);
+  if (!payout || 'refusal' in payout) return unchanged(checkout, 'invalid_state');
+  const settled: Payment = { ...payment, settled: true };
+  const next = withPayment(checkout, { ...settled, ledgerStatus: ledgerStatusOf(settled) });
+  return changed(checkout, next, 'settled', [{ type: 'post', posting: settledPosting(payment, payout.amount, now) }]);
 }
 
 /** An attempt like any other, but nobody asks the provider about it: it is the provider who knows. */
@@ -260,7 +255,14 @@ function openUnstarted(checkout: Checkout, attempt: NewAttempt, now: Instant): C
   return withPayment(opened, { ...opened.payments.at(-1)!, inquireAt: null });
 }
 
-function receiveMoney(before: Checkout, started: Checkout, payment: Payment, now: Instant): Decision<'applied'> {
+/** Money for a payment has come: it pays the session, or comes on top of what has. */
+export function receiveMoney(
+  before: Checkout,
+  started: Checkout,
+  payment: Payment,
+  { refundId }: Pick<Unforeseen, 'refundId'>,
+  now: Instant,
+): Decision<'applied'> {
   const surplus = started.session.status === 'paid';
   const paid: Payment = {
     ...cleared(payment),
@@ -273,7 +275,8 @@ function receiveMoney(before: Checkout, started: Checkout, payment: Payment, now
   const posted: Effect = { type: 'post', posting: paidPosting(paid, now) };
   if (surplus) {
     const kept = withInvoice(withPayment(started, paid), paid.id, 'void');
-    return changed(before, kept, 'applied', [posted, { type: 'refund_at_provider', payment: paid }]);
+    const { next, effects } = withRefund(kept, paid, surplusRefund(paid, refundId), now);
+    return changed(before, next, 'applied', [posted, ...effects]);
   }
 
   const effects: Effect[] = [posted, { type: 'announce', status: 'paid', payment: paid }];

@@ -13,6 +13,7 @@ export type ErrorCode =
   | 'unsupported_media_type'
   | 'idempotency_conflict'
   | 'no_eligible_route'
+  | 'spend_limit_exceeded'
   | 'rate_limited'
   | 'unavailable'
   | 'internal_error';
@@ -41,6 +42,13 @@ export class GatewayError extends Error {
     this.name = 'GatewayError';
     this.code = code;
     this.details = details;
+  }
+}
+
+/** An `unauthorized` about an API key: with another one the same request may pass. */
+export class KeyRefusal extends GatewayError {
+  constructor(message: string, details: ErrorDetails) {
+    super('unauthorized', message, details);
   }
 }
 

@@ -1,5 +1,6 @@
 /** The type of a record, told from its id alone. */
-export type IdPrefix = 'cus' | 'pay' | 'inv' | 'chk' | 'whe' | 'dlv' | 'ref' | 'key' | 'dec' | 'snp' | 'rtr';
+export type IdPrefix =
+  'cus' | 'pay' | 'inv' | 'chk' | 'whe' | 'dlv' | 'ref' | 'key' | 'dec' | 'snp' | 'rtr' | 'rcv' | 'dis';
 
 /** Returns `size` bytes from a cryptographically secure source. */
 export type RandomBytes = (size: number) => Uint8Array;
@@ -12,7 +13,7 @@ const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const TIME_LENGTH = 10;
 const RANDOM_BYTES = 16;
 const STEP_BYTES = 10;
-const ID_PATTERN = /^(cus|pay|inv|chk|whe|dlv|ref|key|dec|snp|rtr)_[0-9a-hjkmnp-tv-z]{36}$/;
+const ID_PATTERN = /^(cus|pay|inv|chk|whe|dlv|ref|key|dec|snp|rtr|rcv|dis)_[0-9a-hjkmnp-tv-z]{36}$/;
 
 /**
  * Ids are `<prefix>_`, 10 characters of time (48 bits of milliseconds) and 26 of randomness (128 bits), so that sorting
@@ -54,6 +55,11 @@ export function isId(value: string, ...prefixes: IdPrefix[]): boolean {
 export function timeOfId(id: string): number {
   const start = id.indexOf('_') + 1;
   return Array.from(id.slice(start, start + TIME_LENGTH)).reduce((ms, digit) => ms * 32 + ALPHABET.indexOf(digit), 0);
+}
+
+/** What all ids that were made at that time, or later, are not below. */
+export function firstIdAt(prefix: IdPrefix, ms: number): string {
+  return `${prefix}_${encodeTime(Math.max(0, ms))}`;
 }
 
 function encodeTime(ms: number): string {

@@ -11,13 +11,13 @@ export type SessionStatus = 'routed' | 'pending' | 'paid' | 'failed' | 'expired'
 export type PaymentStatus = 'pending' | 'paid' | 'failed';
 export type LedgerStatus = 'pending' | 'settled' | 'refunded';
 export type InvoiceStatus = 'open' | 'paid' | 'void';
-export type CustomerStatus = 'active' | 'blocked';
+export type CustomerStatus = 'active' | 'blocked' | 'erased';
 export type ProviderStatus = 'provider_pending' | 'paid' | 'failed';
 
 export const SESSION_STATUSES: readonly SessionStatus[] = ['routed', 'pending', 'paid', 'failed', 'expired'];
 export const PAYMENT_STATUSES: readonly PaymentStatus[] = ['pending', 'paid', 'failed'];
 export const INVOICE_STATUSES: readonly InvoiceStatus[] = ['open', 'paid', 'void'];
-export const CUSTOMER_STATUSES: readonly CustomerStatus[] = ['active', 'blocked'];
+export const CUSTOMER_STATUSES: readonly CustomerStatus[] = ['active', 'blocked', 'erased'];
 export const PROVIDER_STATUSES: readonly ProviderStatus[] = ['provider_pending', 'paid', 'failed'];
 export const PROVIDER_FAULTS: readonly ProviderFault[] = ['buyer', 'issuer', 'route'];
 export const FAILURE_SOURCES: readonly FailureSource[] = [...PROVIDER_FAULTS, 'gateway'];
@@ -29,6 +29,8 @@ export interface Customer {
   environment: Environment;
   email: string;
   status: CustomerStatus;
+  /** Why it was blocked, in the words of whoever did; null where it is not, or none were given. */
+  statusReason: string | null;
   created: Instant;
 }
 
@@ -88,6 +90,17 @@ export interface Payment {
   handoffUnclear: boolean;
   /** Real money that came for a session already paid by another payment; it is refunded. */
   surplus: boolean;
+  /** Surplus money that the merchant was told to keep; false of all other. */
+  kept: boolean;
+  /** Whether it has been recorded as settled, which `ledgerStatus` no longer tells once all is refunded. */
+  settled: boolean;
+  /** What of the total never came, where the merchant took the rest as payment in full; negative where more came. */
+  shortfall: Cents;
+  /** Of the total, what the buyer has back, and what is on its way there. */
+  refunded: Cents;
+  refundPending: Cents;
+  /** What those refunds have taken from the gateway's revenue and from the provider's cost. */
+  refundShares: { gateway: Cents; cost: Cents };
   /** Why the attempt failed, as a code: `declined`, `handoff_refused`, `timed_out`, `abandoned`, `superseded`. */
   failureCode: FailureCode | null;
   /** Whose fault the failure was: what counts against the route, and what does not. */

@@ -8,6 +8,8 @@ import type { FastifyInstance } from 'fastify';
 export interface Asset {
   /** For example `/assets/checkout-3f2a91c0d4e5.css`. */
   path: string;
+  /** What a browser compares the content with before it uses it: `sha256-` and base64. */
+  integrity: string;
   type: string;
   body: Buffer;
   brotli: Buffer;
@@ -25,9 +27,10 @@ const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } };
 export function loadAsset(file: URL): Asset {
   const body = readFileSync(file);
   const extension = extname(file.pathname);
-  const hash = createHash('sha256').update(body).digest('hex').slice(0, HASH_LENGTH);
+  const hash = createHash('sha256').update(body).digest();
   return {
-    path: `/assets/${basename(file.pathname, extension)}-${hash}${extension}`,
+    path: `/assets/${basename(file.pathname, extension)}-${hash.toString('hex').slice(0, HASH_LENGTH)}${extension}`,
+    integrity: `sha256-${hash.toString('base64')}`,
     type: TYPES[extension]!,
     body,
     brotli: brotliCompressSync(body, BROTLI),

@@ -5,6 +5,7 @@ import type { Html } from './html.ts';
 // Nothing from elsewhere, nothing inline, no frames around it.
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
+  "object-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
   "img-src 'self' data:",
@@ -18,12 +19,7 @@ const CONTENT_SECURITY_POLICY = [
 export function sendPage(reply: FastifyReply, status: number, page: Html): FastifyReply {
   return reply
     .code(status)
-    .headers({
-      'content-security-policy': CONTENT_SECURITY_POLICY,
-      'x-frame-options': 'DENY',
-      'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=()',
-      'cross-origin-resource-policy': 'same-origin',
-    })
+    .header('content-security-policy', CONTENT_SECURITY_POLICY)
     .type('text/html; charset=utf-8')
     .send(page.markup);
 }
@@ -33,18 +29,36 @@ export function seeOther(reply: FastifyReply, location: string): FastifyReply {
   return reply.code(303).header('location', location).send();
 }
 
-/** Lets a scope take what plain HTML forms send; `request.body` is then a URLSearchParams. */
-export function acceptForms(scope: FastifyInstance): void {
+/**
+ * Lets a scope take what plain HTML forms of our own pages send; `request.body` is then a URLSearchParams. What another
+ * site sends is refused with GatewayError `forbidden`, before anything of it is read. `ownUrls` are where the pages are.
+ */
+export function acceptForms(scope: FastifyInstance, ownUrls: readonly string[]): void {
+  const own = originsOf(ownUrls);
+  scope.addHook('onRequest', (request, _reply, done) => {
+    const foreign = request.method === 'POST' && isFromElsewhere(request, own);
+    done(foreign ? new GatewayError('forbidden', 'This form was sent from another site.') : undefined);
+  });
   scope.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
     done(null, new URLSearchParams(body as string)),
   );
 }
 
-/** The fields of a form that our own page sent. Throws GatewayError `forbidden` for one from another site. */
+export function originsOf(urls: readonly string[]): ReadonlySet<string> {
+  return new Set(urls.map((url) => new URL(url).origin));
+}
+
+/** The fields of a form. */
 export function formOf(request: FastifyRequest): URLSearchParams {
-  const site = request.headers['sec-fetch-site'];
-  if (site !== undefined && site !== 'same-origin' && site !== 'none') {
-    throw new GatewayError('forbidden', 'This form was sent from another site.');
-  }
   return request.body instanceof URLSearchParams ? request.body : new URLSearchParams();
+}
+
+/** Whether a page of another site had a browser send it; `own` are the origins of our pages. */
+export function isFromElsewhere({ headers }: FastifyRequest, own: ReadonlySet<string>): boolean {
+  const { 'sec-fetch-site': site, origin, host } = headers;
+  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
+  // Our own pages name no referrer, so a browser that does not send Sec-Fetch-Site says `null` for them.
+  if (origin === undefined || origin === 'null') return false;
+  const from = URL.parse(origin);
+  return from === null || (!own.has(from.origin) && from.host !== host);
 }

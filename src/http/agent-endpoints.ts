@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { AGENT_ENDPOINTS, type Endpoint } from '../contract/endpoints.ts';
+import type { Endpoint } from '../contract/endpoint.ts';
+import { AGENT_ENDPOINTS } from '../contract/endpoints.ts';
 import { jsonSchemaOf } from '../contract/json-schema.ts';
 import type { ErrorCode } from '../domain/errors.ts';
 import type { ExampleDeps, Operation } from '../operations/operation.ts';
@@ -40,11 +41,12 @@ export function schemaAnswer({ name, input, output }: Operation) {
 }
 
 function actionEndpoint(deps: ExampleDeps, action: Operation): Endpoint {
-  const { name, title, description, input, output, errors, next } = action;
+  const { name, title, description, access, input, output, errors, next } = action;
   const { request, response } = action.example(deps);
   return {
     operationId: name,
     method: 'POST',
+    access,
     path: `/api/agent/actions/${name}`,
     tag: 'agent',
     summary: title,

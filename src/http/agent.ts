@@ -3,17 +3,19 @@ import { AGENT_ENDPOINTS } from '../contract/endpoints.ts';
 import { inputReader } from '../contract/problems.ts';
 import { routesQuery } from '../contract/queries.ts';
 import { GatewayError } from '../domain/errors.ts';
+import { assertEnvironment, usualEnvironment } from '../operations/access/caller.ts';
 import { schemaUrl } from '../operations/capabilities/capabilities.ts';
 import { listRoutes } from '../operations/list-routes.ts';
 import { nearestName } from '../operations/nearest-name.ts';
 import type { Operation } from '../operations/operation.ts';
-import { ACTIONS, OPERATIONS } from '../operations/registry.ts';
+import { ACTIONS, OPERATIONS, describeService } from '../operations/registry.ts';
 import { schemaAnswer } from './agent-endpoints.ts';
+import { admission, depsOf } from './access.ts';
 import type { AppDeps } from './app.ts';
 import { discoveryLinks } from './discovery-links.ts';
 import { sendDocument } from './document.ts';
 import { sendError } from './errors.ts';
-import { serve } from './gateway.ts';
+import { param, serve, serveText } from './gateway.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const readRoutesQuery = inputReader(routesQuery);
@@ -24,23 +26,26 @@ export function agentApi(app: FastifyInstance, deps: AppDeps): void {
   // They do not change while the process runs; no start waits for them.
   const schemas = new Map<string, string>();
 
-  app.get(AGENT_ENDPOINTS.capabilities.path, (request, reply) => {
-    const body = JSON.stringify(OPERATIONS.get('capabilities')!.example(deps).response);
+  const { capabilities, listRoutes: routes, getSchema } = AGENT_ENDPOINTS;
+  app.get(capabilities.path, { onRequest: admission(deps, capabilities.access) }, (request, reply) => {
+    const body = JSON.stringify(describeService(depsOf(request)));
     reply.header('link', discoveryLinks(base));
     // The health of its routes is that of now.
     return sendDocument(request, reply, deps, { body, type: JSON_TYPE, maxAgeSeconds: 0 });
   });
-  serve(app, AGENT_ENDPOINTS.listRoutes, async (request) => {
+  serve(app, deps, routes, async (request, _reply, deps) => {
     const { environment } = readRoutesQuery.read(request.query, `Parameters: GET ${base}/openapi.json`);
-    return { ok: true, routes: listRoutes(deps, environment) };
+    const asked = environment ?? usualEnvironment(deps);
+    assertEnvironment(deps, asked);
+    return { ok: true, routes: listRoutes(deps, asked) };
   });
-  app.get<{ Params: { operation: string } }>('/api/agent/schema/:operation', (request, reply) => {
-    const { operation } = request.params;
+  serveText(app, deps, getSchema, async (request) => {
+    const operation = param(request, 'operation');
     const named = OPERATIONS.get(operation);
     if (!named) throw unknownName('operation', operation, [...OPERATIONS.keys()]);
     const schema = schemas.get(operation) ?? JSON.stringify(schemaAnswer(named));
     schemas.set(operation, schema);
-    return reply.type(JSON_TYPE).send(schema);
+    return schema;
   });
   serveActions(app, deps);
 }
@@ -49,29 +54,32 @@ function serveActions(app: FastifyInstance, deps: AppDeps): void {
   const { base } = deps.urls;
   const actions = new Map(ACTIONS.map((action) => [action.name, action]));
   const named = (request: FastifyRequest): Operation => {
-    const { action } = request.params as { action: string };
+    const action = actionOf(request);
     const found = actions.get(action);
     if (!found) throw unknownName('action', action, [...actions.keys()]);
     return found;
   };
 
   app.post('/api/agent/actions/:action', {
-    // Before the body is read: no body is right for an action that does not exist.
-    onRequest: (request, _reply, done) => {
-      named(request);
-      done();
-    },
+    onRequest: [
+      admission(deps, (request) => actions.get(actionOf(request))?.access ?? 'look'),
+      // Before the body is read: no body is right for an action that does not exist.
+      async (request) => void named(request),
+    ],
     errorHandler(error, request, reply) {
-      const { action } = request.params as { action: string };
-      void sendError(withSchemaHint(error, action, base), request, reply);
+      void sendError(withSchemaHint(error, actionOf(request), base), request, reply);
     },
     handler: async (request, reply) => {
       const action = named(request);
       const sent = request.body === undefined ? {} : request.body;
-      const { result, replayed } = await action.execute(deps, sent, hintOf(base, action.name));
+      const { result, replayed } = await action.execute(depsOf(request), sent, hintOf(base, action.name));
       return sendResult(reply, action.name, result, replayed);
     },
   });
+}
+
+function actionOf(request: FastifyRequest): string {
+  return param(request, 'action');
 }
 
 function sendResult(reply: FastifyReply, action: string, result: unknown, replayed = false): FastifyReply {

@@ -1,25 +1,47 @@
-import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController, fastify } from 'fastify';
-import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
+import {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+  fastify,
+} from 'fastify';
 import { GatewayError } from '../domain/errors.ts';
+import type { RandomBytes } from '../domain/id.ts';
+import type { Gate } from '../operations/access/gate.ts';
 import type { Deps } from '../operations/deps.ts';
-import { rawErrorResponse, sendError } from './errors.ts';
+import type { Clock } from '../runtime.ts';
+import { onBehalfOf } from '../telemetry/origin.ts';
+import { guardConnections } from './connections.ts';
+import { sendError } from './errors.ts';
+import { type RequestObserver, followRequests, requestIds } from './follow.ts';
+import { commonHeaders } from './headers.ts';
 import { MAX_BODY_BYTES, parseJsonBody } from './json-body.ts';
+import { type Limits, limitRates } from './limits.ts';
 
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 30_000;
+const MAX_HEADER_BYTES = 16 * 1024;
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const CONNECTION_CHECK_MS = 1000;
+// A printable ASCII character, encoded once or more often.
+const PERCENT_ENCODED = /%(?:25)*([2-7][0-9a-f])/gi;
 
 /** What the HTTP side needs besides the operations' dependencies. */
 export interface AppDeps extends Deps {
   /** Turns false when the process is about to end. */
   isReady(): boolean;
   newRequestId(): string;
-  /** Whether the front page lets a person create a test checkout. */
-  demo: boolean;
+  /** Whether the front page lets a person create a test checkout; `while_open`: as long as there is no API key. */
+  demo: boolean | 'while_open';
+  gate: Gate;
+  /** Cryptographically secure. */
+  randomBytes: RandomBytes;
   /** Names under which this service is called; undefined where any will do. */
   allowedHosts: ReadonlySet<string> | undefined;
+  limits: Limits;
+  /** Undefined where no metrics are kept. */
+  requests: RequestObserver | undefined;
+  /** This machine's: what is limited is what comes in a real second. */
+  clock: Clock;
 }
 
 /** A part of the HTTP side: adds its routes to the app. */
@@ -27,6 +49,10 @@ export type Part = (app: FastifyInstance, deps: AppDeps) => void;
 
 /** The whole HTTP side as a function of its dependencies; nothing listens yet. */
 export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<FastifyInstance> {
+  const { limits } = deps;
+  const headers = commonHeaders(deps.urls);
+  const paths = createPathTable();
+  const connections = guardConnections({ ...deps, ...limits, headers, allowedAt: paths.methodsAt });
   // Named by Fastify's own type, or the app would carry pino's in its type everywhere.
   const loggerInstance: FastifyBaseLogger = deps.log;
   const app = fastify({
@@ -34,21 +60,36 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
     // One line a request, with the path but not the query: addresses can stand in it.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     bodyLimit: MAX_BODY_BYTES,
-    genReqId: () => deps.newRequestId(),
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    genReqId: requestIds(limits.trustedProxies, deps.newRequestId),
+    trustProxy: limits.trustedProxies.length > 0 && [...limits.trustedProxies],
+    requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     http: {
-      headersTimeout: HEADERS_TIMEOUT_MS,
+      headersTimeout: limits.headersTimeoutMs,
+      maxHeaderSize: MAX_HEADER_BYTES,
       connectionsCheckingInterval: CONNECTION_CHECK_MS,
       // Refused below, in the error envelope.
       requireHostHeader: false,
     },
     routerOptions: { maxParamLength: 20_000 },
-    clientErrorHandler,
-    frameworkErrors: (error, request, reply) => void sendError(error, request, reply),
+    clientErrorHandler: connections.onClientError,
+    frameworkErrors: (...refused) => void refuseUnrouted(...refused),
     // Requests under way at a stop are finished, not refused.
     return503OnClosing: false,
   });
+
+  /** No hook is run for these. */
+  async function refuseUnrouted(error: Error, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    reply.headers(headers).header('x-request-id', request.id);
+    let fault: unknown = error;
+    try {
+      await app.limitPage(request, reply);
+    } catch (limited) {
+      fault = limited;
+    }
+    sendError(fault, request, reply);
+    logRequest(request, reply);
+  }
 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
@@ -59,46 +100,64 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
     }
   });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
-  // Node's own answer has no body.
-  app.server.on('checkExpectation', ({ socket }: IncomingMessage) => socket.end(rawErrorResponse(417)));
-  refuseUnknownPaths(app);
+  connections.watch(app.server);
+  refuseUnknownPaths(app, paths);
+  followRequests(app, deps);
   app.addHook('onRequest', (request, reply, done) => {
-    reply.headers({
-      'x-request-id': request.id,
-      'x-content-type-options': 'nosniff',
-      'cache-control': 'no-store',
-      'referrer-policy': 'no-referrer',
-      'cross-origin-opener-policy': 'same-origin',
-    });
-    done(addressFault(request) ?? hostFault(request, deps.allowedHosts));
+    reply.headers(headers).header('x-request-id', request.id);
+    done();
   });
   app.addHook('onResponse', (request, reply, done) => {
-    const { method, url } = request;
-    const durationMs = Math.round(reply.elapsedTime * 10) / 10;
-    request.log.info({ method, path: loggedPath(url), status: reply.statusCode, durationMs }, 'request');
+    // An answer goes out in an event of its socket, which knows of no request.
+    onBehalfOf(request.origin!, () => logRequest(request, reply));
     done();
+  });
+  await limitRates(app, deps);
+  // What is refused has been counted.
+  app.addHook('onRequest', (request, _reply, done) => {
+    done(addressFault(request) ?? hostFault(request, deps.allowedHosts));
   });
   for (const part of parts) part(app, deps);
   await app.ready();
   return app;
 }
 
+function logRequest({ log, method, url }: FastifyRequest, { statusCode: status, elapsedTime }: FastifyReply): void {
+  const durationMs = Math.round(elapsedTime * 10) / 10;
+  log.info({ method, path: loggedPath(url), status, durationMs }, 'request');
+}
+
+interface PathTable {
+  add(url: string, methods: string | readonly string[]): void;
+  /** As the Allow header lists them; empty where nothing is served. */
+  methodsAt(path: string): string;
+}
+
+function createPathTable(): PathTable {
+  const served: { pattern: RegExp; methods: readonly string[] }[] = [];
+  return {
+    add(url, methods) {
+      const source = url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, '[^/]+');
+      served.push({ pattern: new RegExp(`^${source}$`), methods: [methods].flat() });
+    },
+    methodsAt(url) {
+      const path = pathOf(url);
+      const methods = served.filter(({ pattern }) => pattern.test(path)).flatMap((entry) => entry.methods);
+      return [...new Set(methods)].join(', ');
+    },
+  };
+}
+
 /** 405 where the path is served with another method, else 404. */
-function refuseUnknownPaths(app: FastifyInstance): void {
-  const served: { pattern: RegExp; methods: Set<string> }[] = [];
-  app.addHook('onRoute', ({ url, method }) => {
-    const source = url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, '[^/]+');
-    served.push({ pattern: new RegExp(`^${source}$`), methods: new Set([method].flat()) });
-  });
+function refuseUnknownPaths(app: FastifyInstance, paths: PathTable): void {
+  app.addHook('onRoute', ({ url, method }) => paths.add(url, method));
   app.setNotFoundHandler((request, reply) => {
-    const path = pathOf(request.url);
-    const allowed = served.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => [...methods]);
-    if (allowed.length === 0) {
+    const methods = paths.methodsAt(request.url);
+    if (methods === '') {
       throw new GatewayError('not_found', 'There is nothing at this path.', {
         suggestion: 'See GET /openapi.json for every path.',
       });
     }
-    const methods = [...new Set(allowed)].join(', ');
     reply.header('allow', methods);
     throw new GatewayError('method_not_allowed', `This path takes ${methods} only.`, {
       suggestion: `Use one of ${methods}.`,
@@ -122,6 +181,12 @@ function hostFault(request: FastifyRequest, allowed: AppDeps['allowedHosts']): G
       suggestion: 'Send a Host header, as HTTP/1.1 demands.',
     });
   }
+  // Node takes the first; what stands in front may have gone by another.
+  if (countOf(request, 'host') > 1) {
+    return new GatewayError('invalid_input', 'The request has more than one Host header.', {
+      suggestion: 'Send one Host header, as HTTP/1.1 demands.',
+    });
+  }
   return allowed && !allowed.has(hostNameOf(request)) ? unknownHost() : undefined;
 }
 
@@ -133,6 +198,10 @@ function unknownHost(): GatewayError {
   });
 }
 
+function countOf({ raw: { rawHeaders } }: FastifyRequest, name: string): number {
+  return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === name).length;
+}
+
 function hostNameOf(request: FastifyRequest): string {
   return (request.headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
 }
@@ -142,15 +211,22 @@ function pathOf(url: string): string {
   return end === -1 ? url : url.slice(0, end);
 }
 
-/** A path as it may stand in a log: email addresses and card numbers get sent where ids belong. */
+/** A path as it may stand in a log: keys, secrets, email addresses and card numbers get sent where ids belong. */
 function loggedPath(url: string): string {
   return pathOf(url)
-    .replace(/[^/]*(?:@|%40)[^/]*/gi, '[address]')
-    .replace(/\d(?:(?:[ +-]|%20)?\d){12,18}/g, '[number]');
+    .split('/')
+    .map((part) => {
+      const plain = part.replace(PERCENT_ENCODED, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+      const masked = maskSecrets(plain);
+      return masked === plain ? part : masked;
+    })
+    .join('/');
 }
 
-function clientErrorHandler(error: Error & { code?: string }, socket: Socket): void {
-  if (!socket.writable) return;
-  const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400;
-  socket.end(rawErrorResponse(status));
+function maskSecrets(text: string): string {
+  if (text.includes('@')) return '[address]';
+  return text
+    .replace(/sk_(?:sandbox|live)_.*/s, '[key]')
+    .replace(/whsec_.*/s, '[secret]')
+    .replace(/\d(?:[ +-]?\d){12,18}/g, '[number]');
 }

@@ -1,6 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '../domain/errors.ts';
-import { applyProviderMessage } from '../operations/apply-provider-message.ts';
+import { type IncomingMessage, applyProviderMessage } from '../operations/apply-provider-message.ts';
+import { applyRefundMessage } from '../operations/refunds/apply-refund-report.ts';
+import { applySettlementMessage } from '../operations/settlement/apply-settlement-message.ts';
+import type { ProviderSignal } from '../providers/provider.ts';
 import type { AppDeps } from './app.ts';
 
 /** Where providers report: the signature is verified over the raw bytes, and the answer comes after the commit. */
@@ -12,14 +15,25 @@ export function providerCallbacks(app: FastifyInstance, deps: AppDeps): void {
       const provider = deps.providers.get(request.params.provider);
       if (!provider) throw new GatewayError('not_found', 'No such provider is connected.');
       const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-      const callback = provider.readCallback(body, request.headers);
-      const { outcome } = await applyProviderMessage(deps, {
-        provider: provider.id,
-        environment: provider.environment,
-        callback,
-        body: body.toString('utf8'),
-      });
-      return reply.send({ ok: true, outcome });
+      const signal = provider.readCallback(body, request.headers);
+      const message = { provider: provider.id, environment: provider.environment, body: body.toString('utf8') };
+      return reply.send({ ok: true, outcome: await apply(deps, signal, message) });
     });
   });
+}
+
+/** Answers what it did. */
+async function apply(
+  deps: AppDeps,
+  signal: ProviderSignal,
+  message: Omit<IncomingMessage, 'callback'>,
+): Promise<string> {
+  switch (signal.about) {
+    case 'payment':
+      return (await applyProviderMessage(deps, { ...message, callback: signal.callback })).outcome;
+    case 'refund':
+      return applyRefundMessage(deps, { ...message, callback: signal.callback });
+    case 'settlement':
+      return applySettlementMessage(deps, { ...message, callback: signal.callback });
+  }
 }

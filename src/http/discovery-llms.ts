@@ -1,4 +1,4 @@
-import type { Endpoint } from '../contract/endpoints.ts';
+import type { Endpoint } from '../contract/endpoint.ts';
 import { actionUrl, schemaUrl } from '../operations/capabilities/capabilities.ts';
 import { commandLine } from '../operations/capabilities/command-line.ts';
 import type { Action, ExampleDeps } from '../operations/operation.ts';
@@ -49,7 +49,7 @@ function lineText([title, url, note]: Line): string {
 function flow(base: string): string[] {
   return [
     `To sell one item: call the action checkout.create with product, amount and customer; give the checkoutUrl of its result to the buyer, who pays there (you cannot pay); then poll GET ${base}/api/gateway/payments/{session id}, which is 404 until the buyer starts, until its status is paid, or wait for the webhook payment.paid. Fulfil only then. Look at prices first with fees.estimate or checkout.preview, which write nothing.`,
-    'Amounts are US dollars, not cents. No credential is needed. environment is sandbox (the default: test money) or production. Requests and answers are JSON; an action answers {ok, action, result}, and a refusal {ok: false, error}, whose suggestion says how to mend the body. Send an idempotencyKey with checkout.create to make a resend safe. What is called webhooks.something below is in the capabilities.',
+    'Amounts are US dollars, not cents. Where the service answers 401 it has API keys: send Authorization: Bearer sk_sandbox_... or sk_live_..., made by the operator with tillway keys create; a key is of one environment. environment is sandbox (the default: test money) or production. Requests and answers are JSON; an action answers {ok, action, result}, and a refusal {ok: false, error}, whose suggestion says how to mend the body. Send an idempotencyKey with checkout.create to make a resend safe. What is called webhooks.something below is in the capabilities.',
     'To play the buyer in sandbox, open checkoutUrl and pay with card 4242 4242 4242 4242, any expiry to come, any security code and name.',
     `Without a browser, run the action webhook.verify_sample with payload {"eventId": your own, "sessionId": the session id, "status": "paid", "amount": the amount of the session} and signature t=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and the payload as compact JSON in the order of keys sent, keyed with ${SAMPLE_PROVIDER_SECRET}>: the session is paid by it. Or run tillway trigger payment.paid, which makes a checkout of its own and pays it.`,
     `The command line tillway does all of this: each command takes --url ${base} and --json; tillway --help lists them, and tillway listen shows every webhook as it happens. Over MCP, the tools are the actions with _ in place of the dot, and routes_list and payment_get.`,

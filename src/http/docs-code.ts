@@ -1,12 +1,22 @@
 import { type Html, html } from '../html/html.ts';
 
+/** How curl sends the key that is in the environment. */
+export const KEY_OPTION = '-H "Authorization: Bearer $TILLWAY_API_KEY"';
+
+interface CurlOptions {
+  takesFile: boolean;
+  asksForKey: boolean;
+}
+
 /** A request as a command line, one part a line. */
-export function curlOf(method: string, url: string, body: unknown): string {
+export function curlOf(method: string, url: string, body: unknown, { takesFile, asksForKey }: CurlOptions): string {
   const parts = [method === 'GET' || body !== undefined ? `curl ${url}` : `curl -X ${method} ${url}`];
+  if (asksForKey) parts.push(KEY_OPTION);
   if (body !== undefined) {
     parts.push(`-H 'Content-Type: application/json'`);
     parts.push(`-d '${JSON.stringify(body, null, 2).replaceAll("'", String.raw`'\''`)}'`);
   }
+  if (takesFile) parts.push(`-H 'Content-Type: text/csv'`, '--data-binary @file.csv');
   return parts.join(' \\\n  ');
 }
 

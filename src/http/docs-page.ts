@@ -1,5 +1,6 @@
-import type { EndpointTag } from '../contract/endpoints.ts';
+import type { EndpointTag } from '../contract/endpoint.ts';
 import type { OpenApi, OpenApiOperation } from '../contract/openapi.ts';
+import type { Asset } from '../html/assets.ts';
 import { type Html, html } from '../html/html.ts';
 import { curlOf, jsonMarkup } from './docs-code.ts';
 import { fieldTable, parameterTable } from './docs-fields.ts';
@@ -15,17 +16,23 @@ const TITLES: Record<EndpointTag | 'webhooks', string> = {
   sessions: 'Checkout sessions',
   customers: 'Customers',
   payments: 'Payments',
+  refunds: 'Refunds',
+  discrepancies: 'Discrepancies',
   invoices: 'Invoices',
   events: 'Events',
   deliveries: 'Webhook deliveries',
+  'webhook endpoints': 'Webhook endpoints',
   routing: 'Routing',
+  ledger: 'Ledger',
+  settlement: 'Settlement',
   'test clock': 'Test clock',
+  keys: 'API keys',
   agent: 'Agent API',
   webhooks: 'Webhooks',
 };
 
-/** The reference as one page, made from the OpenAPI document alone. */
-export function docsPage(api: OpenApi, stylesheet: string): Html {
+/** The reference as one page, made from the OpenAPI document alone, for a service that asks for a key or does not. */
+export function docsPage(api: OpenApi, stylesheet: Asset, asksForKey: boolean): Html {
   const sections = sectionsOf(api);
   const base = api.servers[0]?.url ?? '';
   const groups = api.tags.map(({ name, description }) => ({
@@ -49,7 +56,7 @@ export function docsPage(api: OpenApi, stylesheet: string): Html {
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>${api.info.title} API reference</title>
-        <link rel="stylesheet" href="${stylesheet}" />
+        <link rel="stylesheet" href="${stylesheet.path}" integrity="${stylesheet.integrity}" />
       </head>
       <body>
         <a class="skip" href="#introduction">Skip to the reference</a>
@@ -66,7 +73,7 @@ export function docsPage(api: OpenApi, stylesheet: string): Html {
               html`<section class="group" id="${anchorOf(name)}" aria-labelledby="${anchorOf(name)}-title">
                 <h2 id="${anchorOf(name)}-title">${titleOf(name)}</h2>
                 <p class="lead">${description}</p>
-                ${listed.map((section) => endpoint(api, base, section))}
+                ${listed.map((section) => endpoint(api, base, asksForKey, section))}
               </section>`,
           )}
         </main>
@@ -120,10 +127,12 @@ function contentsLine({ method, operation }: Section): Html {
   </li>`;
 }
 
-function endpoint(api: OpenApi, base: string, { method, path, operation }: Section): Html {
+function endpoint(api: OpenApi, base: string, asksForKey: boolean, { method, path, operation }: Section): Html {
   const { operationId, summary, description, parameters = [], requestBody, responses } = operation;
   const sent = requestBody?.content['application/json'];
   const answer = responses['200']?.content?.['application/json'];
+  const sentFile = requestBody?.content['text/csv'];
+  const file = responses['200']?.content?.['text/csv'] ?? sentFile;
   const named = (place: string) => parameters.filter((parameter) => parameter.in === place);
   const tables = [
     { caption: 'Path parameters', rows: named('path') },
@@ -131,6 +140,7 @@ function endpoint(api: OpenApi, base: string, { method, path, operation }: Secti
     { caption: 'Headers', rows: named('header') },
   ].filter(({ rows }) => rows.length > 0);
   const isEvent = method === 'EVENT';
+  const takesFile = sentFile !== undefined;
   return html`<article id="${operationId}">
     <div class="text">
       <h3><a href="#${operationId}">${summary}</a></h3>
@@ -148,7 +158,8 @@ function endpoint(api: OpenApi, base: string, { method, path, operation }: Secti
       ${errorList(operation)}
     </div>
     <div class="code">
-      ${isEvent ? '' : codeBlock('Request', html`${curlOf(method, urlOf(base, path, operation), sent?.example)}`)}
+      ${isEvent ? '' : codeBlock('Request', html`${curlOf(method, urlOf(base, path, operation), sent?.example, { takesFile, asksForKey })}`)}
+      ${file ? codeBlock('File', html`${String(file.example)}`) : ''}
       ${isEvent && sent ? codeBlock('Payload', jsonMarkup(sent.example)) : ''}
       ${answer ? codeBlock('Answer, 200', jsonMarkup(answer.example)) : ''}
     </div>
@@ -164,7 +175,7 @@ function codeBlock(title: string, code: Html | Html[]): Html {
 
 function errorList({ responses }: OpenApiOperation): Html {
   const refusals = Object.entries(responses).flatMap(([status, { content }]) =>
-    Object.entries(content?.['application/json'].examples ?? {}).map(([code, { value }]) => ({ status, code, value })),
+    Object.entries(content?.['application/json']?.examples ?? {}).map(([code, { value }]) => ({ status, code, value })),
   );
   if (refusals.length === 0) return html``;
   return html`<details>

@@ -9,10 +9,13 @@ import { describeApi } from './openapi.ts';
 /** The API reference for people: one page of ours, readable without scripts. */
 export function apiReference(app: FastifyInstance, deps: AppDeps): void {
   const stylesheet = loadAsset(new URL('assets/docs.css', import.meta.url));
-  let page: Html | undefined;
+  // The first key that is made changes the examples.
+  const pages = new Map<boolean, Html>();
   serveAssets(app, [stylesheet]);
-  app.get('/docs', (_request, reply) => {
-    page ??= docsPage(describeApi(deps), stylesheet.path);
+  app.get('/docs', async (_request, reply) => {
+    const asksForKey = !(await deps.gate.isOpen());
+    const page = pages.get(asksForKey) ?? docsPage(describeApi(deps), stylesheet, asksForKey);
+    pages.set(asksForKey, page);
     return sendPage(reply, 200, page);
   });
 }

@@ -1,7 +1,6 @@
-import { STATUS_CODES } from 'node:http';
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { ActionError } from '../contract/resources.ts';
-import { type ErrorCode, GatewayError } from '../domain/errors.ts';
+import { type ErrorCode, GatewayError, KeyRefusal } from '../domain/errors.ts';
 
 /** The one table of refusals: HTTP status by code. */
 export const HTTP_STATUS: Record<ErrorCode, number> = {
@@ -18,6 +17,7 @@ export const HTTP_STATUS: Record<ErrorCode, number> = {
   unsupported_media_type: 415,
   idempotency_conflict: 422,
   no_eligible_route: 409,
+  spend_limit_exceeded: 403,
   rate_limited: 429,
   unavailable: 503,
   internal_error: 500,
@@ -27,6 +27,7 @@ const RETRY_AFTER_SECONDS = 1;
 
 // The actions endpoint answers 400 for every failure of an action; these are refusals before one runs, or our own fault.
 const NOT_OF_THE_ACTION = new Set<ErrorCode>([
+  'unauthorized',
   'payload_too_large',
   'unsupported_media_type',
   'rate_limited',
@@ -54,17 +55,25 @@ export function refusalOf(error: unknown, log: Pick<FastifyBaseLogger, 'error' |
   return refusal;
 }
 
+/** What goes with a refusal, whatever envelope it has. */
+export function refusalHeaders(refusal: GatewayError): Record<string, string> {
+  // https://www.rfc-editor.org/rfc/rfc6750#section-3
+  return refusal instanceof KeyRefusal ? { 'www-authenticate': 'Bearer' } : {};
+}
+
 /** Every error of the API ends here, and only here turns into a response. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = refusalOf(error, request.log);
   const { envelope, name } = namedIn(request);
   const status = statusOf(refusal.code, envelope);
-  if (refusal.code === 'unavailable' || refusal.code === 'rate_limited') {
+  // What a limit knows, it has said.
+  if ((refusal.code === 'unavailable' || refusal.code === 'rate_limited') && !reply.hasHeader('retry-after')) {
     reply.header('retry-after', String(RETRY_AFTER_SECONDS));
   }
   const named = envelope === undefined ? {} : { [envelope]: name };
   return reply
     .code(status)
+    .headers(refusalHeaders(refusal))
     .type('application/json; charset=utf-8')
     .send(JSON.stringify({ ok: false, ...named, error: renderError(refusal) }));
 }
@@ -88,24 +97,6 @@ function decoded(text: string): string {
 
 export function renderError({ code, message, details }: GatewayError): ActionError {
   return { code, message, ...details };
-}
-
-/** An answer to bytes that never became a request; `status` is what the HTTP parser says of them. */
-export function rawErrorResponse(status: number): string {
-  const body = JSON.stringify({
-    ok: false,
-    error: renderError(
-      new GatewayError('invalid_input', `The request is not valid HTTP: ${STATUS_CODES[status] ?? 'Bad Request'}.`),
-    ),
-  });
-  return [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Bad Request'}`,
-    'content-type: application/json; charset=utf-8',
-    `content-length: ${Buffer.byteLength(body)}`,
-    'connection: close',
-    '',
-    body,
-  ].join('\r\n');
 }
 
 function asGatewayError(error: unknown): GatewayError {

@@ -3,11 +3,12 @@ import { renderInvoice, renderPayment, renderSession } from '../contract/render.
 import { isId } from '../domain/id.ts';
 import { type Html, html } from '../html/html.ts';
 import { loadAsset, serveAssets } from '../html/assets.ts';
-import { acceptForms, formOf, seeOther, sendPage } from '../html/page.ts';
+import { acceptForms, seeOther, sendPage } from '../html/page.ts';
 import { createCheckout } from '../operations/create-checkout.ts';
 import { checkoutUrl } from '../contract/render.ts';
-import type { MerchantEvent } from '../store/store.ts';
+import type { MerchantEvent } from '../store/webhooks.ts';
 import type { AppDeps } from './app.ts';
+import { KEY_OPTION } from './docs-code.ts';
 import { discoveryLinks } from './discovery-links.ts';
 
 const css = loadAsset(new URL('./assets/home.css', import.meta.url));
@@ -19,15 +20,15 @@ const DEMO_AMOUNT = 49.99;
 /** The front door: what this is, and a test checkout for whoever wants to see one. */
 export function homePages(app: FastifyInstance, deps: AppDeps): void {
   serveAssets(app, [css]);
-  app.get('/', (_request, reply) => {
+  app.get('/', async (_request, reply) => {
     reply.header('link', discoveryLinks(deps.urls.base));
-    return sendPage(reply, 200, homePage(deps));
+    return sendPage(reply, 200, homePage(deps, await hasDemo(deps), !(await deps.gate.isOpen())));
   });
-  if (!deps.demo) return;
+  if (deps.demo === false) return;
   app.register(async (scope) => {
-    acceptForms(scope);
-    scope.post('/demo', async (request, reply) => {
-      formOf(request);
+    acceptForms(scope, Object.values(deps.urls));
+    scope.post('/demo', async (_request, reply) => {
+      if (!(await hasDemo(deps))) return seeOther(reply, '/');
       const { session } = await createCheckout(deps, {
         product: DEMO_PRODUCT,
         amount: DEMO_AMOUNT,
@@ -41,13 +42,18 @@ export function homePages(app: FastifyInstance, deps: AppDeps): void {
   });
   app.get<{ Querystring: { session_id?: string } }>('/demo', async (request, reply) => {
     const id = request.query.session_id;
-    if (typeof id !== 'string' || !isId(id, 'chk')) return seeOther(reply, '/');
+    if (typeof id !== 'string' || !isId(id, 'chk') || !(await hasDemo(deps))) return seeOther(reply, '/');
     const page = await demoResult(deps, id);
     return page ? sendPage(reply, 200, page) : seeOther(reply, '/');
   });
 }
 
-function homePage({ demo, urls, merchantName }: AppDeps): Html {
+/** Its sessions are made, and shown, without a key. */
+async function hasDemo({ demo, gate }: AppDeps): Promise<boolean> {
+  return demo === 'while_open' ? gate.isOpen() : demo;
+}
+
+function homePage({ urls, merchantName }: AppDeps, demo: boolean, asksForKey: boolean): Html {
   return layout(
     'Tillway',
     html`<section class="hero">
@@ -65,7 +71,7 @@ function homePage({ demo, urls, merchantName }: AppDeps): Html {
       </section>
       <section aria-labelledby="how">
         <h2 id="how">The same from a terminal</h2>
-        <pre tabindex="0"><code>curl ${urls.base}/api/gateway/sessions \\
+        <pre tabindex="0"><code>curl ${urls.base}/api/gateway/sessions \\${asksForKey ? `\n  ${KEY_OPTION} \\` : ''}
   -H 'Content-Type: application/json' \\
   -d '{"product": "Field guide", "amount": 49.99,
        "customer": "buyer@example.com"}'</code></pre>
@@ -143,7 +149,7 @@ function layout(title: string, main: Html): Html {
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>${title}</title>
-        <link rel="stylesheet" href="${css.path}" />
+        <link rel="stylesheet" href="${css.path}" integrity="${css.integrity}" />
         <link rel="icon" href="data:," />
       </head>
       <body>

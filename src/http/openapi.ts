@@ -1,15 +1,24 @@
 import type { FastifyInstance } from 'fastify';
-import { type Endpoint, GATEWAY_ENDPOINTS } from '../contract/endpoints.ts';
+import { API_KEY_ENDPOINTS } from '../contract/api-key-endpoints.ts';
+import { CUSTOMER_ENDPOINTS } from '../contract/customer-endpoints.ts';
+import { DISCREPANCY_ENDPOINTS } from '../contract/discrepancy-endpoints.ts';
+import type { Endpoint } from '../contract/endpoint.ts';
+import { GATEWAY_ENDPOINTS } from '../contract/endpoints.ts';
+import { WEBHOOK_ENDPOINT_ENDPOINTS } from '../contract/webhook-endpoint-endpoints.ts';
+import { WEBHOOK_ENDPOINTS } from '../contract/webhook-endpoints.ts';
 import { type OpenApi, openApiOf } from '../contract/openapi.ts';
+import { LEDGER_ENDPOINTS } from '../contract/ledger-endpoints.ts';
+import { SETTLEMENT_ENDPOINTS } from '../contract/settlement-endpoints.ts';
+import { REFUND_ENDPOINTS } from '../contract/refund-endpoints.ts';
 import { ROUTING_ENDPOINTS } from '../contract/routing-endpoints.ts';
 import { TEST_CLOCK_ENDPOINTS } from '../contract/test-clock.ts';
+import { VERSION } from '../domain/version.ts';
 import { agentEndpoints } from './agent-endpoints.ts';
 import type { AppDeps } from './app.ts';
 import { sendDocument } from './document.ts';
 import { statusOf } from './errors.ts';
 
 /** Version of the API, as its description carries it. */
-const API_VERSION = '0.1.0';
 const JSON_TYPE = 'application/json; charset=utf-8';
 const MAX_AGE_SECONDS = 300;
 
@@ -17,8 +26,16 @@ const MAX_AGE_SECONDS = 300;
 export function servedEndpoints(deps: AppDeps): readonly Endpoint[] {
   return [
     ...Object.values(GATEWAY_ENDPOINTS),
+    ...Object.values(CUSTOMER_ENDPOINTS),
+    ...Object.values(REFUND_ENDPOINTS),
+    ...Object.values(SETTLEMENT_ENDPOINTS),
+    ...Object.values(LEDGER_ENDPOINTS),
+    ...Object.values(DISCREPANCY_ENDPOINTS),
+    ...Object.values(WEBHOOK_ENDPOINTS),
+    ...Object.values(WEBHOOK_ENDPOINT_ENDPOINTS),
     ...Object.values(ROUTING_ENDPOINTS),
     ...Object.values(TEST_CLOCK_ENDPOINTS),
+    ...Object.values(API_KEY_ENDPOINTS),
     ...agentEndpoints(deps),
   ];
 }
@@ -31,7 +48,7 @@ export function describeApi(deps: AppDeps): OpenApi {
   if (!api) {
     api = openApiOf({
       baseUrl: deps.urls.base,
-      version: API_VERSION,
+      version: VERSION,
       endpoints: servedEndpoints(deps),
       statusOf,
     });

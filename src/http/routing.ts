@@ -5,7 +5,7 @@ import { renderDecision, renderStanding, renderTransition, renderVerdict } from 
 import { timestamp } from '../contract/render.ts';
 import { ROUTING_ENDPOINTS } from '../contract/routing-endpoints.ts';
 import { backtestRequest, dryRunRequest, overrideRequest } from '../contract/routing.ts';
-import { ENVIRONMENTS } from '../domain/route.ts';
+import { assertInstallation, environmentsOf } from '../operations/access/caller.ts';
 import { decisionsOf, replay } from '../operations/routing/decisions.ts';
 import { overrideHealth, routeStandings } from '../operations/routing/override.ts';
 import { type SavedRules, readRules, saveRules } from '../operations/routing/rules.ts';
@@ -29,15 +29,15 @@ export function routingApi(app: FastifyInstance, deps: AppDeps): void {
   explain(app, deps);
   suppose(app, deps, hint);
   rule(app, deps, hint);
-  serve(app, ROUTING_ENDPOINTS.listStandings, async (request) => {
+  serve(app, deps, ROUTING_ENDPOINTS.listStandings, async (request, _reply, deps) => {
     const { environment } = readStandingsQuery.read(request.query, hint);
-    const items = routeStandings(deps, environment ? [environment] : ENVIRONMENTS);
+    const items = routeStandings(deps, environmentsOf(deps, environment));
     return renderList({ items, hasMore: false }, standingOf);
   });
-  serve(app, ROUTING_ENDPOINTS.overrideHealth, async (request) =>
+  serve(app, deps, ROUTING_ENDPOINTS.overrideHealth, async (request, _reply, deps) =>
     standingOf(await overrideHealth(deps, param(request, 'routeId'), readOverride.read(request.body ?? {}, hint))),
   );
-  serve(app, ROUTING_ENDPOINTS.listTransitions, async (request) => {
+  serve(app, deps, ROUTING_ENDPOINTS.listTransitions, async (request, _reply, deps) => {
     const query = readTransitionsQuery.read(request.query, hint);
     const { environment, routeId } = query;
     return renderList(
@@ -48,12 +48,12 @@ export function routingApi(app: FastifyInstance, deps: AppDeps): void {
 }
 
 function explain(app: FastifyInstance, deps: AppDeps): void {
-  serve(app, ROUTING_ENDPOINTS.listDecisions, async (request) => {
+  serve(app, deps, ROUTING_ENDPOINTS.listDecisions, async (request, _reply, deps) => {
     const sessionId = param(request, 'sessionId');
     const decisions = await decisionsOf(deps, sessionId);
     return { object: 'routing_decisions', sessionId, decisions: decisions.map(renderDecision) };
   });
-  serve(app, ROUTING_ENDPOINTS.replayDecisions, async (request) => {
+  serve(app, deps, ROUTING_ENDPOINTS.replayDecisions, async (request, _reply, deps) => {
     const sessionId = param(request, 'sessionId');
     const replayed = (await decisionsOf(deps, sessionId)).map(replay);
     return {
@@ -72,11 +72,11 @@ function explain(app: FastifyInstance, deps: AppDeps): void {
 }
 
 function suppose(app: FastifyInstance, deps: AppDeps, hint: string): void {
-  serve(app, ROUTING_ENDPOINTS.dryRun, async (request) => {
+  serve(app, deps, ROUTING_ENDPOINTS.dryRun, async (request, _reply, deps) => {
     const supposed = dryRun(deps, readDryRun.read(request.body ?? {}, hint));
     return { object: 'routing_dry_run', rejected: supposed.rejected, ...renderVerdict(supposed) };
   });
-  serve(app, ROUTING_ENDPOINTS.backtest, async (request) => {
+  serve(app, deps, ROUTING_ENDPOINTS.backtest, async (request, _reply, deps) => {
     const input = readBacktest.read(request.body ?? {}, hint);
     const { decisions, was, wouldBe, different } = await backtest(deps, input);
     return {
@@ -99,11 +99,14 @@ function suppose(app: FastifyInstance, deps: AppDeps, hint: string): void {
 }
 
 function rule(app: FastifyInstance, deps: AppDeps, hint: string): void {
-  serve(app, ROUTING_ENDPOINTS.getRules, async (request) => {
+  serve(app, deps, ROUTING_ENDPOINTS.getRules, async (request, _reply, deps) => {
     const { version } = readRulesQuery.read(request.query, hint);
     return rulesOf(await readRules(deps, version === undefined ? undefined : Number(version)));
   });
-  serve(app, ROUTING_ENDPOINTS.saveRules, async (request) => rulesOf(await saveRules(deps, request.body)));
+  serve(app, deps, ROUTING_ENDPOINTS.saveRules, async (request, _reply, deps) => {
+    assertInstallation(deps);
+    return rulesOf(await saveRules(deps, request.body));
+  });
 }
 
 function rulesOf({ version, source, ruleSet, warnings, created }: SavedRules) {

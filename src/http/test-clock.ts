@@ -3,6 +3,7 @@ import { inputReader } from '../contract/problems.ts';
 import { TEST_CLOCK_ENDPOINTS, advanceRequest, renderTestClock } from '../contract/test-clock.ts';
 import { advanceTestClock, clockOf, readTestClock } from '../operations/advance-time.ts';
 import type { TestClock } from '../operations/test-clock.ts';
+import { assertEnvironment } from '../operations/access/caller.ts';
 import type { AppDeps } from './app.ts';
 import { serve } from './gateway.ts';
 
@@ -16,8 +17,12 @@ const readAdvance = inputReader(advanceRequest);
 /** Time that a developer moves; refused where the service has no test clock. */
 export function testClockApi(app: FastifyInstance, deps: AppDeps): void {
   if (deps.testClock) keepApart(app, deps.testClock);
-  serve(app, TEST_CLOCK_ENDPOINTS.get, async () => renderTestClock(await readTestClock(deps), deps.now()));
-  serve(app, TEST_CLOCK_ENDPOINTS.advance, async (request) => {
+  serve(app, deps, TEST_CLOCK_ENDPOINTS.get, async (_request, _reply, deps) =>
+    renderTestClock(await readTestClock(deps), deps.now()),
+  );
+  serve(app, deps, TEST_CLOCK_ENDPOINTS.advance, async (request, _reply, deps) => {
+    // Its payments are the sandbox's.
+    assertEnvironment(deps, 'sandbox');
     clockOf(deps);
     const hint = `Schema: GET ${deps.urls.base}/openapi.json`;
     const { seconds } = readAdvance.read(request.body ?? {}, hint);

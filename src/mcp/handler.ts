@@ -2,6 +2,7 @@ import { createMcpHandler } from '@modelcontextprotocol/server';
 import { hintOf, withSchemaHint } from '../http/agent.ts';
 import type { AppDeps } from '../http/app.ts';
 import { refusalOf, renderError } from '../http/errors.ts';
+import { assertAllowed } from '../operations/access/caller.ts';
 import type { Operation } from '../operations/operation.ts';
 import { wrapArguments } from './arguments.ts';
 import { createTillwayMcp } from './server.ts';
@@ -12,17 +13,31 @@ import { REQUEST_ID } from './web.ts';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Answers requests of either generation of the protocol, each by itself; `body` is what was parsed of it. */
-export function createHandler(deps: AppDeps): (request: Request, body: unknown) => Promise<Response> {
+/**
+ * Answers requests of either generation of the protocol, each by itself; `body` is what was parsed of it, `own` what its
+ * caller may see and change.
+ */
+export function createHandler(deps: AppDeps): (request: Request, body: unknown, own: AppDeps) => Promise<Response> {
+  const underWay = new Map<string | undefined, AppDeps>();
   const tools = describeTools(inWords(deps.sessionTtlMs));
   const { fetch } = createMcpHandler(
     ({ requestInfo }) => {
       const requestId = requestInfo?.headers.get(REQUEST_ID) ?? undefined;
-      return createTillwayMcp({ tools, run: (operation, sent) => run(deps, operation, sent, requestId) });
+      const own = underWay.get(requestId);
+      if (!own) throw new Error('a request of the protocol was not admitted');
+      return createTillwayMcp({ tools, run: (operation, sent) => run(own, operation, sent, requestId) });
     },
     { onerror: (error) => deps.log.debug({ reason: error.message }, 'refused by the protocol') },
   );
-  return (request, body) => fetch(request, { parsedBody: wrapArguments(body) });
+  return async (request, body, own) => {
+    const requestId = request.headers.get(REQUEST_ID) ?? undefined;
+    underWay.set(requestId, own);
+    try {
+      return await fetch(request, { parsedBody: wrapArguments(body) });
+    } finally {
+      underWay.delete(requestId);
+    }
+  };
 }
 
 /** Runs an operation as the REST API would, to the same envelope. */
@@ -30,6 +45,7 @@ async function run(deps: AppDeps, operation: Operation, sent: unknown, requestId
   const { name } = operation;
   const { base } = deps.urls;
   try {
+    assertAllowed(deps, operation.access);
     const { result } = await operation.execute(deps, sent, hintOf(base, name));
     return { ok: true, action: name, result };
   } catch (error) {

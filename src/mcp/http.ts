@@ -1,6 +1,8 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { admission, depsOf } from '../http/access.ts';
 import type { AppDeps } from '../http/app.ts';
-import { HTTP_STATUS, refusalOf, renderError } from '../http/errors.ts';
+import { GatewayError } from '../domain/errors.ts';
+import { HTTP_STATUS, refusalHeaders, refusalOf, renderError } from '../http/errors.ts';
 import { callerFault } from './callers.ts';
 import type { createHandler } from './handler.ts';
 import { TOOL_NAMES } from './tool-names.ts';
@@ -19,19 +21,36 @@ export function mcpEndpoint(app: FastifyInstance, deps: AppDeps): void {
   const load = async () => (await import('./handler.ts')).createHandler(deps);
 
   app.post(PATH, {
-    onRequest: (request, _reply, done) => done(callerFault(request, deps)),
+    onRequest: [
+      (request, _reply, done) => done(callerFault(request, deps)),
+      // What a tool needs beyond that, it asks itself.
+      admission(deps, 'look', 'known'),
+    ],
     errorHandler(error, request, reply) {
       void sendRpcError(error, request, reply);
     },
     handler: async (request, reply) => {
+      if (Array.isArray(request.body)) throw noBatches();
       const tool = toolOf(request.body);
       if (TOOL_NAMES.has(tool)) request.log = request.log.child({ tool });
       const handle = await (handler ??= load());
-      await answerWith((asked) => handle(asked, request.body), `${deps.urls.base}${PATH}`, request, reply);
+      await answerWith(
+        (asked) => handle(asked, request.body, depsOf(request)),
+        `${deps.urls.base}${PATH}`,
+        request,
+        reply,
+      );
       // Why, the package has told at the level debug.
       if (reply.statusCode >= 500) request.log.error('the protocol failed');
       return reply;
     },
+  });
+}
+
+/** The protocol dropped them in 2025-06-18; limits count requests. */
+function noBatches(): GatewayError {
+  return new GatewayError('invalid_input', 'Batches are not taken.', {
+    suggestion: 'Send each message in a request of its own.',
   });
 }
 
@@ -43,6 +62,7 @@ function sendRpcError(error: FastifyError, request: FastifyRequest, reply: Fasti
   const message = `${refusal.message} ${suggestion}`.trim();
   return reply
     .code(HTTP_STATUS[refusal.code])
+    .headers(refusalHeaders(refusal))
     .type('application/json; charset=utf-8')
     .send(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message, data: renderError(refusal) } }));
 }

@@ -1,11 +1,10 @@
 import { McpServer } from '@modelcontextprotocol/server';
+import { VERSION } from '../domain/version.ts';
 import { unwrapArguments } from './arguments.ts';
 import { addPrompt } from './prompt.ts';
 import { addResources } from './resources.ts';
 import { type Backend, type Envelope, LET_PASS } from './tools.ts';
 
-/** Version of the server as it names itself; that of the program. */
-const VERSION = '0.1.0';
 const INSTRUCTIONS = [
   'Amounts are US dollars.',
   'Call fees_estimate or checkout_preview before checkout_create.',

@@ -1,7 +1,12 @@
-import { type ProviderEvent, applyProviderEvent } from '../domain/checkout.ts';
+import { type ProviderEvent, type Unforeseen, applyProviderEvent } from '../domain/checkout.ts';
+import type { Decision } from '../domain/checkout-state.ts';
+import { discrepancyOf } from '../domain/discrepancy.ts';
+import { ERASED_BODY, isErased } from '../domain/personal-data.ts';
 import type { Checkout, Payment } from '../domain/records.ts';
 import type { Environment, Route } from '../domain/route.ts';
 import type { Provider, ProviderCallback, ProviderReport } from '../providers/provider.ts';
+import type { Change } from '../store/store.ts';
+import { traced } from '../telemetry/tracing.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 
@@ -25,13 +30,18 @@ const HARMLESS = new Set<AppliedMessage['outcome']>(['applied', 'ignored']);
  * Applies a provider's verified word once, whatever its order and age: the message, the new states, the ledger posting
  * and the merchant event commit together. Throws GatewayError `not_found` for an unknown session.
  */
-export async function applyProviderMessage(deps: Deps, message: IncomingMessage): Promise<AppliedMessage> {
+export function applyProviderMessage(deps: Deps, message: IncomingMessage): Promise<AppliedMessage> {
+  const attributes = { 'tillway.provider': message.provider, 'tillway.session.id': message.callback.sessionId };
+  return traced(deps.tracing, { name: 'applyProviderMessage', attributes }, () => apply(deps, message));
+}
+
+async function apply(deps: Deps, message: IncomingMessage): Promise<AppliedMessage> {
   const { provider, environment, callback } = message;
   const event: ProviderEvent = { ...callback, environment };
   const { outcome, effects } = await commitDecision(
     deps,
     callback.sessionId,
-    (checkout, now) => applyProviderEvent(checkout, event, unstarted(deps, checkout, provider), now),
+    (checkout, now) => applyProviderEvent(checkout, event, unforeseen(deps, checkout, provider), now),
     (decision) => [
       {
         type: 'provider_message_received',
@@ -44,10 +54,12 @@ export async function applyProviderMessage(deps: Deps, message: IncomingMessage)
           amount: callback.amount,
           outcome: decision.outcome,
           flagged: !HARMLESS.has(decision.outcome),
-          body: message.body,
+          // Of a buyer who was erased nothing new is kept.
+          body: isErased(decision.next.session) ? ERASED_BODY : message.body,
           received: deps.now(),
         },
       },
+      ...changesOfMoney(deps, { provider, eventId: callback.eventId }, event, decision),
     ],
   );
   const { eventId, sessionId, status } = callback;
@@ -57,6 +69,25 @@ export async function applyProviderMessage(deps: Deps, message: IncomingMessage)
     flagged ? 'callback flagged' : 'callback',
   );
   return { outcome, queued: effects.some(({ type }) => type === 'announce') };
+}
+
+/** What the message means for the list of money that is not where it should be. */
+export function changesOfMoney(
+  deps: Deps,
+  told: { provider: string; eventId: string },
+  event: ProviderEvent,
+  { outcome, next, effects }: Decision<string>,
+): Change[] {
+  if (event.status !== 'paid') return [];
+  const now = deps.now();
+  const found = discrepancyOf(next, outcome, effects, event, told, now);
+  const booked = effects.flatMap((effect) =>
+    effect.type === 'post' && effect.posting.kind === 'paid' ? [effect.posting] : [],
+  );
+  return [
+    ...booked.map(({ paymentId, sessionId }): Change => ({ type: 'amount_completed', paymentId, sessionId, at: now })),
+    ...(found ? [{ type: 'discrepancy_opened', discrepancy: { id: deps.newId('dis'), ...found } } as const] : []),
+  ];
 }
 
 /** Applies what a provider answered when it was asked about a payment. */
@@ -75,11 +106,11 @@ export function applyReport(
   });
 }
 
-/** The attempt to book where a provider speaks of a payment that the buyer did not start here. */
-function unstarted(deps: Deps, { session }: Checkout, provider: string) {
+/** The attempt to book where a provider speaks of a payment that the buyer did not start here; and the id of a refund. */
+function unforeseen(deps: Deps, { session }: Checkout, provider: string): Unforeseen {
   const own = deps.routes.filter(({ environment }) => environment === session.environment);
   const ofProvider = own.filter(({ integrationId }) => integrationId === provider);
   const preferred = ofProvider.find(({ kind }) => kind === session.preferredRoute);
   const route: Route = preferred ?? ofProvider[0] ?? own[0]!;
-  return { paymentId: deps.newId('pay'), invoiceId: deps.newId('inv'), route };
+  return { paymentId: deps.newId('pay'), invoiceId: deps.newId('inv'), refundId: deps.newId('ref'), route };
 }

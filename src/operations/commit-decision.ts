@@ -3,7 +3,9 @@ import type { Decision, Effect } from '../domain/checkout-state.ts';
 import { GatewayError } from '../domain/errors.ts';
 import { outcomesOf } from '../domain/outcome.ts';
 import type { Checkout, Instant } from '../domain/records.ts';
-import type { Change, WebhookEndpoint } from '../store/store.ts';
+import { type WebhookEndpoint, takes } from '../domain/webhook-endpoint.ts';
+import type { Change } from '../store/store.ts';
+import { currentOrigin } from '../telemetry/origin.ts';
 import type { Deps } from './deps.ts';
 import { sessionNotFound } from './not-found.ts';
 
@@ -25,23 +27,35 @@ export interface Committed<Outcome extends string> {
 export async function commitDecision<Outcome extends string>(
   deps: Deps,
   sessionId: string,
-  decide: (checkout: Checkout, now: Instant) => Decision<Outcome>,
+  decide: (checkout: Checkout, now: Instant) => Decision<Outcome> | Promise<Decision<Outcome>>,
   along: (decision: Decision<Outcome>) => Change[] = () => [],
 ): Promise<Committed<Outcome>> {
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const checkout = await deps.store.checkout(sessionId);
     if (!checkout) throw sessionNotFound(sessionId);
     const now = deps.now();
-    const decision = decide(checkout, now);
+    const decision = await decide(checkout, now);
     const { outcome, next, effects } = decision;
     const changes = [...along(decision), ...(await changesOf(deps, checkout, decision, now))];
     if (changes.length === 0) return { outcome, checkout: next, effects };
     const result = await deps.store.commit(changes);
-    if (result.done) return { outcome, checkout: next, effects };
+    if (result.done) {
+      noteRefunds(deps, effects);
+      return { outcome, checkout: next, effects };
+    }
     if (result.conflict === 'duplicate_message' || result.conflict === 'overtaken')
       return { outcome: 'duplicate', checkout, effects: [] };
   }
   throw new GatewayError('unavailable', `Session ${sessionId} is changing too fast; try again.`);
+}
+
+/** Its provider is asked by a worker, under no request: this line leads from that to what the refund came of. */
+function noteRefunds({ log }: Deps, effects: Effect[]): void {
+  for (const effect of effects) {
+    if (effect.type !== 'refund_requested') continue;
+    const { id: refundId, paymentId } = effect.refund;
+    log.info({ refundId, paymentId }, 'refund asked for');
+  }
 }
 
 async function changesOf(
@@ -51,13 +65,14 @@ async function changesOf(
   now: Instant,
 ): Promise<Change[]> {
   if (next === before) return [];
-  const changes: Change[] = [{ type: 'session_changed', session: next.session }];
+  const changes: Change[] = [{ type: 'session_changed', session: next.session, from: before.session.status }];
   const known = new Map(before.payments.map((payment) => [payment.id, payment]));
   const knownInvoices = new Map(before.invoices.map((invoice) => [invoice.id, invoice]));
   const created: Change[] = [];
   for (const payment of next.payments) {
-    if (!known.has(payment.id)) created.push({ type: 'payment_created', payment });
-    else if (known.get(payment.id) !== payment) changes.push({ type: 'payment_changed', payment });
+    const earlier = known.get(payment.id);
+    if (!earlier) created.push({ type: 'payment_created', payment });
+    else if (earlier !== payment) changes.push({ type: 'payment_changed', payment, from: earlier.status });
   }
   for (const invoice of next.invoices) {
     if (!knownInvoices.has(invoice.id)) created.push({ type: 'invoice_created', invoice });
@@ -82,12 +97,15 @@ function changesOfEffect(
   switch (effect.type) {
     case 'post':
       return [{ type: 'ledger_posted', posting: effect.posting, environment: session.environment }];
-    case 'cancel_at_provider':
-    case 'refund_at_provider': {
-      const kind = effect.type === 'cancel_at_provider' ? 'cancel' : 'refund';
-      const task = { paymentId: effect.payment.id, kind, sessionId: session.id, attempts: 0, dueAt: now } as const;
+    case 'cancel_at_provider': {
+      const paymentId = effect.payment.id;
+      const task = { paymentId, kind: 'cancel', sessionId: session.id, attempts: 0, dueAt: now } as const;
       return [{ type: 'task_queued', task: { ...task, status: 'pending', created: now } }];
     }
+    case 'refund_requested':
+      return [{ type: 'refund_created', refund: effect.refund, dueAt: now }];
+    case 'refund_changed':
+      return [effect];
     case 'announce':
       return announcement(deps, session, effect, endpoints, now);
   }
@@ -116,10 +134,10 @@ function announcement(
   const shared = { sessionId, environment, sequence, type: event.type, created: now };
   const recorded: Change = {
     type: 'event_recorded',
-    event: { ...shared, id: event.id, body: JSON.stringify(event) },
+    event: { ...shared, id: event.id, body: JSON.stringify(event), origin: currentOrigin() },
   };
   const deliveries = endpoints
-    .filter((endpoint) => endpoint.environment === environment)
+    .filter((endpoint) => endpoint.environment === environment && takes(endpoint, event.type))
     .map((endpoint): Change => ({
       type: 'delivery_created',
       delivery: {
@@ -127,11 +145,11 @@ function announcement(
         id: deps.newId('dlv'),
         eventId: event.id,
         endpointId: endpoint.id,
-        // A disabled endpoint gets nothing, but what it missed is listed and can be replayed to it.
-        status: endpoint.status === 'active' ? 'pending' : 'dead',
+        status: 'pending',
         attempts: 0,
         scheduleStart: 0,
         dueAt: now,
+        lastAttempt: null,
       },
     }));
   return [recorded, ...deliveries];

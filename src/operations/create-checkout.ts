@@ -4,11 +4,14 @@ import type { SessionRequest } from '../contract/requests.ts';
 import type { CheckoutResult, FeeSplitResource, RouteSummary } from '../contract/resources.ts';
 import { newSession } from '../domain/new-session.ts';
 import { GatewayError } from '../domain/errors.ts';
+import { isErased } from '../domain/personal-data.ts';
 import { splitFees } from '../domain/fees.ts';
 import { amountFromCents } from '../domain/money.ts';
 import { CURRENCY, type Customer, type Session } from '../domain/records.ts';
 import type { Change } from '../store/store.ts';
 import { refuseMovedTime, refusedByTestClock } from './advance-time.ts';
+import { assertEnvironment } from './access/caller.ts';
+import { spendingOf, spendingRefusal } from './access/spend.ts';
 import { centsOf } from './cents-of.ts';
 import type { Deps } from './deps.ts';
 import { splitKeyOf } from './routing/attempts.ts';
@@ -27,12 +30,14 @@ interface Offer {
 /**
  * Creates a session, and its customer where the address is new, in one transaction. The same idempotency key with the
  * same input answers the first session again (`replayed`). Throws GatewayError `idempotency_conflict` for the same key
- * with other input, `forbidden` for a blocked customer, by a routing rule or for production beside a test clock, `no_eligible_route` where rules leave none.
+ * with other input, `forbidden` for a blocked customer, by a routing rule or for production beside a test clock, `no_eligible_route`
+ * where rules leave none, `spend_limit_exceeded` where an agent's limits are reached.
  */
 export async function createCheckout(
   deps: Deps,
   request: SessionRequest,
 ): Promise<{ session: Session; replayed: boolean }> {
+  assertEnvironment(deps, request.environment);
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     // The commit checks what the directory remembers; after a conflict the database is asked.
     const remembered = attempt === 0 ? deps.directory.find(request.environment, request.customer) : undefined;
@@ -44,6 +49,7 @@ export async function createCheckout(
     const { session, quote } = drafted;
     const changes: Change[] = [...changesOfQuote(quote), { type: 'session_created', session }];
     if (!known) changes.unshift({ type: 'customer_created', customer: customerOf(session) });
+    changes.unshift(...spendingOf(deps, session));
     const result = await deps.store.commit(changes);
     if (result.done) {
       quoteRecorded(quote);
@@ -52,6 +58,10 @@ export async function createCheckout(
     }
     const first = await firstOf(deps, request);
     if (first) return { session: replay(first, request), replayed: true };
+    if (result.conflict === 'spend_limit') {
+      const refusal = await spendingRefusal(deps, session);
+      if (refusal) throw refusal;
+    }
     await refuseMovedTime(deps, request.environment);
   }
   throw new GatewayError('unavailable', 'This customer is being created by too many requests at once; try again.');
@@ -62,6 +72,7 @@ export async function createCheckout(
  * key has been used, that is the first session again, or GatewayError `idempotency_conflict`.
  */
 export async function previewCheckout(deps: Deps, request: SessionRequest): Promise<CheckoutResult> {
+  assertEnvironment(deps, request.environment);
   const first = await firstOf(deps, request);
   if (first) return checkoutResult(deps, replay(first, request), true);
   await refuseMovedTime(deps, request.environment);
@@ -69,6 +80,8 @@ export async function previewCheckout(deps: Deps, request: SessionRequest): Prom
   if (known?.status === 'blocked') throw blocked();
   const drafted = draftSession(deps, request, known?.id);
   if (drafted instanceof GatewayError) throw drafted;
+  const refusal = deps.caller?.scope === 'agent' ? await spendingRefusal(deps, drafted.session) : undefined;
+  if (refusal) throw refusal;
   const result = checkoutResult(deps, drafted.session, true);
   return { ...result, checkoutUrl: `${result.checkoutUrl}?preview=1` };
 }
@@ -158,7 +171,7 @@ function draftSession(deps: Deps, request: SessionRequest, customerId: string | 
 
 function customerOf(session: Session): Customer {
   const { customerId: id, customerEmail: email, environment, created } = session;
-  return { id, environment, email, status: 'active', created };
+  return { id, environment, email, status: 'active', statusReason: null, created };
 }
 
 function readCustomer(deps: Deps, { environment, customer }: SessionRequest): Promise<Customer | undefined> {
@@ -182,10 +195,21 @@ async function replayOrRefuse(
 /** The first answer again. Throws GatewayError `idempotency_conflict` where the input is another one. */
 function replay(first: Session, request: SessionRequest): Session {
   if (first.requestHash === hashOf(request, centsOf(request.amount))) return { ...first, status: 'routed' };
+  if (isErased(first)) throw erasedBuyer();
   throw new GatewayError('idempotency_conflict', 'This idempotencyKey was used with another body.', {
     field: 'idempotencyKey',
     suggestion: 'Resend the first body to get its session again, or set idempotencyKey to a new key; then resend.',
     issues: [{ path: 'idempotencyKey', code: 'idempotency_conflict', message: 'was used with another body' }],
+  });
+}
+
+/** The key stays used for good; what was answered then is not kept. */
+function erasedBuyer(): GatewayError {
+  const message = 'This idempotencyKey was used for a session whose customer has been erased.';
+  return new GatewayError('idempotency_conflict', message, {
+    field: 'idempotencyKey',
+    suggestion: 'Set idempotencyKey to a new key to create another session; then resend.',
+    issues: [{ path: 'idempotencyKey', code: 'idempotency_conflict', message: 'was used for an erased customer' }],
   });
 }
 

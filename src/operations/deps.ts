@@ -1,9 +1,14 @@
 import type { Logger } from 'pino';
 import type { Urls } from '../contract/render.ts';
+import type { ApiKey } from '../domain/api-key.ts';
 import type { NewId } from '../domain/id.ts';
 import type { Route } from '../domain/route.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { Store } from '../store/store.ts';
+import type { WebhookTargets } from '../webhooks/address.ts';
+import type { Deliverers } from '../webhooks/deliver.ts';
+import type { SecretBox } from '../webhooks/secret-box.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
 import type { CustomerDirectory } from './customer-directory.ts';
 import type { Router } from './routing/router.ts';
 import type { TestClock } from './test-clock.ts';
@@ -22,7 +27,10 @@ export interface HandoffLimits {
 
 /** What operations work with; time, randomness, network and database come in here. */
 export interface Deps {
+  /** Of a request by a key, what that may see and change; else everything. */
   store: Store;
+  /** The key of the request; undefined where the service asks for none, and for what it does by itself. */
+  caller: ApiKey | undefined;
   directory: CustomerDirectory;
   /** The time by which everything happens that is kept. */
   now(): number;
@@ -44,5 +52,19 @@ export interface Deps {
   merchantName: string;
   /** How long a session waits for its buyer. */
   sessionTtlMs: number;
+  webhooks: WebhookDeps;
   log: Logger;
+  /** Undefined where nothing is traced. */
+  tracing: Tracing | undefined;
+}
+
+/** What the endpoints of webhooks are managed with. */
+export interface WebhookDeps {
+  secretBox: SecretBox;
+  /** Which addresses webhooks may go to. */
+  targets: WebhookTargets;
+  /** For test deliveries; the dispatcher has its own. */
+  deliverers: Deliverers;
+  /** The endpoint that the configuration of this process names. */
+  configured: { endpointId: string; secret: string } | undefined;
 }

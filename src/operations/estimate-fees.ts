@@ -5,6 +5,7 @@ import type { feesEstimateResult } from '../contract/resources.ts';
 import { GatewayError } from '../domain/errors.ts';
 import { splitFees } from '../domain/fees.ts';
 import { NO_EFFECT } from '../routing/evaluate-rules.ts';
+import { assertEnvironment } from './access/caller.ts';
 import { centsOf } from './cents-of.ts';
 import type { Deps } from './deps.ts';
 import { namedRoute, quoteFor, routeOfQuote } from './routing/offers.ts';
@@ -14,9 +15,10 @@ import { namedRoute, quoteFor, routeOfQuote } from './routing/offers.ts';
  * checkout, and are not asked about an amount alone.
  */
 export function estimateFees(
-  deps: Pick<Deps, 'router' | 'newId' | 'now'>,
+  deps: Pick<Deps, 'caller' | 'router' | 'newId' | 'now'>,
   { environment, preferredRoute, routeId, amount }: FeesEstimateRequest,
 ): z.output<typeof feesEstimateResult> {
+  assertEnvironment(deps, environment);
   const quoted = () => quoteFor(deps, { environment, preferredKind: preferredRoute ?? null, effect: NO_EFFECT });
   const found = routeId === undefined ? routeOfQuote(quoted(), NO_EFFECT) : namedRoute(deps, environment, routeId);
   if (found instanceof GatewayError) throw found;

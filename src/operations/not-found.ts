@@ -2,8 +2,9 @@ import { GatewayError } from '../domain/errors.ts';
 
 /** An id that names nothing. `prefix` is what ids of such a record start with. */
 export function recordNotFound(record: string, id: string, prefix: string): GatewayError {
+  const article = /^[aeio]/i.test(record) ? 'an' : 'a';
   return new GatewayError('not_found', `No ${record} ${JSON.stringify(id.slice(0, 80))} exists.`, {
-    suggestion: `Use the id of a ${record} as a list or an earlier answer gave it: ${prefix} and 36 characters.`,
+    suggestion: `Use the id of ${article} ${record} as a list or an earlier answer gave it: ${prefix} and 36 characters.`,
   });
 }
 

@@ -1,6 +1,8 @@
 import type { z } from 'zod';
+import type { Access } from '../contract/endpoint.ts';
 import { inputReader } from '../contract/problems.ts';
 import type { ErrorCode } from '../domain/errors.ts';
+import { traced } from '../telemetry/tracing.ts';
 import type { Deps } from './deps.ts';
 
 /** Hints with the meaning that the Model Context Protocol gives them. */
@@ -32,6 +34,8 @@ interface Description {
   /** What it does, when to use it, when not, and what it does not do. */
   description: string;
   annotations: Annotations;
+  /** What a key must be allowed. */
+  access: Access;
   errors: readonly KnownError[];
   /** What to do after success. */
   next: string;
@@ -75,7 +79,8 @@ export function defineOperation<Input extends z.ZodType, Output extends z.ZodTyp
   const reader = inputReader(definition.input);
   return {
     ...definition,
-    execute: async (deps, sent, hint) => run(deps, reader.read(sent, hint), sent),
+    execute: (deps, sent, hint) =>
+      traced(deps.tracing, { name: definition.name }, async () => run(deps, reader.read(sent, hint), sent)),
   };
 }
 
@@ -111,6 +116,11 @@ export const BLOCKED: KnownError = {
   code: 'forbidden',
   recovery: 'stop',
   do: 'Customer is blocked, or a routing rule refuses.',
+};
+export const SPEND_LIMIT: KnownError = {
+  code: 'spend_limit_exceeded',
+  recovery: 'stop',
+  do: 'Key may not spend so much; message says what is left.',
 };
 export const NO_ROUTE: KnownError = {
   code: 'no_eligible_route',

@@ -4,7 +4,7 @@ import { leadingPayment } from '../domain/checkout-state.ts';
 import type { Delivery, DeliveryAttempt } from '../domain/delivery.ts';
 import { isId } from '../domain/id.ts';
 import type { Customer, Invoice, Payment, Session } from '../domain/records.ts';
-import type { MerchantEvent } from '../store/store.ts';
+import type { MerchantEvent } from '../store/webhooks.ts';
 import type { Deps } from './deps.ts';
 import { eventNotFound, recordNotFound } from './not-found.ts';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Environment } from '../domain/route.ts';
-import type { WebhookEndpoint } from '../store/store.ts';
+import { newEndpoint } from '../domain/webhook-endpoint.ts';
 import type { Deps } from './deps.ts';
 
 /**
@@ -15,8 +15,11 @@ export async function registerConfiguredEndpoint(
   if (!webhook) return;
   const { url, environment } = webhook;
   const id = configuredEndpointId(environment);
-  const before = (await deps.store.endpoints()).find((endpoint) => endpoint.id === id);
-  const endpoint: WebhookEndpoint = { id, environment, url, status: 'active', created: before?.created ?? deps.now() };
+  const before = await deps.store.endpoint(id);
+  // One that has been failing for a while goes on with that, however often a process starts.
+  if (before?.status === 'active' && before.url === url) return;
+  const fresh = newEndpoint({ id, environment, url, created: before?.created ?? deps.now() });
+  const endpoint = { ...fresh, version: (before?.version ?? 0) + 1 };
   await deps.store.commit([{ type: 'endpoint_saved', endpoint }]);
 }
 

@@ -1,5 +1,5 @@
 import { noInput } from '../contract/requests.ts';
-import { capabilitiesResult } from '../contract/discovery.ts';
+import { type Capabilities, capabilitiesResult } from '../contract/discovery.ts';
 import { routesListResult } from '../contract/resources.ts';
 import { checkoutCreate } from './actions/checkout-create.ts';
 import { checkoutPreview } from './actions/checkout-preview.ts';
@@ -8,6 +8,7 @@ import { paymentGet } from './actions/payment-get.ts';
 import { webhookExampleAction } from './actions/webhook-example.ts';
 import { webhookVerifySample } from './actions/webhook-verify-sample.ts';
 import { capabilitiesOf } from './capabilities/capabilities.ts';
+import { usualEnvironment } from './access/caller.ts';
 import { listRoutes } from './list-routes.ts';
 import { type Action, type Operation, READ_ONLY, defineOperation } from './operation.ts';
 
@@ -23,26 +24,29 @@ export const ACTIONS: readonly Action[] = [
 const routesList = defineOperation({
   name: 'routes.list',
   title: 'List payment routes',
-  description: 'Answers the routes of sandbox, best first, with their fees, health and identity checks.',
+  description:
+    'Answers the routes of sandbox, or of the environment of the API key, best first, with their fees, health and identity checks.',
+  access: 'look',
   input: noInput,
   output: routesListResult,
   annotations: READ_ONLY,
   errors: [],
   next: 'Call fees.estimate with a routeId.',
   example: (deps) => ({ request: {}, response: { ok: true, routes: listRoutes(deps, 'sandbox') } }),
-  run: (deps) => ({ result: { ok: true as const, routes: listRoutes(deps, 'sandbox') } }),
+  run: (deps) => ({ result: { ok: true as const, routes: listRoutes(deps, usualEnvironment(deps)) } }),
 });
 
 const capabilities = defineOperation({
   name: 'capabilities',
   title: 'Discover what can be done here',
   description: 'Answers everything that an agent needs in order to use this service.',
+  access: 'look',
   input: noInput,
   output: capabilitiesResult,
   annotations: READ_ONLY,
   errors: [],
   next: 'Call an action.',
-  example: (deps) => ({ request: {}, response: describeService(deps) }),
+  example: (deps) => ({ request: {}, response: describeService({ ...deps, caller: undefined }) }),
   run: (deps) => ({ result: describeService(deps) }),
 });
 
@@ -65,6 +69,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
   [...ACTIONS, routesList, capabilities].map((operation) => [operation.name, operation]),
 );
 
-function describeService(deps: Parameters<typeof capabilitiesOf>[0]) {
+/** All that `capabilities` answers to whoever asks. */
+export function describeService(deps: Parameters<typeof capabilitiesOf>[0]): Capabilities {
   return capabilitiesOf(deps, ACTIONS, [...OPERATIONS.keys()]);
 }

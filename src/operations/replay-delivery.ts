@@ -1,32 +1,66 @@
-import { type Delivery, replay } from '../domain/delivery.ts';
+import assert from 'node:assert/strict';
+import { type Delivery, isBehind, replay } from '../domain/delivery.ts';
 import { GatewayError } from '../domain/errors.ts';
+import { type WebhookEndpoint, isDeleted } from '../domain/webhook-endpoint.ts';
+import type { Change } from '../store/store.ts';
 import type { Deps } from './deps.ts';
 import { recordNotFound } from './not-found.ts';
+
+type Replaying = Pick<Deps, 'store' | 'now'>;
 
 // Each conflict is an attempt that began or ended meanwhile, and those are seconds apart.
 const MAX_TRIES = 50;
 
 /**
- * Makes a delivery due now; one that has ended goes through the retry schedule from its beginning. Throws GatewayError
- * `not_found`, or `invalid_state` where its endpoint takes no events.
+ * Makes a delivery due now, and what it would wait for; one that has ended goes through the retry schedule from its
+ * beginning. Throws GatewayError `not_found`, or `invalid_state` where its endpoint takes no events.
  */
-export async function replayDelivery(deps: Pick<Deps, 'store' | 'now'>, id: string): Promise<Delivery> {
+export async function replayDelivery(deps: Replaying, id: string): Promise<Delivery> {
   const { store } = deps;
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const before = await store.delivery(id);
     if (!before) throw recordNotFound('delivery', id, 'dlv_');
-    const endpoint = (await store.endpoints()).find((one) => one.id === before.endpointId);
-    if (endpoint?.status !== 'active') throw endpointDisabled(before);
-    const delivery = replay(before, await store.deliveryAttempts(id), deps.now());
-    if (delivery === before) return before;
-    const result = await store.commit([{ type: 'delivery_replayed', delivery, from: before.status }]);
+    const endpoint = await store.endpoint(before.endpointId);
+    assert(endpoint, `delivery ${id} has no endpoint`);
+    if (endpoint.status !== 'active') throw takesNothing(before, endpoint);
+    const earlier = await replayEarlier(deps, before, await store.deliveriesOfSession(before.sessionId));
+    const { delivery, changes: own } = await replayOne(deps, before);
+    const changes = [...earlier, ...own];
+    if (changes.length === 0) return delivery;
+    const result = await store.commit(changes);
     if (result.done) return delivery;
   }
   throw new GatewayError('unavailable', `Delivery ${id} is changing too fast; try again.`);
 }
 
-function endpointDisabled({ id, endpointId, environment }: Delivery): GatewayError {
-  return new GatewayError('invalid_state', `Delivery ${id} belongs to the endpoint ${endpointId}, which is disabled.`, {
-    suggestion: `Have the operator start the service with WEBHOOK_URL set to a receiver of ${environment} events, which enables the endpoint; then replay.`,
+/** The delivery as it shall be, and what makes it so: nothing where it is due already, or under way. */
+export async function replayOne({ store, now }: Replaying, before: Delivery) {
+  const delivery = replay(before, await store.deliveryAttempts(before.id), now());
+  const changes: Change[] = delivery === before ? [] : [{ type: 'delivery_replayed', delivery, from: before.status }];
+  return { delivery, changes };
+}
+
+/** Makes due now what a delivery may not overtake, of all those of its session: it would be due in vain before. */
+export async function replayEarlier(
+  deps: Replaying,
+  delivery: Pick<Delivery, 'endpointId' | 'sequence'>,
+  ofSession: readonly Delivery[],
+): Promise<Change[]> {
+  const changes: Change[] = [];
+  for (const earlier of ofSession) {
+    if (isBehind(delivery, earlier)) changes.push(...(await replayOne(deps, earlier)).changes);
+  }
+  return changes;
+}
+
+function takesNothing({ id, eventId }: Delivery, endpoint: WebhookEndpoint): GatewayError {
+  const belongs = `Delivery ${id} belongs to the endpoint ${endpoint.id}, which is`;
+  if (isDeleted(endpoint)) {
+    return new GatewayError('invalid_state', `${belongs} deleted.`, {
+      suggestion: `Send its event to the endpoints that there are: POST /api/gateway/events/${eventId}/resend.`,
+    });
+  }
+  return new GatewayError('invalid_state', `${belongs} disabled: ${endpoint.disabledReason ?? 'no reason is known'}.`, {
+    suggestion: `Have the operator mend the receiver and enable the endpoint, with tillway endpoints enable ${endpoint.id} or {"status": "active"} to PATCH /api/gateway/webhook-endpoints/${endpoint.id}; then replay.`,
   });
 }

@@ -1,8 +1,11 @@
-import { type Delivery, replay } from '../domain/delivery.ts';
+import { type Delivery, newDelivery } from '../domain/delivery.ts';
 import { GatewayError } from '../domain/errors.ts';
-import type { Change, MerchantEvent, WebhookEndpoint } from '../store/store.ts';
+import { type WebhookEndpoint, takes } from '../domain/webhook-endpoint.ts';
+import type { Change } from '../store/store.ts';
+import type { MerchantEvent } from '../store/webhooks.ts';
 import type { Deps } from './deps.ts';
 import { getEvent } from './read-records.ts';
+import { replayEarlier, replayOne } from './replay-delivery.ts';
 
 type Resending = Pick<Deps, 'store' | 'now' | 'newId'>;
 
@@ -11,14 +14,14 @@ const MAX_TRIES = 50;
 
 /**
  * Sends an event again to every active endpoint of its environment: replays its delivery, or makes one where the event
- * is older than the endpoint. Answers with the deliveries, one for each endpoint. Throws GatewayError `not_found`, or
- * `invalid_state` where no endpoint takes it.
+ * is older than the endpoint; what these would wait for is made due with them. Answers with the deliveries, one for each
+ * endpoint. Throws GatewayError `not_found`, or `invalid_state` where no endpoint takes it.
  */
 export async function resendEvent(deps: Resending, id: string): Promise<Delivery[]> {
   const event = await getEvent(deps, id);
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const endpoints = (await deps.store.endpoints()).filter(
-      ({ status, environment }) => status === 'active' && environment === event.environment,
+      (endpoint) => endpoint.environment === event.environment && takes(endpoint, event.type),
     );
     if (endpoints.length === 0) throw noEndpoint(event);
     const known = await deps.store.deliveriesOfSession(event.sessionId);
@@ -26,10 +29,10 @@ export async function resendEvent(deps: Resending, id: string): Promise<Delivery
     const changes: Change[] = [];
     for (const endpoint of endpoints) {
       const before = known.find((one) => one.eventId === id && one.endpointId === endpoint.id);
-      const delivery = before ? await replayed(deps, before) : deliveryTo(endpoint, event, deps);
-      deliveries.push(delivery);
-      if (!before) changes.push({ type: 'delivery_added', delivery });
-      else if (delivery !== before) changes.push({ type: 'delivery_replayed', delivery, from: before.status });
+      changes.push(...(await replayEarlier(deps, { endpointId: endpoint.id, sequence: event.sequence }, known)));
+      const sent = before ? await replayOne(deps, before) : added(deps, event, endpoint);
+      deliveries.push(sent.delivery);
+      changes.push(...sent.changes);
     }
     if (changes.length === 0) return deliveries;
     const result = await deps.store.commit(changes);
@@ -38,36 +41,18 @@ export async function resendEvent(deps: Resending, id: string): Promise<Delivery
   throw new GatewayError('unavailable', `The deliveries of event ${id} are changing too fast; try again.`);
 }
 
-async function replayed({ store, now }: Resending, delivery: Delivery): Promise<Delivery> {
-  return replay(delivery, await store.deliveryAttempts(delivery.id), now());
+function added({ newId, now }: Resending, event: MerchantEvent, { id: endpointId }: WebhookEndpoint) {
+  const delivery = newDelivery(event, { id: newId('dlv'), endpointId, now: now() });
+  const changes: Change[] = [{ type: 'delivery_added', delivery }];
+  return { delivery, changes };
 }
 
-/** As if the event had just happened. */
-function deliveryTo(endpoint: WebhookEndpoint, event: MerchantEvent, { now, newId }: Resending): Delivery {
-  const { id: eventId, sessionId, environment, type, sequence } = event;
-  const created = now();
-  return {
-    id: newId('dlv'),
-    eventId,
-    endpointId: endpoint.id,
-    sessionId,
-    environment,
-    type,
-    sequence,
-    status: 'pending',
-    attempts: 0,
-    scheduleStart: 0,
-    dueAt: created,
-    created,
-  };
-}
-
-function noEndpoint({ id, environment }: MerchantEvent): GatewayError {
+function noEndpoint({ id, type, environment }: MerchantEvent): GatewayError {
   return new GatewayError(
     'invalid_state',
-    `Event ${id} can go nowhere: no ${environment} webhook endpoint is active.`,
+    `Event ${id} can go nowhere: no ${environment} webhook endpoint is active and takes ${type}.`,
     {
-      suggestion: `Have the operator start the service with WEBHOOK_URL set to a receiver of ${environment} events, then resend; or run tillway listen, which needs no endpoint, and read the event at GET /api/gateway/events/${id}.`,
+      suggestion: `Have the operator make one, with tillway endpoints create --environment ${environment} or WEBHOOK_URL of the service, or enable one, then resend; or run tillway listen, which needs no endpoint, and read the event at GET /api/gateway/events/${id}.`,
     },
   );
 }

@@ -1,9 +1,7 @@
-import { recordRefund } from '../domain/checkout.ts';
 import type { Payment } from '../domain/records.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { ProviderTask } from '../store/store.ts';
 import { applyReport } from './apply-provider-message.ts';
-import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 
 /** Longer than a provider is given to answer. */
@@ -14,10 +12,7 @@ const LONGEST_DELAY_MS = 60 * 60_000;
 // 2, 10 and 60 minutes later: these are from the beginning, since calls that failed in between have taken their time too.
 const ARRIVAL_CHECKS_MS = [0.5, 2.5, 12.5, 72.5].map((minutes) => minutes * 60_000);
 
-/**
- * Asks a provider to cancel or to refund a payment, until it has: a refund is owed however long it takes. Of several
- * instances that find the task due, one asks.
- */
+/** Asks a provider to cancel a payment, until it has. Of several instances that find the task due, one asks. */
 export async function runProviderTask(deps: Deps, due: ProviderTask): Promise<void> {
   const task: ProviderTask = { ...due, attempts: due.attempts + 1, dueAt: deps.now() + LEASE_MS };
   const claim = await deps.store.commit([{ type: 'task_claimed', task }]);
@@ -25,23 +20,13 @@ export async function runProviderTask(deps: Deps, due: ProviderTask): Promise<vo
   const payment = await deps.store.payment(task.paymentId);
   const provider = payment && deps.providers.get(payment.route.provider);
   if (!payment || !provider) return postpone(deps, task, new Error('the provider is not connected'));
-  const done: ProviderTask = { ...task, status: 'done' };
   try {
-    if (task.kind === 'cancel') {
-      const known = await cancel(deps, provider, payment);
-      await deps.store.commit([{ type: 'task_finished', task: known ? done : askedAgain(deps, task) }]);
-      return;
-    }
-    await provider.refund(payment);
+    const known = await cancel(deps, provider, payment);
+    const after: ProviderTask = known ? { ...task, status: 'done' } : askedAgain(deps, task);
+    await deps.store.commit([{ type: 'task_finished', task: after }]);
   } catch (error) {
-    return postpone(deps, task, error);
+    await postpone(deps, task, error);
   }
-  await commitDecision(
-    deps,
-    task.sessionId,
-    (checkout, now) => recordRefund(checkout, payment.id, now),
-    () => [{ type: 'task_finished', task: done }],
-  );
 }
 
 /**
@@ -65,7 +50,7 @@ function askedAgain(deps: Deps, task: ProviderTask): ProviderTask {
 
 async function postpone(deps: Deps, task: ProviderTask, error: unknown): Promise<void> {
   const delay = Math.min(FIRST_DELAY_MS * 2 ** (task.attempts - 1), LONGEST_DELAY_MS);
-  deps.log.warn({ err: error, paymentId: task.paymentId, kind: task.kind, attempts: task.attempts }, 'task failed');
+  deps.log.warn({ err: error, paymentId: task.paymentId, attempts: task.attempts }, 'cancellation failed');
   const later: ProviderTask = { ...task, dueAt: deps.now() + delay };
   await deps.store.commit([{ type: 'task_finished', task: later }]);
 }

@@ -1,9 +1,10 @@
 import { checkoutUrl } from '../contract/render.ts';
-import { pendingPayment } from '../domain/checkout-state.ts';
+import { pendingPayment, unchanged } from '../domain/checkout-state.ts';
 import { acceptHandoff, noteUnclear, refuseHandoff, startAttempt } from '../domain/checkout.ts';
 import type { Cents } from '../domain/money.ts';
 import type { Checkout } from '../domain/records.ts';
 import type { RouteKind } from '../domain/route.ts';
+import { traced } from '../telemetry/tracing.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 import { handOff } from './hand-off.ts';
@@ -18,21 +19,29 @@ export type StartedPayment =
   | { outcome: 'fee_changed' }
   /** Every route refused; the buyer may choose another way while attempts are left. */
   | { outcome: 'refused' }
-  | { outcome: 'already_paid' | 'closed' };
+  | { outcome: 'already_paid' | 'closed' }
+  /** Nothing is taken of this customer. */
+  | { outcome: 'not_taken' };
 
 /**
  * The buyer starts to pay in one way, having seen `acceptedTotal` (cents). The router chooses the route; where a provider
  * certainly does not have the payment, the next one that costs the buyer no more takes it. The attempt and the decision
  * are durable before the provider is asked, and no transaction is open while it is.
  */
-export async function startPayment(
+export function startPayment(
   deps: Deps,
   sessionId: string,
   choice: { kind: RouteKind; acceptedTotal: Cents },
 ): Promise<StartedPayment> {
-  const started = await start(deps, sessionId, choice, true);
-  // Another payment took the route in standby to try it: this one goes the usual way.
-  return started === 'probe_taken' ? ((await start(deps, sessionId, choice, false)) as StartedPayment) : started;
+  const attributes = { 'tillway.session.id': sessionId };
+  return traced(deps.tracing, { name: 'startPayment', attributes }, async (span) => {
+    const started = await start(deps, sessionId, choice, true);
+    // Another payment took the route in standby to try it: this one goes the usual way.
+    const ended =
+      started === 'probe_taken' ? ((await start(deps, sessionId, choice, false)) as StartedPayment) : started;
+    span?.set({ 'tillway.outcome': ended.outcome });
+    return ended;
+  });
 }
 
 async function start(
@@ -58,8 +67,12 @@ async function start(
   const started = await commitDecision(
     deps,
     sessionId,
-    (checkout, now) => startAttempt(checkout, attemptOn(ids, chosen), now),
-    ({ outcome }) => (outcome === 'started' ? chosen.changes : []),
+    async (checkout, now) => {
+      const customer = await deps.store.customer(checkout.session.customerId);
+      if (customer?.status !== 'active') return unchanged(checkout, 'not_taken');
+      return startAttempt(checkout, attemptOn(ids, chosen), now);
+    },
+    ({ outcome }) => (outcome === 'started' ? [{ type: 'customer_active', sessionId }, ...chosen.changes] : []),
   );
   switch (started.outcome) {
     case 'started':
@@ -73,7 +86,8 @@ async function start(
     case 'duplicate':
       return mayProbe ? 'probe_taken' : { outcome: 'closed' };
     case 'closed':
-      return { outcome: 'closed' };
+    case 'not_taken':
+      return { outcome: started.outcome };
   }
 }
 

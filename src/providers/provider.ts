@@ -1,4 +1,5 @@
 import type { Payment, ProviderFault, ProviderStatus, Session } from '../domain/records.ts';
+import type { RefundOutcome } from '../domain/refund.ts';
 import type { Environment } from '../domain/route.ts';
 
 /** What a provider is told of a payment that it shall take over. */
@@ -43,6 +44,43 @@ export interface ProviderCallback extends ProviderReport {
   sessionId: string;
 }
 
+/** A verified callback about a refund, normalised. `amount` is the refund's, in cents; `reason` is in words. */
+export interface ProviderRefundCallback extends RefundOutcome {
+  eventId: string;
+  sessionId: string;
+  refundId: string;
+  amount: number;
+  currency: string;
+}
+
+/** A verified callback that a payment has been paid out to the merchant. `amount` is the session's amount in cents. */
+export interface SettlementCallback {
+  eventId: string;
+  sessionId: string;
+  paymentId: string;
+  amount: number;
+  currency: string;
+  /** What the provider calls the payout; null where it does not say. */
+  reference: string | null;
+  /** Null where the provider does not say. */
+  settledAt: number | null;
+}
+
+/** What a callback can be about. */
+export type ProviderSignal =
+  | { about: 'payment'; callback: ProviderCallback }
+  | { about: 'refund'; callback: ProviderRefundCallback }
+  | { about: 'settlement'; callback: SettlementCallback };
+
+/** Part of what a provider took for a payment, to be given back. */
+export interface RefundRequest {
+  /** The provider's idempotency key: it gives the money of one id back once. */
+  refundId: string;
+  payment: Payment;
+  /** In cents. */
+  amount: number;
+}
+
 export type CallbackHeaders = Record<string, string | string[] | undefined>;
 
 /** The port of every provider. Network calls fail by rejecting; only `handoff` sorts its failures. */
@@ -55,7 +93,7 @@ export interface Provider {
    * Verifies the signature over the raw bytes before anything is parsed.
    * Throws GatewayError `unauthorized` for a bad signature, `invalid_input` for a body that is not a callback.
    */
-  readCallback(rawBody: Buffer, headers: CallbackHeaders): ProviderCallback;
+  readCallback(rawBody: Buffer, headers: CallbackHeaders): ProviderSignal;
   /** What the provider knows of a payment; undefined where it has never heard of it. Waits 10 s, or as long as said. */
   inquire(
     payment: Payment,
@@ -66,6 +104,11 @@ export interface Provider {
    * `unknown`: it has never heard of it, though a request may be under way. Waits 10 s, or as long as said.
    */
   cancel(payment: Payment, timeoutMs?: number): Promise<'cancelled' | 'unknown'>;
-  /** Both may be asked more than once for the same payment. */
-  refund(payment: Payment): Promise<void>;
+  /**
+   * Gives money back, once for each id however often it is asked. `failed` is the provider's clear refusal; where nobody can
+   * tell whether it has the request, this rejects. Waits 10 s.
+   */
+  refund(request: RefundRequest): Promise<RefundOutcome>;
+  /** What has become of a refund; undefined where the provider has never heard of it. Waits 10 s. */
+  inquireRefund(request: RefundRequest): Promise<RefundOutcome | undefined>;
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { GatewayError } from '../domain/errors.ts';
 import type { ProviderFault, ProviderStatus } from '../domain/records.ts';
-import type { HandoffRequest, ProviderCallback, ProviderReport } from './provider.ts';
+import type { RefundOutcome } from '../domain/refund.ts';
+import type { HandoffRequest, ProviderReport, ProviderSignal, RefundRequest } from './provider.ts';
 
 // Only an explicit success is money; a state that this table does not know is still under way.
 const STATUS = new Map<string, ProviderStatus>([
@@ -24,6 +25,8 @@ const FAULT = new Map<string, ProviderFault>([
 // A charge that was created waits for its buyer; one that was cancelled was so by the buyer.
 const BUYERS_STATES = new Set(['CREATED', 'CANCELLED']);
 const CHARGE_EVENT = 'charge.updated';
+// 9999-12-31, the last day that ISO 8601 writes with four digits.
+const MAX_SECONDS = 253_402_300_799;
 
 const name = z.string().min(1).max(200);
 
@@ -39,6 +42,31 @@ const charge = z.object({
 });
 const chargeAnswer = charge.extend({ reference: name, page: z.url() });
 const chargeEvent = charge.extend({ event: name, type: name });
+
+const refund = z.object({ refund: name, order: name, amount: z.int().min(0), currency: name, reason: name.nullish() });
+const settledEvent = z.object({
+  event: name,
+  type: z.literal('charge.settled'),
+  order: name,
+  charge: name,
+  amount: z.int().min(0),
+  currency: name,
+  payout: name.nullish(),
+  created: z.int().min(0).max(MAX_SECONDS),
+});
+const refundAnswer = refund.extend({ state: name });
+const refundEvent = refund.extend({ event: name, type: name });
+// As above: only an explicit word is one.
+const REFUND_STATUS = new Map<string, RefundOutcome['status']>([
+  ['REFUNDED', 'succeeded'],
+  ['FAILED', 'failed'],
+  ['refund.succeeded', 'succeeded'],
+  ['refund.failed', 'failed'],
+]);
+const REFUND_FAILURE = new Map([
+  ['refund_declined', "the buyer's bank declined the refund"],
+  ['account_closed', "the buyer's bank sent the money back: the account is closed"],
+]);
 
 /** What the simulated provider calls one of our payments. */
 export function chargeOf({ session, payment, merchant, returnUrl }: HandoffRequest): Record<string, unknown> {
@@ -62,9 +90,39 @@ export function readAnswer(json: unknown): (ProviderReport & { reference: string
   return success ? { ...reportOf(data), reference: data.reference, url: data.page } : undefined;
 }
 
+/** What the simulated provider calls one of our refunds. */
+export function refundOf({ refundId, amount }: RefundRequest): Record<string, unknown> {
+  return { refund: refundId, amount, currency: 'USD' };
+}
+
+/** An answer of the provider's API about one refund; undefined where it is something else, or about another one. */
+export function readRefund(json: unknown, { refundId, amount }: RefundRequest): RefundOutcome | undefined {
+  const { success, data } = refundAnswer.safeParse(json);
+  return success && data.refund === refundId && data.amount === amount ? outcomeOf(data.state, data.reason) : undefined;
+}
+
+function outcomeOf(state: string, reason: string | null | undefined): RefundOutcome {
+  const status = REFUND_STATUS.get(state) ?? 'pending';
+  if (status !== 'failed') return { status, reason: null };
+  if (typeof reason !== 'string') return { status, reason: 'the provider gives no reason' };
+  return { status, reason: REFUND_FAILURE.get(reason) ?? `the provider reports ${reason}` };
+}
+
 /** A callback whose signature is right. Throws GatewayError `invalid_input` for one that makes no sense. */
-export function readEvent(rawBody: Buffer): ProviderCallback {
-  const result = chargeEvent.safeParse(jsonOf(rawBody));
+export function readEvent(rawBody: Buffer): ProviderSignal {
+  const json = jsonOf(rawBody);
+  const told = refundEvent.safeParse(json);
+  if (told.success) {
+    const { event: eventId, type, order: sessionId, refund: refundId, reason, ...money } = told.data;
+    return { about: 'refund', callback: { eventId, sessionId, refundId, ...money, ...outcomeOf(type, reason) } };
+  }
+  const paidOut = settledEvent.safeParse(json);
+  if (paidOut.success) {
+    const { event: eventId, order: sessionId, charge: paymentId, payout, created, ...money } = paidOut.data;
+    const told = { reference: payout ?? null, settledAt: created * 1000 };
+    return { about: 'settlement', callback: { eventId, sessionId, paymentId, ...money, ...told } };
+  }
+  const result = chargeEvent.safeParse(json);
   if (!result.success) {
     const fields = result.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`);
     throw new GatewayError('invalid_input', `This is not a callback of the simulated provider: ${fields.join('; ')}.`, {
@@ -74,7 +132,7 @@ export function readEvent(rawBody: Buffer): ProviderCallback {
   const { event, type, order, ...rest } = result.data;
   // An event of another type says nothing that this adapter knows.
   const report = reportOf(type === CHARGE_EVENT ? rest : { ...rest, state: type });
-  return { ...report, eventId: event, sessionId: order };
+  return { about: 'payment', callback: { ...report, eventId: event, sessionId: order } };
 }
 
 function reportOf({

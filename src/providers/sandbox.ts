@@ -1,9 +1,10 @@
 import { Agent, type Dispatcher, request } from 'undici';
 import { GatewayError } from '../domain/errors.ts';
 import type { Payment } from '../domain/records.ts';
+import { traceHeaders } from '../telemetry/origin.ts';
 import { verifyCallback } from '../webhooks/sign.ts';
-import type { CallbackHeaders, HandoffRequest, HandoffResult, Provider } from './provider.ts';
-import { chargeOf, readAnswer, readEvent } from './sandbox-messages.ts';
+import type { CallbackHeaders, HandoffRequest, HandoffResult, Provider, RefundRequest } from './provider.ts';
+import { chargeOf, readAnswer, readEvent, readRefund, refundOf } from './sandbox-messages.ts';
 
 export const SIGNATURE_HEADER = 'x-provider-signature';
 const TOLERANCE_SECONDS = 300;
@@ -70,17 +71,11 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
     const options: Parameters<typeof request>[1] = {
       method,
       dispatcher,
-      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', ...traceHeaders() },
       signal: AbortSignal.timeout(timeoutMs),
     };
     if (body !== undefined) options.body = JSON.stringify(body);
     return answerOf(await request(`${payments}${path}`, options));
-  }
-
-  async function settle(payment: Payment, verb: 'cancel' | 'refund', timeoutMs = CALL_TIMEOUT_MS): Promise<number> {
-    const { status } = await ask('POST', `/${encodeURIComponent(payment.id)}/${verb}`, timeoutMs);
-    if (status !== 200 && status !== 404) throw unexpected(verb, status);
-    return status;
   }
 
   return {
@@ -112,11 +107,26 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
       if (!report) throw unexpected('inquiry', status);
       return report;
     },
-    async cancel(payment: Payment, timeoutMs?: number) {
-      return (await settle(payment, 'cancel', timeoutMs)) === 404 ? 'unknown' : 'cancelled';
+    async cancel(payment: Payment, timeoutMs = CALL_TIMEOUT_MS) {
+      const { status } = await ask('POST', `/${encodeURIComponent(payment.id)}/cancel`, timeoutMs);
+      if (status !== 200 && status !== 404) throw unexpected('cancel', status);
+      return status === 404 ? 'unknown' : 'cancelled';
     },
-    async refund(payment: Payment) {
-      if ((await settle(payment, 'refund')) === 404) throw unexpected('refund', 404);
+    async refund(refund: RefundRequest) {
+      const { status, json } = await ask('POST', refundsOf(refund.payment), CALL_TIMEOUT_MS, refundOf(refund));
+      // A clear no; what is wrong with the request itself, or with the provider, may pass.
+      if (status === 409) return { status: 'failed', reason: 'the provider refused the refund' };
+      const outcome = status === 200 ? readRefund(json, refund) : undefined;
+      if (!outcome) throw unexpected('refund', status);
+      return outcome;
+    },
+    async inquireRefund(refund: RefundRequest) {
+      const path = `${refundsOf(refund.payment)}/${encodeURIComponent(refund.refundId)}`;
+      const { status, json } = await ask('GET', path, CALL_TIMEOUT_MS);
+      if (status === 404) return undefined;
+      const outcome = status === 200 ? readRefund(json, refund) : undefined;
+      if (!outcome) throw unexpected('inquiry about a refund', status);
+      return outcome;
     },
   };
 }
@@ -143,6 +153,10 @@ function handoffResult({ status, json }: Answer): HandoffResult {
   // A failure inside the provider leaves open whether it kept the payment; 4xx and 503 say that it did not.
   const refused = (status >= 400 && status < 500) || status === 503;
   return { outcome: refused ? 'refused' : 'ambiguous', reason };
+}
+
+function refundsOf({ id }: Payment): string {
+  return `/${encodeURIComponent(id)}/refunds`;
 }
 
 function wasSent(error: unknown): boolean {

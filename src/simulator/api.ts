@@ -2,10 +2,11 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '../domain/errors.ts';
-import type { SimulatedPayment } from '../store/store.ts';
-import { type SimulatorDeps, cancelCharge, refundCharge, takeCharge } from './charges.ts';
+import type { SimulatedPayment } from '../store/simulator.ts';
+import { type SimulatorDeps, cancelCharge, takeCharge } from './charges.ts';
 import { handoffTagOf } from './instruments.ts';
-import { chargeReader, renderCharge } from './messages.ts';
+import { chargeReader, refundReader, renderCharge, renderRefund } from './messages.ts';
+import { refundOf, takeRefund } from './refunds.ts';
 
 export interface ApiOptions {
   apiKey: string;
@@ -17,6 +18,10 @@ export interface ApiOptions {
 
 interface ChargePath {
   Params: { charge: string };
+}
+
+interface RefundPath {
+  Params: { charge: string; refund: string };
 }
 
 /** The provider's API, for the merchant's gateway. A charge is named by the caller's own id. */
@@ -48,9 +53,17 @@ export function simulatorApi(
         await cancelCharge(deps, await chargeOf(request));
         return render(await chargeOf(request));
       });
-      scope.post<ChargePath>('/:charge/refund', async (request) => {
-        await refundCharge(deps, await chargeOf(request));
-        return render(await chargeOf(request));
+      scope.post<ChargePath>('/:charge/refunds', async (request, reply) => {
+        const payment = await chargeOf(request);
+        const { refund, state, isLost } = await takeRefund(deps, payment, refundReader.read(request.body));
+        if (!isLost) return renderRefund(payment, refund, state);
+        reply.hijack();
+        request.raw.socket.destroy();
+        return undefined;
+      });
+      scope.get<RefundPath>('/:charge/refunds/:refund', async (request) => {
+        const payment = await chargeOf(request);
+        return renderRefund(payment, await refundOf(deps, payment, request.params.refund));
       });
     },
     { prefix: '/simulator/api/payments' },

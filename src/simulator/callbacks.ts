@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
 import { request } from 'undici';
-import type { SimulatedCallback } from '../store/store.ts';
+import type { SimulatedCallback } from '../store/simulator.ts';
 import { signCallback } from '../webhooks/sign.ts';
 import { type Worker, createWorker, forEachOf } from '../workers/worker.ts';
 import { type SimulatorDeps, captureLate } from './charges.ts';
-import { capturesInFull } from './messages.ts';
+import { capturesInFull, paysOut, refundToldBy } from './messages.ts';
+import { moveRefund } from './refunds.ts';
 
 const POLL_MS = 500;
 const PAGE = 100;
@@ -52,10 +53,15 @@ export function createCallbackWorker(
 
   async function deliver(callback: SimulatedCallback): Promise<void> {
     const payment = (await deps.store.simulatedPayment(callback.reference))!;
-    if (capturesInFull(payment, callback.body) && !(await captureLate(deps, payment))) {
+    const isVoid = paysOut(callback.body)
+      ? payment.refunded >= payment.captured
+      : capturesInFull(payment, callback.body) && !(await captureLate(deps, payment));
+    if (isVoid) {
       await finish({ ...callback, status: 'dead' });
       return;
     }
+    const told = refundToldBy(callback.body);
+    if (told) await moveRefund(deps, payment.reference, told.refundId, told.outcome);
     const status = await post(callback.body);
     if (status === 200) {
       await finish({ ...callback, status: 'done' });

@@ -1,9 +1,10 @@
 import { GatewayError } from '../domain/errors.ts';
 import type { RandomBytes } from '../domain/id.ts';
 import type { Instant } from '../domain/records.ts';
-import type { Change, SimulatedPayment, Store } from '../store/store.ts';
-import { type Instrument, type Step, handoffTagOf } from './instruments.ts';
-import { type ChargeOrder, renderEvent } from './messages.ts';
+import type { SimulatedPayment } from '../store/simulator.ts';
+import type { Change, Store } from '../store/store.ts';
+import { type Instrument, type Script, type Step, handoffTagOf } from './instruments.ts';
+import { type ChargeOrder, renderEvent, renderPayoutEvent } from './messages.ts';
 
 const REFERENCE_BYTES = 16;
 const TRANSACTION_BYTES = 20;
@@ -14,10 +15,12 @@ export interface SimulatorDeps {
   store: Store;
   now: () => Instant;
   randomBytes: RandomBytes;
+  /** How long after it has taken the money it pays the merchant; 0: never. */
+  settlementDelayMs: number;
 }
 
 // Each loser of a race reads what the winner wrote.
-const MAX_TRIES = 50;
+export const MAX_TRIES = 50;
 
 /**
  * Takes a charge over, once for each of the caller's ids. Throws GatewayError `invalid_state` where the buyer's
@@ -44,10 +47,12 @@ export function payWith(deps: SimulatorDeps, payment: SimulatedPayment, instrume
     const earlier = await deps.store.simulatedPaymentsOfSession(current.sessionId);
     const declinedBefore = earlier.some(({ status }) => status === 'failed');
     const script = (declinedBefore ? instrument.afterDecline : undefined) ?? instrument.script;
-    const after = { ...current, status: script.status, reason: script.reason ?? null };
+    const captured = capturedBy(script, current);
+    const after = { ...current, status: script.status, reason: script.reason ?? null, captured };
     return [
       { type: 'simulated_payment_moved', payment: after, from: current.status },
       ...script.callbacks.flatMap((step) => queued(deps, after, step)),
+      ...(captured === current.total ? payoutQueued(deps, after) : []),
     ];
   });
 }
@@ -69,22 +74,13 @@ export function cancelCharge(deps: SimulatorDeps, payment: SimulatedPayment): Pr
   });
 }
 
-/** Gives a captured charge back, once. Throws GatewayError `invalid_state` where there is nothing to give back. */
-export function refundCharge(deps: SimulatorDeps, payment: SimulatedPayment): Promise<void> {
-  return move(deps, payment, async (current) => {
-    if (current.status === 'refunded') return [];
-    if (current.status === 'paid') return [moved(current, 'refunded')];
-    throw new GatewayError('invalid_state', `The charge is ${current.status}, and only a captured one is refunded.`);
-  });
-}
-
 /** A capture is about to be reported; answers false where the charge was cancelled and it must not be. */
 export async function captureLate(deps: SimulatorDeps, payment: SimulatedPayment): Promise<boolean> {
   let stands = true;
   await move(deps, payment, async (current) => {
     stands = current.status !== 'cancelled';
     const late = current.status === 'pending' || current.status === 'failed';
-    return late ? [moved(current, 'paid')] : [];
+    return late ? [moved({ ...current, captured: current.total }, 'paid'), ...payoutQueued(deps, current)] : [];
   });
   return stands;
 }
@@ -116,6 +112,8 @@ function newPayment(deps: SimulatorDeps, order: ChargeOrder, status: SimulatedPa
     status,
     reason: null,
     txHash: `sim_${hex(deps, TRANSACTION_BYTES)}`,
+    captured: 0,
+    refunded: 0,
     created: deps.now(),
   };
 }
@@ -124,9 +122,16 @@ function moved(payment: SimulatedPayment, status: SimulatedPayment['status']): C
   return { type: 'simulated_payment_moved', payment: { ...payment, status }, from: payment.status };
 }
 
+/** What the provider takes at once; a payment that is short of something is taken all the same. */
+function capturedBy({ status, callbacks }: Script, { total }: SimulatedPayment): number {
+  const short = callbacks.find(({ shortBy }) => shortBy !== undefined)?.shortBy;
+  if (short !== undefined) return Math.max(0, total - short);
+  return status === 'paid' ? total : 0;
+}
+
 /** The callbacks of one step: copies are rows of their own that carry the same event. */
 function queued(deps: SimulatorDeps, payment: SimulatedPayment, step: Step): Change[] {
-  const id = `ev_${hex(deps, EVENT_BYTES)}`;
+  const id = newEventId(deps);
   const dueAt = deps.now() + step.afterMs;
   const amount = Math.max(0, payment.amount - (step.shortBy ?? 0));
   const body = renderEvent(payment, { id, state: step.state, amount, created: dueAt - (step.agedMs ?? 0) });
@@ -141,6 +146,22 @@ function queued(deps: SimulatorDeps, payment: SimulatedPayment, step: Step): Cha
       dueAt,
     },
   }));
+}
+
+/** What the merchant is paid out it is told of when that comes to pass. */
+function payoutQueued(deps: SimulatorDeps, payment: SimulatedPayment): Change[] {
+  const { settlementDelayMs, now } = deps;
+  if (settlementDelayMs === 0) return [];
+  const id = newEventId(deps);
+  const dueAt = now() + settlementDelayMs;
+  const body = renderPayoutEvent(payment, { id, payout: `po_${hex(deps, EVENT_BYTES)}`, created: dueAt });
+  const { reference } = payment;
+  const callback = { id, reference, body, status: 'pending', attempts: 0, dueAt } as const;
+  return [{ type: 'simulated_callback_queued', callback }];
+}
+
+export function newEventId(deps: SimulatorDeps): string {
+  return `ev_${hex(deps, EVENT_BYTES)}`;
 }
 
 function refused(): GatewayError {

@@ -1,5 +1,5 @@
 import { type Html, html } from '../html/html.ts';
-import type { SimulatedPayment } from '../store/store.ts';
+import type { SimulatedPayment } from '../store/simulator.ts';
 import { INSTRUMENTS } from './instruments.ts';
 import { dollars } from './layout.ts';
 

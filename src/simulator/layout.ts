@@ -1,6 +1,6 @@
 import { loadAsset } from '../html/assets.ts';
 import { type Html, html } from '../html/html.ts';
-import type { SimulatedPayment } from '../store/store.ts';
+import type { SimulatedPayment } from '../store/simulator.ts';
 
 export const STYLESHEET = loadAsset(new URL('./assets/simulator.css', import.meta.url));
 
@@ -31,7 +31,7 @@ export function layout({ title, body, refreshTo, wide = false }: LayoutOptions):
         ${refreshTo !== undefined && html`<meta http-equiv="refresh" content="0;url=${refreshTo}" />`}
         <title>${title} - Simulated provider</title>
         <link rel="icon" href="data:," />
-        <link rel="stylesheet" href="${STYLESHEET.path}" />
+        <link rel="stylesheet" href="${STYLESHEET.path}" integrity="${STYLESHEET.integrity}" />
       </head>
       <body>
         <header class="top">

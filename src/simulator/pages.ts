@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { serveAssets } from '../html/assets.ts';
 import { acceptForms, formOf, seeOther, sendPage } from '../html/page.ts';
-import type { SimulatedPayment } from '../store/store.ts';
+import type { SimulatedPayment } from '../store/simulator.ts';
 import { type CardForm, filledCardForm, readCardForm } from './card-form.ts';
 import { type SimulatorDeps, leaveUnpaid, payWith } from './charges.ts';
 import { type Instrument, instrumentById } from './instruments.ts';
@@ -14,10 +14,10 @@ interface PayPath {
 }
 
 /** Where the buyer pays: plain pages and forms, complete without JavaScript. */
-export function simulatorPages(app: FastifyInstance, deps: SimulatorDeps): void {
+export function simulatorPages(app: FastifyInstance, deps: SimulatorDeps, publicUrl: string): void {
   serveAssets(app, [STYLESHEET]);
   app.register(async (scope) => {
-    acceptForms(scope);
+    acceptForms(scope, [publicUrl]);
     scope.get('/simulator', (_request, reply) => sendPage(reply, 200, instrumentsPage()));
 
     scope.get<PayPath>('/simulator/pay/:reference', async (request, reply) => {
@@ -41,7 +41,6 @@ export function simulatorPages(app: FastifyInstance, deps: SimulatorDeps): void 
     });
 
     scope.post<PayPath>('/simulator/pay/:reference/cancel', async (request, reply) => {
-      formOf(request);
       const payment = await deps.store.simulatedPayment(request.params.reference);
       if (!payment) return sendPage(reply, 404, unknownPage());
       await leaveUnpaid(deps, payment);

@@ -25,6 +25,8 @@ export interface SimulatorOptions {
   realNow?: () => number;
   randomBytes: RandomBytes;
   log: Logger;
+  /** How long after it has taken the money it pays the merchant; 0, which is the default: never. */
+  settlementDelayMs?: number;
   /** Longer than a gateway waits: the answer to a handoff that is to time out. Default 8 s. */
   slowAnswerMs?: number;
 }
@@ -41,12 +43,12 @@ export interface Simulator {
  * the gateway by its HTTP interface only. It shares nothing with it but the database, where it has its own tables.
  */
 export function createSimulator(options: SimulatorOptions): Simulator {
-  const { store, now, realNow = now, randomBytes, slowAnswerMs = SLOW_ANSWER_MS } = options;
-  const deps: SimulatorDeps = { store, now, randomBytes };
+  const { store, now, realNow = now, randomBytes, slowAnswerMs = SLOW_ANSWER_MS, settlementDelayMs = 0 } = options;
+  const deps: SimulatorDeps = { store, now, randomBytes, settlementDelayMs };
   return {
     part(app) {
       simulatorApi(app, deps, { ...options, slowAnswerMs });
-      simulatorPages(app, deps);
+      simulatorPages(app, deps, options.publicUrl);
     },
     worker: createCallbackWorker(deps, { ...options, realNow }),
   };

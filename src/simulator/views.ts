@@ -1,9 +1,10 @@
 import { type Html, html } from '../html/html.ts';
-import type { SimulatedPayment } from '../store/store.ts';
+import type { SimulatedPayment } from '../store/simulator.ts';
 import { type CardForm, emptyCardForm } from './card-form.ts';
 import { cardForm, testNumbers } from './card-page.ts';
 import { type Choice, bankForm, walletForm } from './choice-page.ts';
 import { HANDOFF_TAGS, INSTRUMENTS, spacedCard } from './instruments.ts';
+import { REFUND_SCRIPTS } from './refunds.ts';
 import { layout, receipt } from './layout.ts';
 
 /** What the buyer has filled in so far. */
@@ -108,6 +109,17 @@ export function instrumentsPage(): Html {
           html`<li>
             <h3>${label}</h3>
             <p class="digits">buyer+${tag}<wbr />@example.com</p>
+            <p>${outcome}</p>
+          </li>`,
+      )}
+    </ul>
+    <h2>Refunds</h2>
+    <p class="lead">The cents of a refund decide what comes of it; with all others it succeeds at once.</p>
+    <ul class="catalogue">
+      ${REFUND_SCRIPTS.map(
+        ({ cents, outcome }) =>
+          html`<li>
+            <p class="digits">x.0${cents}</p>
             <p>${outcome}</p>
           </li>`,
       )}

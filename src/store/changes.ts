@@ -1,9 +1,14 @@
 import type { Change } from './store.ts';
+import { insertApiKey, revokeApiKey, spendOfApiKey, useApiKey } from './tables/api-keys.ts';
 import { saveClock } from './tables/clock.ts';
+import { placeEvents } from './tables/feed.ts';
+import { recoverDelivery, saveRecovery } from './tables/recoveries.ts';
 import { insertCustomer } from './tables/customers.ts';
+import { completeAmount, followRefund, insertDiscrepancy, updateDiscrepancy } from './tables/discrepancies.ts';
 import { insertInvoice, updateInvoice } from './tables/invoices.ts';
-import { insertPosting } from './tables/ledger.ts';
+import { insertPosting, insertSettlement } from './tables/ledger.ts';
 import { insertPayment, updatePayment } from './tables/payments.ts';
+import { eraseCustomer, eraseSession, holdActive, moveCustomer } from './tables/personal-data.ts';
 import {
   foldEstimates,
   insertDecision,
@@ -14,14 +19,19 @@ import {
   saveHealth,
 } from './tables/routing.ts';
 import { claimTask, finishTask, insertMessage, insertTask } from './tables/providers.ts';
+import { claimRefund, insertRefund, insertRefundMessage, postponeRefund, updateRefund } from './tables/refunds.ts';
 import { claimWake, insertSession, updateSession } from './tables/sessions.ts';
 import {
   claimCallback,
   finishCallback,
   insertCallback,
   insertSimulatedPayment,
+  insertSimulatedRefund,
   moveSimulatedPayment,
+  moveSimulatedRefund,
+  refundSimulatedPayment,
 } from './tables/simulator.ts';
+import { writesOfEndpoint } from './tables/webhook-endpoints.ts';
 import {
   addDelivery,
   claimDelivery,
@@ -29,7 +39,6 @@ import {
   insertDelivery,
   insertEvent,
   replayDelivery,
-  saveEndpoint,
 } from './tables/webhooks.ts';
 import type { Write } from './write.ts';
 
@@ -38,85 +47,90 @@ export function writesOf(changes: Change[]): Write[] {
   return changes.flatMap(writesOfChange);
 }
 
-function writesOfChange(change: Change): Write | Write[] {
-  switch (change.type) {
-    case 'customer_created':
-      return insertCustomer(change.customer);
-    case 'session_created':
-      return insertSession(change.session);
-    case 'session_changed':
-      return updateSession(change.session);
-    case 'payment_created':
-      return insertPayment(change.payment);
-    case 'payment_changed':
-      return updatePayment(change.payment);
-    case 'invoice_created':
-      return insertInvoice(change.invoice);
-    case 'invoice_changed':
-      return updateInvoice(change.invoice);
-    case 'ledger_posted':
-      return insertPosting(change.posting, change.environment);
-    case 'event_recorded':
-      return insertEvent(change.event);
-    case 'delivery_created':
-      return insertDelivery(change.delivery);
-    case 'delivery_added':
-      return addDelivery(change.delivery);
-    case 'delivery_claimed':
-      return claimDelivery(change.delivery);
-    case 'delivery_finished':
-      return finishDelivery(change.delivery, change.attempt, change.attempt.started + change.attempt.durationMs);
-    case 'delivery_replayed':
-      return replayDelivery(change.delivery, change.from);
-    case 'endpoint_saved':
-      return saveEndpoint(change.endpoint);
-    case 'provider_message_received':
-      return insertMessage(change.message);
-    case 'task_queued':
-      return insertTask(change.task);
-    case 'wake_claimed':
-      return claimWake(change.wake, change.until);
-    case 'task_claimed':
-      return claimTask(change.task);
-    case 'task_finished':
-      return finishTask(change.task);
-    case 'outcome_recorded':
-      return insertOutcome(change.outcome);
-    case 'snapshot_recorded':
-      return insertSnapshot(change.snapshot);
-    case 'decision_recorded':
-      return insertDecision(change.decision);
-    case 'route_health_changed':
-      return saveHealth(change.health);
-    case 'transition_recorded':
-      return insertTransition(change.transition);
-    case 'rules_saved':
-      return insertRules(change.rules);
-    case 'estimates_folded':
-      return foldEstimates(change.estimates, change.from);
-    case 'test_clock_changed':
-      return saveClock(change.clock);
-    case 'simulated_payment_created':
-      return insertSimulatedPayment(change.payment);
-    case 'simulated_payment_moved':
-      return moveSimulatedPayment(change.payment, change.from);
-    case 'simulated_callback_queued':
-      return insertCallback(change.callback);
-    case 'simulated_callback_claimed':
-      return claimCallback(change.callback);
-    case 'simulated_callback_finished':
-      return finishCallback(change.callback);
-  }
+/** How each type of change is written. */
+const WRITES: { [Type in Change['type']]: (change: Extract<Change, { type: Type }>) => Write | Write[] } = {
+  api_key_created: (change) => insertApiKey(change.key),
+  api_key_used: (change) => useApiKey(change.keyId, change.at),
+  api_key_revoked: (change) => revokeApiKey(change.keyId, change.at),
+  api_key_spent: (change) => spendOfApiKey(change.keyId, change.day, change.amount),
+  customer_created: (change) => insertCustomer(change.customer),
+  customer_status_changed: (change) => moveCustomer(change.customer, change.from),
+  customer_active: (change) => holdActive(change.sessionId),
+  customer_erased: (change) => eraseCustomer(change.customer, change.from),
+  session_erased: (change) => eraseSession(change),
+  discrepancy_opened: (change) => insertDiscrepancy(change.discrepancy),
+  discrepancy_changed: (change) => updateDiscrepancy(change.discrepancy),
+  amount_completed: (change) => completeAmount(change.paymentId, change.at),
+  session_created: (change) => insertSession(change.session),
+  session_changed: (change) => updateSession(change.session),
+  payment_created: (change) => insertPayment(change.payment),
+  payment_changed: (change) => updatePayment(change.payment),
+  invoice_created: (change) => insertInvoice(change.invoice),
+  invoice_changed: (change) => updateInvoice(change.invoice),
+  ledger_posted: (change) => insertPosting(change.posting, change.environment),
+  settlement_recorded: (change) => insertSettlement(change.settlement),
+  event_recorded: (change) => insertEvent(change.event),
+  delivery_created: (change) => insertDelivery(change.delivery),
+  delivery_added: (change) => addDelivery(change.delivery),
+  delivery_claimed: (change) => claimDelivery(change.delivery),
+  delivery_finished: (change) =>
+    finishDelivery(change.delivery, change.attempt, change.attempt.started + change.attempt.durationMs),
+  delivery_replayed: (change) => replayDelivery(change.delivery, change.from),
+  events_placed: (change) => placeEvents(change.limit),
+  recovery_saved: (change) => saveRecovery(change.recovery),
+  delivery_recovered: (change) => recoverDelivery(change.delivery, change.from, change.eventCreated),
+  endpoint_saved: (change) => writesOfEndpoint(change),
+  endpoint_created: (change) => writesOfEndpoint(change),
+  endpoint_changed: (change) => writesOfEndpoint(change),
+  secrets_replaced: (change) => writesOfEndpoint(change),
+  secret_resealed: (change) => writesOfEndpoint(change),
+  endpoint_succeeded: (change) => writesOfEndpoint(change),
+  endpoint_failed: (change) => writesOfEndpoint(change),
+  endpoint_disabled: (change) => writesOfEndpoint(change),
+  provider_message_received: (change) => insertMessage(change.message),
+  task_queued: (change) => insertTask(change.task),
+  wake_claimed: (change) => claimWake(change.wake, change.until),
+  task_claimed: (change) => claimTask(change.task),
+  task_finished: (change) => finishTask(change.task),
+  refund_created: (change) => [insertRefund(change.refund, change.dueAt), ...followRefund(change.refund)],
+  refund_changed: (change) => [updateRefund(change.refund, change.from), ...followRefund(change.refund)],
+  refund_claimed: (change) => claimRefund(change.due),
+  refund_postponed: (change) => postponeRefund(change.due),
+  refund_message_received: (change) => insertRefundMessage(change.message),
+  outcome_recorded: (change) => insertOutcome(change.outcome),
+  snapshot_recorded: (change) => insertSnapshot(change.snapshot),
+  decision_recorded: (change) => insertDecision(change.decision),
+  route_health_changed: (change) => saveHealth(change.health),
+  transition_recorded: (change) => insertTransition(change.transition),
+  rules_saved: (change) => insertRules(change.rules),
+  estimates_folded: (change) => foldEstimates(change.estimates, change.from),
+  test_clock_changed: (change) => saveClock(change.clock),
+  simulated_payment_created: (change) => insertSimulatedPayment(change.payment),
+  simulated_payment_moved: (change) => moveSimulatedPayment(change.payment, change.from),
+  simulated_payment_refunded: (change) => refundSimulatedPayment(change.payment, change.refunded),
+  simulated_refund_created: (change) => insertSimulatedRefund(change.refund),
+  simulated_refund_moved: (change) => moveSimulatedRefund(change.refund, change.from),
+  simulated_callback_queued: (change) => insertCallback(change.callback),
+  simulated_callback_claimed: (change) => claimCallback(change.callback),
+  simulated_callback_finished: (change) => finishCallback(change.callback),
+};
+
+function writesOfChange<Type extends Change['type']>(change: Extract<Change, { type: Type }>): Write | Write[] {
+  return WRITES[change.type](change);
 }
 
 const WORK = new Set<Change['type']>([
   'session_changed',
   'delivery_created',
   'delivery_added',
+  'delivery_recovered',
   'delivery_finished',
   'delivery_replayed',
+  'endpoint_changed',
   'task_queued',
   'task_finished',
+  'refund_created',
+  'refund_postponed',
   'simulated_callback_queued',
   'simulated_callback_finished',
 ]);
@@ -124,6 +138,13 @@ const WORK = new Set<Change['type']>([
 /** Whether a worker may have something to do after these changes. */
 export function leavesWork(changes: Change[]): boolean {
   return changes.some(({ type }) => WORK.has(type));
+}
+
+const LAST = '\u{ffff}';
+
+/** Whether they take away what must be found in no file of the database any more. */
+export function erases(changes: Change[]): boolean {
+  return changes.some(({ type }) => type === 'customer_erased' || type === 'session_erased');
 }
 
 /**
@@ -136,7 +157,12 @@ export function lockOrderOf(changes: Change[]): string {
       case 'session_created':
         return change.session.idempotencyKey ?? '';
       case 'session_changed':
+      case 'session_erased':
         return change.session.id;
+      case 'customer_active':
+        return change.sessionId;
+      case 'discrepancy_changed':
+        return change.discrepancy.sessionId;
       case 'provider_message_received':
         return change.message.sessionId;
       case 'wake_claimed':
@@ -145,13 +171,34 @@ export function lockOrderOf(changes: Change[]): string {
       case 'task_claimed':
       case 'task_finished':
         return change.task.sessionId;
+      case 'refund_message_received':
+        return change.sessionId;
+      case 'refund_created':
+      case 'refund_changed':
+        return change.refund.sessionId;
+      case 'refund_claimed':
+      case 'refund_postponed':
+        return change.due.refund.sessionId;
       case 'delivery_added':
       case 'delivery_claimed':
       case 'delivery_finished':
       case 'delivery_replayed':
         return change.delivery.sessionId;
+      // Last of a batch: it locks rows of many sessions, or those that all instances write.
+      case 'recovery_saved':
+      case 'events_placed':
+        return LAST;
+      case 'endpoint_saved':
+      case 'endpoint_created':
+      case 'endpoint_changed':
+        return change.endpoint.id;
+      case 'endpoint_succeeded':
+      case 'endpoint_failed':
+      case 'endpoint_disabled':
+        return change.endpointId;
       case 'simulated_payment_created':
       case 'simulated_payment_moved':
+      case 'simulated_payment_refunded':
         return change.payment.sessionId;
       default:
     }

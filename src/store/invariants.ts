@@ -1,10 +1,16 @@
+import { API_KEY_INVARIANTS } from './invariants/api-keys.ts';
 import { CHECKOUT_INVARIANTS } from './invariants/checkouts.ts';
 import { CLOCK_INVARIANTS } from './invariants/clock.ts';
+import { DISCREPANCY_INVARIANTS } from './invariants/discrepancies.ts';
 import type { Invariant } from './invariants/invariant.ts';
+import { FEED_INVARIANTS } from './invariants/feed.ts';
 import { LEDGER_INVARIANTS } from './invariants/ledger.ts';
+import { PERSONAL_DATA_INVARIANTS } from './invariants/personal-data.ts';
 import { PROVIDER_INVARIANTS } from './invariants/providers.ts';
 import { RECORD_INVARIANTS } from './invariants/records.ts';
+import { REFUND_INVARIANTS } from './invariants/refunds.ts';
 import { ROUTING_INVARIANTS } from './invariants/routing.ts';
+import { ENDPOINT_INVARIANTS } from './invariants/webhook-endpoints.ts';
 import { WEBHOOK_INVARIANTS } from './invariants/webhooks.ts';
 
 export type { Invariant } from './invariants/invariant.ts';
@@ -18,7 +24,13 @@ export const INVARIANTS: readonly Invariant[] = [
   ...CHECKOUT_INVARIANTS,
   ...LEDGER_INVARIANTS,
   ...PROVIDER_INVARIANTS,
+  ...REFUND_INVARIANTS,
+  ...DISCREPANCY_INVARIANTS,
+  ...PERSONAL_DATA_INVARIANTS,
   ...WEBHOOK_INVARIANTS,
+  ...FEED_INVARIANTS,
+  ...ENDPOINT_INVARIANTS,
   ...ROUTING_INVARIANTS,
   ...CLOCK_INVARIANTS,
+  ...API_KEY_INVARIANTS,
 ];

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Row, SqlValue } from './keyset.ts';
+import type { Migration } from './migrations/migration.ts';
 import { MIGRATIONS } from './migrations/migrations.ts';
-
-export type Migration = (typeof MIGRATIONS)[number];
 
 export const CREATE_MIGRATIONS =
   'CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL)';
@@ -52,6 +51,6 @@ export function migrationRow(migration: Migration): SqlValue[] {
   return [migration.version, migration.name, hashOf(migration)];
 }
 
-function hashOf({ sql }: Migration): string {
-  return hash('sha256', sql, 'hex');
+function hashOf({ sql, only }: Migration): string {
+  return hash('sha256', only ? `${sql}${only.sqlite}${only.postgres}` : sql, 'hex');
 }

@@ -1,4 +1,4 @@
-import type { Listed, Page } from './store.ts';
+import type { Listed, Page } from './page.ts';
 
 /** A page of the few records that an id or an address names. */
 export function pageOf<Item extends { id: string }>(named: Item[], page: Page): Listed<Item> {

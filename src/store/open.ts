@@ -1,7 +1,7 @@
 import type { SqliteOptions } from './sqlite.ts';
 import type { PostgresOptions } from './postgres.ts';
 import type { ExaminedDatabase } from './examined.ts';
-import type { Migration } from './migrate.ts';
+import type { Migration } from './migrations/migration.ts';
 import type { Store } from './store.ts';
 
 /** Which database, as `DATABASE_URL` names it. */

@@ -1,5 +1,6 @@
 import { Pool, type PoolClient } from 'pg';
 import { GatewayError } from '../domain/errors.ts';
+import { onNobodysBehalf } from '../telemetry/origin.ts';
 
 export interface PostgresSettings {
   /** `postgres://user:password@host:port/database`, with the parameters of libpq. */
@@ -64,7 +65,9 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
     query_timeout: READ_TIMEOUT_MS,
   });
   // An idle connection was lost; the pool opens another when it is needed.
-  pool.on('error', (error) => log.info({ reason: error.message }, 'a connection to the database was lost'));
+  pool.on('error', ({ message: reason }) =>
+    onNobodysBehalf(() => log.info({ reason }, 'a connection to the database was lost')),
+  );
   // One that is lost while it is lent fails what was asked of it. Nobody else listens then, and that would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
   /** When each connection last answered, and since when none may be trusted that has not, by the monotonic clock. */

@@ -1,10 +1,10 @@
 const cache = new Map<string, string>();
 
-/** A statement of the house with PostgreSQL's placeholders: `$1` for `?1`. None of ours has a `?` in its text. */
+/** A statement of the house with PostgreSQL's placeholders, `$1` for `?1`, and what stands in it for PostgreSQL alone. None of ours has a `?` in its text. */
 export function forPostgres(sql: string): string {
   let text = cache.get(sql);
   if (text === undefined) {
-    text = sql.replaceAll(/\?(\d+)/g, '$$$1');
+    text = sql.replaceAll(/\/\* PostgreSQL: (.*?) \*\//g, '$1').replaceAll(/\?(\d+)/g, '$$$1');
     cache.set(sql, text);
   }
   return text;
@@ -12,5 +12,6 @@ export function forPostgres(sql: string): string {
 
 /** A migration with byte order for every text: ids sort by it, and pages are ranges of ids. */
 export function migrationForPostgres(sql: string): string {
-  return sql.replaceAll(/\bTEXT\b/g, 'TEXT COLLATE "C"');
+  // A cast takes no collation.
+  return sql.replaceAll(/(?<!AS )\bTEXT\b/g, 'TEXT COLLATE "C"');
 }

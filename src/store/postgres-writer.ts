@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../domain/errors.ts';
+import { onNobodysBehalf } from '../telemetry/origin.ts';
 import { leavesWork, lockOrderOf, writesOf } from './changes.ts';
 import { type BatchResult, type Statement, runBatch } from './postgres-batch.ts';
 import {
@@ -11,6 +12,7 @@ import {
   codeOf,
 } from './postgres-connection.ts';
 import { forPostgres } from './postgres-sql.ts';
+import type { OnBatch } from './observed.ts';
 import type { Change, CommitResult, Conflict, Store } from './store.ts';
 
 /** How many change sets travel together at most. */
@@ -55,10 +57,12 @@ export interface WriterOptions {
   connections: Connections;
   /** From 0 up to, not including, 1. */
   random(): number;
+  onBatch?: OnBatch | undefined;
 }
 
 /** Commits whatever waits, many change sets in one transaction and one round trip; one that fails, fails alone. */
-export function createWriter({ connections, random }: WriterOptions): Pick<Store, 'commit' | 'onCommit' | 'close'> {
+export function createWriter(options: WriterOptions): Pick<Store, 'commit' | 'onCommit' | 'close'> {
+  const { connections, random, onBatch } = options;
   const listeners: (() => void)[] = [];
   let waiting: Waiting[] = [];
   let inFlight = 0;
@@ -133,6 +137,7 @@ export function createWriter({ connections, random }: WriterOptions): Pick<Store
       const failed = batch[set]!.statements.length === 1 && counts[index] === 0;
       if (failed && statement.guard !== undefined) conflicts.set(set, statement.guard);
     }
+    onBatch?.(batch);
     let work = false;
     for (const [set, { changes, resolve }] of batch.entries()) {
       const conflict = conflicts.get(set);
@@ -172,7 +177,8 @@ export function createWriter({ connections, random }: WriterOptions): Pick<Store
         const since = performance.now();
         const [statements, order] = [statementsOf(changes), lockOrderOf(changes)];
         // Whatever arrives in this turn of the event loop travels together.
-        if (waiting.push({ changes, statements, order, since, resolve, reject }) === 1) setImmediate(pump);
+        if (waiting.push({ changes, statements, order, since, resolve, reject }) === 1)
+          setImmediate(onNobodysBehalf, pump);
       });
     },
     onCommit(listener) {

@@ -2,13 +2,13 @@ import { Client, type ClientBase } from 'pg';
 import {
   CREATE_MIGRATIONS,
   INSERT_MIGRATION,
-  type Migration,
   SELECT_MIGRATIONS,
   migrationRow,
   missingMigrations,
   refuseOutdated,
 } from './migrate.ts';
 import type { Query, Row, SqlValue } from './keyset.ts';
+import type { OnBatch } from './observed.ts';
 import { runBatch } from './postgres-batch.ts';
 import {
   type PostgresSettings,
@@ -18,6 +18,7 @@ import {
   createConnections,
 } from './postgres-connection.ts';
 import { startDatabaseClock } from './postgres-clock.ts';
+import type { Migration } from './migrations/migration.ts';
 import { forPostgres, migrationForPostgres } from './postgres-sql.ts';
 import { createWriter } from './postgres-writer.ts';
 import { createReads } from './reads.ts';
@@ -28,6 +29,7 @@ export interface PostgresOptions extends PostgresSettings {
   /** From 0 up to, not including, 1. */
   random(): number;
   log: StoreLog;
+  onBatch?: OnBatch | undefined;
 }
 
 const OLDEST_VERSION = 140_000;
@@ -37,7 +39,7 @@ const COMMIT = { sql: 'COMMIT', params: [] };
 const MIGRATION_LOCK = 7_455_929;
 
 /** A PostgreSQL primary, which any number of instances may share. */
-export async function openPostgres({ url, poolSize, random, log }: PostgresOptions): Promise<Store> {
+export async function openPostgres({ url, poolSize, random, log, onBatch }: PostgresOptions): Promise<Store> {
   await migratePostgres(url, log);
   const connections = createConnections({ url, poolSize }, log);
 
@@ -64,7 +66,7 @@ export async function openPostgres({ url, poolSize, random, log }: PostgresOptio
     await connections.close();
     throw error;
   });
-  const writer = createWriter({ connections, random });
+  const writer = createWriter({ connections, random, onBatch });
   return {
     ...createReads(select, selectEach),
     now: clock.now,
@@ -186,7 +188,7 @@ async function migrate(client: Client): Promise<readonly Migration[]> {
   const { rows } = await client.query<Row>(SELECT_MIGRATIONS);
   const missing = missingMigrations(rows);
   for (const migration of missing) {
-    await client.query(migrationForPostgres(migration.sql));
+    await client.query(migrationForPostgres(migration.sql) + (migration.only?.postgres ?? ''));
     await client.query(forPostgres(INSERT_MIGRATION), migrationRow(migration));
   }
   await client.query('COMMIT');

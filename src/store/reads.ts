@@ -1,4 +1,4 @@
-import { DELIVERY_STATUSES, type Delivery } from '../domain/delivery.ts';
+import { DELIVERY_STATUSES, type Delivery, answerClassOf } from '../domain/delivery.ts';
 import {
   CUSTOMER_STATUSES,
   INVOICE_STATUSES,
@@ -7,27 +7,30 @@ import {
   SESSION_STATUSES,
 } from '../domain/records.ts';
 import { EVENT_TYPES, type EventFilter, type EventPlace, comparePlaces, placeOfUnknown } from './events.ts';
-import { type KeysetQuery, type Row, type Select, type SelectEach, type SqlValue, keysetQuery } from './keyset.ts';
+import { type Select, type SelectEach, unionQuery } from './keyset.ts';
 import { pageAmong, pageOf } from './named-page.ts';
-import type {
-  CustomerFilter,
-  DeliveryFilter,
-  InvoiceFilter,
-  Listed,
-  Page,
-  PaymentFilter,
-  SessionFilter,
-  Store,
-} from './store.ts';
+import { createReader } from './reader.ts';
+import type { Page } from './page.ts';
+import type { CustomerFilter, InvoiceFilter, PaymentFilter, SessionFilter, Store } from './store.ts';
+import type { DeliveryFilter } from './webhooks.ts';
+import { createApiKeyReads } from './tables/api-keys.ts';
 import { createClockReads } from './tables/clock.ts';
+import { createDiscrepancyReads } from './tables/discrepancies.ts';
+import { createFeedReads } from './tables/feed.ts';
+import { createPersonalDataReads } from './tables/personal-data.ts';
+import { createRefundReads } from './tables/refunds.ts';
 import * as customers from './tables/customers.ts';
+import { erasedKey } from './tables/erased-key.ts';
 import * as invoices from './tables/invoices.ts';
-import { SELECT_LEDGER_OF_PAYMENT, SELECT_LEDGER_TOTAL } from './tables/ledger.ts';
+import { createLedgerReads } from './tables/ledger.ts';
+import { createMonitoringReads } from './tables/monitoring.ts';
+import { deliveryKeysets } from './tables/delivery-list.ts';
 import * as payments from './tables/payments.ts';
 import * as providers from './tables/providers.ts';
 import * as sessions from './tables/sessions.ts';
-import * as routing from './tables/routing.ts';
-import * as simulator from './tables/simulator.ts';
+import { createRoutingReads } from './tables/routing-reads.ts';
+import { createSimulatorReads } from './tables/simulator-reads.ts';
+import { createEndpointReads } from './tables/webhook-endpoints.ts';
 import * as webhooks from './tables/webhooks.ts';
 
 export type { Select, SelectEach } from './keyset.ts';
@@ -38,33 +41,27 @@ const NOTHING = { items: [], hasMore: false };
 
 /** Every read of the store's port, over whichever database `select` and `selectEach` ask. */
 export function createReads(select: Select, selectEach: SelectEach): Reads {
-  async function one<Item>(fromRow: (row: Row) => Item, sql: string, ...params: SqlValue[]): Promise<Item | undefined> {
-    const [row] = await select(sql, ...params);
-    return row && fromRow(row);
-  }
-
-  async function all<Item>(fromRow: (row: Row) => Item, sql: string, ...params: SqlValue[]): Promise<Item[]> {
-    return (await select(sql, ...params)).map(fromRow);
-  }
-
-  async function list<Item>(query: KeysetQuery, page: Page, fromRow: (row: Row) => Item): Promise<Listed<Item>> {
-    const { sql, params } = keysetQuery(query, page);
-    const rows = await select(sql, ...params);
-    const hasMore = rows.length > page.limit;
-    const items = rows.slice(0, page.limit).map(fromRow);
-    return { items: page.endingBefore === undefined ? items : items.toReversed(), hasMore };
-  }
-
+  const { one, all, list, listAsked } = createReader(select);
   const customer = (id: string) => one(customers.customerFromRow, customers.SELECT_CUSTOMER, id);
 
   return {
+    ...createApiKeyReads(select),
     ...createClockReads(select, selectEach),
+    ...createDiscrepancyReads(select, selectEach),
+    ...createFeedReads(select, selectEach),
+    ...createLedgerReads(select, selectEach),
+    ...createMonitoringReads(selectEach),
+    ...createPersonalDataReads(select, selectEach),
+    ...createRoutingReads(select, selectEach),
+    ...createSimulatorReads(select),
+    ...createRefundReads(select, selectEach),
+    ...createEndpointReads(select, selectEach),
     customer,
     customerByEmail: (environment, email) =>
       one(customers.customerFromRow, customers.SELECT_CUSTOMER_BY_EMAIL, environment, customers.emailKey(email)),
     session: (id) => one(sessions.sessionFromRow, sessions.SELECT_SESSION, id),
     sessionByIdempotencyKey: (environment, key) =>
-      one(sessions.sessionFromRow, sessions.SELECT_SESSION_BY_KEY, environment, key),
+      one(sessions.sessionFromRow, sessions.SELECT_SESSION_BY_KEY, environment, key, erasedKey(key)),
     async checkout(sessionId) {
       const params = [sessionId];
       const [found = [], paid = [], billed = []] = await selectEach([
@@ -155,18 +152,17 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
     },
 
     async listDeliveries(filter: DeliveryFilter, page: Page) {
-      if (unknownStatus(filter.status, DELIVERY_STATUSES)) return NOTHING;
+      if (unknownStatus(filter.status, DELIVERY_STATUSES) || unknownStatus(filter.type, EVENT_TYPES)) return NOTHING;
       const named = await namedDeliveries(filter);
-      if (!named) return list(webhooks.deliveryKeyset(filter), page, webhooks.deliveryFromRow);
-      return pageOf(
-        named.filter(
-          (item) =>
-            matches(item.sessionId, filter.sessionId) &&
-            matches(item.status, filter.status) &&
-            matches(item.environment, filter.environment),
-        ),
-        page,
-      );
+      if (named) {
+        return pageOf(
+          named.filter((item) => isAsked(item, filter)),
+          page,
+        );
+      }
+      const [first, ...rest] = deliveryKeysets(filter);
+      if (!first || (await isOfOther(filter))) return NOTHING;
+      return listAsked(unionQuery([first, ...rest], page), page, webhooks.deliveryFromRow);
     },
 
     async listEvents(filter: EventFilter, page: Page) {
@@ -187,56 +183,11 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
 
     event: (id) => one(webhooks.eventFromRow, webhooks.SELECT_EVENT, id),
     eventsOfSession: (sessionId) => all(webhooks.eventFromRow, webhooks.SELECT_EVENTS_OF_SESSION, sessionId),
-    endpoints: () => all(webhooks.endpointFromRow, webhooks.SELECT_ENDPOINTS),
     deliveriesDue: (endpointId, now, limit) =>
       all(webhooks.dueDeliveryFromRow, webhooks.SELECT_DELIVERIES_DUE, endpointId, now, limit),
     delivery: (id) => one(webhooks.deliveryFromRow, webhooks.SELECT_DELIVERY, id),
     deliveriesOfSession: (sessionId) => all(webhooks.deliveryFromRow, webhooks.SELECT_DELIVERIES_OF_SESSION, sessionId),
     deliveryAttempts: (deliveryId) => all(webhooks.attemptFromRow, webhooks.SELECT_DELIVERY_ATTEMPTS, deliveryId),
-
-    async outcomeTallies(environment, routeIds, from, until) {
-      const sql = routing.SELECT_TALLIES;
-      const found = await selectEach(routeIds.map((id) => ({ sql, params: [environment, id, from, until] })));
-      return found.map((rows) => rows.map(routing.tallyFromRow));
-    },
-    async recentResults(environment, routes, limit) {
-      const sql = routing.SELECT_RECENT_RESULTS;
-      const found = await selectEach(routes.map(({ id, since }) => ({ sql, params: [environment, id, since, limit] })));
-      return found.map((rows) => rows.map(routing.resultFromRow));
-    },
-    routeEstimates: (environment, algorithm) =>
-      one(routing.estimatesFromRow, routing.SELECT_ESTIMATES, environment, algorithm),
-    routeHealth: () => all(routing.healthFromRow, routing.SELECT_HEALTH),
-    listTransitions: (filter, page) => list(routing.transitionKeyset(filter), page, routing.transitionFromRow),
-    routingRules: (version) =>
-      version === undefined
-        ? one(routing.rulesFromRow, routing.SELECT_NEWEST_RULES)
-        : one(routing.rulesFromRow, routing.SELECT_RULES, version),
-    routingSnapshot: (id) => one(routing.snapshotFromRow, routing.SELECT_SNAPSHOT, id),
-    routingDecision: (id) => one(routing.decisionFromRow, routing.SELECT_DECISION, id),
-    routingDecisionsOfSession: (sessionId) =>
-      all(routing.decisionFromRow, routing.SELECT_DECISIONS_OF_SESSION, sessionId),
-    listRoutingDecisions: (environment, page) =>
-      list(routing.decisionKeyset(environment), page, routing.decisionFromRow),
-
-    async ledgerOfPayment(paymentId) {
-      return (await select(SELECT_LEDGER_OF_PAYMENT, paymentId)).map((row) => ({
-        kind: row['kind'] as string,
-        account: row['account'] as string,
-        amount: row['amount'] as number,
-      }));
-    },
-    async ledgerTotal() {
-      const [row] = await select(SELECT_LEDGER_TOTAL);
-      return row!['total'] as number;
-    },
-
-    simulatedPayment: (reference) => one(simulator.simulatedFromRow, simulator.SELECT_SIMULATED, reference),
-    simulatedPaymentOf: (paymentId) =>
-      one(simulator.simulatedFromRow, simulator.SELECT_SIMULATED_OF_PAYMENT, paymentId),
-    simulatedPaymentsOfSession: (sessionId) =>
-      all(simulator.simulatedFromRow, simulator.SELECT_SIMULATED_OF_SESSION, sessionId),
-    simulatedCallbacksDue: (now, limit) => all(simulator.callbackFromRow, simulator.SELECT_CALLBACKS_DUE, now, limit),
   };
 
   /** The few payments that a filter names by an id; the other filters cost nothing among them. */
@@ -257,6 +208,13 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
     return all(webhooks.deliveryFromRow, webhooks.SELECT_DELIVERIES_OF_SESSION, sessionId);
   }
 
+  /** An endpoint implies an environment too. */
+  async function isOfOther({ endpointId, environment }: DeliveryFilter): Promise<boolean> {
+    if (endpointId === undefined || environment === undefined) return false;
+    const [row] = await select(webhooks.SELECT_ENVIRONMENT_OF_ENDPOINT, endpointId);
+    return row?.['environment'] !== environment;
+  }
+
   async function placeOf(eventId: string): Promise<EventPlace> {
     return (await one(webhooks.eventFromRow, webhooks.SELECT_EVENT, eventId)) ?? placeOfUnknown(eventId);
   }
@@ -270,6 +228,22 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
 
 function unknownStatus(status: string | undefined, known: readonly string[]): boolean {
   return status !== undefined && !known.includes(status);
+}
+
+/** Whether one of the few deliveries that are named is what all filters ask for. */
+function isAsked({ lastAttempt, ...item }: Delivery, filter: DeliveryFilter): boolean {
+  const { createdFrom = -Infinity, createdUntil = Infinity } = filter;
+  return (
+    matches(item.sessionId, filter.sessionId) &&
+    matches(item.endpointId, filter.endpointId) &&
+    matches(item.type, filter.type) &&
+    matches(item.status, filter.status) &&
+    matches(item.environment, filter.environment) &&
+    (filter.statusClass === undefined ||
+      (lastAttempt && answerClassOf(lastAttempt.statusCode)) === filter.statusClass) &&
+    item.created >= createdFrom &&
+    item.created < createdUntil
+  );
 }
 
 function matches(value: string, filter: string | undefined): boolean {

@@ -1,6 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import type { SqlValue } from './keyset.ts';
+import { NOTE_REMNANTS } from './sqlite-remnants.ts';
 import type { Conflict } from './store.ts';
 
 /** A statement by the number it was defined under, its values, and the conflict where it touches no row. */
@@ -10,6 +11,8 @@ export type PackedWrite = [statement: number, params: SqlValue[], guard?: Confli
 export interface Batch {
   define: [number, string][];
   sets: PackedWrite[][];
+  /** Whether something is erased: gone from the write-ahead log too when it is done, and from the file at the next start. */
+  forget: boolean;
 }
 
 /** What became of one change set: 0 done, a conflict, or why the database refused it. */
@@ -23,6 +26,8 @@ function runWriter(path: string): void {
   const database = new DatabaseSync(path);
   // The timeout first: switching to WAL may have to wait for another process that starts.
   database.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+  // What is erased is overwritten with zeros, not only marked as free.
+  database.exec('PRAGMA secure_delete = ON');
   database.exec('PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -16384');
   assertDurable(database);
   const texts: string[] = [];
@@ -56,12 +61,17 @@ function runWriter(path: string): void {
 
   function finish(batches: Batch[]): void {
     for (const { define } of batches) for (const [number, sql] of define) texts[number] = sql;
-    if (batches.length > 0) port.postMessage(applyBatch(batches.flatMap(({ sets }) => sets)));
+    if (batches.length === 0) return;
+    const forget = batches.some((batch) => batch.forget);
+    const sets = batches.flatMap((batch) => batch.sets);
+    const results = applyBatch(sets, forget);
+    if (forget) database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    port.postMessage(results);
   }
 
-  function applyBatch(sets: PackedWrite[][]): SetResult[] {
+  function applyBatch(sets: PackedWrite[][], forget: boolean): SetResult[] {
     try {
-      return applyTogether(sets) ?? applyApart(sets);
+      return applyTogether(sets, forget) ?? applyApart(sets, forget);
     } catch (error) {
       if (database.isTransaction) database.exec('ROLLBACK');
       return sets.map(() => ({ error: messageOf(error) }));
@@ -72,7 +82,7 @@ function runWriter(path: string): void {
    * All change sets in one transaction without savepoints, which cost three times what the rows do; undefined, with
    * nothing done, where one of them failed after it had written something. A guard that stands first fails for free.
    */
-  function applyTogether(sets: PackedWrite[][]): SetResult[] | undefined {
+  function applyTogether(sets: PackedWrite[][], forget: boolean): SetResult[] | undefined {
     begin.run();
     const results: SetResult[] = [];
     for (const writes of sets) {
@@ -83,12 +93,13 @@ function runWriter(path: string): void {
       }
       results.push(result);
     }
+    if (forget) database.exec(NOTE_REMNANTS);
     commit.run();
     return results;
   }
 
   /** The same with a savepoint for each change set, so that one that fails does not fail its neighbours. */
-  function applyApart(sets: PackedWrite[][]): SetResult[] {
+  function applyApart(sets: PackedWrite[][], forget: boolean): SetResult[] {
     begin.run();
     const results = sets.map((writes) => {
       savepoint.run();
@@ -97,6 +108,7 @@ function runWriter(path: string): void {
       release.run();
       return result;
     });
+    if (forget) database.exec(NOTE_REMNANTS);
     commit.run();
     return results;
   }

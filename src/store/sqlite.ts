@@ -4,19 +4,22 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import { GatewayError } from '../domain/errors.ts';
 import type { Clock } from '../runtime.ts';
-import { leavesWork, writesOf } from './changes.ts';
+import { erases, leavesWork, writesOf } from './changes.ts';
 import type { Query, Row, SqlValue } from './keyset.ts';
 import {
   CREATE_MIGRATIONS,
   INSERT_MIGRATION,
-  type Migration,
   SELECT_MIGRATIONS,
   migrationRow,
   missingMigrations,
   refuseForeign,
   refuseOutdated,
 } from './migrate.ts';
+import type { Migration } from './migrations/migration.ts';
+import type { OnBatch } from './observed.ts';
+import type { StoreLog } from './postgres-connection.ts';
 import { createReads } from './reads.ts';
+import { clearRemnants } from './sqlite-remnants.ts';
 import type { Batch, PackedWrite, SetResult } from './sqlite-writer.ts';
 import type { ExaminedDatabase } from './examined.ts';
 import type { Change, CommitResult, Store } from './store.ts';
@@ -35,12 +38,16 @@ export interface SqliteOptions {
   clock: Clock;
   /** Called where the writer has died: nothing can be acknowledged any more, the process must end. */
   onFatal(error: Error): void;
+  onBatch?: OnBatch | undefined;
+  /** Given by whoever opens it to serve: what erasing has left in the file is removed first, and told there. */
+  servingLog?: StoreLog;
 }
 
 /** The embedded database: reads on this thread, one writer thread that commits whatever waits at once. */
-export async function openSqlite({ path, clock, onFatal }: SqliteOptions): Promise<Store> {
+export async function openSqlite({ path, clock, onFatal, onBatch, servingLog }: SqliteOptions): Promise<Store> {
   migrateSqlite(path);
-  const writer = await startWriter(path, onFatal);
+  if (servingLog) clearRemnants(path, servingLog);
+  const writer = await startWriter(path, onFatal, onBatch);
   const reader = new DatabaseSync(path, { readOnly: true });
   reader.exec('PRAGMA busy_timeout = 5000; PRAGMA mmap_size = 268435456');
   const prepared = new Map<string, StatementSync>();
@@ -85,12 +92,21 @@ export async function openSqlite({ path, clock, onFatal }: SqliteOptions): Promi
 
 /** SQLite syncs the folder of its files; a new folder's own name is durable once the folder above it is synced. */
 function makeFolder(folder: string): void {
-  const first = mkdirSync(folder, { recursive: true });
+  const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (first === undefined) return;
   for (let made = resolve(folder); made.length >= resolve(first).length; made = dirname(made)) {
     const above = openSync(dirname(made), 'r');
     fsyncSync(above);
     closeSync(above);
+  }
+}
+
+/** A file that is new is its owner's alone, and with it those that SQLite puts beside it. */
+function makeFile(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }
 
@@ -132,6 +148,7 @@ function tablesOf(database: DatabaseSync): string[] {
  */
 export function migrateSqlite(path: string): readonly Migration[] {
   makeFolder(dirname(path));
+  makeFile(path);
   const database = new DatabaseSync(path);
   try {
     database.exec('PRAGMA busy_timeout = 5000');
@@ -143,7 +160,7 @@ export function migrateSqlite(path: string): readonly Migration[] {
     const record = database.prepare(INSERT_MIGRATION);
     const missing = missingMigrations(applied);
     for (const migration of missing) {
-      database.exec(migration.sql);
+      database.exec(migration.sql + (migration.only?.sqlite ?? ''));
       record.run(...migrationRow(migration));
     }
     database.exec('COMMIT');
@@ -159,7 +176,7 @@ interface Writer {
   close(): Promise<void>;
 }
 
-async function startWriter(path: string, onFatal: (error: Error) => void): Promise<Writer> {
+async function startWriter(path: string, onFatal: (error: Error) => void, onBatch?: OnBatch): Promise<Writer> {
   const worker = new Worker(new URL('./sqlite-writer.ts', import.meta.url), { workerData: { path } });
   await new Promise<void>((resolve, reject) => {
     worker.once('message', () => resolve());
@@ -177,6 +194,7 @@ async function startWriter(path: string, onFatal: (error: Error) => void): Promi
   worker.on('message', (results: SetResult[]) => {
     const settled = inFlight.slice(0, results.length);
     inFlight = inFlight.slice(results.length);
+    onBatch?.(settled);
     settle(settled, results);
     if (inFlight.length === 0 && waiting.length === 0) onIdle?.();
   });
@@ -193,7 +211,8 @@ async function startWriter(path: string, onFatal: (error: Error) => void): Promi
     inFlight = inFlight.length === 0 ? batch : [...inFlight, ...batch];
     const define: Batch['define'] = [];
     const sets = batch.map(({ writes }) => writes.map((write) => pack(write, define)));
-    worker.postMessage({ define, sets } satisfies Batch);
+    const forget = batch.some(({ changes }) => erases(changes));
+    worker.postMessage({ define, sets, forget } satisfies Batch);
   }
 
   function pack(write: Write, define: Batch['define']): PackedWrite {

@@ -13,6 +13,12 @@ export interface Write {
   locks?: string;
 }
 
+/**
+ * Ends a subquery whose rows must stay as they are until the commit: PostgreSQL locks them against a change of what they
+ * are known by (`forPostgres`), and SQLite has one writer.
+ */
+export const KEY_SHARE = '/* PostgreSQL: FOR KEY SHARE */';
+
 /** `INSERT INTO table (columns) VALUES (?1, ...)`, with an optional conflict clause. */
 export function insertSql(table: string, columns: readonly string[], onConflict = ''): string {
   const places = columns.map((_, index) => `?${index + 1}`).join(', ');

@@ -1,9 +1,20 @@
 import { type LookupAddress, lookup as systemLookup, promises as dns } from 'node:dns';
 import { type LookupFunction, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import type { Environment } from '../domain/route.ts';
 
 /** Which addresses webhooks may go to: `any`, `public` ones, or `loopback` besides those. */
 export type WebhookTargets = 'public' | 'loopback' | 'any';
+
+/** Those of an environment: a shop on this machine may be tried out, and what production tells is for no neighbour in it. */
+export function targetsOf(environment: Environment, targets: WebhookTargets): WebhookTargets {
+  return environment === 'production' && targets === 'loopback' ? 'public' : targets;
+}
+
+/** Whether what is sent to it stays on this machine: the name `localhost`, or a loopback address without brackets. */
+export function isLoopbackHost(host: string): boolean {
+  return host.toLowerCase() === 'localhost' || (isIP(host) !== 0 && isLoopback(parse(host)));
+}
 
 /** All addresses of a host name. Rejects where it has none. */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>;

@@ -2,7 +2,15 @@ import { isIP } from 'node:net';
 import { StringDecoder } from 'node:string_decoder';
 import { type Dispatcher as HttpDispatcher, Pool, buildConnector } from 'undici';
 import type { Instant } from '../domain/records.ts';
-import { BlockedDestination, type Resolve, type WebhookTargets, blockedBecause, guardedLookup } from './address.ts';
+import type { Environment } from '../domain/route.ts';
+import {
+  BlockedDestination,
+  type Resolve,
+  type WebhookTargets,
+  blockedBecause,
+  guardedLookup,
+  targetsOf,
+} from './address.ts';
 import { parseRetryAfter } from './retry.ts';
 
 export interface Exchange {
@@ -46,12 +54,32 @@ interface Receiver {
 const MAX_HEADER_BYTES = 16 * 1024;
 const USER_AGENT = 'Tillway-Webhooks/1';
 
-export function createDeliverer(options: {
+interface DelivererOptions {
   targets: WebhookTargets;
   resolve: Resolve;
   now: () => Instant;
   limits?: DeliveryLimits;
-}): Deliverer {
+}
+
+/** One for each environment: not all may connect to the same addresses, not even with the same URL. */
+export interface Deliverers extends Readonly<Record<Environment, Deliverer>> {
+  close(): Promise<void>;
+}
+
+export function createDeliverers(options: DelivererOptions): Deliverers {
+  const { targets } = options;
+  const sandbox = createDeliverer({ ...options, targets: targetsOf('sandbox', targets) });
+  const production = createDeliverer({ ...options, targets: targetsOf('production', targets) });
+  return {
+    sandbox,
+    production,
+    async close() {
+      await Promise.all([sandbox.close(), production.close()]);
+    },
+  };
+}
+
+export function createDeliverer(options: DelivererOptions): Deliverer {
   const { targets, resolve, now, limits = DELIVERY_LIMITS } = options;
   const connect = guardedConnector(targets, resolve, limits.connectMs);
   // A few kilobytes for each URL that an endpoint has had since the start; its connections close when idle.
@@ -180,6 +208,21 @@ const WORDS: Record<string, string> = {
   UND_ERR_SOCKET: 'connection closed before an answer came',
   UND_ERR_HEADERS_OVERFLOW: `the headers of the answer are longer than ${MAX_HEADER_BYTES / 1024} KiB`,
 };
+const TLS_WORDS: Record<string, string> = {
+  ERR_SSL_WRONG_VERSION_NUMBER: 'the receiver does not speak TLS at this port',
+  EPROTO: 'the receiver does not speak TLS at this port',
+  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'the receiver speaks an old version of TLS only',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is signed by an authority that is not known here',
+  UNABLE_TO_GET_ISSUER_CERT: 'the certificate is signed by an authority that is not known here',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is signed by an authority that is not known here',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate comes without those between it and a known authority',
+  CERT_HAS_EXPIRED: 'the certificate has expired',
+  CERT_NOT_YET_VALID: 'the certificate is not valid yet',
+  CERT_REVOKED: 'the certificate has been revoked',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another name',
+  HOSTNAME_MISMATCH: 'the certificate is for another name',
+};
 const DNS_ERROR = /^(?:ENOTFOUND|ENODATA|EAI_|ESERVFAIL|EREFUSED|ETIMEOUT|ENONAME|EBADNAME)/;
 const TLS_ERROR = /^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|EPROTO)/;
 
@@ -189,7 +232,7 @@ function failureOfError(error: Error, limits: DeliveryLimits): string {
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return `no connection within ${seconds(limits.connectMs)}`;
   if (error.name === 'HTTPParserError') return 'the answer is not HTTP';
   if (DNS_ERROR.test(code)) return 'the host name has no address';
-  if (TLS_ERROR.test(code)) return printable(`TLS: ${error.message}`);
+  if (TLS_ERROR.test(code)) return `TLS: ${TLS_WORDS[code] ?? code}`;
   return WORDS[code] ?? printable(error.message || code || error.name);
 }
 

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../domain/errors.ts';
 import type { Instant } from '../domain/records.ts';
+import type { WebhookEndpoint } from '../domain/webhook-endpoint.ts';
 import type { Store } from '../store/store.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
 import { type Resolve, type WebhookTargets, createResolve } from './address.ts';
-import { type DeliveryLimits, createDeliverer } from './deliver.ts';
-import { type Lane, type LaneContext, type Log, createLane } from './lane.ts';
+import { type DeliveryLimits, createDeliverers } from './deliver.ts';
+import { type Lane, type LaneContext, type Log, type SigningSecret, createLane } from './lane.ts';
 
 const POLL_MS = 500;
 const ERROR_PAUSE_MS = 1000;
@@ -22,10 +24,12 @@ export interface DispatcherOptions {
   realNow?: () => Instant;
   /** From 0 up to, not including, 1. */
   random: () => number;
-  /** `whsec_...`; two while one is being rotated. Nothing is sent to an endpoint without any. */
-  secretsOf: (endpointId: string) => readonly string[];
+  /** The newest first; several while they are being rotated. Nothing is sent to an endpoint without any. */
+  secretsOf: (endpoint: WebhookEndpoint) => Promise<readonly SigningSecret[]>;
   targets: WebhookTargets;
   log: Log;
+  /** Undefined where nothing is traced. */
+  tracing?: Tracing | undefined;
   /** How host names become addresses; the name servers of this machine where it is left out. */
   resolve?: Resolve;
   limits?: DeliveryLimits;
@@ -50,7 +54,7 @@ export interface Dispatcher {
 /** Delivers events to their endpoints, at least once each, in the order of each session, from the table of deliveries. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { store, log, realNow = options.now } = options;
-  const deliverer = createDeliverer({
+  const deliverers = createDeliverers({
     targets: options.targets,
     resolve: options.resolve ?? createResolve(),
     now: realNow,
@@ -70,14 +74,14 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   let looking: Promise<void> | undefined;
   let complaint: string | undefined;
 
-  const context: LaneContext = {
+  const context: Omit<LaneContext, 'deliverer'> = {
     store,
     now: options.now,
     realNow,
     random: options.random,
     secretsOf: options.secretsOf,
     log,
-    deliverer,
+    tracing: options.tracing,
     stopping: stopping.signal,
     isCutOff: () => cutOff,
     track,
@@ -106,10 +110,14 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   async function look(): Promise<void> {
     try {
-      for (const endpoint of await store.endpoints()) {
+      const endpoints = await store.endpoints();
+      const known = new Set(endpoints.map(({ id }) => id));
+      // Nothing of a deleted one is under way by then.
+      for (const id of lanes.keys()) if (!known.has(id)) lanes.delete(id);
+      for (const endpoint of endpoints) {
         const lane = lanes.get(endpoint.id);
         if (lane) lane.endpoint = endpoint;
-        else lanes.set(endpoint.id, createLane(endpoint, context));
+        else lanes.set(endpoint.id, createLane(endpoint, { ...context, deliverer: deliverers[endpoint.environment] }));
       }
       for (const lane of lanes.values()) lane.fill();
       complaint = undefined;
@@ -189,7 +197,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       await atMost(graceMs, allWorks());
       cutOff = true;
       for (const lane of lanes.values()) track(lane.release('not attempted: the service stopped'));
-      await deliverer.close();
+      await deliverers.close();
       await atMost(LAST_COMMITS_MS, allWorks());
     },
   };

@@ -1,9 +1,16 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { Delivery, DeliveryAttempt } from '../domain/delivery.ts';
 import type { Instant } from '../domain/records.ts';
-import type { Change, DueDelivery, Store, WebhookEndpoint } from '../store/store.ts';
+import { type SealedSecret, type WebhookEndpoint, signs } from '../domain/webhook-endpoint.ts';
+import type { Change, Store } from '../store/store.ts';
+import type { DueDelivery } from '../store/webhooks.ts';
+import { NOBODY, onBehalfOf, onNobodysBehalf } from '../telemetry/origin.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
 import type { Deliverer, Exchange } from './deliver.ts';
+import { createEndpointHealth } from './endpoint-health.ts';
+import { giveUpWaiting } from './give-up.ts';
 import { judgeAttempt } from './retry.ts';
+import { sendTraced } from './send-traced.ts';
 import { deliveryHeaders } from './sign.ts';
 
 /** How long a claimed delivery is left to whoever claimed it; far longer than an attempt can last. */
@@ -20,6 +27,12 @@ const PATIENCE_MS = 1000;
 // Claims wait for the disk, attempts do not: so many windows are claimed ahead, for the places that become free.
 const AHEAD = 3;
 
+/** A secret as deliveries are signed with it. */
+export interface SigningSecret extends Pick<SealedSecret, 'expiresAt'> {
+  /** `whsec_...` */
+  secret: string;
+}
+
 export interface Log {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -32,9 +45,11 @@ export interface LaneContext {
   /** The time by which receivers go. */
   realNow: () => Instant;
   random: () => number;
-  secretsOf: (endpointId: string) => readonly string[];
+  /** Asked once for each version of the endpoint. */
+  secretsOf: (endpoint: WebhookEndpoint) => Promise<readonly SigningSecret[]>;
   log: Log;
   deliverer: Deliverer;
+  tracing: Tracing | undefined;
   /** Nothing is begun any more once it is aborted. */
   stopping: AbortSignal;
   /** Whether attempts under way have been cut off by ourselves, so that their failure is not the receiver's. */
@@ -59,18 +74,23 @@ export interface Lane {
 
 export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
   const { store, now, log, stopping } = context;
-  const lane: Lane = { endpoint: first, fill, release };
+  const lane: Lane = { endpoint: first, fill: () => onNobodysBehalf(fill), release };
   /** How many attempts may be under way: grows with every success, shrinks with every failure. */
   let window = FIRST_WINDOW;
   /** When each attempt under way began, by the monotonic clock. */
   const underWay = new Set<{ since: number }>();
   /** Claimed ahead, so that a place that becomes free need not wait for the database. */
   let ready: DueDelivery[] = [];
+  /** What this version of the endpoint signs with. */
+  let signing: { version: number; secrets: readonly SigningSecret[] } | undefined;
+  const health = createEndpointHealth({ store, log });
   let claiming = false;
   let again = false;
   let warned = false;
 
   function fill(): void {
+    const correction = health.correct(lane.endpoint);
+    if (correction) context.track(correction);
     beginReady();
     again = true;
     if (!claiming) context.track(claimWhileAsked());
@@ -108,23 +128,25 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
 
   async function claimDue(): Promise<void> {
     const { endpoint } = lane;
-    if (endpoint.status !== 'active' || !canSign(endpoint)) return;
-    const places = Math.min(freePlaces() + AHEAD * window, maxUnderWay() - underWay.size) - ready.length;
-    if (places <= 0) return;
     const dueBy = context.dueBy();
     if (dueBy === -Infinity) return;
+    // Whoever has claimed something by what he knew of it before has no lease any more after two of them.
+    if (endpoint.status === 'deleting') return giveUpWaiting(store, endpoint, dueBy, 2 * LEASE_MS);
+    if (endpoint.status !== 'active' || !(await canSign(endpoint))) return;
+    const places = Math.min(freePlaces() + AHEAD * window, maxUnderWay() - underWay.size) - ready.length;
+    if (places <= 0) return;
     const due = await store.deliveriesDue(endpoint.id, dueBy, places);
     const claims = await Promise.allSettled(due.map(claim));
     const failed = claims.find((result) => result.status === 'rejected');
     if (failed) throw failed.reason;
   }
 
-  async function claim({ delivery, body }: DueDelivery): Promise<void> {
+  async function claim({ delivery, ...due }: DueDelivery): Promise<void> {
     const claimed: Delivery = { ...delivery, attempts: delivery.attempts + 1, dueAt: now() + LEASE_MS };
     const result = await store.commit([{ type: 'delivery_claimed', delivery: claimed }]);
     // Otherwise somebody else was faster.
     if (!result.done) return;
-    ready.push({ delivery: claimed, body });
+    ready.push({ ...due, delivery: claimed });
     beginReady();
   }
 
@@ -141,14 +163,21 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     }
     // Where the window has shrunk, what was claimed under the wider one must not wait until its lease is over.
     const count = Math.max(freePlaces(), ready.length - AHEAD * window);
-    if (count > 0) for (const claimed of ready.splice(0, count)) context.track(attempt(claimed));
+    if (count > 0) for (const claimed of ready.splice(0, count)) context.track(onItsBehalf(claimed));
   }
 
-  function canSign({ id }: WebhookEndpoint): boolean {
-    if (context.secretsOf(id).length > 0) return true;
-    if (!warned) log.warn({ endpointId: id }, 'webhook endpoint has no secret: its events wait');
+  async function canSign(endpoint: WebhookEndpoint): Promise<boolean> {
+    const { id: endpointId, version } = endpoint;
+    if (signing?.version !== version) signing = { version, secrets: await context.secretsOf(endpoint) };
+    if (signing.secrets.length > 0) return true;
+    if (!warned) log.warn({ endpointId }, 'webhook endpoint has no secret that this process knows: its events wait');
     warned = true;
     return false;
+  }
+
+  /** Of the request that the event came of. */
+  function onItsBehalf(claimed: DueDelivery): Promise<void> {
+    return onBehalfOf(claimed.origin ?? NOBODY, () => attempt(claimed));
   }
 
   async function attempt({ delivery, body }: DueDelivery): Promise<void> {
@@ -158,17 +187,17 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     context.countAttempt();
     const started = now();
     const timestamp = Math.floor(context.realNow() / 1000);
-    const secrets = context.secretsOf(endpoint.id);
+    const secrets = signing!.secrets.filter((one) => signs(one, started)).map(({ secret }) => secret);
     const headers = deliveryHeaders({ eventId: delivery.eventId, body, timestamp, secrets });
-    const exchange = await context.deliverer.deliver(endpoint.url, headers, body);
+    const exchange = await sendTraced(context, { delivery, url: endpoint.url, headers, body });
     underWay.delete(place);
     adjustWindow(exchange);
     // Asked first, so that this outcome and the claims for the free places share one commit of the database.
     const finished = finish(endpoint, delivery, exchange, started);
-    fill();
+    lane.fill();
     await finished;
     // What waited behind this delivery may go now.
-    fill();
+    lane.fill();
   }
 
   async function release(reason: string): Promise<void> {
@@ -178,7 +207,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
       unbegun.map(({ delivery }) => {
         const at = now();
         const exchange: Exchange = { statusCode: null, failure: reason, responseBody: '', durationMs: 0 };
-        return write(lane.endpoint, repeated(delivery, attemptOf(delivery, exchange, at, at), at));
+        return write({ ...repeated(delivery, attemptOf(delivery, exchange, at, at), at), unmade: true });
       }),
     );
   }
@@ -193,7 +222,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     const { attempts, scheduleStart, id: deliveryId } = delivery;
     if (exchange.statusCode === null && context.isCutOff()) {
       const cut: Exchange = { ...exchange, failure: 'cut off: the service stopped' };
-      return write(endpoint, repeated(delivery, attemptOf(delivery, cut, started, ended), ended));
+      return write(repeated(delivery, attemptOf(delivery, cut, started, ended), ended));
     }
 
     const inSchedule = attempts - scheduleStart;
@@ -205,20 +234,22 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
       log[level]({ endpointId, deliveryId, attempts, ...verdict, failure: exchange.failure }, 'webhook not delivered');
     }
     const gone = verdict.status === 'dead' && verdict.gone;
-    if (gone && lane.endpoint.url === endpoint.url) lane.endpoint = { ...lane.endpoint, status: 'disabled' };
+    const learnt = health.learn(lane.endpoint, { endpoint, gone, succeeded: exchange.statusCode === 200, at: ended });
+    lane.endpoint = learnt.endpoint;
+    if (learnt.write) context.track(learnt.write);
     const dueAt = verdict.status === 'pending' ? ended + verdict.delayMs : ended;
     const finished: Delivery = { ...delivery, status: verdict.status, dueAt };
     const recorded = attemptOf(delivery, exchange, started, ended);
-    return write(endpoint, { type: 'delivery_finished', delivery: finished, attempt: recorded }, gone);
+    return write({ type: 'delivery_finished', delivery: finished, attempt: recorded });
   }
 
   /** Writes an outcome. Where the lease ran out and somebody else has begun, this is a conflict, and changes nothing. */
-  async function write(endpoint: WebhookEndpoint, change: Finished, gone = false): Promise<void> {
+  async function write(change: Finished): Promise<void> {
     const leaseEnd = now() + LEASE_MS;
     // An outcome that is lost means one attempt more than needed: worth trying for about as long as a lease lasts.
     for (;;) {
       try {
-        await store.commit(gone ? [change, ...(await disabled(endpoint))] : [change]);
+        await store.commit([change]);
         return;
       } catch (error) {
         const { id: deliveryId, endpointId } = change.delivery;
@@ -227,14 +258,6 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
         await pause();
       }
     }
-  }
-
-  /** The endpoint said that it is gone; one that has been pointed elsewhere meanwhile did not. */
-  async function disabled(endpoint: WebhookEndpoint): Promise<Change[]> {
-    const current = (await store.endpoints()).find(({ id }) => id === endpoint.id);
-    if (current?.url !== endpoint.url || current.status !== 'active') return [];
-    log.warn({ endpointId: endpoint.id }, 'webhook endpoint answered 410 and is disabled');
-    return [{ type: 'endpoint_saved', endpoint: { ...current, status: 'disabled' } }];
   }
 
   async function pause(): Promise<void> {

@@ -2,6 +2,7 @@ import type { Deps } from '../operations/deps.ts';
 import { runProviderTask } from '../operations/run-provider-task.ts';
 import { wakeCheckout } from '../operations/wake-checkout.ts';
 import type { DueWake } from '../store/store.ts';
+import { traced } from '../telemetry/tracing.ts';
 import { type Worker, createWorker, forEachOf } from './worker.ts';
 
 const POLL_MS = 500;
@@ -24,20 +25,23 @@ export function createCheckoutWorker(deps: Deps): Worker {
   async function wake(due: DueWake): Promise<void> {
     const until = deps.now() + WAKE_LEASE_MS;
     const claim = await deps.store.commit([{ type: 'wake_claimed', wake: due, until }]);
-    if (claim.done) await wakeCheckout(deps, due.sessionId);
+    if (!claim.done) return;
+    const start = { name: 'wakeCheckout', parent: null, attributes: { 'tillway.session.id': due.sessionId } };
+    await traced(deps.tracing, start, () => wakeCheckout(deps, due.sessionId));
   }
 
   return createWorker({ name: 'checkouts', log: deps.log, runOnce, onWake: deps.store.onCommit, pollMs: POLL_MS });
 }
 
-/** Cancellations and refunds that providers are still to be asked for. */
+/** Cancellations that providers are still to be asked for. */
 export function createTaskWorker(deps: Deps): Worker {
   async function runOnce(): Promise<number> {
     const due = await deps.store.tasksDue(deps.now(), PAGE);
     await forEachOf(
       due,
       WIDTH,
-      (task) => runProviderTask(deps, task),
+      (task) =>
+        traced(deps.tracing, { name: `runProviderTask ${task.kind}`, parent: null }, () => runProviderTask(deps, task)),
       (error, task) => deps.log.error({ err: error, paymentId: task.paymentId }, 'provider task failed'),
     );
     return due.length;

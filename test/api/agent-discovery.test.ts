@@ -84,7 +84,7 @@ describe('a client that knows the capabilities URL only', () => {
   });
 });
 
-for (const variables of [{}, { BASE_URL: 'https://checkout.a-company.example/pay' }]) {
+for (const variables of [{}, { BASE_URL: 'https://checkout.a-company.example/pay', ALLOW_UNAUTHENTICATED: 'true' }]) {
   const where = 'BASE_URL' in variables ? `a base URL of ${variables.BASE_URL.length} characters` : 'a short base URL';
 
   test(`with ${where}, capabilities has the seven keys, is small, and tells every action whole`, async () => {

@@ -178,6 +178,17 @@ describe('POST /api/gateway/sessions', () => {
       assert.equal(body.error.code, 'idempotency_conflict');
     });
 
+    it('is of the fields that count: of a field that stands twice the last, in the session and in the comparison', async () => {
+      const body = (amounts: string) =>
+        `{"product":"Field guide","customer":"buyer@example.com","idempotencyKey":"stands-twice-1",${amounts}}`;
+      const first = await call<SessionAnswer>('POST', url, body('"amount":10,"amount":49.99'));
+      assert.deepEqual([first.status, first.body.amount], [200, 49.99]);
+      const again = await call<SessionAnswer>('POST', url, body('"amount":20,"amount":49.99'));
+      assert.deepEqual([again.headers.get('idempotent-replayed'), again.body], ['true', first.body]);
+      assert.equal((await call('POST', url, body('"amount":49.99'))).status, 200);
+      assert.equal((await call('POST', url, body('"amount":49.99,"amount":10'))).status, 422);
+    });
+
     it('is not used up by a rejected input', async () => {
       assert.equal((await refuse({ idempotencyKey: 'rejected-1', amount: 0 })).status, 400);
       const accepted = await create({ idempotencyKey: 'rejected-1' });

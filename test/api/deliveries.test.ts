@@ -21,10 +21,18 @@ interface DeliveryAnswer {
   status: string;
   attempts: number;
   nextAttemptAt: string | null;
+  lastAttempt: { statusCode: number | null; failure: string | null } | null;
   created: string;
 }
 interface DetailsAnswer extends DeliveryAnswer {
-  log: { number: number; started: string; statusCode: number | null; failure: string | null; responseBody: string }[];
+  log: {
+    number: number;
+    started: string;
+    durationMs: number;
+    statusCode: number | null;
+    failure: string | null;
+    responseBody: string;
+  }[];
   payload: { id: string; type: string };
 }
 interface List {
@@ -102,6 +110,7 @@ test('a delivery is given up, listed as dead, replayed, and delivered; its log t
     status: 'pending',
     attempts: 0,
     nextAttemptAt: created,
+    lastAttempt: null,
     created,
   });
   assert.match(waiting.id, /^dlv_/);
@@ -109,7 +118,9 @@ test('a delivery is given up, listed as dead, replayed, and delivered; its log t
 
   await shop.giveUp();
   const [dead, ...others] = await shop.list('?status=dead');
-  assert.deepEqual(dead, { ...waiting, status: 'dead', attempts: 5, nextAttemptAt: null });
+  const { lastAttempt } = dead!;
+  assert.deepEqual(dead, { ...waiting, status: 'dead', attempts: 5, nextAttemptAt: null, lastAttempt });
+  assert.deepEqual([lastAttempt!.statusCode, lastAttempt!.failure], [500, 'answered 500']);
   assert.equal(others.length, 0);
   await tillway.pass(24 * 60 * MINUTE);
   assert.equal(shop.received.length, 5);
@@ -120,7 +131,13 @@ test('a delivery is given up, listed as dead, replayed, and delivered; its log t
   assert.deepEqual(replayed, { ...dead, status: 'pending', nextAttemptAt: now });
   await tillway.pass(0);
   const { log, payload, ...rest } = await shop.get(dead.id);
-  assert.deepEqual(rest, { ...dead, status: 'delivered', attempts: 6 });
+  const [last] = log.slice(-1);
+  assert.deepEqual(rest, {
+    ...dead,
+    status: 'delivered',
+    attempts: 6,
+    lastAttempt: { at: last!.started, durationMs: last!.durationMs, statusCode: 200, failure: null },
+  });
   assert.deepEqual(
     log.map(({ number, statusCode, failure, responseBody }) => [number, statusCode, failure, responseBody]),
     [
@@ -204,6 +221,97 @@ test('the events of a session keep their order: later pending ones wait for the 
   assert.deepEqual(types, ['payment.provider_pending', 'payment.provider_pending', 'payment.failed', 'payment.paid']);
 });
 
+describe('a replay of what waits behind an earlier event of its session', () => {
+  /** Both events of a session, whose first one has failed and waits. */
+  async function holdUp(shop: Shop) {
+    const { tillway } = shop;
+    const sessionId = await shop.sell('provider_pending', 'paid');
+    await tillway.pass(0);
+    await tillway.pass(7 * SECOND);
+    shop.received.length = 0;
+    const [behind, first] = await shop.list(`?sessionId=${sessionId}`);
+    assert(first && behind);
+    assert(Date.parse(first.nextAttemptAt!) > tillway.clock.now());
+    return { first, behind };
+  }
+
+  const typesOf = ({ received }: Shop) => received.map(({ body }) => (JSON.parse(body) as { type: string }).type);
+
+  for (const how of ['replay', 'resend'] as const) {
+    test(`sends both at once, in their order (${how})`, async (context) => {
+      let answer = 500;
+      await using shop = await openShop(context, () => answer);
+      const { first, behind } = await holdUp(shop);
+      answer = 200;
+      const now = new Date(shop.tillway.clock.now()).toISOString();
+      const asked = { ...behind, nextAttemptAt: now };
+      if (how === 'replay') assert.deepEqual(await shop.replay(behind.id), asked);
+      else {
+        const resend = `${shop.tillway.url}/api/gateway/events/${behind.eventId}/resend`;
+        assert.deepEqual((await call<List>('POST', resend)).body.data, [asked]);
+      }
+      assert.equal((await shop.get(first.id)).nextAttemptAt, now);
+      await shop.tillway.pass(0);
+      assert.deepEqual(typesOf(shop), ['payment.provider_pending', 'payment.paid']);
+      assert.equal((await shop.get(first.id)).attempts, 3);
+    });
+  }
+
+  test('waits with the earlier one where that fails again, and is not late', async (context) => {
+    await using shop = await openShop(context, () => 500);
+    const { first, behind } = await holdUp(shop);
+    await shop.replay(behind.id);
+    await shop.tillway.pass(0);
+    assert.deepEqual(typesOf(shop), ['payment.provider_pending']);
+    const { nextAttemptAt, attempts } = await shop.get(first.id);
+    assert(Date.parse(nextAttemptAt!) > shop.tillway.clock.now() + MINUTE);
+    assert.equal(attempts, 3);
+    assert.deepEqual(await shop.get(behind.id).then((one) => [one.nextAttemptAt, one.attempts]), [nextAttemptAt, 0]);
+  });
+
+  test('waits with the earlier one, and is sent with it, where it has begun before, too', async (context) => {
+    let answer = 500;
+    await using shop = await openShop(context, () => answer);
+    const { tillway } = shop;
+    await shop.sell('provider_pending');
+    await shop.giveUp();
+    const [first] = await shop.list('?status=dead');
+    const sessionId = first!.sessionId;
+    await tillway.pass(0);
+    await tillway.pass(7 * SECOND);
+    const [later] = await shop.list(`?sessionId=${sessionId}&status=pending`);
+    assert(later && later.attempts > 0);
+    await shop.replay(first!.id);
+    await tillway.pass(0);
+    await tillway.pass(7 * SECOND);
+    await shop.replay(later.id);
+    await tillway.pass(0);
+    const held = await shop.get(first!.id);
+    assert.equal(held.attempts, 8);
+    assert.equal((await shop.get(later.id)).nextAttemptAt, held.nextAttemptAt);
+    answer = 200;
+    shop.received.length = 0;
+    await shop.replay(later.id);
+    await tillway.pass(0);
+    assert.equal(typesOf(shop)[0], 'payment.provider_pending');
+    assert.equal((await shop.get(later.id)).status, 'delivered');
+  });
+
+  test('is not counted as late while it may not begin', async (context) => {
+    await using shop = await openShop(context, () => 500);
+    const { behind } = await holdUp(shop);
+    const { store, now } = shop.tillway.service.deps;
+    const delivery = (await store.delivery(behind.id))!;
+    const due = now() - 1;
+    await store.commit([{ type: 'delivery_replayed', delivery: { ...delivery, dueAt: due }, from: 'pending' }]);
+    assert.equal((await store.backlog('sandbox', now())).deliveryDueSince, null);
+    // Its own time comes, and nobody has begun it.
+    const { dueAt } = (await store.deliveriesOfSession(behind.sessionId))[0]!;
+    assert.equal((await store.backlog('sandbox', dueAt - 1)).deliveryDueSince, null);
+    assert.equal((await store.backlog('sandbox', dueAt)).deliveryDueSince, dueAt);
+  });
+});
+
 describe('a replay that races the dispatcher', () => {
   test('leaves an attempt that is under way alone, and its outcome counts', async (context) => {
     let shop: Shop | undefined;
@@ -285,27 +393,27 @@ test('410 disables the endpoint: nothing can be replayed to it, whatever its sta
   for (const delivery of deliveries) {
     const { status, body } = await call<Refusal>('POST', `${shop.api}/${delivery.id}/replay`);
     assert.deepEqual([status, body.ok, body.error.code], [409, false, 'invalid_state']);
-    assert.match(body.error.suggestion ?? '', /WEBHOOK_URL/);
+    assert.match(body.error.suggestion ?? '', /tillway endpoints enable whe_/);
   }
   assert.deepEqual(await shop.list(), deliveries);
 });
 
-test('what a disabled endpoint misses is listed as dead, and replayed once it is active again', async (context) => {
+test('a disabled endpoint gets no deliveries, and what it missed is sent once it is active again and asked for', async (context) => {
   let answer = 410;
   await using shop = await openShop(context, () => answer);
   await shop.sell('paid');
   await shop.tillway.pass(0);
   const missed = await shop.sell('paid');
   await shop.tillway.pass(0);
-  const [delivery] = await shop.list(`?sessionId=${missed}`);
-  assert.deepEqual([delivery!.status, delivery!.attempts], ['dead', 0]);
+  assert.deepEqual(await shop.list(`?sessionId=${missed}`), []);
   answer = 200;
   const { store } = shop.tillway.service.deps;
   const [endpoint] = await store.endpoints();
   await store.commit([{ type: 'endpoint_saved', endpoint: { ...endpoint!, status: 'active' } }]);
-  await shop.replay(delivery!.id);
+  await call('POST', `${shop.tillway.url}/api/gateway/events/evt_${missed}_paid/resend`);
   await shop.tillway.pass(0);
-  assert.equal((await shop.get(delivery!.id)).status, 'delivered');
+  const [delivery] = await shop.list(`?sessionId=${missed}`);
+  assert.equal(delivery!.status, 'delivered');
 });
 
 test('ids that do not exist are not found', async (context) => {

@@ -25,6 +25,7 @@ interface DeliveryAnswer {
   status: string;
   attempts: number;
   nextAttemptAt: string | null;
+  lastAttempt: { at: string } | null;
 }
 interface List<Item> {
   object: string;
@@ -131,11 +132,15 @@ test('events', async (context) => {
     assert.deepEqual([dead!.status, dead!.attempts], ['dead', 5]);
     await shop.resend(`evt_${sessionId}_paid`);
     await shop.giveUp();
-    assert.deepEqual(await shop.deliveries(sessionId), [{ ...dead!, attempts: 10 }]);
+    const [deadAgain] = await shop.deliveries(sessionId);
+    const { lastAttempt } = deadAgain!;
+    assert.deepEqual(deadAgain, { ...dead!, attempts: 10, lastAttempt });
+    assert(lastAttempt!.at > dead!.lastAttempt!.at);
     answer = 200;
     await shop.resend(`evt_${sessionId}_paid`);
     await tillway.pass(0);
-    assert.deepEqual(await shop.deliveries(sessionId), [{ ...dead!, status: 'delivered', attempts: 11 }]);
+    const [delivered] = await shop.deliveries(sessionId);
+    assert.deepEqual([delivered!.status, delivered!.attempts], ['delivered', 11]);
   });
   await context.test(
     'one that waits for its next attempt waits no longer; twice is no different from once',
@@ -182,7 +187,7 @@ test('events', async (context) => {
       [id],
     );
     const { suggestion } = await assertRefused('POST', `${shop.api}/${id}/resend`, 409, 'invalid_state');
-    assert.match(suggestion ?? '', /WEBHOOK_URL set to a receiver of production events.* or run tillway listen/);
+    assert.match(suggestion ?? '', /endpoints create --environment production .* or run tillway listen/);
     await tillway.pass(0);
     assert.deepEqual([received, await shop.deliveries(sessionId)], [[], []]);
   });

@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { OpenApi } from '../../src/contract/openapi.ts';
-import { agentApi } from '../../src/http/agent.ts';
 import { type AppDeps, type Part, createApp } from '../../src/http/app.ts';
-import { gatewayApi } from '../../src/http/gateway.ts';
-import { routingApi } from '../../src/http/routing.ts';
-import { testClockApi } from '../../src/http/test-clock.ts';
 import { assertConforms } from '../support/conformance.ts';
 import { createValidator } from '../support/schemas.ts';
+import { API_PARTS } from '../../src/service/parts.ts';
 import { call, sessionBody, startTestService } from '../support/service.ts';
 
 async function documentOf(url: string): Promise<OpenApi> {
@@ -97,7 +94,7 @@ async function servedRoutes(deps: AppDeps): Promise<string[]> {
         if (one !== 'HEAD') served.push(`${one} ${url.replace(/:(\w+)/g, '{$1}')}`);
       }
     });
-  const app = await createApp(deps, [listen, gatewayApi, routingApi, testClockApi, agentApi]);
+  const app = await createApp(deps, [listen, ...API_PARTS]);
   await app.close();
   return served;
 }

@@ -98,6 +98,12 @@ describe('refusals', () => {
     assert.match(await raw(`GET /readyz HTTP/1.1\r\nhost: localhost:${port}\r\nconnection: close\r\n\r\n`), / 200 /);
   });
 
+  it('400 for two host names: what stands in front may have gone by the other', async () => {
+    const twice = await raw('GET /readyz HTTP/1.1\r\nhost: localhost\r\nHost: localhost\r\nconnection: close\r\n\r\n');
+    assert.match(twice, / 400 /);
+    assert.match(twice, /more than one Host header/);
+  });
+
   it('says nothing of its insides, and names the request', async () => {
     const { headers, body } = await call<Refusal>('GET', `${tillway.url}/nothing`);
     assert.match(headers.get('x-request-id') ?? '', /^req_/);
@@ -108,7 +114,7 @@ describe('refusals', () => {
   });
 
   it('has one table of refusals, each with a status of 400 to 599', () => {
-    assert.equal(Object.keys(HTTP_STATUS).length, 16);
+    assert.equal(Object.keys(HTTP_STATUS).length, 17);
     for (const status of Object.values(HTTP_STATUS)) assert.ok(status >= 400 && status < 600);
   });
 

@@ -500,6 +500,8 @@ describe('tillway migrate and tillway doctor', () => {
         name: 'sqlite:x.db',
         examine: () => Promise.reject(new Error('it is gone')),
         migrate: () => Promise.resolve([]),
+        open: () => Promise.reject(new Error('it is gone')),
+        secrets: () => Promise.reject(new Error('it is gone')),
         ...over,
       }),
   });

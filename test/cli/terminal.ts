@@ -27,6 +27,7 @@ export function createTerminal(overrides: Partial<Terminal> = {}): TestTerminal 
       colour: { output: false, errors: false },
       columns: undefined,
       url: undefined,
+      apiKey: undefined,
       webhookSecret: undefined,
       now: () => Date.parse('2026-03-01T12:00:00.000Z'),
       randomBytes: (size) => new Uint8Array(size),

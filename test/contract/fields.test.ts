@@ -196,6 +196,10 @@ describe('redirectUrl: an absolute URI to which a browser may be sent', () => {
       'file:///etc/passwd',
     ];
     assertRefuses(redirectUrl, 'invalid_format', ...schemes, 'blob:https://shop.example/1', 'about:blank');
+    const nested = ['feed:javascript:x', 'view-source:https://a.example', 'filesystem:https://a.example/x', 'jar:x!/y'];
+    const programs = ['chrome://settings', 'resource://x', 'ms-word:ofe|u|x', 'MS-Settings:x', 'search-ms:query=x'];
+    assertRefuses(redirectUrl, 'invalid_format', ...nested, ...programs);
+    assertTakes(redirectUrl, 'msteams://x', 'feedback://thanks', 'chromecast://x', 'shop.ms-x://thanks');
     assertRefuses(
       redirectUrl,
       'invalid_format',

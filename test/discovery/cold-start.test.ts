@@ -92,11 +92,11 @@ describe('a client that knows the address of the service only', () => {
     const actions = Object.entries(api.paths).filter(([path]) => path.startsWith('/api/agent/actions/'));
     assert.equal(actions.length, 5);
     for (const [path, { post }] of actions) {
-      const { example } = post!.requestBody!.content['application/json'];
+      const { example } = post!.requestBody!.content['application/json']!;
       const { status, body } = await call('POST', api.servers[0]!.url + path, example);
       assert.equal(status, 200, JSON.stringify(body));
       const validate = createValidator().compile({
-        ...post!.responses['200']!.content!['application/json'].schema,
+        ...post!.responses['200']!.content!['application/json']!.schema,
         components: api.components,
       });
       assert(validate(body), path);

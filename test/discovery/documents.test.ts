@@ -29,7 +29,7 @@ describe('discovery documents', () => {
 
   before(async () => {
     local = await startTestService();
-    open = await startTestService({ variables: { BASE_URL } });
+    open = await startTestService({ variables: { BASE_URL, ALLOW_UNAUTHENTICATED: 'true' } });
     const parts = [homePages, gatewayApi, agentApi, openApiDocument, discoveryDocuments, apiReference, healthProbes];
     guarded = await createApp(local.service.deps as AppDeps, parts);
     exposed = await createApp({ ...(open.service.deps as AppDeps), allowedHosts: undefined }, parts);
@@ -190,7 +190,7 @@ describe('discovery documents', () => {
   test('a host name that is not known is refused as OpenAPI shows for the capabilities', async () => {
     const { status, body } = await askedAs(guarded, '/api/agent/capabilities', 'evil.example');
     const { body: api } = await call<OpenApi>('GET', `${local.url}/openapi.json`);
-    const { examples } = api.paths['/api/agent/capabilities']!.get!.responses['403']!.content!['application/json'];
+    const { examples } = api.paths['/api/agent/capabilities']!.get!.responses['403']!.content!['application/json']!;
     assert.deepEqual([status, JSON.parse(body)], [403, examples!['forbidden']!.value]);
   });
 });

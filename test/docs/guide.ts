@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SERVICE, freePort, statusOf, until } from '../process/program.ts';
+import { COMPILED, SERVICE, freePort, statusOf, until } from '../process/program.ts';
 
 /**
  * Runs a guide as its reader would: every fenced block in order, from the folder of the repository, in one shell, with a
@@ -193,6 +193,7 @@ function environmentOf(home: string, variables: Record<string, string>): Record<
   writeFileSync(curl, `#!/bin/sh\nPATH=\${PATH#*:} exec curl --fail-with-body "$@"\n`);
   for (const program of [tillway, npx, curl]) chmodSync(program, 0o755);
   return {
+    ...COMPILED,
     HOME: home,
     PATH: [programs, dirname(process.execPath), process.env['PATH']].join(delimiter),
     DATABASE_URL: `sqlite:${join(home, '.tillway.db')}`,

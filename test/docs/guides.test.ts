@@ -54,7 +54,10 @@ describe('what the guides only name is right, too', () => {
 
   test('the callback of the simulated provider', () => {
     const [callback] = samples('testing');
-    assert.equal(readEvent(Buffer.from(JSON.stringify(callback))).status, 'paid');
+    assert.partialDeepStrictEqual(readEvent(Buffer.from(JSON.stringify(callback))), {
+      about: 'payment',
+      callback: { status: 'paid' },
+    });
     const { state: _state, ...rest } = callback;
     assert.throws(() => readEvent(Buffer.from(JSON.stringify({ ...rest, stat: 'CAPTURED' }))));
   });

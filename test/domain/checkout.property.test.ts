@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import * as real from '../../src/domain/checkout.ts';
 import type { Decision } from '../../src/domain/checkout-state.ts';
 import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
 import { shareOf } from '../../src/domain/money.ts';
 import { type Checkout, PROVIDER_FAULTS, type Session } from '../../src/domain/records.ts';
-import { type Decisions, type History, type Step, walk } from '../fixtures/checkout-history.ts';
+import { REFUND_STATUSES } from '../../src/domain/refund.ts';
+import { type Decisions, type History, type Step, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
 
 const HOUR = 3_600_000;
 const RUNS = 10_000;
@@ -60,7 +60,11 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ type: fc.constant('sleep' as const), ms: fc.integer({ min: 0, max: HOUR }) }) },
   {
     weight: 3,
-    arbitrary: fc.record({ type: fc.constantFrom('settle' as const, 'refund' as const), payment: oneOrNone }),
+    arbitrary: fc.oneof(
+      fc.record({ type: fc.constant('settle' as const), payment: oneOrNone }),
+      fc.record({ type: fc.constant('refund' as const), payment: oneOrNone, share: fc.integer({ min: 0, max: 17 }) }),
+      fc.record({ type: fc.constant('told' as const), refund: fc.nat(5), status: fc.constantFrom(...REFUND_STATUSES) }),
+    ),
   },
 );
 const anyHistory: fc.Arbitrary<History> = fc.record({
@@ -196,9 +200,9 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
   ],
   [
     'surplus is not refunded',
-    'surplus is refunded, and nothing else',
+    'surplus is refunded',
     {
-      applyProviderEvent: (...args) => without(real.applyProviderEvent(...args), 'refund_at_provider'),
+      applyProviderEvent: (...args) => without(real.applyProviderEvent(...args), 'refund_requested'),
     },
   ],
   [
@@ -365,15 +369,15 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
         if (decision.outcome !== 'ignored' || !payment) return decision;
         const payments = checkout.payments.map((other) => ({ ...other, txHash: `settled at ${now}` }));
         const next = { ...checkout, payments };
-        return moved({ ...decision, next, effects: [{ type: 'post', posting: settledPosting(payment, now) }] });
+        return moved({ ...decision, next, effects: [{ type: 'post', posting: settledPosting(payment, 1, now) }] });
       },
     },
   ],
   [
     'a refund is not booked',
-    'one posting for what happened, and no other',
+    'a refund is booked when it is asked for',
     {
-      recordRefund: (...args) => without(real.recordRefund(...args), 'post'),
+      requestRefund: (...args) => without(real.requestRefund(...args), 'post'),
     },
   ],
   [

@@ -15,12 +15,12 @@ import {
   expireSession,
   giveUp,
   passTime,
-  recordRefund,
   recordSettlement,
   refuseHandoff,
   startAttempt,
 } from '../../src/domain/checkout.ts';
 import { type Checkout, eventId } from '../../src/domain/records.ts';
+import { applyRefundReport, requestRefund } from '../../src/domain/refund-decisions.ts';
 import { DAY, MINUTE, NOW, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/records.ts';
 
 /** What a decision asks for, in short: `post paid`, `announce failed`, `cancel_at_provider pay_...`. */
@@ -28,6 +28,7 @@ function asks(decision: Decision<string>): string[] {
   return decision.effects.map((effect) => {
     if (effect.type === 'post') return `post ${effect.posting.kind}`;
     if (effect.type === 'announce') return `announce ${effect.status}`;
+    if (effect.type !== 'cancel_at_provider') return `${effect.type} ${effect.refund.paymentId}`;
     return `${effect.type} ${effect.payment.id}`;
   });
 }
@@ -336,7 +337,7 @@ describe('callbacks of every order, age and number', () => {
     const first = hear(retried, says('paid', 1)).next;
     const decision = hear(first, says('paid', 2));
     assert.deepEqual(states(decision.next), ['paid', 'paid/paid', 'paid/void']);
-    assert.deepEqual(asks(decision), ['post paid', `refund_at_provider ${idOf('pay', 2)}`]);
+    assert.deepEqual(asks(decision), ['post paid', `refund_requested ${idOf('pay', 2)}`]);
     assert.equal(decision.next.payments[1]?.surplus, true);
     assertUnchanged(hear(decision.next, says('paid', 2)), decision.next, 'ignored');
   });
@@ -370,38 +371,47 @@ describe('callbacks of every order, age and number', () => {
 
 describe('the ledger status follows the ledger', () => {
   const settled = recordSettlement(paid, idOf('pay', 1), NOW);
-  const refunded = recordRefund(paid, idOf('pay', 1), NOW);
+  const refunded = refund(paid, 1);
 
   test('pending -> settled, once', () => {
     assert.deepEqual([settled.outcome, asks(settled)], ['settled', ['post settled']]);
     assert.equal(settled.next.payments[0]?.ledgerStatus, 'settled');
-    assertUnchanged(recordSettlement(settled.next, idOf('pay', 1), NOW), settled.next, 'ignored');
+    assert.equal(recordSettlement(settled.next, idOf('pay', 1), NOW).next, settled.next);
   });
 
-  test('settled -> refunded and pending -> refunded, once; the payment and the session stay paid', () => {
-    for (const decision of [refunded, recordRefund(settled.next, idOf('pay', 1), NOW)]) {
-      assert.deepEqual([decision.outcome, asks(decision)], ['refunded', ['post refunded']]);
+  test('settled -> refunded and pending -> refunded; the payment and the session stay paid', () => {
+    for (const decision of [refunded, refund(settled.next, 1)]) {
+      assert.deepEqual(
+        [decision.outcome, asks(decision)],
+        ['applied', [`refund_changed ${idOf('pay', 1)}`, 'post refund_paid']],
+      );
+      assert.equal(decision.next.payments[0]?.ledgerStatus, 'refunded');
       assert.deepEqual(states(decision.next), ['paid', 'paid/paid']);
-      assertUnchanged(recordRefund(decision.next, idOf('pay', 1), NOW), decision.next, 'ignored');
     }
   });
 
-  test('nothing settles after a refund, and nothing that was not paid is settled or refunded', () => {
-    assertUnchanged(recordSettlement(refunded.next, idOf('pay', 1), NOW), refunded.next, 'ignored');
+  test('nothing that was not paid is settled', () => {
     for (const checkout of [handedOff, declined]) {
-      assertUnchanged(recordSettlement(checkout, idOf('pay', 1), NOW), checkout, 'invalid_state');
-      assertUnchanged(recordRefund(checkout, idOf('pay', 1), NOW), checkout, 'invalid_state');
+      assert.equal(recordSettlement(checkout, idOf('pay', 1), NOW).next, checkout);
     }
-    assertUnchanged(recordRefund(paid, idOf('pay', 5), NOW), paid, 'invalid_state');
   });
 
   test('surplus money is refunded to the buyer and never settled to the merchant', () => {
-    const surplus = hear(hear(retried, says('paid', 1)).next, says('paid', 2)).next;
-    assertUnchanged(recordSettlement(surplus, idOf('pay', 2), NOW), surplus, 'invalid_state');
-    const decision = recordRefund(surplus, idOf('pay', 2), NOW);
+    const twice = hear(hear(retried, says('paid', 1)).next, says('paid', 2));
+    assert.equal(recordSettlement(twice.next, idOf('pay', 2), NOW).next, twice.next);
+    const [requested] = twice.effects.flatMap((effect) => (effect.type === 'refund_requested' ? [effect.refund] : []));
+    const decision = applyRefundReport(twice.next, requested!, { status: 'succeeded', reason: null }, NOW);
     assert.deepEqual(
       decision.next.payments.map(({ ledgerStatus }) => ledgerStatus),
       ['pending', 'refunded'],
     );
   });
 });
+
+/** Gives a payment back, whole, and hears that it has been. */
+function refund(checkout: Checkout, number: number) {
+  const order = { paymentId: idOf('pay', number), refundId: idOf('ref', number), amount: null, reason: null };
+  const asked = requestRefund(checkout, { ...order, idempotencyKey: null, requestHash: null }, NOW);
+  const [requested] = asked.effects.flatMap((effect) => (effect.type === 'refund_requested' ? [effect.refund] : []));
+  return applyRefundReport(asked.next, requested!, { status: 'succeeded', reason: null }, NOW);
+}

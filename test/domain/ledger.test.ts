@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { splitFees } from '../../src/domain/fees.ts';
-import { type Posting, paidPosting, refundedPosting, settledPosting } from '../../src/domain/ledger.ts';
+import { type Posting, paidPosting, posting, settledPosting } from '../../src/domain/ledger.ts';
 import { shareOf } from '../../src/domain/money.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import { NOW, aPayment, idOf } from '../fixtures/records.ts';
@@ -42,8 +42,11 @@ function balances(...postings: Posting[]): Record<string, number> {
 
 test('paid: the provider holds what the buyer paid less its cost, the merchant is owed the net, the gateway keeps the fees', () => {
   assert.deepEqual(paidPosting(example, NOW), {
+    id: `${idOf('pay', 1)}:paid`,
     paymentId: idOf('pay', 1),
+    sessionId: idOf('chk', 1),
     kind: 'paid',
+    refundId: null,
     created: NOW,
     entries: [
       { account: 'provider_clearing', amount: 9_860 },
@@ -54,40 +57,32 @@ test('paid: the provider holds what the buyer paid less its cost, the merchant i
   });
 });
 
-test('settled: nothing is owed to the merchant any more', () => {
-  assert.deepEqual(balances(paidPosting(example, NOW), settledPosting(example, NOW)), {
+test('settled: what was paid out is owed to the merchant no more', () => {
+  const paid = paidPosting(example, NOW);
+  assert.deepEqual(balances(paid, settledPosting(example, 9_710, NOW)), {
     provider_clearing: 150,
     provider_cost: 190,
     gateway_revenue: -340,
   });
+  assert.equal(balances(paid, settledPosting(example, 700, NOW))['merchant_payable'], -9_010);
+  assert.deepEqual(settledPosting(example, 0, NOW).entries, []);
 });
 
-test('refunded: the books of the payment are empty again', () => {
-  assert.deepEqual(balances(paidPosting(example, NOW), refundedPosting(example, NOW)), {});
-});
-
-test('refunded after the payout: the merchant owes the net', () => {
-  assert.deepEqual(balances(paidPosting(example, NOW), settledPosting(example, NOW), refundedPosting(example, NOW)), {
-    provider_clearing: -9_710,
-    merchant_payable: 9_710,
-  });
-});
-
-test('surplus money is the buyer’s, whole: no fee is earned on it, and the refund empties the books', () => {
+test('surplus money is the buyer’s, whole: no fee is earned on it', () => {
   const surplus = { ...example, surplus: true };
   assert.deepEqual(balances(paidPosting(surplus, NOW)), {
     provider_clearing: 9_860,
     provider_cost: 190,
     buyer_refunds_payable: -10_050,
   });
-  assert.deepEqual(balances(paidPosting(surplus, NOW), refundedPosting(surplus, NOW)), {});
 });
 
 test('every posting balances to the cent, in whole cents, and has no empty lines', () => {
   fc.assert(
     fc.property(anyPayment, (payment) => {
-      const postings = [paidPosting(payment, NOW), refundedPosting(payment, NOW)];
-      if (!payment.surplus && payment.fees.merchantNet > 0) postings.push(settledPosting(payment, NOW));
+      const postings = [paidPosting(payment, NOW)];
+      const { merchantNet } = payment.fees;
+      if (!payment.surplus && merchantNet > 0) postings.push(settledPosting(payment, merchantNet, NOW));
       for (const { entries } of postings) {
         assert.ok(entries.length >= 2);
         assert.ok(entries.every(({ amount }) => Number.isSafeInteger(amount) && amount !== 0));
@@ -105,5 +100,6 @@ test('every posting balances to the cent, in whole cents, and has no empty lines
 test('a posting that does not balance is refused, not booked', () => {
   const wrong = { ...example, fees: { ...example.fees, merchantNet: 9_711 } };
   assert.throws(() => paidPosting(wrong, NOW), /off by -1 cents/);
-  assert.throws(() => refundedPosting(wrong, NOW), /off by 1 cents/);
+  const head = paidPosting(example, NOW);
+  assert.throws(() => posting(head, [{ account: 'provider_cost', amount: 1 }]), /paid of pay_\w+ is off by 1 cents/);
 });

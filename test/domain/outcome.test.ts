@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import * as real from '../../src/domain/checkout.ts';
 import type { Decision } from '../../src/domain/checkout-state.ts';
 import { REFUSAL_WEIGHT, type RouteOutcome, outcomesOf } from '../../src/domain/outcome.ts';
 import { type Checkout, PROVIDER_FAULTS, type ProviderFault, type Payment } from '../../src/domain/records.ts';
-import { type Decisions, type History, type Step, walk } from '../fixtures/checkout-history.ts';
+import { requestRefund } from '../../src/domain/refund-decisions.ts';
+import { type Decisions, type History, type Step, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
 import { MINUTE, NOW, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/records.ts';
 
 const LATER = NOW + 20 * SECOND;
@@ -180,7 +180,9 @@ describe('what an attempt teaches about its route', () => {
   test('settlements and refunds teach nothing', () => {
     const paid = hear(begun(), 'paid').next;
     assert.deepEqual(told(learnt(paid, (checkout) => real.recordSettlement(checkout, idOf('pay', 1), LATER))), []);
-    assert.deepEqual(told(learnt(paid, (checkout) => real.recordRefund(checkout, idOf('pay', 1), LATER))), []);
+    const order = { paymentId: idOf('pay', 1), refundId: idOf('ref', 1), amount: null, reason: null };
+    const refund = { ...order, idempotencyKey: null, requestHash: null };
+    assert.deepEqual(told(learnt(paid, (checkout) => requestRefund(checkout, refund, LATER))), []);
   });
 
   test('every outcome says whether the attempt was a probe', () => {
@@ -270,7 +272,10 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ type: fc.constant('passTime' as const), jump: fc.constant('at' as const) }) },
   {
     weight: 1,
-    arbitrary: fc.record({ type: fc.constantFrom('settle' as const, 'refund' as const), payment: somePayment }),
+    arbitrary: fc.oneof(
+      fc.record({ type: fc.constant('settle' as const), payment: somePayment }),
+      fc.record({ type: fc.constant('refund' as const), payment: somePayment, share: fc.constantFrom(0, 8) }),
+    ),
   },
 );
 const anyHistory: fc.Arbitrary<History> = fc.record({

@@ -239,7 +239,7 @@ function simulatorApiRequest(random: Random, world: World): Draft {
     return { ...draft, headers: [...draft.headers, ...headers] };
   }
   const charge = random.chance(0.5) ? `charge-${random.int(2000)}` : idOf(random, world, 'pay');
-  const verb = random.pick(['', '', '/cancel', '/refund', '/x']);
+  const verb = random.pick(['', '', '/cancel', '/refunds', '/x']);
   return { method: verb === '' ? 'GET' : 'POST', url: `${root}/${charge}${verb}`, headers, body: undefined };
 }
 

@@ -8,6 +8,7 @@ import type { AppDeps } from '../../src/http/app.ts';
 import { createRandomBytes, systemClock } from '../../src/runtime.ts';
 import { startService } from '../../src/service.ts';
 import { openStore } from '../../src/store/open.ts';
+import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
 import { sessionBody } from '../support/service.ts';
 import type { Target } from './fuzz-requests.ts';
 
@@ -24,21 +25,24 @@ export async function startFuzzedService(): Promise<FuzzedService> {
   const logged: string[] = [];
   const secrets: string[] = [];
   const systemBytes = createRandomBytes();
-  const service = await startService(readConfig({ PORT: '0', DATABASE_URL: `sqlite:${join(folder, 'fuzz.db')}` }), {
-    clock: systemClock,
-    // The service shares what it agrees on with its simulated provider with nobody: seen here as it is drawn.
-    randomBytes(size) {
-      const bytes = systemBytes(size);
-      if (size === SECRET_BYTES) secrets.push(Buffer.from(bytes).toString('base64url'));
-      return bytes;
+  const service = await startService(
+    readConfig({ ...NO_RATE_LIMITS, PORT: '0', DATABASE_URL: `sqlite:${join(folder, 'fuzz.db')}` }),
+    {
+      clock: systemClock,
+      // The service shares what it agrees on with its simulated provider with nobody: seen here as it is drawn.
+      randomBytes(size) {
+        const bytes = systemBytes(size);
+        if (size === SECRET_BYTES) secrets.push(Buffer.from(bytes).toString('base64url'));
+        return bytes;
+      },
+      log: pino({ level: 'info', base: null }, { write: (line: string) => void logged.push(line) }),
+      openStore,
+      background: true,
+      onFatal(error) {
+        throw error;
+      },
     },
-    log: pino({ level: 'info', base: null }, { write: (line: string) => void logged.push(line) }),
-    openStore,
-    background: true,
-    onFatal(error) {
-      throw error;
-    },
-  });
+  );
   const [apiKey = '', callbackSecret = ''] = secrets;
   const { status } = await fetch(`${service.url}/simulator/api/payments/none`, {
     headers: { authorization: `Bearer ${apiKey}` },

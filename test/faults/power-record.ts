@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
+import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
 import { TRACED, type TraceEvent, readTrace } from './power-trace.ts';
 
 const CLIENTS = 6;
@@ -44,7 +45,7 @@ export async function record(entry: URL, sessions: number): Promise<Recording> {
   const port = await freePort();
   const options = ['-f', '--seccomp-bpf', '-y', '-xx', '-s', String(STRING_LIMIT), '-e', 'signal=none', '-o', trace];
   const world = spawn('strace', [...options, '-e', `trace=${TRACED}`, process.execPath, WORLD, fileURLToPath(entry)], {
-    env: { ...process.env, ...settings(folder), PORT: String(port) },
+    env: { ...process.env, ...NO_RATE_LIMITS, ...settings(folder), PORT: String(port) },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const ended = once(world, 'exit');

@@ -82,7 +82,8 @@ export async function readTrace(trace: string, folder: string): Promise<TraceEve
         return { kind: 'sync', file, start };
       case 'openat':
       case 'open':
-        if (text.includes('O_TRUNC')) break;
+        // With O_EXCL there is nothing to be cut.
+        if (text.includes('O_TRUNC') && !text.includes('O_EXCL')) break;
         if (!text.includes('O_CREAT') || existing.has(file)) return undefined;
         existing.add(file);
         return { kind: 'create', file, done };

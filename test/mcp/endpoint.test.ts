@@ -245,6 +245,14 @@ describe('what never reaches a tool', () => {
     assert.equal(error?.code, -32_700);
   });
 
+  test('several messages in one body are refused: each is to count', async () => {
+    const message = { jsonrpc: '2.0', id: 1, method: 'ping' };
+    for (const headers of [{}, { 'mcp-protocol-version': '2025-03-26' }] as Record<string, string>[]) {
+      const answer = await rpc(url, '', JSON.stringify([message, message]), headers);
+      assert.deepEqual([answer.status, (answer.error!.data as { code: string }).code], [400, 'invalid_input']);
+    }
+  });
+
   test('an unknown tool or method is an error of the protocol', async () => {
     assert.equal((await rpc(url, 'tools/call', { name: 'checkout.create', arguments: {} })).error?.code, -32_602);
     assert.equal((await rpc(url, 'sampling/createMessage')).error?.code, -32_601);

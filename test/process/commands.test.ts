@@ -9,22 +9,7 @@ import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { creationOf, familyOf, write } from '../fixtures/store.ts';
 import { TEST_DATABASE, type TestDatabase, createTestDatabase, openTestStore, runSql } from '../support/database.ts';
 import { startTestService } from '../support/service.ts';
-import { SERVICE, freePort, statusOf, temporaryFolder, until } from './program.ts';
-
-interface Ended {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
-async function tillway(variables: Record<string, string>, ...args: string[]): Promise<Ended> {
-  try {
-    const ended = await promisify(execFile)(process.execPath, [SERVICE.pathname, ...args], { env: variables });
-    return { code: 0, ...ended };
-  } catch (error) {
-    return error as Ended;
-  }
-}
+import { type Ended, SERVICE, freePort, statusOf, temporaryFolder, tillway, until } from './program.ts';
 
 /** A database in which the records of one checkout belong together. */
 async function filled(): Promise<TestDatabase> {
@@ -88,7 +73,7 @@ describe('tillway migrate', () => {
     await using database = await createTestDatabase();
     const first = await tillway({ DATABASE_URL: database.url }, 'migrate');
     assert.deepEqual([first.code, first.stderr], [0, '']);
-    assert.match(first.stdout, /^Database: (?:sqlite|postgres):\S+\n(?:applied {2}\d+ \w+\n)+It is up to date\.\n$/);
+    assert.match(first.stdout, /^Database: (?:sqlite|postgres):\S+\n(?:applied {2}\d+ [\w ]+\n)+It is up to date\.\n$/);
     assert.equal(first.stdout.match(/^applied/gm)?.length, MIGRATIONS.length);
     const again = await tillway({ DATABASE_URL: database.url }, 'migrate', '--json');
     assert.equal(again.code, 0);

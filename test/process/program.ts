@@ -1,9 +1,11 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { promisify } from 'node:util';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
 
 /** A program of this repository, run as a process of its own. */
 export interface Program extends AsyncDisposable {
@@ -20,9 +22,33 @@ const PATIENCE_MS = 20_000;
 
 export const SERVICE = new URL('../../src/main.ts', import.meta.url);
 
+const { NODE_COMPILE_CACHE } = process.env;
+/** Where the test run keeps the sources stripped of their types, for the hundreds of processes that read them. */
+export const COMPILED = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
+
+/** How a command ended. */
+export interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs a command of the program with these environment variables and no others. */
+export async function tillway(variables: Record<string, string>, ...args: string[]): Promise<Ended> {
+  const env = { ...COMPILED, ...variables };
+  try {
+    return { code: 0, ...(await promisify(execFile)(process.execPath, [SERVICE.pathname, ...args], { env })) };
+  } catch (error) {
+    return error as Ended;
+  }
+}
+
 /** Starts a program with these environment variables and no others. `await using` ends it. */
 export function startProgram(file: URL, variables: Record<string, string>): Program {
-  const child = spawn(process.execPath, [file.pathname], { env: variables, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [file.pathname], {
+    env: { ...COMPILED, ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
@@ -48,7 +74,7 @@ export interface RunningService extends Program {
 /** Starts the service on a free port and waits until it is ready. */
 export async function startServiceProgram(variables: Record<string, string>): Promise<RunningService> {
   const port = variables['PORT'] ?? String(await freePort());
-  const program = startProgram(SERVICE, { ...variables, PORT: port });
+  const program = startProgram(SERVICE, { ...NO_RATE_LIMITS, ...variables, PORT: port });
   const url = `http://127.0.0.1:${port}`;
   await until(
     () => statusOf(`${url}/readyz`).then((status) => status === 200),

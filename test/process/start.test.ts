@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
+import { TEST_DATABASE } from '../support/database.ts';
 import { SERVICE, freePort, startProgram, startServiceProgram, temporaryFolder } from './program.ts';
 
 describe('the process, at its start,', { concurrency: 2 }, () => {
@@ -24,7 +25,22 @@ describe('the process, at its start,', { concurrency: 2 }, () => {
   const wrong: [name: string, value: string, complaint: RegExp][] = [
     ['PORT', 'eighty', /^Configuration: PORT must /],
     ['PORT', '70000', /^Configuration: PORT /],
-    ['HOST', '0.0.0.0', /^Configuration: HOST must be a loopback address/],
+    ['HOST', '0.0.0.0', /^Tillway cannot start: HOST must be a loopback address while there is no active API key: /],
+    [
+      'BOOTSTRAP_API_KEYS',
+      'sk_live_short',
+      /^Configuration: BOOTSTRAP_API_KEYS must be keys separated by commas, (?!.*short)/,
+    ],
+    [
+      'BASE_URL',
+      'https://pay.example',
+      /^Tillway cannot start: BASE_URL must be of a loopback address while there is no/,
+    ],
+    [
+      'HOST',
+      '127.0.0.256',
+      /^Tillway cannot start: HOST must be an address or a name of this machine, not 127\.0\.0\.256: /,
+    ],
     ['DATABASE_URL', 'mysql://localhost/x', /^Configuration: DATABASE_URL must be sqlite:/],
     ['BASE_URL', 'tillway.example', /^Configuration: BASE_URL must /],
     ['LOG_LEVEL', 'loud', /^Configuration: LOG_LEVEL /],
@@ -33,7 +49,11 @@ describe('the process, at its start,', { concurrency: 2 }, () => {
     ['WEBHOOK_SECRET', 'whsec_short', /^Configuration: WEBHOOK_SECRET must be whsec_/],
     ['ROUTES_FILE', '/nowhere/routes.json', /^Tillway cannot start: ROUTES_FILE \/nowhere\/routes\.json: /],
   ];
-  for (const [name, value, complaint] of wrong) {
+  // What is refused before there is a database is refused alike with each.
+  const refused = wrong.filter(
+    ([, , { source }]) => TEST_DATABASE === 'sqlite' || !source.startsWith('^Configuration'),
+  );
+  for (const [name, value, complaint] of refused) {
     it(`is refused with exit code 1 and one line: ${name}=${value}`, async () => {
       using folder = temporaryFolder();
       const line = await refusal({ DATABASE_URL: `sqlite:${folder.path('a.db')}`, PORT: '0', [name]: value });
@@ -53,8 +73,14 @@ describe('the process, at its start,', { concurrency: 2 }, () => {
     const other = createServer().listen(port, '127.0.0.1');
     await once(other, 'listening');
     try {
-      const line = await refusal({ DATABASE_URL: `sqlite:${folder.path('a.db')}`, PORT: String(port) });
-      assert.match(line, new RegExp(`^Tillway cannot start: .*address already in use.*${port}`));
+      const local = { DATABASE_URL: `sqlite:${folder.path('a.db')}` };
+      const line = await refusal({ ...local, PORT: String(port) });
+      assert.match(
+        line,
+        new RegExp(`^Tillway cannot start: PORT must be a port that is free: .*127\\.0\\.0\\.1:${port}\n?$`),
+      );
+      const metrics = await refusal({ ...local, PORT: '0', METRICS_PORT: String(port), LOG_LEVEL: 'error' });
+      assert.match(metrics, /METRICS_PORT must be a port that is free/);
     } finally {
       other.close();
     }

@@ -24,7 +24,9 @@ export function scriptedFetch(...script: Scripted[]): { fetch: Fetch; sent: Reco
   const sent: Recorded[] = [];
   const fetch: Fetch = (url, { method, headers, body, signal }) => {
     const { pathname, search } = new URL(url);
-    sent.push({ method, target: pathname + search, headers, body: body === undefined ? undefined : JSON.parse(body) });
+    const isFile = headers['content-type'] === 'text/csv';
+    const read = body === undefined || isFile ? body : (JSON.parse(body) as unknown);
+    sent.push({ method, target: pathname + search, headers, body: read });
     const answer = script[Math.min(sent.length, script.length) - 1] ?? {};
     if (answer.error) return Promise.reject(answer.error);
     if (answer.hangs) return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));

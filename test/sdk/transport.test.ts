@@ -281,6 +281,43 @@ describe('headers', () => {
   }
 });
 
+describe('apiKey', () => {
+  const apiKey = `sk_live_${'a'.repeat(43)}`;
+
+  test('is sent as a Bearer token, unless the call has another', async () => {
+    const { transport, sent } = scripted([{ body: {} }], { apiKey });
+    await transport.send(READ);
+    await transport.send({ ...READ, options: { headers: { Authorization: 'Bearer other' } } });
+    assert.deepEqual(
+      sent.map(({ headers }) => headers['authorization']),
+      [`Bearer ${apiKey}`, 'Bearer other'],
+    );
+  });
+
+  test('is in no error, and none is sent where there is none', async () => {
+    const { transport } = scripted([{ status: 401, body: { ok: false, error: REFUSED } }, { error: new Error('x') }], {
+      apiKey,
+      maxRetries: 0,
+    });
+    for (let times = 0; times < 2; times++) {
+      const error = await errorOf(transport.send(READ));
+      assert.ok(!`${JSON.stringify(error)}${error.stack}`.includes(apiKey));
+    }
+    const { transport: open, sent } = scripted([{ body: {} }]);
+    await open.send(READ);
+    assert.ok(!('authorization' in sent[0]!.headers));
+  });
+
+  for (const wrong of ['', `${apiKey}\n`, `${apiKey}\r\nx: 1`, `${apiKey} `, 'a\u0000b', 'a\u007fb', 'sk_ü', 5, null]) {
+    test(`${JSON.stringify(wrong)} is refused before anything is sent, and not told`, () => {
+      assert.throws(
+        () => createTransport({ apiKey: wrong as string }),
+        (error: Error) => error instanceof TypeError && !error.message.includes(apiKey),
+      );
+    });
+  }
+});
+
 describe('an error', () => {
   const transportWith = (answer: Scripted) => scripted([answer], { maxRetries: 0 }).transport;
 

@@ -3,18 +3,35 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { z } from 'zod';
+import type { balancesQuery, entriesQuery, exportQuery } from '../../src/contract/ledger-endpoints.ts';
+import type { ledgerBalances, ledgerEntry } from '../../src/contract/ledger.ts';
+import type { settleRequest, settlement, settlementImport } from '../../src/contract/settlements.ts';
+import type { apiKeyResource, createdApiKey, keyRequest } from '../../src/contract/api-keys.ts';
 import type {
+  ApiKey,
+  ApiKeyListParams,
+  ApiKeyParams,
   BacktestParams,
+  BlockParams,
   Capabilities,
   CheckoutParams,
   CheckoutResult,
   CheckoutSession,
+  CreatedApiKey,
   Customer,
+  CustomerExport,
   CustomerListParams,
+  DeletedWebhookEndpoint,
   Delivery,
   DeliveryDetails,
   DeliveryListParams,
+  Recovery,
+  RecoverParams,
+  EventFeedParams,
+  Discrepancy,
+  DiscrepancyListParams,
   DryRunParams,
+  EraseParams,
   EventListParams,
   EventOf,
   FeesEstimate,
@@ -22,11 +39,22 @@ import type {
   HealthOverrideParams,
   Invoice,
   InvoiceListParams,
+  LedgerBalanceParams,
+  LedgerBalances,
+  LedgerEntry,
+  LedgerEntryListParams,
+  LedgerExportParams,
   OperationSchema,
   Page,
   Payment,
   PaymentListParams,
+  PaymentRefundListParams,
+  Refund,
+  RefundListParams,
+  RefundParams,
   ProviderStatus,
+  RotateSecretParams,
+  ResolveParams,
   RouteList,
   RoutingBacktest,
   RoutingDecisions,
@@ -38,22 +66,34 @@ import type {
   RoutingTransition,
   RuleSet,
   ServiceErrorCode,
+  SettleParams,
+  Settlement,
+  SettlementImport,
   SessionListParams,
   TestClock,
   TillwayIssue,
   TransitionListParams,
   VerifiedSample,
   VerifySampleParams,
+  WebhookEndpoint,
+  WebhookEndpointListParams,
+  WebhookEndpointParams,
+  WebhookEndpointUpdate,
+  WebhookEndpointWithSecret,
   WebhookEvent,
   WebhookEventType,
   WebhookExample,
   WebhookExampleParams,
+  WebhookTest,
 } from '../../sdk/src/index.ts';
 import type { delivery, deliveryDetails } from '../../src/contract/deliveries.ts';
+import type { recoverRequest, recovery } from '../../src/contract/recoveries.ts';
 import type { capabilitiesResult, schemaResult } from '../../src/contract/discovery.ts';
 import type {
   customersQuery,
+  keysQuery,
   deliveriesQuery,
+  endpointsQuery,
   eventsQuery,
   invoicesQuery,
   paymentsQuery,
@@ -62,6 +102,9 @@ import type {
   standingsQuery,
   transitionsQuery,
 } from '../../src/contract/queries.ts';
+import type { blockRequest, customerExport, eraseRequest } from '../../src/contract/customer-endpoints.ts';
+import type { discrepanciesQuery, discrepancy, resolveRequest } from '../../src/contract/discrepancies.ts';
+import type { refund, refundRequest, refundsOfPaymentQuery, refundsQuery } from '../../src/contract/refunds.ts';
 import type {
   feesEstimateRequest,
   sessionRequest,
@@ -93,6 +136,15 @@ import type {
   rulesResource,
   transitionResource,
 } from '../../src/contract/routing.ts';
+import type {
+  changeEndpointRequest,
+  createEndpointRequest,
+  deletedEndpoint,
+  rotateSecretRequest,
+  webhookEndpoint,
+  webhookEndpointWithSecret,
+  webhookTest,
+} from '../../src/contract/webhook-endpoint-resource.ts';
 import type { advanceRequest, testClockResource } from '../../src/contract/test-clock.ts';
 import type { ErrorCode, Issue } from '../../src/domain/errors.ts';
 import type { ruleSetSchema } from '../../src/routing/rules.ts';
@@ -134,6 +186,7 @@ export type Resources = [
   Holds<Equal<Payment, z.output<typeof payment>>>,
   Holds<Equal<Invoice, z.output<typeof invoice>>>,
   Holds<Equal<Delivery, z.output<typeof delivery>>>,
+  Holds<Equal<Recovery, z.output<typeof recovery>>>,
   Holds<Equal<Omit<DeliveryDetails, 'payload'>, Omit<z.output<typeof deliveryDetails>, 'payload'>>>,
   Holds<Equal<AnyEvent, z.output<typeof deliveryDetails>['payload']>>,
   Holds<Equal<AnyEvent, z.output<typeof webhookEvent>>>,
@@ -164,8 +217,27 @@ export type Requests = [
   Holds<Equal<DryRunParams, z.input<typeof dryRunRequest>>>,
   Holds<Equal<BacktestParams, z.input<typeof backtestRequest>>>,
   Holds<Equal<HealthOverrideParams, z.input<typeof overrideRequest>>>,
+  Holds<Equal<RecoverParams, z.input<typeof recoverRequest>>>,
   Holds<Equal<{ seconds: number }, z.input<typeof advanceRequest>>>,
   Holds<Equal<RuleSet, z.input<typeof ruleSetSchema>>>,
+];
+
+export type Endpoints = [
+  Holds<Equal<WebhookEndpoint, z.output<typeof webhookEndpoint>>>,
+  Holds<Equal<WebhookEndpointWithSecret, z.output<typeof webhookEndpointWithSecret>>>,
+  Holds<Equal<DeletedWebhookEndpoint, z.output<typeof deletedEndpoint>>>,
+  Holds<Equal<WebhookTest, z.output<typeof webhookTest>>>,
+  Holds<Equal<WebhookEndpointParams, z.input<typeof createEndpointRequest>>>,
+  Holds<Equal<WebhookEndpointUpdate, z.input<typeof changeEndpointRequest>>>,
+  Holds<Equal<RotateSecretParams, z.input<typeof rotateSecretRequest>>>,
+  Holds<QueryHolds<WebhookEndpointListParams, z.input<typeof endpointsQuery>>>,
+];
+
+export type Keys = [
+  Holds<Equal<ApiKey, z.output<typeof apiKeyResource>>>,
+  Holds<Equal<CreatedApiKey, z.output<typeof createdApiKey>>>,
+  Holds<Equal<ApiKeyParams, z.input<typeof keyRequest>>>,
+  Holds<QueryHolds<ApiKeyListParams, z.input<typeof keysQuery>>>,
 ];
 
 export type Routing = [
@@ -178,12 +250,36 @@ export type Routing = [
   Holds<Equal<RoutingTransition, z.output<typeof transitionResource>>>,
 ];
 
+export type Books = [
+  Holds<Equal<LedgerBalances, z.output<typeof ledgerBalances>>>,
+  Holds<Equal<LedgerEntry, z.output<typeof ledgerEntry>>>,
+  Holds<Equal<Settlement, z.output<typeof settlement>>>,
+  Holds<Equal<SettlementImport, z.output<typeof settlementImport>>>,
+  Holds<Equal<SettleParams, z.input<typeof settleRequest>>>,
+  Holds<QueryHolds<LedgerEntryListParams, z.input<typeof entriesQuery>>>,
+  Holds<QueryHolds<LedgerExportParams, z.input<typeof exportQuery>>>,
+  Holds<QueryHolds<LedgerBalanceParams, z.input<typeof balancesQuery>>>,
+];
+
+export type Refunds = [
+  Holds<Equal<Refund, z.output<typeof refund>>>,
+  Holds<Equal<Discrepancy, z.output<typeof discrepancy>>>,
+  Holds<Equal<ResolveParams, z.input<typeof resolveRequest>>>,
+  Holds<Equal<BlockParams, z.input<typeof blockRequest>>>,
+  Holds<Equal<EraseParams, z.input<typeof eraseRequest>>>,
+  Holds<QueryHolds<DiscrepancyListParams, z.input<typeof discrepanciesQuery>>>,
+  Holds<Equal<keyof CustomerExport, keyof z.output<typeof customerExport>>>,
+  Holds<Equal<RefundParams, z.input<typeof refundRequest>>>,
+  Holds<QueryHolds<RefundListParams, z.input<typeof refundsQuery>>>,
+  Holds<QueryHolds<PaymentRefundListParams, z.input<typeof refundsOfPaymentQuery>>>,
+];
+
 export type Queries = [
   Holds<QueryHolds<SessionListParams, z.input<typeof sessionsQuery>>>,
   Holds<QueryHolds<CustomerListParams, z.input<typeof customersQuery>>>,
   Holds<QueryHolds<PaymentListParams, z.input<typeof paymentsQuery>>>,
   Holds<QueryHolds<InvoiceListParams, z.input<typeof invoicesQuery>>>,
-  Holds<QueryHolds<EventListParams, z.input<typeof eventsQuery>>>,
+  Holds<QueryHolds<EventListParams & EventFeedParams, z.input<typeof eventsQuery>>>,
   Holds<QueryHolds<DeliveryListParams, z.input<typeof deliveriesQuery>>>,
   Holds<QueryHolds<TransitionListParams, z.input<typeof transitionsQuery>>>,
   Holds<QueryHolds<RoutingRouteListParams, z.input<typeof standingsQuery>>>,

@@ -102,7 +102,7 @@ describe('signatures', () => {
       currency: 'USD',
     });
     const headers = { 'x-provider-signature': signCallback(SECRET, now, body) };
-    assert.equal(provider.readCallback(Buffer.from(body), headers).eventId, 'e');
+    assert.equal(provider.readCallback(Buffer.from(body), headers).callback.eventId, 'e');
     for (let index = 0; index < body.length; index++) {
       const changed = Buffer.from(body);
       changed[index] = changed[index]! ^ 1;
@@ -247,7 +247,8 @@ test('the API takes its own key only', async () => {
       ['POST', path],
       ['GET', `${path}/pay_x`],
       ['POST', `${path}/pay_x/cancel`],
-      ['POST', `${path}/pay_x/refund`],
+      ['POST', `${path}/pay_x/refunds`],
+      ['GET', `${path}/pay_x/refunds/ref_x`],
     ] as const) {
       const answer = await call(method, url, method === 'POST' ? {} : undefined, { authorization });
       assert.equal(answer.status, 401);

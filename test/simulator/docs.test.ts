@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { HANDOFF_TAGS, INSTRUMENTS, spacedCard } from '../../src/simulator/instruments.ts';
+import { REFUND_SCRIPTS } from '../../src/simulator/refunds.ts';
 
 test('docs/testing.md lists exactly the test outcomes that there are', () => {
   const page = readFileSync(new URL('../../docs/testing.md', import.meta.url), 'utf8');
@@ -14,5 +15,6 @@ test('docs/testing.md lists exactly the test outcomes that there are', () => {
     ),
     '| What fails | `customer` | What happens |',
     ...HANDOFF_TAGS.map(({ tag, label, outcome }) => `| ${label} | \`buyer+${tag}@example.com\` | ${outcome} |`),
+    ...REFUND_SCRIPTS.map(({ cents, outcome }) => `| \`x.0${cents}\` | ${outcome} |`),
   ]);
 });

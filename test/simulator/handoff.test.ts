@@ -9,7 +9,7 @@ import type { Provider } from '../../src/providers/provider.ts';
 import { type SandboxOptions, createSandboxProvider } from '../../src/providers/sandbox.ts';
 import { createRandomBytes } from '../../src/runtime.ts';
 import { createSimulator } from '../../src/simulator/simulator.ts';
-import { aPayment, aSession } from '../fixtures/records.ts';
+import { aPayment, aSession, idOf } from '../fixtures/records.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { createSession, fieldsOf, start, startAt, stateOf, submit } from './buyer.ts';
 import { instrumentById } from '../../src/simulator/instruments.ts';
@@ -142,13 +142,16 @@ test('an inquiry that gets no clear answer rejects, and cancelling what never ar
   await using broken = await startServer((_request, response) => void response.writeHead(500).end('{}'));
   await assert.rejects(sandboxAt(broken.url).inquire(aPayment()));
   await assert.rejects(sandboxAt(broken.url).cancel(aPayment()));
-  await assert.rejects(sandboxAt(broken.url).refund(aPayment()));
+  const refund = { refundId: idOf('ref', 1), payment: aPayment(), amount: 100 };
+  await assert.rejects(sandboxAt(broken.url).refund(refund));
+  await assert.rejects(sandboxAt(broken.url).inquireRefund(refund));
 
   await using on = await startTestService();
   const sandbox = on.service.deps.providers.get('sandbox')!;
   assert.equal(await sandbox.inquire(aPayment()), undefined);
   assert.equal(await sandbox.cancel(aPayment()), 'unknown');
-  await assert.rejects(sandbox.refund(aPayment()));
+  await assert.rejects(sandbox.refund(refund), /answered 404/);
+  assert.equal(await sandbox.inquireRefund(refund), undefined);
 });
 
 function handoffOf(customerEmail = 'buyer@example.com') {

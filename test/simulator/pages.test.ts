@@ -164,7 +164,9 @@ test('a form from another site is refused, and a form for no payment finds nothi
 });
 
 test('a buyer whose checkout is on another origin is led there by a page', async () => {
-  await using on = await startTestService({ variables: { CHECKOUT_URL: 'https://pay.example' } });
+  await using on = await startTestService({
+    variables: { CHECKOUT_URL: 'https://pay.example', ALLOW_UNAUTHENTICATED: 'true' },
+  });
   const sessionId = await createSession(on);
   const page = await startAt(on, sessionId, 'wallet');
   const response = await submit(`${on.url}${new URL(page).pathname}`, { outcome: 'paid' });

@@ -2,23 +2,31 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { NOW, idOf } from '../fixtures/records.ts';
+import type { Recovery } from '../../src/domain/recovery.ts';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { type Reads, type Select, createReads } from '../../src/store/reads.ts';
 import type { Row, SqlValue } from '../../src/store/keyset.ts';
-import type { Page } from '../../src/store/store.ts';
+import type { Page } from '../../src/store/page.ts';
 
 interface Asked {
   sql: string;
   params: SqlValue[];
 }
 
-/** A database with one customer, so that no list ends before it has asked for its page. */
+/** A database with one customer and one endpoint, so that no list ends before it has asked for its page. */
 function openDatabase(): DatabaseSync {
   const database = new DatabaseSync(':memory:', { enableForeignKeyConstraints: false });
   for (const { sql } of MIGRATIONS) database.exec(sql);
   database
-    .prepare("INSERT INTO customers VALUES (?, 'sandbox', 'a@example.com', 'a@example.com', 'active', ?)")
+    .prepare(
+      "INSERT INTO customers (id, environment, email, email_key, status, created) VALUES (?, 'sandbox', 'a@example.com', 'a@example.com', 'active', ?)",
+    )
     .run(idOf('cus', 1), NOW);
+  database
+    .prepare(
+      "INSERT INTO webhook_endpoints (id, environment, url, status, created) VALUES (?, 'sandbox', 'http://x', 'active', ?)",
+    )
+    .run(idOf('whe', 1), NOW);
   database.exec(`INSERT INTO invoices VALUES ('${idOf('inv', 1)}', '${idOf('pay', 1)}', '', '', '', 1, '', '{}', 1)`);
   return database;
 }
@@ -47,6 +55,8 @@ function planFaults(database: DatabaseSync, { sql, params }: Asked): string[] {
   return plan.flatMap(({ parent, detail }) => {
     const scan = /^SCAN (\w+)/.exec(detail);
     // `part` and `queues` are what bounded branches have found already.
+    // All that such a partial index holds is what is asked for, and one of it is enough.
+    if (detail.endsWith(' INDEX events_unplaced') && sql.endsWith(' LIMIT 1')) return [];
     if (scan && scan[1] !== 'part' && scan[1] !== 'queues') {
       if (!filtered && / USING INDEX sqlite_autoindex_\w+_1$/.test(detail)) return [];
       return [detail];
@@ -94,12 +104,16 @@ function unindexed(database: DatabaseSync, sql: string, detail: string): string[
   // A row value names all its columns: (created, sequence, id) < (?2, ?3, ?4).
   const columns = asked.flatMap((condition) =>
     condition
-      .split(/ [<=>] /)[0]!
+      .split(/ (?:[<=>]|>=) /)[0]!
       .replaceAll(/[()]/g, '')
       .split(', '),
   );
   const missing = columns.filter(
-    (column) => column !== '' && !new RegExp(`\\b${column}(?:[=<>]|(?:,\\w+)*\\)[<>])`).test(detail),
+    (column) =>
+      column !== '' &&
+      // Few of the ids that the range leaves are of another time.
+      !(column === 'created' && /\bid[<>]\?/.test(detail)) &&
+      !new RegExp(`\\b${column}(?:[=<>]|(?:,\\w+)*\\)[<>])`).test(detail),
   );
   return missing.map((column) => `${detail} filters by ${column}`);
 }
@@ -123,7 +137,17 @@ const FILTERS = {
     environment: 'sandbox',
   },
   listEvents: { sessionId: idOf('chk', 1), type: 'payment.paid', environment: 'sandbox' },
-  listDeliveries: { sessionId: idOf('chk', 1), eventId: 'evt_1', status: 'dead', environment: 'sandbox' },
+  listDeliveries: {
+    sessionId: idOf('chk', 1),
+    eventId: 'evt_1',
+    endpointId: idOf('whe', 1),
+    type: 'payment.paid',
+    status: 'dead',
+    statusClass: '5xx',
+    createdFrom: NOW,
+    createdUntil: NOW + 1,
+    environment: 'sandbox',
+  },
   listTransitions: { routeId: 'sandbox_card', environment: 'sandbox' },
 } as const;
 type ListName = keyof typeof FILTERS;
@@ -135,8 +159,8 @@ function pagesOf(list: ListName): Page[] {
 }
 
 /** Every set of filters, the empty one included. */
-function filterSets(list: ListName): Record<string, string>[] {
-  const sets = Object.entries(FILTERS[list]).reduce<[string, string][][]>(
+function filterSets(list: ListName): Record<string, string | number>[] {
+  const sets = Object.entries<string | number>(FILTERS[list]).reduce<[string, string | number][][]>(
     (all, entry) => [...all, ...all.map((set) => [...set, entry])],
     [[]],
   );
@@ -160,6 +184,23 @@ async function faultsOfLists(database: DatabaseSync, lists: ListName[]): Promise
   return found;
 }
 
+const RECOVERY: Recovery = {
+  id: 'rcv_1',
+  endpointId: idOf('whe', 1),
+  environment: 'sandbox',
+  version: 1,
+  status: 'running',
+  from: NOW,
+  until: NOW + 1,
+  everything: false,
+  read: { created: NOW, sequence: -1, id: '' },
+  queued: 0,
+  pending: 0,
+  delivered: 0,
+  created: NOW,
+  updated: NOW,
+};
+
 const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['sessionsToWake', (reads) => reads.sessionsToWake(NOW, 10)],
   ['tasksDue', (reads) => reads.tasksDue(NOW, 10)],
@@ -179,6 +220,14 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['deliveriesOfSession', (reads) => reads.deliveriesOfSession(idOf('chk', 1))],
   ['deliveryAttempts', (reads) => reads.deliveryAttempts(idOf('dlv', 1))],
   ['ledgerOfPayment', (reads) => reads.ledgerOfPayment(idOf('pay', 1))],
+  ['refund', (reads) => reads.refund(idOf('ref', 1))],
+  ['refundByIdempotencyKey', (reads) => reads.refundByIdempotencyKey('sandbox', 'key')],
+  ['refundsDue', (reads) => reads.refundsDue(NOW, 20)],
+  ['listRefunds', (reads) => reads.listRefunds({}, { limit: 20, startingAfter: idOf('ref', 1) })],
+  ['listRefunds of a payment', (reads) => reads.listRefunds({ paymentId: idOf('pay', 1) }, { limit: 20 })],
+  ['listRefunds of a session', (reads) => reads.listRefunds({ sessionId: idOf('chk', 1) }, { limit: 20 })],
+  ['listRefunds of a status', (reads) => reads.listRefunds({ status: 'failed' }, { limit: 20 })],
+  ['listRefunds of an environment', (reads) => reads.listRefunds({ environment: 'sandbox' }, { limit: 20 })],
   ['outcomeTallies', (reads) => reads.outcomeTallies('sandbox', ['sandbox_card'], NOW, NOW + 1)],
   ['recentResults', (reads) => reads.recentResults('sandbox', [{ id: 'sandbox_card', since: NOW }], 20)],
   ['routeEstimates', (reads) => reads.routeEstimates('sandbox', 'sdts/1')],
@@ -193,6 +242,14 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['testClock', (reads) => reads.testClock()],
   ['nextDue', (reads) => reads.nextDue(NOW)],
   ['hasProduction', (reads) => reads.hasProduction()],
+  ['feedPosition', (reads) => reads.feedPosition('evt_1')],
+  ['listFeed', (reads) => reads.listFeed({}, 1, 20)],
+  ['listFeed of a type', (reads) => reads.listFeed({ type: 'payment.paid' }, 1, 20)],
+  ['listFeed of an environment', (reads) => reads.listFeed({ environment: 'sandbox' }, 1, 20)],
+  ['hasUnplacedEvents', (reads) => reads.hasUnplacedEvents()],
+  ['recovery', (reads) => reads.recovery('rcv_1')],
+  ['recoveriesLeft', (reads) => reads.recoveriesLeft(NOW, 10)],
+  ['recoverableEvents', (reads) => reads.recoverableEvents(RECOVERY, ['payment.paid', 'payment.failed'], 10)],
   ['simulatedPaymentsOfSession', (reads) => reads.simulatedPaymentsOfSession(idOf('chk', 1))],
 ];
 
@@ -230,7 +287,10 @@ describe('the check itself', () => {
     ['events_type', 'listEvents'],
     ['events_session', 'listEvents'],
     ['deliveries_session', 'listDeliveries'],
-    ['deliveries_status', 'listDeliveries'],
+    ['deliveries_type', 'listDeliveries'],
+    ['deliveries_endpoint', 'listDeliveries'],
+    ['deliveries_answer', 'listDeliveries'],
+    ['deliveries_endpoint_answer', 'listDeliveries'],
   ];
   for (const [index, list] of missing) {
     test(`finds it where the index ${index} is missing`, async () => {
@@ -244,6 +304,11 @@ describe('the check itself', () => {
     ['sessions_wake', (reads) => reads.sessionsToWake(NOW, 10)],
     ['deliveries_due', (reads) => reads.deliveriesDue(idOf('whe', 1), NOW, 10)],
     ['deliveries_session', (reads) => reads.deliveriesDue(idOf('whe', 1), NOW, 10)],
+    ['deliveries_recovery', (reads) => reads.deliveriesDue(idOf('whe', 1), NOW, 10)],
+    ['events_unplaced', (reads) => reads.hasUnplacedEvents()],
+    ['events_position', (reads) => reads.listFeed({}, 1, 20)],
+    ['events_feed', (reads) => reads.listFeed({ type: 'payment.paid' }, 1, 20)],
+    ['recoveries_running', (reads) => reads.recoveriesLeft(NOW, 10)],
     ['provider_tasks_due', (reads) => reads.tasksDue(NOW, 10)],
     ['simulated_callbacks_due', (reads) => reads.simulatedCallbacksDue(NOW, 10)],
     ['payments_session', (reads) => reads.checkout(idOf('chk', 1))],

@@ -66,6 +66,12 @@ const anyPayment = fc.record({
   providerUrl: orNull(fc.webUrl()),
   handoffUnclear: fc.boolean(),
   surplus: fc.boolean(),
+  kept: fc.boolean(),
+  settled: fc.boolean(),
+  shortfall: anyCents,
+  refunded: anyCents,
+  refundPending: anyCents,
+  refundShares: fc.record({ gateway: anyCents, cost: anyCents }, { noNullPrototype: true }),
   failureCode: orNull(
     fc.constantFrom('declined' as const, 'handoff_refused' as const, 'timed_out' as const, 'superseded' as const),
   ),
@@ -242,6 +248,8 @@ for (const adapter of adapters) {
       returnUrl: someText,
       reason: orNull(someText),
       txHash: someText,
+      captured: anyCents,
+      refunded: anyCents,
       created: anyInstant,
     });
     const anyState = fc.constantFrom('open', 'pending', 'paid', 'failed', 'cancelled', 'refunded');

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { chmodSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -35,6 +36,21 @@ function withDatabase<Result>(path: string, use: (database: DatabaseSync) => Res
     database.close();
   }
 }
+
+describe('a database that is made', () => {
+  test("is its owner's alone, with its folder and the files beside it", () =>
+    withDirectory(async (directory) => {
+      const path = join(directory, 'new', 'tillway.db');
+      await withOpen(path, async (store) => {
+        await write(store, ...creationOf(familyOf(1)));
+        const modes = ['', '-wal', '-shm'].map((end) => statSync(path + end).mode & 0o777);
+        assert.deepEqual([statSync(join(directory, 'new')).mode & 0o777, ...modes], [0o700, 0o600, 0o600, 0o600]);
+      });
+      chmodSync(path, 0o640);
+      await withOpen(path, async () => undefined);
+      assert.equal(statSync(path).mode & 0o777, 0o640);
+    }));
+});
 
 describe('what is acknowledged is durable', () => {
   test(

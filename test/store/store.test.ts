@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { paidPosting, refundedPosting } from '../../src/domain/ledger.ts';
-import type {
-  Change,
-  ProviderMessage,
-  ProviderTask,
-  SimulatedCallback,
-  SimulatedPayment,
-  Store,
-} from '../../src/store/store.ts';
+import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
+import type { SimulatedCallback, SimulatedPayment } from '../../src/store/simulator.ts';
+import type { Change, ProviderMessage, ProviderTask, Store } from '../../src/store/store.ts';
 import { MINUTE, NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/records.ts';
 import {
   aDelivery,
@@ -42,7 +36,7 @@ function aMessage(fields: Partial<ProviderMessage> = {}): ProviderMessage {
 
 function aTask(fields: Partial<ProviderTask> = {}): ProviderTask {
   const { id: paymentId, sessionId } = family.payment;
-  return { paymentId, kind: 'refund', sessionId, status: 'pending', attempts: 0, dueAt: NOW, created: NOW, ...fields };
+  return { paymentId, kind: 'cancel', sessionId, status: 'pending', attempts: 0, dueAt: NOW, created: NOW, ...fields };
 }
 
 function aCallback(fields: Partial<SimulatedCallback> = {}): SimulatedCallback {
@@ -63,6 +57,8 @@ function aSimulatedPayment(): SimulatedPayment {
     status: 'open',
     reason: null,
     txHash: 'sim_1',
+    captured: 0,
+    refunded: 0,
     created: NOW,
   };
 }
@@ -354,11 +350,10 @@ for (const adapter of adapters) {
       },
     );
 
-    seeded('the same thing is asked of a provider once', async (store) => {
+    seeded('a cancellation is one task, however often it is asked for', async (store) => {
       await write(store, { type: 'task_queued', task: aTask() });
       await write(store, { type: 'task_queued', task: aTask({ dueAt: NOW - 5, created: NOW + 5 }) });
-      await write(store, { type: 'task_queued', task: aTask({ kind: 'cancel', dueAt: NOW - 1 }) });
-      assert.deepEqual(await store.tasksDue(NOW, 5), [aTask({ kind: 'cancel', dueAt: NOW - 1 }), aTask()]);
+      assert.deepEqual(await store.tasksDue(NOW, 5), [aTask({ dueAt: NOW - 5, attempts: 1 })]);
     });
   });
 
@@ -423,10 +418,10 @@ for (const adapter of adapters) {
     seeded('keeps the entries of a payment, and sums to nothing', async (store) => {
       assert.equal(await store.ledgerTotal(), 0);
       const paid = paidPosting(family.payment, NOW);
-      const refunded = refundedPosting(family.payment, NOW + 1);
+      const settled = settledPosting(family.payment, 100, NOW + 1);
       await write(store, { type: 'ledger_posted', posting: paid, environment: 'sandbox' });
-      await write(store, { type: 'ledger_posted', posting: refunded, environment: 'sandbox' });
-      const lines = [paid, refunded].flatMap(({ kind, entries }) => entries.map((entry) => ({ kind, ...entry })));
+      await write(store, { type: 'ledger_posted', posting: settled, environment: 'sandbox' });
+      const lines = [paid, settled].flatMap(({ kind, entries }) => entries.map((entry) => ({ kind, ...entry })));
       assert.deepEqual(await store.ledgerOfPayment(family.payment.id), lines);
       assert.deepEqual(await store.ledgerOfPayment(idOf('pay', 5)), []);
       assert.equal(await store.ledgerTotal(), 0);
@@ -458,23 +453,26 @@ for (const adapter of adapters) {
     });
 
     seeded('tasks and simulated callbacks come the longest due first, so many at once', async (store) => {
+      const other = { ...family.payment, id: idOf('pay', 77), invoiceId: idOf('inv', 77), status: 'failed' } as const;
+      await write(store, { type: 'payment_created', payment: other });
       await write(store, { type: 'task_queued', task: aTask({ dueAt: NOW + 2 }) });
-      await write(store, { type: 'task_queued', task: aTask({ kind: 'cancel', dueAt: NOW + 1 }) });
+      await write(store, { type: 'task_queued', task: aTask({ paymentId: other.id, dueAt: NOW + 1 }) });
       for (const [index, dueAt] of [NOW + 2, NOW + 1, NOW + 9].entries()) {
         await write(store, { type: 'simulated_callback_queued', callback: aCallback({ id: `cb_${index}`, dueAt }) });
       }
-      const kinds = async (now: number, limit: number) => (await store.tasksDue(now, limit)).map(({ kind }) => kind);
+      const payments = async (now: number, limit: number) =>
+        (await store.tasksDue(now, limit)).map(({ paymentId }) => paymentId);
       const ids = async (now: number, limit: number) =>
         (await store.simulatedCallbacksDue(now, limit)).map(({ id }) => id);
-      assert.deepEqual([await kinds(NOW, 5), await ids(NOW, 5)], [[], []]);
+      assert.deepEqual([await payments(NOW, 5), await ids(NOW, 5)], [[], []]);
       assert.deepEqual(
-        [await kinds(NOW + 2, 5), await ids(NOW + 2, 5)],
+        [await payments(NOW + 2, 5), await ids(NOW + 2, 5)],
         [
-          ['cancel', 'refund'],
+          [other.id, family.payment.id],
           ['cb_1', 'cb_0'],
         ],
       );
-      assert.deepEqual([await kinds(NOW + 9, 1), await ids(NOW + 9, 1)], [['cancel'], ['cb_1']]);
+      assert.deepEqual([await payments(NOW + 9, 1), await ids(NOW + 9, 1)], [[other.id], ['cb_1']]);
     });
   });
 

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { NO_RATE_LIMITS } from './rate-limits.ts';
 
 export interface Child {
   url: string;
@@ -13,7 +14,7 @@ const START_TRIES = 400;
 /** Starts a server file as a process of its own and waits until it is ready. */
 export async function startChild(entry: URL, port: number, variables: Record<string, string>): Promise<Child> {
   const child = spawn(process.execPath, [entry.pathname], {
-    env: { ...process.env, LOG_LEVEL: 'error', ...variables, PORT: String(port) },
+    env: { ...process.env, LOG_LEVEL: 'error', ...NO_RATE_LIMITS, ...variables, PORT: String(port) },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));

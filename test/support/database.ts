@@ -33,7 +33,16 @@ export interface TestDatabase extends AsyncDisposable {
 }
 
 export async function createTestDatabase(kind: DatabaseKind = TEST_DATABASE): Promise<TestDatabase> {
-  const { url, remove } = await (kind === 'sqlite' ? createSqlite() : createPostgres());
+  return testDatabase(kind, await (kind === 'sqlite' ? createSqlite() : createPostgres()));
+}
+
+/** One for a service that is not asked how it makes its schema: that is there already, where the test run has it ready. */
+export async function createServiceDatabase(): Promise<TestDatabase> {
+  const template = process.env['TEST_TEMPLATE'];
+  return testDatabase(TEST_DATABASE, await (TEST_DATABASE === 'sqlite' ? createSqlite() : createPostgres(template)));
+}
+
+function testDatabase(kind: DatabaseKind, { url, remove }: { url: string; remove(): Promise<void> }): TestDatabase {
   return { kind, url, settings: settingsOf(url), [Symbol.asyncDispose]: remove };
 }
 
@@ -49,9 +58,9 @@ async function createSqlite() {
   };
 }
 
-async function createPostgres() {
+async function createPostgres(template?: string) {
   const postgres = await sharedPostgres();
-  const name = await postgres.createDatabase();
+  const name = await postgres.createDatabase(template);
   return { url: postgres.url(name), remove: () => postgres.dropDatabase(name) };
 }
 

@@ -54,7 +54,12 @@ export async function startFakeProvider(
       fake.cancelled.push(payment.id);
       return 'cancelled';
     },
-    async refund() {},
+    async refund() {
+      return { status: 'succeeded', reason: null };
+    },
+    async inquireRefund() {
+      return undefined;
+    },
     [Symbol.asyncDispose]: () => close(pages),
   };
   return fake;

@@ -17,8 +17,8 @@ export interface Databases {
    * that of a proxy.
    */
   url(database: string, via?: number): string;
-  /** A new empty database; answers its name. */
-  createDatabase(): Promise<string>;
+  /** A new database, empty, or like `template`, to which nobody may be connected; answers its name. */
+  createDatabase(template?: string): Promise<string>;
   /** Drops it even where it is in use. This costs a checkpoint: to leave it to the end of the cluster is cheaper. */
   dropDatabase(name: string): Promise<void>;
   /** Runs SQL as the superuser and answers the rows. */
@@ -135,10 +135,10 @@ function databasesAt(port: number, password: string): Databases {
     port,
     url: (database, via = port) => `postgres://tillway:${password}@127.0.0.1:${via}/${database}`,
     query,
-    async createDatabase() {
+    async createDatabase(template = 'template0') {
       const name = `test_${randomBytes(8).toString('hex')}`;
-      // Nobody can be connected to template0, so it can be copied at any time; the log is cheaper than checkpoints.
-      await query('postgres', `CREATE DATABASE ${name} OWNER tillway TEMPLATE template0 STRATEGY wal_log`);
+      // The log is cheaper than checkpoints.
+      await query('postgres', `CREATE DATABASE ${name} OWNER tillway TEMPLATE ${template} STRATEGY wal_log`);
       return name;
     },
     async dropDatabase(name) {

@@ -4,8 +4,10 @@ import { readConfig } from '../../src/config.ts';
 import { createRandomBytes } from '../../src/runtime.ts';
 import { type Service, startService } from '../../src/service.ts';
 import { openStore } from '../../src/store/open.ts';
+import { originOfLine } from '../../src/telemetry/log.ts';
 import { assertConforms } from './conformance.ts';
-import { createTestDatabase } from './database.ts';
+import { createServiceDatabase } from './database.ts';
+import { NO_RATE_LIMITS } from './rate-limits.ts';
 
 /** A clock that stands still until it is moved. */
 export interface TestClock {
@@ -41,8 +43,8 @@ export interface TestServiceOptions {
   live?: boolean;
   /** Whether the workers run by themselves; as `live` says where it is left out. */
   background?: boolean;
-  /** Another instance, whose database this one is to share. */
-  beside?: TestService;
+  /** Another instance, whose database this one is to share, or whatever else has made one. */
+  beside?: Pick<TestService, 'databaseUrl'>;
 }
 
 /** The whole service over real HTTP and a real database in a folder of its own. `await using` stops and removes it. */
@@ -52,12 +54,23 @@ export async function startTestService({
   background = live,
   beside,
 }: TestServiceOptions = {}): Promise<TestService> {
-  const own = beside ? undefined : await createTestDatabase();
+  const own = beside ? undefined : await createServiceDatabase();
   const databaseUrl = beside?.databaseUrl ?? own!.url;
   const clock = live ? { now: () => Date.now(), advance: () => undefined } : createTestClock();
   const logged: string[] = [];
-  const log = pino({ level: 'info', base: null }, { write: (line: string) => void logged.push(line) });
-  const service = await startService(readConfig({ PORT: '0', DATABASE_URL: databaseUrl, ...variables }), {
+  const log = pino(
+    { level: 'info', base: null, mixin: originOfLine },
+    { write: (line: string) => void logged.push(line) },
+  );
+  const settings = {
+    PORT: '0',
+    DATABASE_URL: databaseUrl,
+    // Tests of time moved by a day are about other things, but for those that set it.
+    SANDBOX_SETTLEMENT_DELAY: '0',
+    ...NO_RATE_LIMITS,
+    ...variables,
+  };
+  const service = await startService(readConfig(settings), {
     clock,
     randomBytes: createRandomBytes(),
     log,

@@ -79,7 +79,7 @@ for (const environment of ['production', 'sandbox'] as Environment[]) {
     const clock = testClock();
     const { url, received } = await receiver(context, 500);
     const [event] = await addSession(store, [await addEndpoint(store, url, { environment })]);
-    const dispatcher = testDispatcher(context, store, clock);
+    const dispatcher = testDispatcher(context, store, clock, { targets: 'any' });
     const delays = ATTEMPT_DELAYS_MS[environment];
     for (const [index, delay] of delays.entries()) {
       // Not a millisecond early.
@@ -289,7 +289,11 @@ test('410 ends the delivery, disables the endpoint, and leaves what else waits f
   clock.time += 1000 * 3_600_000;
   assert.equal(await dispatcher.runOnce(), 0);
   assert.equal(received.length, 1);
-  assert.deepEqual(await store.endpoints(), [{ ...endpoint, status: 'disabled' }]);
+  const [known] = await store.endpoints();
+  assert.deepEqual(
+    [known!.status, known!.disabledAt, known!.disabledReason],
+    ['disabled', START, 'it answered 410, which says that it takes no events any more'],
+  );
   const deliveries = await store.deliveriesOfSession(events[0]!.sessionId);
   assert.deepEqual(
     deliveries.map(({ status, attempts }) => [status, attempts]),
@@ -329,7 +333,7 @@ test('an endpoint without a secret gets nothing', async (context) => {
   const store = await openStore(context);
   const { url, received } = await receiver(context);
   await addSession(store, [await addEndpoint(store, url)]);
-  const dispatcher = testDispatcher(context, store, testClock(), { secretsOf: () => [] });
+  const dispatcher = testDispatcher(context, store, testClock(), { secretsOf: async () => [] });
   assert.equal(await dispatcher.runOnce(), 0);
   assert.equal(received.length, 0);
 });
@@ -357,6 +361,22 @@ test('a blocked destination is a failed attempt like any other', async (context)
   assert.equal(attempt?.failure, 'blocked destination: 127.0.0.1 is loopback');
   assert.equal(delivery.status, 'pending');
   assert.equal(connections(), 0);
+});
+
+test('of what may go to loopback, production may not: the same address gets test events alone', async (context) => {
+  const store = await openStore(context);
+  const { url, received, connections } = await receiver(context);
+  const dispatcher = testDispatcher(context, store, testClock(), { targets: 'loopback' });
+  for (const environment of ['production', 'sandbox', 'production'] as const) {
+    const [event] = await addSession(store, [await addEndpoint(store, url, { environment })]);
+    await dispatcher.runOnce();
+    const { id, status } = await onlyDelivery(store, event!.sessionId);
+    const [attempt] = await store.deliveryAttempts(id);
+    const blocked = environment === 'production';
+    assert.equal(attempt?.failure, blocked ? 'blocked destination: 127.0.0.1 is loopback' : null);
+    assert.equal(status, blocked ? 'pending' : 'delivered');
+  }
+  assert.deepEqual([received.length, connections()], [1, 1]);
 });
 
 test(

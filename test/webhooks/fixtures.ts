@@ -10,7 +10,9 @@ import { splitFees } from '../../src/domain/fees.ts';
 import { type IdPrefix, createIdSource } from '../../src/domain/id.ts';
 import type { Instant, ProviderStatus } from '../../src/domain/records.ts';
 import type { Environment } from '../../src/domain/route.ts';
-import type { Change, MerchantEvent, Store, WebhookEndpoint } from '../../src/store/store.ts';
+import type { Change, Store } from '../../src/store/store.ts';
+import { type WebhookEndpoint, newEndpoint } from '../../src/domain/webhook-endpoint.ts';
+import type { MerchantEvent } from '../../src/store/webhooks.ts';
 import type { Resolve } from '../../src/webhooks/address.ts';
 import type { DeliveryLimits } from '../../src/webhooks/deliver.ts';
 import { type Dispatcher, type DispatcherOptions, createDispatcher } from '../../src/webhooks/dispatcher.ts';
@@ -53,7 +55,7 @@ export async function addEndpoint(
   fields: { environment?: Environment; status?: WebhookEndpoint['status'] } = {},
 ): Promise<WebhookEndpoint> {
   const { environment = 'sandbox', status = 'active' } = fields;
-  const endpoint: WebhookEndpoint = { id: newId('whe'), environment, url, status, created: START };
+  const endpoint = newEndpoint({ id: newId('whe'), environment, url, status, created: START });
   await store.commit([{ type: 'endpoint_saved', endpoint }]);
   return endpoint;
 }
@@ -110,14 +112,14 @@ export function sessionWithEvents(
   const deliveries = events.flatMap(({ id: eventId, sessionId, sequence, type }) =>
     endpoints.map((endpoint): Change => {
       const shared = { id: newId('dlv'), eventId, endpointId: endpoint.id, sessionId, sequence, environment, type };
-      const waiting = { status: 'pending', attempts: 0, scheduleStart: 0, dueAt: due } as const;
+      const waiting = { status: 'pending', attempts: 0, scheduleStart: 0, dueAt: due, lastAttempt: null } as const;
       const delivery = { ...shared, ...waiting, created: START };
       return { type: 'delivery_created', delivery };
     }),
   );
   return {
     changes: [
-      { type: 'customer_created', customer: { ...customer, status: 'active' } },
+      { type: 'customer_created', customer: { ...customer, status: 'active', statusReason: null } },
       { type: 'session_created', session },
       ...events.map((event): Change => ({ type: 'event_recorded', event })),
       ...deliveries,
@@ -148,7 +150,7 @@ export function testDispatcher(
     store,
     now: clock.now,
     random: () => 0.5,
-    secretsOf: () => [SECRET],
+    secretsOf: async () => [{ secret: SECRET, expiresAt: null }],
     targets: 'loopback',
     log: SILENT,
     limits: SHORT_LIMITS,

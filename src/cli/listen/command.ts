@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { type CommandContext, describedCommand } from '../context.ts';
-import { EVENT_TYPES } from '../events.ts';
-import { environmentOption } from '../values.ts';
+import { EVENT_TYPES, environmentOption } from '../values.ts';
 import { type ListenOptions, signingSecretOf, targetOf, typesOf } from './settings.ts';
 
 /** `listen`: prints events as they happen, and forwards them signed, until it is interrupted. */
@@ -21,6 +20,7 @@ export function listenCommand(context: CommandContext): Command {
       'tillway listen --events payment.paid,payment.failed --json',
     ],
     data: 'print a JSON document a line, for programs',
+    lines: true,
   })
     .option('--forward-to <url>', 'where each event is posted')
     .option('--events <types>', `only these, separated by commas: ${EVENT_TYPES.join(', ')}`)

@@ -4,8 +4,8 @@ import { type Page, TillwayError, type WebhookEvent } from '../../../sdk/src/ind
 export interface Since {
   /** Milliseconds since 1970, by the clock of the service. */
   from: number;
-  /** The event that was made then; those that stand below it are not wanted. */
-  id?: string | undefined;
+  /** The event that was made then; what was visible before it is not wanted. */
+  event?: WebhookEvent | undefined;
 }
 
 export interface EventFeed {
@@ -18,112 +18,90 @@ export interface EventFeed {
   poll(): Promise<{ events: WebhookEvent[]; isOtherHistory: boolean }>;
 }
 
-interface Mark {
-  /** By the clock of the feed. */
-  at: number;
-  /** When the newest event that was visible then was made, by the clock of the service. */
-  newest: number;
-}
-
-/** For so long an event can become visible below others after it was made; the bound of the service is a sixth of it. */
-const OVERLAP_MS = 60_000;
-/** How much further back is read all the same, in the time of the service: its clock may be set back a little. */
-const MARGIN_MS = 30_000;
+type Pages = AsyncIterable<Pick<Page<WebhookEvent>, 'data'>>;
 
 /**
- * Reads a list of events, newest first, again and again, without missing or repeating one. An event is stamped before it
- * is committed, so that it can appear below others that were seen before: every poll reads back to what was the newest
- * a minute ago, and knows by their ids those that it has seen. Where the clock of the service is moved ahead, a minute
- * here is days there; that is why the minute is one of the clock here, which never goes back. On the first page every
- * event counts, however old: the list only grows, so that what is on it and was not before is new, also where the clock
- * of the service was set back. `pages` answers the list from its beginning.
+ * Follows the feed of a service, which has an order that only grows at its end, so that the last event that was read is
+ * all there is to remember. `newestFirst` answers the list from its beginning, `feed` what comes behind an event.
  */
-export function createEventFeed(options: {
-  pages(): AsyncIterable<Pick<Page<WebhookEvent>, 'data'>>;
-  /** Milliseconds since 1970, by the clock here; it may be set while this reads. */
-  now(): number;
+export function createEventFeed({
+  newestFirst,
+  feed,
+}: {
+  newestFirst(): Pages;
+  feed(after: string): Pages;
 }): EventFeed {
-  const { pages } = options;
-  const passedMs = createStopwatch(options.now);
-  /** Everything that was read last: what is not in there can no longer come again. */
-  let known: ReadonlySet<string> = new Set();
-  /** What stood on top then. */
-  let newestId: string | undefined;
-  let marks: Mark[] = [];
+  /** The last event that was read; empty while there is none. */
+  let cursor = '';
+  /** When the newest event that was read was made. */
+  let newestMade = -Infinity;
+  /** What was shown of the list, and comes again where its place in the feed is behind the cursor. */
+  let shown: ReadonlySet<string> = new Set();
 
-  /** Whole pages, newest first, down to a floor that may depend on the newest. */
-  async function read(floorOf: (newest: number) => number): Promise<ReadEvents> {
-    const all = new Map<string, WebhookEvent>();
-    let first: ReadonlySet<string> | undefined;
-    let newest = -Infinity;
-    for await (const { data } of pages()) {
+  /** Everything behind the cursor, which moves only where all of it could be read. */
+  async function readOn(from: string): Promise<WebhookEvent[]> {
+    const events: WebhookEvent[] = [];
+    for await (const { data } of feed(from)) {
       requireEvents(data);
-      first ??= new Set(data.map(({ id }) => id));
-      newest = Math.max(newest, ...data.map(madeAt));
-      for (const event of data) all.set(event.id, event);
-      if (data.some((event) => madeAt(event) < floorOf(newest))) break;
+      events.push(...data);
     }
-    return { all: [...all.values()], first: first ?? new Set(), newest };
+    cursor = events.at(-1)?.id ?? from;
+    note(events);
+    return events;
   }
 
-  function remember({ all, newest }: ReadEvents): void {
-    known = new Set(all.map(({ id }) => id));
-    newestId = all[0]?.id;
-    marks.push({ at: passedMs(), newest });
+  function note(events: readonly WebhookEvent[]): void {
+    for (const event of events) newestMade = Math.max(newestMade, madeAt(event));
+  }
+
+  async function newest(): Promise<string> {
+    for await (const { data } of newestFirst()) {
+      requireEvents(data);
+      note(data);
+      return data[0]?.id ?? '';
+    }
+    return '';
+  }
+
+  async function madeSince(from: number): Promise<WebhookEvent[]> {
+    const found: WebhookEvent[] = [];
+    for await (const { data } of newestFirst()) {
+      requireEvents(data);
+      found.push(...data.filter((event) => madeAt(event) >= from));
+      if (data.some((event) => madeAt(event) < from)) break;
+    }
+    return found.toReversed();
   }
 
   async function start(since?: Since): Promise<WebhookEvent[]> {
-    const found = await read((newest) => Math.min(since?.from ?? Infinity, newest - OVERLAP_MS - MARGIN_MS));
-    marks = [];
-    remember(found);
-    if (since === undefined) return [];
-    const wanted = found.all.filter((event) => madeAt(event) >= since.from);
-    const last = wanted.findIndex(({ id }) => id === since.id);
-    return wanted.slice(0, last === -1 ? wanted.length : last + 1).toReversed();
+    if (since?.event) {
+      note([since.event]);
+      return [since.event, ...(await readOn(since.event.id))];
+    }
+    // First the end of the feed, and then the list: what is in neither comes behind that end.
+    await readOn(await newest());
+    const events = since === undefined ? [] : await madeSince(since.from);
+    shown = new Set(events.map(({ id }) => id));
+    return events;
   }
 
   return {
     start,
     async poll() {
-      // The newest of a minute ago; the marks before it are of no use any more.
-      const now = passedMs();
-      const settled = marks.findLastIndex(({ at }) => at <= now - OVERLAP_MS);
-      marks = marks.slice(Math.max(0, settled));
-      const margin = settled === -1 ? OVERLAP_MS + MARGIN_MS : MARGIN_MS;
-      const floor = marks[0]!.newest - margin;
-      const found = await read(() => floor);
-      // Events are never deleted: where one is gone, the database is another one.
-      if (newestId !== undefined && !found.all.some(({ id }) => id === newestId)) {
-        const before = Math.max(...marks.map(({ newest }) => newest));
-        return { events: await start({ from: before + 1 }), isOtherHistory: true };
+      try {
+        const events = (await readOn(cursor)).filter(({ id }) => !shown.has(id));
+        return { events, isOtherHistory: false };
+      } catch (error) {
+        if (!isUnknownEvent(error)) throw error;
+        // Events are never deleted: where one is gone, the database is another one.
+        return { events: await start({ from: newestMade + 1 }), isOtherHistory: true };
       }
-      const fresh = found.all.filter(({ id }) => !known.has(id));
-      const events = fresh.filter((event) => found.first.has(event.id) || madeAt(event) >= floor).toReversed();
-      remember(found);
-      return { events, isOtherHistory: false };
     },
   };
 }
 
-interface ReadEvents {
-  /** Newest first. */
-  all: WebhookEvent[];
-  /** The ids on the first page. */
-  first: ReadonlySet<string>;
-  /** When the newest was made; -Infinity where there is none. */
-  newest: number;
-}
-
-/** Milliseconds since it was made. It stands still while the clock is set back. */
-function createStopwatch(now: () => number): () => number {
-  let passed = 0;
-  let last = now();
-  return () => {
-    const time = now();
-    passed += Math.max(0, time - last);
-    last = time;
-    return passed;
-  };
+function isUnknownEvent(error: unknown): boolean {
+  return error instanceof TillwayError && error.code === 'invalid_input' && error.field === 'after';
 }
 
 /** Throws TillwayError where somebody else has answered, such as a proxy that says that the service is starting. */

@@ -32,7 +32,10 @@ export function createListening(listening: {
   const signal = terminal.interruption();
   const requests = { signal, maxRetries: 0, timeoutMs: READ_TIMEOUT_MS };
   const query = { limit: PAGE, ...(options.environment && { environment: options.environment }) };
-  const feed = createEventFeed({ pages: () => client.events.list(query, requests).pages(), now: terminal.now });
+  const feed = createEventFeed({
+    newestFirst: () => client.events.list(query, requests).pages(),
+    feed: (after) => client.events.feed({ ...query, after }, requests).pages(),
+  });
   const counts = { events: 0, forwarded: 0, failed: 0 };
   /** The events that the target has not taken, by their number. */
   const open = new Map<number, string>();

@@ -1,7 +1,7 @@
 import { type RequestOptions, type Tillway, TillwayError } from '../../../sdk/src/index.ts';
 import { CommandError, type Terminal } from '../context.ts';
 import { parseDuration } from '../duration.ts';
-import { EVENT_TYPES } from '../events.ts';
+import { EVENT_TYPES } from '../values.ts';
 import { SECRET_FORM, isSecret } from '../../webhooks/secret.ts';
 import type { Since } from './feed.ts';
 
@@ -82,9 +82,10 @@ export async function sinceOf(
 ): Promise<Since | undefined> {
   if (since === undefined) return undefined;
   if (/^evt_\w+$/.test(since)) {
-    const { id, created, livemode } = await client.events.get(since, asking.requests);
+    const event = await client.events.get(since, asking.requests);
+    const { created, livemode } = event;
     const is = livemode ? 'production' : 'sandbox';
-    if (environment === undefined || environment === is) return { from: Date.parse(created), id };
+    if (environment === undefined || environment === is) return { from: Date.parse(created), event };
     throw new CommandError(2, `--since names an event of ${is}, and --environment ${environment}`);
   }
   const seconds = parseDuration(since);

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { CheckoutSession, Payment, Tillway, WebhookEvent } from '../../../sdk/src/index.ts';
-import { type CommandContext, CommandError, type Paint, describedCommand } from '../context.ts';
+import { environmentOfKey } from '../../domain/api-key.ts';
+import { type CommandContext, CommandError, type Paint, apiKeyOf, describedCommand } from '../context.ts';
 import { facts, table } from '../table.ts';
 import { type Buyer, createBuyer } from './buyer.ts';
 import { nearest } from './nearest.ts';
@@ -78,6 +79,7 @@ export function triggerCommand(context: CommandContext): Command {
       return;
     }
     const outcome = outcomeOf(name);
+    refuseLiveKey(context);
     const isJson = context.isJson(command);
     const paint = context.paint(command);
     const steps: string[] = [];
@@ -105,6 +107,16 @@ function nameChoices(command: Command): void {
   if (!argument) return;
   argument.choices(OUTCOMES.map(({ name }) => name)).description = 'which event, and which way to it';
   argument.argParser((text) => text);
+}
+
+/** With one, no session that this could make would be the key's to see. */
+function refuseLiveKey({ terminal }: CommandContext): void {
+  const key = apiKeyOf(terminal);
+  if (key === undefined || environmentOfKey(key) === 'sandbox') return;
+  throw new CommandError(
+    1,
+    'tillway trigger makes sandbox checkouts, and TILLWAY_API_KEY is a key of production: set it to one of the sandbox (sk_sandbox_...)',
+  );
 }
 
 function outcomeOf(name: string | undefined): Outcome {

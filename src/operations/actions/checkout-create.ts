@@ -1,7 +1,15 @@
 import { sessionRequest } from '../../contract/requests.ts';
 import { checkoutResult as checkoutResultSchema } from '../../contract/resources.ts';
 import { checkoutResult, createCheckout } from '../create-checkout.ts';
-import { BLOCKED, INVALID_INPUT, INVALID_JSON, NO_ROUTE, UNAVAILABLE, defineAction } from '../operation.ts';
+import {
+  BLOCKED,
+  INVALID_INPUT,
+  INVALID_JSON,
+  NO_ROUTE,
+  SPEND_LIMIT,
+  UNAVAILABLE,
+  defineAction,
+} from '../operation.ts';
 import { checkoutExample, checkoutOptions } from './checkout-preview.ts';
 
 export const checkoutCreate = defineAction({
@@ -12,6 +20,7 @@ export const checkoutCreate = defineAction({
   input: sessionRequest,
   output: checkoutResultSchema,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  access: 'create',
   errors: [
     INVALID_INPUT,
     INVALID_JSON,
@@ -22,6 +31,7 @@ export const checkoutCreate = defineAction({
     },
     BLOCKED,
     NO_ROUTE,
+    SPEND_LIMIT,
     UNAVAILABLE,
   ],
   next: 'Give checkoutUrl to the buyer; await webhook payment.paid or poll getPayment with id.',

@@ -11,6 +11,7 @@ import {
   INVALID_JSON,
   NO_ROUTE,
   READ_ONLY,
+  SPEND_LIMIT,
   UNAVAILABLE,
   defineAction,
 } from '../operation.ts';
@@ -24,7 +25,8 @@ export const checkoutPreview = defineAction({
   input: sessionRequest,
   output: checkoutResult,
   annotations: READ_ONLY,
-  errors: [INVALID_INPUT, INVALID_JSON, BLOCKED, NO_ROUTE, UNAVAILABLE],
+  access: 'look',
+  errors: [INVALID_INPUT, INVALID_JSON, BLOCKED, NO_ROUTE, SPEND_LIMIT, UNAVAILABLE],
   next: 'Send the same body to checkout.create.',
   command: (input) => ['checkout', 'preview', ...checkoutOptions(input)],
   example: (deps) => {

@@ -15,6 +15,7 @@ export const feesEstimate = defineAction({
   input: feesEstimateRequest,
   output: feesEstimateResult,
   annotations: READ_ONLY,
+  access: 'look',
   errors: [INVALID_INPUT, INVALID_JSON],
   next: 'Call checkout.create with the same amount and preferredRoute.',
   command: ({ amount, ...others }) => ['fees', String(amount), ...optionsOf(others, OPTIONS)],

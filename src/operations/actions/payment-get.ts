@@ -28,6 +28,7 @@ export const paymentGet = defineOperation({
   input,
   output: payment,
   annotations: READ_ONLY,
+  access: 'look',
   errors: [INVALID_INPUT, { code: 'not_found', recovery: 'stop', do: 'Follow suggestion.' }, UNAVAILABLE],
   next: 'Fulfil where status is paid; while it is pending or not yet found, ask again after some seconds. failed is one attempt: the buyer may try again at checkoutUrl until the session ends (webhook payment.failed); do not create another checkout for it.',
   example: () => ({

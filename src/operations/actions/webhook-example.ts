@@ -25,6 +25,7 @@ export const webhookExampleAction = defineAction({
   input: webhookExampleRequest,
   output: webhookExampleResult,
   annotations: READ_ONLY,
+  access: 'look',
   errors: [INVALID_INPUT, INVALID_JSON],
   next: 'POST JSON.stringify(payload) with headers to your endpoint: it must answer 200.',
   command: (input) => ['webhook', 'example', ...optionsOf(input, OPTIONS)],

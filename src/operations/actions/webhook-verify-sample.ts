@@ -22,6 +22,7 @@ export const webhookVerifySample = defineAction({
   input: verifySampleRequest,
   output: verifySampleResult,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+  access: 'write',
   errors: [
     INVALID_INPUT,
     INVALID_JSON,

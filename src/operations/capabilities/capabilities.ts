@@ -1,37 +1,38 @@
 import { jsonSchemaOf } from '../../contract/json-schema.ts';
 import type { Capabilities } from '../../contract/discovery.ts';
 import type { CheckoutResult, RouteSummary } from '../../contract/resources.ts';
+import { type Asked, usualEnvironment } from '../access/caller.ts';
 import { listRoutes } from '../list-routes.ts';
-import { type Action, type ExampleDeps, INVALID_INPUT, INVALID_JSON, UNAVAILABLE } from '../operation.ts';
+import { type Action, type ExampleDeps, INVALID_INPUT, INVALID_JSON, SPEND_LIMIT, UNAVAILABLE } from '../operation.ts';
 import { commandLine } from './command-line.ts';
 import { COMMON_QUERY, entrypointsOf } from './entrypoints.ts';
 import { WEBHOOK_GUIDE } from './webhook-guide.ts';
 
 // The summary speaks of them.
-const ANYWHERE = new Set([INVALID_INPUT, INVALID_JSON, UNAVAILABLE]);
+const ANYWHERE = new Set([INVALID_INPUT, INVALID_JSON, SPEND_LIMIT, UNAVAILABLE]);
 
 const SUMMARY = [
   'Hosted checkout and payment routing. Call checkout.create, give checkoutUrl to the buyer, who pays there; you cannot pay. Fulfil only on webhook payment.paid or a payment read as paid.',
-  'No credential. environment sandbox (default) is test money, production real. To play the sandbox buyer, pay at checkoutUrl with card 4242 4242 4242 4242, any later expiry, any CVC and name (other outcomes: GET /simulator); without a browser, send webhook.verify_sample, rightly signed, with status paid and the amount of the session.',
+  'If 401, send Authorization: Bearer sk_... (a key is of one environment). environment sandbox (default) is test money, production real. To play the sandbox buyer, pay at checkoutUrl with card 4242 4242 4242 4242, any later expiry, any CVC and name (other outcomes: GET /simulator); without a browser, send webhook.verify_sample, rightly signed, with status paid and the amount of the session.',
   'Units: amounts US dollars, not cents; rates fractions (0.029 is 2.9 %); score 0 to 100, higher is better; eta in words. buyerFee + gatewayFee + merchantNet = total, which the buyer pays.',
-  'Actions are POSTs of JSON and answer {ok, action, result}, of which example.response is an excerpt; errors {ok: false, error}. Anywhere: invalid_input (do what suggestion says), invalid_json (send one JSON object), unavailable (resend after Retry-After).',
+  'Actions are POSTs of JSON and answer {ok, action, result}, of which example.response is an excerpt; errors {ok: false, error}. Anywhere: invalid_input (do what suggestion says), invalid_json (send one JSON object), unavailable (resend after Retry-After). Agent keys: spend_limit_exceeded (stop; message says what is left).',
   `Lists are newest first and take ${COMMON_QUERY.join(', ')}; next page: startingAfter = last id, while hasMore.`,
   'The program tillway (cli) can do all of it: tillway payments get ID, events list, trigger payment.paid, listen, --help.',
 ].join(' ');
 
 type Still = Omit<Capabilities, 'routes'>;
-const described = new WeakMap<ExampleDeps, Still>();
+const described = new WeakMap<ExampleDeps['urls'], Still>();
 
 /** Everything that a program needs that knows nothing but this answer. Its routes are those of now. */
 export function capabilitiesOf(
-  deps: ExampleDeps,
+  deps: ExampleDeps & Asked,
   actions: readonly Action[],
   operations: readonly string[],
 ): Capabilities {
   // The rest does not change while the process runs.
-  const still = described.get(deps) ?? describe(deps, actions, operations);
-  described.set(deps, still);
-  return { ...still, routes: listRoutes(deps, 'sandbox').map(essentialsOf) };
+  const still = described.get(deps.urls) ?? describe(deps, actions, operations);
+  described.set(deps.urls, still);
+  return { ...still, routes: listRoutes(deps, usualEnvironment(deps)).map(essentialsOf) };
 }
 
 function describe(deps: ExampleDeps, actions: readonly Action[], operations: readonly string[]): Still {

@@ -1,4 +1,6 @@
-import { AGENT_ENDPOINTS, type Endpoint, GATEWAY_ENDPOINTS } from '../../contract/endpoints.ts';
+import type { Endpoint } from '../../contract/endpoint.ts';
+import { AGENT_ENDPOINTS, GATEWAY_ENDPOINTS } from '../../contract/endpoints.ts';
+import { WEBHOOK_ENDPOINTS } from '../../contract/webhook-endpoints.ts';
 import { ROUTING_ENDPOINTS } from '../../contract/routing-endpoints.ts';
 import { jsonSchemaOf } from '../../contract/json-schema.ts';
 import type { Capabilities } from '../../contract/discovery.ts';
@@ -26,6 +28,8 @@ const WITH_THEIR_LIST = new Set<string>([
   'resendEvent',
   'getDelivery',
   'replayDelivery',
+  'recoverDeliveries',
+  'getRecovery',
 ]);
 /** What every list takes; it is said once. */
 export const COMMON_QUERY = ['environment', 'limit', 'startingAfter', 'endingBefore'];
@@ -34,6 +38,7 @@ export const COMMON_QUERY = ['environment', 'limit', 'startingAfter', 'endingBef
 export function entrypointsOf(base: string): Entrypoint[] {
   const endpoints: Listed[] = [
     ...Object.values(GATEWAY_ENDPOINTS),
+    ...Object.values(WEBHOOK_ENDPOINTS),
     ROUTING_ENDPOINTS.listDecisions,
     AGENT_ENDPOINTS.listRoutes,
   ];

@@ -3,6 +3,7 @@ import { GatewayError, invalidField } from '../../domain/errors.ts';
 import type { Environment, RouteHealth } from '../../domain/route.ts';
 import { override } from '../../routing/health-override.ts';
 import type { HealthRecord } from '../../routing/health-record.ts';
+import { isOf } from '../access/caller.ts';
 import type { Deps } from '../deps.ts';
 import { writesOf } from './health-watch.ts';
 import type { KnownRoute } from './view.ts';
@@ -21,7 +22,7 @@ export function routeStandings(deps: Pick<Deps, 'router'>, environments: readonl
  * `not_found` for an unknown route, `invalid_state` where there is nothing to change.
  */
 export async function overrideHealth(deps: Deps, routeId: string, request: OverrideRequest): Promise<KnownRoute> {
-  const route = deps.routes.find(({ id }) => id === routeId);
+  const route = deps.routes.find(({ id, environment }) => id === routeId && isOf(deps, environment));
   if (!route) {
     throw new GatewayError('not_found', `There is no route ${routeId}.`, {
       suggestion: 'Read GET /api/gateway/routing/routes for the routes there are.',

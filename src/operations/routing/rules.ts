@@ -1,5 +1,6 @@
 import { GatewayError, type Issue } from '../../domain/errors.ts';
 import { type CheckedRules, checkRules } from '../../routing/check-rules.ts';
+import { certainty } from '../../routing/rule-matching.ts';
 import type { RuleSet } from '../../routing/rules.ts';
 import type { RulesVersion } from '../../store/routing.ts';
 import type { Deps } from '../deps.ts';
@@ -20,9 +21,12 @@ const EMPTY: RuleSet = { version: 1, rules: [] };
 const MAX_TRIES = 50;
 
 /** The newest rules, or those of one version. Throws GatewayError `not_found` for a version that never was. */
-export async function readRules(deps: Pick<Deps, 'store' | 'routes'>, version?: number): Promise<SavedRules> {
+export async function readRules(
+  deps: Pick<Deps, 'store' | 'routes' | 'caller'>,
+  version?: number,
+): Promise<SavedRules> {
   const record = await deps.store.routingRules(version);
-  if (record) return savedRules(deps, record);
+  if (record) return shownTo(deps, savedRules(deps, record));
   if (version === undefined || version === 0) {
     return { version: 0, source: 'none', ruleSet: EMPTY, warnings: [], created: null };
   }
@@ -90,6 +94,19 @@ async function store(deps: RulesDeps, { ruleSet }: CheckedRules, source: RulesVe
 function savedRules({ routes }: Pick<Deps, 'routes'>, { version, source, body, created }: RulesVersion): SavedRules {
   const ruleSet = JSON.parse(body) as RuleSet;
   return { version, source, ruleSet, warnings: warningsOf(ruleSet, routes), created };
+}
+
+/** A key of the sandbox does not see the rules that are production's alone. */
+function shownTo({ caller }: Pick<Deps, 'caller'>, saved: SavedRules): SavedRules {
+  if (caller?.environment !== 'sandbox') return saved;
+  const { ruleSet } = saved;
+  const rules = ruleSet.rules.filter(({ when }) => certainty(when, 'sandbox') !== false);
+  // Warnings name rules by their places.
+  return {
+    ...saved,
+    ruleSet: { ...ruleSet, rules },
+    warnings: rules.length < ruleSet.rules.length ? [] : saved.warnings,
+  };
 }
 
 /** A catalogue that was changed since can make saved rules name routes that are gone: worth a warning, no more. */

@@ -7,6 +7,7 @@ import type { DecisionInput, DecisionOutput, RouteFacts } from '../../routing/de
 import { type CompiledRules, type RuleEffect, compileRules, evaluateRules } from '../../routing/evaluate-rules.ts';
 import { costOf } from '../../routing/objective.ts';
 import { DEFAULT_POLICY } from '../../routing/policy.ts';
+import { assertEnvironment } from '../access/caller.ts';
 import { centsOf } from '../cents-of.ts';
 import type { Deps } from '../deps.ts';
 import { factsOf } from './attempts.ts';
@@ -18,8 +19,12 @@ export interface Supposed extends Pick<ToldDecision, 'snapshot' | 'routes' | 'in
 }
 
 /** Throws GatewayError `invalid_input` for rules that could not be saved either. */
-export function dryRun(deps: Pick<Deps, 'router' | 'routes' | 'now' | 'newId'>, request: DryRunRequest): Supposed {
+export function dryRun(
+  deps: Pick<Deps, 'caller' | 'router' | 'routes' | 'now' | 'newId'>,
+  request: DryRunRequest,
+): Supposed {
   const { environment } = request;
+  assertEnvironment(deps, environment);
   const view = deps.router.view(environment);
   const at = deps.now();
   const amount = centsOf(request.amount);

@@ -91,11 +91,12 @@ export const CHECKOUT_INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'surplus_payment',
-    says: 'A surplus payment is paid, never settled to the merchant, and of a session that another payment paid.',
+    says: 'A surplus payment is paid, settled only where the merchant was told to keep it, and of a session that another payment paid.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN sessions AS session ON session.id = payment.session_id
       WHERE payment.surplus = 1
-        AND (payment.status <> 'paid' OR payment.ledger_status = 'settled' OR COALESCE(session.status, '') <> 'paid')
+        AND (payment.status <> 'paid' OR (payment.ledger_status = 'settled' AND payment.kept = 0)
+          OR COALESCE(session.status, '') <> 'paid')
       ORDER BY id LIMIT ?1`,
   },
   {

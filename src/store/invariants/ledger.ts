@@ -1,9 +1,9 @@
-import type { Account, PostingKind } from '../../domain/ledger.ts';
+import { ACCOUNTS, type Account, POSTING_KINDS, type PostingKind } from '../../domain/ledger.ts';
 import { type Invariant, quoted } from './invariant.ts';
 
-type Amounts = Record<Account, string>;
+type Amounts = Partial<Record<Account, string>>;
 
-const KINDS: readonly PostingKind[] = ['paid', 'settled', 'refunded'];
+const OF_REFUNDS: readonly PostingKind[] = ['refund', 'refund_paid', 'refund_failed'];
 const NET = '(payment.amount - payment.gateway_fee)';
 const TOTAL = '(payment.amount + payment.buyer_fee)';
 
@@ -15,39 +15,47 @@ const CAPTURED: Amounts = {
   gateway_revenue: 'CASE WHEN payment.surplus = 1 THEN 0 ELSE -(payment.buyer_fee + payment.gateway_fee) END',
   buyer_refunds_payable: `CASE WHEN payment.surplus = 1 THEN -${TOTAL} ELSE 0 END`,
 };
-const SETTLED: Amounts = {
-  provider_clearing: `-${NET}`,
-  provider_cost: '0',
-  merchant_payable: NET,
-  gateway_revenue: '0',
-  buyer_refunds_payable: '0',
+const REFUND_OWED: Amounts = {
+  merchant_payable: 'refund.merchant_share',
+  gateway_revenue: 'refund.gateway_share',
+  buyer_refunds_payable: '-(refund.merchant_share + refund.gateway_share)',
 };
-const REFUNDED = Object.fromEntries(
-  Object.entries(CAPTURED).map(([account, amount]) => [account, `-(${amount})`]),
-) as Amounts;
-const ACCOUNTS = Object.keys(CAPTURED);
+const REFUND_PAID: Amounts = {
+  buyer_refunds_payable: 'refund.amount',
+  provider_clearing: '-(refund.amount - refund.cost_share)',
+  provider_cost: '-refund.cost_share',
+};
 
-/** Payments whose posting of that kind, where there is one, is not of these amounts. */
-function amountsSql(kind: PostingKind, amounts: Amounts): string {
+/** The postings of a kind, one a row, with what each says of every account. */
+function postedSql(kind: PostingKind): string {
   const sums = ACCOUNTS.map((name) => `SUM(CASE WHEN account = '${name}' THEN amount ELSE 0 END) AS ${name}`);
-  const faults = Object.entries(amounts).map(([account, amount]) => `posted.${account} <> ${amount}`);
-  return `SELECT payment.id AS id FROM (
-      SELECT payment_id, ${sums.join(', ')} FROM ledger_entries WHERE kind = '${kind}' GROUP BY payment_id) AS posted
-    JOIN payments AS payment ON payment.id = posted.payment_id
-    WHERE ${faults.join(' OR ')} ORDER BY id LIMIT ?1`;
+  return `(SELECT posting_id, MIN(payment_id) AS payment_id, MIN(refund_id) AS refund_id, ${sums.join(', ')}
+    FROM ledger_entries WHERE kind = '${kind}' GROUP BY posting_id) AS posted`;
+}
+
+/** That a posting does not say this of the accounts, and nothing of the others. */
+function differsSql(amounts: Amounts): string {
+  return ACCOUNTS.map((account) => `posted.${account} <> ${amounts[account] ?? '0'}`).join(' OR ');
 }
 
 /** Payments that say that something has happened and lack its posting, or have the posting and do not say so. */
 function postingSql(kind: PostingKind, happened: string, booked: string): string {
   return `SELECT payment.id AS id FROM payments AS payment
-    WHERE ${happened} AND NOT EXISTS (
-      SELECT 1 FROM ledger_entries AS entry WHERE entry.payment_id = payment.id AND entry.kind = '${kind}')
+    WHERE ${happened} AND NOT ${bookedSql(`payment.id || ':${kind}'`)}
     UNION SELECT entry.payment_id AS id FROM ledger_entries AS entry
       JOIN payments AS payment ON payment.id = entry.payment_id WHERE entry.kind = '${kind}' AND NOT (${booked})
     ORDER BY id LIMIT ?1`;
 }
 
-/** The books: they balance, and say of every payment what the payment says of itself. */
+function bookedSql(postingId: string): string {
+  return `EXISTS (SELECT 1 FROM ledger_entries AS booked WHERE booked.posting_id = ${postingId} AND booked.line = 0)`;
+}
+
+/** That something besides its capture and its settlement is booked of a payment. */
+const CORRECTED = `EXISTS (SELECT 1 FROM ledger_entries AS other WHERE other.session_id = payment.session_id
+  AND other.line = 0 AND other.payment_id = payment.id AND other.kind NOT IN ('paid', 'settled'))`;
+
+/** The books: they balance, and say of every payment and refund what it says of itself. */
 export const LEDGER_INVARIANTS: readonly Invariant[] = [
   {
     name: 'ledger_balance',
@@ -55,24 +63,43 @@ export const LEDGER_INVARIANTS: readonly Invariant[] = [
     sql: 'SELECT environment AS id FROM ledger_entries GROUP BY environment HAVING SUM(amount) <> 0 ORDER BY id LIMIT ?1',
   },
   {
+    name: 'ledger_guard',
+    says: 'The database itself refuses to change or remove a ledger entry.',
+    sql: "SELECT 'ledger_entries' AS id WHERE (SELECT COUNT(*) FROM ledger_guards) < 3 ORDER BY id LIMIT ?1",
+  },
+  {
     name: 'posting_balance',
-    says: 'A posting has two lines or more, and they sum to 0.',
-    sql: `SELECT DISTINCT payment_id AS id FROM ledger_entries
-      GROUP BY payment_id, kind HAVING COUNT(*) < 2 OR SUM(amount) <> 0 ORDER BY id LIMIT ?1`,
+    says: 'A posting has two lines or more, of one payment, kind, environment and time, and they sum to 0.',
+    sql: `SELECT posting_id AS id FROM ledger_entries GROUP BY posting_id
+      HAVING COUNT(*) < 2 OR SUM(amount) <> 0 OR MIN(line) <> 0 OR MIN(payment_id) <> MAX(payment_id)
+        OR MIN(kind) <> MAX(kind) OR MIN(environment) <> MAX(environment) OR MIN(created) <> MAX(created)
+      ORDER BY id LIMIT ?1`,
+  },
+  {
+    name: 'posting_name',
+    says: 'A posting is named after what it books, so that nothing is booked twice.',
+    sql: `SELECT DISTINCT posting_id AS id FROM ledger_entries
+      WHERE (refund_id IS NOT NULL) <> (kind IN (${quoted(OF_REFUNDS)}))
+        OR (kind <> 'adjustment' AND posting_id <> COALESCE(refund_id, payment_id) || ':' || kind)
+        OR (kind = 'adjustment' AND SUBSTR(posting_id, 1, 4) <> 'dis_'
+          AND posting_id <> payment_id || ':adjustment' AND NOT EXISTS (SELECT 1 FROM refunds AS refund
+            WHERE posting_id = refund.id || ':adjustment' AND refund.payment_id = ledger_entries.payment_id))
+      ORDER BY id LIMIT ?1`,
   },
   {
     name: 'ledger_lines',
     says: 'A ledger entry moves some amount in one of the accounts there are, for one of the reasons there are.',
-    sql: `SELECT DISTINCT payment_id AS id FROM ledger_entries
-      WHERE amount = 0 OR line < 0 OR account NOT IN (${quoted(ACCOUNTS)}) OR kind NOT IN (${quoted(KINDS)})
+    sql: `SELECT DISTINCT posting_id AS id FROM ledger_entries
+      WHERE amount = 0 OR line < 0 OR account NOT IN (${quoted(ACCOUNTS)}) OR kind NOT IN (${quoted(POSTING_KINDS)})
       ORDER BY id LIMIT ?1`,
   },
   {
     name: 'ledger_payment',
-    says: 'A ledger entry has a payment, of the same environment.',
-    sql: `SELECT DISTINCT entry.payment_id AS id FROM ledger_entries AS entry
+    says: 'A ledger entry has a payment, of the same session and environment.',
+    sql: `SELECT DISTINCT entry.posting_id AS id FROM ledger_entries AS entry
       LEFT JOIN payments AS payment ON payment.id = entry.payment_id
-      WHERE payment.id IS NULL OR payment.environment <> entry.environment ORDER BY id LIMIT ?1`,
+      WHERE payment.id IS NULL OR payment.environment <> entry.environment OR payment.session_id <> entry.session_id
+      ORDER BY id LIMIT ?1`,
   },
   {
     name: 'capture_posting',
@@ -81,41 +108,76 @@ export const LEDGER_INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'settlement_posting',
-    says: 'A payment is booked as settled exactly when it is, or was before it was refunded.',
-    // A net of nothing has no lines to book.
-    sql: postingSql(
-      'settled',
-      `payment.ledger_status = 'settled' AND ${NET} <> 0`,
-      "payment.ledger_status IN ('settled', 'refunded') AND payment.surplus = 0",
-    ),
+    says: 'A payment is booked as settled exactly when it is.',
+    // What there was to pay out may be nothing, which has no lines to book.
+    sql: postingSql('settled', `payment.settled = 1 AND ${NET} <> 0 AND NOT ${CORRECTED}`, 'payment.settled = 1'),
   },
   {
     name: 'refund_posting',
-    says: 'A payment is booked as refunded exactly when it is.',
-    sql: postingSql('refunded', "payment.ledger_status = 'refunded'", "payment.ledger_status = 'refunded'"),
+    says: 'A refund is booked as owed, paid out and failed as its state says, and no refund is booked that there is not.',
+    sql: `SELECT refund.id AS id FROM refunds AS refund
+      WHERE (refund.merchant_share + refund.gateway_share > 0 AND NOT ${bookedSql("refund.id || ':refund'")})
+        OR (refund.status = 'succeeded') <> (${bookedSql("refund.id || ':refund_paid'")}
+          AND NOT ${bookedSql("refund.id || ':refund_failed'")})
+        OR (refund.status = 'pending' AND ${bookedSql("refund.id || ':refund_failed'")})
+      UNION SELECT entry.refund_id AS id FROM ledger_entries AS entry
+        LEFT JOIN refunds AS refund ON refund.id = entry.refund_id
+        WHERE entry.refund_id IS NOT NULL AND COALESCE(refund.payment_id, '') <> entry.payment_id
+      ORDER BY id LIMIT ?1`,
   },
   {
     name: 'capture_first',
-    says: 'Nothing is settled or refunded in the books that was not captured in them.',
+    says: 'Nothing is settled or given back in the books that was not captured in them.',
+    // Money that was never booked as a payment is owed to its buyer by an adjustment.
     sql: `SELECT DISTINCT entry.payment_id AS id FROM ledger_entries AS entry
-      WHERE entry.kind <> 'paid' AND NOT EXISTS (
-        SELECT 1 FROM ledger_entries AS capture
-        WHERE capture.payment_id = entry.payment_id AND capture.kind = 'paid')
+      WHERE entry.kind <> 'paid' AND entry.kind <> 'adjustment'
+        AND NOT ${bookedSql("entry.payment_id || ':paid'")}
+        AND NOT EXISTS (SELECT 1 FROM ledger_entries AS other WHERE other.session_id = entry.session_id
+          AND other.line = 0 AND other.payment_id = entry.payment_id AND other.kind = 'adjustment')
       ORDER BY id LIMIT ?1`,
   },
   {
     name: 'capture_amounts',
     says: 'A captured payment is booked with its own total, cost, net and fees; a surplus one as owed to the buyer.',
-    sql: amountsSql('paid', CAPTURED),
+    sql: `SELECT payment.id AS id FROM ${postedSql('paid')} JOIN payments AS payment ON payment.id = posted.payment_id
+      WHERE ${differsSql(CAPTURED)} ORDER BY id LIMIT ?1`,
   },
   {
     name: 'settlement_amounts',
-    says: 'A settled payment is booked with its own net.',
-    sql: amountsSql('settled', SETTLED),
+    says: 'A settlement pays the merchant out of what the provider holds: the net where nothing was refunded, else no more.',
+    sql: `SELECT payment.id AS id FROM ${postedSql('settled')} JOIN payments AS payment ON payment.id = posted.payment_id
+      WHERE ${differsSql({ merchant_payable: '-posted.provider_clearing', provider_clearing: '-posted.merchant_payable' })}
+        OR posted.merchant_payable < 0 OR posted.merchant_payable > ${TOTAL} - payment.shortfall
+        OR (posted.merchant_payable <> ${NET} AND NOT ${CORRECTED})
+      ORDER BY id LIMIT ?1`,
+  },
+  {
+    name: 'settlement_record',
+    says: 'What is recorded of a settlement is of a settled payment, and of the amount that is booked.',
+    sql: `SELECT settlement.payment_id AS id FROM settlements AS settlement
+      LEFT JOIN payments AS payment ON payment.id = settlement.payment_id
+      LEFT JOIN ledger_entries AS entry ON entry.posting_id = settlement.payment_id || ':settled'
+        AND entry.account = 'merchant_payable'
+      WHERE COALESCE(payment.settled, 0) <> 1 OR payment.session_id <> settlement.session_id
+        OR payment.environment <> settlement.environment OR settlement.amount <> COALESCE(entry.amount, 0)
+      ORDER BY id LIMIT ?1`,
   },
   {
     name: 'refund_amounts',
-    says: 'A refunded payment is booked as its capture reversed.',
-    sql: amountsSql('refunded', REFUNDED),
+    says: 'A refund is booked with its own amount and shares.',
+    sql: `SELECT refund.id AS id FROM ${postedSql('refund')} JOIN refunds AS refund ON refund.id = posted.refund_id
+        WHERE ${differsSql(REFUND_OWED)}
+      UNION SELECT refund.id AS id FROM ${postedSql('refund_paid')} JOIN refunds AS refund ON refund.id = posted.refund_id
+        WHERE ${differsSql(REFUND_PAID)}
+      ORDER BY id LIMIT ?1`,
+  },
+  {
+    name: 'refund_reversal',
+    says: 'Of a failed refund nothing is left in any account.',
+    sql: `SELECT DISTINCT refund.id AS id FROM (
+        SELECT refund_id FROM ledger_entries WHERE refund_id IS NOT NULL
+          GROUP BY refund_id, account HAVING SUM(amount) <> 0) AS left_over
+      JOIN refunds AS refund ON refund.id = left_over.refund_id WHERE refund.status = 'failed'
+      ORDER BY id LIMIT ?1`,
   },
 ];

@@ -30,10 +30,11 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'money_has_message',
-    says: 'A session has as many paid payments, surplus ones included, as applied messages that said so.',
+    says: 'A session has as many paid payments, surplus ones included, as applied messages that said so, or wrong amounts that were accepted.',
     sql: `SELECT session_id AS id FROM (
         SELECT session_id, 1 AS balance FROM payments WHERE status = 'paid'
         UNION ALL SELECT session_id, -1 AS balance FROM provider_messages WHERE outcome = 'applied' AND status = 'paid'
+        UNION ALL SELECT session_id, -1 AS balance FROM payments WHERE shortfall <> 0
       ) AS money GROUP BY session_id HAVING SUM(balance) <> 0 ORDER BY id LIMIT ?1`,
   },
   {
@@ -42,15 +43,6 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
     sql: `SELECT DISTINCT task.payment_id AS id FROM provider_tasks AS task
       LEFT JOIN payments AS payment ON payment.id = task.payment_id
       WHERE payment.id IS NULL OR payment.session_id <> task.session_id OR task.attempts < 0 ORDER BY id LIMIT ?1`,
-  },
-  {
-    name: 'refund_task',
-    says: 'A refund is asked of the provider for every surplus payment and no other, and is booked when it is done.',
-    sql: `SELECT payment.id AS id FROM payments AS payment
-      LEFT JOIN provider_tasks AS task ON task.payment_id = payment.id AND task.kind = 'refund'
-      WHERE (payment.surplus = 1) <> (task.payment_id IS NOT NULL)
-        OR (task.status = 'done' AND payment.ledger_status <> 'refunded')
-      ORDER BY id LIMIT ?1`,
   },
   {
     name: 'cancel_task',

@@ -10,7 +10,10 @@ import {
   PROVIDER_STATUSES,
   SESSION_STATUSES,
 } from '../../domain/records.ts';
+import { REFUND_REASONS, REFUND_STATUSES } from '../../domain/refund.ts';
 import { ENVIRONMENTS, type RouteHealth } from '../../domain/route.ts';
+import { SETTLEMENT_SOURCES } from '../../domain/settlement.ts';
+import { ENDPOINT_SOURCES, ENDPOINT_STATUSES } from '../../domain/webhook-endpoint.ts';
 import { type Invariant, quoted } from './invariant.ts';
 
 const HEALTH: readonly RouteHealth[] = ['live', 'degraded', 'standby'];
@@ -33,9 +36,11 @@ const KNOWN: [table: string, id: string, columns: Record<string, readonly string
   ],
   ['invoices', 'id', { status: INVOICE_STATUSES }],
   ['deliveries', 'id', { status: DELIVERY_STATUSES }],
-  ['webhook_endpoints', 'id', { status: ['active', 'disabled'], environment: ENVIRONMENTS }],
-  ['provider_messages', 'event_id', { status: PROVIDER_STATUSES }],
-  ['provider_tasks', 'payment_id', { status: ['pending', 'done', 'dead'], kind: ['cancel', 'refund'] }],
+  ['webhook_endpoints', 'id', { status: ENDPOINT_STATUSES, source: ENDPOINT_SOURCES, environment: ENVIRONMENTS }],
+  ['provider_messages', 'event_id', { status: [...PROVIDER_STATUSES, 'settled'] }],
+  ['settlements', 'payment_id', { source: SETTLEMENT_SOURCES, environment: ENVIRONMENTS }],
+  ['provider_tasks', 'payment_id', { status: ['pending', 'done', 'dead'], kind: ['cancel'] }],
+  ['refunds', 'id', { status: REFUND_STATUSES, reason: REFUND_REASONS, environment: ENVIRONMENTS }],
   ['route_outcomes', 'payment_id', { stage: ['unclear', 'handoff', 'result', 'late'], result: OUTCOME_RESULTS }],
   ['route_estimates', 'environment', { environment: ENVIRONMENTS }],
   ['route_health', 'route_id', { state: HEALTH, environment: ENVIRONMENTS }],
@@ -51,6 +56,7 @@ const PREFIXES = {
   invoices: 'inv_',
   webhook_endpoints: 'whe_',
   deliveries: 'dlv_',
+  refunds: 'ref_',
   route_transitions: 'rtr_',
   routing_snapshots: 'snp_',
   routing_decisions: 'dec_',
@@ -97,8 +103,9 @@ export const RECORD_INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'session_key_request',
-    says: 'A session keeps the hash of its request exactly when it has an idempotency key.',
-    sql: `SELECT id FROM sessions WHERE (idempotency_key IS NULL) <> (request_hash IS NULL) ORDER BY id LIMIT ?1`,
+    says: 'A session keeps the hash of its request exactly when it has an idempotency key, but for one whose buyer was erased.',
+    sql: `SELECT id FROM sessions WHERE (idempotency_key IS NULL) <> (request_hash IS NULL)
+      AND NOT (request_hash IS NULL AND idempotency_key LIKE 'erased:%') ORDER BY id LIMIT ?1`,
   },
   {
     name: 'session_customer',

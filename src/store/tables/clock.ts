@@ -1,7 +1,7 @@
 import type { ClockReads, TestClockRecord } from '../clock.ts';
 import type { Row, Select, SelectEach } from '../keyset.ts';
 import { type Write, insertSql } from '../write.ts';
-import { SELECT_ENDPOINTS, endpointFromRow } from './webhooks.ts';
+import { SELECT_ENDPOINTS, endpointFromRow } from './webhook-endpoints.ts';
 
 // There is one, with the id 1.
 const INSERT_CLOCK = insertSql(
@@ -16,10 +16,11 @@ const SELECT_PRODUCTION = "SELECT id FROM sessions WHERE environment = 'producti
 const SELECT_NEXT = [
   'SELECT MIN(wake_at) AS due FROM sessions WHERE wake_at > ?1',
   "SELECT MIN(due_at) AS due FROM provider_tasks WHERE status = 'pending' AND due_at > ?1",
+  'SELECT MIN(due_at) AS due FROM refunds WHERE due_at > ?1',
   "SELECT MIN(due_at) AS due FROM simulated_callbacks WHERE status = 'pending' AND due_at > ?1",
 ];
 const SELECT_NEXT_DELIVERY =
-  "SELECT MIN(due_at) AS due FROM deliveries WHERE status = 'pending' AND due_at > ?1 AND endpoint_id = ?2";
+  "SELECT MIN(due_at) AS due FROM deliveries WHERE status = 'pending' AND recover_at IS NULL AND due_at > ?1 AND endpoint_id = ?2";
 
 /** The first version is 1. */
 export function saveClock(record: TestClockRecord): Write {

@@ -37,6 +37,7 @@ export function customerFromRow(row: Row): Customer {
     environment: row['environment'] as Customer['environment'],
     email: row['email'] as string,
     status: row['status'] as Customer['status'],
+    statusReason: row['status_reason'] as string | null,
     created: row['created'] as number,
   };
 }

@@ -21,6 +21,13 @@ const INSERT = insertSql('payments', [
   'provider_url',
   'handoff_unclear',
   'surplus',
+  'kept',
+  'settled',
+  'shortfall',
+  'refunded',
+  'refund_pending',
+  'refund_gateway',
+  'refund_cost',
   'failure_code',
   'failure_source',
   'probe',
@@ -33,7 +40,8 @@ const INSERT = insertSql('payments', [
 ]);
 const UPDATE = `UPDATE payments
   SET status = ?2, ledger_status = ?3, provider_reference = ?4, provider_url = ?5, surplus = ?6, failure_code = ?7,
-    failure_source = ?8, tx_hash = ?9, inquire_at = ?10, inquiries = ?11, handoff_unclear = ?12
+    failure_source = ?8, tx_hash = ?9, inquire_at = ?10, inquiries = ?11, handoff_unclear = ?12,
+    kept = ?13, settled = ?14, refunded = ?15, refund_pending = ?16, refund_gateway = ?17, refund_cost = ?18, shortfall = ?19
   WHERE id = ?1`;
 
 export const SELECT_PAYMENT = 'SELECT * FROM payments WHERE id = ?1';
@@ -59,6 +67,13 @@ export function insertPayment(payment: Payment): Write {
       payment.providerUrl,
       payment.handoffUnclear ? 1 : 0,
       payment.surplus ? 1 : 0,
+      payment.kept ? 1 : 0,
+      payment.settled ? 1 : 0,
+      payment.shortfall,
+      payment.refunded,
+      payment.refundPending,
+      payment.refundShares.gateway,
+      payment.refundShares.cost,
       payment.failureCode,
       payment.failureSource,
       payment.probe ? 1 : 0,
@@ -88,6 +103,13 @@ export function updatePayment(payment: Payment): Write {
       payment.inquireAt,
       payment.inquiries,
       payment.handoffUnclear ? 1 : 0,
+      payment.kept ? 1 : 0,
+      payment.settled ? 1 : 0,
+      payment.refunded,
+      payment.refundPending,
+      payment.refundShares.gateway,
+      payment.refundShares.cost,
+      payment.shortfall,
     ],
   };
 }
@@ -112,6 +134,12 @@ export function paymentFromRow(row: Row): Payment {
     providerUrl: row['provider_url'] as string | null,
     handoffUnclear: row['handoff_unclear'] === 1,
     surplus: row['surplus'] === 1,
+    kept: row['kept'] === 1,
+    settled: row['settled'] === 1,
+    shortfall: row['shortfall'] as number,
+    refunded: row['refunded'] as number,
+    refundPending: row['refund_pending'] as number,
+    refundShares: { gateway: row['refund_gateway'] as number, cost: row['refund_cost'] as number },
     failureCode: row['failure_code'] as Payment['failureCode'],
     failureSource: row['failure_source'] as Payment['failureSource'],
     probe: row['probe'] === 1,

@@ -2,8 +2,9 @@ import { type Instant, type Metadata, SESSION_STATUSES, type Session } from '../
 import { ENVIRONMENTS } from '../../domain/route.ts';
 import type { KeysetQuery, Row } from '../keyset.ts';
 import type { DueWake, SessionFilter } from '../store.ts';
-import type { Write } from '../write.ts';
+import { KEY_SHARE, type Write } from '../write.ts';
 import { emailKey } from './customers.ts';
+import { erasedKey } from './erased-key.ts';
 
 // PostgreSQL takes a bare parameter of a SELECT for text: numbers say that they are.
 const COLUMNS = {
@@ -34,10 +35,12 @@ const NAMES = Object.keys(COLUMNS);
 const PLACES = Object.values(COLUMNS).map((type, index) =>
   type === 'BIGINT' ? `CAST(?${index + 1} AS BIGINT)` : `?${index + 1}`,
 );
+// A session of somebody who is being erased waits for that, and is refused.
 const INSERT = `INSERT INTO sessions (${NAMES.join(', ')})
   SELECT ${PLACES.join(', ')} WHERE EXISTS (
     SELECT 1 FROM customers
-    WHERE id = ?7 AND environment = ?2 AND email_key = ?${NAMES.length + 1} AND status = 'active')
+    WHERE id = ?7 AND environment = ?2 AND email_key = ?${NAMES.length + 1} AND status = 'active' ${KEY_SHARE})
+    AND NOT EXISTS (SELECT 1 FROM sessions WHERE environment = ?2 AND idempotency_key = ?${NAMES.length + 2})
     AND (CAST(?2 AS TEXT) <> 'production' OR NOT EXISTS (SELECT 1 FROM test_clock))
   ON CONFLICT (environment, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`;
 const UPDATE = `UPDATE sessions
@@ -47,7 +50,7 @@ const UPDATE = `UPDATE sessions
 const CLAIM_WAKE = 'UPDATE sessions SET wake_at = ?3 WHERE id = ?1 AND wake_at = ?2';
 
 export const SELECT_SESSION = 'SELECT * FROM sessions WHERE id = ?1';
-export const SELECT_SESSION_BY_KEY = 'SELECT * FROM sessions WHERE environment = ?1 AND idempotency_key = ?2';
+export const SELECT_SESSION_BY_KEY = 'SELECT * FROM sessions WHERE environment = ?1 AND idempotency_key IN (?2, ?3)';
 export const SELECT_SESSIONS_TO_WAKE =
   'SELECT id, wake_at FROM sessions WHERE wake_at IS NOT NULL AND wake_at <= ?1 ORDER BY wake_at LIMIT ?2';
 
@@ -78,6 +81,7 @@ export function insertSession(session: Session): Write {
       session.retryUntil,
       session.wakeAt,
       emailKey(session.customerEmail),
+      session.idempotencyKey === null ? null : erasedKey(session.idempotencyKey),
     ],
     guard: 'session_refused',
   };

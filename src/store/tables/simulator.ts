@@ -1,5 +1,5 @@
 import type { Row } from '../keyset.ts';
-import type { SimulatedCallback, SimulatedPayment } from '../store.ts';
+import type { SimulatedCallback, SimulatedPayment, SimulatedRefund } from '../simulator.ts';
 import { type Write, insertSql } from '../write.ts';
 
 const INSERT_PAYMENT = insertSql(
@@ -17,11 +17,22 @@ const INSERT_PAYMENT = insertSql(
     'status',
     'reason',
     'tx_hash',
+    'captured',
+    'refunded',
     'created',
   ],
   'ON CONFLICT (payment_id) DO NOTHING',
 );
-const MOVE_PAYMENT = 'UPDATE simulated_payments SET status = ?2, reason = ?4 WHERE reference = ?1 AND status = ?3';
+const MOVE_PAYMENT = `UPDATE simulated_payments SET status = ?2, reason = ?4, captured = ?5
+  WHERE reference = ?1 AND status = ?3`;
+const REFUND_PAYMENT =
+  'UPDATE simulated_payments SET status = ?2, refunded = ?3 WHERE reference = ?1 AND refunded = ?4';
+const INSERT_REFUND = insertSql(
+  'simulated_refunds',
+  ['id', 'reference', 'amount', 'status', 'reason', 'created'],
+  'ON CONFLICT (id) DO NOTHING',
+);
+const MOVE_REFUND = 'UPDATE simulated_refunds SET status = ?2, reason = ?4 WHERE id = ?1 AND status = ?3';
 const INSERT_CALLBACK = insertSql('simulated_callbacks', ['id', 'reference', 'body', 'status', 'attempts', 'due_at']);
 const CLAIM_CALLBACK = `UPDATE simulated_callbacks SET attempts = ?2 + 1, due_at = ?3
   WHERE id = ?1 AND attempts = ?2 AND status = 'pending'`;
@@ -32,6 +43,7 @@ export const SELECT_SIMULATED = 'SELECT * FROM simulated_payments WHERE referenc
 export const SELECT_SIMULATED_OF_PAYMENT = 'SELECT * FROM simulated_payments WHERE payment_id = ?1';
 export const SELECT_SIMULATED_OF_SESSION =
   'SELECT * FROM simulated_payments WHERE session_id = ?1 ORDER BY created, reference';
+export const SELECT_SIMULATED_REFUND = 'SELECT * FROM simulated_refunds WHERE id = ?1';
 export const SELECT_CALLBACKS_DUE =
   "SELECT * FROM simulated_callbacks WHERE status = 'pending' AND due_at <= ?1 ORDER BY due_at, id LIMIT ?2";
 
@@ -51,6 +63,8 @@ export function insertSimulatedPayment(payment: SimulatedPayment): Write {
       payment.status,
       payment.reason,
       payment.txHash,
+      payment.captured,
+      payment.refunded,
       payment.created,
     ],
     guard: 'overtaken',
@@ -58,10 +72,22 @@ export function insertSimulatedPayment(payment: SimulatedPayment): Write {
 }
 
 export function moveSimulatedPayment(
-  { reference, status, reason }: SimulatedPayment,
+  { reference, status, reason, captured }: SimulatedPayment,
   from: SimulatedPayment['status'],
 ): Write {
-  return { sql: MOVE_PAYMENT, params: [reference, status, from, reason], guard: 'overtaken' };
+  return { sql: MOVE_PAYMENT, params: [reference, status, from, reason, captured], guard: 'overtaken' };
+}
+
+export function refundSimulatedPayment({ reference, status, refunded }: SimulatedPayment, before: number): Write {
+  return { sql: REFUND_PAYMENT, params: [reference, status, refunded, before], guard: 'overtaken' };
+}
+
+export function insertSimulatedRefund({ id, reference, amount, status, reason, created }: SimulatedRefund): Write {
+  return { sql: INSERT_REFUND, params: [id, reference, amount, status, reason, created], guard: 'overtaken' };
+}
+
+export function moveSimulatedRefund({ id, status, reason }: SimulatedRefund, from: SimulatedRefund['status']): Write {
+  return { sql: MOVE_REFUND, params: [id, status, from, reason], guard: 'overtaken' };
 }
 
 export function insertCallback(callback: SimulatedCallback): Write {
@@ -93,6 +119,19 @@ export function simulatedFromRow(row: Row): SimulatedPayment {
     status: row['status'] as SimulatedPayment['status'],
     reason: row['reason'] as string | null,
     txHash: row['tx_hash'] as string,
+    captured: row['captured'] as number,
+    refunded: row['refunded'] as number,
+    created: row['created'] as number,
+  };
+}
+
+export function simulatedRefundFromRow(row: Row): SimulatedRefund {
+  return {
+    id: row['id'] as string,
+    reference: row['reference'] as string,
+    amount: row['amount'] as number,
+    status: row['status'] as SimulatedRefund['status'],
+    reason: row['reason'] as string | null,
     created: row['created'] as number,
   };
 }

@@ -197,7 +197,7 @@ function creationOf(checkout: Checkout): Change[] {
   const taught = outcomesOf({ session, payments: [], invoices: [] }, checkout, session.created);
   const { customerId: id, customerEmail: email, environment, created } = session;
   return [
-    { type: 'customer_created', customer: { id, environment, email, status: 'active', created } },
+    { type: 'customer_created', customer: { id, environment, email, status: 'active', statusReason: null, created } },
     { type: 'session_created', session },
     ...payments.map((payment): Change => ({ type: 'payment_created', payment })),
     ...invoices.map((invoice): Change => ({ type: 'invoice_created', invoice })),

@@ -1,0 +1,72 @@
+import { rmSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SLOW_BODY, SLOW_HEADERS, openSlowSockets } from '../test/support/slow-sockets.ts';
+import { type Server, startServer } from './support/process.ts';
+import { sessionBody } from './support/session-body.ts';
+
+/**
+ * What an API call takes while 2,000 callers send headers and 2,000 send bodies as slowly as they can, against what it
+ * takes without them, in turns within the same minute. The times of one machine differ; their ratio is the result.
+ */
+const SLOW_CALLERS = 4000;
+const ROUNDS = 4;
+const CALLS = 600;
+const SETTLE_MS = 500;
+
+export async function run(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'tillway-slow-'));
+  try {
+    await measure(folder);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function measure(folder: string): Promise<void> {
+  const server = await startServer(new URL('../src/main.ts', import.meta.url), {
+    DATABASE_URL: `sqlite:${join(folder, 'slow.db')}`,
+  });
+  const quiet: number[] = [];
+  const besieged: number[] = [];
+  let answered = 0;
+  try {
+    await times(server, []);
+    for (let round = 0; round < ROUNDS; round++) {
+      await times(server, quiet);
+      await using slow = await openSlowSockets(server.port, SLOW_CALLERS, [SLOW_HEADERS, SLOW_BODY]);
+      await sleep(SETTLE_MS);
+      await times(server, besieged);
+      answered += slow.open();
+    }
+  } finally {
+    await server.stop();
+  }
+  process.stdout.write(`${(answered / ROUNDS).toFixed(0)} slow connections were open at the end of each round\n`);
+  for (const share of [0.5, 0.99]) {
+    const [before, during] = [quantile(quiet, share), quantile(besieged, share)];
+    process.stdout.write(
+      `p${share * 100}: ${before.toFixed(2)} ms without, ${during.toFixed(2)} ms with them: ratio ${(during / before).toFixed(2)}\n`,
+    );
+  }
+}
+
+/** One call after the other, each creating a session; adds what each took, in milliseconds. */
+async function times({ port }: Server, taken: number[]): Promise<void> {
+  for (let call = 0; call < CALLS; call++) {
+    const began = performance.now();
+    const answer = await fetch(`http://127.0.0.1:${port}/api/gateway/sessions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(sessionBody()),
+    });
+    await answer.arrayBuffer();
+    if (answer.status !== 200) throw new Error(`the service answered ${answer.status}`);
+    taken.push(performance.now() - began);
+  }
+}
+
+function quantile(values: readonly number[], share: number): number {
+  return values.toSorted((one, other) => one - other)[Math.floor((values.length - 1) * share)]!;
+}

@@ -1,0 +1,17 @@
+const SSL_MODES = ['verify-full', 'no-verify', 'disable'];
+
+/** What is wrong with a database's URL, never with a part of its password in the words. */
+export function faultOfDatabaseUrl(value: string): string | undefined {
+  if (/^sqlite:.+/.test(value)) return undefined;
+  if (!/^postgres(?:ql)?:\/\//.test(value)) {
+    return 'must be sqlite:<path>, for example sqlite:./data/tillway.db, or postgres://<user>:<password>@<host>:<port>/<database>';
+  }
+  if (/^[^?]*,/.test(value)) return 'must name one host: the address of the primary, wherever that moves';
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (!url || url.hostname === '' || !/^\/[^/@]+$/.test(url.pathname) || url.hash !== '') {
+    return 'must be postgres://<user>:<password>@<host>:<port>/<database>; characters such as @ / # : of the password are percent-encoded';
+  }
+  const mode = url.searchParams.get('sslmode');
+  if (mode === null || SSL_MODES.includes(mode)) return undefined;
+  return `must have sslmode ${SSL_MODES.join(', ')}: verify-full takes sslrootcert=<file> for an authority of your own, no-verify checks no certificate`;
+}

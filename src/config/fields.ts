@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { environmentOfKey } from '../domain/api-key.ts';
+
+export const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
+// Paths are appended to these, and they stand in headers: so in the form in which a URL travels, and nothing behind its path.
+export const origin = url
+  .refine((value) => {
+    const parsed = URL.parse(value);
+    return !parsed || parsed.username + parsed.password + parsed.search + parsed.hash === '';
+  }, 'must have no user name, password, query or fragment')
+  .transform((value) => new URL(value).href.replace(/\/+$/, ''));
+export const flag = z
+  .enum(['true', 'false'], { error: 'must be true or false' })
+  .transform((value) => value === 'true');
+export const oneOf = <Names extends [string, ...string[]]>(...names: Names) =>
+  z.enum(names, { error: `must be one of ${names.join(', ')}` });
+export const number = (error: string) =>
+  z
+    .string()
+    .regex(/^\d+(\.\d+)?$/, error)
+    .transform(Number);
+export const positive = (unit: string) =>
+  number(`must be a number of ${unit}`).pipe(
+    z.number().int(`must be a whole number of ${unit}`).positive(`must be more than 0 ${unit}`),
+  );
+
+const KEY_FORM = /^[A-Za-z0-9+/]{43}=$/;
+
+/** Keys of 32 bytes in base64, separated by commas. */
+export const encryptionKeys = z
+  .string()
+  .transform((text) => text.split(',').map((key) => key.trim()))
+  .refine(
+    (keys) => keys.every((key) => KEY_FORM.test(key)),
+    'must be base64 of 32 random bytes, "openssl rand -base64 32"; several are separated by commas, the first one encrypts',
+  )
+  .transform((keys) => keys.map((key): Uint8Array => Buffer.from(key, 'base64')));
+
+/** Texts of API keys, separated by commas. */
+export const apiKeys = z
+  .string()
+  .transform((text) => text.split(',').map((key) => key.trim()))
+  .refine(
+    (keys) => keys.every((key) => environmentOfKey(key) !== undefined),
+    'must be keys separated by commas, each sk_sandbox_ or sk_live_ and 43 random letters or digits',
+  );

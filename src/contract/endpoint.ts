@@ -1,0 +1,69 @@
+import type { z } from 'zod';
+import type { KeyScope } from '../domain/api-key.ts';
+import type { ErrorCode } from '../domain/errors.ts';
+import type { ActionError } from './resources.ts';
+
+export type EndpointTag =
+  | 'sessions'
+  | 'customers'
+  | 'payments'
+  | 'refunds'
+  | 'discrepancies'
+  | 'invoices'
+  | 'events'
+  | 'deliveries'
+  | 'webhook endpoints'
+  | 'ledger'
+  | 'settlement'
+  | 'routing'
+  | 'test clock'
+  | 'keys'
+  | 'agent';
+
+/**
+ * What a key must be allowed to do: `look` any key is; `create` one that may begin sessions (scopes agent, write, admin);
+ * `read` and `write` the merchant's records; `admin` the operator's settings.
+ */
+export type Access = 'look' | 'create' | 'read' | 'write' | 'admin';
+
+const SCOPES: Record<Access, readonly KeyScope[]> = {
+  look: ['read', 'write', 'admin', 'agent'],
+  create: ['write', 'admin', 'agent'],
+  read: ['read', 'write', 'admin'],
+  write: ['write', 'admin'],
+  admin: ['admin'],
+};
+
+/** The scopes of keys that have an access. */
+export function scopesOf(access: Access): readonly KeyScope[] {
+  return SCOPES[access];
+}
+
+/** One endpoint of the API, as the server serves it and the OpenAPI document describes it. */
+export interface Endpoint {
+  operationId: string;
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  access: Access;
+  /** With `{name}` for path parameters. */
+  path: string;
+  tag: EndpointTag;
+  summary: string;
+  description: string;
+  /** Description, example and, where the set is closed, values of each path parameter. */
+  params?: Record<string, { description: string; example: string; enum?: readonly string[] }>;
+  query?: z.ZodType;
+  body?: z.ZodType;
+  /** Left out: JSON. */
+  bodyType?: 'text/csv';
+  requestExample?: unknown;
+  response: z.ZodType;
+  /** Left out: JSON. Errors always are. */
+  responseType?: 'text/csv';
+  /** Left out: made of the examples in `response`. */
+  responseExample?: unknown;
+  /** What errors carry besides `ok` and `error`: the name of the action or operation. */
+  envelope?: 'action' | 'operation';
+  errors: readonly ErrorCode[];
+  /** What an error looks like here, where the usual example of its code would mislead. */
+  errorExamples?: Partial<Record<ErrorCode, Omit<ActionError, 'code'>>>;
+}

@@ -1,0 +1,84 @@
+import { hash } from 'node:crypto';
+import type { RandomBytes } from './id.ts';
+import type { Instant } from './records.ts';
+import type { Environment } from './route.ts';
+
+/** `read` the merchant's records, `write` those too, `admin` the operator's settings too; `agent` sells within limits. */
+export const KEY_SCOPES = ['read', 'write', 'admin', 'agent'] as const;
+export type KeyScope = (typeof KEY_SCOPES)[number];
+
+/** Who made a key: the API, the command line, or a setting. */
+export const KEY_SOURCES = ['api', 'command', 'configuration'] as const;
+
+/** A key as it is kept: its text is known to its owner alone. */
+export interface ApiKey {
+  id: string;
+  environment: Environment;
+  name: string;
+  scope: KeyScope;
+  /** See {@link hashOfKey}. */
+  hash: string;
+  /** The end of its text, by which its owner knows it again. */
+  last4: string;
+  /** Cents that one checkout may cost; null without such a limit. Of agents only. */
+  spendPerCheckout: number | null;
+  /** Cents that the checkouts of a day (UTC) may cost together; null without such a limit. Of agents only. */
+  spendPerDay: number | null;
+  source: (typeof KEY_SOURCES)[number];
+  created: Instant;
+  /** To the minute. */
+  lastUsedAt: Instant | null;
+  revokedAt: Instant | null;
+}
+
+/** A key, and the cents that it has spent today; null for keys without limits. */
+export interface KnownKey {
+  key: ApiKey;
+  spentToday: number | null;
+}
+
+const PREFIXES = { sandbox: 'sk_sandbox_', production: 'sk_live_' } as const satisfies Record<Environment, string>;
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const SECRET_BYTES = 32;
+// The fewest characters of that alphabet that hold so many bytes.
+const SECRET_LENGTH = 43;
+const KEY_PATTERN = /^sk_(sandbox|live)_[0-9A-Za-z]{43}$/;
+const LAST_LENGTH = 4;
+const DAY_MS = 24 * 3_600_000;
+
+/** A new key's text: what it is of, and 256 bits that nobody can guess. */
+export function newKeyText(environment: Environment, randomBytes: RandomBytes): string {
+  let rest = BigInt(`0x${Buffer.from(randomBytes(SECRET_BYTES)).toString('hex')}`);
+  let secret = '';
+  while (secret.length < SECRET_LENGTH) {
+    secret = ALPHABET[Number(rest % 62n)]! + secret;
+    rest /= 62n;
+  }
+  return PREFIXES[environment] + secret;
+}
+
+/** The environment of a key by its text; undefined for what is none. */
+export function environmentOfKey(text: string): Environment | undefined {
+  const match = KEY_PATTERN.exec(text);
+  if (!match) return undefined;
+  return match[1] === 'live' ? 'production' : 'sandbox';
+}
+
+/** What is kept of a key's text, in hex. Nobody guesses 256 bits: a slow hash, or a salt, would add nothing. */
+export function hashOfKey(text: string): string {
+  return hash('sha256', text, 'hex');
+}
+
+export function lastOfKey(text: string): string {
+  return text.slice(-LAST_LENGTH);
+}
+
+/** The day of an instant, UTC: what an agent spends is counted by it. */
+export function dayOf(instant: Instant): string {
+  return new Date(instant).toISOString().slice(0, 10);
+}
+
+/** When the day after that of an instant begins. */
+export function nextDay(instant: Instant): Instant {
+  return (Math.floor(instant / DAY_MS) + 1) * DAY_MS;
+}

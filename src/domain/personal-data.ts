@@ -1,0 +1,43 @@
+import type { Customer, Metadata, Session } from './records.ts';
+
+/** What stands in place of a kept JSON body, such as a provider's message. */
+export const ERASED_BODY = '{"erased":true}';
+const NO_METADATA: Metadata = {};
+const ERASED_DOMAIN = '@erased.invalid';
+
+/** The address that an erased customer has: it names nobody, and can never be delivered to (RFC 2606). */
+export function erasedAddress(customerId: string): string {
+  return `erased+${customerId}${ERASED_DOMAIN}`;
+}
+
+/** Whether the session's buyer has been erased. */
+export function isErased({ customerEmail, customerId }: Pick<Session, 'customerEmail' | 'customerId'>): boolean {
+  return customerEmail === erasedAddress(customerId);
+}
+
+export function eraseCustomer(customer: Customer): Customer {
+  return { ...customer, status: 'erased', email: erasedAddress(customer.id), statusReason: null };
+}
+
+/**
+ * The session without what can name its buyer; the store keeps its idempotency key as a hash, so that it stays used. One
+ * that no buyer has started expires: nobody is left who could.
+ */
+export function eraseSession(session: Session): Session {
+  const isOpen = session.status === 'routed';
+  return {
+    ...session,
+    version: session.version + 1,
+    ...(isOpen && { status: 'expired', wakeAt: null }),
+    customerEmail: erasedAddress(session.customerId),
+    redirectUrl: null,
+    metadata: NO_METADATA,
+    clientReferenceId: null,
+    requestHash: null,
+  };
+}
+
+/** The body of a merchant event without the merchant's metadata; everything else in it is ids, money and routes. */
+export function eraseEventBody(body: string): string {
+  return JSON.stringify(JSON.parse(body), (key, value: unknown) => (key === 'metadata' ? NO_METADATA : value));
+}

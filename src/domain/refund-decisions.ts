@@ -1,0 +1,148 @@
+import { type Decision, type Effect, changed, unchanged, withPayment } from './checkout-state.ts';
+import type { Posting } from './ledger.ts';
+import type { Cents } from './money.ts';
+import type { Checkout, Instant, Payment } from './records.ts';
+import { refundFailedPosting, refundKeptPosting, refundPaidPosting, refundPosting } from './refund-postings.ts';
+import {
+  type Refund,
+  type RefundOrder,
+  type RefundOutcome,
+  type RefundShares,
+  type RefundStatus,
+  ledgerStatusOf,
+  leftOf,
+} from './refund.ts';
+
+/** Money goes back to the buyer, as far as there is any left of the payment. */
+export function requestRefund(
+  checkout: Checkout,
+  order: RefundOrder,
+  now: Instant,
+): Decision<'requested' | 'not_paid' | 'nothing_left' | 'too_much'> {
+  const payment = checkout.payments.find(({ id }) => id === order.paymentId);
+  if (payment?.status !== 'paid') return unchanged(checkout, 'not_paid');
+  const left = leftOf(payment).total;
+  if (left <= 0) return unchanged(checkout, 'nothing_left');
+  const amount = order.amount ?? left;
+  if (amount > left) return unchanged(checkout, 'too_much');
+
+  const { next, effects } = withRefund(checkout, payment, { ...order, amount }, now);
+  return changed(checkout, next, 'requested', effects);
+}
+
+/** A second payment of the same order goes back whole, unasked. */
+export function surplusRefund(payment: Payment, refundId: string): RefundOrder & { amount: Cents } {
+  const amount = payment.fees.total;
+  return { refundId, paymentId: payment.id, amount, reason: 'surplus', idempotencyKey: null, requestHash: null };
+}
+
+/** The checkout with a refund of `amount` of its payment, which is not more than what is left. */
+export function withRefund(
+  checkout: Checkout,
+  payment: Payment,
+  order: RefundOrder & { amount: Cents },
+  now: Instant,
+): { next: Checkout; effects: Effect[] } {
+  const refund = newRefund(payment, order, sharesOf(payment, order.amount), now);
+  return { next: withPayment(checkout, moved(payment, refund, 'none', 'pending')), effects: effectsOf(refund, now) };
+}
+
+/**
+ * Gives back money that a provider took for a payment and that was never booked as that: what the buyer is owed of it
+ * stands in the books already. It leaves the payment as it is.
+ */
+export function returnMoney(
+  checkout: Checkout,
+  order: Omit<RefundOrder, 'reason'> & { amount: Cents },
+  now: Instant,
+): Decision<'requested' | 'unknown_payment'> {
+  const payment = checkout.payments.find(({ id }) => id === order.paymentId);
+  if (!payment) return unchanged(checkout, 'unknown_payment');
+  const nobodys = { merchant: 0, gateway: 0, cost: 0 };
+  const refund = newRefund(payment, { ...order, reason: 'mismatch' }, nobodys, now);
+  return changed(checkout, checkout, 'requested', effectsOf(refund, now));
+}
+
+/** What a provider says of a refund, of whatever order, age and number. Nothing follows a failure, and it can come late. */
+export function applyRefundReport(
+  checkout: Checkout,
+  refund: Refund,
+  { status, reason }: RefundOutcome,
+  now: Instant,
+): Decision<'applied' | 'ignored'> {
+  const payment = checkout.payments.find(({ id }) => id === refund.paymentId);
+  const follows = refund.status === 'pending' || (refund.status === 'succeeded' && status === 'failed');
+  if (!payment || !follows || status === refund.status) return unchanged(checkout, 'ignored');
+
+  const after: Refund = { ...refund, status, failureReason: status === 'failed' ? reason : null, updated: now };
+  const posting = status === 'failed' ? refundFailedPosting(refund, now) : refundPaidPosting(refund, now);
+  const next = withPayment(checkout, moved(payment, refund, refund.status, status));
+  const effects: Effect[] = [{ type: 'refund_changed', refund: after, from: refund.status }, ...posted(posting)];
+  if (status === 'failed' && payment.kept && takesNothing(refund)) {
+    effects.push({ type: 'post', posting: refundKeptPosting(refund, now) });
+  }
+  return changed(checkout, next, 'applied', effects);
+}
+
+/** Of what was the buyer's when it was made. */
+function takesNothing({ shares }: Refund): boolean {
+  return shares.merchant === 0 && shares.gateway === 0;
+}
+
+function newRefund(
+  { id: paymentId, sessionId, environment }: Payment,
+  { refundId: id, amount, reason, idempotencyKey, requestHash }: RefundOrder & { amount: Cents },
+  shares: RefundShares,
+  now: Instant,
+): Refund {
+  const about = { id, paymentId, sessionId, environment, amount, shares, reason, idempotencyKey, requestHash };
+  return { ...about, status: 'pending', failureReason: null, created: now, updated: now };
+}
+
+function effectsOf(refund: Refund, now: Instant): Effect[] {
+  return [{ type: 'refund_requested', refund }, ...posted(refundPosting(refund, now))];
+}
+
+/** A posting without lines is none. */
+function posted(posting: Posting): Effect[] {
+  return posting.entries.length === 0 ? [] : [{ type: 'post', posting }];
+}
+
+/** The payment with one of its refunds moved on; money that was not booked as its own does not count for it. */
+function moved(
+  payment: Payment,
+  { amount, shares, reason }: Refund,
+  from: RefundStatus | 'none',
+  to: RefundStatus,
+): Payment {
+  if (reason === 'mismatch') return payment;
+  const taken = Number(to !== 'failed') - Number(from === 'pending' || from === 'succeeded');
+  const { refunded, refundPending, refundShares } = payment;
+  const next: Payment = {
+    ...payment,
+    refunded: refunded + amount * (Number(to === 'succeeded') - Number(from === 'succeeded')),
+    refundPending: refundPending + amount * (Number(to === 'pending') - Number(from === 'pending')),
+    refundShares: {
+      gateway: refundShares.gateway + taken * shares.gateway,
+      cost: refundShares.cost + taken * shares.cost,
+    },
+  };
+  return { ...next, ledgerStatus: ledgerStatusOf(next) };
+}
+
+/** In proportion to what is left, so that the last refund takes exactly that; the merchant takes the rounding. */
+function sharesOf(payment: Payment, amount: Cents): RefundShares {
+  const left = leftOf(payment);
+  const gateway = proportion(left.gateway, amount, left.total);
+  return {
+    merchant: left.merchant === 0 && left.gateway === 0 ? 0 : amount - gateway,
+    gateway,
+    cost: proportion(left.cost, amount, left.total),
+  };
+}
+
+/** `part * amount / whole`, rounded half up, in integers: exact, since no payment is near 2^25 cents. */
+function proportion(part: Cents, amount: Cents, whole: Cents): Cents {
+  const scaled = 2 * part * amount + whole;
+  return (scaled - (scaled % (2 * whole))) / (2 * whole);
+}

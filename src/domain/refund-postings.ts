@@ -1,0 +1,56 @@
+import { type LedgerEntry, type Posting, posting } from './ledger.ts';
+import type { Instant } from './records.ts';
+import type { Refund } from './refund.ts';
+
+/**
+ * The buyer is owed the money: what of it was the merchant's and the gateway's is so no more. It has no entries where the
+ * buyer was owed it before.
+ */
+export function refundPosting(refund: Refund, now: Instant): Posting {
+  return posting(headOf(refund, 'refund', now), owedEntries(refund));
+}
+
+/** The provider has paid it out, and gives back its cost in proportion. */
+export function refundPaidPosting(refund: Refund, now: Instant): Posting {
+  return posting(headOf(refund, 'refund_paid', now), paidOutEntries(refund));
+}
+
+/** Whatever was posted of the refund as it is now, reversed. */
+export function refundFailedPosting(refund: Refund, now: Instant): Posting {
+  const booked = [...owedEntries(refund), ...(refund.status === 'succeeded' ? paidOutEntries(refund) : [])];
+  return posting(
+    headOf(refund, 'refund_failed', now),
+    booked.map(({ account, amount }) => ({ account, amount: -amount })),
+  );
+}
+
+/**
+ * Surplus money that was on its way to the buyer when the merchant was told to keep the rest, and that has come back: it is
+ * the merchant's too now.
+ */
+export function refundKeptPosting(refund: Refund, now: Instant): Posting {
+  return posting({ ...headOf(refund, 'adjustment', now), refundId: null }, [
+    { account: 'buyer_refunds_payable', amount: refund.amount },
+    { account: 'merchant_payable', amount: -refund.amount },
+  ]);
+}
+
+function owedEntries({ shares }: Refund): LedgerEntry[] {
+  return [
+    { account: 'merchant_payable', amount: shares.merchant },
+    { account: 'gateway_revenue', amount: shares.gateway },
+    { account: 'buyer_refunds_payable', amount: -(shares.merchant + shares.gateway) },
+  ];
+}
+
+function paidOutEntries({ amount, shares }: Refund): LedgerEntry[] {
+  return [
+    { account: 'buyer_refunds_payable', amount },
+    { account: 'provider_clearing', amount: -(amount - shares.cost) },
+    { account: 'provider_cost', amount: -shares.cost },
+  ];
+}
+
+function headOf({ id, paymentId, sessionId }: Refund, kind: Posting['kind'], created: Instant) {
+  return { id: `${id}:${kind}`, paymentId, sessionId, kind, refundId: id, created };
+}

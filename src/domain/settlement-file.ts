@@ -1,0 +1,136 @@
+import type { Cents } from './money.ts';
+import type { Instant } from './records.ts';
+import { EARLIEST_SETTLEMENT, type SettlementRefusal } from './settlement.ts';
+
+/** The columns of a settlement file that are read; others are passed over. */
+export const SETTLEMENT_COLUMNS = ['payment_id', 'reference', 'amount', 'currency', 'settled_at'] as const;
+export type SettlementColumn = (typeof SETTLEMENT_COLUMNS)[number];
+
+/** The cells of one line, by column; what is not there or empty is null. */
+export type SettlementCells = Record<SettlementColumn, string | null>;
+
+/** One line that says something: at least one of the two names of the payment is there. */
+export interface SettlementLine {
+  paymentId: string | null;
+  /** The provider's own id of the payment. */
+  reference: string | null;
+  amount: Cents;
+  /** As it stands there, in capitals. */
+  currency: string;
+  settledAt: Instant | null;
+}
+
+/** What is wrong with a cell, in words that follow the name of its column. */
+export interface CellFault {
+  column: SettlementColumn;
+  message: string;
+}
+
+/** Why a line was not recorded. */
+export type MismatchCode =
+  | 'invalid_line'
+  | 'unknown_payment'
+  | 'ambiguous_reference'
+  | 'reference_differs'
+  | 'other_environment'
+  | 'currency_differs'
+  | 'duplicate_line'
+  | 'amount_differs'
+  | SettlementRefusal;
+
+export const MISMATCH_CODES: readonly MismatchCode[] = [
+  'invalid_line',
+  'unknown_payment',
+  'ambiguous_reference',
+  'reference_differs',
+  'other_environment',
+  'currency_differs',
+  'duplicate_line',
+  'amount_differs',
+  'not_paid',
+  'surplus',
+  'refunded',
+];
+
+export type LineStatus = 'matched' | 'already_settled' | 'not_matched';
+
+/** What became of one line. */
+export interface ReportedLine {
+  /** Where it ends in the file; the header is line 1. */
+  line: number;
+  status: LineStatus;
+  paymentId: string | null;
+  reference: string | null;
+  /** Null where the line does not say. */
+  amount: Cents | null;
+  code: MismatchCode | null;
+  message: string;
+}
+
+/** What came of a file. */
+export interface ImportReport {
+  dryRun: boolean;
+  lines: ReportedLine[];
+  ignoredColumns: string[];
+}
+
+const AMOUNT = /^(\d{1,9})(?:\.(\d{1,2}))?$/;
+const CURRENCY_CODE = /^[A-Za-z]{3}$/;
+const TIME = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
+const MAX_NAME = 200;
+// Wherever the date of a file is that of its own time zone.
+const CLOCKS_DIFFER_MS = 24 * 60 * 60_000;
+
+/** What is wrong with the header, in a sentence; undefined where it will do. */
+export function headerFault(names: readonly string[]): string | undefined {
+  const twice = names.find((name, index) => isKnown(name) && names.indexOf(name) !== index);
+  if (twice !== undefined) return `The column ${twice} is there twice.`;
+  // As spreadsheets write it where a comma stands before the cents.
+  if (names.length === 1 && /[;\t]/.test(names[0]!))
+    return 'The columns are not told apart: they are separated by commas, and amounts have a point before the cents.';
+  if (!names.includes('payment_id') && !names.includes('reference'))
+    return 'The header has neither payment_id nor reference: one of them names the payment.';
+  const missing = ['amount', 'currency'].filter((name) => !names.includes(name));
+  return missing.length > 0 ? `The header lacks ${missing.join(' and ')}.` : undefined;
+}
+
+export function isKnown(name: string): name is SettlementColumn {
+  return SETTLEMENT_COLUMNS.some((known) => known === name);
+}
+
+export function readLine(cells: SettlementCells, now: Instant): SettlementLine | { fault: CellFault } {
+  const { payment_id: paymentId, reference, amount, currency, settled_at: time } = cells;
+  if (paymentId === null && reference === null)
+    return fault('payment_id', 'is empty, and so is reference: one of them names the payment');
+  for (const [column, value] of [['payment_id', paymentId] as const, ['reference', reference] as const]) {
+    if (value !== null && value.length > MAX_NAME) return fault(column, `is longer than ${MAX_NAME} characters`);
+  }
+  const [, dollars, cents = ''] = AMOUNT.exec(amount ?? '') ?? [];
+  if (dollars === undefined) return fault('amount', 'must be dollars such as 95.10, without a sign or separators');
+  if (currency === null || !CURRENCY_CODE.test(currency)) return fault('currency', 'must be a code such as USD');
+  const settledAt = time === null ? null : instantOf(time);
+  if (settledAt === undefined) return fault('settled_at', 'must be a time such as 2026-03-01T12:00:00Z, or a date');
+  if (settledAt !== null && settledAt > now + CLOCKS_DIFFER_MS) return fault('settled_at', 'has not come yet');
+  if (settledAt !== null && settledAt < EARLIEST_SETTLEMENT) return fault('settled_at', 'is before the year 2000');
+  return {
+    paymentId,
+    reference,
+    amount: Number(dollars) * 100 + Number(cents.padEnd(2, '0')),
+    currency: currency.toUpperCase(),
+    settledAt,
+  };
+}
+
+/** An ISO 8601 date or time; undefined for what is none, such as the 31st of February. */
+export function instantOf(text: string): Instant | undefined {
+  const [, date] = TIME.exec(text) ?? [];
+  if (date === undefined) return undefined;
+  const day = Date.parse(date);
+  const instant = Date.parse(text);
+  if (Number.isNaN(day) || Number.isNaN(instant) || !new Date(day).toISOString().startsWith(date)) return undefined;
+  return instant;
+}
+
+function fault(column: SettlementColumn, message: string): { fault: CellFault } {
+  return { fault: { column, message } };
+}

@@ -1,0 +1,152 @@
+import { type Instant, PROVIDER_STATUSES, type ProviderStatus } from './records.ts';
+import type { Environment } from './route.ts';
+
+export type EventType = `payment.${ProviderStatus}`;
+
+export const EVERY_TYPE: readonly EventType[] = PROVIDER_STATUSES.map((status): EventType => `payment.${status}`);
+
+/** `deleting`: nothing is sent any more, and what still waits is being given up; `deleted`: nothing waits. */
+export type EndpointStatus = 'active' | 'disabled' | 'deleting' | 'deleted';
+
+export const ENDPOINT_STATUSES: readonly EndpointStatus[] = ['active', 'disabled', 'deleting', 'deleted'];
+
+/** `configuration`: WEBHOOK_URL, whose secret is never stored. */
+export type EndpointSource = 'api' | 'configuration';
+
+export const ENDPOINT_SOURCES: readonly EndpointSource[] = ['api', 'configuration'];
+
+/** A receiver of events. */
+export interface WebhookEndpoint {
+  id: string;
+  environment: Environment;
+  /** Empty once it is deleted. */
+  url: string;
+  source: EndpointSource;
+  /** Only events of these types are sent to it. */
+  events: readonly EventType[];
+  description: string;
+  status: EndpointStatus;
+  /** In words, why it takes no events; null while it does. */
+  disabledReason: string | null;
+  disabledAt: Instant | null;
+  /** The first failure since the last success; null where none followed that. */
+  failingSince: Instant | null;
+  /** While it does not fail, known to the minute. */
+  lastSuccessAt: Instant | null;
+  /** Grows with every change of what it is or is signed with, not with successes and failures. */
+  version: number;
+  /** Its place among the endpoints that the API made in its environment, from 1; null for others and deleted ones. */
+  slot: number | null;
+  created: Instant;
+}
+
+/** A secret as it is kept: `sealed` opens only with the key, the endpoint and the environment that it was sealed for. */
+export interface SealedSecret {
+  endpointId: string;
+  environment: Environment;
+  /** Grows with every rotation. */
+  number: number;
+  sealed: string;
+  created: Instant;
+  /** When it ceases to sign; null for the newest one. */
+  expiresAt: Instant | null;
+}
+
+const HOUR_MS = 3_600_000;
+
+export const MAX_ENDPOINTS = 20;
+/** Earlier secrets that may sign besides the newest. */
+export const MAX_EARLIER_SECRETS = 10;
+/** An endpoint that has failed for so long is disabled by its next failure. */
+export const FAILING_LIMIT_MS = 120 * HOUR_MS;
+// A success is worth a write of its own where it ends a failure, and else so often.
+const SUCCESS_NOTED_EVERY_MS = 60_000;
+
+export const GONE_REASON = 'it answered 410, which says that it takes no events any more';
+export const FAILING_REASON = 'it acknowledged nothing for 120 hours, and failed again';
+export const DELETED_REASON = 'an operator deleted it';
+export const ASKED_REASON = 'an operator disabled it';
+const SECRET_LOST_REASON = 'its secret could not be opened: rotate it, then enable it';
+
+/** An active endpoint of the configuration, for all events. */
+export function newEndpoint(
+  fields: Pick<WebhookEndpoint, 'id' | 'environment' | 'url' | 'created'> & Partial<WebhookEndpoint>,
+): WebhookEndpoint {
+  return {
+    source: 'configuration',
+    events: EVERY_TYPE,
+    description: '',
+    status: 'active',
+    disabledReason: null,
+    disabledAt: null,
+    failingSince: null,
+    lastSuccessAt: null,
+    version: 1,
+    slot: null,
+    ...fields,
+  };
+}
+
+/** Whether an event of that type, which happens now, is sent to it. */
+export function takes(endpoint: WebhookEndpoint, type: EventType): boolean {
+  return endpoint.status === 'active' && endpoint.events.includes(type);
+}
+
+export function isDeleted({ status }: WebhookEndpoint): boolean {
+  return status === 'deleting' || status === 'deleted';
+}
+
+/** The endpoint as an operator's wish leaves it. One that is enabled begins anew: it has not failed yet. */
+export function withStatus(endpoint: WebhookEndpoint, status: 'active' | 'disabled', now: Instant): WebhookEndpoint {
+  if (status === endpoint.status) return endpoint;
+  if (status === 'active') return { ...endpoint, status, disabledReason: null, disabledAt: null, failingSince: null };
+  return { ...endpoint, status, disabledReason: ASKED_REASON, disabledAt: now };
+}
+
+/** The endpoint once nobody can know its secrets any more. */
+export function withoutSecret(endpoint: WebhookEndpoint, now: Instant): WebhookEndpoint {
+  const disabledAt = endpoint.disabledAt ?? now;
+  return { ...endpoint, status: 'disabled', disabledReason: SECRET_LOST_REASON, disabledAt };
+}
+
+/** What is left of an endpoint that nobody wants any more: what old deliveries name. */
+export function deleted(endpoint: WebhookEndpoint, now: Instant): WebhookEndpoint {
+  const left = { ...endpoint, url: '', description: '', slot: null, failingSince: null };
+  return { ...left, status: 'deleting', disabledReason: DELETED_REASON, disabledAt: now };
+}
+
+/** What an attempt that ended at that time says about its endpoint, where that is worth a write. */
+export function noteworthy(
+  endpoint: WebhookEndpoint,
+  succeeded: boolean,
+  at: Instant,
+): 'succeeded' | 'failed' | 'failing too long' | undefined {
+  const { failingSince, lastSuccessAt } = endpoint;
+  if (succeeded) {
+    const isStale = lastSuccessAt === null || at - lastSuccessAt >= SUCCESS_NOTED_EVERY_MS;
+    return failingSince !== null || isStale ? 'succeeded' : undefined;
+  }
+  if (failingSince === null) return 'failed';
+  return at - failingSince >= FAILING_LIMIT_MS ? 'failing too long' : undefined;
+}
+
+/** Whether a secret signs at that time. */
+export function signs({ expiresAt }: Pick<SealedSecret, 'expiresAt'>, now: Instant): boolean {
+  return expiresAt === null || expiresAt > now;
+}
+
+/**
+ * The secrets after a rotation, the newest last: those before sign until `expiresAt` at the latest, and those that do not
+ * sign any more are gone.
+ */
+export function rotated(
+  secrets: readonly SealedSecret[],
+  fresh: Omit<SealedSecret, 'number' | 'expiresAt'>,
+  expiresAt: Instant,
+): SealedSecret[] {
+  const number = Math.max(0, ...secrets.map((secret) => secret.number)) + 1;
+  const earlier = secrets
+    .map((secret) => ({ ...secret, expiresAt: Math.min(secret.expiresAt ?? expiresAt, expiresAt) }))
+    .filter((secret) => signs(secret, fresh.created));
+  return [...earlier, { ...fresh, number, expiresAt: null }];
+}

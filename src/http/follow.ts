@@ -1,0 +1,119 @@
+import { BlockList, isIPv6 } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Origin, currentOrigin, onBehalfOf } from '../telemetry/origin.ts';
+import type { Span, Tracing } from '../telemetry/tracing.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Null before the first hook, and for what never reaches it. */
+    origin: Origin | null;
+  }
+}
+
+/** Is told of every request once its answer has gone out, or its caller has. */
+export interface RequestObserver {
+  /** `route` is the template of the path. */
+  request(route: string, method: string, status: number, seconds: number): void;
+  /** What never became a request has been refused. */
+  refused(status: number): void;
+}
+
+interface Following {
+  tracing: Tracing | undefined;
+  requests: RequestObserver | undefined;
+}
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+// nginx's word for a caller that left before the answer: https://nginx.org/en/docs/dev/development_guide.html#http_phases
+const CALLER_LEFT = 499;
+
+/** Whatever is done for a request is done on its behalf; must be added before every other hook. */
+export function followRequests(app: FastifyInstance, { tracing, requests }: Following): void {
+  app.decorateRequest('origin', null);
+  app.addHook('onRequest', (request, reply, done) => {
+    const span = tracing && beginSpan(tracing, request);
+    request.origin = { requestId: request.id, traceParent: span?.traceParent ?? null };
+    if (span ?? requests) reply.raw.once('close', () => finish(request, reply, span, requests));
+    onBehalfOf(request.origin, done);
+  });
+  // A body is read in events of its socket, which know of no request.
+  app.addHook('preValidation', (request, _reply, done) => {
+    if (request.origin === null || request.origin === currentOrigin()) done();
+    else onBehalfOf(request.origin, done);
+  });
+}
+
+function beginSpan(tracing: Tracing, request: FastifyRequest): Span {
+  const parent = request.headers['traceparent'];
+  const method = methodOf(request);
+  const route = routeOf(request);
+  return tracing.begin({
+    name: `${method} ${route}`,
+    kind: 'server',
+    parent: typeof parent === 'string' ? parent : null,
+    // Neither path, query nor address: the template says what was asked, and the request's id finds the rest in the log.
+    attributes: {
+      'http.request.method': method,
+      'http.route': route,
+      'url.scheme': request.protocol,
+      'network.protocol.version': request.raw.httpVersion,
+      'tillway.request_id': request.id,
+    },
+  });
+}
+
+function finish(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  span: Span | undefined,
+  requests: RequestObserver | undefined,
+): void {
+  const status = reply.raw.writableFinished ? reply.statusCode : CALLER_LEFT;
+  requests?.request(routeOf(request), methodOf(request), status, reply.elapsedTime / 1000);
+  if (!span) return;
+  span.set({ 'http.response.status_code': status });
+  if (status >= 500) span.fail(String(status));
+  span.end();
+}
+
+function routeOf({ routeOptions }: FastifyRequest): string {
+  return routeOptions.url ?? '(none)';
+}
+
+/** As the semantic conventions have it: whatever is not a usual one has one name together. */
+function methodOf({ method }: FastifyRequest): string {
+  return METHODS.has(method) ? method : '_OTHER';
+}
+
+// One of a proxy that makes its own, and not a number that could be anything.
+const REQUEST_ID = /^(?=.*[A-Za-z])[\w-]{16,64}$/;
+
+/** Which id a request gets: that of a trusted proxy where it is of a safe form, else one of ours. */
+export function requestIds(
+  trustedProxies: readonly string[],
+  newRequestId: () => string,
+): (request: IncomingMessage) => string {
+  if (trustedProxies.length === 0) return newRequestId;
+  const trusted = networksOf(trustedProxies);
+  return ({ headers, socket }) => {
+    const named = headers['x-request-id'];
+    if (typeof named !== 'string' || !REQUEST_ID.test(named)) return newRequestId();
+    const { remoteAddress = '' } = socket;
+    return trusted.check(remoteAddress, familyOf(remoteAddress)) ? named : newRequestId();
+  };
+}
+
+function networksOf(entries: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const entry of entries) {
+    const [address = '', bits] = entry.split('/');
+    if (bits === undefined) list.addAddress(address, familyOf(address));
+    else list.addSubnet(address, Number(bits), familyOf(address));
+  }
+  return list;
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return isIPv6(address) ? 'ipv6' : 'ipv4';
+}

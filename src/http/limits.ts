@@ -1,0 +1,213 @@
+import { isIP } from 'node:net';
+import rateLimit, { normalizeIP } from '@fastify/rate-limit';
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { GatewayError } from '../domain/errors.ts';
+import { isId } from '../domain/id.ts';
+import type { Environment } from '../domain/route.ts';
+import type { Clock } from '../runtime.ts';
+import { WindowStore } from './window-store.ts';
+
+/** What this service takes of one caller, and of all together. Undefined: as much as comes. */
+export interface Limits {
+  /** Addresses and networks (CIDR) whose X-Forwarded-For is believed. */
+  trustedProxies: readonly string[];
+  maxConnections: number;
+  headersTimeoutMs: number;
+  requestTimeoutMs: number;
+  /** Whether calls of the API are limited, to {@link CALLS_PER_SECOND}. */
+  api: 'off' | 'standard';
+  /** Requests for public pages a minute, by address; what an open page asks by itself is {@link LOOKS_PER_PAGE} as often. */
+  pages: number | undefined;
+  /** Callbacks a minute, by provider and address. */
+  callbacks: number | undefined;
+  /** Payments begun a minute, by address; with it {@link PAYMENTS_PER_SESSION} hold. */
+  payments: number | undefined;
+}
+
+interface LimitDeps {
+  limits: Limits;
+  clock: Clock;
+  log: Pick<FastifyBaseLogger, 'warn'>;
+}
+
+export const CALLS_PER_SECOND = { production: 100, sandbox: 25 } as const;
+export const PAYMENTS_PER_SESSION = 10;
+/** How often an open checkout may ask how it stands, for each page that its address may open; counted apart from those. */
+export const LOOKS_PER_PAGE = 10;
+/** Callbacks a minute and address that are not what a provider sends; with more of them an address is not heard. */
+export const REFUSED_CALLBACKS = 60;
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60_000;
+// About 10 MB for each limit, at worst.
+const PLACES = 50_000;
+
+/** Who calls the API with a key. */
+interface KnownCaller {
+  id: string;
+  environment: Environment;
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Counts a call of the API; throws GatewayError `rate_limited`. `caller` is undefined where no key is known. */
+    limitCall(request: FastifyRequest, reply: FastifyReply, caller: KnownCaller | undefined): Promise<void>;
+    /** Counts as a page what no hook is run for; throws likewise. */
+    limitPage(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+  }
+}
+
+interface Limit {
+  /** As the headers call it. */
+  name: string;
+  lengthMs: number;
+  take: ReturnType<FastifyInstance['createRateLimit']>;
+}
+
+/** Limits what one caller may ask for. The counters are this process's own. */
+export async function limitRates(app: FastifyInstance, deps: LimitDeps): Promise<void> {
+  const { limits, clock } = deps;
+  const Store = class extends WindowStore {
+    constructor() {
+      super(() => clock.now(), PLACES);
+    }
+  };
+  await app.register(rateLimit, { global: false, store: Store });
+
+  function limit(
+    name: string,
+    max: number | undefined,
+    keyOf: (request: FastifyRequest) => string,
+    lengthMs = MINUTE_MS,
+  ): Limit[] {
+    if (max === undefined) return [];
+    return [{ name, lengthMs, take: app.createRateLimit({ max, timeWindow: lengthMs, keyGenerator: keyOf }) }];
+  }
+
+  const pages = limit('pages', limits.pages, addressOf);
+  const looks = limit('looks', limits.pages && limits.pages * LOOKS_PER_PAGE, addressOf);
+  const payments = [
+    ...limit('payments-by-address', limits.payments, addressOf),
+    ...limit('payments-by-session', limits.payments && PAYMENTS_PER_SESSION, sessionOf),
+  ];
+  const refused = limit('refused-callbacks', limits.callbacks && REFUSED_CALLBACKS, addressOf);
+  const callbacks = limit('callbacks', limits.callbacks, (request) => `${providerOf(request)} ${addressOf(request)}`);
+  decorateWithCalls(app, limits);
+  app.decorate('limitPage', (request: FastifyRequest, reply: FastifyReply) => takeAll(pages, request, reply));
+
+  app.addHook('onRequest', async (request, reply) => {
+    const kind = kindOf(request);
+    if (kind === 'page') await takeAll(pages, request, reply);
+    if (kind === 'look') await takeAll(looks, request, reply);
+    if (kind === 'payment') await takeAll([...pages, ...payments], request, reply);
+    if (kind === 'callback') {
+      await takeAll(callbacks, request, reply);
+      await requireRoom(refused, request, reply);
+    }
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    const isRefused = reply.statusCode >= 400 && reply.statusCode < 500 && reply.statusCode !== 429;
+    if (isRefused && kindOf(request) === 'callback') for (const { take } of refused) await take(request);
+  });
+  app.addHook('onRequest', warnOfProxies(deps));
+}
+
+/** The limits of the API are for whoever has authenticated, which is known later than an address. */
+function decorateWithCalls(app: FastifyInstance, { api }: Limits): void {
+  const callers = new WeakMap<FastifyRequest, KnownCaller | undefined>();
+  const calls = (name: string): Limit => ({
+    name,
+    lengthMs: SECOND_MS,
+    take: app.createRateLimit({
+      timeWindow: SECOND_MS,
+      max: (request) => CALLS_PER_SECOND[callers.get(request)?.environment ?? 'production'],
+      keyGenerator: (request) => callers.get(request)?.id ?? addressOf(request),
+    }),
+  });
+  const [reads, writes] = [calls('reads'), calls('writes')];
+  app.decorate('limitCall', async (request: FastifyRequest, reply: FastifyReply, caller: KnownCaller | undefined) => {
+    if (api === 'off') return;
+    callers.set(request, caller);
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    await takeAll([isRead ? reads : writes], request, reply);
+  });
+}
+
+async function takeAll(limits: readonly Limit[], request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  for (const { name, lengthMs, take } of limits) {
+    const taken = await take(request);
+    if (taken.isAllowed) continue;
+    const { max, remaining, ttlInSeconds, isExceeded } = taken;
+    // https://www.ietf.org/archive/id/draft-ietf-httpapi-ratelimit-headers-10.html
+    append(reply, 'ratelimit-policy', `"${name}";q=${max};w=${lengthMs / SECOND_MS}`);
+    append(reply, 'ratelimit', `"${name}";r=${remaining};t=${ttlInSeconds}`);
+    if (isExceeded) throw tooMany(reply, ttlInSeconds);
+  }
+}
+
+/** Counts nothing: what follows says whether it counts. */
+async function requireRoom(limits: readonly Limit[], request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  for (const { take } of limits) {
+    const state = await take(request, { increment: false });
+    if (!state.isAllowed && state.remaining === 0) throw tooMany(reply, state.ttlInSeconds);
+  }
+}
+
+function append(reply: FastifyReply, name: string, item: string): void {
+  const before = reply.getHeader(name);
+  reply.header(name, before === undefined ? item : `${String(before)}, ${item}`);
+}
+
+function tooMany(reply: FastifyReply, seconds: number): GatewayError {
+  reply.header('retry-after', String(seconds));
+  return new GatewayError('rate_limited', 'There were too many requests in a short time.', {
+    suggestion: `Wait ${seconds} s, as the Retry-After header says; then resend the same request.`,
+  });
+}
+
+type Kind = 'page' | 'look' | 'payment' | 'callback' | 'api' | 'free';
+
+function kindOf({ routeOptions: { url }, method }: FastifyRequest): Kind {
+  if (url === '/healthz' || url === '/readyz' || url?.startsWith('/simulator/api/')) return 'free';
+  // A page that says to wait has a style, too; browsers ask for it once.
+  if (url?.startsWith('/assets/')) return 'free';
+  if (url === '/api/providers/:provider/callbacks') return 'callback';
+  if (url === '/mcp' || url?.startsWith('/api/')) return 'api';
+  if (url === '/checkout/:id/status') return 'look';
+  return url === '/checkout/:id/pay' && method === 'POST' ? 'payment' : 'page';
+}
+
+/** The caller's address, or of IPv6 the network that one customer gets: whoever has one address of it has all. */
+function addressOf(request: FastifyRequest): string {
+  const { ip, socket } = request;
+  // A proxy may pass on what is no address at all, of any length.
+  return normalizeIP(isIP(ip) === 0 ? (socket.remoteAddress ?? '') : ip);
+}
+
+function sessionOf(request: FastifyRequest): string {
+  const { id } = request.params as { id: string };
+  return isId(id, 'chk') ? id : 'unknown';
+}
+
+function providerOf(request: FastifyRequest): string {
+  return (request.params as { provider: string }).provider.slice(0, 100);
+}
+
+/** Behind a proxy that is not named all callers have one address, and share its limits. */
+function warnOfProxies({
+  limits,
+  log,
+}: LimitDeps): (request: FastifyRequest, reply: FastifyReply, done: () => void) => void {
+  let isWarned = limits.trustedProxies.length > 0;
+  return ({ headers, socket }, _reply, done) => {
+    if (!isWarned && headers['x-forwarded-for'] !== undefined) {
+      isWarned = true;
+      const from = socket.remoteAddress;
+      log.warn(
+        { from },
+        'X-Forwarded-For is not believed: if a proxy of yours sent it, name its address in TRUSTED_PROXIES',
+      );
+    }
+    done();
+  };
+}

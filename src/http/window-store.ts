@@ -1,0 +1,66 @@
+import type { FastifyRateLimitStore } from '@fastify/rate-limit';
+
+interface Window {
+  /** Milliseconds since 1970. */
+  began: number;
+  count: number;
+}
+
+/**
+ * Counts by key in windows that begin with the first request of each key. What it keeps is bounded: where there are more
+ * keys than places, the window that ends first is forgotten first.
+ */
+export class WindowStore implements FastifyRateLimitStore {
+  readonly #now: () => number;
+  readonly #places: number;
+  // In the order in which the windows began, so in that in which they end: all are of one length.
+  readonly #windows = new Map<string, Window>();
+
+  constructor(now: () => number, places: number) {
+    this.#now = now;
+    this.#places = places;
+  }
+
+  get size(): number {
+    return this.#windows.size;
+  }
+
+  incr(key: string, callback: (error: null, result: { current: number; ttl: number }) => void, lengthMs: number): void {
+    const now = this.#now();
+    const window = this.#current(key, now, lengthMs) ?? this.#begin(key, now, lengthMs);
+    window.count += 1;
+    callback(null, { current: window.count, ttl: window.began + lengthMs - now });
+  }
+
+  read(key: string, callback: (error: null, result: { current: number; ttl: number }) => void, lengthMs: number): void {
+    const now = this.#now();
+    const window = this.#current(key, now, lengthMs);
+    callback(null, { current: window?.count ?? 0, ttl: window ? window.began + lengthMs - now : lengthMs });
+  }
+
+  /** Every limit counts by itself. */
+  child(): WindowStore {
+    return new WindowStore(this.#now, this.#places);
+  }
+
+  #current(key: string, now: number, lengthMs: number): Window | undefined {
+    const window = this.#windows.get(key);
+    return window && isOpen(window, now, lengthMs) ? window : undefined;
+  }
+
+  #begin(key: string, now: number, lengthMs: number): Window {
+    this.#windows.delete(key);
+    for (const [oldest, window] of this.#windows) {
+      if (this.#windows.size < this.#places && isOpen(window, now, lengthMs)) break;
+      this.#windows.delete(oldest);
+    }
+    const window = { began: now, count: 0 };
+    this.#windows.set(key, window);
+    return window;
+  }
+}
+
+/** A clock that was put back must not leave a window open for longer than it is. */
+function isOpen({ began }: Window, now: number, lengthMs: number): boolean {
+  return now >= began && now < began + lengthMs;
+}

@@ -1,0 +1,60 @@
+import { type Access, scopesOf } from '../../contract/endpoint.ts';
+import type { ApiKey, KeyScope } from '../../domain/api-key.ts';
+import { GatewayError } from '../../domain/errors.ts';
+import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
+import { otherEnvironment } from './confine.ts';
+
+/** Who asks: a key, or undefined where the service asks for none. */
+export interface Asked {
+  caller: ApiKey | undefined;
+}
+
+/** Throws GatewayError `forbidden` where the key of the caller does not reach so far. */
+export function assertAllowed({ caller }: Asked, access: Access): void {
+  const needed = scopesOf(access);
+  if (!caller || needed.includes(caller.scope)) return;
+  throw new GatewayError(
+    'forbidden',
+    `This needs an API key of scope ${wordsOf(needed)}; this one is ${caller.scope}.`,
+    {
+      suggestion: `Use a key of scope ${needed[0]}: the operator makes one with "tillway keys create --scope ${needed[0]}".`,
+    },
+  );
+}
+
+/** Throws GatewayError `forbidden` for the environment that the caller's key is not of. */
+export function assertEnvironment({ caller }: Asked, environment: Environment): void {
+  if (caller && !isOf({ caller }, environment)) throw otherEnvironment(caller.environment, environment);
+}
+
+/** Whether the caller may know of what is of that environment. */
+export function isOf({ caller }: Asked, environment: Environment): boolean {
+  return !caller || caller.environment === environment;
+}
+
+/** The environments that a question is about, where it names one or none. Throws GatewayError `forbidden`. */
+export function environmentsOf(asked: Asked, environment: Environment | undefined): readonly Environment[] {
+  if (environment === undefined) return asked.caller ? [asked.caller.environment] : ENVIRONMENTS;
+  assertEnvironment(asked, environment);
+  return [environment];
+}
+
+/** Where a question names no environment and is about one: the key's, else the sandbox. */
+export function usualEnvironment({ caller }: Asked): Environment {
+  return caller?.environment ?? 'sandbox';
+}
+
+/**
+ * For settings that are of no environment, and so of production too. Throws GatewayError `forbidden` for keys of the
+ * sandbox.
+ */
+export function assertInstallation({ caller }: Asked): void {
+  if (!caller || caller.environment === 'production') return;
+  throw new GatewayError('forbidden', 'This setting rules production too, and this API key is of sandbox.', {
+    suggestion: 'Use an admin key of production (sk_live_...); then resend.',
+  });
+}
+
+function wordsOf(scopes: readonly KeyScope[]): string {
+  return scopes.length === 1 ? scopes[0]! : `${scopes.slice(0, -1).join(', ')} or ${scopes.at(-1)}`;
+}

@@ -1,0 +1,63 @@
+import { GatewayError, invalidField } from '../domain/errors.ts';
+import type { FeedFilter } from '../store/feed.ts';
+import type { Listed } from '../store/page.ts';
+import type { Store } from '../store/store.ts';
+import type { MerchantEvent } from '../store/webhooks.ts';
+
+/** How many events get their position in one commit, which others may share: some milliseconds. */
+const ROUND_EVENTS = 200;
+/** How often one reader gives positions before it answers; what is left then comes with the next request. */
+const MAX_ROUNDS = 20;
+
+/**
+ * The events behind `after`, in the order in which their commits became visible; from the beginning where it is empty.
+ * Throws GatewayError `invalid_input` where there is no such event, `unavailable` while old events are being put in order.
+ */
+export async function readFeed(
+  { store }: { store: Store },
+  filter: FeedFilter,
+  { after, limit }: { after: string; limit: number },
+): Promise<Listed<MerchantEvent>> {
+  const position = after === '' ? 0 : await positionOf(store, after);
+  for (let round = 0; ; round++) {
+    const page = await store.listFeed(filter, position, limit);
+    if (page.hasMore || !(await store.hasUnplacedEvents())) return page;
+    if (round === MAX_ROUNDS) return { ...page, hasMore: true };
+    await placeRound(store);
+  }
+}
+
+/** Gives every committed event its position, as far as `maxRounds` go; answers how many rounds it took. */
+export async function placeEvents(store: Store, maxRounds = MAX_ROUNDS): Promise<number> {
+  let rounds = 0;
+  while (rounds < maxRounds && (await store.hasUnplacedEvents())) {
+    await placeRound(store);
+    rounds++;
+  }
+  return rounds;
+}
+
+async function placeRound(store: Store): Promise<void> {
+  await store.commit([{ type: 'events_placed', limit: ROUND_EVENTS }]);
+}
+
+async function positionOf(store: Store, eventId: string): Promise<number> {
+  for (let round = 0; round <= MAX_ROUNDS; round++) {
+    const position = await store.feedPosition(eventId);
+    if (position === undefined) throw unknownEvent(eventId);
+    if (position !== null) return position;
+    await placeRound(store);
+  }
+  throw new GatewayError('unavailable', `Event ${eventId} has no place in the feed yet: older ones are put in order.`, {
+    suggestion: 'Ask again in a second.',
+  });
+}
+
+function unknownEvent(eventId: string): GatewayError {
+  return invalidField(
+    'after',
+    'invalid_value',
+    `no event ${eventId} exists here`,
+    'Use the id of the last event that you have read of this service; or after= with nothing behind it, to begin with the oldest.',
+  );
+}

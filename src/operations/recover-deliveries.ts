@@ -1,0 +1,158 @@
+import { newDelivery } from '../domain/delivery.ts';
+import { GatewayError, invalidField } from '../domain/errors.ts';
+import type { Instant } from '../domain/records.ts';
+import type { Recovery } from '../domain/recovery.ts';
+import type { RecoverableEvent } from '../store/feed.ts';
+import type { Change } from '../store/store.ts';
+import type { WebhookEndpoint } from '../domain/webhook-endpoint.ts';
+import type { Deps } from './deps.ts';
+import { recordNotFound } from './not-found.ts';
+
+export type Recovering = Pick<Deps, 'store' | 'now' | 'newId'>;
+
+/** How many events are looked at in one commit, which others may share. */
+const PAGE = 100;
+/** How long whoever asked waits for the reading; the rest of a long range is read without them. */
+const PATIENCE_MS = 1000;
+// Each conflict is an attempt that began or ended meanwhile, or somebody else who recovers or replays.
+const MAX_TRIES = 50;
+
+export interface RecoveryRequest {
+  from: Instant;
+  /** Now where it is left out. */
+  until: Instant | undefined;
+  /** Also what was acknowledged. */
+  all: boolean;
+}
+
+/**
+ * Has an endpoint sent every event of a time that it has not acknowledged: each once, in the order in which they
+ * happened. Throws GatewayError `not_found`, `invalid_state` where the endpoint takes no events, `invalid_input` where the
+ * time is empty.
+ */
+export async function recoverDeliveries(deps: Recovering, endpointId: string, request: RecoveryRequest) {
+  const { store } = deps;
+  const endpoint = await store.endpoint(endpointId);
+  if (!endpoint || endpoint.status.startsWith('delet')) throw recordNotFound('webhook endpoint', endpointId, 'whe_');
+  if (endpoint.status !== 'active') throw endpointDisabled(endpoint);
+  const now = deps.now();
+  const { from, all: everything } = request;
+  const until = Math.min(request.until ?? now, now);
+  if (from >= until) throw emptyTime(request, now);
+  const recovery: Recovery = {
+    id: deps.newId('rcv'),
+    endpointId,
+    environment: endpoint.environment,
+    version: 1,
+    status: 'running',
+    from,
+    until,
+    everything,
+    // Before every event of that time.
+    read: { created: from, sequence: -1, id: '' },
+    queued: 0,
+    pending: 0,
+    delivered: 0,
+    created: now,
+    updated: now,
+  };
+  await store.commit([{ type: 'recovery_saved', recovery }]);
+  return carryOn(deps, recovery, PATIENCE_MS);
+}
+
+/** Reads on where it was left, for so long at most; answers how far it has got. */
+export async function carryOn(deps: Recovering, recovery: Recovery, patienceMs: number): Promise<Recovery> {
+  const began = performance.now();
+  let current = recovery;
+  do current = await carryPage(deps, current);
+  while (current.status === 'running' && performance.now() - began < patienceMs);
+  return current;
+}
+
+async function carryPage(deps: Recovering, recovery: Recovery): Promise<Recovery> {
+  const { store } = deps;
+  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+    const { next, changes } = await pageOf(deps, recovery);
+    const result = await store.commit([{ type: 'recovery_saved', recovery: next }, ...changes]);
+    if (result.done) return next;
+    const current = await store.recovery(recovery.id);
+    // Somebody else has carried it further.
+    if (current && current.version !== recovery.version) return current;
+  }
+  throw new GatewayError('unavailable', `The deliveries of recovery ${recovery.id} are changing too fast.`, {
+    suggestion: `It goes on by itself; how far it is, tillway endpoints recovery ${recovery.id} says, or GET /api/gateway/recoveries/${recovery.id}.`,
+  });
+}
+
+async function pageOf(deps: Recovering, recovery: Recovery): Promise<{ next: Recovery; changes: Change[] }> {
+  const { store } = deps;
+  const now = deps.now();
+  const saved = { ...recovery, version: recovery.version + 1, updated: now };
+  const endpoint = await store.endpoint(recovery.endpointId);
+  if (endpoint?.status !== 'active') return { next: { ...saved, status: 'stopped' }, changes: [] };
+  const events = await store.recoverableEvents(recovery, endpoint.events, PAGE);
+  const wanted = events.filter((one) => isWanted(one, recovery));
+  const changes = wanted
+    // Locks are taken in the same order everywhere.
+    .toSorted((a, b) => compare(a.event.sessionId, b.event.sessionId))
+    .map((one) => recovered(deps, recovery, one, now));
+  const left = (status: string) => events.filter((one) => !wanted.includes(one) && one.delivery?.status === status);
+  const next: Recovery = {
+    ...saved,
+    status: events.length < PAGE ? 'done' : 'running',
+    read: events.at(-1)?.event ?? recovery.read,
+    queued: recovery.queued + wanted.length,
+    pending: recovery.pending + left('pending').length,
+    delivered: recovery.delivered + left('delivered').length,
+  };
+  return { next, changes };
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
+function isWanted({ delivery }: RecoverableEvent, { everything }: Recovery): boolean {
+  return !delivery || delivery.status === 'dead' || (everything && delivery.status === 'delivered');
+}
+
+function recovered(
+  { newId }: Recovering,
+  { endpointId }: Recovery,
+  { event, delivery }: RecoverableEvent,
+  now: Instant,
+): Change {
+  const type = 'delivery_recovered';
+  const eventCreated = event.created;
+  if (!delivery) {
+    const made = newDelivery(event, { id: newId('dlv'), endpointId, now });
+    return { type, delivery: made, from: null, eventCreated };
+  }
+  const again = { ...delivery, status: 'pending', scheduleStart: delivery.attempts, dueAt: now } as const;
+  return { type, delivery: again, from: delivery.status, eventCreated };
+}
+
+/** How far a recovery has got. Throws GatewayError `not_found`. */
+export async function getRecovery({ store }: Pick<Deps, 'store'>, id: string): Promise<Recovery> {
+  const recovery = await store.recovery(id);
+  if (!recovery) throw recordNotFound('recovery', id, 'rcv_');
+  return recovery;
+}
+
+function endpointDisabled({ id, disabledReason }: WebhookEndpoint): GatewayError {
+  const why = disabledReason === null ? '' : `: ${disabledReason}`;
+  return new GatewayError('invalid_state', `Webhook endpoint ${id} is disabled${why}.`, {
+    suggestion: `Enable it, with tillway endpoints enable ${id} or {"status": "active"} to PATCH /api/gateway/webhook-endpoints/${id}; then recover.`,
+  });
+}
+
+function emptyTime({ from, until }: RecoveryRequest, now: Instant): GatewayError {
+  const iso = (instant: Instant) => new Date(instant).toISOString();
+  const end = until === undefined || until > now ? `now, which is ${iso(now)} here` : 'until';
+  return invalidField(
+    'from',
+    'invalid_value',
+    `must be before ${end}`,
+    `Set from to the beginning of the outage.${from > now ? ' It is in the future now.' : ''}`,
+  );
+}

@@ -1,0 +1,100 @@
+import { unchanged } from '../../domain/checkout-state.ts';
+import { CURRENCY } from '../../domain/records.ts';
+import { applyRefundReport } from '../../domain/refund-decisions.ts';
+import type { Refund, RefundOutcome } from '../../domain/refund.ts';
+import type { Environment } from '../../domain/route.ts';
+import type { ProviderRefundCallback } from '../../providers/provider.ts';
+import type { Change } from '../../store/store.ts';
+import { commitDecision } from '../commit-decision.ts';
+import type { Deps } from '../deps.ts';
+import { recordNotFound } from '../not-found.ts';
+import { applyKeptSignal } from '../settlement/apply-kept-signal.ts';
+
+export interface IncomingRefundMessage {
+  provider: string;
+  environment: Environment;
+  callback: ProviderRefundCallback;
+  /** As it came, for the records. */
+  body: string;
+}
+
+type Mismatch = 'environment_mismatch' | 'provider_mismatch' | 'amount_mismatch';
+
+/**
+ * Applies a provider's verified word on a refund once, whatever its order and age: the message, the refund, its payment
+ * and the posting commit together. What is of another amount, environment or provider is kept and flagged, and moves
+ * nothing. Throws GatewayError `not_found` for an unknown refund.
+ */
+export async function applyRefundMessage(deps: Deps, message: IncomingRefundMessage): Promise<string> {
+  const { provider, callback } = message;
+  const { eventId, refundId, status } = callback;
+  const known = await deps.store.refund(refundId);
+  if (!known) throw recordNotFound('refund', refundId, 'ref_');
+  const mismatch = await mismatchOf(deps, known, message);
+  const { outcome } = await report(deps, known, callback, mismatch, (did) => [
+    {
+      type: 'refund_message_received',
+      sessionId: known.sessionId,
+      message: {
+        provider,
+        eventId,
+        refundId,
+        status,
+        amount: callback.amount,
+        outcome: did,
+        flagged: mismatch !== undefined,
+        body: message.body,
+        received: deps.now(),
+      },
+    },
+  ]);
+  deps.log[mismatch ? 'warn' : 'info'](
+    { provider, eventId, refundId, status, outcome },
+    mismatch ? 'refund callback flagged' : 'refund callback',
+  );
+  return outcome;
+}
+
+/** Applies what a provider answered when it was asked. */
+export async function applyRefundAnswer(deps: Deps, refund: Refund, answer: RefundOutcome): Promise<void> {
+  const { outcome } = await report(deps, refund, answer, undefined, () => []);
+  deps.log.info({ refundId: refund.id, status: answer.status, outcome }, 'refund answered');
+}
+
+function report(
+  deps: Deps,
+  { id, sessionId }: Refund,
+  word: RefundOutcome,
+  mismatch: Mismatch | undefined,
+  along: (outcome: string) => Change[],
+) {
+  let settled: Change[] = [];
+  return commitDecision<'applied' | 'ignored' | Mismatch>(
+    deps,
+    sessionId,
+    async (checkout, now) => {
+      if (mismatch) return unchanged(checkout, mismatch);
+      // Read after the checkout: whoever moves a refund moves the version of its session, so that what is decided on a
+      // refund that is newer than the checkout does not commit.
+      const refund = (await deps.store.refund(id))!;
+      const decided = applyRefundReport(checkout, refund, word, now);
+      settled = [];
+      if (word.status !== 'failed' || decided.outcome !== 'applied') return decided;
+      const result = await applyKeptSignal(deps, checkout, decided, refund.paymentId, now);
+      settled = result.along;
+      return result.decision;
+    },
+    ({ outcome }) => [...along(outcome), ...settled],
+  );
+}
+
+async function mismatchOf(
+  deps: Deps,
+  { paymentId, environment, amount }: Refund,
+  { provider, environment: itsOwn, callback }: IncomingRefundMessage,
+): Promise<Mismatch | undefined> {
+  if (environment !== itsOwn) return 'environment_mismatch';
+  const payment = await deps.store.payment(paymentId);
+  if (payment?.route.provider !== provider) return 'provider_mismatch';
+  return callback.amount !== amount || callback.currency !== CURRENCY ? 'amount_mismatch' : undefined;
+}

@@ -1,0 +1,108 @@
+import { hash } from 'node:crypto';
+import type { RefundRequestBody } from '../../contract/refunds.ts';
+import { GatewayError, invalidField } from '../../domain/errors.ts';
+import { type Cents, amountFromCents } from '../../domain/money.ts';
+import type { Checkout, Payment } from '../../domain/records.ts';
+import { unchanged } from '../../domain/checkout-state.ts';
+import { requestRefund } from '../../domain/refund-decisions.ts';
+import { type Refund, type RefundOrder, leftOf } from '../../domain/refund.ts';
+import { centsOf } from '../cents-of.ts';
+import { commitDecision } from '../commit-decision.ts';
+import type { Deps } from '../deps.ts';
+import { getPayment } from '../read-records.ts';
+
+export interface CreatedRefund {
+  refund: Refund;
+  /** The idempotency key has been used before, for the same. */
+  replayed: boolean;
+}
+
+/**
+ * Gives money of a payment back: the refund, what it takes of the payment, its posting and the task to ask the provider
+ * commit together. `id` may be that of a session. Throws GatewayError `not_found`; `invalid_state` where the payment is not
+ * paid or nothing is left; `invalid_input` for more than is left; `idempotency_conflict` for a key that was used for
+ * something else.
+ */
+export async function createRefund(deps: Deps, id: string, body: RefundRequestBody): Promise<CreatedRefund> {
+  const payment = await getPayment(deps, id);
+  const amount = body.amount === undefined ? null : centsOf(body.amount);
+  const order: RefundOrder = {
+    refundId: deps.newId('ref'),
+    paymentId: payment.id,
+    amount,
+    reason: body.reason ?? null,
+    idempotencyKey: body.idempotencyKey ?? null,
+    requestHash: body.idempotencyKey === undefined ? null : hashOf(payment.id, amount, body),
+  };
+  let first: Refund | undefined;
+  const { outcome, checkout, effects } = await commitDecision(deps, payment.sessionId, async (current, now) => {
+    first = await firstOf(deps, payment, order);
+    return first ? unchanged(current, 'replayed' as const) : requestRefund(current, order, now);
+  });
+  if (first) return { refund: replay(first, order), replayed: true };
+  if (outcome !== 'requested') throw refusal(outcome, checkout, order);
+  const { refund } = effects.find((effect) => effect.type === 'refund_requested')!;
+  return { refund, replayed: false };
+}
+
+async function firstOf(
+  { store }: Deps,
+  { environment }: Payment,
+  { idempotencyKey }: RefundOrder,
+): Promise<Refund | undefined> {
+  return idempotencyKey === null ? undefined : store.refundByIdempotencyKey(environment, idempotencyKey);
+}
+
+/** The first answer again: what has become of the refund since then is for a GET to tell. */
+function replay(first: Refund, order: RefundOrder): Refund {
+  if (first.requestHash === order.requestHash) {
+    return { ...first, status: 'pending', failureReason: null, updated: first.created };
+  }
+  throw new GatewayError('idempotency_conflict', 'This idempotencyKey was used for another refund.', {
+    field: 'idempotencyKey',
+    suggestion:
+      'Resend the first body to the first payment to get its refund again, or set idempotencyKey to a new key.',
+    issues: [{ path: 'idempotencyKey', code: 'idempotency_conflict', message: 'was used for another refund' }],
+  });
+}
+
+function refusal(outcome: string, { payments }: Checkout, order: RefundOrder): GatewayError {
+  const payment = payments.find(({ id }) => id === order.paymentId)!;
+  switch (outcome) {
+    case 'not_paid':
+      return new GatewayError(
+        'invalid_state',
+        `Payment ${payment.id} is ${payment.status}: only a paid one is refunded.`,
+        {
+          suggestion: 'Read the payment, and refund it once its status is paid.',
+        },
+      );
+    case 'nothing_left':
+      return new GatewayError(
+        'invalid_state',
+        `Nothing of payment ${payment.id} is left to refund: ${usd(payment.refunded)} is refunded and ${usd(payment.refundPending)} is under way, of ${usd(payment.fees.total - payment.shortfall)}.`,
+        {
+          suggestion: `List what was refunded, with tillway refunds list --payment-id ${payment.id} or GET /api/gateway/payments/${payment.id}/refunds.`,
+        },
+      );
+    case 'too_much': {
+      const left = usd(leftOf(payment).total);
+      return invalidField(
+        'amount',
+        'too_big',
+        `is more than the ${left} that is left of the payment`,
+        `Set amount to at most ${amountFromCents(leftOf(payment).total)}, or leave it out to refund all that is left.`,
+      );
+    }
+    default:
+      return new GatewayError('unavailable', 'The payment is changing too fast; try again.');
+  }
+}
+
+function usd(cents: Cents): string {
+  return `${amountFromCents(cents).toFixed(2)} USD`;
+}
+
+function hashOf(paymentId: string, amount: Cents | null, { reason }: RefundRequestBody): string {
+  return hash('sha256', JSON.stringify([paymentId, amount, reason ?? null]), 'base64url');
+}

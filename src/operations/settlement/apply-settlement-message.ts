@@ -1,0 +1,72 @@
+import { CURRENCY, type Payment } from '../../domain/records.ts';
+import type { SettlementCallback } from '../../providers/provider.ts';
+import type { Change } from '../../store/store.ts';
+import type { IncomingMessage } from '../apply-provider-message.ts';
+import { commitDecision } from '../commit-decision.ts';
+import { unchanged } from '../../domain/checkout-state.ts';
+import type { Deps } from '../deps.ts';
+import { sessionNotFound } from '../not-found.ts';
+import { type SettledPayment, settlePayment } from './settle-payment.ts';
+
+export interface SettlementMessage extends Omit<IncomingMessage, 'callback'> {
+  callback: SettlementCallback;
+}
+
+/**
+ * Applies a provider's verified word that a payment has been paid out: once, whatever its order and number. What does not
+ * fit is kept and flagged. Answers what it did. Throws GatewayError `not_found` for an unknown session.
+ */
+export async function applySettlementMessage(deps: Deps, message: SettlementMessage): Promise<string> {
+  const { provider, callback } = message;
+  const { eventId, sessionId, paymentId } = callback;
+  const checkout = await deps.store.checkout(sessionId);
+  if (!checkout) throw sessionNotFound(sessionId);
+  const payment = checkout.payments.find(({ id }) => id === paymentId);
+  const mismatch = mismatchOf(message, payment);
+  const outcome =
+    mismatch === undefined && payment ? await settled(deps, payment, message) : await kept(deps, message, mismatch!);
+  const flagged = outcome !== 'duplicate' && isFlagged(outcome);
+  const line = { provider, eventId, sessionId, paymentId, status: 'settled', outcome };
+  deps.log[flagged ? 'warn' : 'info'](line, flagged ? 'callback flagged' : 'callback');
+  return outcome;
+}
+
+async function settled(deps: Deps, payment: Payment, message: SettlementMessage): Promise<string> {
+  const { settledAt, reference } = message.callback;
+  const told = { source: 'provider', amount: null, reference, settledAt } as const;
+  const result = await settlePayment(deps, payment, told, (outcome, now) => received(message, wordOf(outcome), now));
+  return wordOf(result.outcome);
+}
+
+/** Keeps a message that moves nothing. */
+async function kept(deps: Deps, message: SettlementMessage, word: string): Promise<string> {
+  const { outcome } = await commitDecision(
+    deps,
+    message.callback.sessionId,
+    (checkout) => unchanged(checkout, word),
+    () => received(message, word, deps.now()),
+  );
+  return outcome;
+}
+
+function mismatchOf({ environment, callback }: SettlementMessage, payment: Payment | undefined): string | undefined {
+  if (!payment) return 'unknown_payment';
+  if (payment.environment !== environment) return 'environment_mismatch';
+  return callback.amount === payment.amount && callback.currency === CURRENCY ? undefined : 'amount_mismatch';
+}
+
+function wordOf(outcome: SettledPayment['outcome'] | 'duplicate'): string {
+  if (outcome === 'settled') return 'applied';
+  return outcome === 'already' ? 'ignored' : outcome;
+}
+
+function isFlagged(outcome: string): boolean {
+  return outcome !== 'applied' && outcome !== 'ignored';
+}
+
+function received({ provider, callback, body }: SettlementMessage, outcome: string, now: number): Change[] {
+  const { eventId, sessionId, paymentId, amount } = callback;
+  const flagged = isFlagged(outcome);
+  const about = { provider, eventId, sessionId, paymentId, status: 'settled', amount } as const;
+  return [{ type: 'provider_message_received', message: { ...about, outcome, flagged, body, received: now } }];
+}

@@ -1,0 +1,125 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { amountFromCents } from '../../domain/money.ts';
+import { isId } from '../../domain/id.ts';
+import { CURRENCY, type Payment } from '../../domain/records.ts';
+import type { Environment } from '../../domain/route.ts';
+import { refusalWords } from '../../domain/settlement.ts';
+import type { ImportReport, MismatchCode, ReportedLine, SettlementLine } from '../../domain/settlement-file.ts';
+import type { Deps } from '../deps.ts';
+import { type FileLine, readSettlementFile } from './settlement-file.ts';
+import { type SettledPayment, judge, settlePayment } from './settle-payment.ts';
+
+export interface ImportOptions {
+  /** Only payments of this environment are settled; left out, both. */
+  environment: Environment | undefined;
+  /** Whether nothing is recorded. */
+  dryRun: boolean;
+}
+
+// Read and committed together: enough for the database to take them at once, and few enough for others in between.
+const PAGE = 100;
+
+type Found = { payment: Payment } | { code: MismatchCode; message: string };
+
+/**
+ * Settles the payments that a file of a provider names, line by line: one that does not match changes nothing, and the
+ * others are recorded. The same file again finds all of them settled. Cut off, it has recorded whole payments.
+ * Throws GatewayError `invalid_input` for what is no such file.
+ */
+export async function importSettlements(deps: Deps, text: string, options: ImportOptions): Promise<ImportReport> {
+  const { lines, ignoredColumns } = readSettlementFile(text, deps.now());
+  const reported: ReportedLine[] = [];
+  const firstLines = new Map<string, number>();
+  for (let start = 0; start < lines.length; start += PAGE) {
+    const page = lines.slice(start, start + PAGE);
+    const found = await Promise.all(page.map((line) => find(deps, line, options)));
+    const single = found.map((each, index) => onceOnly(each, page[index]!.number, firstLines));
+    reported.push(...(await Promise.all(page.map((line, index) => settle(deps, line, single[index]!, options)))));
+    // The embedded database answers in this very thread.
+    await turn();
+  }
+  return { dryRun: options.dryRun, lines: reported, ignoredColumns };
+}
+
+async function find({ store }: Deps, { read }: FileLine, { environment }: ImportOptions): Promise<Found> {
+  if ('fault' in read) return mismatch('invalid_line', `${read.fault.column} ${read.fault.message}.`);
+  const named = await idOf(store, read);
+  if (typeof named !== 'string') return named;
+  const payment = isId(named, 'pay') ? await store.payment(named) : undefined;
+  if (!payment) return mismatch('unknown_payment', `There is no payment ${JSON.stringify(named)} here.`);
+  if (read.reference !== null && payment.providerReference !== read.reference) {
+    const own = payment.providerReference ?? 'none';
+    return mismatch('reference_differs', `The provider's reference of the payment is ${own}, not ${read.reference}.`);
+  }
+  if (environment !== undefined && payment.environment !== environment)
+    return mismatch('other_environment', `The payment is of ${payment.environment}, and the file of ${environment}.`);
+  if (read.currency !== CURRENCY)
+    return mismatch('currency_differs', `The line is in ${read.currency}, and the payment in ${CURRENCY}.`);
+  return { payment };
+}
+
+async function idOf(store: Deps['store'], { paymentId, reference }: SettlementLine): Promise<string | Found> {
+  if (paymentId !== null) return paymentId;
+  const [id, ...others] = await store.paymentsOfReference(reference!);
+  if (id === undefined) return mismatch('unknown_payment', `No payment here has the reference ${reference}.`);
+  if (others.length > 0)
+    return mismatch('ambiguous_reference', `Several payments have the reference ${reference}: name the payment_id.`);
+  return id;
+}
+
+/** The first line of a payment counts: a second one may be a mistake of the file, and is never added to it. */
+function onceOnly(found: Found, number: number, firstLines: Map<string, number>): Found {
+  if ('code' in found) return found;
+  const first = firstLines.get(found.payment.id);
+  if (first !== undefined) return mismatch('duplicate_line', `The payment stands in line ${first} already.`);
+  firstLines.set(found.payment.id, number);
+  return found;
+}
+
+async function settle(deps: Deps, line: FileLine, found: Found, { dryRun }: ImportOptions): Promise<ReportedLine> {
+  const { cells, number, read } = line;
+  const amount = 'fault' in read ? null : read.amount;
+  const paymentId = 'payment' in found ? found.payment.id : cells.payment_id;
+  const about = { line: number, paymentId, reference: cells.reference, amount };
+  if ('code' in found) return { ...about, status: 'not_matched', ...found };
+  const { reference, settledAt } = read as SettlementLine;
+  const told = { source: 'file', amount: amount!, reference, settledAt } as const;
+  const settled = dryRun ? judge(found.payment, amount) : await settlePayment(deps, found.payment, told);
+  return { ...about, ...(await verdictOn(deps, settled, found.payment, amount!, dryRun)) };
+}
+
+async function verdictOn(
+  { store }: Deps,
+  settled: SettledPayment | { outcome: 'duplicate' },
+  { id }: Payment,
+  amount: number,
+  dryRun: boolean,
+): Promise<Pick<ReportedLine, 'status' | 'code' | 'message'>> {
+  switch (settled.outcome) {
+    case 'settled':
+      return { status: 'matched', code: null, message: dryRun ? 'Would be settled.' : 'Settled.' };
+    case 'already':
+    case 'duplicate': {
+      const before = await store.settlement(id);
+      if (before && before.amount !== amount) {
+        const words = `The line says ${dollars(amount)}, and ${dollars(before.amount)} was settled before.`;
+        return { status: 'not_matched', ...mismatch('amount_differs', words) };
+      }
+      return { status: 'already_settled', code: null, message: 'Settled before: nothing was changed.' };
+    }
+    case 'amount_differs': {
+      const words = `The line says ${dollars(amount)}, and ${dollars(settled.left)} is to be paid out.`;
+      return { status: 'not_matched', ...mismatch('amount_differs', words) };
+    }
+    default:
+      return { status: 'not_matched', ...mismatch(settled.outcome, refusalWords(settled.outcome, settled.payment)) };
+  }
+}
+
+function mismatch(code: MismatchCode, message: string): { code: MismatchCode; message: string } {
+  return { code, message };
+}
+
+function dollars(cents: number): string {
+  return `${amountFromCents(cents).toFixed(2)} ${CURRENCY}`;
+}

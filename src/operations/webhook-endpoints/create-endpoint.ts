@@ -1,0 +1,48 @@
+import type { CreateEndpointRequest, EndpointDetails } from '../../contract/webhook-endpoint-resource.ts';
+import { GatewayError } from '../../domain/errors.ts';
+import type { Environment } from '../../domain/route.ts';
+import { MAX_ENDPOINTS, type WebhookEndpoint, newEndpoint, rotated } from '../../domain/webhook-endpoint.ts';
+import type { Deps } from '../deps.ts';
+import { checkUrl } from './check-url.ts';
+
+// Each conflict is somebody else who made one meanwhile.
+const MAX_TRIES = MAX_ENDPOINTS + 1;
+
+/**
+ * Makes an endpoint, and its secret, which nobody can be told again. Throws GatewayError `invalid_input` for a URL that
+ * cannot be delivered to, and `invalid_state` where there are too many or no key to encrypt the secret with.
+ */
+export async function createEndpoint(
+  { store, now, newId, webhooks }: Pick<Deps, 'store' | 'now' | 'newId' | 'webhooks'>,
+  request: CreateEndpointRequest,
+): Promise<EndpointDetails & { secret: string }> {
+  const { url, environment, events, description } = request;
+  checkUrl(url, environment, webhooks.targets);
+  const place = { endpointId: newId('whe'), environment };
+  const { secret, sealed } = webhooks.secretBox.newSecret(place);
+  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+    const slot = freeSlot(await store.endpoints(), environment);
+    const created = now();
+    const shared = { id: place.endpointId, environment, url, created };
+    const endpoint = newEndpoint({ ...shared, source: 'api', events, description, slot });
+    const secrets = rotated([], { ...place, sealed, created }, created);
+    const result = await store.commit([
+      { type: 'endpoint_created', endpoint },
+      { type: 'secrets_replaced', endpointId: endpoint.id, secrets },
+    ]);
+    if (result.done) return { endpoint, secrets, secret };
+  }
+  throw new GatewayError('unavailable', 'The webhook endpoints are changing too fast; try again.');
+}
+
+function freeSlot(endpoints: readonly WebhookEndpoint[], environment: Environment): number {
+  const taken = new Set(endpoints.filter((one) => one.environment === environment).map(({ slot }) => slot));
+  for (let slot = 1; slot <= MAX_ENDPOINTS; slot++) if (!taken.has(slot)) return slot;
+  throw new GatewayError(
+    'invalid_state',
+    `There are ${MAX_ENDPOINTS} ${environment} webhook endpoints, which is all there may be.`,
+    {
+      suggestion: 'Delete one that is not needed any more, or let one receiver pass events on; then resend.',
+    },
+  );
+}

@@ -1,0 +1,66 @@
+import type { EndpointDetails } from '../../contract/webhook-endpoint-resource.ts';
+import { timeOfId } from '../../domain/id.ts';
+import { GatewayError } from '../../domain/errors.ts';
+import type { Environment } from '../../domain/route.ts';
+import { type WebhookEndpoint, isDeleted, signs } from '../../domain/webhook-endpoint.ts';
+import { pageAmong } from '../../store/named-page.ts';
+import type { Listed, Page } from '../../store/page.ts';
+import type { Deps } from '../deps.ts';
+import { recordNotFound } from '../not-found.ts';
+
+type Finding = Pick<Deps, 'store' | 'now'>;
+
+/** Throws GatewayError `not_found` where there is none, or no more. */
+export async function getEndpoint({ store }: Pick<Deps, 'store'>, id: string): Promise<WebhookEndpoint> {
+  const endpoint = await store.endpoint(id);
+  if (!endpoint) throw recordNotFound('webhook endpoint', id, 'whe_');
+  if (!isDeleted(endpoint)) return endpoint;
+  throw new GatewayError('not_found', `Webhook endpoint ${id} has been deleted.`, {
+    suggestion: 'List the webhook endpoints for those that there are, or create one.',
+  });
+}
+
+/** The endpoints with the secrets that sign now. */
+export async function withSecrets(
+  { store, now }: Finding,
+  endpoints: readonly WebhookEndpoint[],
+): Promise<EndpointDetails[]> {
+  const secrets = await store.endpointSecrets(endpoints.map(({ id }) => id));
+  const at = now();
+  return endpoints.map((endpoint) => ({
+    endpoint,
+    secrets: secrets.filter((one) => one.endpointId === endpoint.id && signs(one, at)),
+  }));
+}
+
+/** Throws GatewayError `not_found`. */
+export async function endpointDetails(deps: Finding, id: string): Promise<EndpointDetails> {
+  const [details] = await withSecrets(deps, [await getEndpoint(deps, id)]);
+  return details!;
+}
+
+/** Newest first. */
+export async function listEndpoints(
+  deps: Finding,
+  { environment }: { environment?: Environment },
+  page: Page,
+): Promise<Listed<EndpointDetails>> {
+  const known = (await deps.store.endpoints()).filter(
+    (endpoint) => !isDeleted(endpoint) && (environment === undefined || endpoint.environment === environment),
+  );
+  const cursor = page.endingBefore ?? page.startingAfter;
+  // The ids of the configuration's do not tell when they were made.
+  const place = cursor === undefined ? undefined : (known.find(({ id }) => id === cursor) ?? placeOf(cursor));
+  const { items, hasMore } = pageAmong<WebhookEndpoint, Place>(known, page, place, comparePlaces);
+  return { items: await withSecrets(deps, items), hasMore };
+}
+
+type Place = Pick<WebhookEndpoint, 'id' | 'created'>;
+
+function placeOf(id: string): Place {
+  return { id, created: timeOfId(id) };
+}
+
+function comparePlaces(a: Place, b: Place): number {
+  return a.created - b.created || (a.id < b.id ? -1 : Number(a.id > b.id));
+}

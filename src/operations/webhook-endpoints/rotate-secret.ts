@@ -1,0 +1,37 @@
+import type { EndpointDetails } from '../../contract/webhook-endpoint-resource.ts';
+import { GatewayError } from '../../domain/errors.ts';
+import { MAX_EARLIER_SECRETS, rotated } from '../../domain/webhook-endpoint.ts';
+import type { Deps } from '../deps.ts';
+import { commitEndpoint, refuseConfigured } from './commit-endpoint.ts';
+
+const HOUR_MS = 3_600_000;
+
+/**
+ * Gives an endpoint a new secret, which nobody can be told again; those before sign for `expiresInHours` more at most.
+ * Throws GatewayError `not_found`, and `invalid_state` for the endpoint of the configuration, where too many sign already,
+ * and where there is no key to encrypt it with.
+ */
+export async function rotateSecret(
+  { store, now, webhooks }: Pick<Deps, 'store' | 'now' | 'webhooks'>,
+  endpointId: string,
+  expiresInHours: number,
+): Promise<EndpointDetails & { secret: string }> {
+  return commitEndpoint({ store }, endpointId, async (before) => {
+    refuseConfigured(before, 'Change WEBHOOK_SECRET of the service and start it again.');
+    const place = { endpointId, environment: before.environment };
+    const { secret, sealed } = webhooks.secretBox.newSecret(place);
+    const created = now();
+    const known = await store.endpointSecrets([endpointId]);
+    const secrets = rotated(known, { ...place, sealed, created }, created + expiresInHours * HOUR_MS);
+    if (secrets.length > MAX_EARLIER_SECRETS + 1) throw tooMany(endpointId);
+    return { endpoint: { ...before }, secrets, secret };
+  });
+}
+
+function tooMany(endpointId: string): GatewayError {
+  return new GatewayError(
+    'invalid_state',
+    `Webhook endpoint ${endpointId} has ${MAX_EARLIER_SECRETS} earlier secrets that still sign, which is all there may be.`,
+    { suggestion: 'Wait until one has expired, or send "expiresInHours": 0, which ends all earlier ones at once.' },
+  );
+}

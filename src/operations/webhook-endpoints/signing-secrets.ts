@@ -1,0 +1,26 @@
+import { type WebhookEndpoint, signs } from '../../domain/webhook-endpoint.ts';
+import type { SigningSecret } from '../../webhooks/lane.ts';
+import type { Deps } from '../deps.ts';
+
+type Signing = Pick<Deps, 'store' | 'webhooks'>;
+
+/** What the deliveries of an endpoint are signed with, the newest first; none where this process cannot know it. */
+export async function signingSecrets(
+  { store, webhooks }: Signing,
+  endpoint: WebhookEndpoint,
+): Promise<SigningSecret[]> {
+  if (endpoint.source === 'configuration') {
+    const { configured } = webhooks;
+    return configured?.endpointId === endpoint.id ? [{ secret: configured.secret, expiresAt: null }] : [];
+  }
+  const sealed = await store.endpointSecrets([endpoint.id]);
+  return sealed.toReversed().flatMap((one) => {
+    const secret = webhooks.secretBox.open(one);
+    return secret === undefined ? [] : [{ secret, expiresAt: one.expiresAt }];
+  });
+}
+
+/** The secrets that sign at that time. */
+export function liveSecrets(secrets: readonly SigningSecret[], now: number): string[] {
+  return secrets.filter((one) => signs(one, now)).map(({ secret }) => secret);
+}

@@ -1,0 +1,51 @@
+import { type Span, type Tracing, traced } from '../telemetry/tracing.ts';
+import type { Provider } from './provider.ts';
+
+export type ProviderCall = 'handoff' | 'inquire' | 'cancel' | 'refund';
+
+/** Is told of every call to a provider once it is over; `result` is of few values. */
+export type OnProviderCall = (provider: string, call: ProviderCall, result: string, seconds: number) => void;
+
+/** The same provider, with its calls measured and traced. */
+export function observeProvider<Observed extends Provider>(
+  provider: Observed,
+  tracing: Tracing | undefined,
+  onCall: OnProviderCall | undefined,
+): Observed {
+  function observed<Args extends unknown[], Answer>(
+    call: ProviderCall,
+    ask: (...args: Args) => Promise<Answer>,
+    resultOf: (answer: Answer) => string,
+  ): (...args: Args) => Promise<Answer> {
+    const start = {
+      name: `${provider.id} ${call}`,
+      kind: 'client',
+      attributes: { 'tillway.provider': provider.id },
+    } as const;
+    return (...args) =>
+      traced(tracing, start, async (span) => {
+        const began = performance.now();
+        let result = 'error';
+        try {
+          const answer = await ask(...args);
+          result = resultOf(answer);
+          return answer;
+        } finally {
+          tell(span, result);
+          onCall?.(provider.id, call, result, (performance.now() - began) / 1000);
+        }
+      });
+  }
+
+  return {
+    ...provider,
+    handoff: observed('handoff', provider.handoff, ({ outcome }) => outcome),
+    inquire: observed('inquire', provider.inquire, (report) => (report ? report.status : 'unknown')),
+    cancel: observed('cancel', provider.cancel, (answer) => answer),
+    refund: observed('refund', provider.refund, () => 'accepted'),
+  };
+}
+
+function tell(span: Span | undefined, result: string): void {
+  span?.set({ 'tillway.provider.result': result });
+}

@@ -1,0 +1,66 @@
+import { createServer } from 'node:net';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { Config } from '../config.ts';
+
+/** Where to listen, and the setting that says so. */
+interface Place {
+  setting: string;
+  host: string;
+  portSetting: string;
+}
+
+/** The names under which a service on a loopback address is called. */
+export function knownHosts(config: Config, localUrl: string): ReadonlySet<string> {
+  const urls = [localUrl, config.baseUrl, config.checkoutUrl].filter((url) => url !== undefined);
+  return new Set(['localhost', '127.0.0.1', '[::1]', ...urls.map((url) => new URL(url).hostname)]);
+}
+
+export function hostInUrl(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+/** A port that is free now: the service's own URLs must be known before it listens. Throws as {@link listenAt}. */
+export async function freePort(place: Place): Promise<number> {
+  const { host } = place;
+  const probe = createServer();
+  await new Promise<void>((resolve, reject) => {
+    probe.once('error', (error) => reject(placeFault(place, 0, error)));
+    probe.listen(0, host, resolve);
+  });
+  const address = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error(`no port is free on ${host}`);
+  return address.port;
+}
+
+/** Has an app listen. Throws, by the name of the setting, where its host is none of this machine or its port not to be had. */
+export async function listenAt(app: FastifyInstance, place: Place & { port: number }): Promise<void> {
+  const { host, port } = place;
+  await app.listen({ host, port }).catch((error: Error) => {
+    throw placeFault(place, port, error);
+  });
+}
+
+function placeFault({ setting, host, portSetting }: Place, port: number, cause: Error & { code?: string }): Error {
+  const where = `${hostInUrl(host)}:${port}`;
+  if (cause.code === 'EADDRINUSE') {
+    return new Error(`${portSetting} must be a port that is free: another program listens at ${where}`, { cause });
+  }
+  if (cause.code === 'EACCES') {
+    return new Error(`${portSetting} must be a port that this user may listen on, not ${port}: ${cause.message}`, {
+      cause,
+    });
+  }
+  return new Error(`${setting} must be an address or a name of this machine, not ${host}: ${cause.message}`, { cause });
+}
+
+/** Where it listens at every address, that one opens nowhere: somebody has to say which one buyers are sent to. */
+export function warnOfNoAddress(
+  { host, baseUrl }: Pick<Config, 'host' | 'baseUrl'>,
+  localUrl: string,
+  log: Pick<FastifyBaseLogger, 'warn'>,
+): void {
+  const isEvery = ['0.0.0.0', '[::]'].includes(new URL(localUrl).hostname);
+  if (baseUrl !== undefined || !isEvery) return;
+  log.warn(`HOST=${host} is no address to open, and links say ${localUrl}: set BASE_URL to the one that others see`);
+}

@@ -1,0 +1,107 @@
+import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { RandomBytes } from '../domain/id.ts';
+import { GatewayError } from '../domain/errors.ts';
+import type { DatabaseSettings } from '../store/open.ts';
+import type { EncryptionKeys } from '../webhooks/secret-box.ts';
+import { KEY_BYTES } from '../webhooks/seal.ts';
+
+const OWNER_ONLY = 0o600;
+const IN_MEMORY = ':memory:';
+const KEY_TEXT = /^[A-Za-z0-9+/]{43}=$/;
+
+interface KeyLog {
+  warn(fields: object, message: string): void;
+}
+
+interface Surroundings {
+  database: DatabaseSettings;
+  /** Those of ENCRYPTION_KEY. */
+  configured: readonly Uint8Array[];
+  randomBytes: RandomBytes;
+  log: KeyLog;
+}
+
+/**
+ * The keys of ENCRYPTION_KEY and, behind them, the one in the file beside an SQLite database. Where there are none, the
+ * file is made when a key is first needed; a database that several machines share has no such place. Throws where the
+ * file holds something else than a key.
+ */
+export function loadEncryptionKeys({ database, configured, randomBytes, log }: Surroundings): EncryptionKeys {
+  const file = database.kind === 'sqlite' && database.path !== IN_MEMORY ? `${database.path}.key` : undefined;
+  let own = file === undefined ? undefined : readKey(file);
+  const known = () => [...configured, ...(own ? [own] : [])];
+
+  return {
+    known,
+    forSealing() {
+      const [first] = known();
+      if (first) return first;
+      if (database.kind === 'postgres') throw keyMissing();
+      own = file === undefined ? newKey(randomBytes) : madeKey(file, randomBytes, log);
+      return own;
+    },
+  };
+}
+
+function newKey(randomBytes: RandomBytes): Uint8Array {
+  // Copied: these bytes are part of a pool.
+  return Uint8Array.from(randomBytes(KEY_BYTES));
+}
+
+/** Whoever is second to make the file takes what is in it. */
+function madeKey(file: string, randomBytes: RandomBytes, log: KeyLog): Uint8Array {
+  const key = newKey(randomBytes);
+  let descriptor: number;
+  try {
+    descriptor = openSync(file, 'wx', OWNER_ONLY);
+  } catch (error) {
+    const found = (error as NodeJS.ErrnoException).code === 'EEXIST' ? readKey(file) : undefined;
+    if (found) return found;
+    throw error;
+  }
+  try {
+    writeSync(descriptor, `${Buffer.from(key).toString('base64')}\n`);
+    // What is sealed with it must never be on the disk without it.
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  syncFolder(file);
+  log.warn({ file }, 'ENCRYPTION_KEY is not set: webhook secrets are sealed with a key in this file; back it up apart');
+  return key;
+}
+
+function syncFolder(file: string): void {
+  const folder = openSync(dirname(file), 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+function readKey(file: string): Uint8Array | undefined {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  if (KEY_TEXT.test(text)) return Buffer.from(text, 'base64');
+  throw new Error(
+    `${file} holds no key: restore it from a backup; it is the base64 of ${KEY_BYTES} bytes; where it is lost, move the file away and run "tillway endpoints forget-secrets"`,
+  );
+}
+
+function keyMissing(): GatewayError {
+  return new GatewayError(
+    'invalid_state',
+    'ENCRYPTION_KEY is not set: there is no key to encrypt a webhook secret with.',
+    {
+      suggestion:
+        'Have the operator start every instance with the same ENCRYPTION_KEY, the base64 of 32 random bytes (openssl rand -base64 32); then resend. An endpoint in WEBHOOK_URL and WEBHOOK_SECRET needs none.',
+    },
+  );
+}

@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+import type { Logger } from 'pino';
+
+// The database, its files, deliveries, and what Node itself opens.
+const RESERVE = 300;
+
+/** Says so in the log where the system gives this process fewer files than it takes connections. */
+export function warnOfFewFiles(maxConnections: number, log: Pick<Logger, 'warn'>): void {
+  const files = openFilesAllowed();
+  if (files === undefined || files >= maxConnections + RESERVE) return;
+  log.warn(
+    { files, maxConnections },
+    `each connection needs a file: raise "ulimit -Hn" (LimitNOFILE= in systemd) to ${maxConnections + RESERVE}, or lower MAX_CONNECTIONS`,
+  );
+}
+
+/** Undefined where the system does not say. */
+function openFilesAllowed(): number | undefined {
+  try {
+    const limit = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+    return limit === undefined ? undefined : Number(limit);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,53 @@
+import type { FastifyInstance } from 'fastify';
+import type { Deps } from '../operations/deps.ts';
+import { signingSecrets } from '../operations/webhook-endpoints/signing-secrets.ts';
+import type { Store } from '../store/store.ts';
+import { createDispatcher } from '../webhooks/dispatcher.ts';
+import { createCheckoutWorker, createTaskWorker } from '../workers/checkouts.ts';
+import { createFeedWorker, createRecoveryWorker } from '../workers/feed.ts';
+import { createRefundWorker } from '../workers/refunds.ts';
+import { createRoutingWorker } from '../workers/routing.ts';
+import { createTestClockWorker } from '../workers/test-clock.ts';
+import type { Worker } from '../workers/worker.ts';
+
+// Attempts that take longer are cut off at a stop, and repeated after it.
+const DELIVERY_GRACE_MS = 5000;
+
+/** Those that do what has come due, and with a test clock the one that makes it come due. */
+export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Worker[] {
+  const { testClock: clock, store, log } = deps;
+  const routing = createRoutingWorker(deps);
+  const others = [createCheckoutWorker(deps), createTaskWorker(deps), createRefundWorker(deps), simulator, deliveries];
+  const clockWorkers = clock ? [createTestClockWorker({ clock, store, workers: others, routing, log })] : [];
+  return [...others, routing, createFeedWorker(deps), createRecoveryWorker(deps), ...clockWorkers];
+}
+
+export function createDeliveryWorker(deps: Deps, random: () => number): Worker {
+  const dispatcher = createDispatcher({
+    store: deps.store,
+    now: deps.now,
+    realNow: deps.realNow,
+    random,
+    secretsOf: (endpoint) => signingSecrets(deps, endpoint),
+    targets: deps.webhooks.targets,
+    log: deps.log,
+    tracing: deps.tracing,
+  });
+  return { ...dispatcher, stop: () => dispatcher.stop(DELIVERY_GRACE_MS) };
+}
+
+/** Lets every worker do what is due now, until nothing is left. */
+export async function runDue(workers: readonly Worker[]): Promise<void> {
+  let done;
+  do {
+    done = 0;
+    for (const worker of workers) done += await worker.runOnce();
+  } while (done > 0);
+}
+
+export async function stopAll(app: FastifyInstance, workers: readonly Worker[], store: Store): Promise<void> {
+  // The workers' calls to our own simulated provider need the app.
+  await Promise.all(workers.map((worker) => worker.stop()));
+  await app.close();
+  await store.close();
+}

@@ -1,0 +1,31 @@
+import type { ApiKey } from '../domain/api-key.ts';
+import type { Instant } from '../domain/records.ts';
+import type { Environment } from '../domain/route.ts';
+import type { Listed, Page } from './page.ts';
+
+/** Whether there are keys at all, and one that opens something. */
+export type KeysKnown = 'none' | 'revoked' | 'active';
+
+export interface ApiKeyFilter {
+  environment?: Environment;
+}
+
+/** What is written of API keys and what they have spent. */
+export type ApiKeyChange =
+  /** Guarded by its id and its hash being new. */
+  | { type: 'api_key_created'; key: ApiKey }
+  | { type: 'api_key_used'; keyId: string; at: Instant }
+  /** Guarded by not being revoked. */
+  | { type: 'api_key_revoked'; keyId: string; at: Instant }
+  /** Guarded by the key being active and by both its limits: cents of one checkout, added to those of the day. */
+  | { type: 'api_key_spent'; keyId: string; day: string; amount: number };
+
+/** What is read of API keys and what they have spent. */
+export interface ApiKeyReads {
+  apiKey(id: string): Promise<ApiKey | undefined>;
+  apiKeyByHash(hash: string): Promise<ApiKey | undefined>;
+  apiKeysKnown(): Promise<KeysKnown>;
+  listApiKeys(filter: ApiKeyFilter, page: Page): Promise<Listed<ApiKey>>;
+  /** Cents that a key has spent on a day, as `dayOf` writes it. */
+  apiKeySpend(keyId: string, day: string): Promise<number>;
+}

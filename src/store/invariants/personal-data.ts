@@ -1,0 +1,37 @@
+import { ERASED_BODY } from '../../domain/personal-data.ts';
+import type { Invariant } from './invariant.ts';
+
+const PLACEHOLDER = "'erased+' || customer.id || '@erased.invalid'";
+
+/** What is not kept of buyers who were erased. */
+export const PERSONAL_DATA_INVARIANTS: readonly Invariant[] = [
+  {
+    name: 'erased_customer',
+    says: 'A customer has a placeholder for an address exactly when it is erased, and a reason only while it is blocked.',
+    sql: `SELECT customer.id AS id FROM customers AS customer
+      WHERE (customer.status = 'erased') <> (customer.email = ${PLACEHOLDER})
+        OR (customer.status <> 'blocked' AND customer.status_reason IS NOT NULL)
+      ORDER BY id LIMIT ?1`,
+  },
+  {
+    name: 'erased_session',
+    says: 'Nothing in the sessions of an erased customer names the buyer, and none of them waits for one.',
+    sql: `SELECT session.id AS id FROM customers AS customer JOIN sessions AS session ON session.customer_id = customer.id
+      WHERE customer.status = 'erased' AND (session.status = 'routed' OR session.metadata <> '{}'
+        OR session.redirect_url IS NOT NULL OR session.client_reference_id IS NOT NULL OR session.request_hash IS NOT NULL
+        OR COALESCE(session.idempotency_key, 'erased:') NOT LIKE 'erased:%')
+      ORDER BY id LIMIT ?1`,
+  },
+  {
+    name: 'erased_records',
+    says: 'Payments, invoices, events and provider messages of an erased customer keep no metadata and no bodies; erase it once more.',
+    sql: `SELECT DISTINCT session.id AS id FROM customers AS customer
+      JOIN sessions AS session ON session.customer_id = customer.id
+      WHERE customer.status = 'erased' AND (
+        EXISTS (SELECT 1 FROM payments WHERE session_id = session.id AND metadata <> '{}')
+        OR EXISTS (SELECT 1 FROM invoices WHERE session_id = session.id AND metadata <> '{}')
+        OR EXISTS (SELECT 1 FROM events WHERE session_id = session.id AND body LIKE '%"metadata":{"%')
+        OR EXISTS (SELECT 1 FROM provider_messages WHERE session_id = session.id AND body <> '${ERASED_BODY}'))
+      ORDER BY id LIMIT ?1`,
+  },
+];

@@ -1,0 +1,32 @@
+import type { Migration } from './migration.ts';
+
+/** Of a key only the hash is kept. What an agent spends is counted by day: one row for each. */
+export const apiKeys: Migration = {
+  version: 2,
+  name: 'api keys',
+  sql: `
+CREATE TABLE api_keys (
+  id TEXT PRIMARY KEY,
+  environment TEXT NOT NULL,
+  name TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  key_hash TEXT NOT NULL,
+  last4 TEXT NOT NULL,
+  spend_per_checkout BIGINT,
+  spend_per_day BIGINT,
+  source TEXT NOT NULL,
+  created BIGINT NOT NULL,
+  last_used_at BIGINT,
+  revoked_at BIGINT
+);
+CREATE UNIQUE INDEX api_keys_hash ON api_keys (key_hash);
+CREATE INDEX api_keys_environment ON api_keys (environment, id);
+
+CREATE TABLE api_key_spend (
+  key_id TEXT NOT NULL REFERENCES api_keys (id),
+  day TEXT NOT NULL,
+  amount BIGINT NOT NULL,
+  PRIMARY KEY (key_id, day)
+);
+`,
+};

@@ -1,0 +1,8 @@
+/** One step of the schema: the same for every database, but for what only one of them can be told. */
+export interface Migration {
+  version: number;
+  name: string;
+  sql: string;
+  /** Run after `sql` on that database only, such as triggers, which both write in their own way. */
+  only?: { sqlite: string; postgres: string };
+}

@@ -1,0 +1,65 @@
+import { currentOrigin } from '../telemetry/origin.ts';
+import { type Tracing, traced } from '../telemetry/tracing.ts';
+import type { Change, CommitResult, Conflict, Store } from './store.ts';
+
+/** Is told of every commit once it is over. */
+export interface CommitObserver {
+  /** `seconds`: from being asked for to being durable, waiting for its turn included. */
+  commit(changes: readonly Change[], outcome: 'done' | 'failed' | Conflict, seconds: number): void;
+  /** So many change sets were made durable by one transaction. */
+  batch(sets: number): void;
+}
+
+/** How a driver tells what one transaction has made durable, before their callers know. */
+export type OnBatch = (sets: readonly { changes: Change[] }[]) => void;
+
+export interface CommitWatch {
+  onBatch: OnBatch;
+  /** The same store, with its commits measured and traced. */
+  observed(store: Store): Store;
+}
+
+/** Measures the commits of a store, and traces those that are part of a trace. */
+export function watchCommits(
+  database: 'sqlite' | 'postgresql',
+  tracing: Tracing | undefined,
+  observer: CommitObserver | undefined,
+): CommitWatch {
+  const sizes = new WeakMap<Change[], number>();
+
+  async function measured(store: Store, changes: Change[]): Promise<CommitResult> {
+    const began = performance.now();
+    let outcome: 'done' | 'failed' | Conflict = 'failed';
+    try {
+      const result = await store.commit(changes);
+      outcome = result.done ? 'done' : result.conflict;
+      return result;
+    } finally {
+      observer?.commit(changes, outcome, (performance.now() - began) / 1000);
+    }
+  }
+
+  return {
+    onBatch(sets) {
+      observer?.batch(sets.length);
+      if (tracing) for (const { changes } of sets) sizes.set(changes, sets.length);
+    },
+    observed: (store) => ({
+      ...store,
+      commit(changes) {
+        // What workers do of themselves begins no trace.
+        if (!tracing || currentOrigin().traceParent === null) return measured(store, changes);
+        const attributes = { 'db.system.name': database, 'tillway.commit.changes': changes.length };
+        return traced(tracing, { name: 'commit', kind: 'client', attributes }, async (span) => {
+          const result = await measured(store, changes);
+          const size = sizes.get(changes);
+          span?.set({
+            ...(size !== undefined && { 'tillway.commit.batch_size': size }),
+            ...(!result.done && { 'tillway.commit.conflict': result.conflict }),
+          });
+          return result;
+        });
+      },
+    }),
+  };
+}

@@ -1,0 +1,11 @@
+/** A page of a list: newest first, before or after the record of an id. */
+export interface Page {
+  limit: number;
+  startingAfter?: string;
+  endingBefore?: string;
+}
+
+export interface Listed<Item> {
+  items: Item[];
+  hasMore: boolean;
+}

@@ -1,0 +1,27 @@
+import { type KeysetQuery, type Query, type Row, type Select, type SqlValue, keysetQuery } from './keyset.ts';
+import type { Listed, Page } from './page.ts';
+
+/** The ways to read a table over whichever database `select` asks. */
+export function createReader(select: Select) {
+  async function one<Item>(fromRow: (row: Row) => Item, sql: string, ...params: SqlValue[]): Promise<Item | undefined> {
+    const [row] = await select(sql, ...params);
+    return row && fromRow(row);
+  }
+
+  async function all<Item>(fromRow: (row: Row) => Item, sql: string, ...params: SqlValue[]): Promise<Item[]> {
+    return (await select(sql, ...params)).map(fromRow);
+  }
+
+  function list<Item>(query: KeysetQuery, page: Page, fromRow: (row: Row) => Item): Promise<Listed<Item>> {
+    return listAsked(keysetQuery(query, page), page, fromRow);
+  }
+
+  async function listAsked<Item>({ sql, params }: Query, page: Page, fromRow: (row: Row) => Item) {
+    const rows = await select(sql, ...params);
+    const hasMore = rows.length > page.limit;
+    const items = rows.slice(0, page.limit).map(fromRow);
+    return { items: page.endingBefore === undefined ? items : items.toReversed(), hasMore };
+  }
+
+  return { one, all, list, listAsked };
+}

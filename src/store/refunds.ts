@@ -1,0 +1,55 @@
+import type { Instant } from '../domain/records.ts';
+import type { Refund, RefundStatus } from '../domain/refund.ts';
+import type { Environment } from '../domain/route.ts';
+import type { Listed, Page } from './page.ts';
+
+/** A refund that a provider is still to be asked for, or about: a refund is its own task. */
+export interface DueRefund {
+  refund: Refund;
+  attempts: number;
+  dueAt: Instant;
+}
+
+/** What a provider reported of a refund, kept as it came. */
+export interface RefundMessage {
+  provider: string;
+  eventId: string;
+  refundId: string;
+  status: RefundStatus;
+  amount: number;
+  /** What it did: `applied`, `ignored`, or why it was flagged. */
+  outcome: string;
+  flagged: boolean;
+  body: string;
+  received: Instant;
+}
+
+export interface RefundFilter {
+  paymentId?: string;
+  sessionId?: string;
+  status?: string;
+  environment?: Environment;
+}
+
+/** What is written of refunds. */
+export type RefundChange =
+  /** Guarded by its idempotency key being new. */
+  | { type: 'refund_created'; refund: Refund; dueAt: Instant }
+  /** Guarded by the status before; nobody asks the provider about it any more. */
+  | { type: 'refund_changed'; refund: Refund; from: RefundStatus }
+  /** Begins the attempt `attempts`, and nobody else does until `dueAt`; guarded by the attempts before. */
+  | { type: 'refund_claimed'; due: DueRefund }
+  /** Guarded by the attempt that it ends. */
+  | { type: 'refund_postponed'; due: DueRefund }
+  /** Guarded by (provider, event id) being new. */
+  | { type: 'refund_message_received'; message: RefundMessage; sessionId: string };
+
+/** What is read of refunds. */
+export interface RefundReads {
+  refund(id: string): Promise<Refund | undefined>;
+  refundByIdempotencyKey(environment: Environment, key: string): Promise<Refund | undefined>;
+  listRefunds(filter: RefundFilter, page: Page): Promise<Listed<Refund>>;
+  /** The longest due first. */
+  refundsDue(now: Instant, limit: number): Promise<DueRefund[]>;
+  refundMessages(refundId: string): Promise<RefundMessage[]>;
+}

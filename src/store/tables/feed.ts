@@ -1,0 +1,88 @@
+import { ENVIRONMENTS } from '../../domain/route.ts';
+import { EVENT_TYPES } from '../events.ts';
+import type { FeedFilter, FeedReads } from '../feed.ts';
+import type { Query, Select, SelectEach, SqlValue } from '../keyset.ts';
+import type { Write } from '../write.ts';
+import {
+  SELECT_RECOVERIES_LEFT,
+  SELECT_RECOVERY,
+  recoverableFromRow,
+  recoverableQuery,
+  recoveryFromRow,
+} from './recoveries.ts';
+import { eventFromRow } from './webhooks.ts';
+
+// Whoever has it writes positions; it is held until that is committed. What is placed is read only after it was taken, and
+// so behind everything that was placed before: a position is never visible before a lower one.
+const TAKE_LOCK = 'UPDATE feed_lock SET rounds = rounds + 1 WHERE id = 1';
+// In the order in which they happened, as far as they are visible. Where a clock was set back within a session, its later
+// event waits for the next round.
+const PLACE = `UPDATE events SET feed_position = fresh.place
+  FROM (
+    SELECT oldest.id AS event_id,
+      (SELECT COALESCE(MAX(feed_position), 0) FROM events WHERE feed_position IS NOT NULL)
+        + ROW_NUMBER() OVER (ORDER BY oldest.created, oldest.sequence, oldest.id) AS place
+    FROM (
+      SELECT created, sequence, id FROM events AS unplaced
+      WHERE feed_position IS NULL AND NOT EXISTS (
+        SELECT 1 FROM events AS earlier
+        WHERE earlier.session_id = unplaced.session_id AND earlier.sequence < unplaced.sequence
+          AND earlier.feed_position IS NULL AND earlier.created > unplaced.created)
+      ORDER BY created, sequence, id LIMIT ?1) AS oldest) AS fresh
+  WHERE events.id = fresh.event_id`;
+
+const SELECT_POSITION = 'SELECT feed_position FROM events WHERE id = ?1';
+const SELECT_UNPLACED = 'SELECT 1 AS found FROM events WHERE feed_position IS NULL LIMIT 1';
+
+/** One after the other, also of several instances; what nobody has to place writes nothing but the lock. */
+export function placeEvents(limit: number): Write[] {
+  return [
+    { sql: TAKE_LOCK, params: [] },
+    { sql: PLACE, params: [limit] },
+  ];
+}
+
+/** One range of an index for each environment and type that the filter leaves open; of all, one range of positions. */
+function feedQuery({ environment, type }: FeedFilter, after: number, limit: number): Query {
+  const params: SqlValue[] = [after, limit];
+  const bind = (value: SqlValue) => `?${params.push(value)}`;
+  const order = 'ORDER BY feed_position LIMIT ?2';
+  if (environment === undefined && type === undefined) {
+    return { sql: `SELECT * FROM events WHERE feed_position > ?1 ${order}`, params };
+  }
+  const branches = (environment === undefined ? ENVIRONMENTS : [environment]).flatMap((one) =>
+    (type === undefined ? EVENT_TYPES : [type]).map(
+      (of) =>
+        `SELECT * FROM (SELECT * FROM events WHERE environment = ${bind(one)} AND type = ${bind(of)} AND feed_position > ?1 ${order}) AS part`,
+    ),
+  );
+  return { sql: `${branches.join(' UNION ALL ')} ${order}`, params };
+}
+
+export function createFeedReads(select: Select, _selectEach: SelectEach): FeedReads {
+  return {
+    async feedPosition(eventId) {
+      const [row] = await select(SELECT_POSITION, eventId);
+      return row && (row['feed_position'] as number | null);
+    },
+    async listFeed(filter, after, limit) {
+      const { sql, params } = feedQuery(filter, after, limit + 1);
+      const rows = await select(sql, ...params);
+      return { items: rows.slice(0, limit).map(eventFromRow), hasMore: rows.length > limit };
+    },
+    async hasUnplacedEvents() {
+      return (await select(SELECT_UNPLACED)).length > 0;
+    },
+    async recovery(id) {
+      const [row] = await select(SELECT_RECOVERY, id);
+      return row && recoveryFromRow(row);
+    },
+    async recoveriesLeft(since, limit) {
+      return (await select(SELECT_RECOVERIES_LEFT, since, limit)).map(recoveryFromRow);
+    },
+    async recoverableEvents(recovery, types, limit) {
+      const { sql, params } = recoverableQuery(recovery, types, limit);
+      return (await select(sql, ...params)).map(recoverableFromRow);
+    },
+  };
+}

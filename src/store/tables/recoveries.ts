@@ -1,0 +1,136 @@
+import type { Delivery } from '../../domain/delivery.ts';
+import type { Recovery } from '../../domain/recovery.ts';
+import type { RecoverableEvent } from '../feed.ts';
+import type { Query, Row } from '../keyset.ts';
+import { type Write, insertSql } from '../write.ts';
+import { DELIVERY_COLUMNS, LOCK_EARLIER, deliveryFromRow } from './webhooks.ts';
+
+const COLUMNS = [
+  'id',
+  'endpoint_id',
+  'environment',
+  'version',
+  'status',
+  'from_time',
+  'until_time',
+  'everything',
+  'read_created',
+  'read_sequence',
+  'read_id',
+  'queued',
+  'pending',
+  'delivered',
+  'created',
+  'updated',
+];
+const INSERT = insertSql('recoveries', COLUMNS, 'ON CONFLICT (id) DO NOTHING');
+const UPDATE = `UPDATE recoveries SET version = ?2, status = ?3, read_created = ?4, read_sequence = ?5, read_id = ?6,
+    queued = ?7, pending = ?8, delivered = ?9, updated = ?10
+  WHERE id = ?1 AND version = ?2 - 1`;
+
+// What waits for its next attempt holds back what is behind it in its session, and that must not hold up the queue.
+const waitingEarlier = (session: string, endpoint: string, sequence: string) => `FROM deliveries AS earlier
+    WHERE earlier.session_id = ${session} AND earlier.endpoint_id = ${endpoint} AND earlier.sequence < ${sequence}
+      AND earlier.status = 'pending' AND earlier.recover_at IS NULL`;
+const ADD = `INSERT INTO deliveries (${DELIVERY_COLUMNS.join(', ')}, recover_at)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,
+    COALESCE((SELECT MAX(earlier.due_at) ${waitingEarlier('?4', '?3', '?7')}), ?11), ?12,
+    CASE WHEN EXISTS (SELECT 1 ${waitingEarlier('?4', '?3', '?7')}) THEN NULL ELSE CAST(?13 AS BIGINT) END)
+  ON CONFLICT (session_id, endpoint_id, sequence) DO NOTHING`;
+const AGAIN = `UPDATE deliveries SET status = 'pending', schedule_start = ?4,
+    due_at = COALESCE((SELECT MAX(earlier.due_at) ${waitingEarlier('?7', '?8', '?9')}), ?5),
+    recover_at = CASE WHEN EXISTS (SELECT 1 ${waitingEarlier('?7', '?8', '?9')}) THEN NULL ELSE CAST(?6 AS BIGINT) END,
+    answer_class = CASE WHEN ?3 = 'delivered' THEN '2xx' ELSE answer_class END
+  WHERE id = ?1 AND attempts = ?2 AND status = ?3`;
+
+export const SELECT_RECOVERY = 'SELECT * FROM recoveries WHERE id = ?1';
+export const SELECT_RECOVERIES_LEFT = `SELECT * FROM recoveries
+  WHERE status = 'running' AND updated <= ?1 ORDER BY updated, id LIMIT ?2`;
+
+export function saveRecovery(recovery: Recovery): Write {
+  const { id, endpointId, environment, version, status, from, until, everything, read } = recovery;
+  const { queued, pending, delivered, created, updated } = recovery;
+  const place = [read.created, read.sequence, read.id];
+  const counts = [queued, pending, delivered];
+  if (version > 1) {
+    return { sql: UPDATE, params: [id, version, status, ...place, ...counts, updated], guard: 'version' };
+  }
+  const fixed = [id, endpointId, environment, version, status, from, until, everything ? 1 : 0];
+  return { sql: INSERT, params: [...fixed, ...place, ...counts, created, updated], guard: 'version' };
+}
+
+/** Puts a delivery into the queue of recoveries of its endpoint, or behind an earlier one of its session that waits. */
+export function recoverDelivery(delivery: Delivery, from: Delivery['status'] | null, eventCreated: number): Write[] {
+  const { id, eventId, endpointId, sessionId, environment, type, sequence, status, attempts } = delivery;
+  const { scheduleStart, dueAt, created } = delivery;
+  const made = [id, eventId, endpointId, sessionId, environment, type, sequence, status, attempts, scheduleStart];
+  const again = [id, attempts, from, scheduleStart, dueAt, eventCreated, sessionId, endpointId, sequence];
+  return [
+    { sql: LOCK_EARLIER, params: [sessionId, endpointId] },
+    from === null
+      ? { sql: ADD, params: [...made, dueAt, created, eventCreated], guard: 'overtaken' }
+      : { sql: AGAIN, params: again, guard: 'overtaken' },
+  ];
+}
+
+/** The next events after those that were read; one range of an index for each type. */
+export function recoverableQuery(recovery: Recovery, types: readonly string[], limit: number): Query {
+  const { endpointId, environment, until, read } = recovery;
+  const params = [environment, read.created, read.sequence, read.id, until, limit, endpointId, ...types];
+  const order = 'ORDER BY created, sequence, id LIMIT ?6';
+  const branches = types.map(
+    (_, index) => `SELECT * FROM (
+      SELECT id AS event_id, id, session_id, environment, sequence, type, created FROM events
+      WHERE environment = ?1 AND type = ?${8 + index} AND (created, sequence, id) > (?2, ?3, ?4) AND created < ?5
+      ${order}) AS part`,
+  );
+  const columns = ['id', 'endpoint_id', 'status', 'attempts', 'schedule_start', 'due_at', 'created'];
+  const last = ['last_started', 'last_duration_ms', 'last_status_code', 'last_failure'];
+  const found = [...columns, ...last].map((column) => `delivery.${column} AS delivery_${column}`);
+  return {
+    sql: `SELECT part.*, ${found.join(', ')}
+      FROM (${branches.join(' UNION ALL ')} ${order}) AS part
+      LEFT JOIN deliveries AS delivery ON delivery.session_id = part.session_id
+        AND delivery.endpoint_id = ?7 AND delivery.sequence = part.sequence
+      ORDER BY part.created, part.sequence, part.id`,
+    params,
+  };
+}
+
+export function recoverableFromRow(row: Row): RecoverableEvent {
+  const event = {
+    id: row['id'] as string,
+    sessionId: row['session_id'] as string,
+    environment: row['environment'] as Recovery['environment'],
+    sequence: row['sequence'] as number,
+    type: row['type'] as Delivery['type'],
+    created: row['created'] as number,
+  };
+  if (row['delivery_id'] === null) return { event, delivery: undefined };
+  const ofDelivery = Object.entries(row).filter(([column]) => column.startsWith('delivery_'));
+  const named = ofDelivery.map(([column, value]) => [column.slice('delivery_'.length), value]);
+  return { event, delivery: deliveryFromRow({ ...row, ...(Object.fromEntries(named) as Row) }) };
+}
+
+export function recoveryFromRow(row: Row): Recovery {
+  return {
+    id: row['id'] as string,
+    endpointId: row['endpoint_id'] as string,
+    environment: row['environment'] as Recovery['environment'],
+    version: row['version'] as number,
+    status: row['status'] as Recovery['status'],
+    from: row['from_time'] as number,
+    until: row['until_time'] as number,
+    everything: row['everything'] === 1,
+    read: {
+      created: row['read_created'] as number,
+      sequence: row['read_sequence'] as number,
+      id: row['read_id'] as string,
+    },
+    queued: row['queued'] as number,
+    pending: row['pending'] as number,
+    delivered: row['delivered'] as number,
+    created: row['created'] as number,
+    updated: row['updated'] as number,
+  };
+}

@@ -1,0 +1,172 @@
+import {
+  type Span as ApiSpan,
+  ROOT_CONTEXT,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  trace,
+} from '@opentelemetry/api';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  RandomIdGenerator,
+  type Sampler,
+  type SpanExporter,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { currentOrigin, onNobodysBehalf } from './origin.ts';
+import type { Span, SpanStart, Tracing } from './tracing.ts';
+
+export interface TracingSettings {
+  /** Where spans are posted as OTLP over HTTP. */
+  url: string;
+  headers: Record<string, string>;
+  serviceName: string;
+  /** Undefined: at most {@link TRACES_PER_SECOND} of those that nobody before us has decided against. */
+  sampler: { name: 'always_on' | 'always_off' | 'traceidratio'; parentBased: boolean; ratio: number } | undefined;
+}
+
+interface Log {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
+// What does not fit is dropped: requests never wait for a collector, and memory has an end.
+const MAX_WAITING = 4096;
+// Enough to see what is slow, and not a hundredth of what a processor can do. Of a trace everything is sent, or nothing.
+const TRACES_PER_SECOND = 100;
+const MAX_BATCH = 512;
+const SEND_EVERY_MS = 1000;
+const SEND_TIMEOUT_MS = 5000;
+const MAX_VALUE_LENGTH = 256;
+const KINDS = {
+  server: SpanKind.SERVER,
+  client: SpanKind.CLIENT,
+  producer: SpanKind.PRODUCER,
+  internal: SpanKind.INTERNAL,
+} as const;
+
+/** Traces by way of OpenTelemetry; `version` is the program's. */
+export function createTracing(
+  settings: TracingSettings,
+  version: string,
+  log: Log,
+  sendTimeoutMs = SEND_TIMEOUT_MS,
+): Tracing {
+  const { url, headers, serviceName } = settings;
+  const exporter = new OTLPTraceExporter({ url, headers, timeoutMillis: sendTimeoutMs });
+  const processor = new BatchSpanProcessor({
+    exporter: complaining(exporter, log),
+    maxQueueSize: MAX_WAITING,
+    maxExportBatchSize: MAX_BATCH,
+    scheduledDelayMillis: SEND_EVERY_MS,
+    exportTimeoutMillis: sendTimeoutMs,
+  });
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ 'service.name': serviceName, 'service.version': version }),
+    sampler: samplerOf(settings.sampler),
+    spanLimits: { attributeValueLengthLimit: MAX_VALUE_LENGTH },
+    spanProcessors: [processor],
+  });
+  const tracer = provider.getTracer('tillway', version);
+  const isParentBased = settings.sampler?.parentBased ?? true;
+  const mayBegin = settings.sampler ? () => true : atMostEachSecond(TRACES_PER_SECOND);
+
+  function begin({ name, kind = 'internal', attributes, parent }: SpanStart): Span {
+    const spanContext = readTraceParent(parent === undefined ? currentOrigin().traceParent : parent);
+    if (spanContext?.traceFlags === TraceFlags.NONE && isParentBased) return unsent(spanContext);
+    // What goes on in this process, or began in one, has been decided on.
+    if (parent !== undefined && !mayBegin()) return unsent(spanContext ?? newContext());
+    const context = spanContext ? trace.setSpanContext(ROOT_CONTEXT, spanContext) : ROOT_CONTEXT;
+    return asSpan(tracer.startSpan(name, { kind: KINDS[kind], ...(attributes && { attributes }) }, context));
+  }
+
+  return {
+    begin,
+    async stop(limitMs) {
+      const limit = new AbortController();
+      const passed = sleep(limitMs, undefined, { signal: limit.signal }).catch(() => undefined);
+      await Promise.race([provider.shutdown().catch(() => undefined), passed]);
+      limit.abort();
+    },
+  };
+}
+
+/** What a trace that is not sent needs of a span: most requests are in one, where few are sampled. */
+function unsent(parent: SpanContext): Span {
+  return { traceParent: textOf({ ...parent, traceFlags: TraceFlags.NONE }), set: ignore, fail: ignore, end: ignore };
+}
+
+function ignore(): void {}
+
+const ids = new RandomIdGenerator();
+
+function newContext(): SpanContext {
+  return { traceId: ids.generateTraceId(), spanId: ids.generateSpanId(), traceFlags: TraceFlags.NONE };
+}
+
+function atMostEachSecond(limit: number): () => boolean {
+  let second = 0;
+  let begun = 0;
+  return () => {
+    const now = Math.floor(performance.now() / 1000);
+    if (now !== second) [second, begun] = [now, 0];
+    return ++begun <= limit;
+  };
+}
+
+function asSpan(span: ApiSpan): Span {
+  return {
+    traceParent: textOf(span.spanContext()),
+    set: (attributes) => void span.setAttributes(attributes),
+    fail: (kind) => void span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute('error.type', kind),
+    // The processor's timer outlives the request that happens to start it.
+    end: () => onNobodysBehalf(() => span.end()),
+  };
+}
+
+function textOf({ traceId, spanId, traceFlags }: SpanContext): string {
+  return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
+}
+
+// https://www.w3.org/TR/trace-context/#traceparent-header
+const TRACE_PARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
+
+function readTraceParent(text: string | null) {
+  const [, traceId, spanId, flags] = TRACE_PARENT.exec(text ?? '') ?? [];
+  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED, isRemote: true };
+}
+
+function samplerOf(settings: TracingSettings['sampler']): Sampler {
+  const { name, parentBased, ratio } = settings ?? { name: 'always_on', parentBased: true, ratio: 1 };
+  const root = { always_on: AlwaysOnSampler, always_off: AlwaysOffSampler }[name as string];
+  const sampler = root ? new root() : new TraceIdRatioBasedSampler(ratio);
+  return parentBased ? new ParentBasedSampler({ root: sampler }) : sampler;
+}
+
+/** Tells when spans cannot be sent, and when they can again: once each. */
+function complaining(exporter: SpanExporter, log: Log): SpanExporter {
+  let failing = false;
+  return {
+    export(spans, done) {
+      exporter.export(spans, (result) => {
+        const failed = result.error !== undefined;
+        if (failed && !failing) log.warn({ reason: result.error?.message }, 'traces cannot be sent');
+        if (!failed && failing) log.info({}, 'traces are sent again');
+        failing = failed;
+        done(result);
+      });
+    },
+    forceFlush: () => exporter.forceFlush?.() ?? Promise.resolve(),
+    shutdown: () => exporter.shutdown(),
+  };
+}

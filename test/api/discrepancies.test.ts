@@ -1,0 +1,419 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { attempt, createSession, start, stateOf } from '../simulator/buyer.ts';
+import { providerSays } from '../support/money-arrives.ts';
+import { type TestService, call, startTestService } from '../support/service.ts';
+import { assertSound } from '../support/sound.ts';
+
+interface Discrepancy {
+  id: string;
+  kind: string;
+  status: string;
+  actions: string[];
+  expected: number;
+  received: number;
+  paymentId: string | null;
+  refundId: string | null;
+  resolution: string | null;
+  note: string | null;
+  resolvedAt: string | null;
+}
+
+interface Refusal {
+  error: { code: string; message: string; suggestion: string; field?: string };
+}
+
+let service: TestService;
+let other: TestService;
+
+before(async () => {
+  service = await startTestService();
+  other = await startTestService({ beside: service });
+});
+after(async () => {
+  try {
+    await assertSound(service.databaseUrl);
+    assert.equal(await service.service.deps.store.ledgerTotal(), 0);
+  } finally {
+    await other[Symbol.asyncDispose]();
+    await service[Symbol.asyncDispose]();
+  }
+});
+
+const list = async (query: string) =>
+  (await call<{ data: Discrepancy[] }>('GET', `${service.url}/api/gateway/discrepancies?${query}`)).body.data;
+const of = async (sessionId: string) => (await list(`sessionId=${sessionId}`))[0]!;
+const resolve = (id: string, body: unknown, on = service) =>
+  call<Discrepancy & Refusal>('POST', `${on.url}/api/gateway/discrepancies/${id}/resolve`, body);
+
+/** A session whose provider reports 1.00 less than the amount, by way of its own page. */
+async function shortPaid(customer: string): Promise<string> {
+  const session = await createSession(service, { customer });
+  await attempt(service, session, 'card', 'wrong_amount');
+  await service.pass(0);
+  return session;
+}
+
+/** A session that two payments have paid: the first one came late. */
+async function paidTwice(customer: string): Promise<{ session: string; surplus: string }> {
+  const session = await createSession(service, { customer });
+  await attempt(service, session, 'card', 'late_success');
+  await service.pass(0);
+  await attempt(service, session, 'card', 'paid');
+  await service.pass(0);
+  await service.pass(35_000);
+  const checkout = (await service.service.deps.store.checkout(session))!;
+  return { session, surplus: checkout.payments.find(({ surplus }) => surplus)!.id };
+}
+
+/** What the books say of a payment, account by account. */
+async function booked(paymentId: string): Promise<Record<string, number>> {
+  const sums: Record<string, number> = {};
+  for (const { account, amount } of await service.service.deps.store.ledgerOfPayment(paymentId)) {
+    sums[account] = (sums[account] ?? 0) + amount;
+    if (sums[account] === 0) delete sums[account];
+  }
+  return sums;
+}
+
+/** What a payment of 49.99 books, whatever it costs. */
+const PAID = { held: 4999, merchant_payable: -4854, gateway_revenue: -145 };
+
+async function bookedAsPaid(paymentId: string): Promise<Record<string, number>> {
+  const { provider_clearing: clearing = 0, provider_cost: cost = 0, ...others } = await booked(paymentId);
+  return { held: clearing + cost, ...others };
+}
+
+describe('money of another amount than asked for', () => {
+  test('is listed by all filters, newest first, with what can be done about it', async () => {
+    const session = await shortPaid('listed@example.com');
+    const found = await of(session);
+    assert.deepEqual(
+      [found.kind, found.status, found.expected, found.received, found.actions],
+      ['amount_mismatch', 'open', 49.99, 48.99, ['refund', 'accept']],
+    );
+    for (const query of [
+      'kind=amount_mismatch',
+      'status=open',
+      'environment=sandbox',
+      'kind=amount_mismatch&status=open&environment=sandbox',
+      '',
+    ])
+      assert.equal((await list(query))[0]!.id, found.id, query);
+    for (const query of ['kind=surplus', 'status=resolved', 'environment=production'])
+      assert(!(await list(query)).some(({ id }) => id === found.id), query);
+    const one = await call<Discrepancy>('GET', `${service.url}/api/gateway/discrepancies/${found.id}`);
+    assert.deepEqual(one.body, found);
+    assert.equal((await call('GET', `${service.url}/api/gateway/discrepancies?kind=odd`)).status, 400);
+    assert.equal((await call('GET', `${service.url}/api/gateway/discrepancies/dis_x`)).status, 404);
+  });
+
+  test('is one record however often it is reported, and the newest amount counts', async () => {
+    const session = await createSession(service, { customer: 'often@example.com' });
+    await start(service, session, 'card');
+    await providerSays(service, session, 'paid', { amount: 100, eventId: 'often_1' });
+    await providerSays(service, session, 'paid', { amount: 100, eventId: 'often_1' });
+    assert.equal((await list(`sessionId=${session}`)).length, 1);
+    await providerSays(service, session, 'failed', { amount: 100 });
+    await providerSays(service, session, 'provider_pending', { amount: 100 });
+    assert.equal((await list(`sessionId=${session}`)).length, 1, 'only money needs somebody');
+  });
+
+  test('accepted: the session is paid, and the merchant bears the difference to the cent', async () => {
+    const session = await shortPaid('accepted@example.com');
+    const { id, paymentId } = await of(session);
+    const answer = await resolve(id, { action: 'accept', note: 'good enough' });
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    const { status, resolution, note, actions } = answer.body;
+    assert.deepEqual([status, resolution, note, actions], ['resolved', 'accepted', 'good enough', []]);
+    assert.notEqual(answer.body.resolvedAt, null);
+    const state = await stateOf(service, session);
+    assert.deepEqual([state.session, state.payments, state.invoices], ['paid', ['paid'], ['paid']]);
+    assert(state.events.includes('payment.paid'));
+    const payment = (await service.service.deps.store.payment(paymentId!))!;
+    const { fees, providerCost } = payment;
+    assert.deepEqual(await booked(payment.id), {
+      provider_clearing: fees.total - 100 - providerCost,
+      provider_cost: providerCost,
+      merchant_payable: -(fees.merchantNet - 100),
+      gateway_revenue: -(fees.buyerFee + fees.gatewayFee),
+    });
+    await assertSound(service.databaseUrl);
+
+    // What never came cannot be given back.
+    const url = `${service.url}/api/gateway/payments/${payment.id}/refunds`;
+    assert.equal((await call('POST', url, { amount: fees.total / 100 })).status, 400);
+    assert.equal((await call('POST', url, {})).status, 200);
+    await service.pass(0);
+    await service.pass(60_000);
+    await assertSound(service.databaseUrl);
+  });
+
+  test('refunded: the buyer gets what came, and the books are as if it never had', async () => {
+    const session = await shortPaid('refunded@example.com');
+    const { id, paymentId } = await of(session);
+    const answer = await resolve(id, { action: 'refund' });
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    assert.deepEqual([answer.body.status, answer.body.actions], ['open', []]);
+    const again = await resolve(id, { action: 'accept' });
+    assert.deepEqual([again.status, again.body.error.code], [409, 'invalid_state']);
+    await service.pass(0);
+    await service.pass(60_000);
+    const after = await of(session);
+    assert.deepEqual([after.status, after.resolution], ['resolved', 'refunded']);
+    const refund = (await service.service.deps.store.refund(after.refundId!))!;
+    const payment = (await service.service.deps.store.payment(paymentId!))!;
+    assert.deepEqual([refund.amount, refund.status], [payment.fees.total - 100, 'succeeded']);
+    assert.deepEqual(await booked(paymentId!), {});
+    await assertSound(service.databaseUrl);
+  });
+
+  test('is resolved by itself where the whole amount comes after all', async () => {
+    const session = await shortPaid('completed@example.com');
+    await providerSays(service, session, 'paid');
+    const found = await of(session);
+    assert.deepEqual([found.status, found.resolution, found.actions], ['resolved', 'paid_in_full', []]);
+    const late = await resolve(found.id, { action: 'refund' });
+    assert.deepEqual([late.status, late.body.error.code], [409, 'invalid_state']);
+  });
+
+  test('that was to be refunded and could not is part of the whole amount that came after all, whoever closes it', async () => {
+    const session = await shortPaid('completed-late@example.com');
+    const { id, paymentId } = await of(session);
+    await resolve(id, { action: 'refund' });
+    await report((await of(session)).refundId!, 'failed');
+    assert.equal((await booked(paymentId!))['buyer_refunds_payable'], -4899);
+    await providerSays(service, session, 'paid');
+    assert.deepEqual(await bookedAsPaid(paymentId!), PAID);
+    assert.equal((await of(session)).resolution, 'paid_in_full');
+
+    const second = await shortPaid('closed-late@example.com');
+    const wrong = await of(second);
+    await resolve(wrong.id, { action: 'refund' });
+    await providerSays(service, second, 'paid');
+    await report((await of(second)).refundId!, 'failed');
+    assert.equal((await booked(wrong.paymentId!))['buyer_refunds_payable'], -4899);
+    assert.equal((await resolve(wrong.id, { action: 'accept' })).status, 200);
+    assert.deepEqual(await bookedAsPaid(wrong.paymentId!), PAID);
+  });
+
+  test('accepted: what was short comes after all, once, and is the merchant’s; a word of less changes nothing', async () => {
+    const session = await shortPaid('rest@example.com');
+    const { id, paymentId } = await of(session);
+    assert.equal((await resolve(id, { action: 'accept' })).status, 200);
+    for (const outcome of ['applied', 'ignored']) {
+      assert.equal((await providerSays(service, session, 'paid')).outcome, outcome);
+      assert.deepEqual(await bookedAsPaid(paymentId!), PAID);
+    }
+    const more = await createSession(service, { customer: 'less@example.com' });
+    await start(service, more, 'card');
+    await providerSays(service, more, 'paid', { amount: 5999 });
+    await resolve((await of(more)).id, { action: 'accept' });
+    assert.equal((await providerSays(service, more, 'paid')).outcome, 'ignored');
+    const payment = (await of(more)).paymentId!;
+    const settled = await call<{ amount: number }>('POST', `${service.url}/api/gateway/payments/${payment}/settle`, {});
+    assert.equal(settled.body.amount, 58.54);
+  });
+
+  test('of two wrong amounts each has its own refund', async () => {
+    const session = await createSession(service, { customer: 'two-wrong@example.com' });
+    await start(service, session, 'card');
+    await providerSays(service, session, 'paid', { amount: 4800 });
+    await providerSays(service, session, 'paid', { amount: 1500 });
+    const each = async (received: number) =>
+      (await list(`sessionId=${session}`)).find((record) => record.received === received)!;
+    await resolve((await each(48)).id, { action: 'refund' });
+    assert.deepEqual((await each(15)).actions, ['refund', 'accept']);
+    await report((await each(48)).refundId!, 'succeeded');
+    assert.deepEqual([(await each(48)).resolution, (await each(15)).status], ['refunded', 'open']);
+    await resolve((await each(15)).id, { action: 'refund' });
+    await report((await each(15)).refundId!, 'failed');
+    assert.deepEqual([(await each(48)).resolution, (await each(15)).actions], ['refunded', ['refund', 'accept']]);
+  });
+
+  test('of nothing at all there is nothing to give back: it is closed with a note', async () => {
+    const session = await createSession(service, { customer: 'nothing@example.com', amount: 1 });
+    await attempt(service, session, 'card', 'wrong_amount');
+    await service.pass(0);
+    const { id, received, actions } = await of(session);
+    assert.deepEqual([received, actions], [0, ['accept']]);
+    assert.equal((await resolve(id, { action: 'refund' })).status, 409);
+    assert.equal((await resolve(id, { action: 'accept' })).status, 400);
+    assert.equal((await resolve(id, { action: 'accept', note: 'nothing came' })).status, 200);
+  });
+
+  test('is not accepted where it does not cover the fees: the last cent that does and the first that does not', async () => {
+    const take = async (cents: number) => {
+      const session = await createSession(service, { customer: `fee${cents}@example.com` });
+      await start(service, session, 'card');
+      await providerSays(service, session, 'paid', { amount: cents });
+      return resolve((await of(session)).id, { action: 'accept' });
+    };
+    const session = await createSession(service, { customer: 'fees@example.com' });
+    await start(service, session, 'card');
+    const { fees, amount } = (await service.service.deps.store.checkout(session))!.payments[0]!;
+    const least = amount - fees.merchantNet;
+    assert.equal((await take(least)).status, 200);
+    const refused = await take(least - 1);
+    assert.deepEqual([refused.status, refused.body.error.code], [409, 'invalid_state']);
+    assert.match(refused.body.error.suggestion, /refund/);
+  });
+
+  test('more than asked for is taken whole: the rest is the merchant’s too', async () => {
+    const session = await createSession(service, { customer: 'more@example.com' });
+    await start(service, session, 'card');
+    await providerSays(service, session, 'paid', { amount: 6000 });
+    const { id, paymentId } = await of(session);
+    assert.equal((await resolve(id, { action: 'accept' })).status, 200);
+    const { fees } = (await service.service.deps.store.payment(paymentId!))!;
+    assert.equal((await booked(paymentId!))['merchant_payable'], -(fees.merchantNet + 6000 - 4999));
+  });
+
+  test('of two who decide at once one wins, and the other is told', async () => {
+    for (let round = 0; round < 3; round++) {
+      const { id } = await of(await shortPaid(`both${round}@example.com`));
+      const answers = await Promise.all([
+        resolve(id, { action: 'accept' }, service),
+        resolve(id, { action: 'refund' }, other),
+      ]);
+      assert.deepEqual(
+        answers.map(({ status }) => status).toSorted((a, b) => a - b),
+        [200, 409],
+      );
+    }
+    await service.pass(0);
+    await service.pass(60_000);
+  });
+});
+
+describe('money that nothing here can book', () => {
+  test('of an unknown payment is closed by hand, with a note', async () => {
+    const session = await createSession(service, { customer: 'unknown@example.com' });
+    await start(service, session, 'card');
+    const { deps } = service.service;
+    const { applyProviderMessage } = await import('../../src/operations/apply-provider-message.ts');
+    await applyProviderMessage(deps, {
+      provider: 'sandbox',
+      environment: 'sandbox',
+      callback: {
+        eventId: 'stranger',
+        sessionId: session,
+        paymentId: 'pay_of_somebody',
+        status: 'paid',
+        amount: 4999,
+        currency: 'USD',
+        txHash: null,
+        failureSource: null,
+      },
+      body: '{}',
+    });
+    const found = await of(session);
+    assert.deepEqual([found.kind, found.paymentId, found.actions], ['unknown_payment', null, ['accept']]);
+    const refused = await resolve(found.id, { action: 'refund' });
+    assert.deepEqual([refused.status, refused.body.error.field], [409, 'action']);
+    assert.match(refused.body.error.suggestion, /provider/);
+    const noted = await resolve(found.id, { action: 'accept' });
+    assert.deepEqual([noted.status, noted.body.error.field], [400, 'note']);
+    const closed = await resolve(found.id, { action: 'accept', note: 'given back at the provider' });
+    assert.deepEqual([closed.body.status, closed.body.resolution], ['resolved', 'accepted']);
+    assert.equal((await stateOf(service, session)).session, 'pending');
+  });
+
+  test('of the other environment and of another currency neither', async () => {
+    const { deps } = service.service;
+    const { applyProviderMessage } = await import('../../src/operations/apply-provider-message.ts');
+    for (const [environment, currency, kind] of [
+      ['production', 'USD', 'environment_mismatch'],
+      ['sandbox', 'EUR', 'currency_mismatch'],
+    ] as const) {
+      const session = await createSession(service, { customer: `${kind}@example.com` });
+      await start(service, session, 'card');
+      const callback = { eventId: kind, sessionId: session, paymentId: null, status: 'paid' as const, amount: 4999 };
+      await applyProviderMessage(deps, {
+        provider: 'sandbox',
+        environment,
+        callback: { ...callback, currency, txHash: null, failureSource: null },
+        body: '{}',
+      });
+      const found = await of(session);
+      assert.deepEqual([found.kind, found.actions], [kind, ['accept']]);
+      assert.equal((await resolve(found.id, { action: 'accept', note: 'seen' })).status, 200);
+      assert.equal((await stateOf(service, session)).session, 'pending');
+    }
+  });
+});
+
+describe('a second payment of a session that is paid', () => {
+  test('is refunded unasked: it is open until that has succeeded, and resolved by itself', async () => {
+    const { session, surplus } = await paidTwice('surplus@example.com');
+    const opened = await service.service.deps.store.discrepancy((await of(session)).id);
+    assert.deepEqual([opened!.kind, opened!.paymentId], ['surplus', surplus]);
+    await service.pass(60_000);
+    const found = await of(session);
+    assert.deepEqual([found.kind, found.status, found.resolution], ['surplus', 'resolved', 'refunded']);
+    assert.deepEqual([found.expected, found.received], [0, 49.99]);
+    assert.notEqual(found.refundId, null);
+  });
+
+  test('whose refund fails, late too, can be refunded again or kept', async () => {
+    for (const action of ['refund', 'accept'] as const) {
+      const { session, surplus } = await paidTwice(`failed-${action}@example.com`);
+      await service.pass(60_000);
+      const { deps } = service.service;
+      const { refundId, id } = await of(session);
+      await report(refundId!, 'failed');
+      const open = await of(session);
+      assert.deepEqual([open.status, open.resolution, open.actions], ['open', null, ['refund', 'accept']]);
+      assert.equal((await resolve(id, { action })).status, 200);
+      const decided = await of(session);
+      if (action === 'refund') {
+        assert.deepEqual([decided.status, decided.actions], ['open', []]);
+        await report(decided.refundId!, 'succeeded');
+      }
+      const after = await of(session);
+      assert.equal(after.status, 'resolved');
+      assert.equal(after.resolution, action === 'refund' ? 'refunded' : 'accepted');
+      const { fees, kept } = (await deps.store.payment(surplus))!;
+      assert.equal(kept, action === 'accept');
+      assert.equal((await booked(surplus))['merchant_payable'] ?? 0, action === 'accept' ? -fees.total : 0);
+      assert.equal((await booked(surplus))['buyer_refunds_payable'] ?? 0, 0);
+      if (action === 'refund') assert.notEqual(after.refundId, refundId);
+      await assertSound(service.databaseUrl);
+    }
+  });
+
+  test('partly refunded, stays to be decided: kept, a part that comes back late is the merchant’s too', async () => {
+    const { session, surplus } = await paidTwice('in-parts@example.com');
+    await service.pass(60_000);
+    const { id, refundId } = await of(session);
+    await report(refundId!, 'failed');
+    const path = `${service.url}/api/gateway/payments/${surplus}/refunds`;
+    const part = (await call<{ id: string }>('POST', path, { amount: 10 })).body;
+    assert.deepEqual((await of(session)).actions, []);
+    await report(part.id, 'succeeded');
+    const open = await of(session);
+    assert.deepEqual([open.status, open.actions], ['open', ['refund', 'accept']]);
+    await assertSound(service.databaseUrl);
+
+    assert.equal((await resolve(id, { action: 'accept' })).status, 200);
+    assert.equal((await booked(surplus))['merchant_payable'], -3999);
+    await report(part.id, 'failed');
+    assert.deepEqual(
+      [(await booked(surplus))['merchant_payable'], (await booked(surplus))['buyer_refunds_payable']],
+      [-4999, undefined],
+    );
+    const settled = await call<{ amount: number }>('POST', `${service.url}/api/gateway/payments/${surplus}/settle`, {});
+    assert.equal(settled.body.amount, 49.99);
+    assert.equal((await booked(surplus))['merchant_payable'], undefined);
+  });
+});
+
+/** What the provider says of a refund: one that had succeeded can come back. */
+async function report(refundId: string, status: 'succeeded' | 'failed'): Promise<void> {
+  const { deps } = service.service;
+  const { applyRefundReport } = await import('../../src/domain/refund-decisions.ts');
+  const { commitDecision } = await import('../../src/operations/commit-decision.ts');
+  const refund = (await deps.store.refund(refundId))!;
+  const outcome = { status, reason: status === 'failed' ? 'the account is closed' : null };
+  await commitDecision(deps, refund.sessionId, (checkout, now) => applyRefundReport(checkout, refund, outcome, now));
+}

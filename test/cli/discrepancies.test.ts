@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { attempt, createSession } from '../simulator/buyer.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+import { runIn, runWith } from './terminal.ts';
+
+let on: TestService;
+before(async () => {
+  on = await startTestService();
+});
+after(() => on[Symbol.asyncDispose]());
+
+describe('tillway discrepancies resolve', () => {
+  it('says why it is open still after a refund, and what accepting means', async () => {
+    const session = await createSession(on, { customer: 'short@example.com' });
+    await attempt(on, session, 'card', 'wrong_amount');
+    await on.pass(0);
+    const listed = await runIn(on, 'discrepancies', 'list', '--session-id', session, '--json');
+    const [{ id }] = (JSON.parse(listed.stdout) as { data: [{ id: string }] }).data;
+    const { stdout } = await runIn(on, 'discrepancies', 'resolve', id, '--action', 'refund');
+    assert.match(stdout, /^Status +open until refund ref_\w+ has succeeded$/m);
+    await on.pass(60_000);
+    assert.match((await runIn(on, 'discrepancies', 'get', id)).stdout, /^Status +resolved$/m);
+    const help = (await runIn(on, 'discrepancies', 'resolve', '--help')).stdout.replaceAll(/\s+/g, ' ');
+    assert.match(help, /payment\.paid is sent, the shop fulfils, and the merchant bears the difference/);
+  });
+});
+
+describe('tillway settlements', () => {
+  it('record says where another reference was recorded before', async () => {
+    const session = await createSession(on, { customer: 'paid@example.com' });
+    await attempt(on, session, 'card', 'paid');
+    await on.pass(0);
+    const record = async (reference: string) =>
+      (await runIn(on, 'settlements', 'record', session, '--reference', reference)).stdout;
+    assert.match(await record('PO-1'), /^Payment/);
+    assert.match(await record('PO-1'), /^Payment/);
+    assert.match(
+      await record('PO-2'),
+      /^Recorded before, and left as it was: not as PO-2\.\nPayment[^]+^Reference +PO-1$/m,
+    );
+  });
+
+  it('import says what separates the columns where a file has none that are known', async () => {
+    for (const mark of [';', '\t']) {
+      const csv = `payment_id${mark}amount${mark}currency\npay_x${mark}48,54${mark}USD\n`;
+      const readInput = () => Promise.resolve(Buffer.from(csv));
+      const { code, stderr } = await runWith({ url: on.url, readInput }, 'settlements', 'import', '-');
+      assert.equal(code, 1);
+      assert.match(stderr, /separated by commas, and amounts have a point before the cents/);
+    }
+  });
+});

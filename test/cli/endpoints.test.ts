@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { type TestContext, after, before, describe, it } from 'node:test';
+import type { Page, WebhookEndpoint, WebhookEndpointWithSecret } from '../../sdk/src/index.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+import { receiver } from '../webhooks/fixtures.ts';
+import { runIn } from './terminal.ts';
+
+describe('tillway endpoints', () => {
+  let on: TestService;
+  before(async () => {
+    on = await startTestService({ variables: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
+  });
+  after(() => on[Symbol.asyncDispose]());
+
+  /** What was written, of a command that did what it was asked to. */
+  async function told(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await runIn(on, 'endpoints', ...args);
+    assert.deepEqual([code, stderr], [0, ''], stdout);
+    return stdout;
+  }
+
+  async function json<Body>(...args: string[]): Promise<Body> {
+    return JSON.parse(await told(...args, '--json')) as Body;
+  }
+
+  async function complaint(code: 1 | 2, ...args: string[]): Promise<string> {
+    const ended = await runIn(on, 'endpoints', ...args);
+    assert.deepEqual([ended.code, ended.stdout], [code, ''], ended.stderr);
+    return ended.stderr;
+  }
+
+  const shop = (context: TestContext, status: number) =>
+    receiver(context, (_, __, response) => void response.writeHead(status).end('from the shop'));
+
+  it('creates one and shows its secret once', async (context) => {
+    const { url } = await shop(context, 200);
+    const said = await told(
+      'create',
+      '--to',
+      url,
+      '--events',
+      'payment.paid, payment.failed',
+      '--description',
+      'Orders',
+    );
+    const [, id] = /^Endpoint +(whe_\w+)$/m.exec(said)!;
+    assert.match(said, /^Secret, shown this once: whsec_\S+$/m);
+    assert.match(said, /^Events +payment\.paid, payment\.failed$/m);
+    const shown = await told('get', id!);
+    assert.doesNotMatch(shown, /whsec_/);
+    assert.match(shown, /^Status +active$/m);
+    assert.doesNotMatch(await told(), /whsec_/);
+    const made = await json<WebhookEndpointWithSecret>('create', '--to', url, '--environment', 'production');
+    assert.match(made.secret, /^whsec_/);
+    assert.equal((await json<Page<WebhookEndpoint>>('list', '--environment', 'production')).data[0]!.id, made.id);
+    await told('delete', made.id);
+    assert.equal(await told('delete', id!), `Deleted ${id!}.\n`);
+    assert.equal(await told('list'), 'None.\n');
+  });
+
+  it('changes, disables, enables and rotates', async (context) => {
+    const { url } = await shop(context, 200);
+    const { id, secret } = await json<WebhookEndpointWithSecret>('create', '--to', url);
+    assert.match(await told('update', id, '--events', 'payment.paid'), /^Events +payment\.paid$/m);
+    assert.match(await told('disable', id), /^Why +an operator disabled it$/m);
+    assert.match(await told('list'), /an operator disabled it/);
+    assert.match(await told('enable', id), /^Status +active$/m);
+    const rotated = await json<WebhookEndpointWithSecret>('rotate-secret', id, '--expires-in-hours', '2');
+    assert.notEqual(rotated.secret, secret);
+    assert.equal(rotated.secrets[1]!.expiresAt, new Date(on.clock.now() + 7_200_000).toISOString());
+    assert.match(await told('get', id), /^Old secrets until +\d{4}-/m);
+    assert.doesNotMatch(await told('rotate-secret', id, '--expires-in-hours', '0'), /Old secrets/);
+    await told('delete', id);
+  });
+
+  it('tests one, and exits with 1 where that was not acknowledged', async (context) => {
+    const { url } = await shop(context, 200);
+    const { id } = await json<WebhookEndpoint>('create', '--to', url);
+    assert.match(await told('test', id), /^Outcome +acknowledged$/m);
+    const broken = await shop(context, 500);
+    await told('update', id, '--to', broken.url);
+    const ended = await runIn(on, 'endpoints', 'test', id);
+    assert.equal(ended.code, 1);
+    assert.match(ended.stdout, /^Outcome +answered 500$/m);
+    assert.match(ended.stdout, /^Answer +from the shop$/m);
+    await told('delete', id);
+  });
+
+  it('is refused what cannot be meant before anything is sent', async () => {
+    assert.match(await complaint(2, 'create'), /--to/);
+    assert.match(
+      await complaint(2, 'create', '--to', 'x', '--events', 'payment.late'),
+      /--events knows no "payment\.late"/,
+    );
+    assert.match(await complaint(2, 'update', 'whe_x'), /nothing to change is named/);
+    for (const hours of ['25', '-1', '1.5', 'day']) {
+      assert.match(await complaint(2, 'rotate-secret', 'whe_x', '--expires-in-hours', hours), /0 to 24/);
+    }
+    assert.match(await complaint(1, 'create', '--to', 'ftp://shop.example/'), /http or https/);
+    assert.match(await complaint(1, 'get', 'whe_x'), /No webhook endpoint/);
+  });
+});

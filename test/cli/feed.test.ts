@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, it } from 'node:test';
+import { webhooks } from '../../sdk/src/index.ts';
+import { runWith } from './terminal.ts';
+
+const FIRST = webhooks.sampleEvent('payment.provider_pending');
+const SECOND = webhooks.sampleEvent('payment.paid');
+const page = (...data: unknown[]) => ({ status: 200, body: { object: 'list', data, hasMore: false } });
+const AWAY = { status: 503, body: { ok: false, error: { code: 'unavailable', message: 'The service is stopping.' } } };
+const REFUSED = { status: 401, body: { ok: false, error: { code: 'unauthorized', message: 'No key.' } } };
+
+/** Runs `events feed` against a service that gives these answers, one a poll, and is interrupted after the last. */
+async function follow(answers: readonly { status: number; body: unknown }[], ...options: string[]) {
+  const asked: (string | null)[] = [];
+  const interruption = new AbortController();
+  const server = createServer((request, response) => {
+    asked.push(new URL(request.url!, 'http://localhost').searchParams.get('after'));
+    const { status, body } = answers[asked.length - 1]!;
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const ended = await runWith(
+    {
+      url: `http://127.0.0.1:${port}`,
+      interruption: () => interruption.signal,
+      sleep: async () => {
+        if (asked.length === answers.length) interruption.abort();
+      },
+    },
+    'events',
+    'feed',
+    '--follow',
+    ...options,
+  );
+  server.close();
+  return { ...ended, asked };
+}
+
+describe('tillway events feed --follow', () => {
+  it('waits for a service that is away, says so once, and goes on from the last event that it has shown', async () => {
+    const { code, stdout, stderr, asked } = await follow([page(FIRST), AWAY, AWAY, page(SECOND), page()]);
+    assert.equal(code, 0);
+    assert.deepEqual(asked, ['', FIRST.id, FIRST.id, FIRST.id, SECOND.id]);
+    assert.equal(stderr.match(/is away/g)?.length, 1);
+    assert.match(stdout, new RegExp(`${FIRST.id}[^]*${SECOND.id}[^]*go on: --after ${SECOND.id}\n$`));
+  });
+
+  it('ends where it is refused, and says from where to go on', async () => {
+    const { code, stdout, stderr } = await follow([page(FIRST), REFUSED]);
+    assert.equal(code, 1);
+    assert.match(stdout, new RegExp(`go on: --after ${FIRST.id}\n$`));
+    assert.match(stderr, /No key\./);
+  });
+
+  it('keeps to a document a line with --json, its complaint included', async () => {
+    const { stdout } = await follow([page(FIRST), REFUSED], '--json');
+    const documents = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { id?: string; ok?: boolean });
+    assert.deepEqual(
+      documents.map(({ id, ok }) => id ?? ok),
+      [FIRST.id, false],
+    );
+  });
+
+  it('does not wait for a service that was never there', async () => {
+    const { code } = await follow([AWAY]);
+    assert.equal(code, 1);
+  });
+});

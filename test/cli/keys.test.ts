@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { ADMIN, BOOTSTRAP } from '../support/keys.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+import { runWith } from './terminal.ts';
+
+let service: TestService;
+before(async () => {
+  service = await startTestService({ variables: BOOTSTRAP, live: true });
+});
+after(() => service[Symbol.asyncDispose]());
+
+describe('TILLWAY_API_KEY', () => {
+  it('is sent with every question', async () => {
+    const { code, stderr } = await runWith({ url: service.url, apiKey: ADMIN.sandbox }, 'sessions', 'list');
+    assert.deepEqual([code, stderr], [0, '']);
+    const made = await runWith({ url: service.url, apiKey: ADMIN.sandbox }, 'trigger', 'payment.paid', '--json');
+    assert.equal(made.code, 0, made.stderr);
+  });
+
+  it('is asked for where the service wants one, and is not what it was', async () => {
+    const apiKey = ADMIN.sandbox.replace(/.$/, '0');
+    for (const given of [undefined, apiKey]) {
+      const { code, stderr } = await runWith({ url: service.url, apiKey: given }, 'sessions', 'list');
+      assert.equal(code, 1);
+      assert.match(stderr, /Set TILLWAY_API_KEY to a key of that service/);
+      assert.ok(!stderr.includes(apiKey));
+    }
+  });
+
+  it('of production is refused by what makes sandbox checkouts, and by the name of the option elsewhere', async () => {
+    const live = { url: service.url, apiKey: ADMIN.production };
+    const { code, stderr } = await runWith(live, 'trigger', 'payment.paid');
+    assert.deepEqual([code, /makes sandbox checkouts.*sk_sandbox_/.test(stderr)], [1, true], stderr);
+    const listed = await runWith(live, 'payments', 'list', '--environment', 'sandbox');
+    assert.match(listed.stderr, /--environment production\), or use a key of sandbox/);
+  });
+
+  it('is in the examples for curl where the service wants one, and not where it does not', async () => {
+    await using open = await startTestService();
+    for (const path of ['/docs', '/']) {
+      const [asking, silent] = await Promise.all([service, open].map(({ url }) => fetch(url + path)));
+      assert.match(await asking!.text(), /curl [^<]*Authorization: Bearer \$TILLWAY_API_KEY/);
+      assert.doesNotMatch(await silent!.text(), /TILLWAY_API_KEY/);
+    }
+  });
+
+  it('is refused, and not shown, where it can be no key: nothing is sent', async () => {
+    for (const apiKey of ['sk_live_mine', `${ADMIN.sandbox}\n`, 'whsec_abc']) {
+      const { code, stderr } = await runWith({ url: service.url, apiKey }, 'sessions', 'list');
+      assert.equal(code, 2);
+      assert.match(stderr, /TILLWAY_API_KEY is no API key/);
+      assert.ok(!stderr.includes(apiKey.trim()));
+    }
+  });
+});

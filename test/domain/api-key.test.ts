@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import * as fc from 'fast-check';
+import { dayOf, environmentOfKey, hashOfKey, lastOfKey, newKeyText, nextDay } from '../../src/domain/api-key.ts';
+
+const bytes = fc.uint8Array({ minLength: 32, maxLength: 32 });
+const textOf = (value: Uint8Array) => newKeyText('sandbox', () => value);
+
+describe('the text of a key', () => {
+  it('is the environment and all of 256 bits, in 43 letters and digits', () => {
+    fc.assert(
+      fc.property(bytes, (value) => {
+        assert.match(textOf(value), /^sk_sandbox_[0-9A-Za-z]{43}$/);
+        assert.match(
+          newKeyText('production', () => value),
+          /^sk_live_[0-9A-Za-z]{43}$/,
+        );
+      }),
+    );
+    for (const byte of [0, 255]) assert.equal(environmentOfKey(textOf(new Uint8Array(32).fill(byte))), 'sandbox');
+  });
+
+  it('is another one for other bits', () => {
+    fc.assert(
+      fc.property(bytes, fc.nat(31), fc.integer({ min: 1, max: 255 }), (value, index, change) => {
+        const other = Uint8Array.from(value, (byte, at) => (at === index ? byte ^ change : byte));
+        assert.notEqual(textOf(value), textOf(other));
+      }),
+    );
+  });
+
+  it('is told from everything else by its form', () => {
+    const key = textOf(new Uint8Array(32));
+    for (const text of [
+      `${key}0`,
+      key.slice(0, -1),
+      ` ${key}`,
+      `${key}\n`,
+      key.replace('sk_', 'pk_'),
+      'sk_test_',
+      '',
+    ]) {
+      assert.equal(environmentOfKey(text), undefined, JSON.stringify(text));
+    }
+    assert.equal(environmentOfKey(`sk_live_${'z'.repeat(43)}`), 'production');
+  });
+
+  it('is kept as its SHA-256, and known by its end', () => {
+    assert.equal(hashOfKey('abc'), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+    assert.equal(lastOfKey(`sk_live_${'a'.repeat(39)}wXyZ`), 'wXyZ');
+  });
+});
+
+describe('a day', () => {
+  it('is that of UTC, and ends where the next begins', () => {
+    const last = Date.parse('2026-03-01T23:59:59.999Z');
+    assert.deepEqual([dayOf(last), dayOf(last + 1)], ['2026-03-01', '2026-03-02']);
+    assert.equal(nextDay(last), last + 1);
+    assert.equal(nextDay(last + 1), last + 1 + 86_400_000);
+  });
+});

@@ -1,0 +1,275 @@
+import assert from 'node:assert/strict';
+import { type TestContext, describe, test } from 'node:test';
+import { newDelivery } from '../../src/domain/delivery.ts';
+import type { ProviderStatus } from '../../src/domain/records.ts';
+import type { Recovery } from '../../src/domain/recovery.ts';
+import type { WebhookEndpoint } from '../../src/domain/webhook-endpoint.ts';
+import { carryOn, recoverDeliveries } from '../../src/operations/recover-deliveries.ts';
+import type { Change, Store } from '../../src/store/store.ts';
+import type { MerchantEvent } from '../../src/store/webhooks.ts';
+import type { Dispatcher } from '../../src/webhooks/dispatcher.ts';
+import { createTestDatabase, openTestStore } from '../support/database.ts';
+import {
+  START,
+  type TestClock,
+  addEndpoint,
+  newId,
+  receiver,
+  sessionWithEvents,
+  testClock,
+  testDispatcher,
+} from '../webhooks/fixtures.ts';
+
+const HOUR = 3_600_000;
+
+interface Instance {
+  store: Store;
+  dispatcher: Dispatcher;
+}
+
+/** Two instances of one database, an endpoint that answers what `answer` says, and what it was sent. */
+interface Scene {
+  clock: TestClock;
+  instances: [Instance, Instance];
+  endpoint: WebhookEndpoint;
+  /** The ids of the events, in the order in which they came. */
+  received: string[];
+  /** A session that went through these, each so long after START; nothing is sent of it. */
+  happened(delayMs: number, ...statuses: ProviderStatus[]): Promise<MerchantEvent[]>;
+  recover(instance?: Instance, request?: { from?: number; until?: number; all?: boolean }): Promise<Recovery>;
+  /** Both instances do what is due, until nothing is left. */
+  settle(): Promise<void>;
+  /** By event. */
+  statuses(): Promise<Map<string, string>>;
+}
+
+async function openScene(context: TestContext, answer: (eventId: string) => number | undefined): Promise<Scene> {
+  const database = await createTestDatabase();
+  const stores = [await openTestStore(database.settings), await openTestStore(database.settings)];
+  context.after(async () => {
+    for (const store of stores) await store.close();
+    await database[Symbol.asyncDispose]();
+  });
+  const clock = testClock();
+  const received: string[] = [];
+  const { url } = await receiver(context, ({ headers }) => {
+    const id = String(headers['webhook-id']);
+    received.push(id);
+    return answer(id);
+  });
+  const [first] = stores;
+  const endpoint = await addEndpoint(first!, url);
+  const instances = stores.map((store) => ({ store, dispatcher: testDispatcher(context, store, clock) }));
+  const [one, other] = instances as [Instance, Instance];
+  const sessions: string[] = [];
+  return {
+    clock,
+    instances: [one, other],
+    endpoint,
+    received,
+    async happened(delayMs, ...statuses) {
+      const { changes, events } = sessionWithEvents([endpoint], statuses);
+      const made = events.map((event, index) => ({ ...event, created: START + delayMs + index }));
+      const others = changes.filter(({ type }) => type !== 'event_recorded' && type !== 'delivery_created');
+      await one.store.commit([...others, ...made.map((event): Change => ({ type: 'event_recorded', event }))]);
+      sessions.push(made[0]!.sessionId);
+      return made;
+    },
+    recover(instance = one, { from = START, until, all = false } = {}) {
+      const deps = { store: instance.store, now: clock.now, newId };
+      return recoverDeliveries(deps, endpoint.id, { from, until, all });
+    },
+    async settle() {
+      let done;
+      do done = (await Promise.all([one.dispatcher.runOnce(), other.dispatcher.runOnce()])).reduce((a, b) => a + b);
+      while (done > 0);
+    },
+    async statuses() {
+      const found = await Promise.all(sessions.map((id) => one.store.deliveriesOfSession(id)));
+      return new Map(found.flat().map(({ eventId, status }) => [eventId, status]));
+    },
+  };
+}
+
+const idsOf = (events: readonly MerchantEvent[]) =>
+  events
+    .toSorted((a, b) => a.created - b.created || a.sequence - b.sequence || (a.id < b.id ? -1 : 1))
+    .map(({ id }) => id);
+
+describe('recovering a time, on two instances', () => {
+  test('everything that was missed comes once, in the order in which it happened', async (context) => {
+    const scene = await openScene(context, () => 200);
+    const events: MerchantEvent[] = [];
+    // Sessions that overlap, made in another order than that of their events; more than one page.
+    for (let number = 0; number < 70; number++) {
+      events.push(...(await scene.happened((number * 7919) % 1000, 'provider_pending', 'paid')));
+    }
+    scene.clock.time = START + HOUR;
+    const recovery = await scene.recover();
+    const { status, queued, pending, delivered } = recovery;
+    assert.deepEqual({ status, queued, pending, delivered }, { status: 'done', queued: 140, pending: 0, delivered: 0 });
+    await scene.settle();
+    assert.deepEqual(scene.received, idsOf(events));
+    const again = await scene.recover();
+    assert.deepEqual([again.queued, again.delivered], [0, 140]);
+    await scene.settle();
+    assert.equal(scene.received.length, 140);
+    assert.equal((await scene.recover(undefined, { all: true })).queued, 140);
+    await scene.settle();
+    assert.deepEqual(scene.received.slice(140), idsOf(events));
+  });
+
+  test('without the queue of a recovery the order is another one: the check can fail', async (context) => {
+    const scene = await openScene(context, () => 200);
+    const events: MerchantEvent[] = [];
+    for (let number = 0; number < 30; number++)
+      events.push(...(await scene.happened(number, 'provider_pending', 'paid')));
+    const { store } = scene.instances[0];
+    scene.clock.time = START + HOUR;
+    for (const id of idsOf(events)) {
+      const event = events.find((one) => one.id === id)!;
+      const delivery = newDelivery(event, { id: newId('dlv'), endpointId: scene.endpoint.id, now: scene.clock.time });
+      await store.commit([{ type: 'delivery_added', delivery }]);
+    }
+    await scene.settle();
+    assert.deepEqual(scene.received.toSorted(), idsOf(events).toSorted());
+    assert.notDeepEqual(scene.received, idsOf(events));
+  });
+
+  test('asked twice at once, of two instances, each event is sent once', async (context) => {
+    const scene = await openScene(context, () => 200);
+    const events: MerchantEvent[] = [];
+    for (let number = 0; number < 60; number++)
+      events.push(...(await scene.happened(number * 10, 'provider_pending', 'paid')));
+    scene.clock.time = START + HOUR;
+    const made = await Promise.all(scene.instances.map((instance) => scene.recover(instance)));
+    assert.equal(made[0]!.queued + made[1]!.queued, 120);
+    assert.equal(made[0]!.pending + made[1]!.pending, 120);
+    await scene.settle();
+    assert.deepEqual(scene.received, idsOf(events));
+  });
+
+  test('one that fails waits for its next try, and holds up only what is behind it in its session', async (context) => {
+    let failing = '';
+    const scene = await openScene(context, (id) => (id === failing ? 500 : 200));
+    const [a1, a2] = await scene.happened(0, 'provider_pending', 'paid');
+    const [b1] = await scene.happened(1, 'paid');
+    const [c1] = await scene.happened(2, 'paid');
+    failing = a1!.id;
+    scene.clock.time = START + HOUR;
+    await scene.recover();
+    await scene.settle();
+    // Those of `a` share their times with `b` and `c`: the first of them is first.
+    assert.deepEqual(scene.received, [a1!.id, b1!.id, c1!.id]);
+    failing = '';
+    scene.clock.time += 7000;
+    await scene.settle();
+    assert.deepEqual(scene.received.slice(3), [a1!.id, a2!.id]);
+    assert.deepEqual(new Set((await scene.statuses()).values()), new Set(['delivered']));
+  });
+
+  test('what was given up comes again, what is on its way is left to that, and what was made later is not asked for', async (context) => {
+    let code = 410;
+    const scene = await openScene(context, () => code);
+    const [dead] = await scene.happened(0, 'paid');
+    scene.clock.time = START + HOUR;
+    await scene.recover();
+    await scene.settle();
+    assert.equal((await scene.statuses()).get(dead!.id), 'dead');
+    const { store } = scene.instances[0];
+    code = 500;
+    await store.commit([{ type: 'endpoint_saved', endpoint: scene.endpoint }]);
+    const [waiting] = await scene.happened(10, 'paid');
+    const [late] = await scene.happened(2 * HOUR, 'paid');
+    const first = await scene.recover(undefined, { from: START + 10 });
+    assert.deepEqual([first.queued, first.pending], [1, 0]);
+    await scene.settle();
+    code = 200;
+    const { queued, pending, delivered } = await scene.recover();
+    assert.deepEqual({ queued, pending, delivered }, { queued: 1, pending: 1, delivered: 0 });
+    await scene.settle();
+    assert.deepEqual(scene.received, [dead!.id, waiting!.id, dead!.id]);
+    assert.equal((await scene.statuses()).has(late!.id), false);
+  });
+
+  test('a session whose earlier event waits is skipped, and no queue stands still for it', async (context) => {
+    let failing = '';
+    const scene = await openScene(context, (id) => (id === failing ? 500 : 200));
+    const [early, later] = await scene.happened(0, 'provider_pending', 'paid');
+    const [other] = await scene.happened(5, 'paid');
+    failing = early!.id;
+    scene.clock.time = START + HOUR;
+    await scene.recover(undefined, { until: START + 1 });
+    await scene.settle();
+    assert.deepEqual(scene.received, [early!.id]);
+    await scene.recover();
+    await scene.settle();
+    assert.deepEqual(scene.received, [early!.id, other!.id]);
+    failing = '';
+    scene.clock.time += 7000;
+    await scene.settle();
+    assert.deepEqual(scene.received.slice(2), [early!.id, later!.id]);
+  });
+
+  test('an attempt that nobody finishes is begun again when its lease is over, and only then is the next one', async (context) => {
+    const scene = await openScene(context, () => 200);
+    const [first] = await scene.happened(0, 'paid');
+    const [second] = await scene.happened(1, 'paid');
+    scene.clock.time = START + HOUR;
+    await scene.recover();
+    const { store } = scene.instances[1];
+    const due = await store.deliveriesDue(scene.endpoint.id, scene.clock.time, 10);
+    assert.deepEqual(
+      due.map(({ delivery }) => delivery.eventId),
+      [first!.id],
+    );
+    const { delivery } = due[0]!;
+    await store.commit([
+      { type: 'delivery_claimed', delivery: { ...delivery, attempts: 1, dueAt: scene.clock.time + 60_000 } },
+    ]);
+    await scene.settle();
+    assert.deepEqual(scene.received, []);
+    scene.clock.time += 60_000;
+    await scene.settle();
+    assert.deepEqual(scene.received, [first!.id, second!.id]);
+  });
+
+  test('a range that its instance has left half read is carried on by another, and a disabled endpoint stops it', async (context) => {
+    const scene = await openScene(context, () => 200);
+    const events: MerchantEvent[] = [];
+    for (let number = 0; number < 130; number++) events.push(...(await scene.happened(number, 'paid')));
+    scene.clock.time = START + HOUR;
+    const [one, other] = scene.instances;
+    const deps = { store: one.store, now: scene.clock.now, newId };
+    const recovery = await recoverDeliveries({ ...deps, ...dyingAfter(one.store, 2) }, scene.endpoint.id, {
+      from: START,
+      until: undefined,
+      all: false,
+    }).catch(() => undefined);
+    assert.equal(recovery, undefined);
+    await scene.settle();
+    assert.equal(scene.received.length, 100);
+    const [left] = await other.store.recoveriesLeft(scene.clock.time, 10);
+    assert.equal(left!.status, 'running');
+    const done = await carryOn({ ...deps, store: other.store }, left!, 0);
+    assert.deepEqual([done.status, done.queued], ['done', 130]);
+    await scene.settle();
+    assert.deepEqual(scene.received, idsOf(events));
+    assert.deepEqual(await other.store.recoveriesLeft(scene.clock.time, 10), []);
+
+    await one.store.commit([{ type: 'endpoint_saved', endpoint: { ...scene.endpoint, status: 'disabled' } }]);
+    const stopped = await carryOn(deps, { ...done, status: 'running' }, 0);
+    assert.equal(stopped.status, 'stopped');
+    await assert.rejects(scene.recover(), { code: 'invalid_state' });
+  });
+});
+
+/** A store whose process dies after so many commits. */
+function dyingAfter(store: Store, commits: number): { store: Store } {
+  let left = commits;
+  const commit: Store['commit'] = (changes) => {
+    if (left-- === 0) throw new Error('the process has died');
+    return store.commit(changes);
+  };
+  return { store: { ...store, commit } };
+}

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { attempt, createSession } from '../simulator/buyer.ts';
+import { type TestService, call, startTestService } from '../support/service.ts';
+
+const CALLERS = 30;
+
+let instances: TestService[];
+before(async () => {
+  const first = await startTestService();
+  instances = [first, await startTestService({ beside: first })];
+});
+after(async () => {
+  for (const instance of instances.toReversed()) await instance[Symbol.asyncDispose]();
+});
+
+interface Answered {
+  status: number;
+  body: { id: string; amount: number; error?: { code: string } };
+  headers: Headers;
+}
+
+/** Asks all instances in turn, all at once. */
+function refundAtOnce(id: string, bodyOf: (caller: number) => object): Promise<Answered[]> {
+  return Promise.all(
+    Array.from({ length: CALLERS }, (_, caller) => {
+      const { url } = instances[caller % instances.length]!;
+      return call<Answered['body']>('POST', `${url}/api/gateway/payments/${id}/refunds`, bodyOf(caller));
+    }),
+  );
+}
+
+async function paidPayment() {
+  const [on] = instances as [TestService];
+  const sessionId = await createSession(on);
+  await attempt(on, sessionId, 'card', 'paid');
+  await pass(0);
+  return (await on.service.deps.store.checkout(sessionId))!.payments[0]!;
+}
+
+/** Time passes for all, and all do what has come due, at once. */
+async function pass(ms: number): Promise<void> {
+  await Promise.all(instances.map((instance) => instance.pass(ms)));
+}
+
+const paymentOf = async (id: string) => (await instances[1]!.service.deps.store.payment(id))!;
+
+test('thirty refunds at once on two instances never give back more than was paid', async () => {
+  const payment = await paidPayment();
+  const answers = await refundAtOnce(payment.id, () => ({ amount: 7 }));
+  const made = answers.filter(({ status }) => status === 200);
+  assert.equal(made.length, 7, '7 x 7.00 of 49.99');
+  assert.deepEqual([...new Set(answers.filter(({ status }) => status !== 200).map(({ status }) => status))], [400]);
+  assert.equal((await paymentOf(payment.id)).refundPending, 4900);
+
+  // Every instance finds them due, and the provider is asked once for each.
+  await pass(0);
+  await pass(60_000);
+  const { refunded, refundPending } = await paymentOf(payment.id);
+  assert.deepEqual([refunded, refundPending], [4900, 0]);
+  assert.equal((await instances[0]!.service.deps.store.simulatedPaymentOf(payment.id))!.refunded, 4900);
+});
+
+test('thirty whole refunds at once are one, and the others find nothing left', async () => {
+  const payment = await paidPayment();
+  const answers = await refundAtOnce(payment.id, () => ({}));
+  assert.deepEqual(
+    answers.map(({ status }) => status).toSorted((a, b) => a - b),
+    [200, ...Array.from({ length: 29 }, () => 409)],
+  );
+  await pass(0);
+  assert.equal((await paymentOf(payment.id)).ledgerStatus, 'refunded');
+});
+
+test('one key of thirty callers, for two payments, is one refund: the same one for its payment, a conflict for the other', async () => {
+  const payments = [await paidPayment(), await paidPayment()];
+  const body = { amount: 10, idempotencyKey: 'one-key-of-many-callers' };
+  const answers = (await Promise.all(payments.map(({ id }) => refundAtOnce(id, () => body)))).flat();
+  const made = answers.filter(({ status }) => status === 200);
+  assert.equal(new Set(made.map(({ body: refund }) => refund.id)).size, 1);
+  assert.equal(made.length, CALLERS);
+  assert.equal(made.filter(({ headers }) => headers.get('idempotent-replayed') === null).length, 1);
+  assert.equal(answers.filter(({ status }) => status === 422).length, CALLERS);
+  const pending = await Promise.all(payments.map(async ({ id }) => (await paymentOf(id)).refundPending));
+  assert.deepEqual(
+    pending.toSorted((a, b) => a - b),
+    [0, 1000],
+  );
+});

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { eraseSession } from '../../src/domain/personal-data.ts';
+import type { SessionStatus } from '../../src/domain/records.ts';
+import { createMetrics } from '../../src/service/metrics.ts';
+import { aSession } from '../fixtures/records.ts';
+import { attempt, createSession } from '../simulator/buyer.ts';
+import { type TestService, call, startTestService } from '../support/service.ts';
+import { type Merchant, startMerchant } from './merchant.ts';
+
+const variables = {
+  METRICS_PORT: '0',
+  WEBHOOK_ALLOW_PRIVATE: 'true',
+  ENCRYPTION_KEY: Buffer.alloc(32, 3).toString('base64'),
+};
+
+describe('deliveries of an endpoint that is deleted', () => {
+  let service: TestService;
+  let receiver: Merchant;
+  before(async () => {
+    receiver = await startMerchant();
+    service = await startTestService({ variables });
+  });
+  after(async () => {
+    await service[Symbol.asyncDispose]();
+    await receiver[Symbol.asyncDispose]();
+  });
+
+  async function makeEndpoint(status: number): Promise<string> {
+    receiver.status = status;
+    const body = { url: receiver.url, environment: 'sandbox' };
+    const made = await call<{ id: string }>('POST', `${service.url}/api/gateway/webhook-endpoints`, body);
+    assert.equal(made.status, 200);
+    return made.body.id;
+  }
+
+  async function sellAndDelete(endpoint: string): Promise<void> {
+    await attempt(service, await createSession(service), 'card', 'paid');
+    await service.pass(0);
+    assert.equal((await call('DELETE', `${service.url}/api/gateway/webhook-endpoints/${endpoint}`)).status, 200);
+    for (let minutes = 0; minutes < 4; minutes++) await service.pass(60_000);
+  }
+
+  async function counted(): Promise<Record<string, number>> {
+    const text = await (await fetch(`${service.service.metricsUrl}/metrics`)).text();
+    const value = (series: string) =>
+      Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(`${series} `))
+          ?.split(' ')[1],
+      );
+    return {
+      givenUp: value('tillway_deliveries_ended_total{environment="sandbox",state="given_up"}'),
+      dead: value('tillway_deliveries_ended_total{environment="sandbox",state="dead"}'),
+      unanswered: value('tillway_delivery_attempts_total{environment="sandbox",status="none"}'),
+      timed: value('tillway_delivery_attempt_duration_seconds_count{environment="sandbox"}'),
+    };
+  }
+
+  test('are given up, which is neither an attempt nor a dead letter', async () => {
+    assert.deepEqual(await counted(), { givenUp: 0, dead: 0, unanswered: 0, timed: NaN });
+    await sellAndDelete(await makeEndpoint(500));
+    const { givenUp, ...others } = await counted();
+    assert.ok(givenUp! >= 2, String(givenUp));
+    assert.deepEqual(others, { dead: 0, unanswered: 0, timed: receiver.received.length });
+    const dead = await service.service.deps.store.listDeliveries({ status: 'dead' }, { limit: 100 });
+    assert.equal(dead.items.length, givenUp);
+    assert.equal((await service.service.deps.store.backlog('sandbox', service.clock.now())).deliveriesDead, 0);
+  });
+
+  test('that have failed for good are dead letters until it is deleted', async () => {
+    const endpoint = await makeEndpoint(410);
+    await attempt(service, await createSession(service), 'card', 'paid');
+    await service.pass(0);
+    const { deps } = service.service;
+    const letters = async () => (await deps.store.backlog('sandbox', deps.now())).deliveriesDead;
+    assert.equal(await letters(), 1);
+    assert.equal((await counted())['dead'], 1);
+    assert.equal((await call('DELETE', `${service.url}/api/gateway/webhook-endpoints/${endpoint}`)).status, 200);
+    assert.equal(await letters(), 0);
+  });
+});
+
+for (const [from, expected] of [
+  ['routed', 1],
+  ['expired', 0],
+  ['paid', 0],
+] as [SessionStatus, number][]) {
+  test(`erasing a session that is ${from} counts ${expected} that expired`, async () => {
+    const { commits, instruments } = createMetrics();
+    const session = eraseSession(aSession({ status: from }));
+    commits.commit([{ type: 'session_erased', session, from, events: [] }], 'done', 0.001);
+    const { values } = await instruments.sessionTransitions.get();
+    assert.deepEqual(
+      values.map(({ labels, value }) => [labels.state, value]),
+      expected === 0 ? [] : [['expired', expected]],
+    );
+  });
+}

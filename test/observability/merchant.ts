@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { type IncomingHttpHeaders, type RequestListener, createServer } from 'node:http';
+
+export interface ReceivedEvent {
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+/** A merchant's server. */
+export interface Merchant extends AsyncDisposable {
+  url: string;
+  /** What it answers from now on. */
+  status: number;
+  received: ReceivedEvent[];
+}
+
+export async function startMerchant(): Promise<Merchant> {
+  const merchant = { status: 200, received: [] as ReceivedEvent[] };
+  const server = await listen((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (text: string) => (body += text));
+    request.on('end', () => {
+      merchant.received.push({ headers: request.headers, body });
+      response.writeHead(merchant.status).end();
+    });
+  });
+  return Object.assign(merchant, server);
+}
+
+/** Answers on a free port. */
+export async function listen(listener: RequestListener): Promise<{ url: string } & AsyncDisposable> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  assert(address !== null && typeof address !== 'string');
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

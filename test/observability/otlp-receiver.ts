@@ -1,0 +1,84 @@
+import { gunzipSync } from 'node:zlib';
+import { listen } from './merchant.ts';
+
+/** A span as the exporter sent it. */
+export interface ReceivedSpan {
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+  name: string;
+  kind: number;
+  attributes: Record<string, string | number | boolean>;
+  status: { code?: number };
+  /** Of whom it came. */
+  resource: Record<string, string | number | boolean>;
+}
+
+export interface OtlpReceiver extends AsyncDisposable {
+  url: string;
+  spans: ReceivedSpan[];
+  /** How many spans were sent, those included that it did not take. */
+  seen: number;
+  /** Every body, as it came. */
+  bodies: string[];
+  /** The headers of the last request. */
+  headers: Record<string, unknown>;
+  /** What it answers from now on; `hang` never answers. */
+  answer: number | 'hang';
+}
+
+interface Attribute {
+  key: string;
+  value: { stringValue?: string; intValue?: number | string; doubleValue?: number; boolValue?: boolean };
+}
+
+type Sent = Omit<ReceivedSpan, 'attributes' | 'resource'> & { attributes: Attribute[] };
+
+/** A collector that takes traces as OTLP over HTTP. */
+export async function startOtlpReceiver(): Promise<OtlpReceiver> {
+  const receiver = {
+    seen: 0,
+    spans: [] as ReceivedSpan[],
+    bodies: [] as string[],
+    headers: {},
+    answer: 200 as number | 'hang',
+  };
+  const server = await listen((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const bytes = Buffer.concat(chunks);
+      const body = (request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString('utf8');
+      const spans = spansOf(body);
+      receiver.headers = request.headers;
+      receiver.seen += spans.length;
+      if (receiver.answer === 'hang') return;
+      if (receiver.answer === 200 && request.url === '/v1/traces') {
+        receiver.bodies.push(body);
+        receiver.spans.push(...spans);
+      }
+      response.writeHead(receiver.answer, { 'content-type': 'application/json' }).end('{}');
+    });
+  });
+  return Object.assign(receiver, server);
+}
+
+function spansOf(body: string): ReceivedSpan[] {
+  const { resourceSpans } = JSON.parse(body) as {
+    resourceSpans: { resource: { attributes: Attribute[] }; scopeSpans: { spans: Sent[] }[] }[];
+  };
+  return resourceSpans.flatMap(({ resource, scopeSpans }) =>
+    scopeSpans.flatMap(({ spans }) =>
+      spans.map((span) => ({ ...span, attributes: read(span.attributes), resource: read(resource.attributes) })),
+    ),
+  );
+}
+
+function read(attributes: Attribute[]): Record<string, string | number | boolean> {
+  return Object.fromEntries(
+    attributes.map(({ key, value }) => {
+      const { stringValue, intValue, doubleValue, boolValue } = value;
+      return [key, stringValue ?? boolValue ?? doubleValue ?? Number(intValue)];
+    }),
+  );
+}

@@ -1,0 +1,267 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { type RunningService, startServiceProgram, until } from '../process/program.ts';
+import { createServiceDatabase } from '../support/database.ts';
+import { attempt, createSession } from '../simulator/buyer.ts';
+import { startMerchant } from './merchant.ts';
+import { type TestService, sessionBody, startTestService } from '../support/service.ts';
+
+const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
+const OURS = /^req_[\w-]{12}_[0-9a-z]+$/;
+const PURCHASES = 6;
+
+interface Line {
+  msg: string;
+  requestId?: string | undefined;
+  sessionId?: string;
+  eventId?: string;
+  [field: string]: unknown;
+}
+
+/** What a request was told, and of which session it is. */
+interface Sent {
+  id: string;
+  what: string;
+  sessionId: string | undefined;
+}
+
+// Of the process itself, and of its router; what it says before it is ready is left out.
+const OF_NO_REQUEST = /^(?:stopping$|stopped$|there is no API key|route \w+ is )/;
+
+/** What is wrong with a log, given every request whose answer was seen. */
+function faultsIn(lines: readonly Line[], sent: readonly Sent[]): string[] {
+  const known = new Map(sent.map((each) => [each.id, each]));
+  const closing = lines.filter(({ msg }) => msg === 'request');
+  const callbacks = new Map(
+    lines.filter(({ msg }) => msg === 'callback').map((line) => [line.requestId, line.sessionId]),
+  );
+  return [
+    ...sent.flatMap(({ id, what }) => {
+      const own = closing.filter(({ requestId }) => requestId === id);
+      return own.length === 1 ? [] : [`${what}: ${own.length} lines of the request`];
+    }),
+    ...lines.flatMap((line) => {
+      const { msg, requestId, sessionId, eventId } = line;
+      if (requestId === undefined) return OF_NO_REQUEST.test(msg) ? [] : [`without a request: ${JSON.stringify(line)}`];
+      if (!closing.some((each) => each.requestId === requestId)) return [`of no request: ${JSON.stringify(line)}`];
+      // A line that names a session, or an event of one, stands under a request for that session.
+      const named = sessionId ?? (eventId === undefined ? undefined : /chk_[0-9a-z]+/.exec(eventId)?.[0]);
+      const asked = known.get(requestId)?.sessionId ?? callbacks.get(requestId);
+      return named !== undefined && asked !== named ? [`of another request: ${JSON.stringify(line)}`] : [];
+    }),
+  ];
+}
+
+describe('the log of a process during purchases side by side', () => {
+  let service: RunningService;
+  let lines: Line[];
+  const sent: Sent[] = [];
+  before(async () => {
+    const database = await createServiceDatabase();
+    const merchant = await startMerchant();
+    service = await startServiceProgram({
+      DATABASE_URL: database.url,
+      SHUTDOWN_DELAY: '0',
+      WEBHOOK_URL: merchant.url,
+      WEBHOOK_SECRET: SECRET,
+      TZ: 'UTC',
+    });
+    await Promise.all(Array.from({ length: PURCHASES }, (_, index) => purchase(index)));
+    const announced = () => merchant.received.filter(({ body }) => body.includes('"payment.paid"')).length;
+    await until(
+      () => announced() === PURCHASES,
+      () => `${announced()} of ${PURCHASES} were announced`,
+    );
+    service.signal('SIGTERM');
+    assert.equal(await service.exited, 0);
+    const told = service.stdout();
+    lines = told
+      .slice(told.indexOf('\n', told.indexOf('Tillway is ready')))
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line) as Line)
+      // Those by which the test waited for the start.
+      .filter(({ path }) => path !== '/readyz');
+    await merchant[Symbol.asyncDispose]();
+    await database[Symbol.asyncDispose]();
+  });
+  after(() => service[Symbol.asyncDispose]());
+
+  async function send(method: string, url: string, sessionId?: string, fields?: Record<string, string>, json?: object) {
+    const answer = await fetch(url, {
+      method,
+      redirect: 'manual',
+      ...(fields && { body: new URLSearchParams(fields) }),
+      ...(json && { body: JSON.stringify(json), headers: { 'content-type': 'application/json' } }),
+    });
+    const text = await answer.text();
+    const id = answer.headers.get('x-request-id');
+    assert.match(id ?? '', OURS, `${method} ${url}`);
+    const entry: Sent = { id: id!, what: `${method} ${new URL(url).pathname}`, sessionId };
+    sent.push(entry);
+    return { answer, text, entry };
+  }
+
+  /** One whole purchase; every second one is refused by the first provider, which is a line of an operation. */
+  async function purchase(index: number): Promise<void> {
+    const customer = index % 2 === 0 ? `buyer${index}@example.com` : `buyer${index}+handoff_error@example.com`;
+    const created = await send(
+      'POST',
+      `${service.url}/api/gateway/sessions`,
+      undefined,
+      undefined,
+      sessionBody({ customer }),
+    );
+    const { id } = JSON.parse(created.text) as { id: string };
+    created.entry.sessionId = id;
+    const checkout = `${service.url}/checkout/${id}`;
+    await send('GET', checkout, id);
+    await send('POST', `${checkout}/pay`, id, { kind: 'card', total_card: '99999999' });
+    const page = await send('GET', `${checkout}/continue`, id);
+    const form = /http:[^"]+\/simulator\/pay\/[^"]+/.exec(page.text)![0];
+    const card = { number: '4242424242424242', expiry: '12 / 34', cvc: '123', name: 'Test Buyer' };
+    const paid = await send('POST', form, id, card);
+    assert.equal(paid.answer.status, 303);
+    await send('GET', checkout, id);
+  }
+
+  test('has one line for each request, under the id that its answer carried', () => {
+    assert.equal(new Set(sent.map(({ id }) => id)).size, sent.length);
+    assert.ok(sent.length >= PURCHASES * 6);
+    assert.deepEqual(faultsIn(lines, sent), []);
+  });
+
+  test('has lines of operations, of callbacks and of deliveries under the request that caused them', () => {
+    const refused = lines.filter(({ msg }) => msg === 'handoff failed');
+    assert.equal(refused.length, PURCHASES / 2);
+    for (const { requestId } of refused) {
+      assert.match(sent.find(({ id }) => id === requestId)?.what ?? '', /^POST \/checkout\/.*\/pay$/);
+    }
+    const callbacks = lines.filter(({ msg }) => msg === 'callback').map(({ requestId }) => requestId);
+    assert.ok(callbacks.length >= PURCHASES);
+    const delivered = lines.filter(({ msg, eventId }) => msg === 'webhook delivered' && eventId?.endsWith('_paid'));
+    assert.equal(delivered.length, PURCHASES);
+    for (const { requestId } of delivered) assert.ok(callbacks.includes(requestId));
+  });
+
+  test('no line has the field twice', () => {
+    const twice = service
+      .stdout()
+      .split('\n')
+      .filter((line) => line.split('"requestId"').length > 2);
+    assert.deepEqual(twice, []);
+  });
+
+  for (const [planted, change, complaint] of [
+    ['a line that lost its request', (line: Line) => ({ ...line, requestId: undefined }), 'without a request'],
+    ['a line of another request', (line: Line) => ({ ...line, requestId: sent[0]!.id }), 'of another request'],
+    ['a line of a request that nobody made', (line: Line) => ({ ...line, requestId: 'req_x' }), 'of no request'],
+  ] as const) {
+    test(`the check finds ${planted}`, () => {
+      const index = lines.findLastIndex(({ msg }) => msg === 'webhook delivered');
+      const faults = faultsIn(lines.with(index, change(lines[index]!)), sent);
+      assert.equal(faults.length, 1);
+      assert.ok(faults[0]!.startsWith(complaint), faults.join());
+    });
+  }
+
+  test('the check finds a request without its line', () => {
+    const index = lines.findIndex(({ requestId, msg }) => msg === 'request' && requestId === sent[0]!.id);
+    assert.ok(faultsIn(lines.toSpliced(index, 1), sent).some((fault) => fault.includes('0 lines of the request')));
+  });
+});
+
+describe('x-request-id', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startTestService({
+      variables: { METRICS_PORT: '0', TRUSTED_PROXIES: '127.0.0.1', ALLOW_UNAUTHENTICATED: 'true' },
+    });
+  });
+  after(() => service[Symbol.asyncDispose]());
+
+  for (const [what, method, path, body, status] of [
+    ['an answer', 'GET', '/api/gateway/sessions', undefined, 200],
+    ['a page', 'GET', '/', undefined, 200],
+    ['an asset', 'GET', '/assets/page.css', undefined, undefined],
+    ['a document', 'GET', '/openapi.json', undefined, 200],
+    ['a refusal', 'GET', '/api/gateway/sessions/chk_none', undefined, 404],
+    ['an unknown path', 'GET', '/nothing', undefined, 404],
+    ['a path that is none', 'GET', '/%zz', undefined, 404],
+    ['an unknown method', 'DELETE', '/api/gateway/sessions', undefined, 405],
+    ['a body that is too large', 'POST', '/api/gateway/sessions', ' '.repeat(140_000), 413],
+    ['a body that is not JSON', 'POST', '/api/gateway/sessions', '{', 400],
+    ['the protocol of agents', 'POST', '/mcp', '{"jsonrpc":"2.0","id":1,"method":"ping"}', undefined],
+    ['its refusals', 'POST', '/mcp', '{', 400],
+    ['a method that it has not', 'GET', '/mcp', undefined, 405],
+    ['a callback', 'POST', '/api/providers/sandbox/callbacks', '{}', 401],
+  ] as const) {
+    test(`is in ${what}, and in the line of it`, async () => {
+      const answer = await fetch(service.url + path, {
+        method,
+        ...(body !== undefined && { body, headers: { 'content-type': 'application/json' } }),
+      });
+      await answer.arrayBuffer();
+      if (status !== undefined) assert.equal(answer.status, status);
+      const id = answer.headers.get('x-request-id') ?? '';
+      assert.match(id, OURS);
+      await until(() => service.logged.some((line) => line.includes(`"requestId":"${id}"`)));
+    });
+  }
+
+  for (const [what, bytes, status] of [
+    ['bytes that are not HTTP', 'not HTTP at all\r\n\r\n', 400],
+    ['headers that are too large', `GET / HTTP/1.1\r\nhost: x\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    ['an expectation that is not met', 'GET / HTTP/1.1\r\nhost: x\r\nexpect: miracles\r\n\r\n', 417],
+  ] as const) {
+    for (const where of ['the public port', 'the port for metrics'] as const) {
+      test(`is in the refusal of ${what}, on ${where}`, async () => {
+        const url = where === 'the public port' ? service.url : service.service.metricsUrl!;
+        const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes));
+        let answer = '';
+        socket.setEncoding('utf8').on('data', (text: string) => (answer += text));
+        await once(socket, 'close');
+        assert.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `));
+        assert.match(/x-request-id: (\S+)/.exec(answer)?.[1] ?? '', OURS);
+      });
+    }
+  }
+
+  test('of whoever asked for a refund leads to what its provider answers later', async () => {
+    const sessionId = await createSession(service);
+    await attempt(service, sessionId, 'card', 'paid');
+    await service.pass(0);
+    const answer = await fetch(`${service.url}/api/gateway/payments/${sessionId}/refunds`, { method: 'POST' });
+    const refund = (await answer.json()) as { id: string; paymentId: string };
+    assert.equal(answer.status, 200);
+    await service.pass(0);
+    await service.pass(60_000);
+    const lines = service.logged.map((line) => JSON.parse(line) as Line);
+    const ofIt = lines.filter(({ refundId }) => refundId === refund.id);
+    const joined = ofIt.filter(({ msg }) => msg === 'refund asked for');
+    assert.deepEqual(
+      joined.map(({ requestId, paymentId }) => [requestId, paymentId]),
+      [[answer.headers.get('x-request-id'), refund.paymentId]],
+    );
+    assert.ok(ofIt.some(({ msg }) => msg === 'refund answered'));
+  });
+
+  test('is that of a trusted proxy, where it is of a safe form', async () => {
+    const ask = async (id: string) =>
+      (await fetch(`${service.url}/healthz`, { headers: { 'x-request-id': id } })).headers.get('x-request-id')!;
+    for (const id of ['7f3e1c9a0b2d4e6f8a1c3e5d7b9f0a2c', 'edge-01_abcdef123456', 'a'.repeat(64)]) {
+      assert.equal(await ask(id), id);
+    }
+    for (const id of [
+      'short-id',
+      'a'.repeat(65),
+      '4242424242424242',
+      'buyer@example.com-and-more',
+      'a b c d e f g h i j',
+    ]) {
+      assert.match(await ask(id), OURS, id);
+    }
+  });
+});

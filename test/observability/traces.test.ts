@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { onBehalfOf } from '../../src/telemetry/origin.ts';
+import { createTracing } from '../../src/telemetry/otlp.ts';
+import { webhooks } from '../../sdk/src/index.ts';
+import { attempt, createSession } from '../simulator/buyer.ts';
+import { until } from '../process/program.ts';
+import { type TestDatabase, createServiceDatabase } from '../support/database.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { type Merchant, startMerchant } from './merchant.ts';
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from './otlp-receiver.ts';
+
+const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
+const EMAIL = 'Trillian.Astra@mailbox.example';
+const CARD = '4242424242424242';
+const HIDDEN = ['trillian', 'mailbox.example', CARD, SECRET.slice(6, -2), 'Bearer', 'hook-key', '?'];
+const CALLER = '4bf92f3577b34da6a3ce929d0e0e4736';
+const SERVER = 2;
+
+describe('traces over OTLP', () => {
+  let collector: OtlpReceiver;
+  let merchant: Merchant;
+  let database: TestDatabase;
+  before(async () => {
+    collector = await startOtlpReceiver();
+    merchant = await startMerchant();
+    database = await createServiceDatabase();
+  });
+  after(async () => {
+    await database[Symbol.asyncDispose]();
+    await merchant[Symbol.asyncDispose]();
+    await collector[Symbol.asyncDispose]();
+  });
+
+  function startTraced(): Promise<TestService> {
+    return startTestService({
+      beside: { databaseUrl: database.url },
+      variables: {
+        OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/`,
+        OTEL_EXPORTER_OTLP_HEADERS: 'x-collector=of%20ours',
+        OTEL_SERVICE_NAME: 'tillway-test',
+        WEBHOOK_URL: `${merchant.url}/hooks?key=hook-key`,
+        WEBHOOK_SECRET: SECRET,
+      },
+    });
+  }
+
+  const named = (name: string, spans = collector.spans) => spans.filter((span) => span.name === name);
+  const only = (name: string, spans = collector.spans): ReceivedSpan => {
+    const [span, ...others] = named(name, spans);
+    assert.ok(span, `no span ${name} among ${spans.map((each) => each.name).join(', ')}`);
+    assert.equal(others.length, 0, `more than one ${name}`);
+    return span;
+  };
+
+  test('one trace leads from the callback through the commit to the delivery, across a restart', async () => {
+    const customer = EMAIL;
+    const service = await startTraced();
+    const created = await call<{ id: string }>(
+      'POST',
+      `${service.url}/api/gateway/sessions`,
+      sessionBody({ customer }),
+      { traceparent: `00-${CALLER}-00f067aa0ba902b7-01`, tracestate: 'vendor=x' },
+    );
+    assert.equal(created.status, 200);
+    await attempt(service, created.body.id, 'card', 'paid');
+    // The merchant does not hear of it yet: the next process will tell.
+    merchant.status = 500;
+    await service.pass(0);
+    await service[Symbol.asyncDispose]();
+    const second = await startTraced();
+    merchant.status = 200;
+    await second.pass(60 * 60_000);
+    await second[Symbol.asyncDispose]();
+    const { spans } = collector;
+
+    // From the caller's own trace, through the operation, to the commit.
+    const asked = only('POST /api/gateway/sessions');
+    assert.equal(asked.traceId, CALLER);
+    assert.equal(asked.parentSpanId, '00f067aa0ba902b7');
+    assert.equal(asked.kind, SERVER);
+    assert.equal(asked.attributes['http.request.method'], 'POST');
+    assert.equal(asked.attributes['http.route'], '/api/gateway/sessions');
+    assert.equal(asked.attributes['http.response.status_code'], 200);
+    assert.equal(asked.attributes['tillway.request_id'], created.headers.get('x-request-id'));
+    assert.equal(asked.resource['service.name'], 'tillway-test');
+    const operation = only('createSession');
+    assert.equal(operation.parentSpanId, asked.spanId);
+    const committed = only(
+      'commit',
+      spans.filter(({ parentSpanId }) => parentSpanId === operation.spanId),
+    );
+    assert.equal(committed.attributes['tillway.commit.batch_size'], 1);
+
+    // From the callback that made the payment paid, to the attempts of both processes.
+    assert.equal(
+      named('webhook delivery').filter(({ attributes }) => attributes['http.response.status_code'] === 500).length,
+      1,
+    );
+    const paid = named('webhook delivery').filter(({ attributes }) =>
+      String(attributes['tillway.event.id']).endsWith('_paid'),
+    );
+    const delivered = paid.find(({ attributes }) => attributes['http.response.status_code'] === 200)!;
+    assert.ok(delivered, 'the second process has delivered it');
+    const trace = spans.filter(({ traceId }) => traceId === delivered.traceId);
+    const callback = only('POST /api/providers/:provider/callbacks', trace);
+    const applied = only('applyProviderMessage', trace);
+    assert.equal(applied.parentSpanId, callback.spanId);
+    assert.ok(named('commit', trace).some(({ parentSpanId }) => parentSpanId === applied.spanId));
+    assert.equal(delivered.parentSpanId, applied.spanId);
+
+    // And from the start of the payment to its provider, which goes on in the same trace.
+    const started = only('startPayment');
+    const handedOff = only('sandbox handoff');
+    assert.equal(handedOff.parentSpanId, started.spanId);
+    const served = only('POST /simulator/api/payments');
+    assert.equal(served.parentSpanId, handedOff.spanId);
+    assert.equal(collector.headers['x-collector'], 'of ours');
+  });
+
+  test('the merchant gets the trace in a header that no signature covers', async () => {
+    const { headers, body } = merchant.received.at(-1)!;
+    const delivered = named('webhook delivery').find(({ spanId }) => String(headers['traceparent']).includes(spanId));
+    assert.ok(delivered);
+    assert.equal(headers['traceparent'], `00-${delivered.traceId}-${delivered.spanId}-01`);
+    const checked = await webhooks.check(body, headers, SECRET, { toleranceSeconds: Infinity });
+    assert.ok(checked.ok);
+  });
+
+  test('no span holds an address, a card number, a secret or a query', () => {
+    assert.ok(collector.bodies.length > 0);
+    for (const { name, attributes } of collector.spans) {
+      const text = JSON.stringify({ name, attributes }).toLowerCase();
+      for (const word of HIDDEN) assert.ok(!text.includes(word.toLowerCase()), `${word} in ${text}`);
+    }
+  });
+});
+
+describe('a collector that does not take them', () => {
+  const sampler = { name: 'always_on', parentBased: true, ratio: 1 } as const;
+  const settings = ({ url }: OtlpReceiver) => ({ url: `${url}/v1/traces`, headers: {}, serviceName: 'test', sampler });
+
+  test('fails no request', async () => {
+    await using collector = await startOtlpReceiver();
+    collector.answer = 400;
+    const service = await startTestService({ variables: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } });
+    for (let count = 0; count < 5; count++) await createSession(service);
+    await service[Symbol.asyncDispose]();
+    const complaints = service.logged.filter((line) => line.includes('traces cannot be sent'));
+    assert.equal(complaints.length, 1);
+    assert.ok(!complaints[0]!.includes('requestId'));
+  });
+
+  test('holds up no stop', async () => {
+    await using collector = await startOtlpReceiver();
+    collector.answer = 'hang';
+    const tracing = createTracing(settings(collector), '1', { info() {}, warn() {} }, 300);
+    tracing.begin({ name: 'span' }).end();
+    let stopped = false;
+    void tracing.stop(10).then(() => (stopped = true));
+    await until(() => collector.headers['host'] !== undefined);
+    await until(() => stopped);
+  });
+
+  test('costs memory up to a limit, and one line', async () => {
+    await using collector = await startOtlpReceiver();
+    collector.answer = 400;
+    const lines: string[] = [];
+    const write = (_: object, text: string) => void lines.push(text);
+    const tracing = createTracing(settings(collector), '1', { info: write, warn: write }, 500);
+    for (let count = 0; count < 10_000; count++) tracing.begin({ name: 'span' }).end();
+    await tracing.stop(2000);
+    assert.deepEqual(lines, ['traces cannot be sent']);
+    assert.ok(collector.seen <= 4096, `${collector.seen} spans were kept`);
+  });
+});
+
+describe('a trace parent', () => {
+  const settings = { url: 'http://127.0.0.1:9/v1/traces', headers: {}, serviceName: 'test' };
+  const tracing = (name: 'always_on' | 'always_off' | 'traceidratio', parentBased = true) =>
+    createTracing({ ...settings, sampler: { name, parentBased, ratio: 0 } }, '1', { info() {}, warn() {} });
+  const sampled = `00-${CALLER}-00f067aa0ba902b7-01`;
+
+  for (const [parent, continues] of [
+    [sampled, true],
+    [`01-${CALLER}-00f067aa0ba902b7-01-more`, true],
+    [`ff-${CALLER}-00f067aa0ba902b7-01`, false],
+    [`00-${'0'.repeat(32)}-00f067aa0ba902b7-01`, false],
+    [`00-${CALLER}-${'0'.repeat(16)}-01`, false],
+    [`00-${CALLER.toUpperCase()}-00f067aa0ba902b7-01`, false],
+    ['what is not one', false],
+    ['', false],
+  ] as const) {
+    test(`${parent === '' ? 'that is empty' : parent} is ${continues ? 'continued' : 'left alone'}`, () => {
+      const { traceParent } = tracing('always_on').begin({ name: 'span', parent });
+      assert.equal(traceParent.slice(3, 35) === CALLER, continues);
+      assert.match(traceParent, /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
+    });
+  }
+
+  test('of a caller is sent up to a limit a second, and then whole or not at all', () => {
+    const limited = createTracing({ ...settings, sampler: undefined }, '1', { info() {}, warn() {} });
+    const roots = Array.from(
+      { length: 500 },
+      (_, index) => limited.begin({ name: 'span', parent: index % 2 === 0 ? sampled : null }).traceParent,
+    );
+    const sent = roots.filter((each) => each.endsWith('-01'));
+    assert.ok(sent.length >= 100 && sent.length <= 200, `${sent.length} were sent`);
+    assert.ok(roots.every((each) => /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-0[01]$/.test(each)));
+    onBehalfOf({ requestId: null, traceParent: sent[0]! }, () =>
+      assert.match(limited.begin({ name: 'child' }).traceParent, /-01$/),
+    );
+    onBehalfOf({ requestId: null, traceParent: roots.at(-1)! }, () =>
+      assert.match(limited.begin({ name: 'child' }).traceParent, /-00$/),
+    );
+  });
+
+  test('decides what is sent, unless the settings do', () => {
+    assert.match(tracing('always_off').begin({ name: 'span', parent: sampled }).traceParent, /-01$/);
+    assert.match(tracing('always_off', false).begin({ name: 'span', parent: sampled }).traceParent, /-00$/);
+    assert.match(tracing('traceidratio').begin({ name: 'span', parent: null }).traceParent, /-00$/);
+    assert.match(tracing('always_on').begin({ name: 'span', parent: sampled.replace(/1$/, '0') }).traceParent, /-00$/);
+  });
+});

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { JournalEntry } from '../../src/domain/ledger.ts';
+import { createLedgerSum } from '../../src/service/ledger-sum.ts';
+import { createMetrics } from '../../src/service/metrics.ts';
+import { createWatch } from '../../src/service/watch.ts';
+import type { Store } from '../../src/store/store.ts';
+import { readExposition } from './promql.ts';
+
+const NOW = Date.UTC(2026, 2, 1);
+const MINUTE_MS = 60_000;
+const EMPTY = {
+  deliveriesPending: 7,
+  deliveriesDead: 0,
+  deliveryDueSince: NOW - 90_000,
+  endpointsActive: 1,
+  endpointsDisabled: 0,
+  sessionsPending: 0,
+  refundsPending: 0,
+  refundPendingSince: null,
+  discrepanciesOpen: 0,
+  wakesDue: 0,
+  tasksPending: 0,
+};
+const LOG = { debug() {}, warn() {}, error() {} };
+const ROUTER = { view: () => ({ ranked: [] }) };
+
+/** A watch of a database that answers as `backlog` does. */
+function watchOf(backlog: Store['backlog'], keptMs = 60_000) {
+  const store = { backlog, now: () => NOW };
+  const deps = { store, router: ROUTER, log: LOG, now: () => NOW } as unknown as Parameters<typeof createWatch>[0];
+  return createWatch(deps, createMetrics().instruments, { keptMs, patienceMs: 20 });
+}
+
+function seriesIn(text: string, name: string): string[] {
+  return text.split('\n').filter((line) => line.startsWith(name) && !line.startsWith('#'));
+}
+
+describe('what is shown of the database', () => {
+  test('several scrapes ask it once for each environment', async () => {
+    let asked = 0;
+    const watch = watchOf(async () => {
+      asked += 1;
+      return EMPTY;
+    });
+    const text = await watch.read();
+    await Promise.all([watch.read(), watch.read()]);
+    assert.equal(asked, 2);
+    assert.deepEqual(seriesIn(text, 'tillway_delivery_overdue_seconds{environment="sandbox"}'), [
+      'tillway_delivery_overdue_seconds{environment="sandbox"} 90',
+    ]);
+    await watch.stop();
+  });
+
+  for (const [how, backlog] of [
+    ['refuses', () => Promise.reject(new Error('away'))],
+    ['hangs', () => new Promise<never>(() => undefined)],
+  ] as const) {
+    test(`where it ${how}, the scrape is answered all the same, without what nobody knows`, async () => {
+      const watch = watchOf(backlog);
+      const text = await watch.read();
+      assert.equal(readExposition(text).has('tillway_deliveries_pending'), false);
+      assert.deepEqual(seriesIn(text, 'tillway_database_up'), ['tillway_database_up 0']);
+      assert.deepEqual(seriesIn(text, 'tillway_session_wakes_due'), ['tillway_session_wakes_due Nan']);
+    });
+  }
+
+  test('what was known of it is not shown once it is away, and is again when it is back', async () => {
+    let isAway = false;
+    const watch = watchOf(async () => {
+      if (isAway) throw new Error('away');
+      return EMPTY;
+    }, 0);
+    await watch.read();
+    isAway = true;
+    assert.equal(readExposition(await watch.read()).has('tillway_deliveries_pending'), false);
+    isAway = false;
+    assert.equal(readExposition(await watch.read()).has('tillway_deliveries_pending'), true);
+  });
+});
+
+/** The journal as its store sums it, over a list of entries. */
+function journalOf(entries: Pick<JournalEntry, 'account' | 'kind' | 'amount' | 'created' | 'postingId' | 'line'>[]) {
+  const reads = { asked: 0, read: 0, now: NOW };
+  const sum = (some: typeof entries) => ({
+    debits: some.reduce((all, { amount }) => all + Math.max(0, amount), 0),
+    credits: some.reduce((all, { amount }) => all + Math.max(0, -amount), 0),
+  });
+  const store = {
+    now: () => reads.now,
+    async shelfSum({ account, kind }, { after, until, limit }) {
+      reads.asked += 1;
+      const place = (entry: { created: number; postingId: string; line: number }) =>
+        `${String(entry.created).padStart(15, '0')} ${entry.postingId} ${String(entry.line).padStart(3, '0')}`;
+      const found = entries
+        .filter((entry) => entry.account === account && entry.kind === kind && entry.created <= until)
+        .filter((entry) => after === undefined || place(entry) > place(after))
+        .toSorted((a, b) => (place(a) < place(b) ? -1 : 1));
+      const part = found.slice(0, limit);
+      reads.read += part.length;
+      return { account, ...sum(part), last: found.length > limit ? part.at(-1) : undefined };
+    },
+    async shelvesInUse(environment) {
+      return entries.map(({ account, kind }) => ({ environment, account, kind }));
+    },
+    async recentSums(shelves, after, until) {
+      const part = entries.filter(
+        ({ account, kind, created }) =>
+          created > after && created <= until && shelves.some((one) => one.account === account && one.kind === kind),
+      );
+      return [{ account: 'provider_clearing', ...sum(part) }];
+    },
+  } as Pick<Store, 'now' | 'shelfSum' | 'recentSums' | 'shelvesInUse'> as Store;
+  return { store, reads };
+}
+
+describe('the sum of the ledger', () => {
+  const posting = (number: number, created: number, amount = 100) =>
+    (['provider_clearing', 'merchant_payable'] as const).map((account, line) => ({
+      account,
+      kind: 'paid' as const,
+      amount: line === 0 ? amount : -100,
+      created,
+      postingId: `pay_${String(number).padStart(4, '0')}:paid`,
+      line,
+    }));
+  const signal = new AbortController().signal;
+
+  test('is 0 where every posting is, read in parts and each entry once', async () => {
+    const entries = Array.from({ length: 25 }, (_, index) => posting(index, NOW - 10 * MINUTE_MS)).flat();
+    const { store, reads } = journalOf(entries);
+    const sum = createLedgerSum(store, 'sandbox', 10);
+    assert.equal(await sum.refresh(signal), 0);
+    assert.equal(reads.read, entries.length);
+    entries.push(...posting(30, NOW - 1000));
+    assert.equal(await sum.refresh(signal), 0);
+    reads.now += 5 * MINUTE_MS;
+    assert.equal(await sum.refresh(signal), 0);
+    assert.equal(reads.read, entries.length);
+  });
+
+  for (const [where, created] of [
+    ['long ago', NOW - 10 * MINUTE_MS],
+    ['just now', NOW - 1000],
+  ] as const) {
+    test(`tells by how much it is out, where that was booked ${where}`, async () => {
+      const { store, reads } = journalOf([...posting(1, NOW - 20 * MINUTE_MS), ...posting(2, created, 101)]);
+      const sum = createLedgerSum(store, 'sandbox', 10);
+      assert.equal(await sum.refresh(signal), 1);
+      reads.now += 10 * MINUTE_MS;
+      assert.equal(await sum.refresh(signal), 1);
+    });
+  }
+
+  test('is read anew once an hour: an old entry that was altered is told of, and no longer once it is put right', async () => {
+    const entries = posting(1, NOW - 10 * MINUTE_MS);
+    const { store, reads } = journalOf(entries);
+    const sum = createLedgerSum(store, 'sandbox', 10);
+    assert.equal(await sum.refresh(signal), 0);
+    entries[0]!.amount += 700;
+    reads.now += 60 * MINUTE_MS - 1;
+    assert.equal(await sum.refresh(signal), 0);
+    assert.equal(reads.read, 2);
+    reads.now += 1;
+    assert.equal(await sum.refresh(signal), 700);
+    entries[0]!.amount -= 700;
+    reads.now += 60 * MINUTE_MS;
+    assert.equal(await sum.refresh(signal), 0);
+  });
+
+  test('counts entries of accounts and kinds that nobody knows, old and new', async () => {
+    const entries = posting(1, NOW - 10 * MINUTE_MS);
+    const { store, reads } = journalOf(entries);
+    const sum = createLedgerSum(store, 'sandbox', 10);
+    assert.equal(await sum.refresh(signal), 0);
+    const [debit, credit] = posting(2, NOW);
+    entries.push({ ...debit!, kind: 'gift' as 'paid' }, { ...credit!, account: 'till' as 'merchant_payable' });
+    for (const wait of [0, 5, 60]) {
+      reads.now += wait * MINUTE_MS;
+      assert.equal(await sum.refresh(signal), 0);
+    }
+    entries.push({ ...debit!, kind: 'gift' as 'paid', line: 2, amount: 9 });
+    assert.equal(await createLedgerSum(store, 'sandbox', 10).refresh(signal), 9);
+    reads.now += 60 * MINUTE_MS;
+    assert.equal(await sum.refresh(signal), 9);
+  });
+
+  test('is not told where reading was ended', async () => {
+    const ended = new AbortController();
+    ended.abort();
+    assert.equal(await createLedgerSum(journalOf([]).store, 'sandbox').refresh(ended.signal), undefined);
+  });
+});

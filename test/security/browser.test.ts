@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import type { Provider } from '../../src/providers/provider.ts';
+import { openPage, startBrowser } from '../support/browser.ts';
+import { startFakeProvider } from '../support/fake-provider.ts';
+import { call, sessionBody, startTestService } from '../support/service.ts';
+
+// Each would show itself: as a request, as a violation of the policy, or as a mark on the page.
+const ATTACKS = [
+  '<img src=/x onerror=window.hacked=1>',
+  '</script><script>window.hacked=1</script>',
+  '"><svg onload=window.hacked=1>',
+  "' onmouseover=window.hacked=1 x='",
+  '{{7*7}}${7*7}',
+  '\u202egnp.exe \u{1f600}',
+];
+const ALL = ATTACKS.join(' ').slice(0, 118);
+
+test('what buyers, merchants and providers write stays text in a real browser, and no page shows inside another', async () => {
+  await using tillway = await startTestService({ variables: { MERCHANT_NAME: ALL } });
+  await using fake = await startFakeProvider();
+  const { providers, store } = tillway.service.deps;
+  // What the provider answers is shown too.
+  (providers as Map<string, Provider>).set('sandbox', fake);
+  fake.pageUrl = `${fake.pageUrl}?${encodeURIComponent(ALL)}`;
+  const create = async (overrides: Record<string, unknown>) => {
+    const url = `${tillway.url}/api/gateway/sessions`;
+    const { status, body } = await call<{ id: string }>('POST', url, sessionBody(overrides));
+    assert.equal(status, 200, JSON.stringify(body));
+    return body.id;
+  };
+  const metadata = Object.fromEntries(ATTACKS.map((attack, index) => [`key-${index}`, attack]));
+  const customer = `"<img/src=x/onerror=window.hacked=1>"@example.com`;
+  const refused = await call('POST', `${tillway.url}/api/gateway/sessions`, sessionBody({ customer }));
+  assert.equal(refused.status, 400);
+  const ids = [await create({ product: ALL, metadata, clientReferenceId: ALL, customer: "o'hara+b@example.com" })];
+  for (const product of ATTACKS) ids.push(await create({ product }));
+  const paying = await create({ product: ALL });
+  await fetch(`${tillway.url}/checkout/${paying}/pay`, {
+    method: 'POST',
+    body: new URLSearchParams({ kind: 'card', total_card: '99999999' }),
+    redirect: 'manual',
+  });
+  assert.equal((await store.session(paying))!.status, 'pending');
+  const pages = [...ids, paying].map((id) => `/checkout/${id}`);
+  pages.push(`/demo?session_id=${ids[0]}`, `/checkout/${ids[0]}?notice=${encodeURIComponent(ALL)}`, '/');
+
+  await using owned = new AsyncDisposableStack();
+  const running = owned.adopt(await startBrowser(), (each) => each.close());
+  const browser = await openPage(running);
+  for (const path of pages) {
+    const { page, requests, complaints } = browser;
+    await page.goto(tillway.url + path, { waitUntil: 'load' });
+    assert.equal(await page.evaluate('window.hacked'), undefined, path);
+    assert.equal(await page.locator('img, svg[onload], script:not([src])').count(), 0, path);
+    assert.deepEqual(complaints, [], path);
+    const foreign = requests.filter((line) => !line.includes(` ${tillway.url}/`) && !line.includes(' data:'));
+    assert.deepEqual(foreign, [], path);
+    assert.ok(!requests.some((line) => line.endsWith('/x')), path);
+  }
+  const shown = await browser.page
+    .goto(`${tillway.url}/checkout/${ids[1]}`)
+    .then(() => browser.page.textContent('main'));
+  assert.ok(shown!.includes(ATTACKS[0]!));
+
+  await assertUnframed(browser.page, `${tillway.url}/checkout/${ids[1]}`);
+});
+
+async function assertUnframed(page: Page, url: string): Promise<void> {
+  const framer = createServer((_request, response) =>
+    response.setHeader('content-type', 'text/html').end(`<iframe src="${url}"></iframe>`),
+  );
+  await new Promise<void>((resolve) => framer.listen(0, '127.0.0.1', resolve));
+  const { port } = framer.address() as { port: number };
+  await page.goto(`http://127.0.0.1:${port}/`, { waitUntil: 'load' });
+  const [, frame] = page.frames();
+  assert.ok(frame && !(await frame.content()).includes('Choose how to pay'));
+  framer.closeAllConnections();
+  framer.close();
+}

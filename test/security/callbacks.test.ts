@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import type { Provider } from '../../src/providers/provider.ts';
+import { createSandboxProvider } from '../../src/providers/sandbox.ts';
+import { signCallback } from '../../src/webhooks/sign.ts';
+import { sendRaw } from '../support/raw-http.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+
+const SECRET = 'a secret that the provider and this test share';
+
+let tillway: TestService;
+let sessionId: string;
+let paymentId: string;
+before(async () => {
+  tillway = await startTestService();
+  const providers = tillway.service.deps.providers as Map<string, Provider>;
+  const known = createSandboxProvider({ apiKey: '', callbackSecret: SECRET, url: tillway.url, now: tillway.clock.now });
+  providers.set('sandbox', { ...providers.get('sandbox')!, readCallback: known.readCallback });
+  const created = await call<{ id: string }>('POST', `${tillway.url}/api/gateway/sessions`, sessionBody());
+  sessionId = created.body.id;
+  await fetch(`${tillway.url}/checkout/${sessionId}/pay`, {
+    method: 'POST',
+    body: new URLSearchParams({ kind: 'card', total_card: '99999999' }),
+    redirect: 'manual',
+  });
+  paymentId = (await tillway.service.deps.store.checkout(sessionId))!.payments[0]!.id;
+});
+after(() => tillway[Symbol.asyncDispose]());
+
+const bodyOf = (event: string) =>
+  JSON.stringify({
+    event,
+    type: 'charge.updated',
+    order: sessionId,
+    charge: paymentId,
+    state: 'CREATED',
+    amount: 4999,
+    currency: 'USD',
+  });
+const seconds = () => Math.floor(tillway.clock.now() / 1000);
+
+async function send(body: string, headers: Record<string, string>, provider = 'sandbox'): Promise<number> {
+  const answer = await fetch(`${tillway.url}/api/providers/${provider}/callbacks`, { method: 'POST', body, headers });
+  await answer.arrayBuffer();
+  return answer.status;
+}
+
+async function rows(): Promise<string> {
+  const { store } = tillway.service.deps;
+  const checkout = await store.checkout(sessionId);
+  return JSON.stringify([checkout, await store.providerMessages(sessionId)]);
+}
+
+describe('a callback', () => {
+  it('is refused with 401 and moves nothing, whatever stands for its signature', async () => {
+    const before = await rows();
+    const body = bodyOf('forged');
+    const t = seconds();
+    const right = signCallback(SECRET, t, body);
+    const hex = /v1=([0-9a-f]+)/.exec(right)![1]!;
+    const mac = (secret: string, text: string) => createHmac('sha256', secret).update(text).digest('hex');
+    const wrong = [
+      '',
+      ' ',
+      'v1=',
+      `t=${t}`,
+      `t=${t},v1=`,
+      `t=${t},v1=${hex.slice(1)}`,
+      `t=${t},v1=${hex}0`,
+      `t=${t},v1=${hex}${hex}`,
+      `t=${t},v1=${'z'.repeat(64)}`,
+      `t=${t},v1=${'0'.repeat(64)}`,
+      `t=${t},v1=${'x'.repeat(4000)}`,
+      `t=,v1=${hex}`,
+      `t=-1,v1=${hex}`,
+      `t=NaN,v1=${hex}`,
+      `t=1e9,v1=${hex}`,
+      `t=99999999999999999999,v1=${hex}`,
+      `t=${t + 1},v1=${hex}`,
+      `v1=${hex}`,
+      hex,
+      signCallback('another secret', t, body),
+      signCallback(SECRET, t, `${body} `),
+      `t=${t},v1=${mac(SECRET, body)}`,
+      `t=${t},v1=${mac('', `${t}.${body}`)}`,
+    ];
+    for (const signature of wrong)
+      assert.equal(await send(body, { 'x-provider-signature': signature }), 401, signature);
+    assert.equal(await send(body, {}), 401);
+    const twice = await sendRaw(
+      tillway.url,
+      `POST /api/providers/sandbox/callbacks HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n` +
+        `x-provider-signature: ${right}\r\nx-provider-signature: t=1,v1=00\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
+    assert.equal(twice.status, 401);
+    assert.equal(await send(body, { 'x-provider-signature': right }, 'another'), 404);
+    assert.equal(await rows(), before);
+  });
+
+  it('of the other environment is refused, or where it is signed for its own, is kept, flagged, and moves no money', async () => {
+    const LIVE_SECRET = 'what the provider of production signs with';
+    const providers = tillway.service.deps.providers as Map<string, Provider>;
+    const live = createSandboxProvider({ apiKey: '', callbackSecret: LIVE_SECRET, url: '', now: tillway.clock.now });
+    providers.set('live', { ...live, id: 'live', environment: 'production' });
+    const { store } = tillway.service.deps;
+    const moved = async () => JSON.stringify(await store.checkout(sessionId));
+    const before = await moved();
+    const body = bodyOf('elsewhere').replace('"CREATED"', '"CAPTURED"');
+    const signedBy = (secret: string) => ({ 'x-provider-signature': signCallback(secret, seconds(), body) });
+    const kept = (await store.providerMessages(sessionId)).length;
+    assert.equal(await send(body, signedBy(LIVE_SECRET)), 401);
+    assert.equal(await send(body, signedBy(SECRET), 'live'), 401);
+    assert.equal((await store.providerMessages(sessionId)).length, kept);
+    assert.equal(await send(body, signedBy(LIVE_SECRET), 'live'), 200);
+    const [message] = (await store.providerMessages(sessionId)).filter(({ provider }) => provider === 'live');
+    assert.deepEqual([message?.outcome, message?.flagged], ['environment_mismatch', true]);
+    assert.equal(await moved(), before);
+    providers.delete('live');
+  });
+
+  it('is verified over its raw bytes, before anything of them is read', async () => {
+    const spaced = `${bodyOf('raw')} `;
+    const signature = signCallback(SECRET, seconds(), bodyOf('raw'));
+    assert.equal(await send(spaced, { 'x-provider-signature': signature }), 401);
+    assert.equal(await send('{not json', { 'x-provider-signature': signature }), 401);
+    const garbage = signCallback(SECRET, seconds(), '{not json');
+    assert.equal(await send('{not json', { 'x-provider-signature': garbage }), 400);
+  });
+
+  it('is taken within 300 s of its signature, in both directions, and refused beyond', async () => {
+    const signedAt = (event: string, t: number) =>
+      send(bodyOf(event), { 'x-provider-signature': signCallback(SECRET, t, bodyOf(event)) });
+    assert.equal(await signedAt('past-299', seconds() - 299), 200);
+    assert.equal(await signedAt('past-301', seconds() - 301), 401);
+    assert.equal(await signedAt('future-299', seconds() + 299), 200);
+    assert.equal(await signedAt('future-301', seconds() + 301), 401);
+  });
+
+  it('that is sent again within that time changes nothing', async () => {
+    const body = bodyOf('again');
+    const headers = { 'x-provider-signature': signCallback(SECRET, seconds(), body) };
+    assert.equal(await send(body, headers), 200);
+    const once = await rows();
+    assert.equal(await send(body, headers), 200);
+    assert.equal(await rows(), once);
+  });
+});

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type AppDeps, type Part, createApp } from '../../src/http/app.ts';
+import { PARTS } from '../../src/service/parts.ts';
+import { sendRaw } from '../support/raw-http.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+
+const PUBLIC_URL = 'https://pay.shop.example';
+
+let tillway: TestService;
+let sessionId: string;
+before(async () => {
+  tillway = await startTestService({ variables: { BASE_URL: PUBLIC_URL, ALLOW_UNAUTHENTICATED: 'true' } });
+  const created = await call<{ id: string }>('POST', `${tillway.url}/api/gateway/sessions`, sessionBody());
+  sessionId = created.body.id;
+});
+after(() => tillway[Symbol.asyncDispose]());
+
+interface Answered {
+  what: string;
+  status: number;
+  headers: Headers;
+  body: string;
+}
+
+const EVERYWHERE: Record<string, string> = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'x-frame-options': 'DENY',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=()',
+  'strict-transport-security': 'max-age=31536000; includeSubDomains',
+};
+// Nothing in them is about anybody.
+const MAY_BE_KEPT = /^\w+ \/(?:assets\/|openapi\.json|docs|llms|\.well-known|arazzo|api\/agent\/capabilities|schema)/;
+
+/** What is wrong with the headers of an answer. */
+function faultsOf({ what, status, headers, body }: Answered): string[] {
+  const faults = Object.entries(EVERYWHERE)
+    .filter(([name, value]) => headers.get(name) !== value)
+    .map(([name]) => `${name} is ${headers.get(name)}`);
+  const policy = headers.get('content-security-policy') ?? '';
+  if (!policy.includes("default-src 'none'") || !policy.includes("frame-ancestors 'none'")) faults.push('framing');
+  if (/unsafe|\*|https?:/.test(policy)) faults.push(`policy ${policy}`);
+  for (const name of ['server', 'x-powered-by', 'via']) if (headers.has(name)) faults.push(name);
+  if (headers.get('x-request-id')?.startsWith('req_') !== true) faults.push('no request id');
+  // Types that end in +json have no charset: they are UTF-8.
+  if (body !== '' && !/charset=utf-8|\+json/.test(headers.get('content-type') ?? '')) faults.push('no charset');
+  if (headers.get('cache-control') !== 'no-store' && !MAY_BE_KEPT.test(what)) faults.push('may be kept');
+  return faults.map((fault) => `${what} (${status}): ${fault}`);
+}
+
+async function ask(method: string, path: string, init: RequestInit = {}): Promise<Answered> {
+  const response = await fetch(tillway.url + path, { method, redirect: 'manual', ...init });
+  return {
+    what: `${method} ${path}`,
+    status: response.status,
+    headers: response.headers,
+    body: await response.text(),
+  };
+}
+
+/** Every route of the service, as a request that reaches it. */
+async function everyRoute(): Promise<[method: string, path: string][]> {
+  const routes: [string, string][] = [];
+  const listen: Part = (app) =>
+    void app.addHook('onRoute', ({ method, url }) => {
+      for (const each of [method].flat())
+        routes.push([
+          each,
+          url
+            .replace(/:sessionId|:id/, sessionId)
+            .replace(/:\w+/g, 'x')
+            .replace('*', 'x'),
+        ]);
+    });
+  const app = await createApp(tillway.service.deps as AppDeps, [listen, ...PARTS]);
+  await app.close();
+  return routes;
+}
+
+describe('the headers', () => {
+  it('that protect stand on the answer of every route, whatever it is', async () => {
+    const routes = [...(await everyRoute()), ['GET', '/simulator'], ['GET', '/simulator/pay/x']] as const;
+    assert.ok(routes.length > 60, `only ${routes.length} routes were found`);
+    const faults: string[] = [];
+    const statuses = new Set<number>();
+    for (const [method, path] of routes) {
+      const answer = await ask(method, path);
+      statuses.add(answer.status);
+      faults.push(...faultsOf(answer));
+    }
+    assert.deepEqual(faults, []);
+    for (const status of [200, 303, 400, 404, 415]) assert.ok(statuses.has(status), `no answer had status ${status}`);
+  });
+
+  it('that protect stand on every kind of refusal, and on what never becomes a request', async () => {
+    const head = (method: string, path: string, more = '') =>
+      `${method} ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n${more}\r\n`;
+    const kinds: [status: number, bytes: string][] = [
+      [400, 'not http\r\n\r\n'],
+      [400, 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n'],
+      [403, 'GET / HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n'],
+      [404, head('GET', '/nothing')],
+      [404, head('GET', '/%ff')],
+      [400, head('GET', '/api/gateway/sessions?limit=%00')],
+      [404, head('GET', `/checkout/${'0'.repeat(20)}`)],
+      [405, head('TRACE', '/healthz')],
+      [405, head('PROPFIND', '/api/gateway/sessions')],
+      [405, head('get', '/healthz')],
+      [405, 'CONNECT evil.example:443 HTTP/1.1\r\nhost: evil.example\r\n\r\n'],
+      [413, head('POST', '/api/gateway/sessions', 'content-type: application/json\r\ncontent-length: 200000\r\n')],
+      [415, head('POST', '/api/gateway/sessions', 'content-type: text/csv\r\ncontent-length: 0\r\n')],
+      [417, head('POST', '/api/gateway/sessions', 'expect: 200-ok\r\n')],
+      [431, head('GET', '/', `x: ${'y'.repeat(20_000)}\r\n`)],
+      [303, head('GET', `/checkout/${sessionId}/pay`)],
+    ];
+    const faults: string[] = [];
+    for (const [status, bytes] of kinds) {
+      const what = bytes.split('\r\n', 1)[0]!.slice(0, 60);
+      const answer = await sendRaw(tillway.url, bytes);
+      assert.equal(answer.status, status, what);
+      faults.push(...faultsOf({ what, ...answer }));
+    }
+    assert.deepEqual(faults, []);
+  });
+
+  it('are searched for the right things', () => {
+    const none = faultsOf({ what: 'GET /', status: 200, headers: new Headers({ server: 'x/1' }), body: 'x' });
+    assert.equal(none.length, Object.keys(EVERYWHERE).length + 5);
+  });
+
+  it('do not speak of https where the service is not reached by it', async () => {
+    await using plain = await startTestService();
+    const { headers } = await fetch(plain.url);
+    assert.equal(headers.get('strict-transport-security'), null);
+  });
+
+  it('of a page let nothing from elsewhere or inline into it, nothing around it, and forms lead to us alone', async () => {
+    for (const path of ['/', `/checkout/${sessionId}`, '/checkout/unknown', '/docs', '/simulator']) {
+      const { headers } = await ask('GET', path);
+      assert.deepEqual(headers.get('content-security-policy')!.split('; ').toSorted(), [
+        "base-uri 'none'",
+        "connect-src 'self'",
+        "default-src 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+        "img-src 'self' data:",
+        "object-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+      ]);
+    }
+  });
+});

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { LOOKS_PER_PAGE } from '../../src/http/limits.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+
+const PAGES = 4;
+
+let tillway: TestService;
+let id = '';
+before(async () => {
+  tillway = await startTestService({ variables: { PAGE_RATE_LIMIT: String(PAGES), PAYMENT_RATE_LIMIT: '2' } });
+  ({ id } = (await call<{ id: string }>('POST', `${tillway.url}/api/gateway/sessions`, sessionBody())).body);
+});
+after(() => tillway[Symbol.asyncDispose]());
+
+async function ask(path: string, method = 'GET'): Promise<{ status: number; text: string }> {
+  const form = { headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'kind=nothing' };
+  const response = await fetch(tillway.url + path, { method, redirect: 'manual', ...(method === 'POST' && form) });
+  return { status: response.status, text: await response.text() };
+}
+
+/** The status of the last of so many. */
+async function last(times: number, path: string, method?: string): Promise<{ status: number; text: string }> {
+  let answer = { status: 0, text: '' };
+  for (let index = 0; index < times; index++) answer = await ask(path, method);
+  return answer;
+}
+
+describe('a buyer behind an address that has used its limit up', () => {
+  it('is told of a page how to find out whether money is on its way, and not that there was none', async () => {
+    const { status, text } = await last(PAGES + 1, `/checkout/${id}`);
+    assert.equal(status, 429);
+    assert.match(text, /If you were paying, open the checkout again to see how the payment stands/);
+    assert.doesNotMatch(text, /not been charged/);
+  });
+
+  it('sees that page in its style', async () => {
+    const { text } = await ask(`/checkout/${id}`);
+    const [, stylesheet = ''] = /<link rel="stylesheet" href="([^"]+)"/.exec(text) ?? [];
+    assert.equal((await last(PAGES + 1, stylesheet)).status, 200);
+    assert.equal((await ask('/assets/none.css')).status, 429);
+  });
+
+  it('is told on: what an open page asks by itself is counted apart, and ten times as often', async () => {
+    assert.equal((await ask(`/checkout/${id}`)).status, 429);
+    assert.equal((await last(PAGES * LOOKS_PER_PAGE, `/checkout/${id}/status`)).status, 200);
+    assert.equal((await ask(`/checkout/${id}/status`)).status, 429);
+  });
+
+  it('is told of a payment that this try started nothing, and an earlier one may stand', async () => {
+    tillway.clock.advance(60_000);
+    const { status, text } = await last(3, `/checkout/${id}/pay`, 'POST');
+    assert.equal(status, 429);
+    assert.match(text, /Nothing was started by this one\. If you tried before, open the checkout again/);
+    assert.doesNotMatch(text, /not been charged/);
+  });
+});

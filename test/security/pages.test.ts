@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+
+const PUBLIC_URL = 'https://pay.shop.example';
+
+let tillway: TestService;
+before(async () => {
+  tillway = await startTestService({
+    variables: { CHECKOUT_URL: PUBLIC_URL, ALLOW_UNAUTHENTICATED: 'true', DEMO: 'true' },
+  });
+});
+after(() => tillway[Symbol.asyncDispose]());
+
+async function create(overrides: Record<string, unknown> = {}): Promise<{ status: number; id: string }> {
+  const url = `${tillway.url}/api/gateway/sessions`;
+  const { status, body } = await call<{ id: string }>('POST', url, sessionBody(overrides));
+  return { status, id: body.id };
+}
+
+async function send(method: string, path: string, headers: Record<string, string> = {}, form?: Record<string, string>) {
+  const body = form ? { body: new URLSearchParams(form) } : {};
+  const answer = await fetch(tillway.url + path, { method, redirect: 'manual', headers, ...body });
+  return { status: answer.status, location: answer.headers.get('location'), text: await answer.text() };
+}
+
+async function stateOf(id: string): Promise<string> {
+  return JSON.stringify(await tillway.service.deps.store.checkout(id));
+}
+
+describe('a form that another site sends', () => {
+  const FOREIGN: Record<string, string>[] = [
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+    { 'sec-fetch-site': 'cross-site', origin: PUBLIC_URL },
+    { 'sec-fetch-site': '' },
+    { origin: 'https://evil.example' },
+    { origin: 'https://pay.shop.example.evil.example' },
+    { origin: 'http://pay.shop.example' },
+    { origin: 'https://evil.example, https://pay.shop.example' },
+    { origin: 'file://' },
+  ];
+  const FORMS: [step: string, form: Record<string, string>][] = [
+    ['pay', { kind: 'card', total_card: '99999999' }],
+    ['switch', { attempt: '0' }],
+    ['cancel', { attempt: '0' }],
+  ];
+
+  for (const [step, form] of FORMS) {
+    it(`to ${step} is refused with a page, and nothing happens`, async () => {
+      const { id } = await create();
+      const before = await stateOf(id);
+      for (const headers of FOREIGN) {
+        const answer = await send('POST', `/checkout/${id}/${step}`, headers, form);
+        assert.deepEqual([answer.status, JSON.stringify(headers)], [403, JSON.stringify(headers)]);
+        assert.match(answer.text, /That was not accepted/);
+      }
+      assert.equal(await stateOf(id), before);
+    });
+  }
+
+  it('is refused by the demonstration and by the simulated provider too', async () => {
+    const before = (await tillway.service.deps.store.listSessions({}, { limit: 100 })).items.length;
+    for (const path of ['/demo', '/simulator/pay/x', '/simulator/pay/x/cancel']) {
+      assert.equal((await send('POST', path, { origin: 'https://evil.example' }, {})).status, 403, path);
+    }
+    assert.equal((await tillway.service.deps.store.listSessions({}, { limit: 100 })).items.length, before);
+  });
+
+  it('is told from one of ours', async () => {
+    const ours: Record<string, string>[] = [
+      { 'sec-fetch-site': 'same-origin', origin: PUBLIC_URL },
+      { 'sec-fetch-site': 'same-origin', origin: 'null' },
+      { origin: PUBLIC_URL },
+      { origin: tillway.url },
+      {},
+    ];
+    for (const headers of ours) {
+      const { id } = await create();
+      const answer = await send('POST', `/checkout/${id}/pay`, headers, FORMS[0]![1]);
+      assert.deepEqual([answer.status, answer.location], [303, `/checkout/${id}/continue`], JSON.stringify(headers));
+    }
+  });
+});
+
+describe('a call of the open API that a page sends', () => {
+  const ask = (headers: Record<string, string>, path: string, method = 'POST') => send(method, path, headers);
+
+  it('is refused from another site before anything happens, also without a body, and taken from ours', async () => {
+    const { id } = await create();
+    const before = await stateOf(id);
+    const expire = `/api/gateway/sessions/${id}/expire`;
+    const foreign: Record<string, string>[] = [
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site', origin: 'http://localhost:1' },
+      { 'sec-fetch-site': 'same-origin', origin: 'null' },
+    ];
+    for (const headers of foreign) {
+      const { status, text } = await ask(headers, expire);
+      assert.deepEqual([status, text.includes('a page of another site')], [403, true], JSON.stringify(headers));
+      assert.match((await ask(headers, '/api/agent/actions/checkout.get')).text, /"forbidden"/);
+      assert.equal((await ask(headers, `/api/gateway/webhook-endpoints/whe_x`, 'DELETE')).status, 403);
+      assert.equal((await ask(headers, '/api/gateway/sessions', 'GET')).status, 200);
+    }
+    assert.equal(await stateOf(id), before);
+    for (const headers of [{ origin: PUBLIC_URL }, { 'sec-fetch-site': 'same-origin', origin: tillway.url }]) {
+      assert.equal((await ask(headers, '/api/gateway/webhook-endpoints/whe_x', 'DELETE')).status, 404);
+    }
+    assert.equal((await ask({}, expire)).status, 200);
+  });
+});
+
+describe('looking', () => {
+  it('changes nothing: no GET and no HEAD of any page, as link scanners and previews send them', async () => {
+    const { id } = await create();
+    const before = await stateOf(id);
+    const paths = [
+      '',
+      '/pay',
+      '/switch',
+      '/cancel',
+      '/continue',
+      '/complete',
+      '/status',
+      '?preview=1',
+      '/pay?kind=card',
+    ];
+    for (const path of paths) {
+      for (const method of ['GET', 'HEAD']) {
+        assert.ok((await send(method, `/checkout/${id}${path}`)).status < 400, path);
+      }
+    }
+    assert.equal(await stateOf(id), before);
+  });
+
+  it('at what was never there looks the same, whatever the id', async () => {
+    const { id } = await create();
+    const unknown = [
+      id.replace(/.$/, (last) => (last === '0' ? '1' : '0')),
+      'chk_x',
+      'pay_1',
+      '..',
+      '%2e%2e%2fetc',
+      "'",
+      'x'.repeat(9000),
+    ];
+    const pages = await Promise.all(unknown.map((each) => send('GET', `/checkout/${each}`)));
+    // Dots make another path before they are sent.
+    const texts = new Set(
+      pages.filter((_, index) => unknown[index] !== '..').map(({ status, text }) => `${status} ${text}`),
+    );
+    assert.equal(texts.size, 1);
+    assert.match([...texts][0]!, /^404 .*/);
+    const ids = await Promise.all(Array.from({ length: 50 }, () => create()));
+    assert.equal(new Set(ids.map((each) => each.id.slice(-26))).size, 50);
+    // Ids begin with their time by decision, so that they sort; what guards them is the 128 random bits behind it. How long
+    // an answer takes is not measured: an unknown id and a known one are both one look at an index.
+    assert.match(id, /^chk_[0-9a-z]{10}[0-9a-z]{26}$/);
+  });
+});
+
+describe('a redirect', () => {
+  it('leads only to what the merchant wrote, and that only to where a browser may go', async () => {
+    const refused = [
+      'javascript:alert(1)',
+      'JaVaScRiPt:alert(1)',
+      'data:text/html,x',
+      'vbscript:x',
+      'file:///etc/passwd',
+      'blob:https://shop.example/1',
+      'https://user@shop.example/',
+      'https://user:password@shop.example/',
+      'https:\\\\evil.example',
+      '//evil.example/x',
+      '/relative',
+      'https://shop.example/\r\nset-cookie: a=b',
+      'https://shop.example/ x',
+      'https:///evil.example',
+      '\tjavascript:alert(1)',
+      'java\nscript:alert(1)',
+    ];
+    for (const redirectUrl of refused) assert.equal((await create({ redirectUrl })).status, 400, redirectUrl);
+    const plain = { redirectUrl: 'http://shop.example/thanks', environment: 'production' };
+    assert.equal((await create(plain)).status, 400);
+    assert.equal((await create({ ...plain, redirectUrl: 'https://shop.example/thanks' })).status, 200);
+  });
+
+  it('is taken from no parameter of ours', async () => {
+    const { id } = await create({ redirectUrl: 'https://shop.example/thanks' });
+    const names = ['redirectUrl', 'redirect', 'return_url', 'next', 'url', 'notice'];
+    const query = names.map((name) => `${name}=https://evil.example`).join('&');
+    for (const step of ['', '/pay', '/complete', '/continue']) {
+      const { location, text } = await send('GET', `/checkout/${id}${step}?${query}`);
+      assert.ok(!`${location} ${text}`.includes('evil.example'), step);
+    }
+    const { location } = await send('GET', `/demo?session_id=https://evil.example`);
+    assert.equal(location, '/');
+  });
+});
+
+describe('the scripts of a page', () => {
+  it('are those of the inventory, each from this service, none inline', async () => {
+    const { id } = await create();
+    const pages = ['/', '/docs', '/simulator', `/checkout/${id}`, '/checkout/unknown'];
+    const found = new Set<string>();
+    for (const path of pages) {
+      const { text } = await send('GET', path);
+      assert.doesNotMatch(
+        text,
+        /<script(?![^>]*\ssrc=)[^>]*>|\son\w+=|javascript:|<iframe|<object|<embed|<style|\sstyle=/,
+        path,
+      );
+      for (const [, source] of text.matchAll(/<(?:script|link)[^>]*\s(?:src|href)="([^"]+)"/g)) {
+        if (!source!.startsWith('data:')) found.add(source!.replace(/-[0-9a-f]{12}\./, '.'));
+      }
+    }
+    const elsewhere = [...found].filter((source) => !/^\/(?!\/)/.test(source));
+    assert.deepEqual(elsewhere, []);
+    assert.deepEqual(
+      [...found].filter((source) => source.endsWith('.js')),
+      ['/assets/checkout.js'],
+    );
+  });
+
+  it('and their style sheets name the hash of what is served, which a browser holds them to', async () => {
+    const { id } = await create();
+    const hashed = new Set<string>();
+    for (const path of ['/', '/docs', '/simulator', `/checkout/${id}`, '/checkout/unknown']) {
+      const { text } = await send('GET', path);
+      for (const [tag] of text.matchAll(/<(?:script|link rel="stylesheet")[^>]*>/g)) {
+        const [, source] = /\s(?:src|href)="([^"]+)"/.exec(tag)!;
+        for (const encoding of ['identity', 'br']) {
+          const answer = await fetch(tillway.url + source!, { headers: { 'accept-encoding': encoding } });
+          const hash = createHash('sha256')
+            .update(await answer.bytes())
+            .digest('base64');
+          assert.equal(/\sintegrity="([^"]+)"/.exec(tag)?.[1], `sha256-${hash}`, `${path} ${source}`);
+        }
+        hashed.add(source!);
+      }
+    }
+    assert.equal(hashed.size, 5);
+  });
+});

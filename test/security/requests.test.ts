@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { sendRaw } from '../support/raw-http.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+
+// Each made up for this test, so that each can be looked for everywhere.
+const API_KEY = `sk_live_${'Ab3'.repeat(15).slice(0, 43)}`;
+const SECRET = `whsec_${'Xy9'.repeat(15).slice(0, 44)}`;
+const CARD = '4242424242424242';
+const EMAIL = 'ford.prefect@mailbox.example';
+const PLANTED = 'SELECT secret_column FROM planted at /srv/tillway/planted.ts:42';
+
+interface Refusal {
+  ok: boolean;
+  error: { code: string; message: string; suggestion?: string };
+}
+
+let tillway: TestService;
+before(async () => {
+  tillway = await startTestService();
+});
+after(() => tillway[Symbol.asyncDispose]());
+
+const path = (rest: string) => `${tillway.url}${rest}`;
+const head = (method: string, target: string, more = '') =>
+  `${method} ${target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n${more}`;
+
+async function sessions(): Promise<number> {
+  const listed = await tillway.service.deps.store.listSessions({}, { limit: 100 });
+  return listed.items.length;
+}
+
+describe('methods', () => {
+  it('that nothing takes are answered 405 with Allow, in the envelope, however they are written', async () => {
+    for (const method of ['TRACE', 'PROPFIND', 'OPTIONS', 'DELETE', 'PUT', 'get', 'Post', 'BREW']) {
+      const { status, headers, body } = await sendRaw(tillway.url, `${head(method, '/api/gateway/sessions')}\r\n`);
+      const { ok, error } = JSON.parse(body) as Refusal;
+      assert.deepEqual([status, ok, error.code], [405, false, 'method_not_allowed'], method);
+      assert.deepEqual(headers.get('allow')!.split(', ').toSorted(), ['GET', 'HEAD', 'POST'], method);
+    }
+    const connect = await sendRaw(tillway.url, 'CONNECT localhost:80 HTTP/1.1\r\nhost: localhost:80\r\n\r\n');
+    assert.deepEqual([connect.status, (JSON.parse(connect.body) as Refusal).error.code], [405, 'method_not_allowed']);
+  });
+
+  it('in a header or a query parameter are the caller’s own business', async () => {
+    const headers = { 'x-http-method-override': 'DELETE', 'x-method-override': 'POST' };
+    const listed = await call('GET', path('/api/gateway/sessions?limit=1'), undefined, headers);
+    assert.equal(listed.status, 200);
+  });
+});
+
+describe('requests that two servers could read as two different ones', () => {
+  const body = JSON.stringify(sessionBody());
+  const post = (more: string, content: string) =>
+    sendRaw(
+      tillway.url,
+      `${head('POST', '/api/gateway/sessions', `content-type: application/json\r\n${more}`)}\r\n${content}`,
+    );
+  const chunked = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+
+  it('are refused, and what hides in them is not carried out', async () => {
+    const before = await sessions();
+    const length = `content-length: ${body.length}\r\n`;
+    const forms: [what: string, more: string, content: string][] = [
+      ['a length and chunks', `${length}transfer-encoding: chunked\r\n`, chunked],
+      ['chunks and a length', `transfer-encoding: chunked\r\n${length}`, chunked],
+      ['two lengths', `${length}content-length: 5\r\n`, body],
+      ['two lengths in one', `content-length: ${body.length}, 5\r\n`, body],
+      ['a length with a sign', `content-length: +${body.length}\r\n`, body],
+      ['a length in hexadecimal', `content-length: 0x${body.length.toString(16)}\r\n`, body],
+      ['chunks that are not last', 'transfer-encoding: chunked, identity\r\n', chunked],
+      ['an unknown encoding', `transfer-encoding: xchunked\r\n${length}`, body],
+      ['a chunk size that is none', 'transfer-encoding: chunked\r\n', `zz\r\n${body}\r\n0\r\n\r\n`],
+      ['a space before the colon', `content-length : ${body.length}\r\n`, body],
+      ['a bare line feed', `x: y\ncontent-length: ${body.length}\r\n`, body],
+      ['a folded header', `x: y\r\n content-length: 0\r\n${length}transfer-encoding:\r\n chunked\r\n`, chunked],
+    ];
+    for (const [what, more, content] of forms) {
+      const { status } = await post(more, content);
+      assert.equal(status, 400, what);
+    }
+    assert.equal(await sessions(), before);
+  });
+
+  it('are told from those that are right', async () => {
+    const before = await sessions();
+    assert.equal((await post('transfer-encoding: chunked\r\n', chunked)).status, 200);
+    assert.equal((await post(`content-length: ${body.length}\r\n`, body)).status, 200);
+    assert.equal(await sessions(), before + 2);
+  });
+});
+
+describe('input', () => {
+  it('given twice, as an array or as an object in a query is refused or taken literally', async () => {
+    await call('POST', path('/api/gateway/sessions'), sessionBody());
+    const queries = ['limit=1&limit=2', 'limit[]=1', 'limit[$gt]=1', 'limit=%00'];
+    for (const query of queries) {
+      const answer = await call<Refusal>('GET', path(`/api/gateway/sessions?${query}`));
+      assert.deepEqual([answer.status, answer.body.error.code], [400, 'invalid_input'], query);
+    }
+    assert.ok((await call('GET', path('/api/gateway/sessions?__proto__[status]=paid&__proto__=1'))).status < 500);
+    for (const text of ['%25', '_', "' OR '1'='1", '"; DROP TABLE sessions; --', '\u{1f4a9}']) {
+      const found = await call<{ data: unknown[] }>(
+        'GET',
+        path(`/api/gateway/customers?email=${encodeURIComponent(`${text}@example.com`)}`),
+      );
+      assert.ok(found.status === 400 || found.body.data.length === 0, text);
+    }
+  });
+
+  it('cannot set what is the service’s to set', async () => {
+    const wanted = { id: 'chk_mine', status: 'paid', fees: {}, created: 0, __proto__: { status: 'paid' } };
+    const body = JSON.stringify(sessionBody()).replace('{', `${JSON.stringify(wanted).slice(0, -1)},`);
+    const answer = await call<Record<string, string>>('POST', path('/api/gateway/sessions'), body);
+    assert.ok(
+      answer.status === 400 ||
+        (answer.status === 200 && answer.body['status'] === 'routed' && answer.body['id'] !== 'chk_mine'),
+    );
+    assert.equal(({} as Record<string, unknown>)['status'], undefined);
+  });
+
+  it('that is no UTF-8 or holds a NUL is refused', async () => {
+    const bad = Buffer.concat([Buffer.from('{"product":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')]);
+    assert.equal((await call('POST', path('/api/gateway/sessions'), bad)).status, 400);
+    assert.equal((await call('POST', path('/api/gateway/sessions'), sessionBody({ product: 'a\0b' }))).status, 400);
+  });
+
+  it('goes into no redirect and no link by way of the Host header', async () => {
+    const hosts = ['evil.example', 'localhost@evil.example', 'localhost.evil.example', 'localhost:80:evil', ''];
+    for (const host of hosts) {
+      const { status, headers, body } = await sendRaw(
+        tillway.url,
+        `GET / HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`,
+      );
+      assert.ok(status === 403 || status === 400, `${host}: ${status}`);
+      assert.ok(!body.includes('evil') && !headers.get('location')?.includes('evil'), host);
+    }
+    const forwarded = { 'x-forwarded-host': 'evil.example', forwarded: 'host=evil.example' };
+    const { body } = await call<{ checkoutUrl: string }>(
+      'POST',
+      path('/api/gateway/sessions'),
+      sessionBody(),
+      forwarded,
+    );
+    assert.ok(body.checkoutUrl.startsWith(`${tillway.url}/`));
+    const twice = 'GET / HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\nconnection: close\r\n\r\n';
+    const answer = await sendRaw(tillway.url, twice);
+    assert.ok(!answer.body.includes('evil'));
+  });
+});
+
+describe('a fault of ours', () => {
+  it('is told by its request id and nothing else; the log has the rest', async () => {
+    const { store } = tillway.service.deps;
+    const { listSessions } = store;
+    store.listSessions = () => Promise.reject(new Error(PLANTED));
+    try {
+      const { status, body, headers } = await call<Refusal>('GET', path('/api/gateway/sessions'));
+      assert.deepEqual([status, body.error.code], [500, 'internal_error']);
+      assert.doesNotMatch(JSON.stringify(body), /SELECT|planted|\.ts|stack|node_modules|Error/);
+      const lines = tillway.logged.filter((line) => line.includes(headers.get('x-request-id')!));
+      assert.ok(lines.some((line) => line.includes('planted.ts:42')));
+    } finally {
+      store.listSessions = listSessions;
+    }
+  });
+});
+
+describe('secrets', () => {
+  it('and addresses and card numbers stand in no log line and no refusal, wherever they were sent', async () => {
+    const places: [string, string, unknown, Record<string, string>][] = [
+      ['GET', `/api/gateway/sessions/${API_KEY}`, undefined, {}],
+      ['GET', `/api/gateway/sessions/${API_KEY.replaceAll('_', '%5F')}`, undefined, {}],
+      ['GET', `/api/gateway/sessions/${API_KEY.replaceAll('_', '%255f')}`, undefined, {}],
+      ['GET', `/api/gateway/webhook-endpoints/${SECRET}`, undefined, {}],
+      ['GET', `/api/gateway/payments/${CARD}`, undefined, {}],
+      ['GET', `/api/gateway/payments/%34${CARD.slice(1)}`, undefined, {}],
+      ['GET', `/checkout/${CARD}/status`, undefined, {}],
+      ['GET', `/api/gateway/customers/${EMAIL}`, undefined, {}],
+      ['GET', `/api/gateway/customers?email=${EMAIL}&x=${CARD}`, undefined, {}],
+      ['GET', '/api/gateway/sessions', undefined, { authorization: `Bearer ${API_KEY}`, cookie: `key=${API_KEY}` }],
+      ['POST', '/api/gateway/sessions', sessionBody({ customer: `${EMAIL} ${CARD}` }), {}],
+      ['POST', '/api/gateway/sessions', `{"card":"${CARD}`, {}],
+      ['POST', '/api/providers/sandbox/callbacks', { card: CARD, email: EMAIL }, { 'x-provider-signature': API_KEY }],
+    ];
+    for (const [method, rest, body, headers] of places) await call(method, path(rest), body, headers);
+    await sendRaw(tillway.url, `GET /${CARD} HTTP/9\r\nauthorization: Bearer ${API_KEY}\r\n\r\n`);
+    const log = tillway.logged.join('');
+    assert.ok(log.includes('"status":401'));
+    const parts = [API_KEY.slice(-20), SECRET.slice(-20), CARD.slice(1)];
+    for (const secret of [...parts, EMAIL, encodeURIComponent(EMAIL)]) assert.ok(!log.includes(secret), secret);
+  });
+});

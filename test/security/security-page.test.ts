@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { describe, it } from 'node:test';
+
+const ROOT = new URL('../../', import.meta.url);
+const PAGE = readFileSync(new URL('SECURITY.md', ROOT), 'utf8');
+const CHECKS = 25;
+
+/** Every text of the repository that people read. */
+function* pages(folder = ''): Generator<string> {
+  for (const entry of readdirSync(new URL(folder || '.', ROOT), { withFileTypes: true })) {
+    const path = `${folder}${entry.name}`;
+    if (entry.isDirectory() && !/^(?:node_modules|\.git|data|dist)$/.test(entry.name)) yield* pages(`${path}/`);
+    else if (/\.(?:md|html|txt|ts|yaml|yml)$/.test(entry.name)) yield path;
+  }
+}
+
+describe('SECURITY.md', () => {
+  it('names tests that exist, and every test of test/security', () => {
+    const named = new Set(Array.from(PAGE.matchAll(/`(test\/[\w./-]+\.test\.ts)`/g), ([, path]) => path!));
+    const missing = [...named].filter((path) => !existsSync(new URL(path, ROOT)));
+    assert.deepEqual(missing, []);
+    const unnamed = readdirSync(new URL('test/security', ROOT)).filter(
+      (name) => name.endsWith('.test.ts') && !named.has(`test/security/${name}`),
+    );
+    assert.deepEqual(unnamed, []);
+  });
+
+  it('has a test for each threat and for each of the twenty-five checks', () => {
+    const rows = PAGE.split('\n').filter(
+      (line) => line.startsWith('| ') && !/^\| *(?:#|-|Asset|What somebody)/.test(line),
+    );
+    const checks = rows.filter((line) => /^\| *\d+ *\|/.test(line));
+    assert.deepEqual(
+      checks.map((line) => Number(line.split('|')[1])),
+      Array.from({ length: CHECKS }, (_, index) => index + 1),
+    );
+    const threats = PAGE.slice(PAGE.indexOf('## Threats'), PAGE.indexOf('## The twenty-five'))
+      .split('\n')
+      .filter((line) => line.startsWith('| '))
+      .slice(2);
+    for (const line of [...checks, ...threats]) assert.match(line, /test\/[\w./-]+\.test\.ts/, line);
+  });
+
+  it('claims no compliance, and no other page does', () => {
+    // Put together, or this file would be one of them.
+    const word = ['com', 'pliant'].join('');
+    const claim = new RegExp(`\\bPCI(?: DSS)?[- ]${word}|\\bcertified\\b[^.]*PCI`, 'i');
+    const claiming = [...pages()].filter((path) => claim.test(readFileSync(new URL(path, ROOT), 'utf8')));
+    assert.deepEqual(claiming, []);
+    assert.ok(claim.test(`We are PCI ${word}.`));
+  });
+});

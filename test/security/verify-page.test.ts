@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { type ServerResponse, createServer } from 'node:http';
+import { after, before, describe, it } from 'node:test';
+import { fetchPage } from '../../src/cli/verify-page/command.ts';
+import { type PageManifest, observePage } from '../../src/cli/verify-page/page.ts';
+import { runIn } from '../cli/terminal.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+
+const RELEASE = JSON.parse(
+  readFileSync(new URL('../../src/checkout/page-manifest.json', import.meta.url), 'utf8'),
+) as PageManifest;
+
+const WRITER = new URL('./write-page-manifest.ts', import.meta.url);
+
+type Tamper = (body: string, headers: Headers, path: string) => string;
+
+let tillway: TestService;
+before(async () => {
+  tillway = await startTestService({ variables: { MERCHANT_NAME: 'Søren & <b>Sons</b> - "Ltd"' } });
+});
+after(() => tillway[Symbol.asyncDispose]());
+
+/** A proxy in front of the service, which serves it below `/shop` and may change what passes. */
+async function startProxy(tamper: Tamper) {
+  async function pass(url: string, response: ServerResponse): Promise<void> {
+    const path = url.replace(/^\/shop/, '');
+    const answer = await fetch(tillway.url + path);
+    const headers = new Headers(answer.headers);
+    const served = (await answer.text()).replaceAll('"/assets/', '"/shop/assets/');
+    const body = tamper(served, headers, path);
+    for (const name of ['content-length', 'content-encoding', 'transfer-encoding']) headers.delete(name);
+    response.writeHead(answer.status, Object.fromEntries(headers)).end(body);
+  }
+  const server = createServer((request, response) => {
+    pass(request.url!, response).catch((error: Error) => response.writeHead(502).end(error.message));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${port}/shop`,
+    [Symbol.asyncDispose]: () =>
+      new Promise<void>((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+}
+
+const differing = (output: string) =>
+  (JSON.parse(output) as { checks: { what: string; ok: boolean }[] }).checks
+    .filter(({ ok }) => !ok)
+    .map(({ what }) => what);
+
+describe('tillway verify-page', () => {
+  it('compares with what this release serves: the manifest is of now', async () => {
+    assert.deepEqual(
+      await observePage(tillway.url, fetchPage),
+      RELEASE,
+      `the page has changed: node ${WRITER.pathname}`,
+    );
+    assert.deepEqual(Object.keys(RELEASE.assets).toSorted(), ['checkout.css', 'checkout.js']);
+  });
+
+  it('exits with 0 for this release, whatever the merchant’s name, and behind a proxy that changes the path alone', async () => {
+    await using proxy = await startProxy((body) => body);
+    for (const url of [tillway.url, proxy.url]) {
+      const { code, stdout } = await runIn({ url }, 'verify-page');
+      assert.equal(code, 0, stdout);
+      assert.match(stdout, /^ok +page\nok +checkout\.css\nok +checkout\.js\n/);
+      assert.match(stdout, /The checkout page is that of this release\.\n$/);
+    }
+  });
+
+  const isPage = (path: string) => path.startsWith('/checkout/');
+  const cases: [what: string, tamper: Tamper, differs: string][] = [
+    [
+      'one byte of the script',
+      (body, _, path) => (path.endsWith('.js') ? body.replace(';', ',') : body),
+      'checkout.js',
+    ],
+    ['one byte of the styles', (body, _, path) => (path.endsWith('.css') ? `${body} ` : body), 'checkout.css'],
+    ['one byte of the page', (body, _, path) => (isPage(path) ? body.replace('preview', 'Preview') : body), 'page'],
+    [
+      'a script from elsewhere',
+      (body, _, path) =>
+        isPage(path)
+          ? body.replace(
+              '</head>',
+              '<script src="https://evil.example/assets/checkout-000000000000.js"></script></head>',
+            )
+          : body,
+      'page',
+    ],
+    [
+      'a script in the name',
+      (body, _, path) => (isPage(path) ? body.replace('</bdi>', '<script>1</script></bdi>') : body),
+      'page',
+    ],
+    [
+      'a policy that lets more in',
+      (body, headers, path) => {
+        if (isPage(path))
+          headers.set('content-security-policy', `${headers.get('content-security-policy')}; script-src *`);
+        return body;
+      },
+      'header content-security-policy',
+    ],
+    [
+      'a missing header',
+      (body, headers) => {
+        headers.delete('x-frame-options');
+        return body;
+      },
+      'header x-frame-options',
+    ],
+    [
+      'a cookie',
+      (body, headers) => {
+        headers.set('set-cookie', 'track=1');
+        return body;
+      },
+      'header set-cookie',
+    ],
+  ];
+  for (const [what, tamper, differs] of cases) {
+    it(`exits with 1 for ${what}, and names it`, async () => {
+      await using proxy = await startProxy(tamper);
+      const { code, stdout } = await runIn(proxy, 'verify-page', '--json');
+      assert.equal(code, 1);
+      assert.ok(differing(stdout).includes(differs), stdout);
+    });
+  }
+
+  it('exits with 1 where nothing answers, or something else does', async () => {
+    assert.equal((await runIn({ url: 'http://127.0.0.1:9' }, 'verify-page')).code, 1);
+    await using other = await startProxy(() => '<h1>It works!</h1>');
+    assert.equal((await runIn(other, 'verify-page')).code, 1);
+  });
+});

@@ -1,0 +1,11 @@
+import { writeFileSync } from 'node:fs';
+import { fetchPage } from '../../src/cli/verify-page/command.ts';
+import { observePage } from '../../src/cli/verify-page/page.ts';
+import { startTestService } from '../support/service.ts';
+
+// `node test/security/write-page-manifest.ts`, after a change of the checkout page: what `tillway verify-page` compares with.
+
+await using tillway = await startTestService();
+const manifest = await observePage(tillway.url, fetchPage);
+const file = new URL('../../src/checkout/page-manifest.json', import.meta.url);
+writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`);

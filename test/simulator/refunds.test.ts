@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { leftOf } from '../../src/domain/refund.ts';
+import type { Payment } from '../../src/domain/records.ts';
+import { createRefund } from '../../src/operations/refunds/create-refund.ts';
+import type { Provider } from '../../src/providers/provider.ts';
+import { createSandboxProvider } from '../../src/providers/sandbox.ts';
+import { REFUND_SCRIPTS } from '../../src/simulator/refunds.ts';
+import { signCallback } from '../../src/webhooks/sign.ts';
+import { idOf } from '../fixtures/records.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+import { attempt, createSession, stateOf } from './buyer.ts';
+
+const SECOND = 1000;
+const HOUR = 3600 * SECOND;
+const DAY = 24 * HOUR;
+const SECRET = 'a secret that this test knows';
+
+let on: TestService;
+let own: Provider;
+
+before(async () => {
+  on = await startTestService();
+  const { deps } = on.service;
+  own = deps.providers.get('sandbox')!;
+});
+after(() => on[Symbol.asyncDispose]());
+
+async function paidPayment(instrument = 'paid'): Promise<Payment> {
+  const id = await createSession(on);
+  await attempt(on, id, 'card', instrument);
+  await on.pass(0);
+  return (await on.service.deps.store.checkout(id))!.payments[0]!;
+}
+
+const ask = async ({ id }: Payment, amount?: number) =>
+  (await createRefund(on.service.deps, id, amount === undefined ? {} : { amount })).refund.id;
+
+/** `succeeded, refunded 500, pending 0, ledger pending; at the provider succeeded, 500`. */
+async function state(refundId: string): Promise<string> {
+  const { store } = on.service.deps;
+  const { status, paymentId } = (await store.refund(refundId))!;
+  const { refunded, refundPending, ledgerStatus } = (await store.payment(paymentId))!;
+  const simulated = await store.simulatedRefund(refundId);
+  const charge = (await store.simulatedPaymentOf(paymentId))!;
+  const here = `${status}, refunded ${refunded}, pending ${refundPending}, ledger ${ledgerStatus}`;
+  return `${here}; at the provider ${simulated?.status ?? 'unknown'}, ${charge.refunded}`;
+}
+
+/** What the books hold of a payment, by account; those that are even left out. */
+async function booksOf(paymentId: string): Promise<Record<string, number>> {
+  const sums: Record<string, number> = {};
+  for (const { account, amount } of await on.service.deps.store.ledgerOfPayment(paymentId)) {
+    sums[account] = (sums[account] ?? 0) + amount;
+  }
+  return Object.fromEntries(Object.entries(sums).filter(([, amount]) => amount !== 0));
+}
+
+/** Puts another provider in the place of the simulated one for a while. */
+async function instead(provider: Partial<Provider>, use: () => Promise<void>): Promise<void> {
+  const { deps } = on.service;
+  deps.providers = new Map([['sandbox', { ...own, ...provider }]]);
+  try {
+    await use();
+  } finally {
+    deps.providers = new Map([['sandbox', own]]);
+  }
+}
+
+/** A provider's word over HTTP, signed with a secret that the test knows. */
+async function say(fields: Record<string, unknown>) {
+  const body = JSON.stringify({ currency: 'USD', ...fields });
+  const signature = signCallback(SECRET, Math.floor(on.clock.now() / 1000), body);
+  const { readCallback } = createSandboxProvider({ url: '', apiKey: '', callbackSecret: SECRET, now: on.clock.now });
+  let answer: { status: number; outcome: unknown } | undefined;
+  await instead({ readCallback }, async () => {
+    const response = await fetch(`${on.url}/api/providers/sandbox/callbacks`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-provider-signature': signature },
+      body,
+    });
+    answer = { status: response.status, outcome: ((await response.json()) as { outcome?: string }).outcome };
+  });
+  return answer;
+}
+
+describe('the cents of a refund choose what it comes to', () => {
+  test('01: pending, and succeeded by callback a moment later', async () => {
+    const id = await ask(await paidPayment(), 5.01);
+    await on.pass(0);
+    assert.equal(await state(id), 'pending, refunded 0, pending 501, ledger pending; at the provider pending, 501');
+    await on.pass(1999);
+    assert.match(await state(id), /^pending/);
+    await on.pass(1);
+    assert.equal(await state(id), 'succeeded, refunded 501, pending 0, ledger pending; at the provider succeeded, 501');
+  });
+
+  test('02: failed at once, and nothing of the money has moved', async () => {
+    const payment = await paidPayment();
+    const before = await booksOf(payment.id);
+    const id = await ask(payment, 5.02);
+    await on.pass(0);
+    assert.equal(await state(id), 'failed, refunded 0, pending 0, ledger pending; at the provider failed, 0');
+    assert.deepEqual(await booksOf(payment.id), before);
+  });
+
+  test('03: succeeded at once, and failed late: the books are as they were, and the money can go again', async () => {
+    const payment = await paidPayment();
+    const before = await booksOf(payment.id);
+    const rest = await ask(payment, 44.96);
+    const id = await ask(payment, 5.03);
+    await on.pass(0);
+    assert.equal(
+      await state(id),
+      'succeeded, refunded 4999, pending 0, ledger refunded; at the provider succeeded, 4999',
+    );
+    assert.deepEqual(await booksOf(payment.id), {});
+    await on.pass(30 * SECOND);
+    assert.equal(await state(id), 'failed, refunded 4496, pending 0, ledger pending; at the provider failed, 4496');
+    assert.match((await on.service.deps.store.refund(id))!.failureReason!, /sent the money back/);
+    assert.match(await state(rest), /^succeeded/);
+    assert.notDeepEqual(await booksOf(payment.id), before);
+
+    await on.service.deps.store.refund(await ask(payment));
+    await on.pass(0);
+    assert.equal((await on.service.deps.store.payment(payment.id))!.refunded, 4999);
+  });
+
+  test('04: the first answer is lost, and asking again finds it, once', async () => {
+    const id = await ask(await paidPayment(), 5.04);
+    await on.pass(0);
+    assert.equal(await state(id), 'pending, refunded 0, pending 504, ledger pending; at the provider succeeded, 504');
+    await on.pass(5 * SECOND);
+    assert.equal(await state(id), 'succeeded, refunded 504, pending 0, ledger pending; at the provider succeeded, 504');
+  });
+
+  test('05: no callback comes, and asking finds that it succeeded', async () => {
+    const id = await ask(await paidPayment(), 5.05);
+    await on.pass(0);
+    assert.match(await state(id), /^pending/);
+    await on.pass(5 * SECOND);
+    assert.match(await state(id), /^succeeded/);
+  });
+
+  test('06: pending, and failed by callback a moment later', async () => {
+    const id = await ask(await paidPayment(), 5.06);
+    await on.pass(0);
+    await on.pass(2 * SECOND);
+    assert.equal(await state(id), 'failed, refunded 0, pending 0, ledger pending; at the provider failed, 0');
+  });
+
+  test('every script has a test above', () => {
+    assert.deepEqual(
+      REFUND_SCRIPTS.map(({ cents }) => cents),
+      [1, 2, 3, 4, 5, 6],
+    );
+  });
+});
+
+describe('the provider is a second party', () => {
+  test('it refuses more than it took, even where we would let that through, and that fails the refund in words', async () => {
+    const payment = await paidPayment();
+    const request = { refundId: idOf('ref', 7), payment, amount: payment.fees.total + 1 };
+    assert.deepEqual(await own.refund(request), { status: 'failed', reason: 'the provider refused the refund' });
+    assert.equal(await own.inquireRefund(request), undefined);
+  });
+
+  test('asked twice under one id, it gives the money back once, and refuses the id for anything else', async () => {
+    const payment = await paidPayment();
+    const request = { refundId: idOf('ref', 8), payment, amount: 1000 };
+    for (let time = 0; time < 2; time++) assert.equal((await own.refund(request)).status, 'succeeded');
+    assert.equal((await on.service.deps.store.simulatedPaymentOf(payment.id))!.refunded, 1000);
+    assert.equal((await own.refund({ ...request, amount: 999 })).status, 'failed');
+  });
+
+  test('where our process ends between its answer and our commit, asking again gets the same answer', async () => {
+    const payment = await paidPayment();
+    const id = await ask(payment, 10);
+    // As kill -9 would have it: the money has gone out, and nothing of that is written.
+    assert.equal((await own.refund({ refundId: id, payment, amount: 1000 })).status, 'succeeded');
+    const [due] = (await on.service.deps.store.refundsDue(on.clock.now(), 10)).filter(({ refund }) => refund.id === id);
+    const claimed = { ...due!, attempts: 1, dueAt: on.clock.now() + 60 * SECOND };
+    assert.ok((await on.service.deps.store.commit([{ type: 'refund_claimed', due: claimed }])).done);
+    await on.pass(59 * SECOND);
+    assert.match(await state(id), /^pending/, 'the lease holds');
+    await on.pass(SECOND);
+    assert.equal(
+      await state(id),
+      'succeeded, refunded 1000, pending 0, ledger pending; at the provider succeeded, 1000',
+    );
+  });
+});
+
+describe('a provider that does not answer', () => {
+  test('is asked again and again, ever less often, and a refund is never given up without its word', async () => {
+    const payment = await paidPayment();
+    const asked: number[] = [];
+    const began = on.clock.now();
+    const note = async (): Promise<never> => {
+      asked.push(on.clock.now() - began);
+      throw new Error('away');
+    };
+    await instead({ refund: note, inquireRefund: note }, async () => {
+      const id = await ask(payment);
+      for (let step = 0; step < 60 * 24 * 4 && on.clock.now() - began < 4 * DAY; step++) {
+        const [due] = (await on.service.deps.store.refundsDue(began + 10 * DAY, 100)).filter(
+          ({ refund }) => refund.id === id,
+        );
+        await on.pass(Math.max(0, due!.dueAt - on.clock.now()));
+      }
+      assert.match(await state(id), /^pending/);
+    });
+    assert.deepEqual(
+      asked.slice(0, 5),
+      [0, 5, 15, 35, 75].map((seconds) => seconds * SECOND),
+    );
+    const pauses = asked.slice(1).map((at, index) => at - asked[index]!);
+    assert.equal(Math.max(...pauses), HOUR);
+    const overdue = on.logged.filter((line) => line.includes('refund overdue'));
+    assert.ok(overdue.length > 10 && overdue.every((line) => JSON.parse(line).level === 50), 'somebody has to look');
+
+    await on.pass(HOUR);
+    assert.equal((await on.service.deps.store.payment(payment.id))!.ledgerStatus, 'refunded');
+  });
+});
+
+describe('what a provider says of a refund', () => {
+  test('is applied once, in whatever order it comes, and repeated as often as it likes', async () => {
+    const payment = await paidPayment();
+    await instead({ refund: async () => ({ status: 'pending', reason: null }) }, async () => {
+      const id = await ask(payment, 10);
+      await on.pass(0);
+      const about = { order: payment.sessionId, refund: id, amount: 1000 };
+      const failed = { ...about, event: `${id} late`, type: 'refund.failed', reason: 'account_closed' };
+      assert.deepEqual(await say(failed), { status: 200, outcome: 'applied' });
+      // The success that came before it arrives after it.
+      const succeeded = { ...about, event: `${id} first`, type: 'refund.succeeded' };
+      assert.deepEqual(await say(succeeded), { status: 200, outcome: 'ignored' });
+      for (const word of [failed, succeeded]) assert.deepEqual(await say(word), { status: 200, outcome: 'duplicate' });
+      assert.match(await state(id), /^failed, refunded 0, pending 0/);
+      const kept = await on.service.deps.store.refundMessages(id);
+      assert.deepEqual(
+        kept.map(({ outcome, flagged }) => [outcome, flagged]),
+        [
+          ['ignored', false],
+          ['applied', false],
+        ],
+      );
+    });
+  });
+
+  test('moves nothing where the amount or the currency is another one, or the type is not known: it is kept, and flagged', async () => {
+    const payment = await paidPayment();
+    await instead({ refund: async () => ({ status: 'pending', reason: null }) }, async () => {
+      const id = await ask(payment, 10);
+      const about = { order: payment.sessionId, refund: id, amount: 1000, type: 'refund.succeeded' };
+      assert.equal((await say({ ...about, event: `${id} 1`, amount: 999 }))?.outcome, 'amount_mismatch');
+      assert.equal((await say({ ...about, event: `${id} 2`, currency: 'EUR' }))?.outcome, 'amount_mismatch');
+      assert.equal((await say({ ...about, event: `${id} 3`, type: 'refund.celebrated' }))?.outcome, 'ignored');
+      assert.match(await state(id), /^pending/);
+      const kept = await on.service.deps.store.refundMessages(id);
+      assert.deepEqual(kept.filter(({ flagged }) => flagged).length, 2);
+      assert.equal((await say({ ...about, event: 'x', refund: idOf('ref', 99) }))?.status, 404);
+    });
+  });
+});
+
+test('surplus money is a refund, made with what records it, and goes back whole', async () => {
+  const id = await createSession(on);
+  await attempt(on, id, 'card', 'late_success');
+  await on.pass(0);
+  await attempt(on, id, 'card', 'paid');
+  await on.pass(30 * SECOND);
+  await on.pass(0);
+  const { items } = await on.service.deps.store.listRefunds({ sessionId: id }, { limit: 5 });
+  assert.deepEqual(
+    items.map(({ reason, status, amount }) => [reason, status, amount]),
+    [['surplus', 'succeeded', 4999]],
+  );
+  assert.deepEqual((await stateOf(on, id)).ledger.toSorted(), ['pending', 'refunded']);
+  const surplus = (await on.service.deps.store.checkout(id))!.payments.find((payment) => payment.surplus)!;
+  assert.equal(leftOf(surplus).total, 0);
+  assert.deepEqual(await booksOf(surplus.id), {});
+});

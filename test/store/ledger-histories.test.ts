@@ -1,0 +1,365 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parse } from 'csv-parse/sync';
+import * as fc from 'fast-check';
+import { abandonAttempt, acceptHandoff, giveUp, startAttempt } from '../../src/domain/checkout.ts';
+import type { Payment, ProviderStatus } from '../../src/domain/records.ts';
+import type { RefundStatus } from '../../src/domain/refund.ts';
+import { applyProviderMessage } from '../../src/operations/apply-provider-message.ts';
+import { commitDecision } from '../../src/operations/commit-decision.ts';
+import { ledgerBalances } from '../../src/operations/ledger/balances.ts';
+import { exportJournal } from '../../src/operations/ledger/export.ts';
+import { applyRefundMessage } from '../../src/operations/refunds/apply-refund-report.ts';
+import { createRefund } from '../../src/operations/refunds/create-refund.ts';
+import { applySettlementMessage } from '../../src/operations/settlement/apply-settlement-message.ts';
+import { importSettlements } from '../../src/operations/settlement/import-settlements.ts';
+import { recordPayout } from '../../src/operations/settlement/record-payout.ts';
+import { brokenInvariants } from '../faults/scenario.ts';
+import { createSession } from '../simulator/buyer.ts';
+import { TEST_DATABASE, settingsOf } from '../support/database.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+
+const RUNS = TEST_DATABASE === 'sqlite' ? 60 : 15;
+const SEED = 6;
+
+type Book = Record<string, number>;
+type Step =
+  | { type: 'pay'; late: boolean; twice: boolean }
+  | { type: 'refund'; payment: number; permille: number }
+  | { type: 'told'; refund: number; status: RefundStatus }
+  | { type: 'settle'; payment: number; by: 'api' | 'file' | 'provider' }
+  | { type: 'pass'; ms: number };
+
+const anyStep: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ type: fc.constant('pay' as const), late: fc.boolean(), twice: fc.boolean() }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      type: fc.constant('refund' as const),
+      payment: fc.nat(5),
+      permille: fc.constantFrom(1, 137, 333, 500, 1000),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      type: fc.constant('told' as const),
+      refund: fc.nat(7),
+      status: fc.constantFrom('succeeded' as const, 'succeeded' as const, 'failed' as const),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      type: fc.constant('settle' as const),
+      payment: fc.nat(5),
+      by: fc.constantFrom('api' as const, 'file' as const, 'provider' as const),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant('pass' as const), ms: fc.constantFrom(1, 59_999, 90_000) }) },
+);
+const anyHistory = fc.record({
+  kind: fc.constantFrom('card', 'wallet', 'local'),
+  amount: fc.constantFrom(0.01, 0.07, 1, 33.33, 49.99, 9999.99),
+  steps: fc.array(anyStep, { minLength: 6, maxLength: 18, size: 'max' }),
+});
+
+/** What the model knows of money: nothing of it is read from the ledger. */
+interface KnownPayment {
+  id: string;
+  sessionId: string;
+  surplus: boolean;
+  /** What nobody has asked back, and what of it is whose. */
+  left: { total: number; gateway: number; cost: number };
+  owed: number;
+  settled: boolean;
+  /** A payout was told of while all of it was refunded, or about to be. */
+  told: boolean;
+}
+
+interface KnownRefund {
+  id: string;
+  payment: KnownPayment;
+  amount: number;
+  merchant: number;
+  gateway: number;
+  cost: number;
+  status: RefundStatus;
+}
+
+class Model {
+  readonly book: Book = {};
+  payments: KnownPayment[] = [];
+  refunds: KnownRefund[] = [];
+  /** What has happened, so that a run in which it did not is no proof. */
+  readonly seen = new Set<string>();
+
+  move(lines: Book): void {
+    for (const [account, amount] of Object.entries(lines)) this.book[account] = (this.book[account] ?? 0) + amount;
+  }
+
+  /** Money came; what `payment` says of fees is what the buyer was shown. */
+  paid({ id, sessionId, fees, providerCost: cost, surplus }: Payment): void {
+    const gateway = surplus ? 0 : fees.buyerFee + fees.gatewayFee;
+    const owed = surplus ? 0 : fees.merchantNet;
+    this.payments.push({
+      id,
+      sessionId,
+      surplus,
+      left: { total: fees.total, gateway, cost },
+      owed,
+      settled: false,
+      told: false,
+    });
+    this.move({ provider_clearing: fees.total - cost, provider_cost: cost });
+    if (surplus) this.seen.add('surplus');
+    if (surplus) this.move({ buyer_refunds_payable: -fees.total });
+    else this.move({ merchant_payable: -owed, gateway_revenue: -gateway });
+  }
+
+  refund(id: string, payment: KnownPayment, amount: number): void {
+    const { left, surplus } = payment;
+    const share = (part: number) =>
+      Number((2n * BigInt(part) * BigInt(amount) + BigInt(left.total)) / (2n * BigInt(left.total)));
+    const [gateway, cost] = [share(left.gateway), share(left.cost)];
+    const merchant = surplus ? 0 : amount - gateway;
+    this.seen.add(amount === left.total ? 'refund of the rest' : 'refund of a part');
+    if (payment.settled) this.seen.add('refund after settlement');
+    this.take(payment, { amount, gateway, cost, merchant }, 1);
+    this.move({ merchant_payable: merchant, gateway_revenue: gateway, buyer_refunds_payable: -(merchant + gateway) });
+    this.refunds.push({ id, payment, amount, merchant, gateway, cost, status: 'pending' });
+  }
+
+  told(refund: KnownRefund, status: RefundStatus): void {
+    const { amount, cost, merchant, gateway } = refund;
+    if (refund.status === status || refund.status === 'failed') return;
+    const wasPaid = refund.status === 'succeeded';
+    const paidOut = { buyer_refunds_payable: amount, provider_clearing: cost - amount, provider_cost: -cost };
+    const reversed = (lines: Book) => Object.fromEntries(Object.entries(lines).map(([name, sum]) => [name, -sum]));
+    refund.status = status;
+    if (status === 'succeeded') return this.move(paidOut);
+    this.take(refund.payment, refund, -1);
+    this.move(
+      reversed({ merchant_payable: merchant, gateway_revenue: gateway, buyer_refunds_payable: -(merchant + gateway) }),
+    );
+    if (wasPaid) {
+      this.move(reversed(paidOut));
+      this.seen.add('late failure');
+    }
+    if (refund.payment.told && this.settle(refund.payment) !== undefined) this.seen.add('settlement told before');
+  }
+
+  /** Answers what is paid out; undefined where nothing may be. */
+  settle(payment: KnownPayment): number | undefined {
+    if (payment.settled || payment.surplus || payment.left.total === 0) return undefined;
+    payment.settled = true;
+    if (this.refunds.some((refund) => refund.payment === payment && refund.status !== 'failed'))
+      this.seen.add('settlement of what is left');
+    this.move({ merchant_payable: payment.owed, provider_clearing: -payment.owed });
+    return payment.owed;
+  }
+
+  private take(
+    payment: KnownPayment,
+    { amount, gateway, cost, merchant }: { amount: number; gateway: number; cost: number; merchant: number },
+    sign: 1 | -1,
+  ): void {
+    const { left } = payment;
+    payment.left = {
+      total: left.total - sign * amount,
+      gateway: left.gateway - sign * gateway,
+      cost: left.cost - sign * cost,
+    };
+    payment.owed -= sign * merchant;
+  }
+}
+
+let messages = 0;
+
+async function pay(
+  on: TestService,
+  model: Model,
+  sessionId: string,
+  { late, twice }: { late: boolean; twice: boolean },
+) {
+  const { deps } = on.service;
+  const say = async (paymentId: string | null, status: ProviderStatus) => {
+    const session = (await deps.store.session(sessionId))!;
+    const about = { eventId: `m_${messages++}`, sessionId, paymentId, status, amount: session.amount, currency: 'USD' };
+    const callback = { ...about, txHash: null, failureSource: null };
+    const before = (await deps.store.checkout(sessionId))!.payments;
+    await applyProviderMessage(deps, { provider: 'sandbox', environment: 'sandbox', callback, body: '{}' });
+    for (const payment of (await deps.store.checkout(sessionId))!.payments) {
+      const known = before.find(({ id }) => id === payment.id);
+      if (payment.status !== 'paid' || known?.status === 'paid') continue;
+      model.paid(payment);
+      if (!payment.surplus) continue;
+      // Given back without being asked.
+      const { items } = await deps.store.listRefunds({ paymentId: payment.id }, { limit: 1 });
+      model.refund(items[0]!.id, model.payments.at(-1)!, payment.fees.total);
+    }
+  };
+  const route = deps.routes.find(({ environment }) => environment === 'sandbox')!;
+  const started: string[] = [];
+  for (let attempt = 0; attempt < (twice ? 2 : 1); attempt++) {
+    const ids = { paymentId: deps.newId('pay'), invoiceId: deps.newId('inv') };
+    const { outcome } = await commitDecision(deps, sessionId, (checkout, now) =>
+      startAttempt(checkout, { ...ids, route }, now),
+    );
+    if (outcome !== 'started') break;
+    started.push(ids.paymentId);
+    const reference = `ref_${ids.paymentId}`;
+    const handoff = { paymentId: ids.paymentId, reference, url: null };
+    await commitDecision(deps, sessionId, (checkout) => acceptHandoff(checkout, handoff));
+    if (twice && attempt === 0) await commitDecision(deps, sessionId, (checkout, now) => abandonAttempt(checkout, now));
+  }
+  if (late) model.seen.add('late');
+  if (late) await commitDecision(deps, sessionId, (checkout, now) => giveUp(checkout, now));
+  if (started.length === 0) await say(null, 'paid');
+  for (const paymentId of started.toReversed()) await say(paymentId, 'paid');
+}
+
+async function settle(on: TestService, model: Model, payment: KnownPayment, by: 'api' | 'file' | 'provider') {
+  const { deps } = on.service;
+  const before = (await deps.store.settlement(payment.id))?.amount;
+  const { owed } = payment;
+  const expected = model.settle(payment);
+  if (by === 'provider' && !payment.settled && payment.left.total === 0) payment.told = true;
+  const { amount } = (await deps.store.payment(payment.id))!;
+  model.seen.add(`${by} ${expected === undefined ? 'refused' : 'settled'}`);
+  if (by === 'api') {
+    const recorded = recordPayout(deps, payment.id, {});
+    if (expected === undefined && before === undefined) await assert.rejects(recorded, /nothing left|goes back/);
+    else assert.equal((await recorded).amount, expected ?? before);
+  } else if (by === 'file') {
+    const file = `payment_id,amount,currency\n${payment.id},${((before ?? owed) / 100).toFixed(2)},USD\n`;
+    const [line] = (
+      await importSettlements(deps, owed < 0 ? file.replace('-', '') : file, { environment: 'sandbox', dryRun: false })
+    ).lines;
+    if (expected !== undefined) assert.equal(line!.status, 'matched', line!.message);
+    else assert.notEqual(line!.status, 'matched');
+  } else {
+    const callback = {
+      eventId: `m_${messages++}`,
+      sessionId: payment.sessionId,
+      paymentId: payment.id,
+      amount,
+      currency: 'USD',
+      reference: null,
+      settledAt: null,
+    };
+    const outcome = await applySettlementMessage(deps, {
+      provider: 'sandbox',
+      environment: 'sandbox',
+      callback,
+      body: '{}',
+    });
+    if (expected !== undefined) assert.equal(outcome, 'applied');
+    else assert.notEqual(outcome, 'applied');
+  }
+}
+
+async function take(on: TestService, model: Model, sessionId: string, step: Step): Promise<void> {
+  const { deps } = on.service;
+  const own = model.payments.filter((payment) => payment.sessionId === sessionId);
+  switch (step.type) {
+    case 'pay':
+      if (own.length === 0) await pay(on, model, sessionId, step);
+      return;
+    case 'refund': {
+      const payment = own[step.payment % Math.max(own.length, 1)];
+      const amount = payment && Math.ceil((payment.left.total * step.permille) / 1000);
+      if (!payment || !amount) return;
+      const { refund } = await createRefund(deps, payment.id, { amount: amount / 100 });
+      model.refund(refund.id, payment, amount);
+      return;
+    }
+    case 'told': {
+      const ofSession = model.refunds.filter(({ payment }) => payment.sessionId === sessionId);
+      const refund = ofSession[step.refund % Math.max(ofSession.length, 1)];
+      if (!refund) return;
+      const { id: refundId, amount } = refund;
+      const about = { eventId: `m_${messages++}`, sessionId, refundId, amount, currency: 'USD' };
+      const callback = { ...about, status: step.status, reason: step.status === 'failed' ? 'why' : null };
+      await applyRefundMessage(deps, { provider: 'sandbox', environment: 'sandbox', callback, body: '{}' });
+      model.told(refund, step.status);
+      return;
+    }
+    case 'settle': {
+      const payment = own[step.payment % Math.max(own.length, 1)];
+      if (payment) await settle(on, model, payment, step.by);
+      return;
+    }
+    case 'pass':
+      on.clock.advance(step.ms);
+  }
+}
+
+async function balancesOf(on: TestService, at?: number): Promise<Book> {
+  const { environments } = await ledgerBalances(
+    on.service.deps,
+    { environment: 'sandbox', at },
+    at === undefined ? 5000 : 20,
+  );
+  return Object.fromEntries(
+    environments[0]!.accounts.map(({ account, debits, credits }) => [account, debits - credits]),
+  );
+}
+
+const EMPTY: Book = {
+  provider_clearing: 0,
+  provider_cost: 0,
+  merchant_payable: 0,
+  gateway_revenue: 0,
+  buyer_refunds_payable: 0,
+};
+
+const EVERYTHING = [
+  'api refused',
+  'api settled',
+  'file refused',
+  'file settled',
+  'late',
+  'late failure',
+  'provider refused',
+  'provider settled',
+  'refund after settlement',
+  'refund of a part',
+  'refund of the rest',
+  'settlement of what is left',
+  'settlement told before',
+  'surplus',
+];
+
+test('random histories of payments, refunds and settlements: every balance is that of the model, now and at every time', async () => {
+  await using on = await startTestService();
+  const model = new Model();
+  const known: { at: number; book: Book }[] = [];
+  for (const [number, { kind, amount, steps }] of fc.sample(anyHistory, { numRuns: RUNS, seed: SEED }).entries()) {
+    const customer = `buyer${number}@example.com`;
+    const sessionId = await createSession(on, { amount, customer, preferredRoute: kind });
+    for (const step of steps) {
+      await take(on, model, sessionId, step);
+      const told = `history ${number}, seed ${SEED}, after ${JSON.stringify(step)} of ${JSON.stringify(steps)}`;
+      assert.deepEqual(await balancesOf(on), { ...EMPTY, ...model.book }, told);
+    }
+    known.push({ at: on.clock.now(), book: { ...EMPTY, ...model.book } });
+    on.clock.advance(61_000);
+  }
+  for (const { at, book } of known) assert.deepEqual(await balancesOf(on, at), book);
+  if (TEST_DATABASE === 'sqlite') assert.deepEqual([...model.seen].toSorted(), EVERYTHING);
+
+  let text = '';
+  for await (const part of exportJournal(on.service.deps, {}, 97)) text += part;
+  const rows = parse<Record<string, string>>(text, { columns: true });
+  const journal = await on.service.deps.store.journal({}, { limit: 100_000, order: 'oldest_first', after: undefined });
+  const cents = (row: Record<string, string>) => Math.round((Number(row['debit']) - Number(row['credit'])) * 100);
+  assert.deepEqual(
+    rows.map((row) => [row['entry_id'], row['account'], cents(row)]),
+    journal.map(({ postingId, line, account, amount }) => [`${postingId}:${line}`, account, amount]),
+  );
+  const sums: Book = {};
+  for (const row of rows) sums[row['posting_id']!] = (sums[row['posting_id']!] ?? 0) + cents(row);
+  assert.deepEqual(new Set(Object.values(sums)), new Set([0]));
+  assert.deepEqual(await brokenInvariants(settingsOf(on.databaseUrl)), []);
+});

@@ -1,0 +1,258 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
+import { ledgerBalances } from '../../src/operations/ledger/balances.ts';
+import { openStore } from '../../src/store/open.ts';
+import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
+import { migrationForPostgres } from '../../src/store/postgres-sql.ts';
+import { CREATE_MIGRATIONS, migrationRow } from '../../src/store/migrate.ts';
+import type { JournalFilter } from '../../src/store/ledger.ts';
+import type { Store } from '../../src/store/store.ts';
+import { NOW, aPayment, idOf } from '../fixtures/records.ts';
+import { creationOf, familyOf, write } from '../fixtures/store.ts';
+import {
+  TEST_DATABASE,
+  type TestDatabase,
+  createTestDatabase,
+  openTestStore,
+  runSql,
+  usual,
+} from '../support/database.ts';
+
+const APPEND_ONLY = /append-only/;
+const IS_SQLITE = TEST_DATABASE === 'sqlite';
+
+async function paid(store: Store, number: number, created = NOW): Promise<void> {
+  const family = familyOf(number);
+  await write(store, ...creationOf(family));
+  const payment = { ...family.payment, status: 'paid' as const };
+  await write(store, { type: 'ledger_posted', posting: paidPosting(payment, created), environment: 'sandbox' });
+}
+
+describe('the database refuses to change the ledger', () => {
+  let database: TestDatabase;
+  let store: Store;
+
+  before(async () => {
+    database = await createTestDatabase();
+    store = await openTestStore(database.settings);
+    await paid(store, 1);
+  });
+  after(async () => {
+    await store.close();
+    await database[Symbol.asyncDispose]();
+  });
+
+  const columns = 'posting_id, line, payment_id, session_id, refund_id, environment, kind, account, amount, created';
+  const again = (rest: string) => `INSERT ${IS_SQLITE ? rest : ''} INTO ledger_entries (${columns})
+    SELECT ${columns.replace('amount', 'amount + 1')} FROM ledger_entries WHERE line = 0`;
+  const byRowNumber = `INSERT OR REPLACE INTO ledger_entries (rowid, ${columns})
+    SELECT rowid, ${columns.replace('posting_id', "'dis_forged:adjustment'")} FROM ledger_entries LIMIT 1`;
+  const attempts: [string, string][] = [
+    ['an update', 'UPDATE ledger_entries SET amount = amount + 1'],
+    ['an update of one row', "UPDATE ledger_entries SET account = 'x' WHERE line = 0"],
+    ['a delete', 'DELETE FROM ledger_entries WHERE line = 0'],
+    IS_SQLITE ? ['a replacement', again('OR REPLACE')] : ['a truncate', 'TRUNCATE ledger_entries'],
+    ...(IS_SQLITE ? ([['a replacement by the number of a row', byRowNumber]] as [string, string][]) : []),
+    IS_SQLITE
+      ? ['an insert that skips what is there', again('OR IGNORE')]
+      : ['a truncate of what it refers to', 'TRUNCATE payments CASCADE'],
+    [
+      'an insert that becomes an update',
+      `${again('')} ${IS_SQLITE ? 'AND true' : ''} ON CONFLICT (posting_id, line) DO UPDATE SET amount = 1`,
+    ],
+  ];
+  for (const [what, sql] of attempts) {
+    test(what, async () => {
+      const before = await store.ledgerOfPayment(idOf('pay', 1));
+      await assert.rejects(runSql(database.url, sql), APPEND_ONLY);
+      assert.deepEqual(await store.ledgerOfPayment(idOf('pay', 1)), before);
+    });
+  }
+
+  test('the same posting twice', async () => {
+    const posting = paidPosting({ ...familyOf(1).payment, status: 'paid' }, NOW);
+    await assert.rejects(store.commit([{ type: 'ledger_posted', posting, environment: 'sandbox' }]));
+    assert.equal((await store.ledgerOfPayment(idOf('pay', 1))).length, posting.entries.length);
+  });
+});
+
+test('a database of the first version keeps its entries, under names, and is guarded from then on', async () => {
+  await using database = await createTestDatabase();
+  const [initial] = MIGRATIONS;
+  const ids = (number: number) => `'${idOf('pay', number)}', '${idOf('chk', number)}', '${idOf('inv', number)}'`;
+  const payment = (number: number, ledgerStatus: string, surplus: number) => `INSERT INTO payments VALUES (
+    ${ids(number)}, '${idOf('cus', 1)}', 'sandbox', 1000, 'paid', '${ledgerStatus}', '{}', 5, 29, 19, NULL, NULL, 0,
+    ${surplus}, NULL, NULL, 0, NULL, '{}', 1, 2, NULL, 0);`;
+  const session = (number: number) => `INSERT INTO sessions VALUES ('${idOf('chk', number)}', 'sandbox', 'paid', 3, 'p',
+    1000, '${idOf('cus', 1)}', 'a@b.example', NULL, NULL, '{}', NULL, NULL, NULL, '{}', NULL, 1, 0, 1, 2, NULL, NULL);`;
+  const entry = (number: number, kind: string, line: number, account: string, amount: number) =>
+    `INSERT INTO ledger_entries VALUES ('${idOf('pay', number)}', '${kind}', ${line}, 'sandbox', '${account}', ${amount}, 7);`;
+  const row = migrationRow(initial!).map((value) => (typeof value === 'number' ? value : `'${value}'`));
+  const schema = `${CREATE_MIGRATIONS};${initial!.sql}INSERT INTO schema_migrations VALUES (${row.join(', ')});`;
+  const rows = [
+    `INSERT INTO customers VALUES ('${idOf('cus', 1)}', 'sandbox', 'a@b.example', 'a@b.example', 'active', 1);`,
+    session(1),
+    session(2),
+    payment(1, 'settled', 0),
+    payment(2, 'refunded', 1),
+    entry(1, 'paid', 0, 'provider_clearing', 986),
+    entry(1, 'paid', 1, 'provider_cost', 19),
+    entry(1, 'paid', 2, 'merchant_payable', -971),
+    entry(1, 'paid', 3, 'gateway_revenue', -34),
+    entry(1, 'settled', 0, 'merchant_payable', 971),
+    entry(1, 'settled', 1, 'provider_clearing', -971),
+    entry(2, 'refunded', 0, 'buyer_refunds_payable', 1005),
+    entry(2, 'refunded', 1, 'provider_clearing', -1005),
+  ];
+  await runSql(database.url, (IS_SQLITE ? schema : migrationForPostgres(schema)) + rows.join('\n'));
+
+  const store = await openStore(database.settings, usual);
+  try {
+    const all = await store.journal({}, { limit: 100, order: 'oldest_first', after: undefined });
+    const line = (posting: string, number: number, account: string, amount: number) => [
+      posting,
+      number,
+      account,
+      amount,
+    ];
+    assert.deepEqual(
+      all.map((each) => line(each.postingId, each.line, each.account, each.amount)),
+      [
+        line(`${idOf('pay', 1)}:paid`, 0, 'provider_clearing', 986),
+        line(`${idOf('pay', 1)}:paid`, 1, 'provider_cost', 19),
+        line(`${idOf('pay', 1)}:paid`, 2, 'merchant_payable', -971),
+        line(`${idOf('pay', 1)}:paid`, 3, 'gateway_revenue', -34),
+        line(`${idOf('pay', 1)}:settled`, 0, 'merchant_payable', 971),
+        line(`${idOf('pay', 1)}:settled`, 1, 'provider_clearing', -971),
+        line(`${idOf('pay', 2).replace('pay', 'ref')}:refund_paid`, 0, 'buyer_refunds_payable', 1005),
+        line(`${idOf('pay', 2).replace('pay', 'ref')}:refund_paid`, 1, 'provider_clearing', -1005),
+      ],
+    );
+    assert.deepEqual(
+      new Set(all.map(({ created, environment }) => `${created} ${environment}`)),
+      new Set(['7 sandbox']),
+    );
+    assert.deepEqual(
+      all.map(({ sessionId, refundId }) => [sessionId, refundId]),
+      all.map(({ kind }) =>
+        kind === 'refund_paid' ? [idOf('chk', 2), idOf('pay', 2).replace('pay', 'ref')] : [idOf('chk', 1), null],
+      ),
+    );
+  } finally {
+    await store.close();
+  }
+  await assert.rejects(runSql(database.url, 'DELETE FROM ledger_entries'), APPEND_ONLY);
+});
+
+describe('the journal', () => {
+  let database: TestDatabase;
+  let store: Store;
+
+  before(async () => {
+    database = await createTestDatabase();
+    store = await openTestStore(database.settings);
+    // Several postings of one instant, and of several.
+    for (let number = 1; number <= 9; number++) await paid(store, number, NOW + Math.floor(number / 3));
+    const payment = aPayment({ id: idOf('pay', 1), sessionId: idOf('chk', 1), status: 'paid' });
+    const posting = settledPosting(payment, 100, NOW + 10);
+    await write(store, { type: 'ledger_posted', posting, environment: 'sandbox' });
+  });
+  after(async () => {
+    await store.close();
+    await database[Symbol.asyncDispose]();
+  });
+
+  async function walk(filter: JournalFilter, limit: number, order: 'newest_first' | 'oldest_first') {
+    const found = [];
+    for (let after; ;) {
+      const page = await store.journal(filter, { limit, order, after });
+      found.push(...page);
+      if (page.length < limit) return found;
+      after = page.at(-1);
+    }
+  }
+
+  test('is one order, whatever the size of the page and the direction', async () => {
+    const whole = await walk({}, 1000, 'oldest_first');
+    assert.equal(whole.length, 9 * 4 + 2);
+    for (const limit of [1, 3, 7]) {
+      assert.deepEqual(await walk({}, limit, 'oldest_first'), whole);
+      assert.deepEqual((await walk({}, limit, 'newest_first')).toReversed(), whole);
+    }
+    const places = whole.map(({ created, postingId, line }) => `${created} ${postingId} ${line}`);
+    assert.deepEqual(places, places.toSorted());
+  });
+
+  test('every filter leaves what it says, alone and with others', async () => {
+    const whole = await walk({}, 1000, 'newest_first');
+    const filters: JournalFilter[] = [
+      { account: 'merchant_payable' },
+      { kind: 'settled' },
+      { account: 'merchant_payable', kind: 'paid' },
+      { environment: 'sandbox' },
+      { environment: 'production' },
+      { sessionId: idOf('chk', 1) },
+      { paymentId: idOf('pay', 2) },
+      { sessionId: idOf('chk', 1), kind: 'settled', account: 'provider_clearing' },
+      { sessionId: idOf('chk', 1), paymentId: idOf('pay', 2) },
+      { from: NOW + 1 },
+      { until: NOW + 1 },
+      { from: NOW + 1, until: NOW + 2, account: 'provider_cost' },
+      { sessionId: idOf('chk', 1), from: NOW + 10 },
+      { sessionId: idOf('chk', 99) },
+    ];
+    for (const filter of filters) {
+      const { from = 0, until = Infinity, ...named } = filter;
+      const expected = whole.filter(
+        (entry) =>
+          entry.created >= from &&
+          entry.created < until &&
+          Object.entries(named).every(([key, value]) => entry[key as keyof typeof entry] === value),
+      );
+      assert.deepEqual(await walk(filter, 2, 'newest_first'), expected, JSON.stringify(filter));
+    }
+  });
+
+  test('tells where entries lie, also of an account and a kind that nobody knows', async () => {
+    const placesOf = async () => (await store.shelvesInUse('sandbox')).map(({ account, kind }) => `${account} ${kind}`);
+    const own = await walk({ environment: 'sandbox' }, 1000, 'oldest_first');
+    const known = [...new Set(own.map(({ account, kind }) => `${account} ${kind}`))].toSorted();
+    assert.deepEqual(await placesOf(), known);
+    assert.deepEqual(await store.shelvesInUse('production'), []);
+    const columns = 'posting_id, line, payment_id, session_id, refund_id, environment, kind, account, amount, created';
+    const values = `'x', 0, '${idOf('pay', 1)}', '${idOf('chk', 1)}', NULL, 'sandbox', 'gift', 'zoo', 9, ${NOW}`;
+    await runSql(database.url, `INSERT INTO ledger_entries (${columns}) VALUES (${values})`);
+    assert.deepEqual(await placesOf(), [...known, 'zoo gift']);
+    const shelf = (await store.shelvesInUse('sandbox')).at(-1)!;
+    const none = { after: undefined, until: NOW - 1, limit: 10 };
+    assert.deepEqual(
+      [
+        (await store.shelfSum({ ...shelf }, { ...none, until: NOW })).debits,
+        (await store.shelfSum(shelf, none)).debits,
+      ],
+      [9, 0],
+    );
+    assert.deepEqual(await store.recentSums([shelf], NOW - 1, NOW), [{ account: 'zoo', debits: 9, credits: 0 }]);
+  });
+
+  test('balances are the sums of the journal until then, in however many parts they are read', async () => {
+    const whole = await walk({}, 1000, 'newest_first');
+    for (const at of [NOW - 1, NOW, NOW + 1, NOW + 9, NOW + 10]) {
+      for (const [now, part] of [
+        [NOW + 10, 20_000],
+        [NOW + 600_000, 1],
+        [NOW + 600_000, 2],
+        [NOW + 60_002, 3],
+      ] as const) {
+        const deps = { store, now: () => now, caller: undefined };
+        const { environments } = await ledgerBalances(deps, { environment: 'sandbox', at }, part);
+        for (const { account, debits, credits } of environments[0]!.accounts) {
+          const own = whole.filter((entry) => entry.account === account && entry.created <= at);
+          const sum = (sign: number) => own.reduce((total, { amount }) => total + Math.max(sign * amount, 0), 0);
+          assert.deepEqual([account, debits, credits], [account, sum(1), sum(-1)], `at ${at - NOW} by ${part}`);
+        }
+      }
+    }
+  });
+});

@@ -1,0 +1,63 @@
+import { type Socket, connect } from 'node:net';
+
+const TICK_MS = 50;
+/** Each socket sends at one tick of so many, that the one process which plays all callers has no burst to send. */
+const TICKS = 40;
+
+/** Connections that send what they send as slowly as they can. `await using` closes them. */
+export interface SlowSockets extends AsyncDisposable {
+  /** How many are open now. */
+  open(): number;
+  /** What each that has ended was answered, up to the end of the first line. */
+  answers: readonly string[];
+  /** Fulfilled once the server has closed all. */
+  ended: Promise<void>;
+}
+
+/** Headers that never end, or a body that does not. */
+export const SLOW_HEADERS = 'GET /readyz HTTP/1.1\r\nhost: localhost\r\nx-slow: ';
+export const SLOW_BODY =
+  'POST /api/gateway/sessions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{';
+
+/** Opens the connections, each begun with one of the texts in turn; one byte follows on each now and then. */
+export async function openSlowSockets(port: number, count: number, texts: readonly string[]): Promise<SlowSockets> {
+  const sockets = new Set<Socket>();
+  const answers: string[] = [];
+  let allEnded = () => {};
+  const ended = new Promise<void>((resolve) => (allEnded = resolve));
+
+  function open(text: string): Promise<void> {
+    const socket = connect(port, '127.0.0.1');
+    let answer = '';
+    socket.on('data', (chunk: Buffer) => (answer += chunk.toString('latin1')));
+    socket.on('error', (error) => (answer ||= String(error)));
+    socket.on('close', () => {
+      answers.push(answer.split('\r\n', 1)[0]!);
+      sockets.delete(socket);
+      if (sockets.size === 0) allEnded();
+    });
+    return new Promise((resolve) =>
+      socket.on('connect', () => {
+        sockets.add(socket);
+        socket.write(text, () => resolve());
+      }),
+    );
+  }
+
+  await Promise.all(Array.from({ length: count }, (_, index) => open(texts[index % texts.length]!)));
+  let tick = 0;
+  const drip = setInterval(() => {
+    tick = (tick + 1) % TICKS;
+    for (const [index, socket] of [...sockets].entries()) if (index % TICKS === tick) socket.write('x');
+  }, TICK_MS);
+  return {
+    open: () => sockets.size,
+    answers,
+    ended,
+    async [Symbol.asyncDispose]() {
+      clearInterval(drip);
+      for (const socket of sockets) socket.destroy();
+      if (sockets.size > 0) await ended;
+    },
+  };
+}

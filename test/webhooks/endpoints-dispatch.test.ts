@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { Webhook } from 'standardwebhooks';
+import { Stripe } from 'stripe';
+import { FAILING_LIMIT_MS, type WebhookEndpoint, deleted } from '../../src/domain/webhook-endpoint.ts';
+import type { Change, Store } from '../../src/store/store.ts';
+import { LEASE_MS } from '../../src/webhooks/lane.ts';
+import { START, addEndpoint, addSession, openStore, receiver, testClock, testDispatcher } from './fixtures.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+async function known(store: Store): Promise<WebhookEndpoint> {
+  const [endpoint, ...others] = await store.endpoints();
+  assert(endpoint && others.length === 0);
+  return endpoint;
+}
+
+/** A store that notes the changes that are committed. */
+function watched(store: Store): { store: Store; changes: Change[] } {
+  const changes: Change[] = [];
+  return {
+    changes,
+    store: {
+      ...store,
+      commit(set) {
+        changes.push(...set);
+        return store.commit(set);
+      },
+    },
+  };
+}
+
+interface Stage {
+  store: Store;
+  clock: ReturnType<typeof testClock>;
+  endpoint: WebhookEndpoint;
+  changes: Change[];
+  warned: string[];
+  /** A new event, attempted at `at`, which the receiver answers with that status. */
+  attempt(at: number, status: number): Promise<WebhookEndpoint>;
+}
+
+async function stage(context: TestContext): Promise<Stage> {
+  const { store, changes } = watched(await openStore(context));
+  const clock = testClock();
+  let answer = 200;
+  const { url } = await receiver(context, (_, __, response) => void response.writeHead(answer).end());
+  const endpoint = await addEndpoint(store, url);
+  const warned: string[] = [];
+  const log = { info() {}, error() {}, warn: (_: object, message: string) => void warned.push(message) };
+  const dispatcher = testDispatcher(context, store, clock, { log });
+  return {
+    store,
+    clock,
+    endpoint,
+    changes,
+    warned,
+    async attempt(at, status) {
+      clock.time = at;
+      answer = status;
+      await addSession(store, [endpoint], ['paid'], at);
+      await dispatcher.runOnce();
+      return known(store);
+    },
+  };
+}
+
+test('failures are counted from the first one since the last success', async (context) => {
+  const { attempt } = await stage(context);
+  assert.equal((await attempt(START + 1, 500)).failingSince, START + 1);
+  assert.equal((await attempt(START + HOUR, 503)).failingSince, START + 1);
+  const well = await attempt(START + 2 * HOUR, 200);
+  // What failed before was tried again by then, and succeeded too.
+  assert.deepEqual([well.failingSince, well.lastSuccessAt, well.status], [null, START + 2 * HOUR, 'active']);
+  assert.equal((await attempt(START + 3 * HOUR, 500)).failingSince, START + 3 * HOUR);
+});
+
+test('a failure 120 hours after the first disables, one before does not', async (context) => {
+  const { attempt, warned } = await stage(context);
+  await attempt(START, 500);
+  const before = await attempt(START + FAILING_LIMIT_MS - 1, 500);
+  assert.deepEqual([before.status, before.disabledReason], ['active', null]);
+  assert.deepEqual(
+    warned.filter((message) => /disabled/.test(message)),
+    [],
+  );
+  const after = await attempt(START + FAILING_LIMIT_MS, 500);
+  assert.deepEqual(
+    [after.status, after.disabledReason, after.disabledAt, after.failingSince],
+    ['disabled', 'it acknowledged nothing for 120 hours, and failed again', START + FAILING_LIMIT_MS, START],
+  );
+  assert.equal(warned.filter((message) => message === 'webhook endpoint is disabled').length, 1);
+});
+
+test('an endpoint that is silent for 120 hours, and then succeeds, goes on', async (context) => {
+  const { attempt } = await stage(context);
+  await attempt(START, 500);
+  const after = await attempt(START + 2 * FAILING_LIMIT_MS, 200);
+  assert.deepEqual([after.status, after.failingSince], ['active', null]);
+});
+
+test('successes are written once a minute, and cost no write between', async (context) => {
+  const { attempt, changes } = await stage(context);
+  await attempt(START, 200);
+  changes.length = 0;
+  const between = await attempt(START + 59_999, 200);
+  assert.equal(between.lastSuccessAt, START);
+  assert(!changes.some(({ type }) => type.startsWith('endpoint_')));
+  assert.equal((await attempt(START + 60_000, 200)).lastSuccessAt, START + 60_000);
+  await attempt(START + 60_001, 500);
+  // The end of a failure is written at once.
+  assert.equal((await attempt(START + 60_002 + HOUR, 200)).failingSince, null);
+});
+
+test('a success here is not forgotten over an older failure of another instance', async (context) => {
+  const store = await openStore(context);
+  const clock = testClock();
+  const { url } = await receiver(context);
+  const endpoint = await addEndpoint(store, url);
+  const dispatcher = testDispatcher(context, store, clock);
+  await addSession(store, [endpoint]);
+  await dispatcher.runOnce();
+  clock.time = START + 30_000;
+  await addSession(store, [endpoint], ['paid'], clock.time);
+  await dispatcher.runOnce();
+  assert.equal((await known(store)).lastSuccessAt, START);
+  await store.commit([{ type: 'endpoint_failed', endpointId: endpoint.id, at: START + 20_000 }]);
+  assert.equal((await known(store)).failingSince, START + 20_000);
+  await dispatcher.runOnce();
+  assert.deepEqual([(await known(store)).failingSince, (await known(store)).lastSuccessAt], [null, clock.time]);
+});
+
+test('what waits for a deleted endpoint becomes dead, with the reason in its log', async (context) => {
+  const store = await openStore(context);
+  const clock = testClock();
+  const { url, received } = await receiver(context, 500);
+  const endpoint = await addEndpoint(store, url);
+  const [tried] = await addSession(store, [endpoint]);
+  const dispatcher = testDispatcher(context, store, clock);
+  await dispatcher.runOnce();
+  const sessions = await Promise.all(
+    Array.from({ length: 130 }, () => addSession(store, [endpoint], ['provider_pending', 'paid'], START + DAY)),
+  );
+  await store.commit([
+    { type: 'endpoint_changed', endpoint: { ...deleted(endpoint, START), version: endpoint.version + 1 } },
+  ]);
+  await dispatcher.runOnce();
+  assert.equal(received.length, 1);
+  for (const [event] of [...sessions, [tried]]) {
+    const deliveries = await store.deliveriesOfSession(event!.sessionId);
+    assert(deliveries.every(({ status }) => status === 'dead'));
+    const logs = await Promise.all(deliveries.map(({ id }) => store.deliveryAttempts(id)));
+    const last = logs.map((log) => [log.at(-1)!.failure, log.at(-1)!.statusCode]);
+    assert.deepEqual(
+      last,
+      deliveries.map(() => ['not attempted: the endpoint was deleted', null]),
+    );
+  }
+  assert.equal((await store.endpoint(endpoint.id))!.status, 'deleting');
+  clock.time = START + 2 * LEASE_MS - 1;
+  await dispatcher.runOnce();
+  assert.equal((await store.endpoint(endpoint.id))!.status, 'deleting');
+  clock.time++;
+  await dispatcher.runOnce();
+  assert.equal((await store.endpoint(endpoint.id))!.status, 'deleted');
+  assert.deepEqual(await store.endpoints(), []);
+});
+
+test('an attempt that is under way while its endpoint is deleted keeps its outcome', async (context) => {
+  const store = await openStore(context);
+  let ended: (() => void) | undefined;
+  const { url } = await receiver(context, (_, __, response) => {
+    ended = () => void response.writeHead(500).end('late');
+  });
+  const endpoint = await addEndpoint(store, url);
+  const [event] = await addSession(store, [endpoint]);
+  const clock = testClock();
+  const attempting = testDispatcher(context, store, clock, {
+    limits: { connectMs: 60_000, totalMs: 60_000, bodyBytes: 100 },
+  });
+  const first = attempting.runOnce();
+  while (!ended) await new Promise((resolve) => setTimeout(resolve, 5));
+  await store.commit([
+    { type: 'endpoint_changed', endpoint: { ...deleted(endpoint, START), version: endpoint.version + 1 } },
+  ]);
+  await testDispatcher(context, store, clock).runOnce();
+  const [underWay] = await store.deliveriesOfSession(event!.sessionId);
+  assert.deepEqual([underWay!.status, underWay!.attempts], ['pending', 1]);
+  ended();
+  await first;
+  await attempting.runOnce();
+  const [delivery] = await store.deliveriesOfSession(event!.sessionId);
+  const log = await store.deliveryAttempts(delivery!.id);
+  assert.deepEqual(
+    [delivery!.status, log.map(({ failure }) => failure)],
+    ['dead', ['answered 500', 'not attempted: the endpoint was deleted']],
+  );
+});
+
+const secretOf = (letter: string) => `whsec_${Buffer.from(letter.repeat(32)).toString('base64')}`;
+
+test('while a secret is rotated deliveries verify with the old and the new one, after that with the new one only', async (context) => {
+  const store = await openStore(context);
+  const clock = testClock();
+  clock.time = Date.now();
+  const rotatedAt = clock.time;
+  const { url, received } = await receiver(context);
+  const endpoint = await addEndpoint(store, url);
+  const [old, fresh] = [secretOf('o'), secretOf('n')];
+  let asked = 0;
+  let secrets = [{ secret: old, expiresAt: null as number | null }];
+  const dispatcher = testDispatcher(context, store, clock, {
+    // The receivers' clock is that of this machine.
+    realNow: () => Date.now(),
+    secretsOf: async () => {
+      asked++;
+      return secrets;
+    },
+  });
+
+  async function verifiedWith(): Promise<[stripe: boolean[], standard: boolean[]]> {
+    await addSession(store, [endpoint], ['paid'], clock.time);
+    await dispatcher.runOnce();
+    const { headers, body } = received.at(-1)!;
+    const verifies = (check: () => unknown) => {
+      try {
+        check();
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    const signature = String(headers['x-gateway-signature']);
+    const stripe = new Stripe('sk_test_x').webhooks;
+    return [
+      [old, fresh].map((secret) => verifies(() => stripe.constructEvent(body, signature, secret))),
+      [old, fresh].map((secret) => verifies(() => new Webhook(secret).verify(body, headers as Record<string, string>))),
+    ];
+  }
+
+  assert.deepEqual(await verifiedWith(), [
+    [true, false],
+    [true, false],
+  ]);
+  secrets = [
+    { secret: fresh, expiresAt: null },
+    { secret: old, expiresAt: rotatedAt + DAY },
+  ];
+  await store.commit([{ type: 'endpoint_changed', endpoint: { ...endpoint, version: 2 } }]);
+  clock.time = rotatedAt + DAY - 1;
+  assert.deepEqual(await verifiedWith(), [
+    [true, true],
+    [true, true],
+  ]);
+  clock.time = rotatedAt + DAY;
+  assert.deepEqual(await verifiedWith(), [
+    [false, true],
+    [false, true],
+  ]);
+  // Once for each version.
+  assert.equal(asked, 2);
+});

@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import * as fc from 'fast-check';
+import { ConfigError, readConfig } from '../../src/config.ts';
+import { GatewayError } from '../../src/domain/errors.ts';
+import type { SealedSecret } from '../../src/domain/webhook-endpoint.ts';
+import { loadEncryptionKeys } from '../../src/service/encryption-keys.ts';
+import { KEY_BYTES, open, seal } from '../../src/webhooks/seal.ts';
+import { type SecretBox, createSecretBox } from '../../src/webhooks/secret-box.ts';
+import { isSecret } from '../../src/webhooks/secret.ts';
+
+const key = fc.uint8Array({ minLength: KEY_BYTES, maxLength: KEY_BYTES });
+const text = fc.string({ unit: 'binary', maxLength: 200 }).filter((value) => value.isWellFormed());
+const context = fc.string({ unit: 'binary', maxLength: 80 }).filter((value) => value.isWellFormed());
+const PLACE = { endpointId: 'whe_a', environment: 'sandbox' } as const;
+
+function kept(sealed: string, place: Pick<SealedSecret, 'endpointId' | 'environment'> = PLACE): SealedSecret {
+  return { ...place, number: 1, sealed, created: 1, expiresAt: null };
+}
+
+test('what is sealed opens with its key and context, and is not in the sealed text', () => {
+  fc.assert(
+    fc.property(text, key, context, (value, secretKey, about) => {
+      const sealed = seal(value, secretKey, about, randomBytes);
+      assert.equal(open(sealed, secretKey, about), value);
+      assert.match(sealed, /^v1\.[\w-]+$/);
+      if (value.length > 8) assert(!sealed.includes(value));
+      assert.notEqual(seal(value, secretKey, about, randomBytes), sealed);
+    }),
+  );
+});
+
+test('with another key or context it does not open', () => {
+  fc.assert(
+    fc.property(text, key, key, context, context, (value, secretKey, otherKey, about, other) => {
+      const sealed = seal(value, secretKey, about, randomBytes);
+      if (Buffer.compare(secretKey, otherKey) !== 0) assert.equal(open(sealed, otherKey, about), undefined);
+      if (about !== other) assert.equal(open(sealed, secretKey, other), undefined);
+    }),
+  );
+});
+
+test('shortened, lengthened or changed anywhere it does not open', () => {
+  fc.assert(
+    fc.property(text, key, fc.nat(), fc.nat({ max: 62 }), (value, secretKey, at, step) => {
+      const sealed = seal(value, secretKey, 'here', randomBytes);
+      const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+      const place = at % sealed.length;
+      assert.equal(open(sealed.slice(0, place), secretKey, 'here'), undefined);
+      assert.equal(open(`${sealed}A`, secretKey, 'here'), undefined);
+      const letter = letters[(letters.indexOf(sealed[place]!) + 1 + step) % letters.length]!;
+      if (letter === sealed[place]) return;
+      assert.equal(open(sealed.slice(0, place) + letter + sealed.slice(place + 1), secretKey, 'here'), undefined);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('anything else does not open, and throws nothing', () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        fc.base64String().map((rest) => `v1.${rest}`),
+      ),
+      key,
+      (sealed, secretKey) => {
+        assert.equal(open(sealed, secretKey, 'here'), undefined);
+      },
+    ),
+  );
+});
+
+function boxOf(...keys: Uint8Array[]): SecretBox {
+  return createSecretBox({ known: () => keys, forSealing: () => keys[0]! }, randomBytes);
+}
+
+test('a secret is whsec_ and 32 bytes; its sealed text opens for its own endpoint and environment alone', () => {
+  const box = boxOf(randomBytes(32));
+  const { secret, sealed } = box.newSecret(PLACE);
+  assert(isSecret(secret));
+  assert.equal(Buffer.from(secret.slice('whsec_'.length), 'base64').length, 32);
+  assert.equal(box.open(kept(sealed)), secret);
+  assert.equal(box.open(kept(sealed, { ...PLACE, endpointId: 'whe_b' })), undefined);
+  assert.equal(box.open(kept(sealed, { ...PLACE, environment: 'production' })), undefined);
+});
+
+test('the first key seals and all open; what another one opens can be sealed with the first', () => {
+  const [old, fresh] = [randomBytes(32), randomBytes(32)];
+  const { secret, sealed } = boxOf(old).newSecret(PLACE);
+  const both = boxOf(fresh, old);
+  assert.equal(both.open(kept(sealed)), secret);
+  assert.equal(boxOf(fresh).open(kept(sealed)), undefined);
+  assert.equal(boxOf(fresh).resealed(kept(sealed)), undefined);
+  assert.equal(boxOf(old, fresh).resealed(kept(sealed)), undefined);
+  const again = both.resealed(kept(sealed))!;
+  assert.equal(boxOf(fresh).open(kept(again)), secret);
+  assert.equal(both.resealed(kept(again)), undefined);
+});
+
+function folderOf(test: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tillway-key-'));
+  test.after(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+const quiet = { warn: () => undefined };
+
+test('without ENCRYPTION_KEY a file beside the SQLite database is made when a key is first needed', (test) => {
+  const path = join(folderOf(test), 'tillway.db');
+  const warned: unknown[] = [];
+  const surroundings = { database: { kind: 'sqlite', path }, configured: [], randomBytes } as const;
+  const keys = loadEncryptionKeys({ ...surroundings, log: { warn: (...words: unknown[]) => void warned.push(words) } });
+  assert.throws(() => statSync(`${path}.key`), /ENOENT/);
+  assert.deepEqual(keys.known(), []);
+  const made = keys.forSealing();
+  assert.equal(statSync(`${path}.key`).mode & 0o777, 0o600);
+  assert.equal(warned.length, 1);
+  assert(!JSON.stringify(warned).includes(Buffer.from(made).toString('base64')));
+  assert.deepEqual(Buffer.from(readFileSync(`${path}.key`, 'utf8'), 'base64'), Buffer.from(made));
+  // A second start finds it, behind the keys of the settings.
+  const again = loadEncryptionKeys({ ...surroundings, log: quiet });
+  assert.deepEqual(Buffer.from(again.forSealing()), Buffer.from(made));
+  const set = randomBytes(32);
+  const beside = loadEncryptionKeys({ ...surroundings, configured: [set], log: quiet });
+  assert.deepEqual(
+    beside.known().map((one) => Buffer.from(one)),
+    [set, Buffer.from(made)],
+  );
+});
+
+test('a file that somebody else made meanwhile is taken, not replaced', (test) => {
+  const path = join(folderOf(test), 'tillway.db');
+  const keys = loadEncryptionKeys({ database: { kind: 'sqlite', path }, configured: [], randomBytes, log: quiet });
+  const theirs = randomBytes(32);
+  writeFileSync(`${path}.key`, theirs.toString('base64'));
+  assert.deepEqual(Buffer.from(keys.forSealing()), theirs);
+});
+
+test('a file that holds no key stops the start', (test) => {
+  const path = join(folderOf(test), 'tillway.db');
+  writeFileSync(`${path}.key`, 'nothing');
+  const load = () =>
+    loadEncryptionKeys({ database: { kind: 'sqlite', path }, configured: [], randomBytes, log: quiet });
+  assert.throws(load, /tillway\.db\.key holds no key/);
+});
+
+test('a database in memory has its key in memory; one on PostgreSQL must be given one', () => {
+  const memory = { database: { kind: 'sqlite', path: ':memory:' }, configured: [], randomBytes, log: quiet } as const;
+  const keys = loadEncryptionKeys(memory);
+  assert.equal(keys.forSealing(), keys.forSealing());
+  const postgres = { kind: 'postgres', url: 'postgres://x/y', poolSize: 6 } as const;
+  const none = loadEncryptionKeys({ ...memory, database: postgres });
+  assert.throws(
+    () => none.forSealing(),
+    (error) => error instanceof GatewayError && error.code === 'invalid_state' && /ENCRYPTION_KEY/.test(error.message),
+  );
+  assert.equal(loadEncryptionKeys({ ...memory, database: postgres, configured: [randomBytes(32)] }).known().length, 1);
+});
+
+test('ENCRYPTION_KEY is base64 of 32 bytes, or several with commas between; a wrong one is not shown', () => {
+  const one = randomBytes(32).toString('base64');
+  const two = randomBytes(32).toString('base64');
+  assert.deepEqual(readConfig({}).encryptionKeys, []);
+  assert.equal(readConfig({ ENCRYPTION_KEY: one }).encryptionKeys[0]!.length, 32);
+  assert.deepEqual(
+    readConfig({ ENCRYPTION_KEY: `${one}, ${two}` }).encryptionKeys.map((each) => Buffer.from(each).toString('base64')),
+    [one, two],
+  );
+  const wrong = [randomBytes(31), randomBytes(33), randomBytes(16)].map((bytes) => bytes.toString('base64'));
+  for (const value of [...wrong, `${one},`, `${one};${two}`, 'secret-words']) {
+    assert.throws(
+      () => readConfig({ ENCRYPTION_KEY: value }),
+      (error) =>
+        error instanceof ConfigError && /ENCRYPTION_KEY must be/.test(error.message) && !error.message.includes(value),
+    );
+  }
+});
