@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DATABASES, type DatabaseKind, databaseNamed, openTestStore, settingsOf } from './support/database.ts';
@@ -7,11 +7,14 @@ import { type Postgres, startPostgres } from './support/postgres.ts';
 import { installTools } from './support/tools.ts';
 
 /**
- * `npm test`: everything on SQLite, then everything that a database has a part in once more on PostgreSQL.
+ * `npm test`: everything on SQLite, then what a database has a part in once more on PostgreSQL.
  * TEST_DATABASE=sqlite or TEST_DATABASE=postgres narrows a run to one of them, and paths as arguments to those tests.
  */
 const EVERYTHING = ['test/**/*.test.ts'];
-const WITH_A_DATABASE = ['test/{store,api,webhooks,simulator,checkout,instances,clock,process,examples}/**/*.test.ts'];
+const WITH_A_DATABASE = 'test/{store,api,webhooks,simulator,checkout,instances,clock,process,examples}/**/*.test.ts';
+/** Beside a database, or with one that is asked nothing which other tests do not ask: these are run once. */
+const WITHOUT_ONE =
+  /\/(?:agent-(?:command-lines|discovery|repair)|json-bodies|openapi|refusals|routing-rules|money-text|return-url|docs|address|deliver|retry|sign|endpoints-seal)\.test\.ts$/;
 
 await installTools();
 const wanted = process.env['TEST_DATABASE'];
@@ -22,12 +25,16 @@ const template = await templateIn(postgres);
 const compiled = mkdtempSync(join(tmpdir(), 'tillway-compiled-'));
 let failed = false;
 for (const kind of wanted === undefined ? DATABASES : [databaseNamed(wanted)]) {
-  const usual = kind === DATABASES[0] || wanted !== undefined ? EVERYTHING : WITH_A_DATABASE;
+  const usual = kind === DATABASES[0] || wanted !== undefined ? EVERYTHING : testsOfDatabases();
   process.stdout.write(`\nTests on ${kind}\n`);
   failed = (await runTests(kind, paths.length > 0 ? paths : usual)) !== 0 || failed;
 }
 rmSync(compiled, { recursive: true, force: true });
 process.exitCode = failed ? 1 : 0;
+
+function testsOfDatabases(): string[] {
+  return globSync(WITH_A_DATABASE).filter((path) => !WITHOUT_ONE.test(path));
+}
 
 /** A database with the schema, which the others are copied from. */
 async function templateIn({ createDatabase, url }: Postgres): Promise<string> {
@@ -38,7 +45,8 @@ async function templateIn({ createDatabase, url }: Postgres): Promise<string> {
 }
 
 function runTests(kind: DatabaseKind, files: readonly string[]): Promise<number | null> {
-  const child = spawn(process.execPath, ['--test', '--test-concurrency=2', ...files], {
+  // One more than the cores that there are at the least: some wait for time, or for a database.
+  const child = spawn(process.execPath, ['--test', '--test-concurrency=3', ...files], {
     stdio: 'inherit',
     env: {
       ...process.env,
