@@ -14,7 +14,7 @@ const EVERYTHING = ['test/**/*.test.ts'];
 const WITH_A_DATABASE = 'test/{store,api,webhooks,simulator,checkout,instances,clock,process,examples}/**/*.test.ts';
 /** Beside a database, or with one that is asked nothing which other tests do not ask: these are run once. */
 const WITHOUT_ONE =
-  /\/(?:agent-(?:command-lines|discovery|repair)|json-bodies|openapi|refusals|routing-rules|money-text|return-url|docs|address|deliver|retry|sign|endpoints-seal)\.test\.ts$/;
+  /\/(?:agent-(?:command-lines|discovery|repair)|json-bodies|openapi|refusals|routing-(?:decisions|health|rules)|advance|money-text|return-url|docs|address|deliver|retry|sign|endpoints-seal)\.test\.ts$/;
 
 await installTools();
 const wanted = process.env['TEST_DATABASE'];

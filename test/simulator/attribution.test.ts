@@ -12,6 +12,7 @@ import { signCallback } from '../../src/webhooks/sign.ts';
 import { brokenInvariants } from '../faults/scenario.ts';
 import { settingsOf, withClient } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
+import { TEST_DATABASE } from '../support/database.ts';
 import { attempt, createSession, start, startAt } from './buyer.ts';
 
 const SECOND = 1000;
@@ -97,7 +98,8 @@ async function say(on: TestService, sessionId: string, { event, state, reason }:
   assert.equal(response.status, 200, await response.text());
 }
 
-for (const kind of ROUTE_KINDS) {
+// What tells the ways to pay apart is no database's.
+for (const kind of TEST_DATABASE === 'sqlite' ? ROUTE_KINDS : ROUTE_KINDS.slice(0, 1)) {
   test(`every test outcome teaches by ${kind} what its table says`, async () => {
     await using on = await startTestService();
     assert.deepEqual(Object.keys(BY_INSTRUMENT).toSorted(), INSTRUMENTS.map(({ id }) => id).toSorted());
