@@ -1,7 +1,8 @@
 import type { ApiKey } from '../../domain/api-key.ts';
 import type { Instant } from '../../domain/records.ts';
 import type { ApiKeyReads, KeysKnown } from '../api-keys.ts';
-import { type Row, type Select, keysetQuery } from '../keyset.ts';
+import type { Row, Select } from '../keyset.ts';
+import { createReader } from '../reader.ts';
 import { type Write, insertSql } from '../write.ts';
 
 const INSERT = insertSql(
@@ -92,23 +93,20 @@ function keyFromRow(row: Row): ApiKey {
 }
 
 export function createApiKeyReads(select: Select): ApiKeyReads {
-  const one = async (sql: string, param: string) => (await select(sql, param)).map(keyFromRow)[0];
+  const { one, list } = createReader(select);
   return {
-    apiKey: (id) => one(SELECT, id),
-    apiKeyByHash: (hash) => one(SELECT_BY_HASH, hash),
+    apiKey: (id) => one(keyFromRow, SELECT, id),
+    apiKeyByHash: (hash) => one(keyFromRow, SELECT_BY_HASH, hash),
     async apiKeysKnown() {
       const [row] = await select(SELECT_KNOWN);
       return row ? (row['known'] as KeysKnown) : 'none';
     },
-    async listApiKeys({ environment }, page) {
-      const { sql, params } = keysetQuery(
+    listApiKeys: ({ environment }, page) =>
+      list(
         { table: 'api_keys', equals: environment === undefined ? {} : { environment }, oneOf: {} },
         page,
-      );
-      const rows = await select(sql, ...params);
-      const items = rows.slice(0, page.limit).map(keyFromRow);
-      return { items: page.endingBefore === undefined ? items : items.toReversed(), hasMore: rows.length > page.limit };
-    },
+        keyFromRow,
+      ),
     async apiKeySpend(keyId, day) {
       const [row] = await select(SELECT_SPEND, keyId, day);
       return row ? (row['amount'] as number) : 0;

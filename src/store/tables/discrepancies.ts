@@ -3,8 +3,9 @@ import type { Instant } from '../../domain/records.ts';
 import type { Refund } from '../../domain/refund.ts';
 import { ENVIRONMENTS } from '../../domain/route.ts';
 import type { DiscrepancyFilter, DiscrepancyReads } from '../discrepancies.ts';
-import { type KeysetQuery, type Row, type Select, type SelectEach, keysetQuery } from '../keyset.ts';
+import type { KeysetQuery, Row, Select, SelectEach } from '../keyset.ts';
 import { pageOf } from '../named-page.ts';
+import { createReader } from '../reader.ts';
 import { type Write, insertSql } from '../write.ts';
 
 const INSERT = insertSql(
@@ -161,15 +162,13 @@ function keyset({ kind, status, environment }: DiscrepancyFilter): KeysetQuery {
 }
 
 export function createDiscrepancyReads(select: Select, _selectEach: SelectEach): DiscrepancyReads {
+  const { one, all, list } = createReader(select);
   return {
-    async discrepancy(id) {
-      const [row] = await select(SELECT, id);
-      return row && discrepancyFromRow(row);
-    },
+    discrepancy: (id) => one(discrepancyFromRow, SELECT, id),
     async listDiscrepancies(filter, page) {
       const { sessionId, ...fields } = filter;
       if (sessionId !== undefined) {
-        const named = (await select(SELECT_OF_SESSION, sessionId)).map(discrepancyFromRow);
+        const named = await all(discrepancyFromRow, SELECT_OF_SESSION, sessionId);
         const wanted = Object.entries(fields).filter(([, value]) => value !== undefined) as [
           keyof Discrepancy,
           string,
@@ -179,10 +178,7 @@ export function createDiscrepancyReads(select: Select, _selectEach: SelectEach):
           page,
         );
       }
-      const { sql, params } = keysetQuery(keyset(filter), page);
-      const rows = await select(sql, ...params);
-      const items = rows.slice(0, page.limit).map(discrepancyFromRow);
-      return { items: page.endingBefore === undefined ? items : items.toReversed(), hasMore: rows.length > page.limit };
+      return list(keyset(filter), page, discrepancyFromRow);
     },
   };
 }

@@ -1,8 +1,9 @@
 import { REFUND_STATUSES, type Refund, type RefundStatus } from '../../domain/refund.ts';
 import { ENVIRONMENTS } from '../../domain/route.ts';
-import { type KeysetQuery, type Row, type Select, type SelectEach, keysetQuery } from '../keyset.ts';
+import type { KeysetQuery, Row, Select, SelectEach } from '../keyset.ts';
 import type { DueRefund, RefundFilter, RefundMessage, RefundReads } from '../refunds.ts';
 import type { Listed, Page } from '../page.ts';
+import { createReader } from '../reader.ts';
 import { type Write, insertSql } from '../write.ts';
 
 const INSERT = insertSql(
@@ -103,21 +104,15 @@ export function insertRefundMessage(message: RefundMessage): Write {
 }
 
 export function createRefundReads(select: Select, _selectEach: SelectEach): RefundReads {
-  const one = async (sql: string, ...params: string[]) => (await select(sql, ...params)).map(refundFromRow).at(0);
+  const { one, all, list } = createReader(select);
   return {
-    refund: (id) => one(SELECT, id),
-    refundByIdempotencyKey: (environment, key) => one(SELECT_BY_KEY, environment, key),
+    refund: (id) => one(refundFromRow, SELECT, id),
+    refundByIdempotencyKey: (environment, key) => one(refundFromRow, SELECT_BY_KEY, environment, key),
     async listRefunds(filter: RefundFilter, page: Page): Promise<Listed<Refund>> {
       if (filter.status !== undefined && !REFUND_STATUSES.some((known) => known === filter.status)) {
         return { items: [], hasMore: false };
       }
-      const { sql, params } = keysetQuery(refundKeyset(filter), page);
-      const rows = await select(sql, ...params);
-      const items = rows.slice(0, page.limit).map(refundFromRow);
-      return {
-        items: page.endingBefore === undefined ? items : items.toReversed(),
-        hasMore: rows.length > page.limit,
-      };
+      return list(refundKeyset(filter), page, refundFromRow);
     },
     refundsDue: async (now, limit) =>
       (await select(SELECT_DUE, now, limit)).map((row) => ({
@@ -125,7 +120,7 @@ export function createRefundReads(select: Select, _selectEach: SelectEach): Refu
         attempts: row['attempts'] as number,
         dueAt: row['due_at'] as number,
       })),
-    refundMessages: async (refundId) => (await select(SELECT_MESSAGES, refundId)).map(messageFromRow),
+    refundMessages: (refundId) => all(messageFromRow, SELECT_MESSAGES, refundId),
   };
 }
 
