@@ -47,14 +47,14 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
   return {
     ...createApiKeyReads(select),
     ...createClockReads(select, selectEach),
-    ...createDiscrepancyReads(select, selectEach),
-    ...createFeedReads(select, selectEach),
+    ...createDiscrepancyReads(select),
+    ...createFeedReads(select),
     ...createLedgerReads(select, selectEach),
     ...createMonitoringReads(selectEach),
     ...createPersonalDataReads(select, selectEach),
     ...createRoutingReads(select, selectEach),
     ...createSimulatorReads(select),
-    ...createRefundReads(select, selectEach),
+    ...createRefundReads(select),
     ...createEndpointReads(select, selectEach),
     customer,
     customerByEmail: (environment, email) =>

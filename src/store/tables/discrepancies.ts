@@ -3,7 +3,7 @@ import type { Instant } from '../../domain/records.ts';
 import type { Refund } from '../../domain/refund.ts';
 import { ENVIRONMENTS } from '../../domain/route.ts';
 import type { DiscrepancyFilter, DiscrepancyReads } from '../discrepancies.ts';
-import type { KeysetQuery, Row, Select, SelectEach } from '../keyset.ts';
+import type { KeysetQuery, Row, Select } from '../keyset.ts';
 import { pageOf } from '../named-page.ts';
 import { createReader } from '../reader.ts';
 import { type Write, insertSql } from '../write.ts';
@@ -161,7 +161,7 @@ function keyset({ kind, status, environment }: DiscrepancyFilter): KeysetQuery {
   };
 }
 
-export function createDiscrepancyReads(select: Select, _selectEach: SelectEach): DiscrepancyReads {
+export function createDiscrepancyReads(select: Select): DiscrepancyReads {
   const { one, all, list } = createReader(select);
   return {
     discrepancy: (id) => one(discrepancyFromRow, SELECT, id),

@@ -1,7 +1,7 @@
 import { ENVIRONMENTS } from '../../domain/route.ts';
 import { EVENT_TYPES } from '../events.ts';
 import type { FeedFilter, FeedReads } from '../feed.ts';
-import type { Query, Select, SelectEach, SqlValue } from '../keyset.ts';
+import type { Query, Select, SqlValue } from '../keyset.ts';
 import type { Write } from '../write.ts';
 import {
   SELECT_RECOVERIES_LEFT,
@@ -59,7 +59,7 @@ function feedQuery({ environment, type }: FeedFilter, after: number, limit: numb
   return { sql: `${branches.join(' UNION ALL ')} ${order}`, params };
 }
 
-export function createFeedReads(select: Select, _selectEach: SelectEach): FeedReads {
+export function createFeedReads(select: Select): FeedReads {
   return {
     async feedPosition(eventId) {
       const [row] = await select(SELECT_POSITION, eventId);

@@ -1,6 +1,6 @@
 import { REFUND_STATUSES, type Refund, type RefundStatus } from '../../domain/refund.ts';
 import { ENVIRONMENTS } from '../../domain/route.ts';
-import type { KeysetQuery, Row, Select, SelectEach } from '../keyset.ts';
+import type { KeysetQuery, Row, Select } from '../keyset.ts';
 import type { DueRefund, RefundFilter, RefundMessage, RefundReads } from '../refunds.ts';
 import type { Listed, Page } from '../page.ts';
 import { createReader } from '../reader.ts';
@@ -103,7 +103,7 @@ export function insertRefundMessage(message: RefundMessage): Write {
   };
 }
 
-export function createRefundReads(select: Select, _selectEach: SelectEach): RefundReads {
+export function createRefundReads(select: Select): RefundReads {
   const { one, all, list } = createReader(select);
   return {
     refund: (id) => one(refundFromRow, SELECT, id),
