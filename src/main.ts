@@ -1,5 +1,9 @@
 import type { LocalCommands } from './cli/local.ts';
 import type { Terminal } from './cli/context.ts';
+import type { Logger } from 'pino';
+
+/** How long the end waits for whoever reads the log. */
+const LAST_WORDS_MS = 1000;
 
 // Each command loads what it needs itself: a question to a service does not wait for the modules of one.
 
@@ -87,18 +91,16 @@ async function database(): ReturnType<LocalCommands['database']> {
 }
 
 async function serve(): Promise<void> {
-  const [{ pino }, { originOfLine }, { readConfig }, runtime, { startService }, { describeDatabase, openStore }] =
+  const [{ readConfig }, runtime, { startService }, { describeDatabase, openStore }, { log, leave }] =
     await Promise.all([
-      import('pino'),
-      import('./telemetry/log.ts'),
       import('./config.ts'),
       import('./runtime.ts'),
       import('./service.ts'),
       import('./store/open.ts'),
+      openLog(),
     ]);
   const config = readConfig(process.env);
-  const timestamp = pino.stdTimeFunctions.isoTime;
-  const log = pino({ level: config.logLevel, base: null, timestamp, mixin: originOfLine });
+  log.level = config.logLevel;
   const service = await startService(config, {
     clock: runtime.systemClock,
     randomBytes: runtime.createRandomBytes(),
@@ -107,7 +109,7 @@ async function serve(): Promise<void> {
     background: true,
     onFatal(error) {
       log.fatal({ err: error }, 'the database is lost; stopping');
-      process.exit(1);
+      void leave(1);
     },
   });
   const webhooks = config.webhook ? new URL(config.webhook.url).host : 'none in WEBHOOK_URL';
@@ -124,11 +126,33 @@ async function serve(): Promise<void> {
   async function stop(signal: string, delayMs: number): Promise<void> {
     log.info({ signal }, 'stopping');
     // A request that never ends must not keep the process alive.
-    setTimeout(() => process.exit(1), delayMs + config.shutdownTimeoutMs).unref();
+    setTimeout(() => void leave(1), delayMs + config.shutdownTimeoutMs).unref();
     await service.stop(delayMs);
     log.info('stopped');
-    process.exit(0);
+    await leave(0);
   }
+}
+
+/** The log on stdout, and the way out of a process that writes one. */
+async function openLog(): Promise<{ log: Logger; leave(code: number): Promise<never> }> {
+  const [{ pino }, { originOfLine }, { createLogOutput }] = await Promise.all([
+    import('pino'),
+    import('./telemetry/log.ts'),
+    import('./telemetry/log-output.ts'),
+  ]);
+  const output = createLogOutput(process.stdout.fd, (lines) =>
+    log.warn({ lines }, 'lines of the log are lost: it was not read, or could not be written'),
+  );
+  const log = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime, mixin: originOfLine }, output);
+  process.once('exit', output.flushSync);
+  return {
+    log,
+    async leave(code) {
+      // A thread that waits for a reader would hold exit() for ever: nothing but a kill ends that.
+      if (!(await output.settle(LAST_WORDS_MS))) process.kill(process.pid, 'SIGKILL');
+      return process.exit(code);
+    },
+  };
 }
 
 main(...process.argv.slice(2)).catch(async (error: Error) => {

@@ -16,6 +16,10 @@ const WITH_A_DATABASE = 'test/{store,api,webhooks,simulator,checkout,instances,c
 const WITHOUT_ONE =
   /\/(?:agent-(?:command-lines|discovery|repair)|json-bodies|openapi|refusals|routing-(?:decisions|health|rules)|advance|money-text|return-url|docs|address|deliver|retry|sign|endpoints-seal)\.test\.ts$/;
 
+/** A test that takes longer does not end, and neither does a run: both are failures, and no reason to wait. */
+const TEST_TIMEOUT_MS = 5 * 60_000;
+const RUN_TIMEOUT_MS = 20 * 60_000;
+
 await installTools();
 const wanted = process.env['TEST_DATABASE'];
 const paths = process.argv.slice(2);
@@ -46,7 +50,8 @@ async function templateIn({ createDatabase, url }: Postgres): Promise<string> {
 
 function runTests(kind: DatabaseKind, files: readonly string[]): Promise<number | null> {
   // One more than the cores that there are at the least: some wait for time, or for a database.
-  const child = spawn(process.execPath, ['--test', '--test-concurrency=3', ...files], {
+  const options = ['--test', '--test-concurrency=3', `--test-timeout=${TEST_TIMEOUT_MS}`];
+  const child = spawn(process.execPath, [...options, ...files], {
     stdio: 'inherit',
     env: {
       ...process.env,
@@ -56,5 +61,9 @@ function runTests(kind: DatabaseKind, files: readonly string[]): Promise<number 
       NODE_COMPILE_CACHE: compiled,
     },
   });
-  return new Promise((resolve, reject) => child.once('exit', resolve).once('error', reject));
+  // It then names the files that have not ended, and answers as for any failure.
+  const patience = setTimeout(() => child.kill('SIGTERM'), RUN_TIMEOUT_MS);
+  return new Promise<number | null>((resolve, reject) => child.once('exit', resolve).once('error', reject)).finally(
+    () => clearTimeout(patience),
+  );
 }

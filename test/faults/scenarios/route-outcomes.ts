@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { SERVICE } from '../../process/program.ts';
 import { type Instance, type SharedDatabase, type Verified, createSharedDatabase, sampleCallback } from '../pair.ts';
 import { createProblems } from '../problems.ts';
@@ -7,8 +6,9 @@ import { type FaultReport, type Scenario, brokenInvariants } from '../scenario.t
 
 const SESSIONS_PER_CYCLE = 120;
 const LANES = 32;
-const SHORTEST_LIFE_MS = 50;
-const LONGEST_LIFE_MS = 400;
+/** How many callbacks are answered before the kill, of two for each session: the rest is under way, or to come. */
+const FEWEST_ANSWERS = 10;
+const MOST_ANSWERS = 180;
 const PLANTED_SERVER = new URL('../servers/planted-outcome-apart.ts', import.meta.url);
 
 export const scenario: Scenario = {
@@ -37,10 +37,13 @@ async function run({ cycles, planted }: { cycles: number; planted: boolean }): P
     const doomed = await database.start(entry);
     await doomed.warmUp();
     const ids = await createSessions(survivor, cycle);
-    const told = tellAll(ids, [doomed, survivor]);
-    await sleep(SHORTEST_LIFE_MS + Math.random() * (LONGEST_LIFE_MS - SHORTEST_LIFE_MS));
-    await doomed.end('SIGKILL');
-    unanswered += await told;
+    const last = FEWEST_ANSWERS + Math.floor(Math.random() * (MOST_ANSWERS - FEWEST_ANSWERS));
+    let answered = 0;
+    let killed: Promise<void> | undefined;
+    unanswered += await tellAll(ids, [doomed, survivor], () => {
+      if (++answered === last) killed = doomed.end('SIGKILL');
+    });
+    await killed;
     problems.add(...(await tellAgain(ids, survivor)));
   }
   problems.add(...(await problemsKept(database, cycles)), ...(await brokenInvariants(database.settings)));
@@ -63,10 +66,10 @@ async function createSessions(instance: Instance, cycle: number): Promise<string
 }
 
 /** Says failed to one instance and paid to the other, by turns; answers how many callbacks got no answer. */
-async function tellAll(ids: string[], instances: Instance[]): Promise<number> {
+async function tellAll(ids: string[], instances: Instance[], onAnswer: () => void): Promise<number> {
   let lost = 0;
   const tell = (id: string, status: 'paid' | 'failed', to: Instance) =>
-    to.post<Verified>(CALLBACKS, sampleCallback(id, status)).catch(() => lost++);
+    to.post<Verified>(CALLBACKS, sampleCallback(id, status)).then(onAnswer, () => lost++);
   await inLanes([...ids.entries()], async ([index, id]) => {
     const [first, second] = (index % 2 === 0 ? instances : instances.toReversed()) as [Instance, Instance];
     await Promise.all([tell(id, 'failed', first), tell(id, 'paid', second)]);
