@@ -91,7 +91,7 @@ async function database(): ReturnType<LocalCommands['database']> {
 }
 
 async function serve(): Promise<void> {
-  const [{ readConfig }, runtime, { startService }, { describeDatabase, openStore }, { log, leave }] =
+  const [{ readConfig }, runtime, { startService }, { describeDatabase, openStore }, { log, say, flushed, leave }] =
     await Promise.all([
       import('./config.ts'),
       import('./runtime.ts'),
@@ -101,22 +101,31 @@ async function serve(): Promise<void> {
     ]);
   const config = readConfig(process.env);
   log.level = config.logLevel;
-  const service = await startService(config, {
+  process.once('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'a fault of this program; stopping');
+    void leave(1);
+  });
+  const surroundings = {
     clock: runtime.systemClock,
     randomBytes: runtime.createRandomBytes(),
     log,
     openStore,
     background: true,
-    onFatal(error) {
+    onFatal(error: Error) {
       log.fatal({ err: error }, 'the database is lost; stopping');
       void leave(1);
     },
+  };
+  const service = await startService(config, surroundings).catch(async (error: Error) => {
+    // What was logged on the way says why.
+    await flushed();
+    throw error;
   });
   const webhooks = config.webhook ? new URL(config.webhook.url).host : 'none in WEBHOOK_URL';
   const shown = describeDatabase(config.database);
   const url = config.baseUrl ?? service.url;
   // The log is for machines; who sits at a terminal is told where to go.
-  if (process.stdout.isTTY) process.stdout.write(`Tillway is ready: ${url}  (Ctrl-C ends)\n`);
+  if (process.stdout.isTTY) say(`Tillway is ready: ${url}  (Ctrl-C ends)\n`);
   const { metricsUrl: metrics } = service;
   log.info({ url: service.url, database: shown, webhooks, metrics }, `Tillway is ready: open ${url}`);
 
@@ -133,8 +142,17 @@ async function serve(): Promise<void> {
   }
 }
 
-/** The log on stdout, and the way out of a process that writes one. */
-async function openLog(): Promise<{ log: Logger; leave(code: number): Promise<never> }> {
+interface ServiceLog {
+  log: Logger;
+  /** Writes a line for people between those of the log. */
+  say(line: string): void;
+  flushed(): Promise<boolean>;
+  /** Ends the process once the last lines are written, or cannot be. */
+  leave(code: number): Promise<never>;
+}
+
+/** The log on stdout: nothing else writes there, or a terminal that stands still would stop the service. */
+async function openLog(): Promise<ServiceLog> {
   const [{ pino }, { originOfLine }, { createLogOutput }] = await Promise.all([
     import('pino'),
     import('./telemetry/log.ts'),
@@ -144,12 +162,14 @@ async function openLog(): Promise<{ log: Logger; leave(code: number): Promise<ne
     log.warn({ lines }, 'lines of the log are lost: it was not read, or could not be written'),
   );
   const log = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime, mixin: originOfLine }, output);
-  process.once('exit', output.flushSync);
+  const flushed = () => output.settle(LAST_WORDS_MS);
   return {
     log,
+    say: output.write,
+    flushed,
     async leave(code) {
-      // A thread that waits for a reader would hold exit() for ever: nothing but a kill ends that.
-      if (!(await output.settle(LAST_WORDS_MS))) process.kill(process.pid, 'SIGKILL');
+      // exit() waits for the thread that writes, and that one for its reader: nothing but a kill ends that.
+      if (!(await flushed())) process.kill(process.pid, 'SIGKILL');
       return process.exit(code);
     },
   };

@@ -10,8 +10,8 @@ import { OPERATIONS, TOOLS } from '../operations/registry.ts';
 import type { Backend } from './tools.ts';
 
 const JSON_TYPE = 'application/json';
-// Capabilities carry the routes, whose health can change every second.
-const LIVE = { ttlMs: 5000, cacheScope: 'public' as const };
+// Capabilities carry the routes, whose health can change every second, and which differ by the environment of the key.
+const LIVE = { ttlMs: 5000, cacheScope: 'private' as const };
 const FIXED = { ttlMs: 300_000, cacheScope: 'public' as const };
 
 // The tools that are no operations of the REST API as well: nowhere else are their whole output schemas.
@@ -42,7 +42,7 @@ export function addResources(server: McpServer, run: Backend['run']): void {
     'gateway://routes',
     {
       title: 'Payment routes',
-      description: 'The routes of sandbox, best first: what routes_list answers.',
+      description: "The routes of the key's environment (sandbox without a key), best first: what routes_list answers.",
       mimeType: JSON_TYPE,
       cacheHint: LIVE,
     },

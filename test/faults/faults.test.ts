@@ -3,6 +3,9 @@ import { describe, it } from 'node:test';
 import { NO_LOAD } from './load.ts';
 import { SCENARIOS } from './scenarios.ts';
 
+/** Where one kill in two meets the fault, so many miss it together once in 256 runs. */
+const MOST_TRIES = 8;
+
 for (const { name, cycles, planted, plantedCycles, unavailable, run } of Object.values(SCENARIOS)) {
   const skip = (await unavailable?.()) ?? false;
 
@@ -14,8 +17,12 @@ for (const { name, cycles, planted, plantedCycles, unavailable, run } of Object.
     });
 
     it(`is caught with ${planted}`, async (test) => {
-      const { problems } = await run({ cycles: plantedCycles, planted: true });
-      const [noticed] = problems.filter((problem) => problem !== NO_LOAD);
+      // Whether a kill meets the fault is a matter of chance.
+      let noticed: string | undefined;
+      for (let tries = 0; tries < MOST_TRIES && noticed === undefined; tries++) {
+        const { problems } = await run({ cycles: plantedCycles, planted: true });
+        noticed = problems.find((problem) => problem !== NO_LOAD);
+      }
       assert.ok(noticed, 'the planted fault went unnoticed');
       test.diagnostic(noticed);
     });

@@ -139,11 +139,7 @@ test('an input of any kind gives the same envelope, and none at all that of none
       const params = input === undefined ? `{"name":"${tool}"}` : `{"name":"${tool}","arguments":${input}}`;
       const http = (await rpc<ToolAnswer>(url, '', `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`))
         .result;
-      const modern = await post(`${url}/mcp`, modernCall(params), {
-        'mcp-protocol-version': '2026-07-28',
-        'mcp-method': 'tools/call',
-        'mcp-name': tool!,
-      });
+      const modern = await postModern(url, 'tools/call', tool!, params);
       const stdio = await bridge.ask<ToolAnswer>('tools/call', params);
       for (const answer of [http, (modern as { result: ToolAnswer }).result, stdio]) {
         assert.deepEqual(answer.structuredContent, rest, label);
@@ -158,13 +154,28 @@ test('an input of any kind gives the same envelope, and none at all that of none
   await bridge.ended;
 });
 
-function modernCall(params: string): string {
+test('what differs by the environment of a key is for nobody else to keep', async () => {
+  await using service = await startTestService();
+  for (const [uri, scope] of [
+    ['gateway://routes', 'private'],
+    ['gateway://capabilities', 'private'],
+    ['gateway://schema/checkout.create', 'public'],
+  ]) {
+    const answer = await postModern(service.url, 'resources/read', uri!, JSON.stringify({ uri }));
+    assert.equal((answer as { result: { cacheScope: string } }).result.cacheScope, scope, uri);
+  }
+});
+
+/** A call by the protocol of 2026. */
+function postModern(url: string, method: string, name: string, params: string): Promise<unknown> {
   const meta = JSON.stringify({
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientInfo': { name: 'parity', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': {},
   });
-  return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params.slice(0, -1)},"_meta":${meta}}}`;
+  const body = `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params.slice(0, -1)},"_meta":${meta}}}`;
+  const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, 'mcp-name': name };
+  return post(`${url}/mcp`, body, headers);
 }
 
 async function post(target: string, body: string | undefined, headers: Record<string, string> = {}): Promise<unknown> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, type StdioOptions, execFileSync, spawn } from 'node:child_process';
-import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -10,10 +10,18 @@ import { COMPILED, SERVICE, freePort, until } from '../process/program.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { call, sessionBody } from '../support/service.ts';
 
+const WITHOUT_WAITING = constants.O_RDWR | constants.O_NONBLOCK;
+const FAULT = "process.on('SIGUSR2', () => setImmediate(() => { throw new Error('a planted fault'); }))";
+const FAULT_ON_SIGNAL = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(FAULT)}` };
+
+/** How `script` says that its program was ended by SIGKILL. */
+const KILLED = 128 + 9;
+const STAND_STILL = '\x13';
+
 const folder = mkdtempSync(join(tmpdir(), 'tillway-log-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-describe('the log', () => {
+describe('the log', { concurrency: 4 }, () => {
   test('may lose its reader: the service answers, and ends in good order', async () => {
     await using service = await startWith(['ignore', 'pipe', 'inherit']);
     service.child.stdout!.destroy();
@@ -40,21 +48,60 @@ describe('the log', () => {
     assert.deepEqual(await service.stop(), [0, null]);
   });
 
-  test('may have a reader that hangs: the service answers, and is ended by force once all is closed', async () => {
-    await using pipe = fullPipe('hangs');
-    await using service = await startWith(['ignore', openSync(pipe.path, 'r+'), 'inherit']);
+  test('may have a reader that hangs: the service answers, and ends in good order where its pipe says that it is full', async () => {
+    await using pipe = fullPipe('full');
+    await using service = await startWith(['ignore', openSync(pipe.path, WITHOUT_WAITING), 'inherit']);
     await sell(service.url);
-    assert.deepEqual(await service.stop(), [null, 'SIGKILL']);
+    assert.deepEqual(await service.stop(), [0, null]);
+  });
+
+  test('may be a terminal that stands still: the service starts, answers, and ends itself by force once all is closed', async () => {
+    await using service = await startAtStandingTerminal();
+    await sell(service.url);
+    assert.deepEqual(await service.end('SIGTERM'), [KILLED, null]);
+  });
+
+  test('has the last word on a fault of the program, unless its reader hangs', async () => {
+    await using pipe = fullPipe('fault');
+    pipe.text();
+    await using service = await startWith(['ignore', openSync(pipe.path, WITHOUT_WAITING), 'inherit'], FAULT_ON_SIGNAL);
+    service.child.kill('SIGUSR2');
+    assert.deepEqual(await service.ended(), [1, null]);
+    assert.match(pipe.text(), /"level":60,.*a planted fault/);
+
+    await using standing = await startAtStandingTerminal(FAULT_ON_SIGNAL);
+    await sell(standing.url);
+    assert.deepEqual(await standing.end('SIGUSR2'), [KILLED, null]);
+  });
+
+  test('goes on where another reader takes over', async () => {
+    const path = join(folder, 'readers');
+    execFileSync('mkfifo', [path]);
+    const first = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const fd = openSync(path, 'w');
+    const output = createLogOutput(fd, () => assert.fail('nothing is lost'));
+    output.write('one\n');
+    await output.settle(1000);
+    closeSync(first);
+    output.write('two\n');
+    await output.settle(1000);
+    const second = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    output.write('three\n');
+    await output.settle(1000);
+    const bytes = Buffer.alloc(100);
+    assert.equal(bytes.toString('utf8', 0, readSync(second, bytes)), 'one\ntwo\nthree\n');
+    closeSync(second);
+    closeSync(fd);
   });
 
   test('keeps 1 MiB for a reader that hangs, and says how many lines it lost once it reads again', async () => {
     await using pipe = fullPipe('wakes');
     const told: number[] = [];
-    const fd = openSync(pipe.path, constants.O_RDWR | constants.O_NONBLOCK);
+    const fd = openSync(pipe.path, WITHOUT_WAITING);
     const output = createLogOutput(fd, (lines) => told.push(lines));
     const line = `${'x'.repeat(1023)}\n`;
     for (let count = 0; count < 1500; count++) output.write(line);
-    assert.equal(await output.settle(50), false);
+    assert.equal(await output.settle(50), true);
     assert.deepEqual(told, []);
     let read = 0;
     await until(() => {
@@ -90,12 +137,15 @@ function endOf(child: ChildProcess): Promise<unknown[]> {
 }
 
 /** A service that logs every request to whatever `stdio` says. */
-async function startWith(stdio: StdioOptions) {
+async function startWith(stdio: StdioOptions, more: Record<string, string> = {}, command?: string[]) {
   const database = await createTestDatabase();
   const port = String(await freePort());
-  const variables = { DATABASE_URL: database.url, PORT: port, LOG_LEVEL: 'trace', SHUTDOWN_DELAY: '0' };
-  const child = spawn(process.execPath, [SERVICE.pathname], { env: { ...COMPILED, ...variables }, stdio });
+  const variables = { DATABASE_URL: database.url, PORT: port, LOG_LEVEL: 'trace', SHUTDOWN_DELAY: '0', ...more };
+  const [program, ...args] = command ?? [process.execPath, SERVICE.pathname];
+  const { PATH = '' } = process.env;
+  const child = spawn(program!, args, { env: { ...COMPILED, PATH, ...variables }, stdio });
   const ended = endOf(child);
+  child.stdin?.write(STAND_STILL);
   const url = `http://127.0.0.1:${port}`;
   await until(() =>
     fetch(`${url}/readyz`).then(
@@ -103,12 +153,14 @@ async function startWith(stdio: StdioOptions) {
       () => false,
     ),
   );
+  const within = () => Promise.race([ended, sleep(15_000, 'it does not end', { ref: false })]);
   return {
     child,
     url,
+    ended: within,
     async stop() {
       child.kill('SIGTERM');
-      return Promise.race([ended, sleep(15_000, 'it does not end', { ref: false })]);
+      return within();
     },
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL');
@@ -118,8 +170,23 @@ async function startWith(stdio: StdioOptions) {
   };
 }
 
+/** The same at a terminal that stands still, as after Ctrl-S. */
+async function startAtStandingTerminal(more: Record<string, string> = {}) {
+  // `script` makes a terminal, and ends as the program in it has.
+  const command = ['script', '-qefc', `exec ${process.execPath} ${SERVICE.pathname}`, '/dev/null'];
+  const service = await startWith(['pipe', 'ignore', 'inherit'], more, command);
+  return {
+    ...service,
+    end(signal: NodeJS.Signals): Promise<unknown> {
+      const { pid } = service.child;
+      process.kill(Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')), signal);
+      return service.ended();
+    },
+  };
+}
+
 async function sell(url: string): Promise<void> {
-  for (let count = 0; count < 20; count++) {
+  for (let count = 0; count < 30; count++) {
     assert.equal((await call('POST', `${url}/api/gateway/sessions`, sessionBody())).status, 200);
   }
 }
@@ -128,7 +195,7 @@ async function sell(url: string): Promise<void> {
 function fullPipe(name: string) {
   const path = join(folder, name);
   execFileSync('mkfifo', [path]);
-  const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+  const fd = openSync(path, WITHOUT_WAITING);
   const filling = Buffer.alloc(1024);
   let filled = 0;
   const untilAgain = (step: () => number): number => {
@@ -151,6 +218,16 @@ function fullPipe(name: string) {
       const ours = Math.min(filled, bytes);
       filled -= ours;
       return bytes - ours;
+    },
+    /** What could be read of somebody else's, once the pipe was emptied. */
+    text(): string {
+      let text = '';
+      untilAgain(() => {
+        const bytes = readSync(fd, chunk);
+        text += chunk.toString('utf8', 0, bytes);
+        return bytes;
+      });
+      return text;
     },
     async [Symbol.asyncDispose]() {
       closeSync(fd);

@@ -28,7 +28,7 @@ const PLANTED_SERVER = new URL('../servers/planted-last-write.ts', import.meta.u
 
 export const scenario: Scenario = {
   name: 'paid to one instance and failed to the other at once',
-  cycles: 256,
+  cycles: 192,
   planted: 'a store that writes over what others have written meanwhile',
   plantedCycles: 64,
   run,

@@ -22,7 +22,7 @@ interface Stage {
 /** The connection ends when a commit has been sent and done, and before its answer. */
 export const scenario: Scenario = {
   name: 'answer to a commit cut off',
-  cycles: 10,
+  cycles: 6,
   planted: 'a store that keeps idempotency keys in memory',
   plantedCycles: 2,
   async run({ cycles, planted }) {

@@ -14,7 +14,7 @@ export const scenario: Scenario = {
   name: 'one of two instances killed',
   cycles: 2,
   planted: 'a store that answers before it commits',
-  plantedCycles: 3,
+  plantedCycles: 1,
   async run({ cycles, planted }) {
     await using database = await createTestDatabase('postgres');
     await using rig = await startRig({

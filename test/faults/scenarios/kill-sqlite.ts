@@ -6,9 +6,9 @@ import { EARLY_ANSWER, surviveKills } from './kill-instance.ts';
 /** The one instance that there can be is killed, and started again. */
 export const scenario: Scenario = {
   name: 'the one process of SQLite killed',
-  cycles: 6,
+  cycles: 4,
   planted: 'a store that answers before it commits',
-  plantedCycles: 3,
+  plantedCycles: 1,
   async run({ cycles, planted }) {
     await using database = await createTestDatabase('sqlite');
     await using rig = await startRig({
