@@ -15,13 +15,13 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Sends a whole page. */
-export function sendPage(reply: FastifyReply, status: number, page: Html): FastifyReply {
+/** Sends a whole page; a large one that does not change as its bytes, which all callers share. */
+export function sendPage(reply: FastifyReply, status: number, page: Html | Buffer): FastifyReply {
   return reply
     .code(status)
     .header('content-security-policy', CONTENT_SECURITY_POLICY)
     .type('text/html; charset=utf-8')
-    .send(page.markup);
+    .send(Buffer.isBuffer(page) ? page : page.markup);
 }
 
 /** Sends the browser on with a GET. */

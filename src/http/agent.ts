@@ -13,7 +13,7 @@ import { schemaAnswer } from './agent-endpoints.ts';
 import { admission, depsOf } from './access.ts';
 import type { AppDeps } from './app.ts';
 import { discoveryLinks } from './discovery-links.ts';
-import { sendDocument } from './document.ts';
+import { publicDocument, sendDocument } from './document.ts';
 import { sendError } from './errors.ts';
 import { param, serve, serveText } from './gateway.ts';
 
@@ -31,7 +31,7 @@ export function agentApi(app: FastifyInstance, deps: AppDeps): void {
     const body = JSON.stringify(describeService(depsOf(request)));
     reply.header('link', discoveryLinks(base));
     // The health of its routes is that of now.
-    return sendDocument(request, reply, deps, { body, type: JSON_TYPE, maxAgeSeconds: 0 });
+    return sendDocument(request, reply, deps, publicDocument(body, JSON_TYPE, 0));
   });
   serve(app, deps, routes, async (request, _reply, deps) => {
     const { environment } = readRoutesQuery.read(request.query, `Parameters: GET ${base}/openapi.json`);

@@ -18,6 +18,7 @@ import { type RequestObserver, followRequests, requestIds } from './follow.ts';
 import { commonHeaders } from './headers.ts';
 import { MAX_BODY_BYTES, parseJsonBody } from './json-body.ts';
 import { type Limits, limitRates } from './limits.ts';
+import { trustOf } from './proxies.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
@@ -61,7 +62,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     bodyLimit: MAX_BODY_BYTES,
     genReqId: requestIds(limits.trustedProxies, deps.newRequestId),
-    trustProxy: limits.trustedProxies.length > 0 && [...limits.trustedProxies],
+    trustProxy: limits.trustedProxies.length > 0 && trustOf(limits.trustedProxies),
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     http: {
@@ -101,7 +102,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
   });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
   connections.watch(app.server);
-  refuseUnknownPaths(app, paths);
+  app.addHook('onRoute', ({ url, method }) => paths.add(url, method));
   followRequests(app, deps);
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(headers).header('x-request-id', request.id);
@@ -118,6 +119,8 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
     done(addressFault(request) ?? hostFault(request, deps.allowedHosts));
   });
   for (const part of parts) part(app, deps);
+  // Before Fastify looks at what comes with it.
+  app.addHook('onRequest', (request, reply, done) => done(pathFault(request, reply, paths)));
   await app.ready();
   return app;
 }
@@ -148,20 +151,18 @@ function createPathTable(): PathTable {
   };
 }
 
-/** 405 where the path is served with another method, else 404. */
-function refuseUnknownPaths(app: FastifyInstance, paths: PathTable): void {
-  app.addHook('onRoute', ({ url, method }) => paths.add(url, method));
-  app.setNotFoundHandler((request, reply) => {
-    const methods = paths.methodsAt(request.url);
-    if (methods === '') {
-      throw new GatewayError('not_found', 'There is nothing at this path.', {
-        suggestion: 'See GET /openapi.json for every path.',
-      });
-    }
-    reply.header('allow', methods);
-    throw new GatewayError('method_not_allowed', `This path takes ${methods} only.`, {
-      suggestion: `Use one of ${methods}.`,
+/** 405 where the path is served with another method, else 404; whatever comes with it. */
+function pathFault(request: FastifyRequest, reply: FastifyReply, paths: PathTable): GatewayError | undefined {
+  if (!request.is404) return undefined;
+  const methods = paths.methodsAt(request.url);
+  if (methods === '') {
+    return new GatewayError('not_found', 'There is nothing at this path.', {
+      suggestion: 'See GET /openapi.json for every path.',
     });
+  }
+  reply.header('allow', methods);
+  return new GatewayError('method_not_allowed', `This path takes ${methods} only.`, {
+    suggestion: `Use one of ${methods}.`,
   });
 }
 

@@ -1,10 +1,10 @@
-import { type IncomingMessage, STATUS_CODES, type Server } from 'node:http';
+import { type IncomingMessage, type RequestListener, STATUS_CODES, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import { type ErrorCode, GatewayError } from '../domain/errors.ts';
 import { renderError } from './errors.ts';
 import type { RequestObserver } from './follow.ts';
+import { takeTurns } from './turns.ts';
 
 /** How long a refused caller may take to read the answer; nothing more of it is read. */
 const LINGER_MS = 1000;
@@ -56,6 +56,8 @@ const REFUSALS: Record<number, Refusal> = {
 export interface ConnectionOptions {
   /** More connections than these at the same time are refused. */
   maxConnections: number;
+  /** How long an answer may lie unread; twice as long at most until its connection is closed. */
+  answerTimeoutMs: number;
   /** What every answer carries. */
   headers: Readonly<Record<string, string>>;
   newRequestId(): string;
@@ -73,56 +75,103 @@ export interface ConnectionGuard {
 }
 
 export function guardConnections(options: ConnectionOptions): ConnectionGuard {
+  let watched: Server | undefined;
+  const turns = takeTurns(options.answerTimeoutMs, () => watched?.listening === false);
   let open = 0;
 
-  function refuse(socket: Duplex, status: number, headers: Record<string, string> = {}): void {
-    if (!socket.writable) return;
+  /** What goes with a refusal; notes it. */
+  function noted(status: number, headers: Record<string, string> = {}): Record<string, string> {
     const requestId = options.newRequestId();
     options.requests?.refused(status);
     options.log.info({ requestId, status }, 'refused before it was a request');
-    socket.end(rawAnswer(status, { ...options.headers, ...headers, 'x-request-id': requestId }));
+    return { ...options.headers, ...headers, 'x-request-id': requestId };
+  }
+
+  function refuse(socket: Socket, status: number, headers?: Record<string, string>): void {
+    if (!socket.writable) return;
+    socket.end(rawAnswer(status, noted(status, headers)));
     // Whoever does not close shall not keep the connection.
     setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  }
+
+  /** Refuses what comes after the requests of a connection; answers to those come first, and would be taken for this. */
+  function refuseRest(socket: Socket, status: number, headers?: Record<string, string>): void {
+    if (!turns.stop(socket)) refuse(socket, status, headers);
+  }
+
+  function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
+    const body = bodyOf(417);
+    response.writeHead(417, { ...bodyHeaders(body), ...noted(417) });
+    response.end(body);
   }
 
   return {
     onClientError(error, socket) {
       const { code = '' } = error;
       const target = code === 'HPE_INVALID_METHOD' ? targetIn(error) : undefined;
-      if (target === undefined) refuse(socket, STATUS_OF_FAULT[code] ?? 400);
-      else refuse(socket, 405, { allow: options.allowedAt(target) });
+      if (target === undefined) refuseRest(socket, STATUS_OF_FAULT[code] ?? 400);
+      else refuseRest(socket, 405, { allow: options.allowedAt(target) });
     },
     watch(server) {
+      watched = server;
+      const attach = takeListener(server, 'connection') as (this: Server, socket: Socket) => void;
+      const handle = takeListener(server, 'request') as RequestListener;
       server.on('connection', (socket) => {
+        // Nothing is read as a request of a connection that is refused.
+        if (open >= options.maxConnections) {
+          socket.on('error', () => {}).resume();
+          refuse(socket, 503, { 'retry-after': String(RETRY_AFTER_SECONDS) });
+          return;
+        }
         open += 1;
         socket.once('close', () => (open -= 1));
-        if (open > options.maxConnections) refuse(socket, 503, { 'retry-after': String(RETRY_AFTER_SECONDS) });
+        attach.call(server, socket);
       });
+      server.on('request', (request, response) => turns.take(request, response, handle));
       // Without a listener Node closes the connection without a word.
-      server.on('connect', (_request: IncomingMessage, socket: Duplex) => refuse(socket, 405, { allow: '' }));
+      server.on('connect', ({ socket }: IncomingMessage) => refuseRest(socket, 405, { allow: '' }));
       // Node's own answer has no body.
-      server.on('checkExpectation', ({ socket }: IncomingMessage) => refuse(socket, 417));
+      server.on('checkExpectation', (request, response) => turns.take(request, response, refuseExpectation));
+      // Idle for too long, or what it is sent is not read. Whoever waits for an answer, or for more of one, may.
+      server.on('timeout', (socket) => {
+        if (!turns.isBusy(socket) || socket.writableLength > 0) socket.destroy();
+      });
     },
   };
+}
+
+/** Node's own listener, or Fastify's: called only for what is let through. */
+function takeListener(server: Server, event: 'connection' | 'request'): unknown {
+  const listeners = server.listeners(event);
+  if (listeners.length !== 1) throw new Error(`a server has one listener for ${event}, not ${listeners.length}`);
+  server.removeAllListeners(event);
+  return listeners[0];
 }
 
 /** What a request with an unknown method was for; undefined where it is no request at all. */
 function targetIn(error: object): string | undefined {
   if (!('rawPacket' in error) || !Buffer.isBuffer(error.rawPacket)) return undefined;
-  return REQUEST_LINE.exec(error.rawPacket.toString('latin1'))?.[1];
+  const parsed = 'bytesParsed' in error ? Number(error.bytesParsed) : 0;
+  // Of the line where the parser stopped: those before are of requests that it has taken.
+  const begin = error.rawPacket.subarray(0, parsed).lastIndexOf('\n') + 1;
+  return REQUEST_LINE.exec(error.rawPacket.toString('latin1', begin))?.[1];
 }
 
 function rawAnswer(status: number, headers: Record<string, string>): string {
+  const body = bodyOf(status);
+  const lines = Object.entries({ ...bodyHeaders(body), ...headers }).map(([name, value]) => `${name}: ${value}`);
+  return [`HTTP/1.1 ${status} ${STATUS_CODES[status]!}`, ...lines, '', body].join('\r\n');
+}
+
+function bodyOf(status: number): string {
   const { code, message, suggestion } = REFUSALS[status] ?? NOT_HTTP;
-  const body = JSON.stringify({ ok: false, error: renderError(new GatewayError(code, message, { suggestion })) });
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  return [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]!}`,
-    'content-type: application/json; charset=utf-8',
-    `content-length: ${Buffer.byteLength(body)}`,
-    'connection: close',
-    ...lines,
-    '',
-    body,
-  ].join('\r\n');
+  return JSON.stringify({ ok: false, error: renderError(new GatewayError(code, message, { suggestion })) });
+}
+
+function bodyHeaders(body: string): Record<string, string> {
+  return {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': String(Buffer.byteLength(body)),
+    connection: 'close',
+  };
 }

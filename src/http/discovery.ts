@@ -4,7 +4,7 @@ import { ACTIONS, OPERATIONS } from '../operations/registry.ts';
 import type { AppDeps } from './app.ts';
 import { CATALOGUE_PATH, CATALOGUE_TYPE, SERVICE_LINKS, discoveryLinks } from './discovery-links.ts';
 import { llmsText } from './discovery-llms.ts';
-import { type PublicDocument, sendDocument } from './document.ts';
+import { type PublicDocument, publicDocument, sendDocument } from './document.ts';
 import { servedEndpoints } from './openapi.ts';
 
 const MAX_AGE_SECONDS = 300;
@@ -16,7 +16,7 @@ export function discoveryDocuments(app: FastifyInstance, deps: AppDeps): void {
   const serve = (path: string, type: string, make: () => string) => {
     let document: PublicDocument | undefined;
     app.get(path, (request, reply) => {
-      document ??= { body: make(), type, maxAgeSeconds: MAX_AGE_SECONDS };
+      document ??= publicDocument(make(), type, MAX_AGE_SECONDS);
       if (path === CATALOGUE_PATH) reply.header('link', discoveryLinks(base));
       return sendDocument(request, reply, deps, document);
     });

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
 import { loadAsset, serveAssets } from '../html/assets.ts';
-import type { Html } from '../html/html.ts';
 import { sendPage } from '../html/page.ts';
 import type { AppDeps } from './app.ts';
 import { docsPage } from './docs-page.ts';
@@ -10,11 +9,11 @@ import { describeApi } from './openapi.ts';
 export function apiReference(app: FastifyInstance, deps: AppDeps): void {
   const stylesheet = loadAsset(new URL('assets/docs.css', import.meta.url));
   // The first key that is made changes the examples.
-  const pages = new Map<boolean, Html>();
+  const pages = new Map<boolean, Buffer>();
   serveAssets(app, [stylesheet]);
   app.get('/docs', async (_request, reply) => {
     const asksForKey = !(await deps.gate.isOpen());
-    const page = pages.get(asksForKey) ?? docsPage(describeApi(deps), stylesheet, asksForKey);
+    const page = pages.get(asksForKey) ?? Buffer.from(docsPage(describeApi(deps), stylesheet, asksForKey).markup);
     pages.set(asksForKey, page);
     return sendPage(reply, 200, page);
   });

@@ -1,8 +1,8 @@
-import { BlockList, isIPv6 } from 'node:net';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Origin, currentOrigin, onBehalfOf } from '../telemetry/origin.ts';
 import type { Span, Tracing } from '../telemetry/tracing.ts';
+import { trustOf } from './proxies.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -95,25 +95,10 @@ export function requestIds(
   newRequestId: () => string,
 ): (request: IncomingMessage) => string {
   if (trustedProxies.length === 0) return newRequestId;
-  const trusted = networksOf(trustedProxies);
+  const isTrusted = trustOf(trustedProxies);
   return ({ headers, socket }) => {
     const named = headers['x-request-id'];
     if (typeof named !== 'string' || !REQUEST_ID.test(named)) return newRequestId();
-    const { remoteAddress = '' } = socket;
-    return trusted.check(remoteAddress, familyOf(remoteAddress)) ? named : newRequestId();
+    return isTrusted(socket.remoteAddress ?? '') ? named : newRequestId();
   };
-}
-
-function networksOf(entries: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const entry of entries) {
-    const [address = '', bits] = entry.split('/');
-    if (bits === undefined) list.addAddress(address, familyOf(address));
-    else list.addSubnet(address, Number(bits), familyOf(address));
-  }
-  return list;
-}
-
-function familyOf(address: string): 'ipv4' | 'ipv6' {
-  return isIPv6(address) ? 'ipv6' : 'ipv4';
 }

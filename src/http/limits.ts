@@ -5,6 +5,7 @@ import { GatewayError } from '../domain/errors.ts';
 import { isId } from '../domain/id.ts';
 import type { Environment } from '../domain/route.ts';
 import type { Clock } from '../runtime.ts';
+import { bareAddress } from './proxies.ts';
 import { WindowStore } from './window-store.ts';
 
 /** What this service takes of one caller, and of all together. Undefined: as much as comes. */
@@ -14,6 +15,8 @@ export interface Limits {
   maxConnections: number;
   headersTimeoutMs: number;
   requestTimeoutMs: number;
+  /** How long an answer may lie unread. */
+  answerTimeoutMs: number;
   /** Whether calls of the API are limited, to {@link CALLS_PER_SECOND}. */
   api: 'off' | 'standard';
   /** Requests for public pages a minute, by address; what an open page asks by itself is {@link LOOKS_PER_PAGE} as often. */
@@ -137,20 +140,30 @@ async function takeAll(limits: readonly Limit[], request: FastifyRequest, reply:
   for (const { name, lengthMs, take } of limits) {
     const taken = await take(request);
     if (taken.isAllowed) continue;
-    const { max, remaining, ttlInSeconds, isExceeded } = taken;
-    // https://www.ietf.org/archive/id/draft-ietf-httpapi-ratelimit-headers-10.html
-    append(reply, 'ratelimit-policy', `"${name}";q=${max};w=${lengthMs / SECOND_MS}`);
-    append(reply, 'ratelimit', `"${name}";r=${remaining};t=${ttlInSeconds}`);
-    if (isExceeded) throw tooMany(reply, ttlInSeconds);
+    tell(reply, name, lengthMs, taken);
+    if (taken.isExceeded) throw tooMany(reply, taken.ttlInSeconds);
   }
 }
 
 /** Counts nothing: what follows says whether it counts. */
 async function requireRoom(limits: readonly Limit[], request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  for (const { take } of limits) {
+  for (const { name, lengthMs, take } of limits) {
     const state = await take(request, { increment: false });
-    if (!state.isAllowed && state.remaining === 0) throw tooMany(reply, state.ttlInSeconds);
+    if (state.isAllowed || state.remaining > 0) continue;
+    tell(reply, name, lengthMs, state);
+    throw tooMany(reply, state.ttlInSeconds);
   }
+}
+
+/** https://www.ietf.org/archive/id/draft-ietf-httpapi-ratelimit-headers-10.html */
+function tell(
+  reply: FastifyReply,
+  name: string,
+  lengthMs: number,
+  { max, remaining, ttlInSeconds }: { max: number; remaining: number; ttlInSeconds: number },
+): void {
+  append(reply, 'ratelimit-policy', `"${name}";q=${max};w=${lengthMs / SECOND_MS}`);
+  append(reply, 'ratelimit', `"${name}";r=${remaining};t=${ttlInSeconds}`);
 }
 
 function append(reply: FastifyReply, name: string, item: string): void {
@@ -179,9 +192,9 @@ function kindOf({ routeOptions: { url }, method }: FastifyRequest): Kind {
 
 /** The caller's address, or of IPv6 the network that one customer gets: whoever has one address of it has all. */
 function addressOf(request: FastifyRequest): string {
-  const { ip, socket } = request;
+  const ip = bareAddress(request.ip);
   // A proxy may pass on what is no address at all, of any length.
-  return normalizeIP(isIP(ip) === 0 ? (socket.remoteAddress ?? '') : ip);
+  return normalizeIP(isIP(ip) === 0 ? (request.socket.remoteAddress ?? '') : ip);
 }
 
 function sessionOf(request: FastifyRequest): string {
@@ -193,21 +206,23 @@ function providerOf(request: FastifyRequest): string {
   return (request.params as { provider: string }).provider.slice(0, 100);
 }
 
-/** Behind a proxy that is not named all callers have one address, and share its limits. */
+/** Behind a proxy that is not named, or that names nobody, all callers have one address and share its limits. */
 function warnOfProxies({
   limits,
   log,
 }: LimitDeps): (request: FastifyRequest, reply: FastifyReply, done: () => void) => void {
-  let isWarned = limits.trustedProxies.length > 0;
-  return ({ headers, socket }, _reply, done) => {
-    if (!isWarned && headers['x-forwarded-for'] !== undefined) {
+  const isTrusting = limits.trustedProxies.length > 0;
+  let isWarned = false;
+  return ({ headers, socket, ip }, _reply, done) => {
+    if (!isWarned && headers['x-forwarded-for'] !== undefined && (!isTrusting || isIP(bareAddress(ip)) === 0)) {
       isWarned = true;
-      const from = socket.remoteAddress;
-      log.warn(
-        { from },
-        'X-Forwarded-For is not believed: if a proxy of yours sent it, name its address in TRUSTED_PROXIES',
-      );
+      log.warn({ from: socket.remoteAddress }, isTrusting ? NO_ADDRESS : NOT_BELIEVED);
     }
     done();
   };
 }
+
+const NOT_BELIEVED =
+  'X-Forwarded-For is not believed: if a proxy of yours sent it, name its address in TRUSTED_PROXIES';
+const NO_ADDRESS =
+  'X-Forwarded-For names no address: have your proxy send those of its callers, or they share the limits of one';

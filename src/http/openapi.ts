@@ -15,7 +15,7 @@ import { TEST_CLOCK_ENDPOINTS } from '../contract/test-clock.ts';
 import { VERSION } from '../domain/version.ts';
 import { agentEndpoints } from './agent-endpoints.ts';
 import type { AppDeps } from './app.ts';
-import { sendDocument } from './document.ts';
+import { type PublicDocument, publicDocument, sendDocument } from './document.ts';
 import { statusOf } from './errors.ts';
 
 /** Version of the API, as its description carries it. */
@@ -58,9 +58,9 @@ export function describeApi(deps: AppDeps): OpenApi {
 }
 
 export function openApiDocument(app: FastifyInstance, deps: AppDeps): void {
-  let document: string | undefined;
+  let document: PublicDocument | undefined;
   app.get('/openapi.json', (request, reply) => {
-    document ??= JSON.stringify(describeApi(deps));
-    return sendDocument(request, reply, deps, { body: document, type: JSON_TYPE, maxAgeSeconds: MAX_AGE_SECONDS });
+    document ??= publicDocument(JSON.stringify(describeApi(deps)), JSON_TYPE, MAX_AGE_SECONDS);
+    return sendDocument(request, reply, deps, document);
   });
 }

@@ -1,3 +1,5 @@
+import { lookup } from 'node:dns/promises';
+import type { Server } from 'node:http';
 import { createServer } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
@@ -36,9 +38,37 @@ export async function freePort(place: Place): Promise<number> {
 /** Has an app listen. Throws, by the name of the setting, where its host is none of this machine or its port not to be had. */
 export async function listenAt(app: FastifyInstance, place: Place & { port: number }): Promise<void> {
   const { host, port } = place;
-  await app.listen({ host, port }).catch((error: Error) => {
-    throw placeFault(place, port, error);
+  try {
+    const [first, ...others] = await addressesOf(host);
+    await app.listen({ host: first!, port });
+    for (const address of others) await listenBeside(app.server, address, port, app.log);
+  } catch (error) {
+    throw placeFault(place, port, error as Error);
+  }
+}
+
+/** Of `localhost` all: programs differ in which of them they take. */
+async function addressesOf(host: string): Promise<string[]> {
+  if (host !== 'localhost') return [host];
+  return (await lookup(host, { all: true })).map(({ address }) => address);
+}
+
+/** Has one more address lead to a server that listens. Fastify would start another for it, which none of our limits is on. */
+export async function listenBeside(
+  served: Server,
+  address: string,
+  port: number,
+  log: Pick<FastifyBaseLogger, 'warn'>,
+): Promise<void> {
+  const door = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => served.emit('connection', socket));
+  await new Promise<void>((resolve) => {
+    door.once('error', (err) => {
+      log.warn({ err, address }, 'nobody listens at this address of localhost');
+      resolve();
+    });
+    door.listen(port, address, resolve);
   });
+  served.once('close', () => door.close());
 }
 
 function placeFault({ setting, host, portSetting }: Place, port: number, cause: Error & { code?: string }): Error {

@@ -41,6 +41,24 @@ describe('discovery documents', () => {
     await open[Symbol.asyncDispose]();
   });
 
+  test('that are large are the same bytes for every caller', async () => {
+    const sent: unknown[] = [];
+    const watch = (app: FastifyInstance) =>
+      void app.addHook('onSend', async (_request, _reply, payload) => void sent.push(payload));
+    const app = await createApp(local.service.deps as AppDeps, [
+      watch,
+      openApiDocument,
+      discoveryDocuments,
+      apiReference,
+    ]);
+    for (const path of ['/openapi.json', '/llms.txt', '/arazzo.yaml', '/docs']) {
+      for (let index = 0; index < 2; index++) assert.equal((await askedAs(app, path, 'localhost')).status, 200);
+      const [first, again] = sent.splice(0);
+      assert.ok(Buffer.isBuffer(first) && first === again, path);
+    }
+    await app.close();
+  });
+
   test('/llms.txt has a heading, a summary, and lists of absolute links only', async () => {
     const { headers, text } = await textOf(`${open.url}/llms.txt`);
     assert.equal(headers.get('content-type'), 'text/plain; charset=utf-8');
@@ -167,6 +185,12 @@ describe('discovery documents', () => {
         headers.get('cache-control')!,
         path.endsWith('capabilities') ? /^public, max-age=0$/ : /^public, max-age=300$/,
       );
+      if (path.endsWith('capabilities')) {
+        const keyed = await fetch(url, { headers: { authorization: 'Bearer of-somebody' } });
+        await keyed.text();
+        assert.match(keyed.headers.get('cache-control')!, /^private, max-age=0$/);
+        assert.equal(keyed.headers.get('vary'), 'authorization');
+      }
       for (const known of [etag, `W/${etag}`, `"another", ${etag}`, '*']) {
         const again = await fetch(url, { headers: { 'if-none-match': known } });
         assert.deepEqual([again.status, await again.text(), again.headers.get('etag')], [304, '', etag], known);

@@ -119,10 +119,29 @@ describe('X-Forwarded-For', () => {
     assert.equal((await spoofed(PAGES)).status, 429);
   });
 
-  it('that names no address counts as the proxy itself', async () => {
+  it('names the same caller with a port, in brackets or in quotation marks, and so for a proxy of ours', async () => {
+    const from = newAddress();
+    const forms = [
+      from,
+      `${from}:5555`,
+      `"${from}"`,
+      `"${from}:80"`,
+      `${from}, 10.1.2.3:443`,
+      `${from},"[fd00::7]:443"`,
+    ];
+    assert.deepEqual(await statuses(PAGES, (index) => ask('/', forms[index % forms.length]!)), { 200: PAGES });
+    for (const form of forms) assert.equal((await ask('/', form)).status, 429, form);
+    assert.equal((await ask('/', `${newAddress()}:5555`)).status, 200);
+    const v6 = ['2001:db8:5:5::1', '[2001:db8:5:5::1]', '[2001:db8:5:5::1]:443', '"[2001:db8:5:5::1]:443"'];
+    assert.deepEqual(await statuses(PAGES, (index) => ask('/', v6[index % v6.length]!)), { 200: PAGES });
+    for (const form of v6) assert.equal((await ask('/', form)).status, 429, form);
+  });
+
+  it('that names no address counts as the proxy itself, and the log says so once', async () => {
     const nonsense = (index: number) => ask('/', `${'x'.repeat(index * 500)}not-an-address-${index}`);
     assert.deepEqual(await statuses(PAGES, nonsense), { 200: PAGES });
     assert.equal((await nonsense(PAGES)).status, 429);
+    assert.equal(tillway.logged.filter((line) => line.includes('names no address')).length, 1);
   });
 
   it('is ignored from everybody where no proxy is named, and the log says so once', async () => {
@@ -190,6 +209,11 @@ describe('callbacks', () => {
     assert.deepEqual(await statuses(REFUSED_CALLBACKS, () => forged(from)), { 401: REFUSED_CALLBACKS });
     const refused = await forged(from);
     assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '60']);
+    assert.match(refused.headers.get('ratelimit')!, /, "refused-callbacks";r=0;t=60$/);
+    assert.match(
+      refused.headers.get('ratelimit-policy')!,
+      new RegExp(`, "refused-callbacks";q=${REFUSED_CALLBACKS};w=60$`),
+    );
     assert.equal((await forged(provider)).status, 401);
     tillway.clock.advance(MINUTE_MS);
     assert.equal((await forged(from)).status, 401);

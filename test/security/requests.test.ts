@@ -32,12 +32,14 @@ async function sessions(): Promise<number> {
 
 describe('methods', () => {
   it('that nothing takes are answered 405 with Allow, in the envelope, however they are written', async () => {
-    for (const method of ['TRACE', 'PROPFIND', 'OPTIONS', 'DELETE', 'PUT', 'get', 'Post', 'BREW']) {
+    for (const method of ['TRACE', 'PROPFIND', 'OPTIONS', 'DELETE', 'PUT', 'QUERY', 'get', 'Post', 'BREW']) {
       const { status, headers, body } = await sendRaw(tillway.url, `${head(method, '/api/gateway/sessions')}\r\n`);
       const { ok, error } = JSON.parse(body) as Refusal;
       assert.deepEqual([status, ok, error.code], [405, false, 'method_not_allowed'], method);
       assert.deepEqual(headers.get('allow')!.split(', ').toSorted(), ['GET', 'HEAD', 'POST'], method);
     }
+    const body = 'content-type: text/csv\r\ncontent-length: 3\r\n\r\na,b';
+    assert.equal((await sendRaw(tillway.url, head('PUT', '/healthz', body))).status, 405);
     const connect = await sendRaw(tillway.url, 'CONNECT localhost:80 HTTP/1.1\r\nhost: localhost:80\r\n\r\n');
     assert.deepEqual([connect.status, (JSON.parse(connect.body) as Refusal).error.code], [405, 'method_not_allowed']);
   });

@@ -31,7 +31,9 @@ test('connections beyond MAX_CONNECTIONS are refused with 503, and taken again o
   await using tillway = await startTestService({ variables: { MAX_CONNECTIONS: String(limit) } });
   const port = Number(new URL(tillway.url).port);
   const held = await openSlowSockets(port, limit, [SLOW_HEADERS]);
-  const refused = await answerTo(port, 'GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n');
+  const body = JSON.stringify(sessionBody());
+  const head = `host: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
+  const refused = await answerTo(port, `POST /api/gateway/sessions HTTP/1.1\r\n${head}\r\n\r\n${body}`);
   assert.match(refused, /^HTTP\/1\.1 503 Service Unavailable\r\n/);
   assert.match(refused, /\r\nretry-after: 1\r\n/);
   assert.match(refused, /\{"ok":false,"error":\{"code":"unavailable"/);
@@ -41,6 +43,8 @@ test('connections beyond MAX_CONNECTIONS are refused with 503, and taken again o
     if (answer.startsWith('HTTP/1.1 200 ')) break;
     assert.match(answer, /^HTTP\/1\.1 503 /);
   }
+  const { items } = await tillway.service.deps.store.listSessions({}, { limit: 1 });
+  assert.deepEqual(items, [], 'what was refused was carried out');
 });
 
 test('fewer files than connections are said in the log', async () => {
