@@ -88,6 +88,8 @@ export async function fillPayments(path: string, count: number): Promise<Filled>
       kept: false,
       settled: false,
       shortfall: 0,
+      returned: 0,
+      owed: 0,
       refunded: 0,
       refundPending: 0,
       refundShares: { gateway: 0, cost: 0 },

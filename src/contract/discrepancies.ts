@@ -32,7 +32,9 @@ export const resolveRequest = z.strictObject({
     .meta({ examples: ['refund'] }),
   note: text(1, MAX_NOTE)
     .optional()
-    .describe(`Your words on it, 1 to ${MAX_NOTE} characters. Needed where nothing can be booked.`)
+    .describe(
+      `Your words on it, 1 to ${MAX_NOTE} characters. Needed where nothing can be booked; refused where the buyer was erased.`,
+    )
     .meta({ examples: ['agreed with the buyer by phone'] }),
 });
 
@@ -62,8 +64,11 @@ export const discrepancy = z.strictObject({
   paymentId: id('pay', 'The payment that it is about, or null where there is none of ours.').nullable(),
   provider: label('Who has the money, or null where nobody wrote it down.', SAMPLE_PROVIDER).nullable(),
   providerEventId: label("The provider's message that told of it, or null.", 'ev_9c1f').nullable(),
-  expected: dollars("What was to come of the session's amount, without the buyer's fee; 0 for a surplus.", 49.99),
-  received: dollars('What came.', 48.99),
+  expected: dollars(
+    "What was to come of the session's amount, without the buyer's fee; 0 where nothing more was: for a surplus, and for what came beyond what was decided before.",
+    49.99,
+  ),
+  received: dollars('What came of that; where nothing more was to come, all that came beyond.', 48.99),
   currency: label('The currency of what came, or null where nobody wrote it down.', 'USD').nullable(),
   actions: z
     .array(z.enum(actions))
@@ -75,7 +80,7 @@ export const discrepancy = z.strictObject({
   resolution: z
     .enum(RESOLUTIONS as ['refunded', 'accepted', 'paid_in_full'])
     .nullable()
-    .describe('What became of it, or null. paid_in_full: the right amount came after all.')
+    .describe('What became of it, or null. paid_in_full: the right amount came after all, and this is part of it.')
     .meta({ examples: [null] }),
   note: label('What was noted when it was resolved, or null.', 'agreed with the buyer by phone')
     .nullable()

@@ -146,10 +146,11 @@ function metadataValueFault(value: unknown): Fault | { code: 'invalid_type'; exp
   return textFault(value, 0, MAX_METADATA_TEXT);
 }
 
-// An app scheme such as `shop://` may take the buyer back; these would run code, read files or open
-// other programs on the buyer's machine: `ms-` are those of Windows and its office.
+// An app scheme such as `shop://` may take the buyer back; these would run code, read files, open other programs on the
+// buyer's machine (`ms-` are those of Windows and its office), name any app or page (Android's `intent` has one to fall
+// back to), or are of the web and not encrypted, or no page.
 const REFUSED_SCHEMES =
-  /^(?:javascript|data|vbscript|file|filesystem|blob|about|feed|view-source|jar|chrome|resource|search-ms|ms-.*):$/;
+  /^(?:javascript|data|vbscript|file|filesystem|blob|about|feed|view-source|jar|chrome|resource|search-ms|ms-.*|intent|android-app|ftp|wss?):$/;
 const UNSAFE_IN_URI = /[\u0000-\u0020\u007f-\u009f\\]/;
 
 // RFC 3986, section 2: what our own schema calls format uri.

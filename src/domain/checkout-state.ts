@@ -57,6 +57,12 @@ export function leadingPayment(checkout: Checkout): Payment | undefined {
   return checkout.payments.find((payment) => payment.status === 'paid' && !payment.surplus) ?? checkout.payments.at(-1);
 }
 
+/** The payment that a provider speaks of, which may have named the session only; undefined where it named none of ours. */
+export function meantPayment(checkout: Checkout, paymentId: string | null): Payment | undefined {
+  if (paymentId === null) return pendingPayment(checkout) ?? leadingPayment(checkout);
+  return checkout.payments.find(({ id }) => id === paymentId);
+}
+
 export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instant): Checkout {
   const { session } = checkout;
   const { route } = attempt;
@@ -91,6 +97,8 @@ export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instan
     kept: false,
     settled: false,
     shortfall: 0,
+    returned: 0,
+    owed: 0,
     refunded: 0,
     refundPending: 0,
     refundShares: { gateway: 0, cost: 0 },

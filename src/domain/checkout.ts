@@ -8,17 +8,16 @@ import {
   closeFailed,
   failPayment,
   inquired,
-  leadingPayment,
+  meantPayment,
   nextWake,
   openAttempt,
   pendingPayment,
   unchanged,
   type Failure,
-  withInvoice,
   withPayment,
   withSession,
 } from './checkout-state.ts';
-import { paidPosting, settledPosting } from './ledger.ts';
+import { settledPosting } from './ledger.ts';
 import {
   CURRENCY,
   type Checkout,
@@ -27,11 +26,10 @@ import {
   type ProviderFault,
   type ProviderStatus,
 } from './records.ts';
-import { surplusRefund, withRefund } from './refund-decisions.ts';
+import { receiveWord } from './receipts.ts';
 import { ledgerStatusOf } from './refund.ts';
 import type { Environment } from './route.ts';
 import { payoutOf } from './settlement.ts';
-import { receiveRest } from './shortfall.ts';
 
 /** How often a buyer may start to pay one session. */
 export const MAX_ATTEMPTS = 3;
@@ -39,7 +37,6 @@ export const MAX_ATTEMPTS = 3;
 const REFUSED: Failure = { code: 'handoff_refused', source: 'route' };
 const NEVER_SENT: Failure = { code: 'handoff_refused', source: 'gateway' };
 const ABANDONED: Failure = { code: 'abandoned', source: 'buyer' };
-const SUPERSEDED: Failure = { code: 'superseded', source: 'buyer' };
 
 /** What a provider says of a payment, normalised. `amount` is the session's amount, in cents. */
 export interface ProviderEvent {
@@ -147,18 +144,18 @@ export function applyProviderEvent(
 ): Decision<'applied' | 'ignored' | 'amount_mismatch' | 'environment_mismatch' | 'unknown_payment'> {
   const { session } = checkout;
   if (event.environment !== session.environment) return unchanged(checkout, 'environment_mismatch');
-  if (event.amount !== session.amount || event.currency !== CURRENCY) return unchanged(checkout, 'amount_mismatch');
-  if (event.paymentId !== null && !checkout.payments.some(({ id }) => id === event.paymentId)) {
-    return unchanged(checkout, 'unknown_payment');
-  }
+  const known = event.paymentId === null || checkout.payments.some(({ id }) => id === event.paymentId);
+  // What it says of money counts for the payment it is about, whatever the amount.
+  const asAsked = event.amount === session.amount || (event.status === 'paid' && known && checkout.payments.length > 0);
+  if (!asAsked || event.currency !== CURRENCY) return unchanged(checkout, 'amount_mismatch');
+  if (!known) return unchanged(checkout, 'unknown_payment');
   // A provider can know of a payment that the buyer did not start on our page.
   if (checkout.payments.length === 0 && session.status === 'expired' && event.status !== 'paid') {
     return unchanged(checkout, 'ignored');
   }
 
   const started = checkout.payments.length > 0 ? checkout : openUnstarted(checkout, unforeseen, now);
-  const payment =
-    started.payments.find(({ id }) => id === event.paymentId) ?? pendingPayment(started) ?? leadingPayment(started)!;
+  const payment = meantPayment(started, event.paymentId)!;
   switch (event.status) {
     case 'provider_pending':
       if (payment.status !== 'pending') return unchanged(checkout, 'ignored');
@@ -169,9 +166,7 @@ export function applyProviderEvent(
       return closeIfUsedUp(checkout, failPayment(started, cleared(payment), declined, now), 'applied');
     }
     case 'paid':
-      if (payment.status === 'paid' && payment.shortfall > 0) return receiveRest(checkout, payment, now);
-      if (payment.status === 'paid') return unchanged(checkout, 'ignored');
-      return receiveMoney(checkout, started, { ...payment, txHash: event.txHash ?? payment.txHash }, unforeseen, now);
+      return receiveWord(checkout, started, payment, event, unforeseen, now);
   }
 }
 
@@ -253,40 +248,6 @@ function openUnstarted(checkout: Checkout, attempt: NewAttempt, now: Instant): C
   const counted = withSession(checkout, { attempts: checkout.session.attempts + 1 });
   const opened = openAttempt(counted, attempt, now);
   return withPayment(opened, { ...opened.payments.at(-1)!, inquireAt: null });
-}
-
-/** Money for a payment has come: it pays the session, or comes on top of what has. */
-export function receiveMoney(
-  before: Checkout,
-  started: Checkout,
-  payment: Payment,
-  { refundId }: Pick<Unforeseen, 'refundId'>,
-  now: Instant,
-): Decision<'applied'> {
-  const surplus = started.session.status === 'paid';
-  const paid: Payment = {
-    ...cleared(payment),
-    status: 'paid',
-    surplus,
-    failureCode: null,
-    failureSource: null,
-    inquireAt: null,
-  };
-  const posted: Effect = { type: 'post', posting: paidPosting(paid, now) };
-  if (surplus) {
-    const kept = withInvoice(withPayment(started, paid), paid.id, 'void');
-    const { next, effects } = withRefund(kept, paid, surplusRefund(paid, refundId), now);
-    return changed(before, next, 'applied', [posted, ...effects]);
-  }
-
-  const effects: Effect[] = [posted, { type: 'announce', status: 'paid', payment: paid }];
-  let next = withInvoice(withPayment(started, paid), paid.id, 'paid');
-  const rival = pendingPayment(next);
-  if (rival) {
-    next = failPayment(next, rival, SUPERSEDED, now);
-    effects.push({ type: 'cancel_at_provider', payment: rival });
-  }
-  return changed(before, withSession(next, { status: 'paid', retryUntil: null }), 'applied', effects);
 }
 
 function closeIfUsedUp<Outcome extends string>(

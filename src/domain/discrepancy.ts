@@ -1,18 +1,11 @@
-import {
-  type Decision,
-  type Effect,
-  changed,
-  leadingPayment,
-  pendingPayment,
-  unchanged,
-  withPayment,
-} from './checkout-state.ts';
-import { type ProviderEvent, receiveMoney } from './checkout.ts';
+import { type Decision, type Effect, changed, meantPayment, unchanged, withPayment } from './checkout-state.ts';
+import type { ProviderEvent } from './checkout.ts';
 import { type LedgerEntry, type Posting, posting } from './ledger.ts';
 import type { Cents } from './money.ts';
 import { CURRENCY, type Checkout, type Instant, type Payment } from './records.ts';
-import { returnMoney, surplusRefund, withRefund } from './refund-decisions.ts';
-import { leftOf } from './refund.ts';
+import { accountedFor, growthOf, receiveMoney } from './receipts.ts';
+import { surplusRefund, withRefund, withReturn } from './refund-decisions.ts';
+import { ledgerStatusOf, leftOf } from './refund.ts';
 import type { Environment } from './route.ts';
 
 /**
@@ -56,7 +49,10 @@ export interface Discrepancy {
   provider: string | null;
   /** The provider's id of the message that told of it; null for surplus money. */
   eventId: string | null;
-  /** Cents of the session's amount, without the buyer's fee: what was to come, and what came. */
+  /**
+   * Cents: what was to come of the session's amount, and what came of that, without the buyer's fee. `expected` is 0 where
+   * nothing more was to come: then `received` is all that came beyond what was decided on before.
+   */
   expected: Cents;
   received: Cents;
   /** Null where nobody wrote it down. */
@@ -117,18 +113,43 @@ export function discrepancyOf(
     return { ...shared, ...about, kind: 'surplus', expected: 0, received: twice.amount, currency: CURRENCY };
   }
   if (event.status !== 'paid' || !isMismatch(outcome)) return undefined;
-  const named = next.payments.find((payment) => payment.id === event.paymentId);
-  const meant = event.paymentId === null ? (pendingPayment(next) ?? leadingPayment(next)) : named;
+  const meant = meantPayment(next, event.paymentId);
+  const told = { ...shared, paymentId: meant?.id ?? null, eventId, currency: event.currency };
+  if (outcome === 'amount_mismatch' && event.currency === CURRENCY && meant) {
+    return { ...told, kind: outcome, ...amountsOf(meant, event.amount) };
+  }
   return {
-    ...shared,
+    ...told,
     kind: outcome === 'amount_mismatch' && event.currency !== CURRENCY ? 'currency_mismatch' : outcome,
-    paymentId: meant?.id ?? null,
-    subject: event.paymentId ?? eventId,
-    eventId,
+    subject: unbookedSubject(event, eventId),
     expected: session.amount,
     received: event.amount,
-    currency: event.currency,
   };
+}
+
+/**
+ * What a wrong amount comes to, and what makes it the same money: what came is cumulative, so that the largest word
+ * counts until something is decided, and from then on what comes beyond that is a record of its own.
+ */
+function amountsOf(payment: Payment, amount: Cents): Pick<Discrepancy, 'subject' | 'expected' | 'received'> {
+  const { id, amount: asked } = payment;
+  // Of nothing there is nothing to book: it must not stand in the way of money that comes later.
+  if (amount <= 0) return { subject: `${id}/nothing`, expected: asked, received: amount };
+  const subject = amountSubject(payment);
+  if (accountedFor(payment) === 0) return { subject, expected: asked, received: amount };
+  return { subject, expected: 0, received: growthOf(payment, amount) };
+}
+
+/** Amounts of two currencies are not the same money. */
+function unbookedSubject({ paymentId, currency }: ProviderEvent, eventId: string): string {
+  const subject = paymentId ?? eventId;
+  return currency === CURRENCY ? subject : `${subject}/${currency}`;
+}
+
+/** The subject of what came of a payment and is not decided on. */
+export function amountSubject(payment: Payment): string {
+  const accounted = accountedFor(payment);
+  return accounted === 0 ? payment.id : `${payment.id}/${accounted}`;
 }
 
 function isMismatch(outcome: string): outcome is 'amount_mismatch' | 'environment_mismatch' | 'unknown_payment' {
@@ -154,19 +175,19 @@ export function acceptMoney(
   const payment = paymentOf(checkout, discrepancy);
   if (!payment) return unchanged(checkout, 'closed');
   if (discrepancy.kind === 'surplus') return keepSurplus(checkout, payment, discrepancy, now);
-  // It was paid otherwise: there is nothing left to book, only to be closed.
-  if (checkout.session.status === 'paid') {
-    if (payment.status !== 'paid') return unchanged(checkout, 'already_paid');
-    return discrepancy.refundId === null
-      ? unchanged(checkout, 'closed')
-      : takeBack(checkout, payment, discrepancy, now);
+  const came = cameFor(payment, discrepancy);
+  // A refund that failed has left it booked as the buyer's.
+  const owed = discrepancy.refundId === null ? 0 : came;
+  const accepting: Payment = { ...payment, owed: payment.owed - owed };
+  if (payment.status === 'paid' && !payment.surplus) {
+    return takeMore(checkout, accepting, discrepancy, { came, owed }, now);
   }
-  const missing = discrepancy.expected - discrepancy.received;
+  // Another payment has paid the session: a second one is the buyer's.
+  if (checkout.session.status === 'paid') return unchanged(checkout, 'already_paid');
+  const missing = payment.fees.total - came;
   if (missing > payment.fees.merchantNet) return unchanged(checkout, 'too_little');
 
-  const paid = receiveMoney(checkout, checkout, { ...payment, shortfall: missing }, { refundId }, now);
-  // A refund that failed has left it booked as the buyer's.
-  const owed = discrepancy.refundId === null ? 0 : cameFor(payment, discrepancy);
+  const paid = receiveMoney(checkout, checkout, { ...accepting, shortfall: missing }, { refundId }, now);
   const adjustment = book(discrepancy, 'adjustment', payment, now, [
     { account: 'provider_clearing', amount: -missing - owed },
     { account: 'merchant_payable', amount: missing },
@@ -190,26 +211,33 @@ export function refundMoney(
     const { next, effects } = withRefund(checkout, payment, { ...surplusRefund(payment, refundId), amount }, now);
     return changed(checkout, next, 'refunding', effects);
   }
-  if (payment.status === 'paid') return unchanged(checkout, 'already_paid');
   const amount = cameFor(payment, discrepancy);
-  const order = { refundId, paymentId: payment.id, amount, idempotencyKey: null, requestHash: null };
-  const returned = returnMoney(checkout, order, now);
-  if (discrepancy.refundId !== null) return { ...returned, outcome: 'refunding' };
+  const again = discrepancy.refundId !== null;
+  const { next, effects } = withReturn(checkout, payment, { refundId, amount, again }, now);
+  if (again) return changed(checkout, next, 'refunding', effects);
   const booked = book(discrepancy, 'received', payment, now, [
     { account: 'provider_clearing', amount },
     { account: 'buyer_refunds_payable', amount: -amount },
   ]);
-  return { outcome: 'refunding', next: returned.next, effects: [...posted(booked), ...returned.effects] };
+  return changed(checkout, next, 'refunding', [...posted(booked), ...effects]);
 }
 
-/** What came was booked as the buyer's for a refund that failed, and is part of what has paid the payment since. */
-function takeBack(checkout: Checkout, payment: Payment, about: Discrepancy, now: Instant): Decision<Resolved> {
-  const amount = cameFor(payment, about);
+/** What came beyond what has paid a payment is the merchant's. */
+function takeMore(
+  checkout: Checkout,
+  payment: Payment,
+  about: Discrepancy,
+  { came, owed }: { came: Cents; owed: Cents },
+  now: Instant,
+): Decision<Resolved> {
   const booked = book(about, 'adjustment', payment, now, [
-    { account: 'buyer_refunds_payable', amount },
-    { account: 'provider_clearing', amount: -amount },
+    { account: 'provider_clearing', amount: came - owed },
+    { account: 'buyer_refunds_payable', amount: owed },
+    { account: 'merchant_payable', amount: -came },
   ]);
-  return changed(checkout, checkout, 'closed', posted(booked));
+  const more: Payment = { ...payment, shortfall: payment.shortfall - came };
+  const next = withPayment(checkout, { ...more, ledgerStatus: ledgerStatusOf(more) });
+  return changed(checkout, next, 'accepted', posted(booked));
 }
 
 /** The merchant keeps what came twice: what is left of it is owed to the merchant, no longer to the buyer. */
@@ -227,15 +255,12 @@ function paymentOf({ payments }: Checkout, discrepancy: Discrepancy): Payment | 
   return isBookable(discrepancy) ? payments.find(({ id }) => id === discrepancy.paymentId) : undefined;
 }
 
-/** What the provider took: all that the buyer was asked for, less what did not come. */
+/** What the provider took: all that the buyer was asked for, less what did not come; or what came beyond that. */
 function cameFor({ fees }: Payment, { expected, received }: Discrepancy): Cents {
-  return fees.total - (expected - received);
+  return expected === 0 ? received : fees.total - (expected - received);
 }
 
-/**
- * `received` is booked at most once, before the first refund of a wrong amount; `adjustment` when money is accepted, or
- * when what was `received` turns out to be part of the right amount.
- */
+/** `received` is booked at most once, before the first refund of a wrong amount; `adjustment` when money is accepted. */
 function book(
   { id }: Discrepancy,
   what: 'received' | 'adjustment',

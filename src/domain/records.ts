@@ -96,6 +96,10 @@ export interface Payment {
   settled: boolean;
   /** What of the total never came, where the merchant took the rest as payment in full; negative where more came. */
   shortfall: Cents;
+  /** Beside the total: money of a wrong amount that is with the buyer again, or on its way there. */
+  returned: Cents;
+  /** Beside the total: money of a wrong amount that could not go back, until somebody decides again. */
+  owed: Cents;
   /** Of the total, what the buyer has back, and what is on its way there. */
   refunded: Cents;
   refundPending: Cents;

@@ -48,19 +48,20 @@ export function withRefund(
 }
 
 /**
- * Gives back money that a provider took for a payment and that was never booked as that: what the buyer is owed of it
- * stands in the books already. It leaves the payment as it is.
+ * The checkout with money on its way back that a provider took for a payment and that is no part of what paid it: what
+ * the buyer is owed of it stands in the books already. `again` where a refund of it has failed before.
  */
-export function returnMoney(
+export function withReturn(
   checkout: Checkout,
-  order: Omit<RefundOrder, 'reason'> & { amount: Cents },
+  payment: Payment,
+  { refundId, amount, again }: { refundId: string; amount: Cents; again: boolean },
   now: Instant,
-): Decision<'requested' | 'unknown_payment'> {
-  const payment = checkout.payments.find(({ id }) => id === order.paymentId);
-  if (!payment) return unchanged(checkout, 'unknown_payment');
+): { next: Checkout; effects: Effect[] } {
+  const order = { refundId, paymentId: payment.id, amount, idempotencyKey: null, requestHash: null };
   const nobodys = { merchant: 0, gateway: 0, cost: 0 };
   const refund = newRefund(payment, { ...order, reason: 'mismatch' }, nobodys, now);
-  return changed(checkout, checkout, 'requested', effectsOf(refund, now));
+  const tried: Payment = again ? { ...payment, owed: payment.owed - amount } : payment;
+  return { next: withPayment(checkout, moved(tried, refund, 'none', 'pending')), effects: effectsOf(refund, now) };
 }
 
 /** What a provider says of a refund, of whatever order, age and number. Nothing follows a failure, and it can come late. */
@@ -78,7 +79,7 @@ export function applyRefundReport(
   const posting = status === 'failed' ? refundFailedPosting(refund, now) : refundPaidPosting(refund, now);
   const next = withPayment(checkout, moved(payment, refund, refund.status, status));
   const effects: Effect[] = [{ type: 'refund_changed', refund: after, from: refund.status }, ...posted(posting)];
-  if (status === 'failed' && payment.kept && takesNothing(refund)) {
+  if (status === 'failed' && payment.kept && refund.reason !== 'mismatch' && takesNothing(refund)) {
     effects.push({ type: 'post', posting: refundKeptPosting(refund, now) });
   }
   return changed(checkout, next, 'applied', effects);
@@ -108,15 +109,18 @@ function posted(posting: Posting): Effect[] {
   return posting.entries.length === 0 ? [] : [{ type: 'post', posting }];
 }
 
-/** The payment with one of its refunds moved on; money that was not booked as its own does not count for it. */
+/** The payment with one of its refunds moved on; what was no part of what paid it is counted by itself. */
 function moved(
   payment: Payment,
   { amount, shares, reason }: Refund,
   from: RefundStatus | 'none',
   to: RefundStatus,
 ): Payment {
-  if (reason === 'mismatch') return payment;
   const taken = Number(to !== 'failed') - Number(from === 'pending' || from === 'succeeded');
+  if (reason === 'mismatch') {
+    const failed = to === 'failed' ? amount : 0;
+    return { ...payment, returned: payment.returned + taken * amount, owed: payment.owed + failed };
+  }
   const { refunded, refundPending, refundShares } = payment;
   const next: Payment = {
     ...payment,

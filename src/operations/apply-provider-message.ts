@@ -1,8 +1,9 @@
 import { type ProviderEvent, type Unforeseen, applyProviderEvent } from '../domain/checkout.ts';
-import type { Decision } from '../domain/checkout-state.ts';
-import { discrepancyOf } from '../domain/discrepancy.ts';
+import type { Decision, Effect } from '../domain/checkout-state.ts';
+import { type Discrepancy, amountSubject, discrepancyOf } from '../domain/discrepancy.ts';
 import { ERASED_BODY, isErased } from '../domain/personal-data.ts';
-import type { Checkout, Payment } from '../domain/records.ts';
+import { accountedFor } from '../domain/receipts.ts';
+import { CURRENCY, type Checkout, type Instant, type Payment } from '../domain/records.ts';
 import type { Environment, Route } from '../domain/route.ts';
 import type { Provider, ProviderCallback, ProviderReport } from '../providers/provider.ts';
 import type { Change } from '../store/store.ts';
@@ -42,7 +43,7 @@ async function apply(deps: Deps, message: IncomingMessage): Promise<AppliedMessa
     deps,
     callback.sessionId,
     (checkout, now) => applyProviderEvent(checkout, event, unforeseen(deps, checkout, provider), now),
-    (decision) => [
+    (decision, before) => [
       {
         type: 'provider_message_received',
         message: {
@@ -59,7 +60,7 @@ async function apply(deps: Deps, message: IncomingMessage): Promise<AppliedMessa
           received: deps.now(),
         },
       },
-      ...changesOfMoney(deps, { provider, eventId: callback.eventId }, event, decision),
+      ...changesOfMoney(deps, { provider, eventId: callback.eventId }, event, before, decision),
     ],
   );
   const { eventId, sessionId, status } = callback;
@@ -76,18 +77,36 @@ export function changesOfMoney(
   deps: Deps,
   told: { provider: string; eventId: string },
   event: ProviderEvent,
+  before: Checkout,
   { outcome, next, effects }: Decision<string>,
 ): Change[] {
   if (event.status !== 'paid') return [];
   const now = deps.now();
   const found = discrepancyOf(next, outcome, effects, event, told, now);
-  const booked = effects.flatMap((effect) =>
-    effect.type === 'post' && effect.posting.kind === 'paid' ? [effect.posting] : [],
-  );
+  const completed = outcome === 'applied' ? completedBy(before, next, effects, now) : undefined;
   return [
-    ...booked.map(({ paymentId, sessionId }): Change => ({ type: 'amount_completed', paymentId, sessionId, at: now })),
-    ...(found ? [{ type: 'discrepancy_opened', discrepancy: { id: deps.newId('dis'), ...found } } as const] : []),
+    ...(completed ? [completed] : []),
+    ...(found ? [openedAt(before.session.version, { id: deps.newId('dis'), ...found })] : []),
   ];
+}
+
+function openedAt(sessionVersion: number, discrepancy: Discrepancy): Change {
+  return { type: 'discrepancy_opened', discrepancy, sessionVersion };
+}
+
+/** Money is applied where it is the right amount: what was open of a wrong one is part of that. */
+function completedBy(before: Checkout, next: Checkout, effects: readonly Effect[], at: Instant): Change | undefined {
+  const booked = effects.find((effect) => effect.type === 'post');
+  const paid = next.payments.find(({ id }) => id === booked?.posting.paymentId);
+  if (!paid) return undefined;
+  const { id: paymentId, sessionId, fees } = paid;
+  const earlier = before.payments.find(({ id }) => id === paymentId);
+  const completed = {
+    subject: { before: earlier ? amountSubject(earlier) : paymentId, after: amountSubject(paid) },
+    growth: accountedFor(paid) - (earlier ? accountedFor(earlier) : 0),
+    total: fees.total,
+  };
+  return { type: 'amount_completed', paymentId, sessionId, completed, at };
 }
 
 /** Applies what a provider answered when it was asked about a payment. */
@@ -97,7 +116,10 @@ export function applyReport(
   payment: Payment,
   report: ProviderReport,
 ): Promise<AppliedMessage> {
-  const eventId = `inquiry_${payment.id}_${report.status}`;
+  const { amount, currency } = report;
+  const asAsked = amount === payment.amount && currency === CURRENCY;
+  // The same answer is applied once; another amount is another answer.
+  const eventId = `inquiry_${payment.id}_${report.status}${asAsked ? '' : `_${amount}_${currency}`}`;
   return applyProviderMessage(deps, {
     provider: provider.id,
     environment: provider.environment,

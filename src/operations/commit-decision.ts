@@ -28,7 +28,7 @@ export async function commitDecision<Outcome extends string>(
   deps: Deps,
   sessionId: string,
   decide: (checkout: Checkout, now: Instant) => Decision<Outcome> | Promise<Decision<Outcome>>,
-  along: (decision: Decision<Outcome>) => Change[] = () => [],
+  along: (decision: Decision<Outcome>, before: Checkout) => Change[] = () => [],
 ): Promise<Committed<Outcome>> {
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const checkout = await deps.store.checkout(sessionId);
@@ -36,7 +36,7 @@ export async function commitDecision<Outcome extends string>(
     const now = deps.now();
     const decision = await decide(checkout, now);
     const { outcome, next, effects } = decision;
-    const changes = [...along(decision), ...(await changesOf(deps, checkout, decision, now))];
+    const changes = [...along(decision, checkout), ...(await changesOf(deps, checkout, decision, now))];
     if (changes.length === 0) return { outcome, checkout: next, effects };
     const result = await deps.store.commit(changes);
     if (result.done) {

@@ -4,7 +4,7 @@ import { saveClock } from './tables/clock.ts';
 import { placeEvents } from './tables/feed.ts';
 import { recoverDelivery, saveRecovery } from './tables/recoveries.ts';
 import { insertCustomer } from './tables/customers.ts';
-import { completeAmount, followRefund, insertDiscrepancy, updateDiscrepancy } from './tables/discrepancies.ts';
+import { completeAmount, followRefund, openDiscrepancy, updateDiscrepancy } from './tables/discrepancies.ts';
 import { insertInvoice, updateInvoice } from './tables/invoices.ts';
 import { insertPosting, insertSettlement } from './tables/ledger.ts';
 import { insertPayment, updatePayment } from './tables/payments.ts';
@@ -58,9 +58,9 @@ const WRITES: { [Type in Change['type']]: (change: Extract<Change, { type: Type 
   customer_active: (change) => holdActive(change.sessionId),
   customer_erased: (change) => eraseCustomer(change.customer, change.from),
   session_erased: (change) => eraseSession(change),
-  discrepancy_opened: (change) => insertDiscrepancy(change.discrepancy),
+  discrepancy_opened: (change) => openDiscrepancy(change.discrepancy, change.sessionVersion),
   discrepancy_changed: (change) => updateDiscrepancy(change.discrepancy),
-  amount_completed: (change) => completeAmount(change.paymentId, change.at),
+  amount_completed: (change) => completeAmount(change.paymentId, change.completed, change.at),
   session_created: (change) => insertSession(change.session),
   session_changed: (change) => updateSession(change.session),
   payment_created: (change) => insertPayment(change.payment),

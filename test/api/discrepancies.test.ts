@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { applyReport } from '../../src/operations/apply-provider-message.ts';
 import { attempt, createSession, start, stateOf } from '../simulator/buyer.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
@@ -119,6 +120,21 @@ describe('money of another amount than asked for', () => {
     assert.equal((await list(`sessionId=${session}`)).length, 1, 'only money needs somebody');
   });
 
+  test('found by asking the provider, is heard again where the answer has changed', async () => {
+    const session = await started('asked@example.com', 49.99);
+    const { deps } = service.service;
+    const payment = (await deps.store.checkout(session))!.payments[0]!;
+    const answered = async (amount: number) => {
+      const report = { paymentId: null, status: 'paid' as const, amount, currency: 'USD', txHash: null };
+      const provider = deps.providers.get('sandbox')!;
+      return (await applyReport(deps, provider, payment, { ...report, failureSource: null })).outcome;
+    };
+    const outcomes = [await answered(2000), await answered(2000), await answered(3000), await answered(4999)];
+    assert.deepEqual(outcomes, ['amount_mismatch', 'duplicate', 'amount_mismatch', 'applied']);
+    assert.equal(await answered(4999), 'duplicate');
+    assert.deepEqual(await shown(session), [[49.99, 30, 'paid_in_full']]);
+  });
+
   test('accepted: the session is paid, and the merchant bears the difference to the cent', async () => {
     const session = await shortPaid('accepted@example.com');
     const { id, paymentId } = await of(session);
@@ -190,11 +206,15 @@ describe('money of another amount than asked for', () => {
     const second = await shortPaid('closed-late@example.com');
     const wrong = await of(second);
     await resolve(wrong.id, { action: 'refund' });
-    await providerSays(service, second, 'paid');
-    await report((await of(second)).refundId!, 'failed');
+    assert.equal((await providerSays(service, second, 'paid')).outcome, 'amount_mismatch');
+    await report(await refundOf(wrong.id), 'failed');
     assert.equal((await booked(wrong.paymentId!))['buyer_refunds_payable'], -4899);
-    assert.equal((await resolve(wrong.id, { action: 'accept' })).status, 200);
+    assert.equal((await providerSays(service, second, 'paid')).outcome, 'applied');
     assert.deepEqual(await bookedAsPaid(wrong.paymentId!), PAID);
+    assert.deepEqual(await shown(second), [
+      [0, 1, 'paid_in_full'],
+      [49.99, 48.99, 'paid_in_full'],
+    ]);
   });
 
   test('accepted: what was short comes after all, once, and is the merchant’s; a word of less changes nothing', async () => {
@@ -215,20 +235,107 @@ describe('money of another amount than asked for', () => {
     assert.equal(settled.body.amount, 58.54);
   });
 
-  test('of two wrong amounts each has its own refund', async () => {
-    const session = await createSession(service, { customer: 'two-wrong@example.com' });
-    await start(service, session, 'card');
-    await providerSays(service, session, 'paid', { amount: 4800 });
+  test('given back, the right amount does not pay by itself: what came beyond what went back is to be decided', async () => {
+    const session = await started('went-back@example.com', 30);
+    await providerSays(service, session, 'paid', { amount: 2000 });
+    await resolve((await of(session)).id, { action: 'refund' });
+    for (const amount of [2000, 1500]) {
+      assert.equal((await providerSays(service, session, 'paid', { amount })).outcome, 'ignored');
+    }
+    await report((await of(session)).refundId!, 'succeeded');
+    assert.equal((await providerSays(service, session, 'paid', { amount: 2500 })).outcome, 'amount_mismatch');
+    assert.equal((await providerSays(service, session, 'paid')).outcome, 'amount_mismatch');
+    assert.equal((await stateOf(service, session)).session, 'pending');
+    assert.deepEqual(await shown(session), [
+      [0, 10, null],
+      [30, 20, 'refunded'],
+    ]);
+    assert.equal((await providerSays(service, session, 'paid', { amount: 5000 })).outcome, 'applied');
+    assert.equal((await stateOf(service, session)).session, 'paid');
+    assert.deepEqual((await shown(session))[0], [0, 10, 'paid_in_full']);
+  });
+
+  test('told while somebody decides is what came beyond the decision, not beside it', async () => {
+    const session = await started('meanwhile@example.com', 30);
+    await providerSays(service, session, 'paid', { amount: 2000 });
+    const { id } = await of(session);
+    const { deps } = service.service;
+    let reads = 0;
+    const checkout = async (sessionId: string) => {
+      const found = await deps.store.checkout(sessionId);
+      if (reads++ === 0) assert.equal((await resolve(id, { action: 'refund' }, other)).status, 200);
+      return found;
+    };
+    const slow = { service: { ...service.service, deps: { ...deps, store: { ...deps.store, checkout } } } };
+    await providerSays(slow, session, 'paid', { amount: 2500 });
+    assert.equal(reads, 2);
+    assert.deepEqual(await shown(session), [
+      [0, 5, null],
+      [30, 20, null],
+    ]);
+    assert.deepEqual((await of(session)).actions, ['refund', 'accept']);
+  });
+
+  test('of two wrong amounts each has its own refund, and no more goes back than came', async () => {
+    const session = await started('two-wrong@example.com', 49.99);
     await providerSays(service, session, 'paid', { amount: 1500 });
-    const each = async (received: number) =>
-      (await list(`sessionId=${session}`)).find((record) => record.received === received)!;
-    await resolve((await each(48)).id, { action: 'refund' });
-    assert.deepEqual((await each(15)).actions, ['refund', 'accept']);
-    await report((await each(48)).refundId!, 'succeeded');
-    assert.deepEqual([(await each(48)).resolution, (await each(15)).status], ['refunded', 'open']);
-    await resolve((await each(15)).id, { action: 'refund' });
-    await report((await each(15)).refundId!, 'failed');
-    assert.deepEqual([(await each(48)).resolution, (await each(15)).actions], ['refunded', ['refund', 'accept']]);
+    const first = await of(session);
+    await resolve(first.id, { action: 'refund' });
+    await providerSays(service, session, 'paid', { amount: 4800 });
+    const second = await of(session);
+    assert.deepEqual([second.received, second.actions], [33, ['refund', 'accept']]);
+    await report(await refundOf(first.id), 'succeeded');
+    await resolve(second.id, { action: 'refund' });
+    await report(await refundOf(second.id), 'failed');
+    assert.deepEqual(await shown(session), [
+      [0, 33, null],
+      [49.99, 15, 'refunded'],
+    ]);
+    assert.deepEqual((await of(session)).actions, ['refund', 'accept']);
+  });
+
+  test('accepted, more of it is a record of its own: accepted too it is the merchant’s, and the rest comes by itself', async () => {
+    const session = await started('more-and-more@example.com', 49.99);
+    await providerSays(service, session, 'paid', { amount: 2000 });
+    await resolve((await of(session)).id, { action: 'accept' });
+    await providerSays(service, session, 'paid', { amount: 2500 });
+    const { id, received, paymentId } = await of(session);
+    assert.equal(received, 5);
+    assert.equal((await resolve(id, { action: 'accept' })).status, 200);
+    assert.equal((await service.service.deps.store.payment(paymentId!))!.shortfall, 2499);
+    assert.equal((await providerSays(service, session, 'paid')).outcome, 'applied');
+    assert.deepEqual(await bookedAsPaid(paymentId!), PAID);
+  });
+
+  test('beyond what has paid a payment is kept or given back, and a word of less is an older one', async () => {
+    for (const [action, amount] of [
+      ['accept', 58.54],
+      ['refund', 48.54],
+    ] as const) {
+      const session = await started(`beyond-${action}@example.com`, 49.99);
+      await providerSays(service, session, 'paid');
+      assert.equal((await providerSays(service, session, 'paid', { amount: 3999 })).outcome, 'ignored');
+      assert.deepEqual(await shown(session), []);
+      await providerSays(service, session, 'paid', { amount: 5999 });
+      const { id, expected, received, actions, paymentId } = await of(session);
+      assert.deepEqual([expected, received, actions], [0, 10, ['refund', 'accept']]);
+      assert.equal((await resolve(id, { action })).status, 200);
+      const path = `${service.url}/api/gateway/payments/${paymentId}/settle`;
+      assert.equal((await call<{ amount: number }>('POST', path, {})).body.amount, amount);
+      if (action === 'accept') continue;
+      await report(await refundOf(id), 'succeeded');
+      assert.equal((await of(session)).resolution, 'refunded');
+      assert.deepEqual((await booked(paymentId!))['merchant_payable'], undefined);
+    }
+  });
+
+  test('an older word of the right amount pays, and leaves what came beyond it to be decided', async () => {
+    const session = await started('overtaken@example.com', 49.99);
+    await providerSays(service, session, 'paid', { amount: 5500 });
+    assert.equal((await providerSays(service, session, 'paid')).outcome, 'applied');
+    assert.deepEqual(await shown(session), [[0, 5.01, null]]);
+    await providerSays(service, session, 'paid', { amount: 5500 });
+    assert.deepEqual(await shown(session), [[0, 5.01, null]]);
   });
 
   test('of nothing at all there is nothing to give back: it is closed with a note', async () => {
@@ -341,6 +448,48 @@ describe('money that nothing here can book', () => {
       assert.equal((await stateOf(service, session)).session, 'pending');
     }
   });
+
+  test('is not dropped where more of it comes after it was closed', async () => {
+    const session = await started('more-euros@example.com', 49.99);
+    const paymentId = (await service.service.deps.store.checkout(session))!.payments[0]!.id;
+    const say = (amount: number, currency: string) =>
+      providerSays(service, session, 'paid', { amount, paymentId, currency });
+    await say(2000, 'EUR');
+    await resolve((await of(session)).id, { action: 'accept', note: 'given back at the provider' });
+    for (const [amount, currency] of [
+      [2000, 'EUR'],
+      [3000, 'JPY'],
+      [3000, 'JPY'],
+      [2500, 'EUR'],
+    ] as const) {
+      await say(amount, currency);
+    }
+    // Whatever came in yen, it is not more of the euros.
+    const { items } = await service.service.deps.store.listDiscrepancies({ sessionId: session }, { limit: 10 });
+    assert.deepEqual(
+      items.map(({ currency, received, resolution, provider }) => [currency, received, resolution, provider]),
+      [
+        ['EUR', 2500, null, 'sandbox'],
+        ['JPY', 3000, null, 'sandbox'],
+        ['EUR', 2000, 'accepted', 'sandbox'],
+      ],
+    );
+    assert.deepEqual((await of(session)).actions, ['accept']);
+  });
+
+  test('of one payment is compared with that of no other', async () => {
+    const session = await started('two-unknown@example.com', 49.99);
+    const say = (paymentId: string, amount: number) => providerSays(service, session, 'paid', { amount, paymentId });
+    await say('pay_y', 10_000);
+    await say('pay_x', 2000);
+    await resolve((await of(session)).id, { action: 'accept', note: 'given back at the provider' });
+    for (const amount of [4000, 4000, 1000]) await say('pay_x', amount);
+    assert.deepEqual(await shown(session), [
+      [49.99, 40, null],
+      [49.99, 20, 'accepted'],
+      [49.99, 100, null],
+    ]);
+  });
 });
 
 describe('a second payment of a session that is paid', () => {
@@ -406,7 +555,61 @@ describe('a second payment of a session that is paid', () => {
     assert.equal(settled.body.amount, 49.99);
     assert.equal((await booked(surplus))['merchant_payable'], undefined);
   });
+
+  test('is counted apart from a wrong amount of the same payment, which goes its own way', async () => {
+    const session = await started('apart@example.com', 49.99);
+    await providerSays(service, session, 'paid', { amount: 3999 });
+    const wrong = await of(session);
+    await resolve(wrong.id, { action: 'refund' });
+    const { store } = service.service.deps;
+    await providerSays(service, session, 'failed');
+    await start(service, session, 'card');
+    await providerSays(service, session, 'paid');
+    // What the provider took of the first attempt: the wrong amount, which is going back, and the right one.
+    await providerSays(service, session, 'paid', { amount: 3999 + 4999, paymentId: wrong.paymentId! });
+    const surplus = await of(session);
+    assert.deepEqual([surplus.kind, surplus.paymentId], ['surplus', wrong.paymentId]);
+
+    await report(surplus.refundId!, 'failed');
+    assert.deepEqual((await of(session)).actions, ['refund', 'accept'], 'though the other refund is under way');
+    assert.equal((await resolve(surplus.id, { action: 'accept' })).status, 200);
+    const kept = { held: 4999, merchant_payable: -4999 };
+    assert.deepEqual(await bookedAsPaid(wrong.paymentId!), {
+      ...kept,
+      held: 4999 + 3999,
+      buyer_refunds_payable: -3999,
+    });
+    await report(await refundOf(wrong.id), 'failed');
+    assert.equal((await booked(wrong.paymentId!))['merchant_payable'], -4999, 'it was never part of what is kept');
+    const refused = await resolve(wrong.id, { action: 'accept' });
+    assert.deepEqual([refused.status, refused.body.error.code], [409, 'invalid_state']);
+    assert.match(refused.body.error.suggestion, /refund/);
+    assert.equal((await resolve(wrong.id, { action: 'refund' })).status, 200);
+    await report(await refundOf(wrong.id), 'succeeded');
+    assert.deepEqual(await bookedAsPaid(wrong.paymentId!), kept);
+    assert.deepEqual((await store.discrepancy(wrong.id))!.resolution, 'refunded');
+  });
 });
+
+/** A session that is being paid by card. */
+async function started(customer: string, amount: number): Promise<string> {
+  const session = await createSession(service, { customer, amount });
+  await start(service, session, 'card');
+  return session;
+}
+
+/** What was to come, what came and what became of it, the newest first. */
+async function shown(session: string) {
+  return (await list(`sessionId=${session}`)).map(({ expected, received, resolution }) => [
+    expected,
+    received,
+    resolution,
+  ]);
+}
+
+async function refundOf(id: string): Promise<string> {
+  return (await service.service.deps.store.discrepancy(id))!.refundId!;
+}
 
 /** What the provider says of a refund: one that had succeeded can come back. */
 async function report(refundId: string, status: 'succeeded' | 'failed'): Promise<void> {

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
+import { applyRefundMessage } from '../../src/operations/refunds/apply-refund-report.ts';
+import { applySettlementMessage } from '../../src/operations/settlement/apply-settlement-message.ts';
 import { startPayment } from '../../src/operations/start-payment.ts';
 import { attempt, createSession, start, stateOf } from '../simulator/buyer.ts';
 import { contentsOf, runSql } from '../support/database.ts';
@@ -65,10 +67,10 @@ async function customerOf(sessionId: string): Promise<string> {
   return (await service.service.deps.store.session(sessionId))!.customerId;
 }
 
-async function namingTexts(): Promise<string[]> {
+async function namingTexts(patterns = PERSONAL): Promise<string[]> {
   const texts = await everyText(service.databaseUrl);
   return texts
-    .filter(({ text }) => PERSONAL.some((pattern) => pattern.test(text)))
+    .filter(({ text }) => patterns.some((pattern) => pattern.test(text)))
     .map(({ table, column }) => `${table}.${column}`);
 }
 
@@ -222,6 +224,55 @@ describe('personal data of one buyer', () => {
       assert.equal(message!.body, '{"erased":true}');
       await service.pass(0);
       assert.equal((await erase(buyer.id)).status, 200);
+      await assertSound(service.databaseUrl);
+    });
+
+    await context.test('nor do its words on payouts and refunds', async () => {
+      const body = JSON.stringify({ cardholder: NAME });
+      const [payment] = (await deps.store.checkout(buyer.paid))!.payments;
+      const [refund] = (await deps.store.listRefunds({ sessionId: buyer.paid }, { limit: 1 })).items;
+      const { id: paymentId, sessionId, amount } = payment!;
+      const from = { provider: 'sandbox', environment: payment!.environment, body };
+      const settled = { eventId: 'late_payout', sessionId, paymentId, amount, currency: 'USD' };
+      const payout = { ...settled, status: 'settled', settledAt: null, reference: null } as const;
+      assert.equal(await applySettlementMessage(deps, { ...from, callback: payout }), 'applied');
+      const unknown = { ...payout, eventId: 'odd_payout', paymentId: 'pay_x' };
+      assert.equal(await applySettlementMessage(deps, { ...from, callback: unknown }), 'unknown_payment');
+      const given = {
+        eventId: 'late_refund',
+        refundId: refund!.id,
+        sessionId,
+        amount: refund!.amount,
+        currency: 'USD',
+      };
+      await applyRefundMessage(deps, { ...from, callback: { ...given, status: 'succeeded', reason: null } });
+      assert.deepEqual(await namingTexts([/Countess/, /letter-from-ada/]), []);
+      await assertSound(service.databaseUrl);
+    });
+
+    await context.test('nor does what a receiver answers to a resend', async () => {
+      const [delivery] = await deps.store.deliveriesOfSession(buyer.paid);
+      const replayed = await call('POST', `${service.url}/api/gateway/deliveries/${delivery!.id}/replay`);
+      assert.equal(replayed.status, 200);
+      await service.pass(0);
+      const log = await deps.store.deliveryAttempts(delivery!.id);
+      assert.deepEqual([log.length, log.at(-1)!.statusCode, log.at(-1)!.responseBody], [2, 200, '']);
+      await assertSound(service.databaseUrl);
+    });
+
+    await context.test('nor a note on a discrepancy: it is refused, and asked for no more', async () => {
+      await providerSays(service, buyer.routed, 'paid', { paymentId: 'pay_x' });
+      const { items } = await deps.store.listDiscrepancies({ sessionId: buyer.routed, status: 'open' }, { limit: 2 });
+      assert.deepEqual(
+        items.map(({ kind }) => kind),
+        ['unknown_payment'],
+      );
+      const resolve = `${service.url}/api/gateway/discrepancies/${items[0]!.id}/resolve`;
+      const noted = await call<Refusal>('POST', resolve, { action: 'accept', note: 'letter-from-ada' });
+      assert.deepEqual([noted.status, noted.body.error.field], [400, 'note']);
+      assert.match(noted.body.error.message, /erased/);
+      assert.deepEqual(await namingTexts([/Countess/, /letter-from-ada/]), []);
+      assert.equal((await call('POST', resolve, { action: 'accept' })).status, 200);
       await assertSound(service.databaseUrl);
     });
 

@@ -200,6 +200,17 @@ describe('redirectUrl: an absolute URI to which a browser may be sent', () => {
     const programs = ['chrome://settings', 'resource://x', 'ms-word:ofe|u|x', 'MS-Settings:x', 'search-ms:query=x'];
     assertRefuses(redirectUrl, 'invalid_format', ...nested, ...programs);
     assertTakes(redirectUrl, 'msteams://x', 'feedback://thanks', 'chromecast://x', 'shop.ms-x://thanks');
+    const detour = 'intent://x#Intent;scheme=https;S.browser_fallback_url=https%3A%2F%2Fevil.example;end';
+    assertRefuses(redirectUrl, 'invalid_format', detour, 'Intent:x', 'android-app://com.example/https/evil.example');
+    assertRefuses(redirectUrl, 'invalid_format', 'ftp://shop.example/', 'ws://shop.example/', 'WSS://shop.example/');
+    assertTakes(
+      redirectUrl,
+      'intents://x',
+      'android-app-shop://x',
+      'ftpshop://thanks',
+      'wsshop://thanks',
+      'ws.shop://x',
+    );
     assertRefuses(
       redirectUrl,
       'invalid_format',

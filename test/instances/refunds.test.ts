@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { attempt, createSession } from '../simulator/buyer.ts';
+import { brokenInvariants } from '../faults/scenario.ts';
+import { attempt, createSession, start } from '../simulator/buyer.ts';
+import { settingsOf } from '../support/database.ts';
+import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
 
 const CALLERS = 30;
@@ -86,4 +89,23 @@ test('one key of thirty callers, for two payments, is one refund: the same one f
     pending.toSorted((a, b) => a - b),
     [0, 1000],
   );
+});
+
+test('the right amount and an older word of less, at two instances at once, leave nothing that could be booked twice', async () => {
+  const [first, second] = instances as [TestService, TestService];
+  const { store } = second.service.deps;
+  for (let pair = 0; pair < 18; pair++) {
+    const sessionId = await createSession(first, { customer: `words${pair}@example.com` });
+    await start(first, sessionId, 'card');
+    const older = providerSays(first, sessionId, 'paid', { amount: 2000 });
+    // The right one comes a little later each time.
+    for (let reads = 0; reads < pair % 6; reads++) await store.session(sessionId);
+    await Promise.all([older, providerSays(second, sessionId, 'paid')]);
+
+    assert.equal((await store.checkout(sessionId))!.payments[0]!.status, 'paid');
+    const { items } = await store.listDiscrepancies({ sessionId, status: 'open' }, { limit: 10 });
+    assert.deepEqual(items, [], `pair ${pair}`);
+    for (const { clock } of instances) clock.advance(61_000);
+  }
+  assert.deepEqual(await brokenInvariants(settingsOf(first.databaseUrl)), []);
 });

@@ -160,8 +160,8 @@ test('what differs by the environment of a key is for nobody else to keep', asyn
     ['gateway://routes', 'private'],
     ['gateway://capabilities', 'private'],
     ['gateway://schema/checkout.create', 'public'],
-  ]) {
-    const answer = await postModern(service.url, 'resources/read', uri!, JSON.stringify({ uri }));
+  ] as const) {
+    const answer = await postModern(service.url, 'resources/read', uri, JSON.stringify({ uri }));
     assert.equal((answer as { result: { cacheScope: string } }).result.cacheScope, scope, uri);
   }
 });

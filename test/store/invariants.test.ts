@@ -438,12 +438,12 @@ async function* replayed(deps: Deps, history: History, index: number): AsyncGene
       deps,
       sessionId,
       (checkout) => decide(checkout, ...own(args)),
-      (decided) => {
+      (decided, before) => {
         if (!heard) return [];
         const told = { provider: 'sandbox', eventId: `${index}_${number}` };
         return [
           messageOf(sessionId, told.eventId, heard, decided.outcome),
-          ...changesOfMoney(deps, told, heard, decided),
+          ...changesOfMoney(deps, told, heard, before, decided),
         ];
       },
     );

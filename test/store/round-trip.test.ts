@@ -69,6 +69,8 @@ const anyPayment = fc.record({
   kept: fc.boolean(),
   settled: fc.boolean(),
   shortfall: anyCents,
+  returned: anyCents,
+  owed: anyCents,
   refunded: anyCents,
   refundPending: anyCents,
   refundShares: fc.record({ gateway: anyCents, cost: anyCents }, { noNullPrototype: true }),

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { applyRefundMessage } from '../../src/operations/refunds/apply-refund-report.ts';
 import { CREATE_MIGRATIONS, migrationRow } from '../../src/store/migrate.ts';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { migrationForPostgres } from '../../src/store/postgres-sql.ts';
 import { TEST_DATABASE, createTestDatabase, runSql } from '../support/database.ts';
+import { start, createSession } from '../simulator/buyer.ts';
+import { providerSays } from '../support/money-arrives.ts';
 import { call, startTestService } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
 
@@ -74,4 +77,86 @@ test('a database of the first version, with money in every state it knew, is sou
   assert.equal((await discrepancyOf('mismatch')).resolution, 'refunded');
   assert.equal(await store.ledgerTotal(), 0);
   await assertSound(database.url);
+});
+
+/** What `wrong-amounts` changed, as it was before. */
+const BEFORE_WRONG_AMOUNTS = [
+  'ALTER TABLE payments DROP COLUMN returned',
+  'ALTER TABLE payments DROP COLUMN owed',
+  'DELETE FROM schema_migrations WHERE version = 10',
+  "DELETE FROM discrepancies WHERE expected = 0 AND received = 1500 AND kind = 'amount_mismatch'",
+  `UPDATE discrepancies SET expected = 4999, received = received + 4999, subject = payment_id
+    WHERE expected = 0 AND kind = 'amount_mismatch'`,
+  // The right amount closed what was more; a word that named no payment was a record of its own.
+  `UPDATE discrepancies SET status = 'resolved', resolution = 'paid_in_full', resolved_at = created WHERE received = 6000`,
+  `INSERT INTO discrepancies SELECT id || '0', environment, kind, 'open', 1, session_id, customer_id, payment_id, event_id,
+      provider, event_id, expected, received + CASE WHEN received = 2100 THEN 900 ELSE 0 END, currency, 0, NULL, NULL, NULL,
+      created, NULL
+    FROM discrepancies WHERE received IN (2100, 3100)`,
+  "UPDATE discrepancies SET subject = event_id WHERE kind = 'currency_mismatch'",
+];
+
+test('wrong amounts of before count for their payments, and what was left out is in the list', async () => {
+  await using database = await createTestDatabase();
+  const beside = { databaseUrl: database.url };
+  const sessions: Record<string, string> = {};
+  {
+    await using on = await startTestService({ beside });
+    const decide = async (session: string, action: string) => {
+      const path = `${on.url}/api/gateway/discrepancies`;
+      const { id } = (await call<{ data: [Discrepancy] }>('GET', `${path}?sessionId=${session}`)).body.data[0];
+      await call('POST', `${path}/${id}/resolve`, { action });
+    };
+    const words: Record<string, number> = { paid: 5999, twice: 3100, unnamed: 2100, larger: 6000 };
+    for (const name of ['returning', 'failed', 'paid', 'accepted', 'twice', 'unnamed', 'larger', 'euros']) {
+      const session = await createSession(on, { customer: `${name}@example.com` });
+      sessions[name] = session;
+      await start(on, session, 'card');
+      if (name === 'paid') await providerSays(on, session, 'paid');
+      const currency = name === 'euros' ? 'EUR' : 'USD';
+      await providerSays(on, session, 'paid', { amount: words[name] ?? 2000, currency });
+      if (['returning', 'failed', 'unnamed'].includes(name)) await decide(session, 'refund');
+      if (name === 'accepted') await decide(session, 'accept');
+      if (name === 'larger') await providerSays(on, session, 'paid');
+      if (name === 'accepted') await providerSays(on, session, 'paid', { amount: 3500 });
+    }
+    const { store } = on.service.deps;
+    const [refund] = (await store.listRefunds({ sessionId: sessions['failed']! }, { limit: 1 })).items;
+    const about = { eventId: 'failed', sessionId: refund!.sessionId, refundId: refund!.id, amount: refund!.amount };
+    const callback = { ...about, status: 'failed' as const, reason: 'closed', currency: 'USD' };
+    await applyRefundMessage(on.service.deps, { provider: 'sandbox', environment: 'sandbox', callback, body: '{}' });
+  }
+  for (const sql of BEFORE_WRONG_AMOUNTS) await runSql(database.url, sql);
+
+  await using on = await startTestService({ beside });
+  await assertSound(database.url);
+  const { store } = on.service.deps;
+  const counts = async (name: string) => {
+    const [payment] = (await store.checkout(sessions[name]!))!.payments;
+    const { items } = await store.listDiscrepancies({ sessionId: sessions[name]! }, { limit: 10 });
+    const told = items.map(({ expected, received, paymentId, resolution }) => [
+      expected,
+      received,
+      paymentId !== null,
+      ...(resolution === null ? [] : [resolution]),
+    ]);
+    return [payment!.returned, payment!.owed, ...told];
+  };
+  assert.deepEqual(await counts('returning'), [2000, 0, [4999, 2000, true]]);
+  assert.deepEqual(await counts('failed'), [0, 2000, [4999, 2000, true]]);
+  assert.deepEqual(await counts('paid'), [0, 0, [0, 1000, true]]);
+  assert.deepEqual((await counts('accepted')).slice(0, 2), [0, 0]);
+  assert.deepEqual(
+    new Set((await counts('accepted')).slice(2)),
+    new Set([
+      [4999, 2000, true, 'accepted'],
+      [4999, 3500, false],
+    ]),
+  );
+  // Of what tells of the same money the largest is left, as what came beyond the rest.
+  assert.deepEqual(await counts('twice'), [0, 0, [4999, 3100, true, 'accepted'], [4999, 3100, true]]);
+  assert.deepEqual(await counts('unnamed'), [2100, 0, [0, 900, true], [4999, 2100, true]]);
+  assert.deepEqual(await counts('larger'), [0, 0, [0, 1001, true]]);
+  const [euros] = (await store.listDiscrepancies({ sessionId: sessions['euros']! }, { limit: 1 })).items;
+  assert.equal(euros!.subject, `${euros!.eventId}/EUR`);
 });

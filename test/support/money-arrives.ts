@@ -6,10 +6,10 @@ let messages = 0;
 
 /** The provider says something of a session: the shortest way to a payment with a status. */
 export async function providerSays(
-  { service }: TestService,
+  { service }: Pick<TestService, 'service'>,
   sessionId: string,
   status: ProviderStatus,
-  overrides: { eventId?: string; amount?: number } = {},
+  overrides: { eventId?: string; paymentId?: string; amount?: number; currency?: string } = {},
 ) {
   const session = (await service.deps.store.session(sessionId))!;
   return applyProviderMessage(service.deps, {
@@ -18,10 +18,10 @@ export async function providerSays(
     callback: {
       eventId: overrides.eventId ?? `test_${messages++}`,
       sessionId,
-      paymentId: null,
+      paymentId: overrides.paymentId ?? null,
       status,
       amount: overrides.amount ?? session.amount,
-      currency: 'USD',
+      currency: overrides.currency ?? 'USD',
       txHash: null,
       failureSource: null,
     },

@@ -8,6 +8,8 @@ import {
   refundMoney,
 } from '../../domain/discrepancy.ts';
 import { GatewayError, invalidField } from '../../domain/errors.ts';
+import { isErased } from '../../domain/personal-data.ts';
+import type { Session } from '../../domain/records.ts';
 import type { Change } from '../../store/store.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
@@ -21,18 +23,21 @@ export interface Verdict {
 /**
  * Decides what becomes of money that is not where it should be: the new states, the postings, the refund and the record
  * commit together, once. Throws GatewayError `not_found`; `invalid_state` where it is resolved, is being refunded, was
- * decided by somebody else at the same time, or does not allow the action; `invalid_input` where a note is needed.
+ * decided by somebody else at the same time, or does not allow the action; `invalid_input` where a note is needed, or,
+ * of a buyer who was erased, given.
  */
 export async function resolveDiscrepancy(deps: Deps, id: string, { action, note }: Verdict): Promise<Discrepancy> {
   const discrepancy = await getDiscrepancy(deps, id);
   if (!actionsOf(discrepancy).includes(action)) throw notOffered(discrepancy, action);
-  if (!isBookable(discrepancy) && note === null) throw noteNeeded();
   const refundId = deps.newId('ref');
   const decide = action === 'accept' ? acceptMoney : refundMoney;
   const { outcome } = await commitDecision(
     deps,
     discrepancy.sessionId,
-    (checkout, now) => decide(checkout, discrepancy, refundId, now),
+    (checkout, now) => {
+      checkNote(discrepancy, note, checkout.session);
+      return decide(checkout, discrepancy, refundId, now);
+    },
     (decision) => changesOf(discrepancy, decision.outcome, note, refundId, deps.now()),
   );
   if (outcome === 'duplicate') throw overtaken(discrepancy);
@@ -66,8 +71,8 @@ function changesOf(
 function refusalOf(outcome: Resolved, { sessionId, paymentId }: Discrepancy): GatewayError | undefined {
   switch (outcome) {
     case 'already_paid':
-      return new GatewayError('invalid_state', `Session ${sessionId} has been paid in full by now.`, {
-        suggestion: `Look at the payments of the session. Where payment ${paymentId} itself is paid, refund that payment and accept this with a note; where another one is, refund this.`,
+      return new GatewayError('invalid_state', `Another payment has paid session ${sessionId}.`, {
+        suggestion: 'Resolve it with action refund.',
       });
     case 'too_little':
       return new GatewayError('invalid_state', 'What came does not cover the fees of the payment.', {
@@ -99,6 +104,22 @@ function notOffered(discrepancy: Discrepancy, action: DiscrepancyAction): Gatewa
     suggestion:
       'Have the provider give the money back, in its own dashboard; then resolve it with action accept and a note of that.',
   });
+}
+
+/** Of a buyer who was erased nothing new is kept, and so no note can be asked for. */
+function checkNote(discrepancy: Discrepancy, note: string | null, session: Session): void {
+  if (isErased(session)) {
+    if (note !== null) throw noteNotKept();
+  } else if (!isBookable(discrepancy) && note === null) throw noteNeeded();
+}
+
+function noteNotKept(): GatewayError {
+  return invalidField(
+    'note',
+    'invalid_value',
+    'is not kept: the buyer was erased',
+    'Leave note out; then resend. Nothing was changed.',
+  );
 }
 
 function noteNeeded(): GatewayError {

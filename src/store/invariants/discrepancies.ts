@@ -1,6 +1,9 @@
 import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES, RESOLUTIONS } from '../../domain/discrepancy.ts';
 import { type Invariant, quoted } from './invariant.ts';
 
+const ACCOUNTED = `(CASE WHEN payment.status = 'paid' THEN payment.amount + payment.buyer_fee - payment.shortfall ELSE 0 END
+  + payment.returned + payment.owed)`;
+
 /** Money that is not where it should be is in the list, and what was decided about it is in the books. */
 export const DISCREPANCY_INVARIANTS: readonly Invariant[] = [
   {
@@ -37,11 +40,41 @@ export const DISCREPANCY_INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'mismatch_listed',
-    says: 'Every flagged message that tells of money has a discrepancy of its session.',
+    says: 'Every flagged message that tells of money is in a discrepancy of its session, or tells of no more than one that is.',
     sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
       WHERE message.flagged = 1 AND message.status = 'paid' AND NOT EXISTS (
-        SELECT 1 FROM discrepancies AS discrepancy WHERE discrepancy.session_id = message.session_id
-          AND discrepancy.subject = COALESCE(message.payment_id, message.event_id))
+        SELECT 1 FROM discrepancies AS discrepancy
+        LEFT JOIN provider_messages AS told
+          ON told.provider = discrepancy.provider AND told.event_id = discrepancy.event_id
+        WHERE discrepancy.session_id = message.session_id
+          AND (discrepancy.kind = message.outcome
+            OR (discrepancy.kind = 'currency_mismatch' AND message.outcome = 'amount_mismatch'))
+          AND (message.payment_id IS NULL OR COALESCE(told.payment_id, message.payment_id) = message.payment_id)
+          AND (discrepancy.received >= message.amount OR told.amount >= message.amount))
+      ORDER BY id LIMIT ?1`,
+  },
+  {
+    name: 'wrong_amount_beyond',
+    says: 'What is open of a wrong amount, and not decided on, is what came beyond all that is.',
+    sql: `SELECT discrepancy.id AS id FROM discrepancies AS discrepancy
+      JOIN payments AS payment ON payment.id = discrepancy.payment_id
+        AND payment.session_id = discrepancy.session_id
+      WHERE discrepancy.kind = 'amount_mismatch' AND discrepancy.status = 'open' AND discrepancy.refund_id IS NULL
+        AND discrepancy.received > 0
+        AND discrepancy.subject <> payment.id || CASE WHEN ${ACCOUNTED} = 0 THEN '' ELSE '/' || ${ACCOUNTED} END
+      ORDER BY id LIMIT ?1`,
+  },
+  {
+    name: 'payment_returns',
+    says: 'A payment counts what of wrong amounts is with the buyer or on its way there, and what could not go back.',
+    sql: `SELECT payment.id AS id FROM payments AS payment
+      LEFT JOIN (SELECT payment_id, SUM(amount) AS amount FROM refunds
+        WHERE reason = 'mismatch' AND status <> 'failed' GROUP BY payment_id) AS made ON made.payment_id = payment.id
+      LEFT JOIN (SELECT discrepancy.payment_id AS payment_id, SUM(refund.amount) AS amount
+        FROM discrepancies AS discrepancy JOIN refunds AS refund ON refund.id = discrepancy.refund_id
+        WHERE discrepancy.kind = 'amount_mismatch' AND discrepancy.status = 'open' AND refund.status = 'failed'
+        GROUP BY discrepancy.payment_id) AS failed ON failed.payment_id = payment.id
+      WHERE payment.returned <> COALESCE(made.amount, 0) OR payment.owed <> COALESCE(failed.amount, 0)
       ORDER BY id LIMIT ?1`,
   },
   {
@@ -52,7 +85,8 @@ export const DISCREPANCY_INVARIANTS: readonly Invariant[] = [
           AND (discrepancy.refunding = 1) <> EXISTS (
             SELECT 1 FROM refunds AS refund WHERE refund.payment_id = discrepancy.payment_id
               AND refund.status = 'pending'
-              AND (discrepancy.kind = 'surplus' OR refund.id = discrepancy.refund_id)))
+              AND CASE WHEN discrepancy.kind = 'surplus' THEN COALESCE(refund.reason, '') <> 'mismatch'
+                ELSE refund.id = discrepancy.refund_id END))
         OR (discrepancy.resolution = 'refunded' AND NOT EXISTS (
           SELECT 1 FROM refunds AS refund
           WHERE refund.id = discrepancy.refund_id AND refund.status = 'succeeded'))
@@ -60,27 +94,31 @@ export const DISCREPANCY_INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'discrepancy_accepted',
-    says: 'A surplus is kept, and a shortfall borne, exactly where that was accepted, and the books say so.',
+    says: 'A surplus is kept exactly where that was accepted, and what is short of a payment is what the books took from the merchant.',
     sql: `SELECT payment.id AS id FROM payments AS payment
+      LEFT JOIN (SELECT payment_id, SUM(amount) AS amount FROM ledger_entries
+        WHERE kind = 'adjustment' AND account = 'merchant_payable' GROUP BY payment_id) AS borne
+        ON borne.payment_id = payment.id
       WHERE (payment.kept = 1) <> EXISTS (SELECT 1 FROM discrepancies AS discrepancy
           WHERE discrepancy.payment_id = payment.id AND discrepancy.kind = 'surplus' AND discrepancy.resolution = 'accepted')
-        OR ((payment.kept = 1 OR payment.shortfall <> 0) AND NOT EXISTS (
+        OR (payment.kept = 1 AND NOT EXISTS (
           SELECT 1 FROM discrepancies AS discrepancy
           JOIN ledger_entries AS entry ON entry.posting_id = discrepancy.id || ':adjustment'
-          WHERE discrepancy.payment_id = payment.id AND discrepancy.resolution = 'accepted'
-            AND (payment.kept = 1 OR payment.shortfall = discrepancy.expected - discrepancy.received)))
+          WHERE discrepancy.payment_id = payment.id AND discrepancy.resolution = 'accepted'))
+        OR payment.shortfall <> CASE WHEN payment.surplus = 1 THEN 0 ELSE COALESCE(borne.amount, 0) END
       ORDER BY id LIMIT ?1`,
   },
   {
     name: 'buyer_owed',
-    says: 'Of a paid payment the buyer is owed nothing but refunds under way, surplus that is not kept, and what is still to be decided.',
+    says: 'The buyer is owed in the books what refunds are under way, what could not go back, and surplus that is not kept.',
     sql: `SELECT payment.id AS id FROM payments AS payment
-      JOIN ledger_entries AS entry ON entry.payment_id = payment.id AND entry.session_id = payment.session_id
-      WHERE payment.status = 'paid' AND entry.account = 'buyer_refunds_payable'
-        AND (payment.surplus = 0 OR payment.kept = 1)
-        AND NOT EXISTS (SELECT 1 FROM refunds AS refund WHERE refund.payment_id = payment.id AND refund.status = 'pending')
-        AND NOT EXISTS (SELECT 1 FROM discrepancies AS discrepancy
-          WHERE discrepancy.payment_id = payment.id AND discrepancy.kind = 'amount_mismatch' AND discrepancy.status = 'open')
-      GROUP BY payment.id HAVING SUM(entry.amount) <> 0 ORDER BY id LIMIT ?1`,
+      LEFT JOIN (SELECT payment_id, SUM(amount) AS amount FROM ledger_entries
+        WHERE account = 'buyer_refunds_payable' GROUP BY payment_id) AS booked ON booked.payment_id = payment.id
+      LEFT JOIN (SELECT payment_id, SUM(amount) AS amount FROM refunds
+        WHERE status = 'pending' GROUP BY payment_id) AS leaving ON leaving.payment_id = payment.id
+      WHERE COALESCE(booked.amount, 0) + COALESCE(leaving.amount, 0) + payment.owed <> CASE
+        WHEN payment.surplus = 1 AND payment.kept = 0
+        THEN payment.refunded + payment.refund_pending - payment.amount - payment.buyer_fee ELSE 0 END
+      ORDER BY id LIMIT ?1`,
   },
 ];

@@ -10,11 +10,15 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'message_session',
-    says: 'A provider message has a session; one that is not flagged is of its amount, and names no payment but one of it.',
+    says: 'A provider message has a session; one that is not flagged names no payment but one of it, and an amount that it can count.',
     sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
       LEFT JOIN sessions AS session ON session.id = message.session_id
       LEFT JOIN payments AS payment ON payment.id = message.payment_id
-      WHERE session.id IS NULL OR (message.outcome IN ('applied', 'ignored') AND (session.amount <> message.amount
+      WHERE session.id IS NULL OR (message.outcome IN ('applied', 'ignored') AND (
+        (session.amount <> message.amount AND NOT (message.status = 'paid' AND (
+          EXISTS (SELECT 1 FROM refunds WHERE refunds.session_id = session.id AND refunds.reason = 'mismatch')
+          OR (message.outcome = 'ignored' AND EXISTS (
+            SELECT 1 FROM payments AS other WHERE other.session_id = session.id AND other.status = 'paid')))))
         OR (message.payment_id IS NOT NULL AND COALESCE(payment.session_id, '') <> message.session_id)))
       ORDER BY id LIMIT ?1`,
   },
@@ -30,12 +34,14 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'money_has_message',
-    says: 'A session has as many paid payments, surplus ones included, as applied messages that said so, or wrong amounts that were accepted.',
+    says: 'Every paid payment, surplus ones too, has an applied message that said so or an accepted wrong amount, and no message applies to none.',
     sql: `SELECT session_id AS id FROM (
-        SELECT session_id, 1 AS balance FROM payments WHERE status = 'paid'
-        UNION ALL SELECT session_id, -1 AS balance FROM provider_messages WHERE outcome = 'applied' AND status = 'paid'
-        UNION ALL SELECT session_id, -1 AS balance FROM payments WHERE shortfall <> 0
-      ) AS money GROUP BY session_id HAVING SUM(balance) <> 0 ORDER BY id LIMIT ?1`,
+        SELECT session_id, 1 AS paid, 0 AS told, 0 AS accepted FROM payments WHERE status = 'paid'
+        UNION ALL SELECT session_id, 0, 1, 0 FROM provider_messages WHERE outcome = 'applied' AND status = 'paid'
+        UNION ALL SELECT session_id, 0, 0, 1 FROM payments WHERE status = 'paid' AND id IN (
+          SELECT payment_id FROM discrepancies WHERE kind = 'amount_mismatch' AND resolution = 'accepted')
+      ) AS money GROUP BY session_id HAVING SUM(told) > SUM(paid) OR SUM(paid) > SUM(told) + SUM(accepted)
+      ORDER BY id LIMIT ?1`,
   },
   {
     name: 'task_payment',

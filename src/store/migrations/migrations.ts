@@ -7,6 +7,7 @@ import { refunds } from './006-refunds.ts';
 import { personalData } from './007-personal-data.ts';
 import { discrepancies } from './008-discrepancies.ts';
 import { tracing } from './009-tracing.ts';
+import { wrongAmounts } from './010-wrong-amounts.ts';
 import type { Migration } from './migration.ts';
 
 /** Forward only, in order. One that has been released is never edited: the next change is the next number. */
@@ -20,4 +21,5 @@ export const MIGRATIONS: readonly Migration[] = [
   personalData,
   discrepancies,
   tracing,
+  wrongAmounts,
 ];

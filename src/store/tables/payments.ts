@@ -24,6 +24,8 @@ const INSERT = insertSql('payments', [
   'kept',
   'settled',
   'shortfall',
+  'returned',
+  'owed',
   'refunded',
   'refund_pending',
   'refund_gateway',
@@ -41,7 +43,8 @@ const INSERT = insertSql('payments', [
 const UPDATE = `UPDATE payments
   SET status = ?2, ledger_status = ?3, provider_reference = ?4, provider_url = ?5, surplus = ?6, failure_code = ?7,
     failure_source = ?8, tx_hash = ?9, inquire_at = ?10, inquiries = ?11, handoff_unclear = ?12,
-    kept = ?13, settled = ?14, refunded = ?15, refund_pending = ?16, refund_gateway = ?17, refund_cost = ?18, shortfall = ?19
+    kept = ?13, settled = ?14, refunded = ?15, refund_pending = ?16, refund_gateway = ?17, refund_cost = ?18, shortfall = ?19,
+    returned = ?20, owed = ?21
   WHERE id = ?1`;
 
 export const SELECT_PAYMENT = 'SELECT * FROM payments WHERE id = ?1';
@@ -70,6 +73,8 @@ export function insertPayment(payment: Payment): Write {
       payment.kept ? 1 : 0,
       payment.settled ? 1 : 0,
       payment.shortfall,
+      payment.returned,
+      payment.owed,
       payment.refunded,
       payment.refundPending,
       payment.refundShares.gateway,
@@ -110,6 +115,8 @@ export function updatePayment(payment: Payment): Write {
       payment.refundShares.gateway,
       payment.refundShares.cost,
       payment.shortfall,
+      payment.returned,
+      payment.owed,
     ],
   };
 }
@@ -137,6 +144,8 @@ export function paymentFromRow(row: Row): Payment {
     kept: row['kept'] === 1,
     settled: row['settled'] === 1,
     shortfall: row['shortfall'] as number,
+    returned: row['returned'] as number,
+    owed: row['owed'] as number,
     refunded: row['refunded'] as number,
     refundPending: row['refund_pending'] as number,
     refundShares: { gateway: row['refund_gateway'] as number, cost: row['refund_cost'] as number },

@@ -40,7 +40,8 @@ const WITH_SESSION = [
   `UPDATE provider_messages SET body = '${ERASED_BODY}' WHERE session_id = ?1`,
   `UPDATE refund_messages SET body = '${ERASED_BODY}'
     WHERE refund_id IN (SELECT id FROM refunds WHERE session_id = ?1)`,
-  'UPDATE discrepancies SET note = NULL WHERE session_id = ?1',
+  // A new version: whoever is deciding on it at this moment writes no note any more.
+  'UPDATE discrepancies SET note = NULL, version = version + 1 WHERE session_id = ?1',
 ];
 
 // A message or an answer that came in while its session was being erased is left to the next time.

@@ -1,11 +1,14 @@
+import { ERASED_BODY } from '../../domain/personal-data.ts';
 import type { Row } from '../keyset.ts';
 import type { ProviderMessage, ProviderTask } from '../store.ts';
 import { type Write, insertSql } from '../write.ts';
+import { unlessErased } from './unless-erased.ts';
 
 const INSERT_MESSAGE = insertSql(
   'provider_messages',
   ['provider', 'event_id', 'session_id', 'payment_id', 'status', 'amount', 'outcome', 'flagged', 'body', 'received'],
   'ON CONFLICT (provider, event_id) DO NOTHING',
+  { body: (place) => unlessErased('?3', place, `'${ERASED_BODY}'`) },
 );
 // The same thing is asked once at a time. A cancellation can be asked again after it was done, or while it is: the first
 // one may have come before the provider had the payment, and what becomes of that one does not count any more.

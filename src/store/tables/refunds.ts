@@ -1,3 +1,4 @@
+import { ERASED_BODY } from '../../domain/personal-data.ts';
 import { REFUND_STATUSES, type Refund, type RefundStatus } from '../../domain/refund.ts';
 import { ENVIRONMENTS } from '../../domain/route.ts';
 import type { KeysetQuery, Row, Select } from '../keyset.ts';
@@ -5,6 +6,7 @@ import type { DueRefund, RefundFilter, RefundMessage, RefundReads } from '../ref
 import type { Listed, Page } from '../page.ts';
 import { createReader } from '../reader.ts';
 import { type Write, insertSql } from '../write.ts';
+import { unlessErased } from './unless-erased.ts';
 
 const INSERT = insertSql(
   'refunds',
@@ -38,6 +40,7 @@ const INSERT_MESSAGE = insertSql(
   'refund_messages',
   ['provider', 'event_id', 'refund_id', 'status', 'amount', 'outcome', 'flagged', 'body', 'received'],
   'ON CONFLICT (provider, event_id) DO NOTHING',
+  { body: (place) => unlessErased('(SELECT session_id FROM refunds WHERE id = ?3)', place, `'${ERASED_BODY}'`) },
 );
 
 const SELECT = 'SELECT * FROM refunds WHERE id = ?1';

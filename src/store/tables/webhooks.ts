@@ -5,6 +5,7 @@ import { EVENT_TYPES, type EventFilter, type EventPlace } from '../events.ts';
 import type { KeysetQuery, Row } from '../keyset.ts';
 import type { DueDelivery, MerchantEvent } from '../webhooks.ts';
 import { type Write, insertSql } from '../write.ts';
+import { unlessErased } from './unless-erased.ts';
 
 const INSERT_EVENT = insertSql('events', [
   'id',
@@ -58,15 +59,12 @@ const REPLAY = `UPDATE deliveries SET status = 'pending', schedule_start = ?4, d
 const FOLLOW = `UPDATE deliveries SET due_at = ?4, recover_at = CASE WHEN ?5 = 1 THEN NULL ELSE recover_at END
   WHERE session_id = ?1 AND endpoint_id = ?2 AND sequence > ?3 AND status = 'pending'
     AND (attempts = schedule_start OR due_at < ?4)`;
-const INSERT_ATTEMPT = insertSql('delivery_attempts', [
-  'delivery_id',
-  'number',
-  'started',
-  'duration_ms',
-  'status_code',
-  'failure',
-  'response_body',
-]);
+const INSERT_ATTEMPT = insertSql(
+  'delivery_attempts',
+  ['delivery_id', 'number', 'started', 'duration_ms', 'status_code', 'failure', 'response_body'],
+  '',
+  { response_body: (place) => unlessErased('?8', place, "''") },
+);
 
 export const SELECT_EVENT = 'SELECT * FROM events WHERE id = ?1';
 export const SELECT_EVENTS_OF_SESSION = 'SELECT * FROM events WHERE session_id = ?1 ORDER BY sequence';
@@ -175,6 +173,7 @@ export function finishDelivery(delivery: Delivery, attempt: DeliveryAttempt, now
         attempt.statusCode,
         attempt.failure,
         attempt.responseBody,
+        sessionId,
       ],
     },
   ];
