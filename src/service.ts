@@ -66,7 +66,7 @@ export interface Service {
 export async function startService(config: Config, surroundings: Surroundings): Promise<Service> {
   const { clock, randomBytes, log } = surroundings;
   const place = { setting: 'HOST', host: config.host, portSetting: 'PORT' };
-  const port = config.port === 0 ? await freePort(place) : config.port;
+  const port = config.port === 0 ? await freePort(place, randomBytes) : config.port;
   const localUrl = `http://${hostInUrl(config.host)}:${port}`;
   const base = config.baseUrl ?? localUrl;
   const random = () => Buffer.from(randomBytes(4)).readUInt32BE() / 2 ** 32;

@@ -10,11 +10,13 @@ import { installTools } from './support/tools.ts';
  * `npm test`: everything on SQLite, then what a database has a part in once more on PostgreSQL.
  * TEST_DATABASE=sqlite or TEST_DATABASE=postgres narrows a run to one of them, and paths as arguments to those tests.
  */
-const EVERYTHING = ['test/**/*.test.ts'];
+const EVERYTHING = 'test/**/*.test.ts';
+/** Several instances share a PostgreSQL; they run on SQLite by name only. */
+const FOR_INSTANCES = /\/instances\//;
 const WITH_A_DATABASE = 'test/{store,api,webhooks,simulator,checkout,instances,clock,process,examples}/**/*.test.ts';
 /** Beside a database, or with one that is asked nothing which other tests do not ask: these are run once. */
 const WITHOUT_ONE =
-  /\/(?:agent-(?:command-lines|discovery|repair)|json-bodies|backup|openapi|refusals|routing-(?:decisions|health|rules)|advance|money-text|return-url|docs|address|deliver|retry|sign|endpoints-seal)\.test\.ts$/;
+  /\/(?:agent-(?:command-lines|discovery|repair)|attribution|json-bodies|backup|failover|instruments|logs|openapi|refusals|routing-(?:decisions|health|rules)|advance|money-text|return-url|docs|address|deliver|retry|sign|endpoints-seal)\.test\.ts$/;
 
 /** A test that takes longer does not end, and neither does a run: both are failures, and no reason to wait. */
 const TEST_TIMEOUT_MS = 5 * 60_000;
@@ -29,15 +31,19 @@ const template = await templateIn(postgres);
 const compiled = mkdtempSync(join(tmpdir(), 'tillway-compiled-'));
 let failed = false;
 for (const kind of wanted === undefined ? DATABASES : [databaseNamed(wanted)]) {
-  const usual = kind === DATABASES[0] || wanted !== undefined ? EVERYTHING : testsOfDatabases();
   process.stdout.write(`\nTests on ${kind}\n`);
-  failed = (await runTests(kind, paths.length > 0 ? paths : usual)) !== 0 || failed;
+  failed = (await runTests(kind, paths.length > 0 ? paths : testsOn(kind))) !== 0 || failed;
 }
 rmSync(compiled, { recursive: true, force: true });
 process.exitCode = failed ? 1 : 0;
 
-function testsOfDatabases(): string[] {
-  return globSync(WITH_A_DATABASE).filter((path) => !WITHOUT_ONE.test(path));
+function testsOn(kind: DatabaseKind): string[] {
+  if (kind === 'sqlite') return found(EVERYTHING).filter((path) => !FOR_INSTANCES.test(path));
+  return wanted === undefined ? found(WITH_A_DATABASE).filter((path) => !WITHOUT_ONE.test(path)) : found(EVERYTHING);
+}
+
+function found(pattern: string): string[] {
+  return globSync(pattern, { exclude: ['**/node_modules/**'] });
 }
 
 /** A database with the schema, which the others are copied from. */

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import type { Server } from 'node:http';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
 
@@ -21,27 +21,47 @@ export function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
+// Below those that systems hand out: one of those could be another program's before the service listens.
+const FIRST_FREE_PORT = 20_000;
+const FREE_PORTS = 12_000;
+const MOST_PROBES = 100;
+
 /** A port that is free now: the service's own URLs must be known before it listens. Throws as {@link listenAt}. */
-export async function freePort(place: Place): Promise<number> {
-  const { host } = place;
-  const probe = createServer();
-  await new Promise<void>((resolve, reject) => {
-    probe.once('error', (error) => reject(placeFault(place, 0, error)));
-    probe.listen(0, host, resolve);
-  });
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error(`no port is free on ${host}`);
-  return address.port;
+export async function freePort(place: Place, randomBytes: (count: number) => Uint8Array): Promise<number> {
+  let last: Error | undefined;
+  for (let probes = 0; probes < MOST_PROBES; probes++) {
+    const port = FIRST_FREE_PORT + (Buffer.from(randomBytes(4)).readUInt32BE() % FREE_PORTS);
+    const fault = await faultAt(place.host, port);
+    if (!fault) return port;
+    last = placeFault(place, port, fault);
+    if (fault.code !== 'EADDRINUSE') throw last;
+  }
+  throw last!;
 }
 
-/** Has an app listen. Throws, by the name of the setting, where its host is none of this machine or its port not to be had. */
-export async function listenAt(app: FastifyInstance, place: Place & { port: number }): Promise<void> {
+/** Why nothing can listen there; undefined where it can. */
+async function faultAt(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
+  const probe = createServer();
+  const fault = await new Promise<Error | undefined>((resolve) => {
+    probe.once('error', resolve);
+    probe.listen(port, host, () => resolve(undefined));
+  });
+  if (!fault) await new Promise((resolve) => probe.close(resolve));
+  return fault;
+}
+
+/**
+ * Has an app listen; answers its port, which is any where 0 was asked for. Throws, by the name of the setting, where its host
+ * is none of this machine or its port not to be had.
+ */
+export async function listenAt(app: FastifyInstance, place: Place & { port: number }): Promise<number> {
   const { host, port } = place;
   try {
     const [first, ...others] = await addressesOf(host);
     await app.listen({ host: first!, port });
-    for (const address of others) await listenBeside(app.server, address, port, app.log);
+    const { port: bound } = app.server.address() as AddressInfo;
+    for (const address of others) await listenBeside(app.server, address, bound, app.log);
+    return bound;
   } catch (error) {
     throw placeFault(place, port, error as Error);
   }

@@ -9,7 +9,7 @@ import { type OnBatch, watchCommits } from '../store/observed.ts';
 import type { Store } from '../store/store.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { isLoopbackHost } from '../webhooks/address.ts';
-import { freePort, hostInUrl, listenAt } from './addresses.ts';
+import { hostInUrl, listenAt } from './addresses.ts';
 import type { Metrics } from './metrics.ts';
 
 // The process ends soon after, whether or not a collector answers.
@@ -76,8 +76,7 @@ async function serveMetrics(
   if (!isLoopbackHost(host)) own.allowedHosts = undefined;
   const app = await createApp(own, [(served) => metricsEndpoint(served, register.contentType, watch.read)]);
   const place = { setting: 'METRICS_HOST', host, portSetting: 'METRICS_PORT' };
-  const bound = port === 0 ? await freePort(place) : port;
-  await listenAt(app, { ...place, port: bound });
+  const bound = await listenAt(app, { ...place, port });
   watch.start();
   return {
     url: `http://${hostInUrl(host)}:${bound}`,

@@ -5,7 +5,7 @@ import { healthProbes } from '../../src/http/health.ts';
 import { type FuzzOptions, type FuzzReport, fuzz, fuzzSettings, summaryOf } from './fuzz.ts';
 import { type FuzzedService, startFuzzedService } from './fuzzed-service.ts';
 
-const REQUESTS = 20_000;
+const REQUESTS = 12_000;
 // The same requests every time: here a change is tested, not chance. `node test/faults/fuzz.ts` draws new ones.
 const SEED = 20_260_301;
 // Every way in which a request can be refused, besides the answers to what is right.

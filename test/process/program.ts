@@ -107,13 +107,22 @@ export async function until(
   }
 }
 
+/** The ports that the system hands out begin at 32768: one of those could be taken by any connection meanwhile. */
+const FIRST_PORT = 21_000;
+const LAST_PORT = 32_000;
+
+/** A port at which nobody listens, and which nobody is given by the system. */
 export async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port is free');
-  return address.port;
+  for (;;) {
+    const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
+    const probe = createServer();
+    const isFree = await new Promise<boolean>((resolve) =>
+      probe.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true)),
+    );
+    if (!isFree) continue;
+    await new Promise((resolve) => probe.close(resolve));
+    return port;
+  }
 }
 
 /** A folder that is gone after `using`. */

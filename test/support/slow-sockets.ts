@@ -3,6 +3,8 @@ import { type Socket, connect } from 'node:net';
 const TICK_MS = 50;
 /** Each socket sends at one tick of so many, that the one process which plays all callers has no burst to send. */
 const TICKS = 40;
+/** So many connect at once: more than wait to be accepted would be reset by the system. */
+const AT_ONCE = 200;
 
 /** Connections that send what they send as slowly as they can. `await using` closes them. */
 export interface SlowSockets extends AsyncDisposable {
@@ -44,7 +46,10 @@ export async function openSlowSockets(port: number, count: number, texts: readon
     );
   }
 
-  await Promise.all(Array.from({ length: count }, (_, index) => open(texts[index % texts.length]!)));
+  for (let opened = 0; opened < count; opened += AT_ONCE) {
+    const few = Array.from({ length: Math.min(AT_ONCE, count - opened) }, (_, index) => texts[index % texts.length]!);
+    await Promise.all(few.map(open));
+  }
   let tick = 0;
   const drip = setInterval(() => {
     tick = (tick + 1) % TICKS;

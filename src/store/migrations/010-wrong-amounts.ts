@@ -22,7 +22,7 @@ const TOLD_OF_ELSEWHERE = `EXISTS (SELECT 1 FROM discrepancies AS larger
  */
 export const wrongAmounts: Migration = {
   version: 10,
-  name: 'wrong-amounts',
+  name: 'wrong amounts',
   sql: `
 ALTER TABLE payments ADD COLUMN returned BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE payments ADD COLUMN owed BIGINT NOT NULL DEFAULT 0;

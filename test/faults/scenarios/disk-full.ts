@@ -24,7 +24,7 @@ const RECOVERY_MS = 20_000;
 
 export const scenario: Scenario = {
   name: 'disk full and free again',
-  cycles: 3,
+  cycles: 2,
   planted: 'a store that answers before it has committed',
   plantedCycles: 1,
   unavailable: whyNoDisk,

@@ -12,7 +12,7 @@ export const EARLY_ANSWER = new URL('../servers/planted-early-answer.ts', import
 /** One of two instances is killed, and started again, while the other goes on. */
 export const scenario: Scenario = {
   name: 'one of two instances killed',
-  cycles: 2,
+  cycles: 1,
   planted: 'a store that answers before it commits',
   plantedCycles: 1,
   async run({ cycles, planted }) {

@@ -12,7 +12,7 @@ const LONGEST_OUTAGE_MS = 500;
 /** The database ends as in a crash and comes back, while two instances are at work. */
 export const scenario: Scenario = {
   name: 'PostgreSQL crashed and restarted',
-  cycles: 2,
+  cycles: 1,
   planted: 'a store that answers before it commits',
   plantedCycles: 1,
   async run({ cycles, planted }) {
