@@ -5,6 +5,7 @@ import { GatewayError } from '../../src/domain/errors.ts';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Change, CommitResult, Store } from '../../src/store/store.ts';
+import { until } from '../process/program.ts';
 import { checkoutOf, creationOf, familyOf, write } from '../fixtures/store.ts';
 import { openTestStore, settingsOf, usual, withClient } from '../support/database.ts';
 import { type Databases, sharedPostgres, startPostgres } from '../support/postgres.ts';
@@ -123,14 +124,16 @@ describe('what stands in the way', () => {
         const touch = 'UPDATE sessions SET product = $2 WHERE id = $1';
         await client.query('BEGIN');
         await client.query(touch, [second.session.id, 'touched']);
-        // Locks the first session, waits for the second, and finds out first that this is a deadlock.
+        // Locks the first session, waits for the second, and finds out first that this is a deadlock: it is waiting before.
         const committed = store.commit(
           [first, second].map(({ session }): Change => ({
             type: 'session_changed',
             session: { ...session, version: session.version + 1 },
           })),
         );
-        await new Promise((resolve) => setTimeout(resolve, 200));
+        const waiting =
+          "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        await until(async () => (await client.query(waiting)).rowCount! > 0);
         await client.query(touch, [first.session.id, 'touched']);
         await client.query('COMMIT');
         assert.deepEqual(await committed, { done: true });
