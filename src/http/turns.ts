@@ -55,7 +55,7 @@ export function takeTurns(answerTimeoutMs: number, isClosing: () => boolean): Tu
       if (!socket.writable) line.turns = [];
       if (line.state === 'open' && line.turns.length < 2 && socket.isPaused()) socket.resume();
       if (line.turns.length > 0) line.turns[0]!.begin();
-      // Node ends what is idle when a stop begins, and would keep this one for as long as any.
+      // At a stop Node closes the connections that are idle then; this one was not, and would stay for its keep-alive time.
       else if (line.state === 'ending' || isClosing()) socket.destroySoon();
     });
     handle(request, response);

@@ -1,7 +1,6 @@
 import { type ProviderEvent, type Unforeseen, applyProviderEvent } from '../domain/checkout.ts';
 import type { Decision, Effect } from '../domain/checkout-state.ts';
 import { type Discrepancy, amountSubject, discrepancyOf } from '../domain/discrepancy.ts';
-import { ERASED_BODY, isErased } from '../domain/personal-data.ts';
 import { accountedFor } from '../domain/receipts.ts';
 import { CURRENCY, type Checkout, type Instant, type Payment } from '../domain/records.ts';
 import type { Environment, Route } from '../domain/route.ts';
@@ -55,8 +54,7 @@ async function apply(deps: Deps, message: IncomingMessage): Promise<AppliedMessa
           amount: callback.amount,
           outcome: decision.outcome,
           flagged: !HARMLESS.has(decision.outcome),
-          // Of a buyer who was erased nothing new is kept.
-          body: isErased(decision.next.session) ? ERASED_BODY : message.body,
+          body: message.body,
           received: deps.now(),
         },
       },

@@ -1,9 +1,7 @@
-import { randomInt } from 'node:crypto';
-import { createServer } from 'node:http';
 import { settingsOf } from '../support/database.ts';
 import { startReceiver } from './pair.ts';
 import type { DatabaseSettings } from '../../src/store/open.ts';
-import { type Program, SERVICE, startProgram, statusOf, until } from '../process/program.ts';
+import { type Program, SERVICE, freePort, startProgram, statusOf, until } from '../process/program.ts';
 
 /** One place where the service runs: at the same port in every life. */
 export interface Instance {
@@ -36,10 +34,6 @@ export interface RigOptions {
   /** A server with a planted fault, in place of the service. */
   entry?: URL;
 }
-
-// Not among those that the system gives to outgoing connections, so that it is still free in the next life.
-const FIRST_PORT = 10_000;
-const LAST_PORT = 20_000;
 
 const LAST_WORDS = 1000;
 
@@ -77,7 +71,7 @@ export function through(proxyPort: number, databaseUrl: string): string {
 }
 
 async function createInstance(file: URL, variables: Record<string, string>): Promise<Instance> {
-  const port = await lastingPort();
+  const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   let program: Program | undefined;
   let up = false;
@@ -103,18 +97,4 @@ async function createInstance(file: URL, variables: Record<string, string>): Pro
       await program?.exited;
     },
   };
-}
-
-async function lastingPort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(FIRST_PORT, LAST_PORT);
-    const probe = createServer();
-    const free = await new Promise<boolean>((resolve) => {
-      probe.once('error', () => resolve(false));
-      probe.listen(port, '127.0.0.1', () => resolve(true));
-    });
-    if (!free) continue;
-    await new Promise((resolve) => probe.close(resolve));
-    return port;
-  }
 }
