@@ -44,7 +44,8 @@ export function createLogOutput(fd: number, onLost: (lines: number) => void): Lo
     write: (line) => void output.write(line),
     settle(ms) {
       return new Promise((resolve) => {
-        const patience = setTimeout(() => resolve(isFull), ms);
+        // What has come of a write meanwhile is heard of after the timers, where this process itself was held up.
+        const patience = setTimeout(() => setImmediate(() => resolve(isFull)), ms);
         output.flush(() => {
           clearTimeout(patience);
           resolve(true);

@@ -24,8 +24,8 @@ export interface Load {
   journal: Journal;
   /** Answers that no fault excuses. */
   problems: Problems;
-  /** How many requests an instance has answered with 200, and with 503. */
-  answers(instance: Instance): { done: number; unavailable: number };
+  /** How many requests an instance has answered with 200, how many sessions and payments with that, and how many with 503. */
+  answers(instance: Instance): { done: number; acknowledged: number; unavailable: number };
   stop(): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export function startLoad({ instances }: Rig, { clients, mayBeUnavailable }: Loa
   const name = `load${loads++}`;
   const journal: Journal = { keys: new Map(), paid: new Set() };
   const problems = createProblems();
-  const counts = new Map(instances.map((instance) => [instance, { done: 0, unavailable: 0 }]));
+  const counts = new Map(instances.map((instance) => [instance, { done: 0, acknowledged: 0, unavailable: 0 }]));
   let stopping = false;
 
   /** Asks one instance once. */
@@ -51,6 +51,7 @@ export function startLoad({ instances }: Rig, { clients, mayBeUnavailable }: Loa
     if (complaint !== undefined) problems.add(`${path} ${complaint}; the server: ${instance.lastWords()}`);
     const count = counts.get(instance)!;
     if (answer.status === 200) count.done++;
+    if (answer.status === 200 && body !== undefined) count.acknowledged++;
     if (answer.status === 503) count.unavailable++;
     return answer;
   }
@@ -120,6 +121,14 @@ export async function untilBusy({ instances, events }: Rig, load: Load): Promise
   } catch {
     load.problems.add('not every instance does its work');
   }
+}
+
+/** Waits for the next session or payment that an instance acknowledges: what breaks right after it must not take it. */
+export async function untilAcknowledged(instance: Instance, load: Load): Promise<void> {
+  const before = load.answers(instance).acknowledged;
+  await until(() => load.answers(instance).acknowledged > before).catch(() =>
+    load.problems.add('an instance acknowledges nothing'),
+  );
 }
 
 /** Ends the load, and the instances with it; then compares what is there with what was acknowledged. */

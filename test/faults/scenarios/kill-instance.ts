@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createTestDatabase } from '../../support/database.ts';
 import { type Rig, startRig } from '../instances.ts';
-import { concluded, startLoad, untilBusy } from '../load.ts';
+import { concluded, startLoad, untilAcknowledged, untilBusy } from '../load.ts';
 import type { FaultReport, Scenario } from '../scenario.ts';
 
 const CLIENTS = 12;
@@ -26,7 +26,10 @@ export const scenario: Scenario = {
   },
 };
 
-/** Kills an instance chosen at random with SIGKILL at a random moment and starts it again, `cycles` times under load. */
+/**
+ * Kills an instance chosen at random with SIGKILL, some time or other, just after it has acknowledged something, and starts
+ * it again, `cycles` times under load.
+ */
 export async function surviveKills(rig: Rig, cycles: number): Promise<FaultReport> {
   const load = startLoad(rig, { clients: CLIENTS, mayBeUnavailable: false });
   for (let cycle = 0; cycle < cycles; cycle++) {
@@ -34,6 +37,7 @@ export async function surviveKills(rig: Rig, cycles: number): Promise<FaultRepor
     await sleep(Math.random() * LIFE_SPREAD_MS);
     const victim = rig.instances[Math.floor(Math.random() * rig.instances.length)]!;
     const others = rig.instances.filter((instance) => instance !== victim);
+    await untilAcknowledged(victim, load);
     await victim.kill();
     const before = others.map((instance) => load.answers(instance).done);
     await victim.start();

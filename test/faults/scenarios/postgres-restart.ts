@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startPostgres } from '../../support/postgres.ts';
 import { startRig } from '../instances.ts';
-import { concluded, startLoad, untilBusy } from '../load.ts';
+import { concluded, startLoad, untilAcknowledged, untilBusy } from '../load.ts';
 import type { Scenario } from '../scenario.ts';
 import { EARLY_ANSWER } from './kill-instance.ts';
 
@@ -28,6 +28,7 @@ export const scenario: Scenario = {
       await untilBusy(rig, load);
       await sleep(Math.random() * LIFE_SPREAD_MS);
       const before = rig.instances.map((instance) => load.answers(instance).unavailable);
+      await untilAcknowledged(rig.instances[0]!, load);
       await postgres.restart('immediate', Math.random() * LONGEST_OUTAGE_MS);
       await untilBusy(rig, load);
       for (const [index, instance] of rig.instances.entries()) {

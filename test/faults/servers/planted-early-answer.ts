@@ -5,9 +5,8 @@ import { serveWith } from '../server-with.ts';
 
 // The planted fault: the same service over a store that answers first and commits afterwards. It waits for its own
 // commits before it reads, so that nothing shows as long as nothing breaks.
-const LATE_MS = 40;
-// Not all alike, or the clients would keep step, and a kill could find none of them between answer and commit.
-const LATER_MS = 80;
+// Long enough that whoever kills it just after an answer does so before the commit.
+const LATE_MS = 100;
 
 await serveWith({
   async openStore(database, options) {
@@ -28,7 +27,7 @@ await serveWith({
             return { done: false, conflict: 'session_refused' };
           }
         }
-        const committed = sleep(LATE_MS + Math.random() * LATER_MS)
+        const committed = sleep(LATE_MS)
           .then(() => store.commit(changes))
           .catch(() => undefined)
           .finally(() => underWay.delete(committed));
