@@ -23,7 +23,7 @@ const MAX_BATCH = 200;
  */
 const SLOW_AFTER_MS = 5;
 const MAX_IN_FLIGHT = 3;
-/** Sets that were refused among others go alone, so many at once, and nobody waits for them. */
+/** Sets that were refused among others go alone, so many of a lane at once, and nobody waits for them. */
 const APART_AT_ONCE = 2;
 /** A batch with more sets that are refused than this is not repeated without each of them, but taken apart. */
 const MAX_REPEATS = 3;
@@ -53,6 +53,14 @@ interface Sent {
   statement: StatementSet[number];
 }
 
+/** Sets that are to be committed one by one. */
+interface Lane {
+  sets: Waiting[];
+  /** How many are under way. */
+  going: number;
+  patient: boolean;
+}
+
 export interface WriterOptions {
   connections: Connections;
   /** From 0 up to, not including, 1. */
@@ -67,15 +75,20 @@ export function createWriter(options: WriterOptions): Pick<Store, 'commit' | 'on
   let waiting: Waiting[] = [];
   let inFlight = 0;
   let slow = 0;
-  const apart: Waiting[] = [];
-  let goingApart = 0;
+  // What waits for somebody's lock has a lane of its own: the others are not to wait behind it.
+  const alone: Lane = { sets: [], going: 0, patient: false };
+  const held: Lane = { sets: [], going: 0, patient: true };
   let onIdle: (() => void) | undefined;
 
   function pump(): void {
     if (waiting.length > 0 && inFlight === slow && inFlight < MAX_IN_FLIGHT) void launch(waiting.splice(0, MAX_BATCH));
-    while (apart.length > 0 && goingApart < APART_AT_ONCE) void goApart(apart.shift()!);
-    if (inFlight + goingApart + waiting.length === 0) onIdle?.();
+    for (const lane of [alone, held]) {
+      while (lane.sets.length > 0 && lane.going < APART_AT_ONCE) void goApart(lane, lane.sets.shift()!);
+    }
+    if (isIdle()) onIdle?.();
   }
+
+  const isIdle = (): boolean => inFlight + alone.going + held.going + waiting.length === 0;
 
   async function launch(batch: Waiting[]): Promise<void> {
     inFlight++;
@@ -93,10 +106,10 @@ export function createWriter(options: WriterOptions): Pick<Store, 'commit' | 'on
     pump();
   }
 
-  async function goApart(set: Waiting): Promise<void> {
-    goingApart++;
-    await commitTogether([set], { patient: true });
-    goingApart--;
+  async function goApart(lane: Lane, set: Waiting): Promise<void> {
+    lane.going++;
+    await commitTogether([set], { patient: lane.patient });
+    lane.going--;
     pump();
   }
 
@@ -118,16 +131,25 @@ export function createWriter(options: WriterOptions): Pick<Store, 'commit' | 'on
     }
     // After the last statement it is the commit itself that was refused.
     const refused = sent[counts.length];
+    const isLocked = codeOf(refusal) === LOCKED;
+    const lane = isLocked ? held : alone;
     const [only] = batch;
-    const isFinal = patient || codeOf(refusal) !== LOCKED;
-    if (batch.length === 1 && isFinal) settleRefusal(only!, refused?.statement.guard, refusal);
-    else if (batch.length === 1 || refused === undefined || repeats === 0) apart.push(...batch);
-    else {
-      const others = batch.toSpliced(refused.set, 1);
-      await commitTogether(others, { repeats: repeats - 1 });
-      // After the others, which may have been what stood in its way.
-      apart.push(batch[refused.set]!);
-    }
+    if (batch.length > 1 && refused === undefined) alone.sets.push(...batch);
+    else if (batch.length > 1) await commitOthers(batch, batch[refused!.set]!, lane, repeats);
+    else if (isLocked && !patient) lane.sets.push(only!);
+    else settleRefusal(only!, refused?.statement.guard, refusal);
+  }
+
+  /** Commits a batch without the set that was refused, which then goes alone. */
+  async function commitOthers(batch: Waiting[], refused: Waiting, lane: Lane, repeats: number): Promise<void> {
+    // Of what waits for one lock, each would be refused in turn, after as long a wait.
+    const isRefused = (set: Waiting) =>
+      set === refused || (lane === held && set.order === refused.order && set.order !== '');
+    const others = batch.filter((set) => !isRefused(set));
+    if (repeats === 0) alone.sets.push(...others);
+    else if (others.length > 0) await commitTogether(others, { repeats: repeats - 1 });
+    // After the others, which may have been what stood in its way.
+    lane.sets.push(...batch.filter(isRefused));
   }
 
   function settle(batch: Waiting[], sent: Sent[], counts: number[]): void {
@@ -185,8 +207,7 @@ export function createWriter(options: WriterOptions): Pick<Store, 'commit' | 'on
       listeners.push(listener);
     },
     async close() {
-      const idle = inFlight + goingApart + waiting.length === 0;
-      if (!idle) await new Promise<void>((resolve) => (onIdle = resolve));
+      if (!isIdle()) await new Promise<void>((resolve) => (onIdle = resolve));
       await connections.close();
     },
   };

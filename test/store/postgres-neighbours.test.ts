@@ -71,13 +71,16 @@ describe('a session that another program holds', () => {
       const { store, other } = opened;
       await hold(opened);
       const held: Promise<unknown>[] = [];
+      let endedBefore = 0;
       for (let count = 0; count < 8; count++) {
-        held.push(store.commit(moved(family, 1)).catch(isUnavailable));
+        const ended = store.commit(moved(family, 1)).catch(isUnavailable);
+        held.push(ended.finally(() => endedBefore++));
         await sleep(10);
       }
       for (let number = 1; number < 6; number++) {
         assert.deepEqual(await store.commit(creationOf(familyOf(number))), { done: true });
       }
+      assert.equal(endedBefore, 0);
       await other.query('ROLLBACK');
       const outcomes = await Promise.all(held);
       assert.equal(outcomes.filter((outcome) => (outcome as { done?: boolean }).done).length, 1);
