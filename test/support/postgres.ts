@@ -238,8 +238,8 @@ async function startServer(options: ServerOptions): Promise<Server> {
 
 async function startSomewhere(start: (port: number) => Promise<Server>): Promise<{ port: number; server: Server }> {
   for (let attempt = 1; ; attempt++) {
-    // One that the system gives to nobody by itself, so that it is still free after a restart.
-    const port = 20_000 + (randomBytes(2).readUInt16BE() % 10_000);
+    // One that neither the system nor `freePort` gives to anybody, so that it is still free after a restart.
+    const port = 20_000 + (randomBytes(2).readUInt16BE() % 1000);
     try {
       return { port, server: await start(port) };
     } catch (error) {
