@@ -41,17 +41,14 @@ function endpointOf(method: string, path: string): string {
 
 const UNAVAILABLE = { status: 503, body: { ok: false, error: { code: 'unavailable', message: 'Stopping.' } } };
 
-/** What a call comes to, on a clock that runs ahead of the timers. */
-async function withoutWaiting(context: TestContext, send: () => Promise<unknown>): Promise<unknown> {
-  context.mock.timers.enable({ apis: ['setTimeout'] });
-  let isSettled = false;
-  const settled = send().finally(() => (isSettled = true));
-  while (!isSettled) {
-    context.mock.timers.tick(1000);
-    await Promise.race([settled.catch(() => undefined), new Promise((resolve) => setImmediate(resolve))]);
-  }
-  context.mock.timers.reset();
-  return settled;
+const HURRY = 100;
+
+/** What a call comes to, on timers that run faster. Not on mocked ones: those that others here have begun would get lost. */
+async function hurried(context: TestContext, send: () => Promise<unknown>): Promise<unknown> {
+  const { setTimeout } = globalThis;
+  const faster = (run: () => void, ms: number) => setTimeout(run, ms / HURRY);
+  const mocked = context.mock.method(globalThis, 'setTimeout', faster as typeof setTimeout);
+  return send().finally(() => mocked.mock.restore());
 }
 
 function methodNames(value: object): string[] {
@@ -91,7 +88,7 @@ describe('the client', () => {
     const sentOnce: string[] = [];
     for (const [name, { call, answer }] of Object.entries(CALLS)) {
       const { fetch, sent } = scriptedFetch(UNAVAILABLE, { body: answer });
-      await withoutWaiting(context, () => call(new Tillway({ fetch, maxRetries: 1 }))).catch(() => undefined);
+      await hurried(context, () => call(new Tillway({ fetch, maxRetries: 1 }))).catch(() => undefined);
       if (sent.length === 1) sentOnce.push(name);
     }
     assert.deepEqual(sentOnce.toSorted(), ONCE);
@@ -100,7 +97,7 @@ describe('the client', () => {
   test('sends a request that has no method again by what HTTP says of it, or where it has a key', async (context) => {
     const attempts = async (request: RawRequest) => {
       const { fetch, sent } = scriptedFetch(UNAVAILABLE, { body: {} });
-      await withoutWaiting(context, () => new Tillway({ fetch, maxRetries: 1 }).request(request)).catch(
+      await hurried(context, () => new Tillway({ fetch, maxRetries: 1 }).request(request)).catch(
         () => undefined,
       );
       return sent.length;
