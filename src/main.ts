@@ -4,6 +4,8 @@ import type { Logger } from 'pino';
 
 /** How long the end waits for whoever reads the log. */
 const LAST_WORDS_MS = 1000;
+/** How long those are still answered who could not know yet that the service stops. */
+const LAST_REQUESTS_MS = 300;
 
 // Each command loads what it needs itself: a question to a service does not wait for the modules of one.
 
@@ -129,14 +131,16 @@ async function serve(): Promise<void> {
   const { metricsUrl: metrics } = service;
   log.info({ url: service.url, database: shown, webhooks, metrics }, `Tillway is ready: open ${url}`);
 
-  process.once('SIGTERM', () => void stop('SIGTERM', config.shutdownDelayMs));
-  process.once('SIGINT', () => void stop('SIGINT', 0));
+  const momentMs = Math.min(LAST_REQUESTS_MS, config.shutdownTimeoutMs / 10);
+  // Whoever sends it again, to the process and to its group, does not mean to kill it.
+  process.on('SIGTERM', () => void stop('SIGTERM', config.shutdownDelayMs, momentMs));
+  process.once('SIGINT', () => void stop('SIGINT', 0, 0));
 
-  async function stop(signal: string, delayMs: number): Promise<void> {
+  async function stop(signal: string, delayMs: number, momentMs: number): Promise<void> {
     log.info({ signal }, 'stopping');
     // A request that never ends must not keep the process alive.
     setTimeout(() => void leave(1), delayMs + config.shutdownTimeoutMs).unref();
-    await service.stop(delayMs);
+    await service.stop(delayMs, momentMs);
     log.info('stopped');
     await leave(0);
   }

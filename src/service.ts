@@ -56,15 +56,16 @@ export interface Service {
   /** Lets every worker do what is due now, until nothing is left. */
   runDue(): Promise<void>;
   /**
-   * Not ready at once; requests are still taken for `delayMs`; then those under way and the workers' attempts are
-   * finished, and the database is closed.
+   * Not ready at once, and every answer is the last of its connection; requests are still taken for `delayMs`. Then those
+   * under way and the workers' attempts are finished, and whatever else comes is refused, for `momentMs` more; then
+   * nobody listens any more, and the database is closed. Called again, it only may have less delay.
    */
-  stop(delayMs?: number): Promise<void>;
+  stop(delayMs?: number, momentMs?: number): Promise<void>;
 }
 
 /** Puts the house together and opens the door. */
 export async function startService(config: Config, surroundings: Surroundings): Promise<Service> {
-  const { clock, randomBytes, log } = surroundings;
+  const { clock, randomBytes, log, onFatal } = surroundings;
   const place = { setting: 'HOST', host: config.host, portSetting: 'PORT' };
   const port = config.port === 0 ? await freePort(place, randomBytes) : config.port;
   const localUrl = `http://${hostInUrl(config.host)}:${port}`;
@@ -74,7 +75,6 @@ export async function startService(config: Config, surroundings: Surroundings): 
   const webhooks = webhookDepsOf(config, surroundings);
   const telemetry = await createTelemetry(config, log);
   const { tracing, requests, onBatch } = telemetry;
-  const { onFatal } = surroundings;
   const opened = telemetry.store(
     await surroundings.openStore(config.database, { clock, random, log, onFatal, onBatch, servingLog: log }),
   );
@@ -126,18 +126,16 @@ export async function startService(config: Config, surroundings: Surroundings): 
   await closing(warnIfOpen(deps.gate, config, log));
   const observed = await closing(telemetry.open(deps));
   if (surroundings.background) for (const worker of workers) worker.start();
+  let ending: Promise<void> | undefined;
   return {
     url: localUrl,
     metricsUrl: observed.metricsUrl,
     deps,
     runDue: () => runDue(workers),
-    async stop(delayMs = 0) {
+    async stop(delayMs = 0, momentMs = 0) {
       ready = false;
       if (delayMs > 0) await setTimeout(delayMs);
-      await webhooks.deliverers.close();
-      await observed.close();
-      await stopAll(app, workers, store);
-      await observed.flush();
+      return (ending ??= stopAll({ app, workers, deliverers: webhooks.deliverers, observed, store }, momentMs));
     },
   };
 }

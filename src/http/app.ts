@@ -19,6 +19,7 @@ import { commonHeaders } from './headers.ts';
 import { MAX_BODY_BYTES, parseJsonBody } from './json-body.ts';
 import { type Limits, limitRates } from './limits.ts';
 import { trustOf } from './proxies.ts';
+import { endConnections } from './stopping.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
@@ -113,6 +114,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
     onBehalfOf(request.origin!, () => logRequest(request, reply));
     done();
   });
+  endConnections(app, deps, connections);
   await limitRates(app, deps);
   // What is refused has been counted.
   app.addHook('onRequest', (request, _reply, done) => {

@@ -4,10 +4,9 @@ import type { FastifyBaseLogger } from 'fastify';
 import { type ErrorCode, GatewayError } from '../domain/errors.ts';
 import { renderError } from './errors.ts';
 import type { RequestObserver } from './follow.ts';
-import { takeTurns } from './turns.ts';
+import { destroyLater } from './linger.ts';
+import { type Turns, takeTurns } from './turns.ts';
 
-/** How long a refused caller may take to read the answer; nothing more of it is read. */
-const LINGER_MS = 1000;
 const RETRY_AFTER_SECONDS = 1;
 // https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2, before a target and a version: a method that the parser does not know.
 const REQUEST_LINE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ (\S+) HTTP\/1\.[01]\r\n/;
@@ -68,16 +67,20 @@ export interface ConnectionOptions {
 }
 
 /** Answers, in the error envelope, whatever never becomes a request. */
-export interface ConnectionGuard {
+export interface ConnectionGuard extends Pick<Turns, 'isLast' | 'settled'> {
   /** For what the HTTP parser does not take, and for what comes too slowly. */
   onClientError(error: Error & { code?: string | undefined }, socket: Socket): void;
   watch(server: Server): void;
+  /** How many connections are open. */
+  open(): number;
+  /** Closes those on which no request is under way, also where half a request has come. */
+  closeIdle(): void;
 }
 
 export function guardConnections(options: ConnectionOptions): ConnectionGuard {
   let watched: Server | undefined;
   const turns = takeTurns(options.answerTimeoutMs, () => watched?.listening === false);
-  let open = 0;
+  const sockets = new Set<Socket>();
 
   /** What goes with a refusal; notes it. */
   function noted(status: number, headers: Record<string, string> = {}): Record<string, string> {
@@ -90,8 +93,7 @@ export function guardConnections(options: ConnectionOptions): ConnectionGuard {
   function refuse(socket: Socket, status: number, headers?: Record<string, string>): void {
     if (!socket.writable) return;
     socket.end(rawAnswer(status, noted(status, headers)));
-    // Whoever does not close shall not keep the connection.
-    setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    destroyLater(socket);
   }
 
   /** Refuses what comes after the requests of a connection; answers to those come first, and would be taken for this. */
@@ -106,25 +108,36 @@ export function guardConnections(options: ConnectionOptions): ConnectionGuard {
   }
 
   return {
+    isLast: turns.isLast,
+    settled: turns.settled,
+    open: () => sockets.size,
+    closeIdle() {
+      // What has been ended has its last bytes to send.
+      for (const socket of sockets) if (socket.writable && !turns.isBusy(socket)) socket.destroy();
+    },
     onClientError(error, socket) {
       const { code = '' } = error;
+      // Opened ahead and never used: nobody waits for an answer, and one that comes unasked is taken for that to the next request.
+      if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return void socket.destroy();
       const target = code === 'HPE_INVALID_METHOD' ? targetIn(error) : undefined;
       if (target === undefined) refuseRest(socket, STATUS_OF_FAULT[code] ?? 400);
       else refuseRest(socket, 405, { allow: options.allowedAt(target) });
     },
     watch(server) {
       watched = server;
+      // Whoever has sent all that he wants to send, and says so, still waits for the answers.
+      Object.assign(server, { httpAllowHalfOpen: true });
       const attach = takeListener(server, 'connection') as (this: Server, socket: Socket) => void;
       const handle = takeListener(server, 'request') as RequestListener;
       server.on('connection', (socket) => {
         // Nothing is read as a request of a connection that is refused.
-        if (open >= options.maxConnections) {
+        if (sockets.size >= options.maxConnections) {
           socket.on('error', () => {}).resume();
           refuse(socket, 503, { 'retry-after': String(RETRY_AFTER_SECONDS) });
           return;
         }
-        open += 1;
-        socket.once('close', () => (open -= 1));
+        sockets.add(socket);
+        socket.once('close', () => sockets.delete(socket));
         attach.call(server, socket);
       });
       server.on('request', (request, response) => turns.take(request, response, handle));
@@ -132,9 +145,10 @@ export function guardConnections(options: ConnectionOptions): ConnectionGuard {
       server.on('connect', ({ socket }: IncomingMessage) => refuseRest(socket, 405, { allow: '' }));
       // Node's own answer has no body.
       server.on('checkExpectation', (request, response) => turns.take(request, response, refuseExpectation));
-      // Idle for too long, or what it is sent is not read. Whoever waits for an answer, or for more of one, may.
+      // Idle for too long, or what it is sent is not read. Whoever waits for an answer, or for more of one, may; but of
+      // those who send nothing more most have left.
       server.on('timeout', (socket) => {
-        if (!turns.isBusy(socket) || socket.writableLength > 0) socket.destroy();
+        if (!turns.isBusy(socket) || socket.writableLength > 0 || socket.readableEnded) socket.destroy();
       });
     },
   };

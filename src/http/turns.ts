@@ -1,9 +1,13 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
+import { closeGently, ignoreInput } from './linger.ts';
 
 /** How many requests a connection may have been sent that are not answered; with one more it is closed, as it stands. */
 export const MAX_UNANSWERED = 64;
+
+/** Where connections are closed anyway, what a caller may have sent before it could know has so long to arrive. */
+const LAST_REQUEST_MS = 250;
 
 /** The requests of each connection, carried out one after the other. */
 export interface Turns {
@@ -11,6 +15,10 @@ export interface Turns {
   take(request: IncomingMessage, response: ServerResponse, handle: RequestListener): void;
   /** Whether a request of the connection is under way. */
   isBusy(socket: Socket): boolean;
+  /** Whether a connection has been sent nothing behind the request that is under way. */
+  isLast(socket: Socket): boolean;
+  /** Fulfilled once all that are under way now are answered, or given up. */
+  settled(): Promise<void>;
   /**
    * Takes nothing more from a connection. True where answers are still owed: they go out, the last with
    * `connection: close`, and then it is closed. False where none is: what the socket is sent next is the caller's.
@@ -31,9 +39,10 @@ interface Line {
   state: 'open' | 'ending' | 'over';
 }
 
-/** An answer that lies unread for `answerTimeoutMs` times out; while `isClosing`, no connection outlives its answers. */
+/** An answer that lies unread for `answerTimeoutMs` times out; while `isClosing`, no connection outlives its answers for long. */
 export function takeTurns(answerTimeoutMs: number, isClosing: () => boolean): Turns {
   const lines = new WeakMap<Socket, Line>();
+  const underWay = new Set<ServerResponse>();
 
   function lineOf(socket: Socket): Line {
     const known = lines.get(socket);
@@ -44,19 +53,29 @@ export function takeTurns(answerTimeoutMs: number, isClosing: () => boolean): Tu
     socket.on('resume', () => {
       if (line.state === 'ending' || (line.state === 'open' && line.turns.length > 1)) socket.pause();
     });
+    // Node ends a connection by this after its last answer, which is lost to a caller whose bytes are then unread.
+    socket.destroySoon = () => {
+      const isUnread = line.state === 'ending' || line.turns.length > 1 || line.turns[0]?.request.complete === false;
+      if (!isUnread) return Socket.prototype.destroySoon.call(socket);
+      line.state = 'over';
+      closeGently(socket);
+    };
     return line;
   }
 
   function begin(socket: Socket, line: Line, { request, response }: Turn, handle: RequestListener): void {
     socket.setTimeout(answerTimeoutMs);
+    underWay.add(response);
     response.once('close', () => {
+      underWay.delete(response);
       line.turns.shift();
       // Some answers end their connection: what was sent behind is not carried out.
       if (!socket.writable) line.turns = [];
       if (line.state === 'open' && line.turns.length < 2 && socket.isPaused()) socket.resume();
       if (line.turns.length > 0) line.turns[0]!.begin();
+      else if (line.state === 'ending') socket.destroySoon();
       // At a stop Node closes the connections that are idle then; this one was not, and would stay for its keep-alive time.
-      else if (line.state === 'ending' || isClosing()) socket.destroySoon();
+      else if (isClosing()) socket.setTimeout(LAST_REQUEST_MS);
     });
     handle(request, response);
   }
@@ -85,6 +104,10 @@ export function takeTurns(answerTimeoutMs: number, isClosing: () => boolean): Tu
       else abandon(socket, line);
     },
     isBusy: (socket) => lineOf(socket).turns.length > 0,
+    isLast: (socket) => lineOf(socket).turns.length === 1,
+    async settled() {
+      await Promise.all([...underWay].map((response) => new Promise((resolve) => response.once('close', resolve))));
+    },
     stop(socket) {
       const line = lineOf(socket);
       if (line.state !== 'open') return line.state === 'ending';
@@ -106,14 +129,4 @@ export function takeTurns(answerTimeoutMs: number, isClosing: () => boolean): Tu
 /** Whoever is to get a body does nothing before it is there; only the last request of a connection can be without its own. */
 function isOwed({ request, response }: Turn): boolean {
   return request.complete || response.headersSent || request.method === 'GET' || request.method === 'HEAD';
-}
-
-/** Reads on, for bytes that nobody has read would reset the connection; no request comes of them. */
-function ignoreInput(socket: Socket): void {
-  const ignore = () => {};
-  // Takes the reading from Node's parser, which else has it without events.
-  socket.on('data', ignore);
-  socket.removeAllListeners('data');
-  socket.on('data', ignore);
-  socket.resume();
 }

@@ -45,9 +45,22 @@ export async function runDue(workers: readonly Worker[]): Promise<void> {
   } while (done > 0);
 }
 
-export async function stopAll(app: FastifyInstance, workers: readonly Worker[], store: Store): Promise<void> {
-  // The workers' calls to our own simulated provider need the app.
-  await Promise.all(workers.map((worker) => worker.stop()));
+interface Ending {
+  app: FastifyInstance;
+  workers: readonly Worker[];
+  deliverers: { close(): Promise<void> };
+  observed: { close(): Promise<void>; flush(): Promise<void> };
+  store: Store;
+}
+
+/** Finishes what is under way, until nobody listens any more; then closes the rest. */
+export async function stopAll({ app, workers, deliverers, observed, store }: Ending, momentMs: number): Promise<void> {
+  // Requests and workers call our own simulated provider, which needs the app.
+  await Promise.all([app.refuseMore(), ...workers.map((worker) => worker.stop())]);
+  await app.closeDoor(momentMs);
+  await deliverers.close();
+  await observed.close();
   await app.close();
   await store.close();
+  await observed.flush();
 }

@@ -45,7 +45,7 @@ export function simulatorApi(
       scope.post('/', async (request) => {
         const order = chargeReader.read(request.body);
         const payment = await takeCharge(deps, order);
-        if (handoffTagOf(order.buyer_email) === 'handoff_timeout') await sleep(slowAnswerMs, undefined, { ref: false });
+        if (handoffTagOf(order.buyer_email) === 'handoff_timeout') await sleepFor(request, slowAnswerMs);
         return render(payment);
       });
       scope.get<ChargePath>('/:charge', async (request) => render(await chargeOf(request)));
@@ -68,6 +68,15 @@ export function simulatorApi(
     },
     { prefix: '/simulator/api/payments' },
   );
+}
+
+/** A caller that has given up meanwhile is not waited for, or a stop would be. */
+async function sleepFor({ raw: { socket } }: FastifyRequest, ms: number): Promise<void> {
+  const left = new AbortController();
+  const leave = () => left.abort();
+  socket.once('end', leave);
+  await sleep(ms, undefined, { ref: false, signal: left.signal }).catch(() => undefined);
+  socket.off('end', leave);
 }
 
 function requireKey(request: FastifyRequest, apiKey: string): void {

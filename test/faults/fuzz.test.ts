@@ -116,7 +116,9 @@ describe('the fuzzer finds', () => {
     options: Partial<FuzzOptions> = {},
     isReady = () => true,
   ): Promise<FuzzReport> {
-    const app = await createApp({ ...service.deps, isReady }, [healthProbes, part]);
+    // Whoever has left without an answer holds up the end for as long.
+    const limits = { ...service.deps.limits, answerTimeoutMs: 500 };
+    const app = await createApp({ ...service.deps, isReady, limits }, [healthProbes, part]);
     await app.listen({ host: '127.0.0.1', port: 0 });
     const { port } = new URL(app.listeningOrigin);
     try {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type Socket, connect } from 'node:net';
 import { describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { sessionBody } from '../support/service.ts';
 import { type TestDatabase, createTestDatabase } from '../support/database.ts';
 import { type RunningService, startServiceProgram, statusOf, until } from './program.ts';
@@ -15,23 +14,35 @@ describe('the process, told to stop,', { concurrency: 2 }, () => {
     await using service = await startServiceProgram(variables(database, '1'));
     const idle = await openConnection(service);
     const early = await startSlowRequest(service);
+    const half = await openConnection(service);
+    half.write('GET /healthz HTTP/1.1\r\nhost: 127');
     service.signal('SIGTERM');
     const signalled = performance.now();
     await until(async () => (await statusOf(`${service.url}/readyz`)) === 503);
+    // Some senders send it to a process and to its group.
+    service.signal('SIGTERM');
     assert.equal(await statusOf(`${service.url}/healthz`), 200);
-    assert.equal((await createSession(service.url)).status, 200);
+    const created = await createSession(service.url);
+    assert.deepEqual([created.status, created.headers.get('connection')], [200, 'close']);
+    assert.equal((await fetch(`${service.url}/nowhere`)).headers.get('connection'), 'close');
     const late = await startSlowRequest(service);
-    assert.match(await early.finish(), /^HTTP\/1\.1 200 /);
+    assert.match(await early.finish(), /^HTTP\/1\.1 200 [\s\S]*\r\nconnection: close\r\n/i);
 
     // Nothing new is taken any more, and the one request that is left is waited for.
-    await until(async () => (await statusOf(`${service.url}/healthz`)) === 0);
+    let refused = created;
+    await until(async () => (refused = await createSession(service.url)).status === 503);
     assert.ok(performance.now() - signalled >= 1000);
-    await sleep(200);
+    assert.deepEqual(
+      ['connection', 'retry-after'].map((name) => refused.headers.get(name)),
+      ['close', '1'],
+    );
+    const page = await fetch(`${service.url}/checkout/chk_1`);
+    assert.deepEqual([page.status, page.headers.get('content-type')], [503, 'text/html; charset=utf-8']);
     assert.match(await late.finish(), /^HTTP\/1\.1 200 /);
     assert.equal(await service.exited, 0);
-    // An idle connection does not keep it.
+    // Neither an idle connection keeps it, nor one with half a request.
     assert.ok(performance.now() - signalled < 8000);
-    idle.destroy();
+    for (const socket of [idle, half]) socket.destroy();
     assert.match(service.stdout(), /"signal":"SIGTERM","msg":"stopping"/);
     assert.equal(service.stderr(), '');
   });
@@ -41,12 +52,12 @@ describe('the process, told to stop,', { concurrency: 2 }, () => {
     await using service = await startServiceProgram(variables(database, '60'));
     const slow = await startSlowRequest(service);
     service.signal('SIGINT');
-    await until(async () => (await statusOf(`${service.url}/healthz`)) === 0);
+    await until(async () => (await createSession(service.url)).status === 503);
     assert.match(await slow.finish(), /^HTTP\/1\.1 200 /);
     assert.equal(await service.exited, 0);
   });
 
-  it('keeps everything that it acknowledged under load', async () => {
+  it('under load, keeps everything that it acknowledged, and answers whoever has got a connection', async () => {
     await using database = await createTestDatabase();
     const acknowledged: string[] = [];
     const service = await startServiceProgram(variables(database, '0.2'));
@@ -78,12 +89,12 @@ async function createUntilRefused(url: string, acknowledged: string[]): Promise<
   for (;;) {
     try {
       const answer = await createSession(url);
-      assert.equal(answer.status, 200);
-      const { id } = (await answer.json()) as { id: string };
-      acknowledged.push(id);
+      const body = (await answer.json()) as { id: string };
+      if (answer.status === 200) acknowledged.push(body.id);
+      else assert.equal(answer.status, 503);
     } catch (error) {
-      // No connection any more: the end that was waited for.
-      if (error instanceof TypeError) return;
+      // The end that was waited for; a connection that was there and broke off is none.
+      if (error instanceof TypeError && (error.cause as NodeJS.ErrnoException).code === 'ECONNREFUSED') return;
       throw error;
     }
   }
@@ -92,7 +103,7 @@ async function createUntilRefused(url: string, acknowledged: string[]): Promise<
 function createSession(url: string): Promise<Response> {
   return fetch(`${url}/api/gateway/sessions`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', connection: 'close' },
+    headers: { 'content-type': 'application/json' },
     body: JSON.stringify(sessionBody()),
   });
 }

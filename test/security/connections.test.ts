@@ -57,6 +57,7 @@ async function guarded(limits: Limits = {}, more?: RequestListener): Promise<Gua
     },
   };
   const handle: RequestListener = (request, response) => {
+    if (request.url === '/large') return void response.writeHead(413, { connection: 'close' }).end();
     own.most = Math.max(own.most, (under += 1));
     let body = '';
     request.on('data', (chunk: Buffer) => (body += chunk.toString()));
@@ -212,6 +213,61 @@ describe('what follows a request on its connection and is refused', () => {
   });
 });
 
+describe('a caller who sends nothing more, and says so,', () => {
+  it('gets every answer that is owed, and then the end', async () => {
+    await using server = await guarded();
+    const caller = call(server.port, '');
+    caller.socket.end(post('/a', '{}') + get('/b') + post('/c', '{}'));
+    assert.deepEqual(statuses(await caller.closed), [200, 200, 200]);
+    await server.closed(1);
+    assert.deepEqual(server.done, ['/a{}', '/b', '/c{}']);
+  });
+
+  it('is closed where nothing is owed, or half a request came', async () => {
+    await using server = await guarded();
+    const kept = call(server.port, get('/kept'));
+    await kept.seen('/kept');
+    for (const { socket } of [kept, call(server.port, '')]) socket.end();
+    const half = call(server.port, '');
+    half.socket.end(post('/half', '{', 2));
+    assert.deepEqual(statuses(await half.closed), [400]);
+    await server.closed(3);
+    assert.deepEqual(server.done, ['/kept']);
+  });
+
+  it('is closed where the answer is not read, or never comes', async () => {
+    await using server = await guarded({ answerTimeoutMs: 50 }, (request, response) => {
+      if (request.url === '/large-answer') response.end(LARGE);
+    });
+    const callers = ['/large-answer', '/never'].map((path) => {
+      const { socket } = call(server.port, '');
+      return socket.pause().end(get(path));
+    });
+    await server.closed(2);
+    for (const socket of callers) socket.destroy();
+  });
+});
+
+describe('a connection', () => {
+  it('that is opened ahead and not used ends without a word', async () => {
+    await using server = await guarded({ requestTimeoutMs: 50 });
+    assert.equal(await call(server.port, '').closed, '');
+    await server.closed(1);
+  });
+
+  it('whose upload is refused is not reset under what is still on its way', async () => {
+    await using server = await guarded();
+    const caller = call(server.port, post('/large', 'x', 5_000_000));
+    const faults: unknown[] = [];
+    caller.socket.on('error', (error) => faults.push(error));
+    assert.deepEqual(statuses(await caller.closed), [413]);
+    for (let sent = 0; sent < 4; sent++) await new Promise((resolve) => caller.socket.write(PART, resolve));
+    caller.socket.end();
+    await server.closed(1);
+    assert.deepEqual(faults, []);
+  });
+});
+
 describe('requests that are sent before others are answered', () => {
   it('are carried out one after the other', async () => {
     await using server = await guarded();
@@ -279,9 +335,10 @@ describe('an answer', () => {
     await server.closed(1);
   });
 
-  it('that is under way at a stop is the last of its connection', async () => {
+  it('that is under way at a stop is the last of its connection, but for what came before its caller could know', async () => {
     let finish = () => {};
-    await using server = await guarded({}, (_request, response) => {
+    await using server = await guarded({}, (request, response) => {
+      if (request.url === '/next') return void response.end('the next');
       response.write('half');
       finish = () => void response.end('the end');
     });
@@ -289,7 +346,9 @@ describe('an answer', () => {
     await caller.seen('half');
     const stopped = server.stop();
     finish();
+    await caller.seen('the end');
+    caller.socket.write(get('/next'));
     await stopped;
-    assert.match(await caller.closed, /the end/);
+    assert.match(await caller.closed, /the next/);
   });
 });

@@ -75,6 +75,27 @@ test('handoff_timeout is ambiguous: no other route is tried, and the inquiry fin
   assert.equal((await stateOf(on, sessionId)).session, 'paid');
 });
 
+test('a stop waits for a payment that is on its way to the provider, and refuses what comes meanwhile', async () => {
+  await using on = await startTestService();
+  const own = on.service.deps.providers.get('sandbox')!;
+  const [paying, waiting] = [await createSession(on), await createSession(on)];
+  const pay = (id: string) => submit(`${on.url}/checkout/${id}/pay`, { kind: 'card', total_card: '99999999' });
+  let stopped: Promise<void> | undefined;
+  const refused: number[] = [];
+  connect(on, {
+    ...own,
+    async handoff(handoff) {
+      stopped = on.service.stop();
+      refused.push((await pay(waiting)).status);
+      return own.handoff(handoff);
+    },
+  });
+  const answer = await pay(paying);
+  assert.deepEqual([answer.status, refused, answer.headers.get('connection')], [303, [503], 'close']);
+  assert.match(answer.headers.get('location')!, /\/continue$/);
+  await stopped;
+});
+
 test('a handoff that never arrived is found out by the inquiry, and the buyer may try again', async () => {
   await using on = await startTestService();
   const own = on.service.deps.providers.get('sandbox')!;
