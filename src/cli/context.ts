@@ -2,6 +2,7 @@ import { styleText } from 'node:util';
 import { Command, Option } from 'commander';
 import { Tillway } from '../../sdk/src/index.ts';
 import { environmentOfKey } from '../domain/api-key.ts';
+import type { Environment } from '../domain/route.ts';
 
 /** What a command is run from: a real terminal, a pipe, or a test. */
 export interface Terminal {
@@ -143,6 +144,12 @@ export function createContext(terminal: Terminal): CommandContext {
 export function apiKeyOf({ apiKey }: Pick<Terminal, 'apiKey'>): string | undefined {
   if (apiKey === undefined || environmentOfKey(apiKey) !== undefined) return apiKey;
   throw new CommandError(2, 'TILLWAY_API_KEY is no API key: sk_sandbox_ or sk_live_ and 43 letters or digits');
+}
+
+/** Where a question names no environment and is about one: the key's, else the sandbox. Throws likewise. */
+export function usualEnvironment({ terminal }: Pick<CommandContext, 'terminal'>): Environment {
+  const key = apiKeyOf(terminal);
+  return (key === undefined ? undefined : environmentOfKey(key)) ?? 'sandbox';
 }
 
 /**

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { Environment, FeesEstimate, RouteKind } from '../../sdk/src/index.ts';
 import { act, routeWords, tellFees } from './actions.ts';
-import { type CommandContext, describedCommand } from './context.ts';
-import { amountOf, environmentOption, kindOption } from './values.ts';
+import { type CommandContext, describedCommand, usualEnvironment } from './context.ts';
+import { amountOf, kindOption, usualEnvironmentOption } from './values.ts';
 
 interface FeesOptions {
   kind?: RouteKind;
@@ -18,8 +18,8 @@ export function feesCommand(context: CommandContext): Command {
   })
     .addOption(kindOption('the way to pay to prefer'))
     .option('--route <id>', 'exactly this route')
-    .addOption(environmentOption('default: sandbox'));
-  return command.action(async (text: string, { kind, route, environment }: FeesOptions) => {
+    .addOption(usualEnvironmentOption());
+  return command.action(async (text: string, { kind, route, environment = usualEnvironment(context) }: FeesOptions) => {
     const body = {
       amount: amountOf('amount', text),
       preferredRoute: kind,

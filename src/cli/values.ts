@@ -74,6 +74,11 @@ export function environmentOption(description: string): Option {
   return new Option('--environment <environment>', description).choices(ENVIRONMENTS);
 }
 
+/** For a question that is about one, see `usualEnvironment`. */
+export function usualEnvironmentOption(): Option {
+  return environmentOption('default: that of the API key, else sandbox');
+}
+
 export function kindOption(description: string): Option {
   return new Option('--kind <kind>', description).choices(ROUTE_KINDS);
 }

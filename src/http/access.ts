@@ -12,14 +12,22 @@ interface Filter {
   environment?: unknown;
 }
 
-type Admission = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
+/** Both, in the options of a route: what has passed one alone is not admitted. */
+interface Admission {
+  onRequest: Hook;
+  preHandler: Hook;
+}
+
+const entered = new WeakMap<FastifyRequest, AppDeps>();
 const admitted = new WeakMap<FastifyRequest, AppDeps>();
 const restricted = new WeakMap<AppDeps, Map<Environment, AppDeps>>();
 
 /**
- * A hook that lets in who has the access, before anything of the body is read. Behind it, {@link depsOf} answers what
- * the request may see and change. `pages` says whether pages of other sites are refused here, or have been.
+ * Hooks that let in who has the access: before anything of the body is read, and again once it is there, since whoever
+ * sends it may take his time. Behind them, {@link depsOf} answers what the request may see and change. `pages` says
+ * whether pages of other sites are refused here, or have been.
  */
 export function admission(
   deps: AppDeps,
@@ -27,14 +35,27 @@ export function admission(
   pages: 'refused' | 'known' = 'refused',
 ): Admission {
   const own = originsOf(Object.values(deps.urls));
-  return async (request, reply) => {
+  const onRequest: Hook = async (request, reply) => {
     const caller = await identified(deps, request, reply);
     if (!caller && pages === 'refused') refuseForeignPage(request, own);
     assertAllowed({ caller }, typeof access === 'string' ? access : access(request));
     const filter = ENVIRONMENTS.find((environment) => environment === (request.query as Filter).environment);
     if (filter) assertEnvironment({ caller }, filter);
-    admitted.set(request, caller ? { ...within(deps, caller.environment), caller } : deps);
+    entered.set(request, caller ? { ...within(deps, caller.environment), caller } : deps);
   };
+  const preHandler: Hook = async (request) => {
+    const own = entered.get(request);
+    if (!own) throw notAdmitted(request);
+    // Of those no body is waited for.
+    if (!isRead(request)) await assertStillKnown(deps, request);
+    admitted.set(request, own);
+  };
+  return { onRequest, preHandler };
+}
+
+/** For a request that has been let in, and took long since. Throws KeyRefusal where its key was revoked meanwhile. */
+export async function assertStillKnown({ gate }: AppDeps, request: FastifyRequest): Promise<void> {
+  await gate.identify(authorizationOf(request));
 }
 
 /**
@@ -56,8 +77,12 @@ function isRead({ method }: FastifyRequest): boolean {
 /** The dependencies of an admitted request. */
 export function depsOf(request: FastifyRequest): AppDeps {
   const deps = admitted.get(request);
-  if (!deps) throw new Error(`${request.method} ${request.routeOptions.url} was not admitted`);
+  if (!deps) throw notAdmitted(request);
   return deps;
+}
+
+function notAdmitted({ method, routeOptions }: FastifyRequest): Error {
+  return new Error(`${method} ${routeOptions.url} was not admitted`);
 }
 
 /** The key of a request. Who is refused is counted too, by address. */

@@ -27,7 +27,7 @@ export function agentApi(app: FastifyInstance, deps: AppDeps): void {
   const schemas = new Map<string, string>();
 
   const { capabilities, listRoutes: routes, getSchema } = AGENT_ENDPOINTS;
-  app.get(capabilities.path, { onRequest: admission(deps, capabilities.access) }, (request, reply) => {
+  app.get(capabilities.path, admission(deps, capabilities.access), (request, reply) => {
     const body = JSON.stringify(describeService(depsOf(request)));
     reply.header('link', discoveryLinks(base));
     // The health of its routes is that of now.
@@ -60,9 +60,11 @@ function serveActions(app: FastifyInstance, deps: AppDeps): void {
     return found;
   };
 
+  const admitted = admission(deps, (request) => actions.get(actionOf(request))?.access ?? 'look');
   app.post('/api/agent/actions/:action', {
+    ...admitted,
     onRequest: [
-      admission(deps, (request) => actions.get(actionOf(request))?.access ?? 'look'),
+      admitted.onRequest,
       // Before the body is read: no body is right for an action that does not exist.
       async (request) => void named(request),
     ],

@@ -98,7 +98,7 @@ export function serveAs(
   app.route({
     method,
     url,
-    onRequest: admission(deps, access),
+    ...admission(deps, access),
     handler: async (request, reply) => {
       const answer = await traced(deps.tracing, { name }, () => handler(request, reply, depsOf(request)));
       return reply.type(type).send(answer);

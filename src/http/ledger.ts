@@ -9,6 +9,7 @@ import { ledgerBalances } from '../operations/ledger/balances.ts';
 import { exportJournal } from '../operations/ledger/export.ts';
 import { listJournal } from '../operations/ledger/journal.ts';
 import type { JournalFilter } from '../store/ledger.ts';
+import { assertStillKnown } from './access.ts';
 import type { AppDeps } from './app.ts';
 import { defined, renderList, serve, serveAs } from './gateway.ts';
 
@@ -38,7 +39,7 @@ export function ledgerApi(app: FastifyInstance, all: AppDeps): void {
       // What is wrong at once is still an error of the API; later the connection is cut, so that a part is not taken for all.
       const first = await parts.next();
       reply.header('content-disposition', 'attachment; filename="tillway-ledger.csv"');
-      return Readable.from(after(first, parts));
+      return Readable.from(after(first, parts, () => assertStillKnown(deps, request)));
     },
   );
 }
@@ -58,7 +59,15 @@ function filterOf(query: JournalQuery): JournalFilter {
   });
 }
 
-async function* after(first: IteratorResult<string>, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+/** `isLet` refuses by throwing: whoever reads slowly must not go on with a key that was revoked. */
+async function* after(
+  first: IteratorResult<string>,
+  rest: AsyncGenerator<string>,
+  isLet: () => Promise<void>,
+): AsyncGenerator<string> {
   if (!first.done) yield first.value;
-  yield* rest;
+  for await (const part of rest) {
+    await isLet();
+    yield part;
+  }
 }

@@ -20,12 +20,11 @@ export function mcpEndpoint(app: FastifyInstance, deps: AppDeps): void {
   let handler: Promise<ReturnType<typeof createHandler>> | undefined;
   const load = async () => (await import('./handler.ts')).createHandler(deps);
 
+  // What a tool needs beyond that, it asks itself.
+  const admitted = admission(deps, 'look', 'known');
   app.post(PATH, {
-    onRequest: [
-      (request, _reply, done) => done(callerFault(request, deps)),
-      // What a tool needs beyond that, it asks itself.
-      admission(deps, 'look', 'known'),
-    ],
+    ...admitted,
+    onRequest: [(request, _reply, done) => done(callerFault(request, deps)), admitted.onRequest],
     errorHandler(error, request, reply) {
       void sendRpcError(error, request, reply);
     },

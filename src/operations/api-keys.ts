@@ -12,20 +12,24 @@ import { GatewayError } from '../domain/errors.ts';
 import type { RandomBytes } from '../domain/id.ts';
 import type { Listed, Page } from '../store/page.ts';
 import type { ApiKeyFilter } from '../store/api-keys.ts';
+import type { Change } from '../store/store.ts';
+import { keyRevoked } from './access/gate.ts';
 import type { Deps } from './deps.ts';
 import { recordNotFound } from './not-found.ts';
 
 type Keeping = Pick<Deps, 'store' | 'now'>;
+/** With the key that asks, where one does: nothing is done by one that was revoked, however late that became known. */
+type Changing = Keeping & Partial<Pick<Deps, 'caller'>>;
 
 /** What a key is to be; limits in cents. */
 export type KeyRequest = Pick<ApiKey, 'environment' | 'name' | 'scope' | 'spendPerCheckout' | 'spendPerDay' | 'source'>;
 
 /**
  * Makes a key, and answers its text, which nobody can learn again. Throws GatewayError `invalid_input` for limits that are
- * not of its scope.
+ * not of its scope, KeyRefusal where the key that asks was revoked meanwhile.
  */
 export async function createApiKey(
-  deps: Keeping & Pick<Deps, 'newId'> & { randomBytes: RandomBytes },
+  deps: Changing & Pick<Deps, 'newId'> & { randomBytes: RandomBytes },
   request: KeyRequest,
 ): Promise<KnownKey & { text: string }> {
   const fault = limitsFault(request);
@@ -40,8 +44,7 @@ export async function createApiKey(
     lastUsedAt: null,
     revokedAt: null,
   };
-  const { done } = await deps.store.commit([{ type: 'api_key_created', key }]);
-  if (!done) throw new Error(`the key ${key.id} exists already`);
+  if (!(await commitBy(deps, { type: 'api_key_created', key }))) throw new Error(`the key ${key.id} exists already`);
   return { key, spentToday: key.scope === 'agent' ? 0 : null, text };
 }
 
@@ -51,11 +54,21 @@ export async function listApiKeys(deps: Keeping, filter: ApiKeyFilter, page: Pag
   return { items: await Promise.all(items.map((key) => known(deps, key))), hasMore };
 }
 
-/** Closes a key for good; one that is closed stays as it is. Throws GatewayError `not_found`. */
-export async function revokeApiKey(deps: Keeping, id: string): Promise<KnownKey> {
+/**
+ * Closes a key for good; one that is closed stays as it is. Throws GatewayError `not_found`, KeyRefusal where the key
+ * that asks was revoked meanwhile.
+ */
+export async function revokeApiKey(deps: Changing, id: string): Promise<KnownKey> {
   await find(deps, id);
-  await deps.store.commit([{ type: 'api_key_revoked', keyId: id, at: deps.now() }]);
+  await commitBy(deps, { type: 'api_key_revoked', keyId: id, at: deps.now() });
   return known(deps, await find(deps, id));
+}
+
+/** Whether it was done. What is believed of the key that asks is not enough here: a successor would outlive it. */
+async function commitBy({ store, caller }: Changing, change: Change): Promise<boolean> {
+  const result = await store.commit(caller ? [{ type: 'api_key_active', keyId: caller.id }, change] : [change]);
+  if (!result.done && result.conflict === 'key_revoked') throw keyRevoked();
+  return result.done;
 }
 
 /**

@@ -14,6 +14,8 @@ export interface ApiKeyFilter {
 export type ApiKeyChange =
   /** Guarded by its id and its hash being new. */
   | { type: 'api_key_created'; key: ApiKey }
+  /** Guarded by the key not being revoked: whoever revokes it comes before or after the whole change set. */
+  | { type: 'api_key_active'; keyId: string }
   | { type: 'api_key_used'; keyId: string; at: Instant }
   /** Guarded by not being revoked. */
   | { type: 'api_key_revoked'; keyId: string; at: Instant }

@@ -1,5 +1,5 @@
 import type { Change } from './store.ts';
-import { insertApiKey, revokeApiKey, spendOfApiKey, useApiKey } from './tables/api-keys.ts';
+import { holdApiKey, insertApiKey, revokeApiKey, spendOfApiKey, useApiKey } from './tables/api-keys.ts';
 import { saveClock } from './tables/clock.ts';
 import { placeEvents } from './tables/feed.ts';
 import { recoverDelivery, saveRecovery } from './tables/recoveries.ts';
@@ -50,6 +50,7 @@ export function writesOf(changes: Change[]): Write[] {
 /** How each type of change is written. */
 const WRITES: { [Type in Change['type']]: (change: Extract<Change, { type: Type }>) => Write | Write[] } = {
   api_key_created: (change) => insertApiKey(change.key),
+  api_key_active: (change) => holdApiKey(change.keyId),
   api_key_used: (change) => useApiKey(change.keyId, change.at),
   api_key_revoked: (change) => revokeApiKey(change.keyId, change.at),
   api_key_spent: (change) => spendOfApiKey(change.keyId, change.day, change.amount),

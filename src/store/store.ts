@@ -98,6 +98,7 @@ export type Conflict =
   | 'customer_exists'
   /** The key is taken, the customer is not (or no more) an active one of that address, or production met moved time. */
   | 'session_refused'
+  | 'key_revoked'
   /** The key is revoked, or would have spent more than it may. */
   | 'spend_limit'
   /** Another refund has the idempotency key. */

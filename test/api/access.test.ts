@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import type { Endpoint } from '../../src/contract/endpoint.ts';
 import { scopesOf } from '../../src/contract/endpoint.ts';
 import { jsonSchemaOf, sampleOf } from '../../src/contract/json-schema.ts';
-import { KEY_SCOPES, type KeyScope } from '../../src/domain/api-key.ts';
+import { KEY_SCOPES, type KeyScope, hashOfKey } from '../../src/domain/api-key.ts';
 import type { ErrorCode } from '../../src/domain/errors.ts';
 import { ENVIRONMENTS, type Environment } from '../../src/domain/route.ts';
 import type { AppDeps } from '../../src/http/app.ts';
@@ -11,7 +11,8 @@ import { servedEndpoints } from '../../src/http/openapi.ts';
 import { OF_THE_SERVICE, restrictStore } from '../../src/operations/access/restrict-store.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { openTestStore, createTestDatabase } from '../support/database.ts';
-import { BOOTSTRAP, type Keys, bearer, makeKeys } from '../support/keys.ts';
+import { type HalfSent, sendHalf } from '../support/half-sent.ts';
+import { BOOTSTRAP, type Keys, bearer, makeKey, makeKeys } from '../support/keys.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { rpc } from '../mcp/rpc.ts';
@@ -93,13 +94,13 @@ async function fill(environment: Environment): Promise<Record<string, string>> {
   return { ...found, operation: 'fees.estimate', sessionId };
 }
 
-/** Sends what the endpoint shows as its example, about that environment. */
-async function ask(
+/** What the endpoint shows as its example, about that environment. */
+function requestOf(
   endpoint: Endpoint,
   key: string | undefined,
   params: Record<string, string>,
   environment: Environment = 'sandbox',
-): Promise<Answer> {
+) {
   const { method, body, requestExample = {} } = endpoint;
   const path = endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? `${PREFIXES[name] ?? ''}x`);
   const takesEnvironment = body && 'environment' in (jsonSchemaOf(body, 'input').properties ?? {});
@@ -107,14 +108,16 @@ async function ask(
   const sent = isText
     ? String(sampleOf(jsonSchemaOf(body!, 'input')))
     : JSON.stringify({ ...(requestExample as object), ...(takesEnvironment && { environment }) });
-  const response = await fetch(service.url + path, {
-    method,
-    headers: {
-      ...(key !== undefined && bearer(key)),
-      ...(body && { 'content-type': isText ? 'text/csv' : 'application/json' }),
-    },
-    ...(body && { body: sent }),
-  });
+  const headers = {
+    ...(key !== undefined && bearer(key)),
+    ...(body && { 'content-type': isText ? 'text/csv' : 'application/json' }),
+  };
+  return { url: service.url + path, method, headers, ...(body && { body: sent }) };
+}
+
+async function ask(...asked: Parameters<typeof requestOf>): Promise<Answer> {
+  const { url, ...init } = requestOf(...asked);
+  const response = await fetch(url, init);
   const text = await response.text();
   const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
   const error = isJson ? (JSON.parse(text) as { error?: { code: ErrorCode; message: string } }).error : undefined;
@@ -229,6 +232,66 @@ describe('every endpoint', () => {
         assert.match(answer.message, new RegExp(`is of ${environment}, and this is about ${OTHER[environment]}`));
       }
     }
+  });
+});
+
+describe('a key that is revoked while the body of a request is on its way', () => {
+  it('opens nothing with it: no endpoint, no action, no tool', async () => {
+    const key = await makeKey(service.url, 'sandbox', { scope: 'admin', name: 'Lost' });
+    const admin = bearer(keys.sandbox.admin);
+    const text = async (path: string) => {
+      const shown = await fetch(`${service.url}/api/gateway/${path}?limit=100`, { headers: admin });
+      return (await shown.text()).replace(/"lastUsedAt":("[^"]*"|null)/g, '');
+    };
+    const { body: lost } = await call<{ data: { id: string }[] }>('GET', `${service.url}/api/gateway/keys`, undefined, {
+      ...bearer(key),
+    });
+    const { id } = lost.data[0]!;
+    const half: [name: string, sent: HalfSent][] = [];
+    for (const endpoint of endpoints) {
+      if (endpoint.method === 'GET') continue;
+      const { url, method, headers, body = '{}' } = requestOf(endpoint, key, ids.sandbox);
+      const typed = { 'content-type': 'application/json', ...headers };
+      half.push([nameOf(endpoint), await sendHalf(url, { method, headers: typed, body })]);
+    }
+    const tool = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'checkout_create' } };
+    const body = JSON.stringify({ ...tool, params: { ...tool.params, arguments: sessionBody() } });
+    const headers = {
+      ...bearer(key),
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    };
+    half.push(['/mcp', await sendHalf(`${service.url}/mcp`, { method: 'POST', headers, body })]);
+
+    await call('POST', `${service.url}/api/gateway/keys/${id}/revoke`, undefined, admin);
+    const lists = ['keys', 'sessions', 'customers', 'payments', 'refunds', 'webhook-endpoints', 'discrepancies'];
+    const before = await Promise.all(lists.map(text));
+    const answers = await Promise.all(half.map(async ([name, sent]) => ({ name, ...(await sent.finish()) })));
+    for (const { name, ...answer } of answers) {
+      assert.equal(answer.status, 401, `${name}: ${answer.text}`);
+      assert.match(answer.text, /This API key was revoked/, name);
+    }
+    assert.deepEqual(await Promise.all(lists.map(text)), before);
+  });
+});
+
+describe('a key that is revoked while an export is being read', () => {
+  it('is sent no further part of it', async (context) => {
+    const key = await makeKey(service.url, 'sandbox', { scope: 'read' });
+    const read = async () => {
+      const response = await fetch(`${service.url}/api/gateway/ledger/export`, { headers: bearer(key) });
+      return response.text();
+    };
+    assert.match(await read(), new RegExp(ids.sandbox['paymentId']!));
+    const { store, gate, now } = service.service.deps as AppDeps;
+    const { id: keyId } = (await store.apiKeyByHash(hashOfKey(key)))!;
+    const { journal } = store;
+    context.mock.method(store, 'journal', async (...asked: Parameters<typeof journal>) => {
+      await store.commit([{ type: 'api_key_revoked', keyId, at: now() }]);
+      gate.forget();
+      return journal(...asked);
+    });
+    await assert.rejects(read());
   });
 });
 

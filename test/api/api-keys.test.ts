@@ -107,6 +107,24 @@ describe('an API key', () => {
     assert.equal((await revoke(idOf('key', 999))).status, 404);
   });
 
+  it('makes and revokes no other once it is revoked, though that is not known here yet', async () => {
+    const { body: lost } = await create({ name: 'Stolen', scope: 'admin' });
+    const { body: kept } = await create({ name: 'Kept', scope: 'read' });
+    assert.equal((await ask(lost.key!)).status, 200);
+    const { store, now } = service.service.deps;
+    await store.commit([{ type: 'api_key_revoked', keyId: lost.id, at: now() }]);
+    assert.equal((await ask(lost.key!)).status, 200);
+    const before = (await list()).length;
+    for (const { status, body } of [
+      await create({ name: 'Successor', scope: 'admin' }, lost.key),
+      await revoke(kept.id, lost.key),
+    ]) {
+      assert.deepEqual([status, body.error.message], [401, 'This API key was revoked.']);
+    }
+    assert.equal((await list()).length, before);
+    assert.equal((await ask(kept.key!)).status, 200);
+  });
+
   it('is refused by another instance within a second of that', async () => {
     await using other = await startTestService({ variables: BOOTSTRAP, beside: service });
     const key = await makeKey(service.url, 'sandbox', { scope: 'read' });

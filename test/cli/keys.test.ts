@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { ADMIN, BOOTSTRAP } from '../support/keys.ts';
+import { temporaryFile } from '../support/routing.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { runWith } from './terminal.ts';
 
@@ -34,6 +35,29 @@ describe('TILLWAY_API_KEY', () => {
     assert.deepEqual([code, /makes sandbox checkouts.*sk_sandbox_/.test(stderr)], [1, true], stderr);
     const listed = await runWith(live, 'payments', 'list', '--environment', 'sandbox');
     assert.match(listed.stderr, /--environment production\), or use a key of sandbox/);
+  });
+
+  it('says what a question is about that names no environment', async () => {
+    using rules = temporaryFile('rules.json', { version: 1, rules: [] });
+    const questions = [
+      ['fees', '49.99'],
+      ['routes', 'list'],
+      ['routes', 'dry-run', '49.99'],
+      ['routes', 'backtest'],
+      ['routes', 'rules', 'check', rules.path],
+    ];
+    for (const [environment, route] of Object.entries({
+      sandbox: 'sandbox_card_acquirer',
+      production: 'card_stripe',
+    })) {
+      const apiKey = ADMIN[environment as keyof typeof ADMIN];
+      for (const question of questions) {
+        const { code, stdout, stderr } = await runWith({ url: service.url, apiKey }, ...question);
+        assert.deepEqual([code, stderr], [0, ''], question.join(' '));
+        if (['fees', 'list', 'dry-run'].some((word) => question.includes(word)))
+          assert.ok(stdout.includes(route), stdout);
+      }
+    }
   });
 
   it('is in the examples for curl where the service wants one, and not where it does not', async () => {

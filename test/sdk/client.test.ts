@@ -4,6 +4,7 @@ import { type RawRequest, Tillway, VERSION } from '../../sdk/src/index.ts';
 import manifest from '../../sdk/package.json' with { type: 'json' };
 import { startTestService } from '../support/service.ts';
 import { BODY, CALLS } from './calls.ts';
+import { readmeMethods } from './readme.ts';
 import { type Scripted, scriptedFetch } from './recorder.ts';
 
 /** What is no endpoint of its own: for those that have no method, and what asks one again and again. */
@@ -73,15 +74,14 @@ describe('the client', () => {
     assert.deepEqual([...called, ...Object.values(FILES)].toSorted(), described.toSorted());
   });
 
-  test('has no method that this test does not know', () => {
+  test('has no method that this test does not know, and its README has the same', () => {
     const tillway = new Tillway();
     const found = Object.entries(tillway).flatMap(([name, resource]) =>
       methodNames(resource as object).map((method) => `${name}.${method}`),
     );
-    assert.deepEqual(
-      [...found, ...methodNames(tillway)].toSorted(),
-      [...Object.keys(CALLS), ...Object.keys(FILES), ...OTHERS].toSorted(),
-    );
+    const known = [...Object.keys(CALLS), ...Object.keys(FILES), ...OTHERS].toSorted();
+    assert.deepEqual([...found, ...methodNames(tillway)].toSorted(), known);
+    assert.deepEqual(readmeMethods().toSorted(), known);
   });
 
   test('sends again what comes to the same when it is done twice, and nothing else', async (context) => {
@@ -97,9 +97,7 @@ describe('the client', () => {
   test('sends a request that has no method again by what HTTP says of it, or where it has a key', async (context) => {
     const attempts = async (request: RawRequest) => {
       const { fetch, sent } = scriptedFetch(UNAVAILABLE, { body: {} });
-      await hurried(context, () => new Tillway({ fetch, maxRetries: 1 }).request(request)).catch(
-        () => undefined,
-      );
+      await hurried(context, () => new Tillway({ fetch, maxRetries: 1 }).request(request)).catch(() => undefined);
       return sent.length;
     };
     const path = '/api/new';

@@ -7,11 +7,26 @@ export interface Snippet {
   code: string;
 }
 
+function readme(): string {
+  return readFileSync(fileURLToPath(new URL('../../sdk/README.md', import.meta.url)), 'utf8');
+}
+
+/** The methods in its table of all, such as `sessions.list`: what follows in a row is of the same resource. */
+export function readmeMethods(): string[] {
+  const section = readme()
+    .split(/^## /m)
+    .find((part) => part.startsWith('What there is'))!;
+  return [...section.matchAll(/^\| (`.*?) +\|/gm)].flatMap(([, cell]) => {
+    const names = [...cell!.matchAll(/`([\w.]+)`/g)].map(([, name]) => name!);
+    const [resource, method] = names[0]!.split('.');
+    return method === undefined ? names : [names[0]!, ...names.slice(1).map((name) => `${resource}.${name}`)];
+  });
+}
+
 /** The TypeScript of the SDK's README, in order. */
 export function readmeSnippets(): Snippet[] {
-  const markdown = readFileSync(fileURLToPath(new URL('../../sdk/README.md', import.meta.url)), 'utf8');
   const snippets: Snippet[] = [];
-  for (const part of markdown.split(/^#+ (?=.*$)/m)) {
+  for (const part of readme().split(/^#+ (?=.*$)/m)) {
     const heading = part.split('\n', 1)[0]!;
     for (const [, code] of part.matchAll(/^```ts\n([\s\S]*?)^```$/gm)) snippets.push({ heading, code: code! });
   }

@@ -6,6 +6,7 @@ import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Change, CommitResult, Store } from '../../src/store/store.ts';
 import { until } from '../process/program.ts';
+import { anApiKey } from '../fixtures/api-keys.ts';
 import { checkoutOf, creationOf, familyOf, write } from '../fixtures/store.ts';
 import { openTestStore, settingsOf, usual, withClient } from '../support/database.ts';
 import { type Databases, sharedPostgres, startPostgres } from '../support/postgres.ts';
@@ -115,6 +116,8 @@ describe('of the change sets that travel together', () => {
     }));
 });
 
+const WAITING = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+
 describe('what stands in the way', () => {
   test('a deadlock with another program is tried again', () =>
     withStore(({ store, url }) =>
@@ -131,13 +134,28 @@ describe('what stands in the way', () => {
             session: { ...session, version: session.version + 1 },
           })),
         );
-        const waiting =
-          "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-        await until(async () => (await client.query(waiting)).rowCount! > 0);
+        await until(async () => (await client.query(WAITING)).rowCount! > 0);
         await client.query(touch, [first.session.id, 'touched']);
         await client.query('COMMIT');
         assert.deepEqual(await committed, { done: true });
         assert.equal((await store.session(first.session.id))!.version, first.session.version + 1);
+      }),
+    ));
+
+  test('a key that is being revoked makes no other: whoever would have it do so waits', () =>
+    withStore(({ store, url }) =>
+      withClient(url, async (client) => {
+        await write(store, { type: 'api_key_created', key: anApiKey(1) });
+        await client.query('BEGIN');
+        await client.query('UPDATE api_keys SET revoked_at = 1 WHERE id = $1', [anApiKey(1).id]);
+        const committed = store.commit([
+          { type: 'api_key_active', keyId: anApiKey(1).id },
+          { type: 'api_key_created', key: anApiKey(2) },
+        ]);
+        await until(async () => (await client.query(WAITING)).rowCount! > 0);
+        await client.query('COMMIT');
+        assert.deepEqual(await committed, { done: false, conflict: 'key_revoked' });
+        assert.equal(await store.apiKey(anApiKey(2).id), undefined);
       }),
     ));
 

@@ -1,11 +1,11 @@
 import { Argument, type Command } from 'commander';
 import type { Environment, HealthOverrideParams } from '../../../sdk/src/index.ts';
-import { type CommandContext, type Paint, describedCommand } from '../context.ts';
+import { type CommandContext, type Paint, describedCommand, usualEnvironment } from '../context.ts';
 import { commandGroup } from '../group.ts';
 import { backtestCommand, dryRunCommand, rulesCommand } from './rules.ts';
 import { tellDecision } from './words.ts';
 import { table } from '../table.ts';
-import { environmentOption, wholeNumberOf } from '../values.ts';
+import { environmentOption, usualEnvironmentOption, wholeNumberOf } from '../values.ts';
 import { type Cell, causeOf, percent, plain, rate, secondsOf, statusCell } from '../words.ts';
 
 const SESSION = 'chk_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m';
@@ -30,8 +30,8 @@ function listCommand(context: CommandContext): Command {
   const command = describedCommand('list', {
     summary: 'List the routes with score, health and what they are expected to do',
     examples: ['tillway routes list', 'tillway routes list --environment production'],
-  }).addOption(environmentOption('default: sandbox'));
-  return command.action(async ({ environment = 'sandbox' }: { environment?: Environment }) => {
+  }).addOption(usualEnvironmentOption());
+  return command.action(async ({ environment = usualEnvironment(context) }: { environment?: Environment }) => {
     const answer = await context.client(command).routing.routes({ environment });
     context.tell(command, answer, ({ data }, paint) => {
       const rows = data.map((route): Cell[] => [

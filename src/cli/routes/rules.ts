@@ -1,17 +1,17 @@
 import { type Command, Option } from 'commander';
 import type { Environment, Objective, RouteKind, RuleSet } from '../../../sdk/src/index.ts';
 import { OBJECTIVES } from '../../routing/policy.ts';
-import { type CommandContext, describedCommand } from '../context.ts';
+import { type CommandContext, describedCommand, usualEnvironment } from '../context.ts';
 import { commandGroup } from '../group.ts';
 import { tellBacktest, tellDecision, tellRules } from './words.ts';
 import {
   amountOf,
-  environmentOption,
   fileOf,
   kindOption,
   metadataOption,
   numberOf,
   pairsOf,
+  usualEnvironmentOption,
   wholeNumberOf,
 } from '../values.ts';
 
@@ -31,7 +31,11 @@ export function rulesCommand(context: CommandContext): Command {
   });
   check.action(async (file: string) => {
     // A dry run under the rules refuses them as saving would.
-    const answer = await context.client(check).routing.dryRun({ amount: 10, rules: fileOf(file) });
+    const answer = await context.client(check).routing.dryRun({
+      amount: 10,
+      environment: usualEnvironment(context),
+      rules: fileOf(file),
+    });
     context.tell(check, answer, () => 'The rules are well formed; nothing was changed.\n');
   });
 
@@ -67,9 +71,9 @@ export function dryRunCommand(context: CommandContext): Command {
     .option('--customer <email>', 'suppose this customer')
     .option('--product <text>', 'suppose this product')
     .addOption(metadataOption())
-    .addOption(environmentOption('default: sandbox'));
+    .addOption(usualEnvironmentOption());
   return command.action(async (amount: string, options: DryRunOptions) => {
-    const { environment, kind, rules, customer, product, metadata } = options;
+    const { environment = usualEnvironment(context), kind, rules, customer, product, metadata } = options;
     const answer = await context.client(command).routing.dryRun({
       amount: amountOf('amount', amount),
       environment,
@@ -105,8 +109,9 @@ export function backtestCommand(context: CommandContext): Command {
     .option('--limit <number>', 'how many decisions, 1 to 1000; default 200', (text) =>
       wholeNumberOf('--limit', text, '200'),
     )
-    .addOption(environmentOption('default: sandbox'));
-  return command.action(async ({ rules, margin, objective, limit, environment }: BacktestOptions) => {
+    .addOption(usualEnvironmentOption());
+  return command.action(async (options: BacktestOptions) => {
+    const { rules, margin, objective, limit, environment = usualEnvironment(context) } = options;
     const answer = await context.client(command).routing.backtest({
       environment,
       objective,

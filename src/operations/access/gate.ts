@@ -27,7 +27,7 @@ type GateDeps = Pick<Deps, 'store' | 'now' | 'realNow' | 'log'>;
  */
 export function createGate(deps: GateDeps): Gate {
   const { store, realNow } = deps;
-  const believed = new Map<string, { key: ApiKey; at: number }>();
+  let believed = new Map<string, { key: ApiKey; at: number }>();
   const noteUse = createUseNotes(deps);
   let needsKeys = false;
   let lookedAt = -Infinity;
@@ -46,9 +46,11 @@ export function createGate(deps: GateDeps): Gate {
     const known = believed.get(hash);
     if (known && !isOver(known.at, realNow())) return known.key;
     const at = realNow();
+    // What was asked before all was forgotten is not believed after it.
+    const into = believed;
     const key = await store.apiKeyByHash(hash);
     // Only keys that there are, or whoever tries texts could fill the memory.
-    if (key) believed.set(hash, { key, at });
+    if (key) into.set(hash, { key, at });
     return key;
   }
 
@@ -62,12 +64,12 @@ export function createGate(deps: GateDeps): Gate {
       }
       const key = await find(hashOfKey(text));
       if (!key) throw refusedKey('This API key is not one of this service.');
-      if (key.revokedAt !== null) throw refusedKey('This API key was revoked.');
+      if (key.revokedAt !== null) throw keyRevoked();
       noteUse(key);
       return key;
     },
     forget() {
-      believed.clear();
+      believed = new Map();
       lookedAt = -Infinity;
     },
   };
@@ -109,6 +111,10 @@ function malformed(): KeyRefusal {
   return new KeyRefusal('The Authorization header holds no API key.', {
     suggestion: `${HOW}, whole and nothing else; then resend.`,
   });
+}
+
+export function keyRevoked(): KeyRefusal {
+  return refusedKey('This API key was revoked.');
 }
 
 function refusedKey(message: string): KeyRefusal {

@@ -1,8 +1,9 @@
 import { type ApiKey, dayOf, nextDay } from '../../domain/api-key.ts';
-import { GatewayError, KeyRefusal } from '../../domain/errors.ts';
+import { GatewayError } from '../../domain/errors.ts';
 import type { Session } from '../../domain/records.ts';
 import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
+import { keyRevoked } from './gate.ts';
 
 /** What creating a session adds to the spending of an agent, under its limits; nothing for anybody else. */
 export function spendingOf({ caller }: Pick<Deps, 'caller'>, { amount, created }: Session): Change[] {
@@ -19,11 +20,7 @@ export async function spendingRefusal(
   { amount, created }: Session,
 ): Promise<GatewayError | undefined> {
   const key = deps.caller && (await deps.store.apiKey(deps.caller.id));
-  if (!key || key.revokedAt !== null) {
-    return new KeyRefusal('This API key was revoked.', {
-      suggestion: 'Use an active key of this service.',
-    });
-  }
+  if (!key || key.revokedAt !== null) return keyRevoked();
   return limitPassed(
     key,
     amount,

@@ -23,6 +23,7 @@ const INSERT = insertSql(
   ],
   'ON CONFLICT DO NOTHING',
 );
+const HOLD = 'UPDATE api_keys SET name = name WHERE id = ?1 AND revoked_at IS NULL';
 const USE = 'UPDATE api_keys SET last_used_at = ?2 WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at < ?2)';
 const REVOKE = 'UPDATE api_keys SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL';
 // One statement, so that whoever spends at the same time waits for the row and counts on: the sum never passes the limit.
@@ -62,12 +63,20 @@ export function insertApiKey(key: ApiKey): Write {
   };
 }
 
+export function holdApiKey(keyId: string): Write {
+  return { sql: HOLD, params: [keyId], guard: 'key_revoked', locks: lockOf(keyId) };
+}
+
 export function useApiKey(keyId: string, at: Instant): Write {
-  return { sql: USE, params: [keyId, at] };
+  return { sql: USE, params: [keyId, at], locks: lockOf(keyId) };
 }
 
 export function revokeApiKey(keyId: string, at: Instant): Write {
-  return { sql: REVOKE, params: [keyId, at], guard: 'overtaken' };
+  return { sql: REVOKE, params: [keyId, at], guard: 'overtaken', locks: lockOf(keyId) };
+}
+
+function lockOf(keyId: string): string {
+  return `key ${keyId}`;
 }
 
 /** Adds to what a key has spent on a day, where both its limits allow it and it is active. */
