@@ -2,6 +2,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { type ErrorCode, GatewayError } from '../domain/errors.ts';
 import { isId } from '../domain/id.ts';
 import { sendPage } from '../html/page.ts';
+import { logUnavailable } from '../telemetry/log.ts';
 import { type Shop, renderDocument } from './layout.ts';
 import { type ProblemName, UNKNOWN, problemOf, renderProblem } from './plain-pages.ts';
 
@@ -27,6 +28,7 @@ export function answerProblems(scope: FastifyInstance, shop: Shop): void {
     }
     const name = nameOf(error, request);
     if (name === 'broken') request.log.error({ err: error }, 'request failed');
+    if (name === 'unavailable') logUnavailable(request.log, error);
     const isLater = name === 'unavailable' || isOfLimit(name);
     // What a limit knows, it has said.
     if (isLater && !reply.hasHeader('retry-after')) reply.header('retry-after', String(RETRY_AFTER_SECONDS));

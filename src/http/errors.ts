@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { ActionError } from '../contract/resources.ts';
 import { type ErrorCode, GatewayError, KeyRefusal } from '../domain/errors.ts';
+import { logUnavailable } from '../telemetry/log.ts';
 
 /** The one table of refusals: HTTP status by code. */
 export const HTTP_STATUS: Record<ErrorCode, number> = {
@@ -48,10 +49,7 @@ export function statusOf(code: ErrorCode, envelope: Envelope): number {
 export function refusalOf(error: unknown, log: Pick<FastifyBaseLogger, 'error' | 'warn'>): GatewayError {
   const refusal = asGatewayError(error);
   if (refusal.code === 'internal_error') log.error({ err: error }, 'request failed');
-  else if (refusal.code === 'unavailable') {
-    const cause = refusal.cause instanceof Error ? { cause: refusal.cause.message } : {};
-    log.warn({ reason: refusal.message, ...cause }, 'unavailable');
-  }
+  else if (refusal.code === 'unavailable') logUnavailable(log, refusal);
   return refusal;
 }
 

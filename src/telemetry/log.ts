@@ -16,3 +16,9 @@ function isNamed(log: Logger): boolean {
   const bound = (log as unknown as Record<symbol, unknown>)[symbols.chindingsSym];
   return typeof bound === 'string' && bound.includes('"requestId":');
 }
+
+/** Why a request was answered 503, which its caller is told in general words only. */
+export function logUnavailable(log: { warn(fields: object, message: string): void }, error: Error): void {
+  const cause = error.cause instanceof Error ? { cause: error.cause.message } : {};
+  log.warn({ reason: error.message, ...cause }, 'unavailable');
+}

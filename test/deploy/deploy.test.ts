@@ -138,6 +138,14 @@ describe('the unit of systemd', () => {
     assert.equal(valueOf('CapabilityBoundingSet'), '');
   });
 
+  test('starts the service again however it ended, and as often as it takes: a database may be away for long', () => {
+    assert.equal(valueOf('Restart'), 'always');
+    assert.equal(valueOf('RestartSec'), '5');
+    assert.equal(valueOf('StartLimitIntervalSec'), '0');
+    const compose = parse(read('compose.yaml')) as { services: Record<string, { restart: string }> };
+    for (const { restart } of Object.values(compose.services)) assert.equal(restart, 'unless-stopped');
+  });
+
   test('gives the service longer to stop than it takes', () => {
     const config = readConfig({});
     assert.ok(Number(valueOf('TimeoutStopSec')) * 1000 > config.shutdownDelayMs + config.shutdownTimeoutMs);

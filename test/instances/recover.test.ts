@@ -34,7 +34,9 @@ interface Scene {
   endpoint: WebhookEndpoint;
   /** The ids of the events, in the order in which they came. */
   received: string[];
-  /** A session that went through these, each so long after START; nothing is sent of it. */
+  /** How long after one event of a session the next one happens; less than 0 where the clock was set back between them. */
+  stepMs: number;
+  /** A session that went through these, from so long after START on; nothing is sent of it. */
   happened(delayMs: number, ...statuses: ProviderStatus[]): Promise<MerchantEvent[]>;
   recover(instance?: Instance, request?: { from?: number; until?: number; all?: boolean }): Promise<Recovery>;
   /** Both instances do what is due, until nothing is left. */
@@ -62,14 +64,15 @@ async function openScene(context: TestContext, answer: (eventId: string) => numb
   const instances = stores.map((store) => ({ store, dispatcher: testDispatcher(context, store, clock) }));
   const [one, other] = instances as [Instance, Instance];
   const sessions: string[] = [];
-  return {
+  const scene: Scene = {
     clock,
     instances: [one, other],
     endpoint,
     received,
+    stepMs: 1,
     async happened(delayMs, ...statuses) {
       const { changes, events } = sessionWithEvents([endpoint], statuses);
-      const made = events.map((event, index) => ({ ...event, created: START + delayMs + index }));
+      const made = events.map((event, index) => ({ ...event, created: START + delayMs + index * scene.stepMs }));
       const others = changes.filter(({ type }) => type !== 'event_recorded' && type !== 'delivery_created');
       await one.store.commit([...others, ...made.map((event): Change => ({ type: 'event_recorded', event }))]);
       sessions.push(made[0]!.sessionId);
@@ -89,6 +92,7 @@ async function openScene(context: TestContext, answer: (eventId: string) => numb
       return new Map(found.flat().map(({ eventId, status }) => [eventId, status]));
     },
   };
+  return scene;
 }
 
 const idsOf = (events: readonly MerchantEvent[]) =>
@@ -209,6 +213,24 @@ describe('recovering a time, on two instances', () => {
     scene.clock.time += 7000;
     await scene.settle();
     assert.deepEqual(scene.received.slice(2), [early!.id, later!.id]);
+  });
+
+  test('where the clock was set back within a session, its later event waits for the earlier one, and holds up nothing', async (context) => {
+    let failing = '';
+    const scene = await openScene(context, (id) => (id === failing ? 500 : 200));
+    scene.stepMs = -10;
+    const [well, paid] = await scene.happened(10, 'provider_pending', 'paid');
+    const [early, later] = await scene.happened(20, 'provider_pending', 'paid');
+    const [other] = await scene.happened(30, 'paid');
+    failing = early!.id;
+    scene.clock.time = START + HOUR;
+    await scene.recover();
+    await scene.settle();
+    assert.deepEqual(scene.received, [well!.id, paid!.id, early!.id, other!.id]);
+    failing = '';
+    scene.clock.time += 7000;
+    await scene.settle();
+    assert.deepEqual(scene.received.slice(4), [early!.id, later!.id]);
   });
 
   test('an attempt that nobody finishes is begun again when its lease is over, and only then is the next one', async (context) => {

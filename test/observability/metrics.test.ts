@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import { parse as parseYaml } from 'yaml';
+import { COUNTED_AT_MOST } from '../../src/store/monitoring.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { parsedAs } from '../cli/parsed-as.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { type Merchant, startMerchant } from './merchant.ts';
-import { type Exposed, faultsOf, readExposition } from './promql.ts';
+import { type Exposed, faultsOf, isMet, readExposition } from './promql.ts';
 
 const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
 const DEPLOY = new URL('../../deploy/', import.meta.url);
@@ -135,6 +136,18 @@ describe('the metrics of a service that has done real work', () => {
     );
   });
 
+  test('say what is counted up to a limit, as does every panel that shows it', () => {
+    const limit = `ounted up to ${COUNTED_AT_MOST}.`;
+    const help = text.split('\n').filter((line) => line.startsWith('# HELP ') && line.includes(limit));
+    const counted = help.map((line) => line.split(' ')[2]!);
+    assert.equal(counted.length, 7);
+    const shown = graphs.filter(({ targets = [] }) =>
+      targets.some(({ expr }) => counted.some((metric) => expr.includes(`${metric}{`))),
+    );
+    assert.ok(shown.length >= 6);
+    for (const { title, description } of shown) assert.ok(description?.includes(limit), title);
+  });
+
   test('stand on a port of their own, which answers nothing else', async () => {
     const own = service.service.metricsUrl!;
     assert.notEqual(own, service.url);
@@ -199,12 +212,43 @@ describe('the files for operators', () => {
     assert.ok(rules.length >= 15);
   });
 
+  test('a backlog that is too large to be counted is one that grows', () => {
+    const { expr } = rules.find(({ alert }) => alert === 'TillwayBacklogGrows')!;
+    for (const [pending, growth, expected] of [
+      [1000, 1, false],
+      [1001, 0, false],
+      [1001, 0.1, true],
+      [COUNTED_AT_MOST - 1, -1, false],
+      [COUNTED_AT_MOST, 0, true],
+    ] as const) {
+      const values = {
+        'max by (environment) (tillway_deliveries_pending)': pending,
+        'max by (environment) (deriv(tillway_deliveries_pending[15m]))': growth,
+      };
+      assert.equal(isMet(expr, values), expected, `${pending}, growing by ${growth}`);
+    }
+  });
+
+  test('every word of the log that a runbook quotes is one that the service writes', () => {
+    const source = new URL('../../src/', import.meta.url);
+    const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+    const written = files.map((name) => readFileSync(new URL(name, source), 'utf8')).join('');
+    const quoted = rules.flatMap(({ annotations }) =>
+      Array.from(annotations.runbook.replaceAll(/`[^`]*`/g, '').matchAll(/"([^"]+)"/g), ([, words]) => words!),
+    );
+    assert.ok(quoted.length >= 6);
+    for (const words of quoted) assert.ok(written.includes(`'${words}'`), words);
+  });
+
   test('every command of a runbook is one that there is', () => {
     const named = rules.flatMap(({ annotations }) =>
       Array.from(annotations.runbook.matchAll(/`(tillway [^`]*)`/g), ([, words]) => words!),
     );
     assert.ok(named.length > 10);
-    for (const words of new Set(named)) assert.ok(parsedAs(words.replaceAll(/\{\{.*?\}\}/g, 'name')), words);
+    const filled = named.map((words) =>
+      words.replaceAll(/\{\{.*?\}\}/g, 'name').replaceAll('<time>', '2026-01-15T06:00:00Z'),
+    );
+    for (const words of new Set(filled)) assert.ok(parsedAs(words), words);
     assert.throws(() => parsedAs('tillway deliveries mend'));
   });
 

@@ -1,3 +1,4 @@
+import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@prometheus-io/lezer-promql';
 
 /** What `/metrics` shows: for each metric, the values that each of its labels has. */
@@ -67,6 +68,28 @@ function parse(text: string): Expression {
     },
   });
   return found;
+}
+
+const COMPARISONS: Readonly<Record<string, (left: number, right: number) => boolean>> = {
+  '>': (left, right) => left > right,
+  '>=': (left, right) => left >= right,
+};
+
+/** Whether a condition is met: comparisons with a number, joined by `and` and `or`, of what `values` has by its text. */
+export function isMet(condition: string, values: Readonly<Record<string, number>>): boolean {
+  const read = ({ from, to }: SyntaxNode) => condition.slice(from, to);
+  function met(node: SyntaxNode): boolean {
+    if (node.name !== 'BinaryExpr') return met(node.firstChild!);
+    const left = node.firstChild!;
+    const right = node.lastChild!;
+    const operator = read(left.nextSibling!);
+    if (operator === 'and') return met(left) && met(right);
+    if (operator === 'or') return met(left) || met(right);
+    const [compare, value] = [COMPARISONS[operator], values[read(left)]];
+    if (!compare || value === undefined) throw new Error(`cannot tell whether ${read(node)}`);
+    return compare(value, Number(read(right)));
+  }
+  return met(parser.parse(condition).topNode);
 }
 
 /** What is wrong with an expression, given what a service exposes; `shown` are the labels that words about it name. */

@@ -5,6 +5,8 @@ import { after, before, describe, test } from 'node:test';
 import { type RunningService, startServiceProgram, until } from '../process/program.ts';
 import { createServiceDatabase } from '../support/database.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
+import { GatewayError } from '../../src/domain/errors.ts';
+import { idOf } from '../fixtures/records.ts';
 import { startMerchant } from './merchant.ts';
 import { type TestService, sessionBody, startTestService } from '../support/service.ts';
 
@@ -210,6 +212,17 @@ describe('x-request-id', () => {
       await until(() => service.logged.some((line) => line.includes(`"requestId":"${id}"`)));
     });
   }
+
+  test('is in a line of level 40 that says why, where the checkout answers 503', async ({ mock }) => {
+    const away = new GatewayError('unavailable', 'It is away.', {}, { cause: new Error('gone') });
+    mock.method(service.service.deps.store, 'checkout', () => Promise.reject(away));
+    const answer = await fetch(`${service.url}/checkout/${idOf('chk', 1)}`);
+    assert.equal(answer.status, 503);
+    const lines = service.logged.map((line) => JSON.parse(line) as Line);
+    const ofIt = lines.filter(({ requestId }) => requestId === answer.headers.get('x-request-id'));
+    const told = ofIt.find(({ msg }) => msg === 'unavailable');
+    assert.deepEqual([told?.['level'], told?.['reason'], told?.['cause']], [40, 'It is away.', 'gone']);
+  });
 
   for (const [what, bytes, status] of [
     ['bytes that are not HTTP', 'not HTTP at all\r\n\r\n', 400],

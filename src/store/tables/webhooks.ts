@@ -74,7 +74,8 @@ const WITH_EVENT = `SELECT candidate.*, event.body, event.request_id, event.trac
 export const EARLIER = `SELECT 1 FROM deliveries AS earlier
       WHERE earlier.session_id = candidate.session_id AND earlier.endpoint_id = candidate.endpoint_id
         AND earlier.sequence < candidate.sequence AND earlier.status = 'pending'`;
-// Of those in the queue of a recovery only the first may begin; while its first attempt is under way it is not due.
+// Of those in the queue of a recovery only the first may begin; while its first attempt is under way it is not due. Where a
+// clock was set back within a session, a later event of it stands before an earlier one in the queue, and waits for that.
 export const SELECT_DELIVERIES_DUE = `SELECT * FROM (
     ${WITH_EVENT}
     WHERE candidate.endpoint_id = ?1 AND candidate.status = 'pending' AND candidate.recover_at IS NULL
@@ -83,7 +84,7 @@ export const SELECT_DELIVERIES_DUE = `SELECT * FROM (
   UNION ALL SELECT * FROM (
     ${WITH_EVENT}
     WHERE candidate.endpoint_id = ?1 AND candidate.recover_at IS NOT NULL
-      AND NOT EXISTS (${EARLIER} AND earlier.recover_at IS NULL)
+      AND NOT EXISTS (${EARLIER})
     ORDER BY candidate.recover_at, candidate.sequence, candidate.event_id LIMIT 1) AS part
   WHERE part.due_at <= ?2
   ORDER BY due_at, id LIMIT ?3`;
