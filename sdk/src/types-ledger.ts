@@ -11,7 +11,7 @@ export type LedgerKind = 'paid' | 'settled' | 'refund' | 'refund_paid' | 'refund
 /** What every account holds. Debits are positive: a negative `merchant_payable` is what the merchant is owed. */
 export interface LedgerBalances {
   object: 'ledger_balances';
-  /** What was booked until then is in them. */
+  /** What was booked before it is in them; where none was asked for, all that is booked. */
   at: Timestamp;
   /** Always `USD`. */
   currency: 'USD';
@@ -53,7 +53,7 @@ export interface LedgerEntry {
 }
 
 export interface LedgerBalanceParams {
-  /** The balances as they were then, ISO 8601. Left out: now. */
+  /** The balances as this moment begins, ISO 8601: what was booked before it. Left out: now, with all that is booked. */
   at?: string | undefined;
   /** Left out: both. */
   environment?: Environment | undefined;

@@ -11,7 +11,7 @@ import { commandGroup } from './group.ts';
 import { listCommand } from './list.ts';
 import { facts } from './table.ts';
 import { EVENT_TYPES, environmentOption } from './values.ts';
-import { type Cell, secondsOf, statusCell } from './words.ts';
+import { type Cell, plain, secondsOf, statusCell } from './words.ts';
 
 const ENDPOINT = 'whe_01m7x0c2r5v8y1b4e7h0k3n6q9t2w5z8a1d4';
 const MAX_OVERLAP_HOURS = 24;
@@ -146,7 +146,11 @@ function deleteCommand(context: CommandContext): Command {
     examples: [`tillway endpoints delete ${ENDPOINT}`],
   });
   return command.action(async (id: string) =>
-    context.tell(command, await context.client(command).webhookEndpoints.delete(id), (gone) => `Deleted ${gone.id}.\n`),
+    context.tell(
+      command,
+      await context.client(command).webhookEndpoints.delete(id),
+      (gone) => `Deleted ${plain(gone.id)}.\n`,
+    ),
   );
 }
 
@@ -210,7 +214,7 @@ function tellEndpoint(endpoint: WebhookEndpoint, paint: Paint): string {
 }
 
 function tellWithSecret(endpoint: WebhookEndpointWithSecret, paint: Paint): string {
-  const secret = paint('bold', endpoint.secret);
+  const secret = paint('bold', plain(endpoint.secret));
   return `${tellEndpoint(endpoint, paint)}\nSecret, shown this once: ${secret}\n`;
 }
 

@@ -76,7 +76,7 @@ export function feedCommand(
           sayWhere();
           throw context.misread(command, cause);
         }
-        if (!isAway) terminal.complain(`${context.urlOf(command)} is away: ${cause.message} Waiting for it.\n`);
+        if (!isAway) terminal.complain(`${context.urlOf(command)} is away: ${plain(cause.message)} Waiting for it.\n`);
         isAway = true;
       }
       if (!follow || count >= limit) break;

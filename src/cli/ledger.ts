@@ -7,7 +7,7 @@ import { commandGroup } from './group.ts';
 import { listCommand } from './list.ts';
 import { table } from './table.ts';
 import { environmentOption, timeOption } from './values.ts';
-import { type Cell, dollars, secondsOf } from './words.ts';
+import { type Cell, dollars, plain, secondsOf } from './words.ts';
 
 const SESSION = 'chk_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m';
 
@@ -44,7 +44,7 @@ function balancesCommand(context: CommandContext): Command {
       'Debits are positive: provider_clearing is what the provider holds for us, and a negative merchant_payable is what the merchant is owed.',
     examples: ['tillway ledger balances', 'tillway ledger balances --at 2026-01-01T00:00:00Z --environment production'],
   })
-    .addOption(timeOption('--at', 'as they were then; default now'))
+    .addOption(timeOption('--at', 'what was booked before then; default now'))
     .addOption(environmentOption('only those of this environment; left out, both'));
   return command.action(async (options: { at?: string; environment?: LedgerExportParams['environment'] }) => {
     const { at, environment } = options;
@@ -63,7 +63,7 @@ function tellBalances({ at, environments }: LedgerBalances, paint: Paint): strin
     ]),
     [environment, 'in all', '', '', { text: dollars(total), style: total === 0 ? 'green' : 'red' }] satisfies Cell[],
   ]);
-  return `At ${secondsOf(at)}\n${table(['ENVIRONMENT', 'ACCOUNT', 'DEBITS', 'CREDITS', 'BALANCE'], rows, paint)}`;
+  return `At ${plain(secondsOf(at))}\n${table(['ENVIRONMENT', 'ACCOUNT', 'DEBITS', 'CREDITS', 'BALANCE'], rows, paint)}`;
 }
 
 function exportCommand(context: CommandContext): Command {

@@ -79,9 +79,9 @@ function tellImport({ message, entries, ignoredColumns }: SettlementImport, pain
     code === null ? { text: 'already settled', style: 'dim' } : { text: code, style: 'red' },
     words,
   ]);
-  const ignored = ignoredColumns.length === 0 ? '' : `Columns passed over: ${ignoredColumns.join(', ')}\n`;
+  const ignored = ignoredColumns.length === 0 ? '' : `Columns passed over: ${plain(ignoredColumns.join(', '))}\n`;
   const listed = rows.length === 0 ? '' : table(['LINE', 'PAYMENT', 'AMOUNT', 'RESULT', 'WHY'], rows, paint);
-  return `${message}\n${ignored}${listed}`;
+  return `${plain(message)}\n${ignored}${listed}`;
 }
 
 function tellSettlement(settlement: Settlement, paint: Paint): string {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MAX_AMOUNT, centsFromAmount } from '../domain/money.ts';
+import { MAX_AMOUNT, amountFromCents, centsFromAmount } from '../domain/money.ts';
 import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
 
 /** Far above every session: keeps sample amounts inside exact integer arithmetic. */
@@ -47,7 +47,8 @@ function codePoints(value: string): number {
   return count;
 }
 
-function dollars(max: number) {
+function dollars(max: number, { orZero = false } = {}) {
+  const bounds = orZero ? { minimum: 0, maximum: max } : { exclusiveMinimum: 0, maximum: max };
   return z
     .number()
     .check((context) => {
@@ -55,11 +56,11 @@ function dollars(max: number) {
       const shared = { origin: 'number', input: value };
       const cents = centsFromAmount(value);
       if (value > max) context.issues.push({ ...shared, code: 'too_big', maximum: max, inclusive: true });
-      else if (value <= 0 || cents === 0)
-        context.issues.push({ ...shared, code: 'too_small', minimum: 0, inclusive: false });
+      else if (value < 0 || (!orZero && cents === 0))
+        context.issues.push({ ...shared, code: 'too_small', minimum: 0, inclusive: orZero });
       else if (cents === undefined) context.issues.push({ ...shared, code: 'not_multiple_of', divisor: 0.01 });
     })
-    .meta({ exclusiveMinimum: 0, maximum: max });
+    .meta(bounds);
 }
 
 /** An amount of a session. */
@@ -69,6 +70,9 @@ export const amount = dollars(MAX_AMOUNT)
 
 /** An amount in a sample, which no session has to carry. */
 export const sampleAmount = dollars(MAX_SAMPLE_AMOUNT);
+
+/** An amount that a provider has moved, whatever was asked for: also nothing, and all that integers count exactly. */
+export const movedAmount = dollars(amountFromCents(Number.MAX_SAFE_INTEGER), { orZero: true });
 
 export const email = z
   .email()

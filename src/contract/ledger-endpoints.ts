@@ -12,7 +12,7 @@ const instant = (what: string) =>
     .meta({ examples: ['2026-01-15T09:30:00.000Z'] });
 
 export const balancesQuery = z.strictObject({
-  at: instant('The balances as they were then; default now'),
+  at: instant('The balances as this moment begins: what was booked before it; default now, with all that is booked'),
   environment,
 });
 

@@ -28,7 +28,9 @@ const environment = z.enum(['sandbox', 'production']).describe('That of the paym
 
 export const ledgerBalances = z.strictObject({
   object: z.literal('ledger_balances').describe('Always ledger_balances.'),
-  at: time('The time of the balances: what was booked until then is in them.'),
+  at: time(
+    'The time of the balances: what was booked before it is in them; where none was asked for, all that is booked.',
+  ),
   currency: z.literal(CURRENCY).describe('Always USD.'),
   environments: z
     .array(

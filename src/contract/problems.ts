@@ -119,7 +119,7 @@ function typeInWords(type: string | undefined, schema: JsonSchema): string {
   const { minLength, maxLength, exclusiveMinimum, minimum, maximum } = schema;
   switch (type) {
     case 'number':
-      return `a number greater than ${exclusiveMinimum ?? 0} and at most ${maximum ?? 'any'}${isShare(schema) ? '' : ', with at most two decimals'}`;
+      return `a number ${minimum === undefined ? `greater than ${exclusiveMinimum ?? 0} and at most` : `of ${minimum} to`} ${maximum ?? 'any'}${isShare(schema) ? '' : ', with at most two decimals'}`;
     case 'integer':
       return maximum === undefined
         ? `a whole number of ${minimum ?? 0} or more`

@@ -4,7 +4,7 @@ import { CURRENCY, type Instant } from '../domain/records.ts';
 import { SETTLEMENT_SOURCES, type Settlement, type SettlementSource } from '../domain/settlement.ts';
 import { type ImportReport, MISMATCH_CODES, type MismatchCode } from '../domain/settlement-file.ts';
 import { SAMPLE_PAYMENT_ID, dollars, id, label, time } from './described.ts';
-import { amount, text } from './fields.ts';
+import { movedAmount, text } from './fields.ts';
 import { timestamp } from './render.ts';
 
 const MAX_REFERENCE = 200;
@@ -16,9 +16,10 @@ const count = (what: string, example: number) =>
 
 /** Body of `POST /api/gateway/payments/{paymentId}/settle`. */
 export const settleRequest = z.strictObject({
-  amount: amount
+  amount: movedAmount
     .optional()
-    .describe('What was paid out, to be held against what is left of the payment: US dollars, not cents.'),
+    .describe('What was paid out, to be held against what is left of the payment: US dollars, not cents.')
+    .meta({ examples: [48.54] }),
   settledAt: z.iso
     .datetime({ offset: true })
     .optional()

@@ -120,7 +120,7 @@ export function discrepancyOf(
   }
   return {
     ...told,
-    kind: outcome === 'amount_mismatch' && event.currency !== CURRENCY ? 'currency_mismatch' : outcome,
+    kind: outcome === 'amount_mismatch' ? unbookedKind(event) : outcome,
     subject: unbookedSubject(event, eventId),
     expected: session.amount,
     received: event.amount,
@@ -140,9 +140,15 @@ function amountsOf(payment: Payment, amount: Cents): Pick<Discrepancy, 'subject'
   return { subject, expected: 0, received: growthOf(payment, amount) };
 }
 
-/** Amounts of two currencies are not the same money. */
+/** A payment that we do not know is that whatever its amount: the same money is of one kind. */
+function unbookedKind({ paymentId, currency }: ProviderEvent): DiscrepancyKind {
+  if (currency !== CURRENCY) return 'currency_mismatch';
+  return paymentId === null ? 'amount_mismatch' : 'unknown_payment';
+}
+
+/** Amounts of two currencies are not the same money. What comes behind a slash is of that payment, see the store. */
 function unbookedSubject({ paymentId, currency }: ProviderEvent, eventId: string): string {
-  const subject = paymentId ?? eventId;
+  const subject = (paymentId ?? eventId).replaceAll('%', '%25').replaceAll('/', '%2F');
   return currency === CURRENCY ? subject : `${subject}/${currency}`;
 }
 

@@ -16,7 +16,8 @@ const CENT_TOLERANCE = 1e-6;
 export function centsFromAmount(amount: number): Cents | undefined {
   const cents = Math.round(amount * 100);
   if (!Number.isSafeInteger(cents)) return undefined;
-  return Math.abs(amount * 100 - cents) <= CENT_TOLERANCE ? cents : undefined;
+  // From some 80 million dollars on, a binary fraction is further off than that.
+  return Math.abs(amount * 100 - cents) <= CENT_TOLERANCE || amountFromCents(cents) === amount ? cents : undefined;
 }
 
 /** Cents to dollars: the JSON number that prints with at most two decimals. */

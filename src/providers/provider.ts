@@ -94,6 +94,8 @@ export interface Provider {
    * Throws GatewayError `unauthorized` for a bad signature, `invalid_input` for a body that is not a callback.
    */
   readCallback(rawBody: Buffer, headers: CallbackHeaders): ProviderSignal;
+  /** What a body says that was verified when it came. Throws GatewayError `invalid_input` for one that is not a callback. */
+  readKept(body: string): ProviderSignal;
   /** What the provider knows of a payment; undefined where it has never heard of it. Waits 10 s, or as long as said. */
   inquire(
     payment: Payment,

@@ -483,12 +483,59 @@ describe('money that nothing here can book', () => {
     await say('pay_y', 10_000);
     await say('pay_x', 2000);
     await resolve((await of(session)).id, { action: 'accept', note: 'given back at the provider' });
-    for (const amount of [4000, 4000, 1000]) await say('pay_x', amount);
+    // Neither of them is pay_x, whatever is made of an underscore or a slash.
+    for (const other of ['payzx', 'pay_x/y', 'pay_x%2Fy']) await say(other, 100);
+    for (const amount of [4000, 4000, 1000, 6000]) await say('pay_x', amount);
     assert.deepEqual(await shown(session), [
-      [49.99, 40, null],
+      [49.99, 60, null],
+      [49.99, 1, null],
+      [49.99, 1, null],
+      [49.99, 1, null],
       [49.99, 20, 'accepted'],
       [49.99, 100, null],
     ]);
+  });
+
+  test('is one open record, which every larger word raises, also of two instances at once', async () => {
+    const session = await started('foreign@example.com', 49.99);
+    const say = (amount: number, on = service) =>
+      providerSays(on, session, 'paid', { amount, paymentId: 'pay_foreign' });
+    const close = async () => resolve((await of(session)).id, { action: 'accept', note: 'given back at the provider' });
+    await say(2000);
+    await say(4999);
+    assert.deepEqual(await shown(session), [[49.99, 49.99, null]]);
+    await close();
+    await say(6000);
+    await Promise.all([say(7000, service), say(9000, other), say(8000, service), say(8500, other)]);
+    assert.deepEqual(await shown(session), [
+      [49.99, 90, null],
+      [49.99, 49.99, 'accepted'],
+    ]);
+    assert.equal((await of(session)).kind, 'unknown_payment');
+    await close();
+    await Promise.all([say(9500, service), say(9700, other)]);
+    assert.deepEqual((await shown(session)).slice(0, 2), [
+      [49.99, 97, null],
+      [49.99, 90, 'accepted'],
+    ]);
+    await assertSound(service.databaseUrl);
+  });
+
+  test('is listed page by page within its session too, both ways', async () => {
+    const session = await started('pages@example.com', 49.99);
+    for (const paymentId of ['pay_1', 'pay_2', 'pay_3']) await providerSays(service, session, 'paid', { paymentId });
+    const ids = (await list(`sessionId=${session}`)).map(({ id }) => id);
+    assert.equal(ids.length, 3);
+    const page = async (query: string) => {
+      const path = `${service.url}/api/gateway/discrepancies?sessionId=${session}&status=open&${query}`;
+      const { data, hasMore } = (await call<{ data: Discrepancy[]; hasMore: boolean }>('GET', path)).body;
+      return [data.map(({ id }) => ids.indexOf(id)), hasMore];
+    };
+    assert.deepEqual(await page('limit=3'), [[0, 1, 2], false]);
+    assert.deepEqual(await page('limit=2'), [[0, 1], true]);
+    assert.deepEqual(await page(`limit=2&startingAfter=${ids[1]}`), [[2], false]);
+    assert.deepEqual(await page(`startingAfter=${ids[0]}`), [[1, 2], false]);
+    assert.deepEqual(await page(`limit=1&endingBefore=${ids[2]}`), [[1], true]);
   });
 });
 

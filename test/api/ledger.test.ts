@@ -86,17 +86,26 @@ describe('balances', () => {
     assert.deepEqual(Object.values(held(body, 'production')), [0, 0, 0, 0, 0]);
   });
 
-  test('as of a time: what was booked until then, and no more', async () => {
-    assert.deepEqual(held(await balances(`?at=${START}&environment=sandbox`)), {
+  test('as of a time: what was booked before it, as in an export until then, and no more', async () => {
+    const second = (await on.service.deps.store.payment(payments[1]!))!.created;
+    const then = new Date(second).toISOString();
+    const lines = async (query: string) => (await exported(query)).text.trimEnd().split('\r\n').length - 1;
+    assert.deepEqual(
+      [await lines(`?until=${then}`), await lines(`?until=${new Date(second + 1).toISOString()}`)],
+      [4, 8],
+    );
+    assert.deepEqual(held(await balances(`?at=${then}&environment=sandbox`)), {
       provider_clearing: 98.1,
       provider_cost: 1.9,
       merchant_payable: -97.1,
       gateway_revenue: -2.9,
       buyer_refunds_payable: 0,
     });
-    const before = await balances('?at=2026-03-01T11:59:59.999Z');
+    const before = await balances(`?at=${START}`);
     assert.deepEqual(Object.values(held(before)), [0, 0, 0, 0, 0]);
-    assert.equal(before.at, '2026-03-01T11:59:59.999Z');
+    assert.equal(before.at, START);
+    const now = new Date(on.clock.now()).toISOString();
+    assert.notDeepEqual(held(await balances(`?at=${now}`)), held(await balances()), 'booked at this very moment');
   });
 
   test('a time that has not come is now', async () => {

@@ -4,7 +4,7 @@ import { applyRefundAnswer } from '../../src/operations/refunds/apply-refund-rep
 import { applySettlementMessage } from '../../src/operations/settlement/apply-settlement-message.ts';
 import { settlePayment } from '../../src/operations/settlement/settle-payment.ts';
 import { brokenInvariants } from '../faults/scenario.ts';
-import { attempt, createSession } from '../simulator/buyer.ts';
+import { attempt, createSession, start } from '../simulator/buyer.ts';
 import { settingsOf } from '../support/database.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
@@ -16,6 +16,7 @@ interface Line {
   line: number;
   status: string;
   paymentId: string | null;
+  reference: string | null;
   amount: number | null;
   code: string | null;
   message: string;
@@ -133,6 +134,22 @@ describe('settlement by the API', () => {
     assert.equal((await settle(paymentId, { amount: PAID_OUT })).status, 200);
   });
 
+  test('the very amount is taken of money that was accepted, be it nothing or more than a session asks for', async () => {
+    for (const [came, paidOut] of [
+      [145, 0],
+      [2_000_000, 19_998.55],
+    ] as const) {
+      const sessionId = await createSession(on);
+      await start(on, sessionId, 'card');
+      await providerSays(on, sessionId, 'paid', { amount: came });
+      const { items } = await on.service.deps.store.listDiscrepancies({ sessionId }, { limit: 1 });
+      const path = `${on.url}/api/gateway/discrepancies/${items[0]!.id}/resolve`;
+      assert.equal((await call('POST', path, { action: 'accept' })).status, 200);
+      assert.equal((await settle(sessionId, { amount: 1 })).status, 409);
+      assert.equal((await settle(sessionId, { amount: paidOut })).body['amount'], paidOut);
+    }
+  });
+
   test('a time that has not come, a foreign field and an unknown payment are refused', async () => {
     const { paymentId } = await pay();
     assert.equal((await settle(paymentId, { settledAt: '2026-03-01T12:00:00.001Z' })).status, 400);
@@ -213,26 +230,19 @@ describe('settlement by the provider', () => {
       const { id } = (await call<{ id: string }>('POST', path, {})).body;
       const refund = (await deps.store.refund(id))!;
       if (succeeds) await applyRefundAnswer(deps, refund, { status: 'succeeded', reason: null });
-      const told = () =>
-        applySettlementMessage(deps, {
-          provider: 'sandbox',
-          environment: 'sandbox',
-          body: '{}',
-          callback: {
-            eventId: `kept_${paymentId}`,
-            sessionId,
-            paymentId,
-            amount: 4999,
-            currency: 'USD',
-            reference: null,
-            settledAt: on.clock.now(),
-          },
-        });
+      const event = { event: `kept_${paymentId}`, order: sessionId, charge: paymentId, amount: 4999, currency: 'USD' };
+      const created = Date.parse('2026-02-27') / 1000;
+      const body = JSON.stringify({ ...event, type: 'charge.settled', payout: 'po_kept', created });
+      const signal = deps.providers.get('sandbox')!.readKept(body);
+      assert(signal.about === 'settlement');
+      const message = { provider: 'sandbox', environment: 'sandbox', callback: signal.callback, body } as const;
+      const told = () => applySettlementMessage(deps, message);
       assert.equal(await told(), 'refunded', order);
       assert.equal(await deps.store.settlement(paymentId), undefined);
       await applyRefundAnswer(deps, refund, { status: 'failed', reason: 'no account' });
-      const { amount, source } = (await deps.store.settlement(paymentId))!;
+      const { amount, source, reference, settledAt } = (await deps.store.settlement(paymentId))!;
       assert.deepEqual([amount, source, await ledgerStatusOf(paymentId)], [4854, 'provider', 'settled'], order);
+      assert.deepEqual([reference, settledAt], ['po_kept', created * 1000]);
       assert.equal(await told(), 'duplicate');
     }
   });
@@ -332,6 +342,31 @@ describe('settlement by a file', () => {
     assert.equal((await importFile(file)).body.message, '1 of 1 lines settled.');
   });
 
+  test('counts lines whatever ends them, in quotes too, and leaves what is quoted as it is', async () => {
+    const mixed = ['\r\n', '\n', '\r\n'];
+    for (const [header, ends, within] of [
+      ['\n', mixed, '\r\n'],
+      ['\r\n', mixed, '\n'],
+      ['\r', ['\r', '\r', '\r'], '\r'],
+    ] as const) {
+      const rows = ends.flatMap((end, index) => [
+        `a${index},1,USD,${within === '\r' ? '' : 'one\rcell'}${end}`,
+        `b${index},1,USD,"two${within}lines${within}more${within}and ""more"""${end}`,
+        `"c${within}${index}",1,USD,${end}`,
+      ]);
+      const { entries } = (await importFile(`reference,amount,currency,note${header}${rows.join('')}`)).body;
+      assert.deepEqual(
+        entries.map(({ line, reference }) => [line, reference]),
+        [0, 1, 2].flatMap((index) => [
+          [2 + index * 7, `a${index}`],
+          [6 + index * 7, `b${index}`],
+          [8 + index * 7, `c${within}${index}`],
+        ]),
+        JSON.stringify(header),
+      );
+    }
+  });
+
   test('finds payments by the reference of the provider', async () => {
     const sessionId = await createSession(on);
     await attempt(on, sessionId, 'card', 'paid');
@@ -362,7 +397,13 @@ describe('settlement by a file', () => {
       ['payment_id\nx\n', /lacks amount and currency/],
       ['payment_id,amount,amount,currency\n', /The column amount is there twice/],
       [`${HEADER}\n`, /a header and no line/],
-      [`${HEADER}\n"x,1,USD\n`, /is not CSV: Quote Not Closed/],
+      [
+        `${HEADER}\n"x,1,USD\n`,
+        /is not CSV: Quote Not Closed: .+ an opening quote, in the cell that begins on line 2\.$/,
+      ],
+      [`${HEADER}\r\n"a\r\nx",1,"USD\r\n`, /in the cell that begins on line 3\.$/],
+      [`${HEADER}\n\n\nx,1,USD\n\n"y"z,1,USD\n`, /Invalid Closing Quote: got "z" instead .+ begins on line 6\.$/],
+      [`${HEADER}\rx,1,USD\ry"z,1,USD\r`, /Invalid Opening Quote: .+ begins on line 3\.$/],
       [new Uint8Array([0xff, 0xfe]), /not UTF-8/],
       [`${HEADER}\npay\0,1,USD\n`, /NUL/],
       [`${HEADER}${',x'.repeat(98)}\n`, /The header has 101 columns, and 100 are read/],

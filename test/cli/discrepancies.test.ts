@@ -17,6 +17,7 @@ describe('tillway discrepancies resolve', () => {
     await on.pass(0);
     const listed = await runIn(on, 'discrepancies', 'list', '--session-id', session, '--json');
     const [{ id }] = (JSON.parse(listed.stdout) as { data: [{ id: string }] }).data;
+    assert.match((await runIn(on, 'discrepancies', 'list', '--session-id', session, '--all')).stdout, new RegExp(id));
     const { stdout } = await runIn(on, 'discrepancies', 'resolve', id, '--action', 'refund');
     assert.match(stdout, /^Status +open until refund ref_\w+ has succeeded$/m);
     await on.pass(60_000);
@@ -39,6 +40,13 @@ describe('tillway settlements', () => {
       await record('PO-2'),
       /^Recorded before, and left as it was: not as PO-2\.\nPayment[^]+^Reference +PO-1$/m,
     );
+  });
+
+  it('import says nothing to the terminal in the names of columns', async () => {
+    const csv = 'reference,amount,currency,"n\u001B]0;x\u0007o\nte\u202E"\nsp_gone,1,USD,y\n';
+    const readInput = () => Promise.resolve(Buffer.from(csv));
+    const { stdout } = await runWith({ url: on.url, readInput }, 'settlements', 'import', '-');
+    assert.match(stdout, /^Columns passed over: n ]0;x o te $/m);
   });
 
   it('import says what separates the columns where a file has none that are known', async () => {

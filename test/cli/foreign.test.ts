@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { freePort } from '../process/program.ts';
-import { type TestService, startTestService } from '../support/service.ts';
+import { providerSays } from '../support/money-arrives.ts';
+import { type TestService, call, startTestService } from '../support/service.ts';
 import { type Ended, runWith } from './terminal.ts';
 
 /** What a terminal obeys: an escape sequence, a C1 control character, and one that turns the direction of a text. */
@@ -37,10 +38,12 @@ let paid: string;
 before(async () => {
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
   const hook = `http://127.0.0.1:${await freePort()}/hook`;
-  on = await startTestService({ variables: { WEBHOOK_URL: hook, WEBHOOK_SECRET: secret } });
+  on = await startTestService({ variables: { TEST_CLOCK: 'true', WEBHOOK_URL: hook, WEBHOOK_SECRET: secret } });
   paid = await createSession(on, { metadata: { orderId: 'A-1001' } });
   await attempt(on, paid, 'card', 'paid');
   await on.pass(60_000);
+  await providerSays(on, paid, 'paid', { paymentId: 'pay_unknown' });
+  await call('POST', `${on.url}/api/gateway/payments/${paid}/refunds`, { amount: 1 });
 });
 after(() => on[Symbol.asyncDispose]());
 
@@ -87,6 +90,15 @@ const COMMANDS = (session: string): string[][] => [
   ['routes', 'rules'],
   ['routes', 'dry-run', '5'],
   ['routes', 'backtest', '--objective', 'total'],
+  ['ledger'],
+  ['ledger', 'balances'],
+  ['ledger', 'journal'],
+  ['settlements', 'record', session],
+  ['endpoints'],
+  ['discrepancies'],
+  ['refunds'],
+  ['events', 'feed', '--limit', '1'],
+  ['clock'],
   ['sessions', 'get', 'chk_nothing'],
 ];
 

@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { z } from 'zod';
-import { amount, email, isPlainHttp, metadata, redirectUrl, sampleMetadata, text } from '../../src/contract/fields.ts';
+import {
+  amount,
+  email,
+  isPlainHttp,
+  metadata,
+  movedAmount,
+  redirectUrl,
+  sampleMetadata,
+  text,
+} from '../../src/contract/fields.ts';
 import {
   feesEstimateRequest,
   sessionRequest,
@@ -41,6 +50,13 @@ describe('amount: greater than 0, at most 10000, two decimals', () => {
     assertTakes(amount, 0.01, 1, 49.99, 9999.99, 10_000);
     assertRefuses(amount, 'too_small', 0, -0, -0.01, -1, 1e-9);
     assertRefuses(amount, 'too_big', 10_000.01, 10_000.001, 10_001, 1e300, Number.MAX_VALUE);
+  });
+
+  test('moved by a provider, also nothing, and as much as can be counted in cents', () => {
+    assertTakes(movedAmount, 0, 0.01, 10_000.01, 90_071_992_547_409.91);
+    assertRefuses(movedAmount, 'too_small', -0.01);
+    assertRefuses(movedAmount, 'too_big', 90_071_992_547_410);
+    assertRefuses(movedAmount, 'not_multiple_of', 0.001);
   });
 
   test('0.1 + 0.2 is 30 cents, a third decimal is none', () => {

@@ -17,6 +17,7 @@ test('an amount of at most two decimals is whole cents', () => {
     [9999.99, 999_999],
     [10_000, 1_000_000],
     [1_000_000, 100_000_000],
+    [135_855_377.48, 13_585_537_748],
   ];
   for (const [amount, cents] of cases) assert.equal(centsFromAmount(amount), cents, String(amount));
 });

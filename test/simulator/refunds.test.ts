@@ -249,7 +249,7 @@ describe('what a provider says of a refund', () => {
     });
   });
 
-  test('moves nothing where the amount or the currency is another one, or the type is not known: it is kept, and flagged', async () => {
+  test('moves nothing where the amount, the currency or the session is another one, or the type is not known: it is kept, and flagged', async () => {
     const payment = await paidPayment();
     await instead({ refund: async () => ({ status: 'pending', reason: null }) }, async () => {
       const id = await ask(payment, 10);
@@ -257,9 +257,10 @@ describe('what a provider says of a refund', () => {
       assert.equal((await say({ ...about, event: `${id} 1`, amount: 999 }))?.outcome, 'amount_mismatch');
       assert.equal((await say({ ...about, event: `${id} 2`, currency: 'EUR' }))?.outcome, 'amount_mismatch');
       assert.equal((await say({ ...about, event: `${id} 3`, type: 'refund.celebrated' }))?.outcome, 'ignored');
+      assert.equal((await say({ ...about, event: `${id} 4`, order: idOf('chk', 99) }))?.outcome, 'session_mismatch');
       assert.match(await state(id), /^pending/);
       const kept = await on.service.deps.store.refundMessages(id);
-      assert.deepEqual(kept.filter(({ flagged }) => flagged).length, 2);
+      assert.deepEqual(kept.filter(({ flagged }) => flagged).length, 3);
       assert.equal((await say({ ...about, event: 'x', refund: idOf('ref', 99) }))?.status, 404);
     });
   });

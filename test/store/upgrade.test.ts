@@ -83,7 +83,7 @@ test('a database of the first version, with money in every state it knew, is sou
 const BEFORE_WRONG_AMOUNTS = [
   'ALTER TABLE payments DROP COLUMN returned',
   'ALTER TABLE payments DROP COLUMN owed',
-  'DELETE FROM schema_migrations WHERE version = 10',
+  'DELETE FROM schema_migrations WHERE version >= 10',
   "DELETE FROM discrepancies WHERE expected = 0 AND received = 1500 AND kind = 'amount_mismatch'",
   `UPDATE discrepancies SET expected = 4999, received = received + 4999, subject = payment_id
     WHERE expected = 0 AND kind = 'amount_mismatch'`,
@@ -94,7 +94,23 @@ const BEFORE_WRONG_AMOUNTS = [
       created, NULL
     FROM discrepancies WHERE received IN (2100, 3100)`,
   "UPDATE discrepancies SET subject = event_id WHERE kind = 'currency_mismatch'",
+  // A payment that we do not know was a wrong amount where it was not the session's, and each larger word was a record.
+  `UPDATE discrepancies SET kind = CASE WHEN received = 4999 THEN kind ELSE 'amount_mismatch' END,
+      subject = CASE event_id WHEN 'stranger_7000' THEN 'pay/x/stranger_7000' ELSE REPLACE(subject, '%2F', '/') END
+    WHERE kind = 'unknown_payment'`,
+  `INSERT INTO discrepancies SELECT id || '0', environment, kind, 'open', 1, session_id, customer_id, NULL,
+      'pay/x/stranger_4000', provider, 'stranger_4000', expected, 4000, currency, 0, NULL, NULL, NULL, created, NULL
+    FROM discrepancies WHERE event_id = 'stranger_7000'`,
 ];
+
+/** Words of a payment that we do not know. The first one of each session is closed by hand. */
+const STRANGE = [
+  ['stranger', 2000],
+  ['stranger', 4000],
+  ['stranger', 7000],
+  ['whole', 4999],
+  ['whole', 7000],
+] as const;
 
 test('wrong amounts of before count for their payments, and what was left out is in the list', async () => {
   await using database = await createTestDatabase();
@@ -105,7 +121,7 @@ test('wrong amounts of before count for their payments, and what was left out is
     const decide = async (session: string, action: string) => {
       const path = `${on.url}/api/gateway/discrepancies`;
       const { id } = (await call<{ data: [Discrepancy] }>('GET', `${path}?sessionId=${session}`)).body.data[0];
-      await call('POST', `${path}/${id}/resolve`, { action });
+      await call('POST', `${path}/${id}/resolve`, { action, note: 'agreed' });
     };
     const words: Record<string, number> = { paid: 5999, twice: 3100, unnamed: 2100, larger: 6000 };
     for (const name of ['returning', 'failed', 'paid', 'accepted', 'twice', 'unnamed', 'larger', 'euros']) {
@@ -119,6 +135,12 @@ test('wrong amounts of before count for their payments, and what was left out is
       if (name === 'accepted') await decide(session, 'accept');
       if (name === 'larger') await providerSays(on, session, 'paid');
       if (name === 'accepted') await providerSays(on, session, 'paid', { amount: 3500 });
+    }
+    for (const name of ['stranger', 'whole'])
+      sessions[name] = await createSession(on, { customer: `${name}@example.com` });
+    for (const [name, amount] of STRANGE) {
+      await providerSays(on, sessions[name]!, 'paid', { amount, paymentId: 'pay/x', eventId: `${name}_${amount}` });
+      if (amount === 2000 || amount === 4999) await decide(sessions[name]!, 'accept');
     }
     const { store } = on.service.deps;
     const [refund] = (await store.listRefunds({ sessionId: sessions['failed']! }, { limit: 1 })).items;
@@ -159,4 +181,31 @@ test('wrong amounts of before count for their payments, and what was left out is
   assert.deepEqual(await counts('larger'), [0, 0, [0, 1001, true]]);
   const [euros] = (await store.listDiscrepancies({ sessionId: sessions['euros']! }, { limit: 1 })).items;
   assert.equal(euros!.subject, `${euros!.eventId}/EUR`);
+
+  // What was decided on a payment that we do not know holds for its words of before, and one record is open of it.
+  const strange = async (name: string) => {
+    const { items } = await store.listDiscrepancies(
+      { sessionId: sessions[name]!, kind: 'unknown_payment' },
+      { limit: 10 },
+    );
+    return items.map(({ received, status }) => [received, status]).toSorted(([one], [other]) => +one! - +other!);
+  };
+  for (const [name, amount] of STRANGE) {
+    await providerSays(on, sessions[name]!, 'paid', { amount, paymentId: 'pay/x', eventId: `${name}_${amount}_again` });
+  }
+  const counted = [
+    [2000, 'resolved'],
+    [4000, 'resolved'],
+  ];
+  assert.deepEqual(await strange('stranger'), [...counted, [7000, 'open']]);
+  assert.deepEqual(await strange('whole'), [
+    [4999, 'resolved'],
+    [7000, 'open'],
+  ]);
+  await providerSays(on, sessions['stranger']!, 'paid', { amount: 8000, paymentId: 'pay/x' });
+  assert.deepEqual(await strange('stranger'), [...counted, [8000, 'open']]);
+  const { items } = await store.listDiscrepancies({ sessionId: sessions['stranger']! }, { limit: 10 });
+  const open = items.find(({ status }) => status === 'open')!;
+  assert.equal(items.find(({ received }) => received === 4000)!.note, `Counted in ${open.id}`);
+  await assertSound(database.url);
 });

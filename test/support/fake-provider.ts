@@ -45,6 +45,9 @@ export async function startFakeProvider(
     readCallback() {
       throw new Error('the fake provider sends no callbacks');
     },
+    readKept() {
+      throw new Error('the fake provider sends no callbacks');
+    },
     async inquire({ id: paymentId, amount }: Payment) {
       if (!fake.cancelled.includes(paymentId)) throw new Error('the fake provider cannot be asked');
       const report = { paymentId, status: 'failed', amount, currency: 'USD', txHash: null } as const;

@@ -11,18 +11,21 @@ const COMPLETE_AFTER_MS = 60_000;
 /** So many entries are summed at a time: reading must not hold up whoever pays meanwhile. */
 const PART = 20_000;
 
-/** What every account held at a time, which is now where it is left out or has not come yet. */
+/**
+ * What every account held when that moment began, so that what was booked from then on comes on top; now, with all that is
+ * booked, where it is left out or has not come yet.
+ */
 export async function ledgerBalances(
   deps: Pick<Deps, 'store' | 'now' | 'caller'>,
   { environment, at }: { environment?: Environment | undefined; at?: Instant | undefined },
   part = PART,
 ): Promise<BalancesAt> {
   const now = deps.now();
-  const until = Math.min(at ?? now, now);
+  const until = at === undefined || at > now ? now : at - 1;
   const environments: Balances[] = [];
   for (const each of environmentsOf(deps, environment))
     environments.push(await balancesOf(deps, each, until, now, part));
-  return { at: until, environments };
+  return { at: Math.min(at ?? now, now), environments };
 }
 
 async function balancesOf(

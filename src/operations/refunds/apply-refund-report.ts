@@ -18,11 +18,11 @@ export interface IncomingRefundMessage {
   body: string;
 }
 
-type Mismatch = 'environment_mismatch' | 'provider_mismatch' | 'amount_mismatch';
+type Mismatch = 'environment_mismatch' | 'session_mismatch' | 'provider_mismatch' | 'amount_mismatch';
 
 /**
  * Applies a provider's verified word on a refund once, whatever its order and age: the message, the refund, its payment
- * and the posting commit together. What is of another amount, environment or provider is kept and flagged, and moves
+ * and the posting commit together. What is of another session, amount, environment or provider is kept and flagged, and moves
  * nothing. Throws GatewayError `not_found` for an unknown refund.
  */
 export async function applyRefundMessage(deps: Deps, message: IncomingRefundMessage): Promise<string> {
@@ -90,10 +90,11 @@ function report(
 
 async function mismatchOf(
   deps: Deps,
-  { paymentId, environment, amount }: Refund,
+  { paymentId, sessionId, environment, amount }: Refund,
   { provider, environment: itsOwn, callback }: IncomingRefundMessage,
 ): Promise<Mismatch | undefined> {
   if (environment !== itsOwn) return 'environment_mismatch';
+  if (callback.sessionId !== sessionId) return 'session_mismatch';
   const payment = await deps.store.payment(paymentId);
   if (payment?.route.provider !== provider) return 'provider_mismatch';
   return callback.amount !== amount || callback.currency !== CURRENCY ? 'amount_mismatch' : undefined;

@@ -1,4 +1,4 @@
-import { parse } from 'csv-parse/sync';
+import { CsvError, parse } from 'csv-parse/sync';
 import { GatewayError } from '../../domain/errors.ts';
 import {
   SETTLEMENT_COLUMNS,
@@ -33,10 +33,19 @@ export interface SettlementFile {
 // Of a provider's own file many mean nothing here; more than this no file has.
 const MAX_COLUMNS = 100;
 
+interface Row {
+  record: string[];
+  /** The line on which it ends. */
+  line: number;
+}
+
+/** `bytes` is where the record ends in the file, its line break included. */
 interface Parsed {
   record: string[];
-  info: { lines: number };
+  info: { bytes: number };
 }
+
+const [CR, LF] = [0x0d, 0x0a];
 
 const SUGGESTION = `Send CSV with a header line: payment_id or reference, amount, currency, and settled_at if you have it; at most ${MAX_LINES} lines of ${MAX_COLUMNS} columns.`;
 
@@ -57,7 +66,7 @@ export function readSettlementFile(text: string, now: number): SettlementFile {
 }
 
 function lineOf(
-  { record, info }: Parsed,
+  { record, line }: Row,
   places: readonly (readonly [SettlementColumn, number])[],
   width: number,
   now: number,
@@ -66,22 +75,45 @@ function lineOf(
   const { length } = record;
   const message = `cannot be told: the line has ${length} cells, and the header ${width}`;
   const read = length === width ? readLine(cells, now) : { fault: { column: 'amount' as const, message } };
-  return { number: info.lines, cells, read };
+  return { number: line, cells, read };
 }
 
-function rowsOf(text: string): Parsed[] {
+function rowsOf(text: string): Row[] {
   if (text.includes('\0')) throw refused('The file has a NUL character in it.');
+  const bytes = Buffer.from(text);
+  // A carriage return alone ends a line only of a file that has no other end of one.
+  const lineBreak = bytes.includes(LF) ? LF : CR;
+  const lineOn = lineCounter(bytes, lineBreak);
+  return recordsOf(bytes, lineBreak, lineOn).map(({ record, info }) => ({ record, line: lineOn(info.bytes - 1) }));
+}
+
+/** Tells the line that a place is on; places come in order. The parser counts some line breaks in quotes twice. */
+function lineCounter(bytes: Buffer, lineBreak: number): (place: number) => number {
+  let [counted, line] = [0, 1];
+  return (place) => {
+    for (; counted < place; counted++) if (bytes[counted] === lineBreak) line++;
+    return line;
+  };
+}
+
+function recordsOf(bytes: Buffer, lineBreak: number, lineOn: (place: number) => number): Parsed[] {
   try {
-    return parse(text, {
+    return parse(bytes, {
       bom: true,
       info: true,
+      record_delimiter: lineBreak === LF ? ['\r\n', '\n'] : '\r',
       relax_column_count: true,
       skip_empty_lines: true,
       skip_records_with_empty_values: true,
       trim: true,
     }) as unknown as Parsed[];
   } catch (error) {
-    throw refused(`The file is not CSV: ${(error as Error).message}.`);
+    if (!(error instanceof CsvError)) throw error;
+    // Its own line is where the parser gave up. It had read on from the end of the cell before, or of the record before.
+    const what = error.message.replace(/ at line \d+/, '');
+    let place = error['bytes'] as number;
+    while (bytes[place] === CR || bytes[place] === LF) place++;
+    throw refused(`The file is not CSV: ${what}, in the cell that begins on line ${lineOn(place)}.`);
   }
 }
 

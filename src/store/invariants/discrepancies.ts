@@ -48,7 +48,9 @@ export const DISCREPANCY_INVARIANTS: readonly Invariant[] = [
           ON told.provider = discrepancy.provider AND told.event_id = discrepancy.event_id
         WHERE discrepancy.session_id = message.session_id
           AND (discrepancy.kind = message.outcome
-            OR (discrepancy.kind = 'currency_mismatch' AND message.outcome = 'amount_mismatch'))
+            OR (discrepancy.kind = 'currency_mismatch' AND message.outcome = 'amount_mismatch')
+            OR (discrepancy.kind = 'unknown_payment' AND message.outcome = 'amount_mismatch'
+              AND message.payment_id IS NOT NULL))
           AND (message.payment_id IS NULL OR COALESCE(told.payment_id, message.payment_id) = message.payment_id)
           AND (discrepancy.received >= message.amount OR told.amount >= message.amount))
       ORDER BY id LIMIT ?1`,

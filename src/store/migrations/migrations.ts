@@ -8,6 +8,7 @@ import { personalData } from './007-personal-data.ts';
 import { discrepancies } from './008-discrepancies.ts';
 import { tracing } from './009-tracing.ts';
 import { wrongAmounts } from './010-wrong-amounts.ts';
+import { unknownPayments } from './011-unknown-payments.ts';
 import type { Migration } from './migration.ts';
 
 /** Forward only, in order. One that has been released is never edited: the next change is the next number. */
@@ -22,4 +23,5 @@ export const MIGRATIONS: readonly Migration[] = [
   discrepancies,
   tracing,
   wrongAmounts,
+  unknownPayments,
 ];

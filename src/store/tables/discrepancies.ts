@@ -40,7 +40,14 @@ const INSERT = insertSql(
       AND discrepancies.received < excluded.received`,
 );
 // Of money that cannot be booked nothing is counted, so that a word of more can meet a record that is closed. What the same
-// money is known by begins as the subject of that.
+// money is known by begins as the subject of that, and what is open of it is one record. The statement before this one has
+// locked the record of that subject: who writes of the same money at once waits.
+const RAISE_BEYOND = `UPDATE discrepancies
+  SET received = ?5, provider = ?6, event_id = ?7, version = version + 1
+  WHERE received < ?5 AND status = 'open' AND id = (SELECT id FROM discrepancies
+    WHERE session_id = ?1 AND kind = ?2 AND SUBSTR(subject, 1, LENGTH(?3) + 1) = ?3 || '/' AND status = 'open'
+      AND COALESCE(currency, ?4) = ?4
+    ORDER BY received DESC, id DESC LIMIT 1)`;
 const INSERT_BEYOND = `INSERT INTO discrepancies (${COLUMNS.join(', ')})
   SELECT ?1, environment, kind, 'open', 1, session_id, customer_id, NULL, subject || '/' || CAST(?2 AS TEXT),
     CAST(?8 AS TEXT), CAST(?2 AS TEXT), expected, CAST(?6 AS BIGINT), CAST(?9 AS TEXT), 0, NULL, NULL, NULL, CAST(?7 AS BIGINT), NULL
@@ -121,9 +128,10 @@ export function openDiscrepancy(discrepancy: Discrepancy, sessionVersion: number
   // What is decided on a session counts for wrong amounts of its payments alone.
   const counts = kind === 'amount_mismatch' && paymentId !== null;
   const hold: Write = { sql: HOLD_SESSION, params: [sessionId, sessionVersion], guard: 'version' };
+  const raise: Write = { sql: RAISE_BEYOND, params: [sessionId, kind, subject, currency, received, provider, eventId] };
   return [
     insert,
-    ...(counts ? [hold] : []),
+    counts ? hold : raise,
     { sql: INSERT_BEYOND, params: [id, eventId, sessionId, kind, subject, received, created, provider, currency] },
   ];
 }
@@ -203,19 +211,16 @@ export function createDiscrepancyReads(select: Select): DiscrepancyReads {
   return {
     discrepancy: (id) => one(discrepancyFromRow, SELECT, id),
     async listDiscrepancies(filter, page) {
-      const { sessionId, ...fields } = filter;
-      if (sessionId !== undefined) {
-        const named = await all(discrepancyFromRow, SELECT_OF_SESSION, sessionId);
-        const wanted = Object.entries(fields).filter(([, value]) => value !== undefined) as [
-          keyof Discrepancy,
-          string,
-        ][];
-        return pageOf(
-          named.filter((item) => wanted.every(([field, value]) => item[field] === value)),
-          page,
-        );
-      }
-      return list(keyset(filter), page, discrepancyFromRow);
+      const { sessionId, kind, status, environment } = filter;
+      if (sessionId === undefined) return list(keyset(filter), page, discrepancyFromRow);
+      const named = await all(discrepancyFromRow, SELECT_OF_SESSION, sessionId);
+      const asked = named.filter(
+        (item) =>
+          item.kind === (kind ?? item.kind) &&
+          item.status === (status ?? item.status) &&
+          item.environment === (environment ?? item.environment),
+      );
+      return pageOf(asked, page);
     },
   };
 }
