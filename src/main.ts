@@ -132,17 +132,25 @@ async function serve(): Promise<void> {
   log.info({ url: service.url, database: shown, webhooks, metrics }, `Tillway is ready: open ${url}`);
 
   const momentMs = Math.min(LAST_REQUESTS_MS, config.shutdownTimeoutMs / 10);
-  // Whoever sends it again, to the process and to its group, does not mean to kill it.
+  // Who sends it again, to the process and to its group, as npm and a terminal do, does not mean to kill it.
+  const heard = new Set<string>();
   process.on('SIGTERM', () => void stop('SIGTERM', config.shutdownDelayMs, momentMs));
-  process.once('SIGINT', () => void stop('SIGINT', 0, 0));
+  process.on('SIGINT', () => void stop('SIGINT', 0, 0));
 
   async function stop(signal: string, delayMs: number, momentMs: number): Promise<void> {
+    if (heard.has(signal)) return;
+    heard.add(signal);
     log.info({ signal }, 'stopping');
     // A request that never ends must not keep the process alive.
-    setTimeout(() => void leave(1), delayMs + config.shutdownTimeoutMs).unref();
+    setTimeout(() => void giveUp(), delayMs + config.shutdownTimeoutMs).unref();
     await service.stop(delayMs, momentMs);
     log.info('stopped');
     await leave(0);
+  }
+
+  async function giveUp(): Promise<void> {
+    log.warn('something under way did not end within SHUTDOWN_TIMEOUT; it is cut off');
+    await leave(1);
   }
 }
 

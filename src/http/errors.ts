@@ -54,9 +54,12 @@ export function refusalOf(error: unknown, log: Pick<FastifyBaseLogger, 'error' |
 }
 
 /** What goes with a refusal, whatever envelope it has. */
-export function refusalHeaders(refusal: GatewayError): Record<string, string> {
+export function refusalHeaders(refusal: GatewayError, reply: Pick<FastifyReply, 'hasHeader'>): Record<string, string> {
   // https://www.rfc-editor.org/rfc/rfc6750#section-3
-  return refusal instanceof KeyRefusal ? { 'www-authenticate': 'Bearer' } : {};
+  if (refusal instanceof KeyRefusal) return { 'www-authenticate': 'Bearer' };
+  const isForLater = refusal.code === 'unavailable' || refusal.code === 'rate_limited';
+  // What a limit knows, it has said.
+  return isForLater && !reply.hasHeader('retry-after') ? { 'retry-after': String(RETRY_AFTER_SECONDS) } : {};
 }
 
 /** Every error of the API ends here, and only here turns into a response. */
@@ -64,14 +67,10 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const refusal = refusalOf(error, request.log);
   const { envelope, name } = namedIn(request);
   const status = statusOf(refusal.code, envelope);
-  // What a limit knows, it has said.
-  if ((refusal.code === 'unavailable' || refusal.code === 'rate_limited') && !reply.hasHeader('retry-after')) {
-    reply.header('retry-after', String(RETRY_AFTER_SECONDS));
-  }
   const named = envelope === undefined ? {} : { [envelope]: name };
   return reply
     .code(status)
-    .headers(refusalHeaders(refusal))
+    .headers(refusalHeaders(refusal, reply))
     .type('application/json; charset=utf-8')
     .send(JSON.stringify({ ok: false, ...named, error: renderError(refusal) }));
 }

@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { closeGently, ignoreInput } from './linger.ts';
+import { LINGER_MS, closeGently, ignoreInput } from './linger.ts';
 
 /** How many requests a connection may have been sent that are not answered; with one more it is closed, as it stands. */
 export const MAX_UNANSWERED = 64;
@@ -17,7 +17,7 @@ export interface Turns {
   isBusy(socket: Socket): boolean;
   /** Whether a connection has been sent nothing behind the request that is under way. */
   isLast(socket: Socket): boolean;
-  /** Fulfilled once all that are under way now are answered, or given up. */
+  /** Fulfilled once all that are under way now are answered, read or not, or given up. */
   settled(): Promise<void>;
   /**
    * Takes nothing more from a connection. True where answers are still owed: they go out, the last with
@@ -106,7 +106,7 @@ export function takeTurns(answerTimeoutMs: number, isClosing: () => boolean): Tu
     isBusy: (socket) => lineOf(socket).turns.length > 0,
     isLast: (socket) => lineOf(socket).turns.length === 1,
     async settled() {
-      await Promise.all([...underWay].map((response) => new Promise((resolve) => response.once('close', resolve))));
+      await Promise.all(Array.from(underWay, over));
     },
     stop(socket) {
       const line = lineOf(socket);
@@ -124,6 +124,16 @@ export function takeTurns(answerTimeoutMs: number, isClosing: () => boolean): Tu
       return true;
     },
   };
+}
+
+/** Until an answer is read, or has been given for a while: who does not read does not hold up others. */
+function over(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const patience = () => setTimeout(resolve, LINGER_MS).unref();
+    if (response.writableEnded) patience();
+    else response.once('prefinish', patience);
+    response.once('close', resolve);
+  });
 }
 
 /** Whoever is to get a body does nothing before it is there; only the last request of a connection can be without its own. */

@@ -61,7 +61,7 @@ function sendRpcError(error: FastifyError, request: FastifyRequest, reply: Fasti
   const message = `${refusal.message} ${suggestion}`.trim();
   return reply
     .code(HTTP_STATUS[refusal.code])
-    .headers(refusalHeaders(refusal))
+    .headers(refusalHeaders(refusal, reply))
     .type('application/json; charset=utf-8')
     .send(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message, data: renderError(refusal) } }));
 }
