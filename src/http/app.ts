@@ -83,7 +83,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
   /** No hook is run for these. */
   async function refuseUnrouted(error: Error, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     reply.headers(headers).header('x-request-id', request.id);
-    if (!deps.isReady()) reply.header('connection', 'close');
+    app.tellEnd(request, reply);
     let fault: unknown = error;
     try {
       await app.limitPage(request, reply);

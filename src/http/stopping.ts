@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Server } from 'node:net';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { GatewayError } from '../domain/errors.ts';
 import type { ConnectionGuard } from './connections.ts';
 
@@ -17,6 +17,8 @@ declare module 'fastify' {
      * that callers believe to be kept, or by new ones. 0 leaves them to `close`, which cuts them off.
      */
     closeDoor(momentMs: number): Promise<void>;
+    /** Says in an answer that its connection ends, where it does; for answers of which no hook is run. */
+    tellEnd(request: FastifyRequest, reply: FastifyReply): void;
   }
 }
 
@@ -53,8 +55,12 @@ export function endConnections(app: FastifyInstance, { isReady }: Stopping, conn
     await held;
     done(stopping());
   }
+  app.decorate('tellEnd', ({ raw }, reply) => {
+    // Whatever was sent ahead is still answered: the last answer says that it is the last.
+    if (!isReady() && connections.isLast(raw.socket)) reply.header('connection', 'close');
+  });
   app.addHook('onSend', (request, reply, _payload, done) => {
-    if (!isReady()) tellEnd(request, reply, connections);
+    app.tellEnd(request, reply);
     done();
   });
   // Node closes those that are idle then, but not those that have sent half a request: they could last for ever.
@@ -62,11 +68,6 @@ export function endConnections(app: FastifyInstance, { isReady }: Stopping, conn
     connections.closeIdle();
     done();
   });
-}
-
-/** Whatever was sent ahead is still answered: the last answer says that it is the last. */
-function tellEnd({ raw }: FastifyRequest, reply: FastifyReply, { isLast }: ConnectionGuard): void {
-  if (isLast(raw.socket)) reply.header('connection', 'close');
 }
 
 function stopping(): GatewayError {
