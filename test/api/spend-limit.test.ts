@@ -123,9 +123,9 @@ describe('the spend limit of an agent', () => {
     const key = await agent({ spendPerDay: 50 });
     assert.equal((await pay(key, 50)).status, 200);
     const untilMidnight = 86_400_000 - (service.clock.now() % 86_400_000);
-    for (const each of [service, other]) each.clock.advance(untilMidnight - 1);
+    service.clock.advance(untilMidnight - 1);
     assert.equal((await pay(key, 1)).status, 403);
-    for (const each of [service, other]) each.clock.advance(1);
+    service.clock.advance(1);
     assert.equal((await pay(key, 50)).status, 200);
   });
 });

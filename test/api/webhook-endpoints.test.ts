@@ -436,14 +436,15 @@ test('a rotated secret signs the next delivery of every instance, the old one be
   assert.deepEqual(await verified(beside), [true, false]);
   const { body } = await call<Endpoint>('POST', path(`/${id}/rotate-secret`, shop.tillway), { expiresInHours: 1 });
   fresh = body.secret!;
-  for (const service of [beside, shop.tillway]) {
+  const instances = [beside, shop.tillway];
+  for (const service of instances) {
     assert.deepEqual(await verified(service), [true, true]);
     assert.equal(signatureOf(shop.received.at(-1)!).split(',v1=').length, 3);
-    service.clock.advance(HOUR - 1);
-    assert.deepEqual(await verified(service), [true, true]);
-    service.clock.advance(1);
-    assert.deepEqual(await verified(service), [false, true]);
   }
+  beside.clock.advance(HOUR - 1);
+  for (const service of instances) assert.deepEqual(await verified(service), [true, true]);
+  beside.clock.advance(1);
+  for (const service of instances) assert.deepEqual(await verified(service), [false, true]);
   assert.equal(shop.received.length, 7);
 });
 

@@ -43,7 +43,8 @@ async function paidPayment() {
 
 /** Time passes for all, and all do what has come due, at once. */
 async function pass(ms: number): Promise<void> {
-  await Promise.all(instances.map((instance) => instance.pass(ms)));
+  instances[0]!.clock.advance(ms);
+  await Promise.all(instances.map(({ service }) => service.runDue()));
 }
 
 const paymentOf = async (id: string) => (await instances[1]!.service.deps.store.payment(id))!;
@@ -105,7 +106,7 @@ test('the right amount and an older word of less, at two instances at once, leav
     assert.equal((await store.checkout(sessionId))!.payments[0]!.status, 'paid');
     const { items } = await store.listDiscrepancies({ sessionId, status: 'open' }, { limit: 10 });
     assert.deepEqual(items, [], `pair ${pair}`);
-    for (const { clock } of instances) clock.advance(61_000);
+    first.clock.advance(61_000);
   }
   assert.deepEqual(await brokenInvariants(settingsOf(first.databaseUrl)), []);
 });

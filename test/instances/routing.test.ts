@@ -43,17 +43,15 @@ async function openFleet(): Promise<Fleet> {
   const fake = stack.use(await startFakeProvider());
   const one = stack.use(await startTestService());
   const other = stack.use(await startTestService({ beside: one }));
-  for (const { service, clock } of [one, other]) {
-    connect(service, fake);
-    // What happens in the very millisecond in which a route is first seen does not count.
-    clock.advance(SECOND);
-  }
+  for (const { service } of [one, other]) connect(service, fake);
+  // What happens in the very millisecond in which a route is first seen does not count.
+  one.clock.advance(SECOND);
   const owned = stack.move();
   const instances: Fleet['instances'] = [one, other];
   return {
     instances,
     fake,
-    advance: (ms) => instances.forEach(({ clock }) => clock.advance(ms)),
+    advance: (ms) => one.clock.advance(ms),
     refresh: () => Promise.all(instances.map(({ service }) => service.deps.router.refresh())),
     start,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
@@ -184,7 +182,6 @@ describe('what is expected of the routes', () => {
     const restarted = async () => {
       await using next = await startTestService({ beside: one });
       connect(next.service, fleet.fake);
-      next.clock.advance(one.clock.now() - next.clock.now());
       await next.service.deps.router.refresh();
       return standings(next);
     };

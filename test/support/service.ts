@@ -43,8 +43,8 @@ export interface TestServiceOptions {
   live?: boolean;
   /** Whether the workers run by themselves; as `live` says where it is left out. */
   background?: boolean;
-  /** Another instance, whose database this one is to share, or whatever else has made one. */
-  beside?: Pick<TestService, 'databaseUrl'>;
+  /** Another instance, whose database this one is to share, and with it the time; or whatever else has made one. */
+  beside?: Pick<TestService, 'databaseUrl'> & Partial<Pick<TestService, 'clock'>>;
 }
 
 /** The whole service over real HTTP and a real database in a folder of its own. `await using` stops and removes it. */
@@ -56,7 +56,7 @@ export async function startTestService({
 }: TestServiceOptions = {}): Promise<TestService> {
   const own = beside ? undefined : await createServiceDatabase();
   const databaseUrl = beside?.databaseUrl ?? own!.url;
-  const clock = live ? { now: () => Date.now(), advance: () => undefined } : createTestClock();
+  const clock = live ? { now: () => Date.now(), advance: () => undefined } : (beside?.clock ?? createTestClock());
   const logged: string[] = [];
   const log = pino(
     { level: 'info', base: null, mixin: originOfLine },
