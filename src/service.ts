@@ -17,7 +17,7 @@ import { checkSecrets } from './operations/webhook-endpoints/check-secrets.ts';
 import { parseCatalogue } from './routing/catalogue.ts';
 import type { Clock } from './runtime.ts';
 import { prepareAccess, warnIfOpen } from './service/access.ts';
-import { freePort, hostInUrl, knownHosts, listenAt, warnOfNoAddress } from './service/addresses.ts';
+import { holdPlace, hostInUrl, knownHosts, listenAt, warnOfNoAddress } from './service/addresses.ts';
 import { warnOfFewFiles } from './service/open-files.ts';
 import { PARTS } from './service/parts.ts';
 import { createTelemetry } from './service/telemetry.ts';
@@ -66,9 +66,8 @@ export interface Service {
 /** Puts the house together and opens the door. */
 export async function startService(config: Config, surroundings: Surroundings): Promise<Service> {
   const { clock, randomBytes, log, onFatal } = surroundings;
-  const place = { setting: 'HOST', host: config.host, portSetting: 'PORT' };
-  const port = config.port === 0 ? await freePort(place, randomBytes) : config.port;
-  const localUrl = `http://${hostInUrl(config.host)}:${port}`;
+  await using place = await holdPlace(config, randomBytes);
+  const localUrl = `http://${hostInUrl(config.host)}:${place.port}`;
   const base = config.baseUrl ?? localUrl;
   const random = () => Buffer.from(randomBytes(4)).readUInt32BE() / 2 ** 32;
   const routes = readRoutes(config.routesFile);
@@ -122,7 +121,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
   const workers = workersOf(deps, simulator.worker, createDeliveryWorker(deps, random));
   const app = await closing(createApp(deps, [...PARTS, simulator.part]));
   warnOfFewFiles(config.limits.maxConnections, log);
-  await closing(listenAt(app, { ...place, port }));
+  await closing(listenAt(app, place));
   await closing(warnIfOpen(deps.gate, config, log));
   const observed = await closing(telemetry.open(deps));
   if (surroundings.background) for (const worker of workers) worker.start();

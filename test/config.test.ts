@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { ConfigError, readConfig } from '../src/config.ts';
-import { warnOfNoAddress } from '../src/service/addresses.ts';
+import { holdPlace, warnOfNoAddress } from '../src/service/addresses.ts';
 
 const KEY = `sk_sandbox_${'a'.repeat(43)}`;
 const LIVE_KEY = `sk_live_${'b'.repeat(43)}`;
@@ -376,5 +377,20 @@ describe('HOST', () => {
     assert.deepEqual(warned({ HOST: '::' }, 'http://[::]:3000'), [true]);
     assert.deepEqual(warned({ HOST: '0.0.0.0', BASE_URL: 'https://pay.example' }, 'https://pay.example'), []);
     assert.deepEqual(warned({ HOST: '192.168.0.7' }, 'http://192.168.0.7:3000'), []);
+  });
+});
+
+describe('PORT', () => {
+  test('of 0 is another one for each of two services that start at once, whatever both draw', async () => {
+    const config = readConfig({ PORT: '0' });
+    const drawn: Uint8Array[] = [];
+    await using first = await holdPlace(config, (count) => {
+      drawn.unshift(randomBytes(count));
+      return drawn[0]!;
+    });
+    const again = drawn.slice(0, 1);
+    await using second = await holdPlace(config, (count) => again.pop() ?? randomBytes(count));
+    assert.equal(again.length, 0);
+    assert.notEqual(first.port, second.port);
   });
 });

@@ -34,7 +34,8 @@ for (const kind of wanted === undefined ? DATABASES : [databaseNamed(wanted)]) {
   process.stdout.write(`\nTests on ${kind}\n`);
   failed = (await runTests(kind, paths.length > 0 ? paths : testsOn(kind))) !== 0 || failed;
 }
-rmSync(compiled, { recursive: true, force: true });
+// A process that is just ending may write there still.
+rmSync(compiled, { recursive: true, force: true, maxRetries: 10 });
 process.exitCode = failed ? 1 : 0;
 
 function testsOn(kind: DatabaseKind): string[] {

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import type { Server } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, type Server as NetServer, createServer } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
 
@@ -26,38 +26,51 @@ const FIRST_FREE_PORT = 20_000;
 const FREE_PORTS = 12_000;
 const MOST_PROBES = 100;
 
-/** A port that is free now: the service's own URLs must be known before it listens. Throws as {@link listenAt}. */
-export async function freePort(place: Place, randomBytes: (count: number) => Uint8Array): Promise<number> {
+/** Its port is held until somebody listens there: another service that starts could find it free, too. */
+interface HeldPlace extends Place, AsyncDisposable {
+  port: number;
+}
+
+/** Where the service is to listen, on a free port if need be: its own URLs must be known before. Throws as {@link listenAt}. */
+export async function holdPlace(
+  { host, port: wanted }: Pick<Config, 'host' | 'port'>,
+  randomBytes: (count: number) => Uint8Array,
+): Promise<HeldPlace> {
+  const place = { setting: 'HOST', host, portSetting: 'PORT' };
+  if (wanted !== 0) return { ...place, port: wanted, [Symbol.asyncDispose]: () => Promise.resolve() };
   let last: Error | undefined;
   for (let probes = 0; probes < MOST_PROBES; probes++) {
     const port = FIRST_FREE_PORT + (Buffer.from(randomBytes(4)).readUInt32BE() % FREE_PORTS);
-    const fault = await faultAt(place.host, port);
-    if (!fault) return port;
+    const holder = createServer((socket) => socket.destroy());
+    const fault = await faultAt(holder, host, port);
+    const letGo = () => new Promise<void>((resolve) => holder.close(() => resolve()));
+    if (!fault) return { ...place, port, [Symbol.asyncDispose]: letGo };
     last = placeFault(place, port, fault);
     if (fault.code !== 'EADDRINUSE') throw last;
   }
   throw last!;
 }
 
-/** Why nothing can listen there; undefined where it can. */
-async function faultAt(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
-  const probe = createServer();
-  const fault = await new Promise<Error | undefined>((resolve) => {
-    probe.once('error', resolve);
-    probe.listen(port, host, () => resolve(undefined));
+/** Why nothing can listen there; undefined where the server does now. */
+function faultAt(server: NetServer, host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
+  return new Promise((resolve) => {
+    server.once('error', resolve);
+    server.listen(port, host, () => resolve(undefined));
   });
-  if (!fault) await new Promise((resolve) => probe.close(resolve));
-  return fault;
 }
 
 /**
  * Has an app listen; answers its port, which is any where 0 was asked for. Throws, by the name of the setting, where its host
  * is none of this machine or its port not to be had.
  */
-export async function listenAt(app: FastifyInstance, place: Place & { port: number }): Promise<number> {
+export async function listenAt(
+  app: FastifyInstance,
+  place: Place & { port: number } & Partial<AsyncDisposable>,
+): Promise<number> {
   const { host, port } = place;
   try {
     const [first, ...others] = await addressesOf(host);
+    await place[Symbol.asyncDispose]?.();
     await app.listen({ host: first!, port });
     const { port: bound } = app.server.address() as AddressInfo;
     for (const address of others) await listenBeside(app.server, address, bound, app.log);

@@ -164,10 +164,15 @@ describe('the routing rules', () => {
   it('are in force on another instance within seconds', { skip }, async () => {
     await using one = await startTestService({ live: true });
     await using other = await startTestService({ live: true, beside: one });
+    const { router } = other.service.deps;
+    const { refresh } = router;
+    let looks = 0;
+    router.refresh = () => refresh().finally(() => looks++);
     await saveRules(one, LOCALS_ONLY);
-    const started = performance.now();
-    await until(async () => (await offeredTo(other)).chosen!.startsWith('sandbox_local_'));
-    assert.ok(performance.now() - started < 5000);
+    looks = 0;
+    // The first may have begun before. Two within 10 s are one in 5 s.
+    await until(() => looks >= 2, undefined, 10_000);
+    assert.ok((await offeredTo(other)).chosen!.startsWith('sandbox_local_'));
   });
 });
 
@@ -544,8 +549,10 @@ test('rules that are refused cost no more than a glance, however large', async (
   const rules = Array.from({ length: 2000 }, (_, index) => ({ id: `r${index}`, when: { x: 1 }, then: { y: 2 } }));
   const body = JSON.stringify({ version: 1, rules });
   assert.ok(body.length < 128 * 1024);
-  const started = performance.now();
+  // Of the processor: how long it is left to others says nothing.
+  const before = process.cpuUsage();
   const { error } = (await tryRules(on, body)).body;
+  const { user, system } = process.cpuUsage(before);
   assert.ok((error.issues?.length ?? 0) <= 51);
-  assert.ok(performance.now() - started < 2000);
+  assert.ok(user + system < 2_000_000, `${user + system} us`);
 });

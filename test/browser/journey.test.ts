@@ -9,14 +9,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
 import { Webhook } from 'standardwebhooks';
 import { Stripe } from 'stripe';
-import { openPage, startBrowser } from '../support/browser.ts';
+import { openPage, openStayingPage, startBrowser } from '../support/browser.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 
 // The main job from end to end: a program creates a session, a person pays it in a browser, and the merchant's receiver
 // gets the events and verifies them with other people's libraries.
 
 const SECRET = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
-const ARRIVAL_TRIES = 200;
+const ARRIVAL_TRIES = 1200;
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 interface Received {
@@ -114,7 +114,7 @@ describe('a buyer pays', () => {
 describe('the front door', () => {
   for (const javaScriptEnabled of [true, false]) {
     it(`makes a test checkout with one click and shows what came of it, script ${javaScriptEnabled ? 'on' : 'off'}`, async () => {
-      const { page, complaints } = await openPage(browser, { javaScriptEnabled });
+      const { page, complaints } = await openStayingPage(browser, { javaScriptEnabled });
       await page.goto(service.url);
       await page.getByRole('button', { name: 'Create a test checkout' }).click();
       await payWith(page, 'Card');

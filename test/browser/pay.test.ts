@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import { type WatchedPage, openPage, startBrowser } from '../support/browser.ts';
+import { type WatchedPage, openStayingPage, startBrowser } from '../support/browser.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 
 // The whole way of a buyer, against the simulated provider, in a real browser.
 
 const SHOP = 'https://shop.example';
 const ASK_AGAIN_MS = 200;
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 120_000;
 
 let browser: Browser;
 let service: TestService;
@@ -30,7 +30,7 @@ async function createSession(overrides: Record<string, unknown> = {}): Promise<{
 }
 
 async function open(url: string, javaScriptEnabled: boolean): Promise<WatchedPage> {
-  const watched = await openPage(browser, { javaScriptEnabled });
+  const watched = await openStayingPage(browser, { javaScriptEnabled });
   // The merchant's site.
   await watched.page
     .context()

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import type { AxeResults } from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { EVIL, type Stage, createStage, everyState } from '../checkout/stage.ts';
-import { openPage, startBrowser } from '../support/browser.ts';
+import { openPage, openStayingPage, startBrowser } from '../support/browser.ts';
 import { type FakeProvider, connect, startFakeProvider } from '../support/fake-provider.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 
@@ -49,7 +49,7 @@ async function faults(page: Page): Promise<string[]> {
 
 for (const colorScheme of ['light', 'dark'] as const) {
   test(`axe finds nothing in any state, ${colorScheme}; no foreign request, no policy violation`, async () => {
-    const { page, requests, complaints } = await openPage(browser, { colorScheme, reducedMotion: 'reduce' });
+    const { page, requests, complaints } = await openStayingPage(browser, { colorScheme, reducedMotion: 'reduce' });
     for (const [state, url] of states) {
       await page.goto(url);
       assert.deepEqual(await faults(page), [], state);
@@ -91,7 +91,7 @@ test('dark and light differ, and the page follows the buyer’s choice', async (
 
 test('320 pixels are enough for every state, also with forced colours and large text', async () => {
   for (const options of [{}, { forcedColors: 'active' as const }]) {
-    const { page } = await openPage(browser, { viewport: { width: 320, height: 640 }, ...options });
+    const { page } = await openStayingPage(browser, { viewport: { width: 320, height: 640 }, ...options });
     for (const [state, url] of states) {
       await page.goto(url);
       assert.equal(await overflow(page), 0, state);
@@ -114,7 +114,7 @@ test('a merchant’s name of any length fits', async () => {
 });
 
 test('everything that can be pressed is big enough for a thumb', async () => {
-  const { page } = await openPage(browser);
+  const { page } = await openStayingPage(browser);
   for (const [state, url] of states) {
     await page.goto(url);
     const heights = await page

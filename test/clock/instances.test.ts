@@ -11,6 +11,8 @@ import { callTool } from '../mcp/rpc.ts';
 import { type Receiver, advance, arrived, ask, clockAt, startReceiver } from './stage.ts';
 
 const HOUR = 3600;
+/** What two processes know of the time of their database differs by a round trip, and that can be slow. */
+const APART_MS = 10_000;
 
 describe('two instances of one database', () => {
   let merchant: Receiver;
@@ -30,7 +32,7 @@ describe('two instances of one database', () => {
   test('have one time: where it is moved on one, the other follows of itself', async () => {
     const [first, second] = instances;
     await ask(first.url, 5 * HOUR);
-    await until(() => second.service.deps.now() - Date.now() > 5 * HOUR * 1000 - 10_000);
+    await until(() => second.service.deps.now() - Date.now() > 5 * HOUR * 1000 - APART_MS);
     const [one, other] = [await arrived(first.url), await arrived(second.url)];
     assert.deepEqual([one.advancedSeconds, other.advancedSeconds], [5 * HOUR, 5 * HOUR]);
   });
@@ -39,10 +41,11 @@ describe('two instances of one database', () => {
     const [first, second] = instances;
     const expiryOf = async (id: string) => (await first.service.deps.store.session(id))!.expiresAt;
     const moved = Date.parse((await advance(first.url, HOUR)).now);
-    assert.ok((await expiryOf(await createSession(second))) >= moved + 24 * HOUR * 1000);
+    assert.ok((await expiryOf(await createSession(second))) >= moved + 24 * HOUR * 1000 - APART_MS);
     const movedAgain = Date.parse((await advance(first.url, HOUR)).now);
     const { structuredContent } = await callTool(second.url, 'checkout_create', sessionBody());
-    assert.ok((await expiryOf(String(structuredContent.result!['id']))) >= movedAgain + 24 * HOUR * 1000);
+    const expiry = await expiryOf(String(structuredContent.result!['id']));
+    assert.ok(expiry >= movedAgain + 24 * HOUR * 1000 - APART_MS);
   });
 
   test('what falls due on the way is done once, in its order', async () => {
@@ -83,11 +86,18 @@ describe('two instances of one database', () => {
     const clock = (await store.testClock())!;
     const goalMs = clock.goalMs + HOUR * 1000;
     const target = realNow() + goalMs;
-    const dead = { ...clock, version: clock.version + 1, goalMs, target, holder: 'dead', heldUntil: realNow() + 700 };
-    await store.commit([{ type: 'test_clock_changed', clock: dead }]);
+    const heldFor = async (ms: number, version: number): Promise<number> => {
+      const heldUntil = realNow() + ms;
+      const held = { ...clock, version, goalMs, target, holder: 'dead', heldUntil };
+      assert.ok((await store.commit([{ type: 'test_clock_changed', clock: held }])).done);
+      return heldUntil;
+    };
+    await heldFor(60_000, clock.version + 1);
     assert.equal((await clockAt(first.url)).status, 'advancing');
+    const heldUntil = await heldFor(700, clock.version + 2);
     assert.equal((await arrived(first.url)).advancedSeconds, goalMs / 1000);
-    assert.ok(realNow() >= dead.heldUntil);
+    // Either of them may have gone on.
+    assert.ok(instances.some(({ service }) => service.deps.realNow() >= heldUntil));
   });
 
   test('the workers of the one rest while the other moves time', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -198,7 +199,8 @@ function exitOf(child: ChildProcess): Promise<number | null> {
 async function textOf(child: ChildProcess): Promise<string> {
   const parts: string[] = [];
   for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (part: Buffer) => parts.push(part.toString()));
-  await exitOf(child);
+  // "close" and not "exit": by then everything it wrote has been read.
+  await once(child, 'close');
   return parts.join('');
 }
 

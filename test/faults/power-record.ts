@@ -1,14 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
+import { freePort, statusOf, until } from '../process/program.ts';
 import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
 import { TRACED, type TraceEvent, readTrace } from './power-trace.ts';
 
@@ -16,7 +14,6 @@ const CLIENTS = 6;
 /** One session of so many is paid as well: that writes three times as much. */
 const PAID_EVERY = 3;
 const WAVE = 20;
-const START_TRIES = 1000;
 const WORLD = fileURLToPath(new URL('./power-world.ts', import.meta.url));
 // The longest string that is printed whole: more than the largest page.
 const STRING_LIMIT = 70_000;
@@ -85,17 +82,14 @@ function settings(folder: string): Record<string, string> {
   };
 }
 
-async function ready(url: string, hasEnded: () => boolean): Promise<void> {
-  for (let attempt = 0; attempt < START_TRIES; attempt++) {
-    if (hasEnded()) throw new Error('the server ended while starting');
-    const isReady = await fetch(`${url}/readyz`).then(
-      (response) => response.ok,
-      () => false,
-    );
-    if (isReady) return;
-    await sleep(20);
-  }
-  throw new Error('the server did not become ready');
+function ready(url: string, hasEnded: () => boolean): Promise<void> {
+  return until(
+    async () => {
+      if (hasEnded()) throw new Error('the server ended while starting');
+      return (await statusOf(`${url}/readyz`)) === 200;
+    },
+    () => 'the server did not become ready',
+  );
 }
 
 /** Creates the sessions from `first` to `end`, by several clients at once; answers how many answers there were. */
@@ -135,12 +129,4 @@ async function post(url: string, body: unknown): Promise<{ id?: string }> {
   const answer = (await response.json()) as { id?: string };
   if (response.status !== 200) throw new Error(`${url}: ${response.status} ${JSON.stringify(answer)}`);
   return answer;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }

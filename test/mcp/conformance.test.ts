@@ -7,6 +7,8 @@ import { test } from 'node:test';
 import { startTestService } from '../support/service.ts';
 import { toolPath } from '../support/tools.ts';
 
+const PATIENCE = new URL('patience.ts', import.meta.url).href;
+
 /** One check of a scenario, as the suite writes it. */
 interface Check {
   id: string;
@@ -114,7 +116,8 @@ async function runSuite(url: string, version: string): Promise<Results> {
   try {
     const options = ['server', '--url', url, '--suite', 'all', '--spec-version', version, '--output-dir', folder];
     await new Promise<void>((resolve) => {
-      execFile(process.execPath, [toolPath('conformance'), ...options], () => resolve());
+      const suite = ['--import', PATIENCE, toolPath('conformance')];
+      execFile(process.execPath, [...suite, ...options], () => resolve());
     });
     // server-<scenario>-<time>
     const names = (await readdir(folder)).map((name) => ({

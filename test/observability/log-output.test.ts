@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogOutput } from '../../src/telemetry/log-output.ts';
-import { COMPILED, SERVICE, freePort, until } from '../process/program.ts';
+import { COMPILED, SERVICE, freePort, statusOf, until } from '../process/program.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { call, sessionBody } from '../support/service.ts';
 
@@ -16,6 +16,8 @@ const FAULT_ON_SIGNAL = { NODE_OPTIONS: `--import=data:text/javascript,${encodeU
 
 /** How `script` says that its program was ended by SIGKILL. */
 const KILLED = 128 + 9;
+/** Nothing is measured by it. */
+const PATIENCE_MS = 60_000;
 const STAND_STILL = '\x13';
 
 const folder = mkdtempSync(join(tmpdir(), 'tillway-log-'));
@@ -79,13 +81,13 @@ describe('the log', { concurrency: 4 }, () => {
     const fd = openSync(path, 'w');
     const output = createLogOutput(fd, () => assert.fail('nothing is lost'));
     output.write('one\n');
-    await output.settle(1000);
+    await output.settle(PATIENCE_MS);
     closeSync(first);
     output.write('two\n');
-    await output.settle(1000);
+    await output.settle(PATIENCE_MS);
     const second = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     output.write('three\n');
-    await output.settle(1000);
+    await output.settle(PATIENCE_MS);
     const bytes = Buffer.alloc(100);
     assert.equal(bytes.toString('utf8', 0, readSync(second, bytes)), 'one\ntwo\nthree\n');
     closeSync(second);
@@ -100,7 +102,8 @@ describe('the log', { concurrency: 4 }, () => {
     const output = createLogOutput(fd, (lines) => told.push(lines));
     const line = `${'x'.repeat(1023)}\n`;
     for (let count = 0; count < 1500; count++) output.write(line);
-    assert.equal(await output.settle(500), true);
+    // It is heard of once it was tried.
+    await until(() => output.settle(100));
     assert.deepEqual(told, []);
     let read = 0;
     await until(() => {
@@ -110,7 +113,7 @@ describe('the log', { concurrency: 4 }, () => {
     read += pipe.read();
     assert.deepEqual(told, [1500 - 1024]);
     assert.equal(read, 1024 * line.length);
-    assert.equal(await output.settle(1000), true);
+    assert.equal(await output.settle(PATIENCE_MS), true);
     closeSync(fd);
   });
 });
@@ -146,13 +149,14 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
   const ended = endOf(child);
   child.stdin?.write(STAND_STILL);
   const url = `http://127.0.0.1:${port}`;
-  await until(() =>
-    fetch(`${url}/readyz`).then(
-      ({ ok }) => ok,
-      () => false,
-    ),
-  );
-  const within = () => Promise.race([ended, sleep(15_000, 'it does not end', { ref: false })]);
+  try {
+    await until(async () => (await statusOf(`${url}/readyz`)) === 200);
+  } catch (error) {
+    // One that is left behind would keep the tests from ending.
+    child.kill('SIGKILL');
+    throw error;
+  }
+  const within = () => Promise.race([ended, sleep(PATIENCE_MS, 'it does not end', { ref: false })]);
   return {
     child,
     url,

@@ -4,14 +4,20 @@ import { connect } from 'node:net';
 import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import { parse as parseYaml } from 'yaml';
+import { ENVIRONMENTS } from '../../src/domain/route.ts';
 import { COUNTED_AT_MOST } from '../../src/store/monitoring.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { parsedAs } from '../cli/parsed-as.ts';
+import { until } from '../process/program.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { type Merchant, startMerchant } from './merchant.ts';
 import { type Exposed, faultsOf, isMet, readExposition } from './promql.ts';
 
 const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
+const AWAITED = [
+  'tillway_database_up 1',
+  ...ENVIRONMENTS.map((environment) => `tillway_ledger_imbalance_cents{environment="${environment}"} `),
+];
 const DEPLOY = new URL('../../deploy/', import.meta.url);
 
 interface Rule {
@@ -52,7 +58,11 @@ describe('the metrics of a service that has done real work', () => {
       variables: { METRICS_PORT: '0', WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: SECRET },
     });
     await work(service, receiver);
-    text = await scrape();
+    // The ledger is added up beside, and what the database does not tell in time is left out.
+    await until(async () => {
+      text = await scrape();
+      return AWAITED.every((line) => text.includes(`\n${line}`));
+    });
     exposed = readExposition(text);
   });
   after(async () => {

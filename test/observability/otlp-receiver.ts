@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { listen } from './merchant.ts';
 
@@ -23,7 +25,7 @@ export interface OtlpReceiver extends AsyncDisposable {
   bodies: string[];
   /** The headers of the last request. */
   headers: Record<string, unknown>;
-  /** What it answers from now on; `hang` never answers. */
+  /** What it answers from now on; `hang` does not answer before the end. */
   answer: number | 'hang';
 }
 
@@ -43,6 +45,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
     headers: {},
     answer: 200 as number | 'hang',
   };
+  const held: ServerResponse[] = [];
   const server = await listen((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -52,7 +55,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
       const spans = spansOf(body);
       receiver.headers = request.headers;
       receiver.seen += spans.length;
-      if (receiver.answer === 'hang') return;
+      if (receiver.answer === 'hang') return void held.push(response);
       if (receiver.answer === 200 && request.url === '/v1/traces') {
         receiver.bodies.push(body);
         receiver.spans.push(...spans);
@@ -60,7 +63,18 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
       response.writeHead(receiver.answer, { 'content-type': 'application/json' }).end('{}');
     });
   });
-  return Object.assign(receiver, server);
+  return Object.assign(receiver, {
+    url: server.url,
+    async [Symbol.asyncDispose]() {
+      // Whoever is left without an answer would ask again, for as long as it may.
+      for (const response of held.filter(({ closed }) => !closed)) {
+        const closed = once(response, 'close');
+        response.writeHead(400).end();
+        await closed;
+      }
+      await server[Symbol.asyncDispose]();
+    },
+  });
 }
 
 function spansOf(body: string): ReceivedSpan[] {

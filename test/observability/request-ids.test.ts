@@ -156,9 +156,14 @@ describe('the log of a process during purchases side by side', () => {
     assert.deepEqual(twice, []);
   });
 
+  /** A request for another session than that of the event in a line. */
+  function ofAnother({ eventId }: Line): Sent {
+    return sent.find(({ sessionId }) => sessionId !== undefined && !eventId!.includes(sessionId))!;
+  }
+
   for (const [planted, change, complaint] of [
     ['a line that lost its request', (line: Line) => ({ ...line, requestId: undefined }), 'without a request'],
-    ['a line of another request', (line: Line) => ({ ...line, requestId: sent[0]!.id }), 'of another request'],
+    ['a line of another request', (line: Line) => ({ ...line, requestId: ofAnother(line).id }), 'of another request'],
     ['a line of a request that nobody made', (line: Line) => ({ ...line, requestId: 'req_x' }), 'of no request'],
   ] as const) {
     test(`the check finds ${planted}`, () => {

@@ -1,4 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
 import { promisify } from 'node:util';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -18,7 +19,8 @@ export interface Program extends AsyncDisposable {
 }
 
 const POLL_MS = 10;
-const PATIENCE_MS = 20_000;
+/** Nothing is measured by it: on a busy machine the start of a process alone can take half a minute. */
+const PATIENCE_MS = 120_000;
 
 export const SERVICE = new URL('../../src/main.ts', import.meta.url);
 
@@ -76,10 +78,17 @@ export async function startServiceProgram(variables: Record<string, string>): Pr
   const port = variables['PORT'] ?? String(await freePort());
   const program = startProgram(SERVICE, { ...NO_RATE_LIMITS, ...variables, PORT: port });
   const url = `http://127.0.0.1:${port}`;
-  await until(
-    () => statusOf(`${url}/readyz`).then((status) => status === 200),
-    () => `the service did not become ready: ${program.stdout()}${program.stderr()}`,
-  );
+  const complaint = () => `the service did not become ready: ${program.stdout()}${program.stderr()}`;
+  let hasEnded = false;
+  void program.exited.then(() => (hasEnded = true));
+  try {
+    await until(async () => hasEnded || (await statusOf(`${url}/readyz`)) === 200, complaint);
+    if (hasEnded) throw new Error(complaint());
+  } catch (error) {
+    // One that is left behind would keep the tests from ending.
+    await program[Symbol.asyncDispose]();
+    throw error;
+  }
   return { ...program, url };
 }
 
@@ -107,14 +116,18 @@ export async function until(
   }
 }
 
-/** The ports that the system hands out begin at 32768: one of those could be taken by any connection meanwhile. */
-const FIRST_PORT = 21_000;
-const LAST_PORT = 32_000;
+/**
+ * Those that a service finds by itself begin at 20000, and those that the system hands out at 32768: one of them could be
+ * taken by any service or connection meanwhile.
+ */
+const FIRST_PORT = 11_000;
+const LAST_PORT = 20_000;
 
-/** A port at which nobody listens, and which nobody is given by the system. */
+/** A port at which nobody listens, and which nobody else is given, by the system or here, while this process lives. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
+    if (!(await claim(port))) continue;
     const probe = createServer();
     const isFree = await new Promise<boolean>((resolve) =>
       probe.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true)),
@@ -123,6 +136,21 @@ export async function freePort(): Promise<number> {
     await new Promise((resolve) => probe.close(resolve));
     return port;
   }
+}
+
+/**
+ * Whether no other test has the port: files run side by side, and whoever is given a port listens at it only later, or
+ * not all the time. The port of UDP with that number, which nobody uses, is held until this process ends.
+ */
+function claim(port: number): Promise<boolean> {
+  const mark = createSocket('udp4').unref();
+  return new Promise((resolve) => {
+    mark.once('error', () => {
+      mark.close();
+      resolve(false);
+    });
+    mark.bind({ port, address: '127.0.0.1' }, () => resolve(true));
+  });
 }
 
 /** A folder that is gone after `using`. */

@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
 import { TEST_DATABASE } from '../support/database.ts';
-import { SERVICE, freePort, startProgram, startServiceProgram, temporaryFolder } from './program.ts';
+import { SERVICE, startProgram, startServiceProgram, temporaryFolder, until } from './program.ts';
 
 describe('the process, at its start,', { concurrency: 2 }, () => {
   it('logs one line that says where it is', async () => {
     using folder = temporaryFolder();
     await using service = await startServiceProgram({ DATABASE_URL: `sqlite:${folder.path('a.db')}` });
+    // It answers before it says so.
+    await until(() => /Tillway is ready.*\n/.test(service.stdout()));
     const lines = service
       .stdout()
       .split('\n')
@@ -69,9 +71,9 @@ describe('the process, at its start,', { concurrency: 2 }, () => {
 
   it('is refused where the port is taken', async () => {
     using folder = temporaryFolder();
-    const port = await freePort();
-    const other = createServer().listen(port, '127.0.0.1');
+    const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
     try {
       const local = { DATABASE_URL: `sqlite:${folder.path('a.db')}` };
       const line = await refusal({ ...local, PORT: String(port) });

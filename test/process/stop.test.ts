@@ -7,11 +7,19 @@ import { type TestDatabase, createTestDatabase } from '../support/database.ts';
 import { type RunningService, startServiceProgram, statusOf, until } from './program.ts';
 
 const CLIENTS = 8;
+/** Half as long as the service waits, before it closes its port, for those who could not know. */
+const HELD_UP_MS = 150;
 
 describe('the process, told to stop,', { concurrency: 2 }, () => {
   it('is not ready at once, serves for SHUTDOWN_DELAY, finishes what is under way and ends with 0', async () => {
     await using database = await createTestDatabase();
-    await using service = await startServiceProgram(variables(database, '1'));
+    // Long enough for all that is asked meanwhile, on a busy machine, too.
+    const delaySeconds = 3;
+    await using service = await startServiceProgram({
+      ...variables(database, String(delaySeconds)),
+      // Of itself, nothing that is open ends before SHUTDOWN_TIMEOUT.
+      HEADERS_TIMEOUT: '30',
+    });
     const idle = await openConnection(service);
     const early = await startSlowRequest(service);
     const half = await openConnection(service);
@@ -31,18 +39,18 @@ describe('the process, told to stop,', { concurrency: 2 }, () => {
     assert.match(await early.finish(), /^HTTP\/1\.1 200 [\s\S]*\r\nconnection: close\r\n/i);
 
     // Nothing new is taken any more, and the one request that is left is waited for.
-    let refused = created;
-    await until(async () => (refused = await createSession(service.url)).status === 503);
-    assert.ok(performance.now() - signalled >= 1000);
+    await untilRefused(service);
+    assert.ok(performance.now() - signalled >= delaySeconds * 1000);
+    const refused = await createSession(service.url);
+    assert.equal(refused.status, 503);
     for (const { headers } of [refused, await fetch(`${service.url}/mcp`, { method: 'POST' })]) {
       assert.deepEqual([headers.get('connection'), headers.get('retry-after')], ['close', '1']);
     }
     const page = await fetch(`${service.url}/checkout/chk_1`);
     assert.deepEqual([page.status, page.headers.get('content-type')], [503, 'text/html; charset=utf-8']);
     assert.match(await late.finish(), /^HTTP\/1\.1 200 /);
+    // Neither an idle connection keeps it, nor one with half a request: after SHUTDOWN_TIMEOUT it would be 1.
     assert.equal(await service.exited, 0);
-    // Neither an idle connection keeps it, nor one with half a request.
-    assert.ok(performance.now() - signalled < 8000);
     for (const socket of [idle, half]) socket.destroy();
     assert.match(service.stdout(), /"signal":"SIGTERM","msg":"stopping"/);
     assert.equal(service.stderr(), '');
@@ -58,7 +66,7 @@ describe('the process, told to stop,', { concurrency: 2 }, () => {
     service.signal('SIGINT');
     // At `npm start` a Ctrl-C comes from the terminal and from npm.
     service.signal('SIGINT');
-    await until(async () => (await createSession(service.url)).status === 503);
+    await untilRefused(service);
     assert.match(await slow.finish(), /^HTTP\/1\.1 200 /);
     assert.equal(await service.exited, 0);
     deaf.destroy();
@@ -67,14 +75,17 @@ describe('the process, told to stop,', { concurrency: 2 }, () => {
   it('under load, keeps everything that it acknowledged, and answers whoever has got a connection', async () => {
     await using database = await createTestDatabase();
     const acknowledged: string[] = [];
-    const service = await startServiceProgram(variables(database, '0.2'));
+    await using service = await startServiceProgram(variables(database, '1'));
     const clients = Array.from({ length: CLIENTS }, () => createUntilRefused(service.url, acknowledged));
     await until(() => acknowledged.length > 100);
     service.signal('SIGTERM');
     const ends = await Promise.all(clients);
-    // The system resets whoever connects in the very moment in which the port is closed, which a busy machine can bring about.
-    const broken = ends.filter((end) => end !== 'ECONNREFUSED');
-    assert.ok(broken.length <= CLIENTS / 4, broken.join());
+    // The system resets whoever connects in the very moment in which the port is closed. That is to be avoided for those who
+    // come again at once; whoever was held up himself meanwhile can meet it.
+    const broken = ends.filter(
+      ({ code, tookMs }) => code !== 'ECONNREFUSED' && (code !== 'ECONNRESET' || tookMs < HELD_UP_MS),
+    );
+    assert.ok(broken.length <= CLIENTS / 4, JSON.stringify(ends));
     assert.equal(await service.exited, 0);
 
     await using next = await startServiceProgram(variables(database, '0'));
@@ -96,25 +107,31 @@ function variables({ url }: TestDatabase, delay: string): Record<string, string>
   return { DATABASE_URL: url, SHUTDOWN_DELAY: delay };
 }
 
-/** Creates sessions until there is no answer any more; why not. */
-async function createUntilRefused(url: string, acknowledged: string[]): Promise<string | undefined> {
-  for (;;) {
+/** Creates sessions until there is no answer any more; why not, and how long the last answer took. */
+async function createUntilRefused(url: string, acknowledged: string[]) {
+  for (let before = performance.now(), began = before; ; before = began) {
+    began = performance.now();
     try {
       const answer = await createSession(url);
       const body = (await answer.json()) as { id: string };
       if (answer.status === 200) acknowledged.push(body.id);
       else assert.equal(answer.status, 503);
     } catch (error) {
-      if (error instanceof TypeError) return (error.cause as NodeJS.ErrnoException).code;
-      throw error;
+      if (!(error instanceof TypeError)) throw error;
+      return { code: (error.cause as NodeJS.ErrnoException).code, tookMs: began - before };
     }
   }
 }
 
-function createSession(url: string): Promise<Response> {
+/** Asks on a new connection each time: one that is kept may end just when it is used again. */
+function untilRefused({ url }: RunningService): Promise<void> {
+  return until(async () => (await createSession(url, { connection: 'close' })).status === 503);
+}
+
+function createSession(url: string, headers: Record<string, string> = {}): Promise<Response> {
   return fetch(`${url}/api/gateway/sessions`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(sessionBody()),
   });
 }
@@ -123,6 +140,8 @@ async function openConnection({ url }: RunningService): Promise<Socket> {
   const { port, hostname } = new URL(url);
   const socket = connect(Number(port), hostname);
   await once(socket, 'connect');
+  // One that the service does not wait for may be reset.
+  socket.on('error', () => {});
   return socket;
 }
 
@@ -130,12 +149,11 @@ async function openConnection({ url }: RunningService): Promise<Socket> {
 async function startSlowRequest(service: RunningService): Promise<{ socket: Socket; finish(): Promise<string> }> {
   const socket = await openConnection(service);
   const body = JSON.stringify(sessionBody());
-  socket.write(
-    `POST /api/gateway/sessions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
-  );
+  const head = `POST /api/gateway/sessions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n`;
+  socket.write(`${head}content-length: ${body.length}\r\nexpect: 100-continue\r\n\r\n`);
+  // The service says that it has begun.
+  await once(socket, 'data');
   socket.write(body.slice(0, 10));
-  // It is under way once the server has seen its head: the answer to a later request on another connection shows that.
-  await statusOf(`${service.url}/healthz`);
   return {
     socket,
     async finish() {

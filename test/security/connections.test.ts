@@ -4,6 +4,7 @@ import { type AddressInfo, type Socket, connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { guardConnections } from '../../src/http/connections.ts';
+import { LINGER_MS } from '../../src/http/linger.ts';
 import { MAX_UNANSWERED } from '../../src/http/turns.ts';
 import { listenBeside } from '../../src/service/addresses.ts';
 
@@ -26,6 +27,10 @@ interface Guarded extends AsyncDisposable {
   done: string[];
   /** The most requests that were under way at once. */
   most: number;
+  /** Fulfilled once a first request has come, if without its body. */
+  begun: Promise<void>;
+  /** Requests that have not come as a whole are late from now on. */
+  timeOut(): void;
   /** Fulfilled once the server has closed so many connections. */
   closed(count: number): Promise<void>;
   listenAt(address: string): Promise<void>;
@@ -44,10 +49,13 @@ async function guarded(limits: Limits = {}, more?: RequestListener): Promise<Gua
   let [under, closed] = [0, 0];
   const waiting: [count: number, resolve: () => void][] = [];
   const sockets = new Set<Socket>();
+  const first = Promise.withResolvers<void>();
   const own: Guarded = {
     port: 0,
     done: [],
     most: 0,
+    begun: first.promise,
+    timeOut: () => void Object.assign(server, { headersTimeout: 1, requestTimeout: 1 }),
     closed: (count) => new Promise((resolve) => (closed >= count ? resolve() : waiting.push([count, resolve]))),
     listenAt: (address) => listenBeside(server, address, own.port, log),
     stop: () => new Promise((resolve) => server.close(() => resolve())),
@@ -59,6 +67,7 @@ async function guarded(limits: Limits = {}, more?: RequestListener): Promise<Gua
   const handle: RequestListener = (request, response) => {
     if (request.url === '/large') return void response.writeHead(413, { connection: 'close' }).end();
     own.most = Math.max(own.most, (under += 1));
+    first.resolve();
     let body = '';
     request.on('data', (chunk: Buffer) => (body += chunk.toString()));
     request.on('end', () =>
@@ -203,8 +212,11 @@ describe('what follows a request on its connection and is refused', () => {
   });
 
   it('is not carried out when its body comes after the 408', async () => {
-    await using server = await guarded({ requestTimeoutMs: 50 });
+    await using server = await guarded();
     const caller = call(server.port, post('/late', '{', 2));
+    // One of which nothing has been read by then is closed without an answer.
+    await server.begun;
+    server.timeOut();
     await caller.seen('408');
     caller.socket.write(`}${get('/later')}`);
     assert.deepEqual(statuses(await caller.closed), [408]);
@@ -255,7 +267,11 @@ describe('a connection', () => {
     await server.closed(1);
   });
 
-  it('whose upload is refused is not reset under what is still on its way', async () => {
+  it('whose upload is refused is not reset under what is still on its way', async (context) => {
+    const { setTimeout } = globalThis;
+    // All of it is on its way before the time is over.
+    const patient = (run: () => void, ms: number) => setTimeout(run, ms === LINGER_MS ? 100 * LINGER_MS : ms);
+    context.mock.method(globalThis, 'setTimeout', patient as typeof setTimeout);
     await using server = await guarded();
     const caller = call(server.port, post('/large', 'x', 5_000_000));
     const faults: unknown[] = [];
@@ -327,7 +343,8 @@ describe('an answer', () => {
   it('that has a pause stays open, and its connection is closed when idle after it', async () => {
     const limits = { answerTimeoutMs: 100, keepAliveTimeoutMs: 50 };
     await using server = await guarded(limits, (_request, response) => {
-      response.write(PART);
+      // The system takes it at once: of a larger part, something could lie unread for too long.
+      response.write('the start');
       setTimeout(() => response.end('the end'), 4 * limits.answerTimeoutMs);
     });
     const caller = call(server.port, get('/'));
@@ -345,10 +362,10 @@ describe('an answer', () => {
     const caller = call(server.port, get('/'));
     await caller.seen('half');
     const stopped = server.stop();
-    finish();
-    await caller.seen('the end');
+    // Read once the answer before it is over.
     caller.socket.write(get('/next'));
+    finish();
     await stopped;
-    assert.match(await caller.closed, /the next/);
+    assert.match(await caller.closed, /the end[^]*the next/);
   });
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { fastify } from 'fastify';
 import { ROUTE_KINDS } from '../../src/domain/route.ts';
@@ -49,15 +50,17 @@ for (const kind of ROUTE_KINDS) {
   });
 }
 
-test('handoff_timeout is ambiguous: no other route is tried, and the inquiry finds the payment', async () => {
+test('handoff_timeout is ambiguous: no other route is tried, and the inquiry finds the payment', async (context) => {
   await using on = await startTestService();
   const own = on.service.deps.providers.get('sandbox')!;
   const sessionId = await createSession(on, { customer: 'buyer+handoff_timeout@example.com' });
   {
     await using slow = await startSlowSimulator(on);
-    connect(on, createSandboxProvider({ ...KEYS, url: slow.url, now: on.clock.now }));
-    on.service.deps.handoffLimits = { totalMs: 600, handoffMs: 100, againMs: 100, inquiryMs: 1, leastMs: 1 };
+    const inquire = () => Promise.reject(new Error('the test says so'));
+    connect(on, { ...createSandboxProvider({ ...KEYS, url: slow.url, now: on.clock.now }), inquire });
+    const limits = context.mock.method(AbortSignal, 'timeout', () => onceItHasArrived(on, sessionId));
     assert.deepEqual(await start(on, sessionId, 'card'), { outcome: 'continue', url: null });
+    limits.mock.restore();
   }
   connect(on, own);
   const waiting = await stateOf(on, sessionId);
@@ -125,9 +128,8 @@ test('the same charge is taken over once, and a refused one stays refused', asyn
 });
 
 test('a handoff is refused where it cannot have arrived, and ambiguous where it may have', async () => {
-  const closed = await startServer(() => undefined);
-  await closed[Symbol.asyncDispose]();
-  assert.equal((await sandboxAt(closed.url).handoff(handoffOf())).outcome, 'refused');
+  // Nobody listens there, and no other test is given it.
+  assert.equal((await sandboxAt('http://127.0.0.1:1').handoff(handoffOf())).outcome, 'refused');
 
   // It speaks no version of TLS that we do: the request never left.
   const old = createTlsServer({ minVersion: 'TLSv1', maxVersion: 'TLSv1.1' });
@@ -193,6 +195,17 @@ function connect({ service }: TestService, provider: Provider): void {
   (service.deps.providers as Map<string, Provider>).set(provider.id, provider);
 }
 
+/** Time that is up when the simulated provider has the payment, to which it does not answer yet. */
+function onceItHasArrived(on: TestService, sessionId: string): AbortSignal {
+  const limit = new AbortController();
+  const timeOut = async () => {
+    while ((await stateOf(on, sessionId)).simulated.length === 0) await nextTurn();
+    limit.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError'));
+  };
+  void timeOut();
+  return limit.signal;
+}
+
 /** The simulated provider on a port of its own, over the same database, slower than its caller waits. */
 async function startSlowSimulator({ service, clock, url }: TestService) {
   const simulator = createSimulator({
@@ -203,7 +216,7 @@ async function startSlowSimulator({ service, clock, url }: TestService) {
     now: clock.now,
     randomBytes: createRandomBytes(),
     log: service.deps.log,
-    slowAnswerMs: 300,
+    slowAnswerMs: 20_000,
   });
   const app = fastify();
   simulator.part(app);

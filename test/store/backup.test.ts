@@ -4,19 +4,17 @@ import { chownSync, copyFileSync, rmSync, statSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
 import { brokenInvariants } from '../faults/scenario.ts';
-import { startServiceProgram, temporaryFolder } from '../process/program.ts';
+import { startServiceProgram, temporaryFolder, until } from '../process/program.ts';
 import { settingsOf } from '../support/database.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 
 const CLIENTS = 4;
-const BUSY_MS = 400;
-const AFTER_MS = 100;
+const SESSIONS_BEFORE = 5 * CLIENTS;
 const run = promisify(execFile);
 
 /** Sessions that the service has acknowledged, each with whether its payment was. */
@@ -66,12 +64,15 @@ async function post(url: string, body: unknown): Promise<{ id: string }> {
 async function backUp(databaseUrl: string, take: () => void | Promise<void>): Promise<Acknowledged> {
   await using service = await startServiceProgram({ DATABASE_URL: databaseUrl });
   await using busy = keepBusy(service.url);
-  await sleep(BUSY_MS);
-  const before = new Map(busy.acknowledged);
+  const { acknowledged } = busy;
+  await until(() => acknowledged.size >= SESSIONS_BEFORE);
+  const before = new Map(acknowledged);
   await take();
-  await sleep(AFTER_MS);
-  assert(before.size > CLIENTS, `${before.size} sessions were acknowledged before the backup`);
-  assert(busy.acknowledged.size > before.size, 'the service was not at work any more');
+  const meanwhile = acknowledged.size;
+  await until(
+    () => acknowledged.size > meanwhile,
+    () => 'the service was not at work any more',
+  );
   return before;
 }
 

@@ -13,6 +13,7 @@ import {
   openTestStore,
   withClient,
 } from '../support/database.ts';
+import { until } from '../process/program.ts';
 
 const STATUSES = ['provider_pending', 'failed', 'paid'] as const;
 const LIMIT = 7;
@@ -98,6 +99,10 @@ async function race(stores: readonly Store[], follow: Follow): Promise<{ written
         // Some commits last: what is stamped first is not what is visible first.
         const event = eventOf(number, step, NOW + ((number * 7919) % 1000) + step);
         await new Promise((resolve) => setTimeout(resolve, (number * 31) % 40));
+        // Of the oldest session this one comes when every follower has read what was made later.
+        if (number === 0 && step === STATUSES.length - 1) {
+          await until(() => followers.every(({ ids }) => ids.length > STATUSES.length));
+        }
         await write(stores[(number + step) % stores.length]!, recorded(event));
         ids.push(event.id);
       }

@@ -199,7 +199,7 @@ describe('what is broken is found', () => {
 });
 
 describe('a healthy service has no findings', () => {
-  test('after every commit of random histories', { timeout: 120_000 }, async () => {
+  test('after every commit of random histories', async () => {
     await using database = await createTestDatabase();
     await withStore(database, async (store) => {
       await write(store, { type: 'customer_created', customer: aCustomer() });
@@ -216,7 +216,7 @@ describe('a healthy service has no findings', () => {
     });
   });
 
-  test('after every change of the health of a route', { timeout: 120_000 }, async () => {
+  test('after every change of the health of a route', async () => {
     await using database = await createTestDatabase();
     await withStore(database, async (store) => {
       await using probe = await openProbe(database.url);
@@ -254,7 +254,7 @@ describe('a healthy service has no findings', () => {
     assert.deepEqual(await findings(probe), {});
   });
 
-  test('while it is busy', { timeout: 120_000 }, async () => {
+  test('while it is busy', async () => {
     await using receiver = await startReceiver();
     const variables = { WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}` };
     await using service = await startTestService({ live: true, variables });

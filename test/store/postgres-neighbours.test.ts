@@ -6,12 +6,14 @@ import { GatewayError } from '../../src/domain/errors.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { MINUTE, NOW, idOf } from '../fixtures/records.ts';
 import { aDelivery, anEndpoint, creationOf, familyOf, write } from '../fixtures/store.ts';
+import { until } from '../process/program.ts';
 import { openTestStore, settingsOf } from '../support/database.ts';
-import { type Databases, sharedPostgres, startPostgres } from '../support/postgres.ts';
+import { type Databases, alterSystem, sharedPostgres, startPostgres } from '../support/postgres.ts';
 import { startProxy } from '../support/tcp-proxy.ts';
 
 // What others do at the same time: other sessions, other instances, other programs, whoever operates the database.
 
+const WAITING = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
 const family = familyOf(0);
 const isUnavailable = (error: unknown) => error instanceof GatewayError && error.code === 'unavailable';
 
@@ -97,20 +99,14 @@ describe('a server that is not the primary any more', () => {
         );
       const first = await backends();
       assert.ok(first.length > 0);
-      await postgres.query('postgres', 'ALTER SYSTEM SET default_transaction_read_only = on');
-      await postgres.query('postgres', 'SELECT pg_reload_conf()');
-      await sleep(300);
+      await alterSystem(postgres, 'default_transaction_read_only', 'on');
       await assert.rejects(store.commit(moved(family, 1)), isUnavailable);
       await assert.rejects(store.ping(), isUnavailable);
-      await sleep(100);
-      const later = await backends();
-      assert.deepEqual(
-        later.filter((pid) => first.includes(pid)),
-        [],
+      await until(
+        async () => !(await backends()).some((pid) => first.includes(pid)),
+        () => 'a connection of before was kept',
       );
-      await postgres.query('postgres', 'ALTER SYSTEM RESET ALL');
-      await postgres.query('postgres', 'SELECT pg_reload_conf()');
-      await sleep(300);
+      await alterSystem(postgres, 'default_transaction_read_only');
       assert.deepEqual(await store.commit(moved(family, 1)), { done: true });
     }, demoted);
   });
@@ -118,9 +114,8 @@ describe('a server that is not the primary any more', () => {
   test('and one that lets nobody in is away, for reads and writes', () =>
     withStore(async ({ store, postgres, name }) => {
       await postgres.query('postgres', `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
-      const end = 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1';
+      const end = 'SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1';
       await postgres.query('postgres', end, [name]);
-      await sleep(100);
       await assert.rejects(store.session(family.session.id), isUnavailable);
       await assert.rejects(store.commit(moved(family, 1)), isUnavailable);
       await assert.rejects(store.ping(), isUnavailable);
@@ -177,7 +172,7 @@ describe('deliveries', () => {
     }));
 
   test('one that comes while an earlier one is being finished is due at once, and not when its lease would end', () =>
-    withStore(async ({ store, other }) => {
+    withStore(async ({ store, other, postgres, name }) => {
       await prepared(store);
       await other.query('BEGIN');
       await other.query("UPDATE deliveries SET status = 'delivered' WHERE id = $1", [first.id]);
@@ -187,7 +182,7 @@ describe('deliveries', () => {
         { type: 'event_recorded', event },
         { type: 'delivery_created', delivery: next },
       ]);
-      await sleep(50);
+      await until(async () => (await postgres.query(name, WAITING)).length > 0);
       await other.query('COMMIT');
       assert.deepEqual(await committed, { done: true });
       assert.equal((await store.delivery(next.id))!.dueAt, NOW);

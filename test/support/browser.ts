@@ -1,8 +1,10 @@
 import chromium from '@sparticuz/chromium';
 import { type Browser, type BrowserContextOptions, type Page, chromium as launcher } from 'playwright-core';
 
-const LAUNCH_TRIES = 30;
+const LAUNCH_TRIES = 120;
 const RETRY_MS = 1000;
+/** What never comes to pass is not waited for longer. */
+const PATIENCE_MS = 60_000;
 
 /** A real Chromium, from npm alone. `await using` closes it. */
 export async function startBrowser(): Promise<Browser> {
@@ -30,7 +32,7 @@ export interface WatchedPage {
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<WatchedPage> {
   const context = await browser.newContext({ viewport: { width: 360, height: 740 }, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   const requests: string[] = [];
   const complaints: string[] = [];
   page.on('request', (request) => requests.push(`${request.method()} ${request.url()}`));
@@ -39,4 +41,12 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
     if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
   });
   return { page, requests, complaints };
+}
+
+/** A page that ends a checkout leads on to the merchant after some seconds: not in here, however long it is looked at. */
+export async function openStayingPage(browser: Browser, options: BrowserContextOptions = {}): Promise<WatchedPage> {
+  const watched = await openPage(browser, options);
+  // What counts those seconds.
+  await watched.page.addInitScript('globalThis.setInterval = () => 0');
+  return watched;
 }

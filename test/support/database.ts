@@ -96,7 +96,8 @@ export async function withClient<Result>(url: string, use: (client: Client) => P
 /** Runs SQL past the service, as somebody with the password could. */
 export async function runSql(url: string, sql: string): Promise<void> {
   if (url.startsWith('sqlite:')) {
-    const database = new DatabaseSync(url.slice('sqlite:'.length));
+    // A service that runs may be writing.
+    const database = new DatabaseSync(url.slice('sqlite:'.length), { timeout: 5000 });
     database.exec(sql);
     database.close();
     return;

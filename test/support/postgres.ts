@@ -147,6 +147,17 @@ function databasesAt(port: number, password: string): Databases {
   };
 }
 
+/** Changes a setting of the server, or puts it back; sessions that are open have it with their next statement. */
+export async function alterSystem({ query }: Databases, setting: string, value?: string): Promise<void> {
+  const change = value === undefined ? `RESET ${setting}` : `SET ${setting} = '${value}'`;
+  const shown = async () => (await query('postgres', 'SELECT current_setting($1) AS value', [setting]))[0]!['value'];
+  const before = await shown();
+  await query('postgres', `ALTER SYSTEM ${change}`);
+  await query('postgres', 'SELECT pg_reload_conf()');
+  // The server reads its file and tells the sessions that are open before it lets in another one.
+  while ((await shown()) === before) await sleep(10);
+}
+
 /** PostgreSQL refuses to run as root. */
 function accountToRunAs(): Account {
   if (process.getuid?.() !== 0) return {};
@@ -238,8 +249,8 @@ async function startServer(options: ServerOptions): Promise<Server> {
 
 async function startSomewhere(start: (port: number) => Promise<Server>): Promise<{ port: number; server: Server }> {
   for (let attempt = 1; ; attempt++) {
-    // One that neither the system nor `freePort` gives to anybody, so that it is still free after a restart.
-    const port = 20_000 + (randomBytes(2).readUInt16BE() % 1000);
+    // One that neither the system nor a service nor `freePort` gives to anybody, so that it is still free after a restart.
+    const port = 10_000 + (randomBytes(2).readUInt16BE() % 1000);
     try {
       return { port, server: await start(port) };
     } catch (error) {
