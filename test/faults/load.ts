@@ -30,6 +30,8 @@ export interface Load {
 }
 
 const PAUSE_MS = 50;
+/** Long enough for a busy machine; a planted fault can make it pass in vain. */
+const PATIENCE_MS = 60_000;
 const WIDTH = 12;
 const NEW_BUYER_EVERY = 3;
 let loads = 0;
@@ -114,21 +116,20 @@ export const NO_LOAD = 'there was no load to speak of';
 export async function untilBusy({ instances, events }: Rig, load: Load): Promise<void> {
   const before = instances.map((instance) => load.answers(instance).done);
   const heard = events.size;
-  try {
-    await until(
-      () => instances.every((instance, index) => load.answers(instance).done > before[index]!) && events.size > heard,
-    );
-  } catch {
-    load.problems.add('not every instance does its work');
-  }
+  const areBusy = () => instances.every((instance, index) => load.answers(instance).done > before[index]!);
+  await patiently(load, () => areBusy() && events.size > heard, 'not every instance does its work');
 }
 
 /** Waits for the next session or payment that an instance acknowledges: what breaks right after it must not take it. */
 export async function untilAcknowledged(instance: Instance, load: Load): Promise<void> {
   const before = load.answers(instance).acknowledged;
-  await until(() => load.answers(instance).acknowledged > before).catch(() =>
-    load.problems.add('an instance acknowledges nothing'),
-  );
+  await patiently(load, () => load.answers(instance).acknowledged > before, 'an instance acknowledges nothing');
+}
+
+/** Waits until it holds; where something has gone wrong the run is decided, and nothing is waited for. */
+async function patiently({ problems }: Load, holds: () => boolean, complaint: string): Promise<void> {
+  const isDecided = () => problems.list().length > 0;
+  await until(() => isDecided() || holds(), undefined, PATIENCE_MS).catch(() => problems.add(complaint));
 }
 
 /** Ends the load, and the instances with it; then compares what is there with what was acknowledged. */

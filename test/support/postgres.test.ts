@@ -3,11 +3,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync } from 'node:fs';
 import { connect } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { after, before, describe, it } from 'node:test';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { temporaryFolder, until } from '../process/program.ts';
-import { type Postgres, sharedPostgres, startPostgres } from './postgres.ts';
+import { type Postgres, sharedPostgres, startPostgres, untilSaid } from './postgres.ts';
 import { type TcpProxy, startProxy } from './tcp-proxy.ts';
 
 /** The tools that find faults of the PostgreSQL driver, held against a client that is known to be right. */
@@ -57,6 +58,16 @@ describe('the PostgreSQL of the tests', () => {
     await using session = await connected(postgres.url(two));
     await assert.rejects(session.client.query('SELECT * FROM notes'), /relation "notes" does not exist/);
     await assert.rejects(session.client.query('ALTER SYSTEM SET fsync = off'), /permission denied/);
+  });
+
+  it('is known to be up, however much it has said before that', async () => {
+    const output = new PassThrough();
+    const said = untilSaid(output, 'ready to accept connections');
+    for (let line = 0; line < 5000; line++) output.write('FATAL:  the database system is starting up\n');
+    output.write('LOG:  database system is ready to acc');
+    assert.equal(await Promise.race([said, sleep(1, 'not yet')]), 'not yet');
+    output.write('ept connections\n');
+    await said;
   });
 
   it('makes many databases at once, and drops one that is in use', async () => {

@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, escapeIdentifier } from 'pg';
 
@@ -226,13 +227,11 @@ async function startServer(options: ServerOptions): Promise<Server> {
   warden.watch(child);
   const ended = endOf(child);
   let begun = '';
-  const ready = new Promise<void>((resolve) => {
-    child.stderr?.on('data', (bytes: Buffer) => {
-      log.text = `${log.text}${String(bytes)}`.slice(-MAX_LOG);
-      begun = `${begun}${String(bytes)}`.slice(0, MAX_LOG);
-      if (begun.includes('ready to accept connections')) resolve();
-    });
+  child.stderr!.on('data', (bytes: Buffer) => {
+    log.text = `${log.text}${String(bytes)}`.slice(-MAX_LOG);
+    begun = `${begun}${String(bytes)}`.slice(0, MAX_LOG);
   });
+  const ready = untilSaid(child.stderr!, 'ready to accept connections');
   const code = await Promise.race([ready.then(() => 'ready'), ended]);
   if (code !== 'ready') throw new Error(`PostgreSQL ended with ${code}:\n${begun}`);
   // A test process ends when its tests have; the warden sees to the rest.
@@ -245,6 +244,22 @@ async function startServer(options: ServerOptions): Promise<Server> {
       await ended;
     },
   };
+}
+
+/** Waits until a program says this, however much else it says before: whoever it turns away while it recovers is noted. */
+export function untilSaid(output: Readable, words: string): Promise<void> {
+  return new Promise((resolve) => {
+    let last = '';
+    const listen = (bytes: Buffer) => {
+      last += String(bytes);
+      if (last.includes(words)) {
+        output.off('data', listen);
+        resolve();
+      }
+      last = last.slice(-words.length);
+    };
+    output.on('data', listen);
+  });
 }
 
 async function startSomewhere(start: (port: number) => Promise<Server>): Promise<{ port: number; server: Server }> {
