@@ -71,8 +71,6 @@ export interface ConnectionGuard extends Pick<Turns, 'isLast' | 'settled'> {
   /** For what the HTTP parser does not take, and for what comes too slowly. */
   onClientError(error: Error & { code?: string | undefined }, socket: Socket): void;
   watch(server: Server): void;
-  /** How many connections are open. */
-  open(): number;
   /** Closes those on which no request is under way, also where half a request has come. */
   closeIdle(): void;
 }
@@ -110,7 +108,6 @@ export function guardConnections(options: ConnectionOptions): ConnectionGuard {
   return {
     isLast: turns.isLast,
     settled: turns.settled,
-    open: () => sockets.size,
     closeIdle() {
       // What has been ended has its last bytes to send.
       for (const socket of sockets) if (socket.writable && !turns.isBusy(socket)) socket.destroy();

@@ -26,7 +26,7 @@ const FIRST_FREE_PORT = 20_000;
 const FREE_PORTS = 12_000;
 const MOST_PROBES = 100;
 
-/** Its port is held until somebody listens there: another service that starts could find it free, too. */
+/** Its port is held until just before the service listens there: another one that starts could find it free, too. */
 interface HeldPlace extends Place, AsyncDisposable {
   port: number;
 }
@@ -60,8 +60,8 @@ function faultAt(server: NetServer, host: string, port: number): Promise<NodeJS.
 }
 
 /**
- * Has an app listen; answers its port, which is any where 0 was asked for. Throws, by the name of the setting, where its host
- * is none of this machine or its port not to be had.
+ * Has an app listen, at a place that is let go for it if it was held; answers its port, which is any where 0 was asked for.
+ * Throws, by the name of the setting, where its host is none of this machine or its port not to be had.
  */
 export async function listenAt(
   app: FastifyInstance,

@@ -1,11 +1,12 @@
 import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
+import { DEADLINE_MS } from '../../src/store/postgres-connection.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
 
 /**
- * Nobody waits longer for an answer, whatever has happened to the database: the service gives up after 4.5 s, and its
- * answer must come through a busy machine.
+ * Nobody waits longer for an answer, whatever has happened to the database: the service gives up in time, and its answer must come
+ * through a busy machine.
  */
-export const LIMIT_MS = 8000;
+export const LIMIT_MS = DEADLINE_MS + 3500;
 
 export const SESSIONS = '/api/gateway/sessions';
 export const CALLBACKS = '/api/agent/actions/webhook.verify_sample';

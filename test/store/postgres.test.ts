@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { GatewayError } from '../../src/domain/errors.ts';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { openStore } from '../../src/store/open.ts';
+import { DEADLINE_MS } from '../../src/store/postgres-connection.ts';
 import type { Change, CommitResult, Store } from '../../src/store/store.ts';
 import { until } from '../process/program.ts';
 import { anApiKey } from '../fixtures/api-keys.ts';
@@ -121,6 +122,11 @@ const END_CONNECTIONS = 'SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_ac
 const WAITING = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
 describe('what stands in the way', () => {
+  test('is waited for no longer than leaves time for an answer within 5 s', () => {
+    // As docs/scaling.md says. Measured, it would be how busy the machine is as well: test/faults does that.
+    assert.ok(DEADLINE_MS <= 4500);
+  });
+
   test('a deadlock with another program is tried again', () =>
     withStore(({ store, url }) =>
       withClient(url, async (client) => {
