@@ -8,7 +8,8 @@ import { runIn } from './terminal.ts';
 describe('tillway endpoints', () => {
   let on: TestService;
   before(async () => {
-    on = await startTestService({ variables: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
+    const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
+    on = await startTestService({ variables: { ENCRYPTION_KEY, WEBHOOK_ALLOW_PRIVATE: 'true' } });
   });
   after(() => on[Symbol.asyncDispose]());
 

@@ -31,6 +31,14 @@ before(async () => {
 });
 after(() => canary.close());
 
+/** Secrets of endpoints need a key, which SQLite alone makes for itself. */
+function startTillway(allowPrivate?: 'true' | 'false'): Promise<TestService> {
+  const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
+  return startTestService({
+    variables: { ENCRYPTION_KEY, ...(allowPrivate && { WEBHOOK_ALLOW_PRIVATE: allowPrivate }) },
+  });
+}
+
 interface Tested {
   delivered: boolean;
   failure: string;
@@ -52,7 +60,7 @@ async function probe(tillway: TestService, url: string, environment = 'sandbox')
 
 describe('a webhook endpoint', () => {
   it('at any address of this machine or its network is refused, or gets nothing: no connection is made', async () => {
-    await using tillway = await startTestService({ variables: { WEBHOOK_ALLOW_PRIVATE: 'false' } });
+    await using tillway = await startTillway('false');
     let refused = 0;
     for (const host of HOSTS) {
       const tested = await probe(tillway, `http://${host}:${port}/hook`);
@@ -64,7 +72,7 @@ describe('a webhook endpoint', () => {
   });
 
   it('whose name is rebound after it was allowed gets nothing more: each connection is checked', async (context) => {
-    await using tillway = await startTestService();
+    await using tillway = await startTillway();
     const before = connections;
     let addresses: string[] = [];
     const of = (isV6: boolean) => Promise.resolve(addresses.filter((address) => address.includes(':') === isV6));
@@ -89,7 +97,7 @@ describe('a webhook endpoint', () => {
   });
 
   it('of production is not on this machine, not even where test events may stay on it', async () => {
-    await using tillway = await startTestService();
+    await using tillway = await startTillway();
     const before = connections;
     for (const host of ['127.0.0.1', '[::1]', 'localhost']) {
       const url = `://${host}:${port}/hook`;
@@ -102,14 +110,14 @@ describe('a webhook endpoint', () => {
     assert.equal((await probe(tillway, `http://127.0.0.1:${port}/hook`))!.delivered, false);
     assert.equal(connections, before + 1);
     connections = before;
-    await using open = await startTestService({ variables: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
+    await using open = await startTillway('true');
     await probe(open, `http://127.0.0.1:${port}/hook`, 'production');
     assert.equal(connections, before + 1);
     connections = before;
   });
 
   it('that redirects leads nowhere: the redirect is a failure, and its target is never asked', async () => {
-    await using tillway = await startTestService();
+    await using tillway = await startTillway();
     const statuses = [301, 302, 303, 307, 308];
     for (const status of statuses) {
       const server: Server = createHttpServer((_request, response) =>
@@ -126,7 +134,7 @@ describe('a webhook endpoint', () => {
   });
 
   it('is watched by a canary that can be heard', async () => {
-    await using tillway = await startTestService();
+    await using tillway = await startTillway();
     await probe(tillway, `http://127.0.0.1:${port}/hook`);
     assert.ok(connections > 0);
   });
