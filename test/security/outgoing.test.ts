@@ -116,19 +116,18 @@ describe('a webhook endpoint', () => {
     connections = before;
   });
 
-  it('that redirects leads nowhere: the redirect is a failure, and its target is never asked', async () => {
+  it('that redirects leads nowhere: the redirect is a failure, and its target is never asked', async (context) => {
     await using tillway = await startTillway();
     const statuses = [301, 302, 303, 307, 308];
     for (const status of statuses) {
       const server: Server = createHttpServer((_request, response) =>
         response.writeHead(status, { location: `http://127.0.0.1:${port}/` }).end(),
       );
+      context.after(() => server.close().closeAllConnections());
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
       const tested = await probe(tillway, `http://127.0.0.1:${(server.address() as { port: number }).port}/hook`);
       assert.deepEqual([tested?.delivered, tested?.statusCode], [false, status]);
       assert.match(tested!.failure, /redirects are not followed/);
-      server.closeAllConnections();
-      server.close();
     }
     assert.equal(connections, 0);
   });
