@@ -3,8 +3,8 @@ import { DEADLINE_MS } from '../../src/store/postgres-connection.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
 
 /**
- * Nobody waits longer for an answer, whatever has happened to the database: the service gives up in time, and its answer must come
- * through a busy machine.
+ * Nobody waits longer for an answer, whatever has happened to the database: the service gives up in time, and its answer
+ * must come through a busy machine.
  */
 export const LIMIT_MS = DEADLINE_MS + 3500;
 

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, escapeIdentifier } from 'pg';
+import { until } from '../process/program.ts';
 
 /** The databases of a running cluster. */
 export interface Databases {
@@ -53,7 +54,6 @@ type Account = { uid?: number; gid?: number };
 const SIGNALS = { immediate: 'SIGQUIT', fast: 'SIGINT' } as const;
 const PORT_TRIES = 10;
 const MAX_LOG = 64 * 1024;
-const PATIENCE_MS = 60_000;
 const DEFAULTS = { listen_addresses: '127.0.0.1', unix_socket_directories: '', max_connections: '300' };
 // As linguistic as most servers are: what leans on the order of bytes without saying so must not pass.
 const LOCALE = ['--encoding=UTF8', '--locale=C', '--locale-provider=icu', '--icu-locale=en-US'];
@@ -157,11 +157,10 @@ export async function alterSystem({ query }: Databases, setting: string, value?:
   await query('postgres', `ALTER SYSTEM ${change}`);
   await query('postgres', 'SELECT pg_reload_conf()');
   // The server reads its file and tells the sessions that are open before it lets in another one.
-  const deadline = performance.now() + PATIENCE_MS;
-  while ((await shown()) === before) {
-    if (performance.now() > deadline) throw new Error(`${setting} is ${String(before)}, as before`);
-    await sleep(10);
-  }
+  await until(
+    async () => (await shown()) !== before,
+    () => `${setting} is ${String(before)}, as before`,
+  );
 }
 
 /** PostgreSQL refuses to run as root. */
