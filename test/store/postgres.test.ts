@@ -127,15 +127,51 @@ describe('what stands in the way', () => {
     assert.ok(DEADLINE_MS <= 4500);
   });
 
-  test('a deadlock with another program is tried again', () =>
-    withStore(({ store, url }) =>
-      withClient(url, async (client) => {
+  /** Has the server end the next so many updates of a session, as it ends whoever it finds in a deadlock. */
+  const endUpdates = (name: string, times: number, sqlState: string) =>
+    postgres.query(
+      name,
+      // What a sequence has counted is not taken back with the transaction.
+      `CREATE SEQUENCE updates;
+       GRANT USAGE ON SEQUENCE updates TO tillway;
+       CREATE FUNCTION end_update() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN
+           IF nextval('updates') <= ${times} THEN RAISE EXCEPTION 'ended' USING ERRCODE = '${sqlState}'; END IF;
+           RETURN NEW;
+         END $$;
+       CREATE TRIGGER ended BEFORE UPDATE ON sessions FOR EACH ROW EXECUTE FUNCTION end_update()`,
+    );
+
+  for (const [what, sqlState] of [
+    ['a deadlock', '40P01'],
+    ['a failure to serialize', '40001'],
+  ] as const) {
+    test(`${what} is tried again, five times in all`, async () => {
+      await withStore(async ({ store, name }) => {
+        await endUpdates(name, 4, sqlState);
+        assert.deepEqual(await store.commit(moved(1)), { done: true });
+      });
+      await withStore(async ({ store, name }) => {
+        await endUpdates(name, 5, sqlState);
+        await assert.rejects(store.commit(moved(1)), isUnavailable);
+        assert.deepEqual(await store.commit(moved(1)), { done: true });
+      });
+    });
+  }
+
+  test('in a deadlock with another program it is the store that gives way, and then goes on', () =>
+    withStore(async ({ store, url }) => {
+      const program = new URL(url);
+      program.username = 'postgres';
+      await withClient(program.href, async (client) => {
+        // Otherwise either of the two may be the one that the server ends.
+        await client.query("SET deadlock_timeout = '10min'");
         const [first, second] = [familyOf(1), familyOf(2)];
         await write(store, ...creationOf(first), ...creationOf(second));
         const touch = 'UPDATE sessions SET product = $2 WHERE id = $1';
         await client.query('BEGIN');
         await client.query(touch, [second.session.id, 'touched']);
-        // Locks the first session, waits for the second, and finds out first that this is a deadlock: it is waiting before.
+        // Locks the first session, and waits for the second.
         const committed = store.commit(
           [first, second].map(({ session }): Change => ({
             type: 'session_changed',
@@ -147,8 +183,8 @@ describe('what stands in the way', () => {
         await client.query('COMMIT');
         assert.deepEqual(await committed, { done: true });
         assert.equal((await store.session(first.session.id))!.version, first.session.version + 1);
-      }),
-    ));
+      });
+    }));
 
   test('a key that is being revoked makes no other: whoever would have it do so waits', () =>
     withStore(({ store, url }) =>
