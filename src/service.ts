@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { FastifyInstance } from 'fastify';
 import type { Config } from './config.ts';
 import { type RandomBytes, createIdSource } from './domain/id.ts';
 import { type AppDeps, createApp } from './http/app.ts';
@@ -16,11 +17,11 @@ import { registerConfiguredEndpoint } from './operations/register-endpoint.ts';
 import { checkSecrets } from './operations/webhook-endpoints/check-secrets.ts';
 import { parseCatalogue } from './routing/catalogue.ts';
 import type { Clock } from './runtime.ts';
-import { prepareAccess, warnIfOpen } from './service/access.ts';
-import { holdPlace, hostInUrl, knownHosts, listenAt, warnOfNoAddress } from './service/addresses.ts';
+import { prepareAccess, warnOfNoKey } from './service/access.ts';
+import { type HeldPlace, holdPlace, hostInUrl, knownHosts, listenAt, warnOfNoAddress } from './service/addresses.ts';
 import { warnOfFewFiles } from './service/open-files.ts';
 import { PARTS } from './service/parts.ts';
-import { createTelemetry } from './service/telemetry.ts';
+import { type OpenTelemetry, type Telemetry, createTelemetry } from './service/telemetry.ts';
 import { webhookDepsOf } from './service/webhooks.ts';
 import { createDeliveryWorker, runDue, stopAll, workersOf } from './service/workers.ts';
 import { createSimulator } from './simulator/simulator.ts';
@@ -67,6 +68,8 @@ export interface Service {
 export async function startService(config: Config, surroundings: Surroundings): Promise<Service> {
   const { clock, randomBytes, log, onFatal } = surroundings;
   await using place = await holdPlace(config, randomBytes);
+  // Closed again where the start fails.
+  await using begun = new AsyncDisposableStack();
   const localUrl = `http://${hostInUrl(config.host)}:${place.port}`;
   const base = config.baseUrl ?? localUrl;
   const random = () => Buffer.from(randomBytes(4)).readUInt32BE() / 2 ** 32;
@@ -77,9 +80,9 @@ export async function startService(config: Config, surroundings: Surroundings): 
   const opened = telemetry.store(
     await surroundings.openStore(config.database, { clock, random, log, onFatal, onBatch, servingLog: log }),
   );
-  const closing = closeOnFailure(opened);
+  begun.defer(() => opened.close());
   const realNow = () => opened.now();
-  const testClock = await closing(testClockOf(opened, config, surroundings));
+  const testClock = await testClockOf(opened, config, surroundings);
   const store = testClock ? { ...opened, now: testClock.now } : opened;
   const now = () => store.now();
   const simulated = { store, now, realNow, localUrl, publicUrl: config.checkoutUrl ?? base };
@@ -117,13 +120,11 @@ export async function startService(config: Config, surroundings: Surroundings): 
     requests,
     allowedHosts: config.loopbackOnly ? knownHosts(config, localUrl) : undefined,
   };
-  await closing(prepare(deps, config));
+  await prepare(deps, config);
   const workers = workersOf(deps, simulator.worker, createDeliveryWorker(deps, random));
-  const app = await closing(createApp(deps, [...PARTS, simulator.part]));
-  warnOfFewFiles(config.limits.maxConnections, log);
-  await closing(listenAt(app, place));
-  await closing(warnIfOpen(deps.gate, config, log));
-  const observed = await closing(telemetry.open(deps));
+  const app = await createApp(deps, [...PARTS, simulator.part]);
+  const observed = await openDoors(app, { place, telemetry, deps, config });
+  begun.move();
   if (surroundings.background) for (const worker of workers) worker.start();
   let ending: Promise<void> | undefined;
   return {
@@ -183,15 +184,6 @@ function createRequestIds(randomBytes: RandomBytes): () => string {
   return () => prefix + (count++).toString(36);
 }
 
-/** Passes on what a part of the start comes to; where that fails, there is nothing to leave open. */
-function closeOnFailure(store: Store): <Result>(part: Promise<Result>) => Promise<Result> {
-  return (part) =>
-    part.catch(async (error: unknown) => {
-      await store.close();
-      throw error;
-    });
-}
-
 /** What must be in the database, and known, before the door opens. */
 async function prepare(deps: Deps, config: Config): Promise<void> {
   const { webhook, routingRulesFile: file } = config;
@@ -201,6 +193,28 @@ async function prepare(deps: Deps, config: Config): Promise<void> {
   await checkSecrets(deps);
   if (file !== undefined) await loadRules(deps, file, () => JSON.parse(readFileSync(file, 'utf8')));
   await deps.router.refresh();
+}
+
+interface Doors {
+  place: HeldPlace;
+  telemetry: Telemetry;
+  deps: AppDeps;
+  config: Config;
+}
+
+/** The port of the service last: whoever is let in finds one that cannot fail to start any more. */
+async function openDoors(app: FastifyInstance, { place, telemetry, deps, config }: Doors): Promise<OpenTelemetry> {
+  warnOfFewFiles(config.limits.maxConnections, deps.log);
+  const observed = await telemetry.open(deps);
+  try {
+    const isOpen = await deps.gate.isOpen();
+    await listenAt(app, place);
+    if (isOpen) warnOfNoKey(config, deps.log);
+    return observed;
+  } catch (error) {
+    await observed.close();
+    throw error;
+  }
 }
 
 function readRoutes(file: string | undefined) {

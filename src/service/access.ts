@@ -1,5 +1,4 @@
 import type { Config, ExposingSetting } from '../config.ts';
-import type { Gate } from '../operations/access/gate.ts';
 import { registerConfiguredKeys } from '../operations/api-keys.ts';
 import type { Deps } from '../operations/deps.ts';
 
@@ -26,8 +25,7 @@ export async function prepareAccess(deps: Pick<Deps, 'store' | 'now' | 'log'>, c
 }
 
 /** For the log of a service that has started. */
-export async function warnIfOpen(gate: Gate, { exposedBy }: Config, log: Deps['log']): Promise<void> {
-  if (!(await gate.isOpen())) return;
+export function warnOfNoKey({ exposedBy }: Config, log: Deps['log']): void {
   const whom = exposedBy === undefined ? 'every program of this machine' : 'whoever reaches it';
   log.warn(`there is no API key: the API is open to ${whom}; "tillway keys create" closes it`);
 }

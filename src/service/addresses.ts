@@ -27,7 +27,7 @@ const FREE_PORTS = 12_000;
 const MOST_PROBES = 100;
 
 /** Its port is held until just before the service listens there: another one that starts could find it free, too. */
-interface HeldPlace extends Place, AsyncDisposable {
+export interface HeldPlace extends Place, AsyncDisposable {
   port: number;
 }
 

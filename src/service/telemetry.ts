@@ -26,7 +26,7 @@ export interface Telemetry {
   open(deps: AppDeps): Promise<OpenTelemetry>;
 }
 
-interface OpenTelemetry {
+export interface OpenTelemetry {
   /** Where metrics are, without a trailing slash. */
   metricsUrl: string | undefined;
   /** Answers no scrape any more. */

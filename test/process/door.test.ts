@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { describe, it } from 'node:test';
+import { pino } from 'pino';
+import { readConfig } from '../../src/config.ts';
+import { createRandomBytes, systemClock } from '../../src/runtime.ts';
+import { startService } from '../../src/service.ts';
+import { type OpenStore, openStore } from '../../src/store/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { createServiceDatabase } from '../support/database.ts';
+import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
+import { freePort, statusOf } from './program.ts';
+
+/** A read of the database during the start, and what a request was answered meanwhile; 0 where nobody listened. */
+type Asked = [read: string, status: number];
+
+const start = (variables: Record<string, string>, open: OpenStore = openStore) =>
+  startService(readConfig({ ...NO_RATE_LIMITS, ...variables }), {
+    clock: systemClock,
+    randomBytes: createRandomBytes(),
+    log: pino({ level: 'silent' }),
+    openStore: open,
+    background: false,
+    onFatal(error) {
+      throw error;
+    },
+  });
+
+describe('the door opens last,', () => {
+  it('when the start asks nothing of the database any more, which could be away just then', async () => {
+    await using database = await createServiceDatabase();
+    const PORT = String(await freePort());
+    const url = `http://127.0.0.1:${PORT}/healthz`;
+    const asked: Asked[] = [];
+    const service = await start({ DATABASE_URL: database.url, PORT }, async (...given) => {
+      const store = await openStore(...given);
+      return new Proxy(store, {
+        get(target, name: keyof Store) {
+          const part = target[name] as (...given: unknown[]) => unknown;
+          // Nobody waits for those, and no database is asked.
+          if (typeof part !== 'function' || name === 'now' || name === 'onCommit') return part;
+          return async (...args: unknown[]) => {
+            asked.push([name, await statusOf(url)]);
+            return part.apply(target, args);
+          };
+        },
+      });
+    });
+    assert.equal(await statusOf(url), 200);
+    const atTheStart = asked.splice(0);
+    await service.stop();
+    assert.ok(atTheStart.length > 0);
+    assert.deepEqual(
+      atTheStart.filter(([, status]) => status !== 0),
+      [],
+    );
+  });
+
+  it('when there is a port for metrics, and not at all where that is not to be had', async () => {
+    await using database = await createServiceDatabase();
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const PORT = String(await freePort());
+    const METRICS_PORT = String((other.address() as AddressInfo).port);
+    await assert.rejects(
+      start({ DATABASE_URL: database.url, PORT, METRICS_PORT }),
+      /METRICS_PORT must be a port that is free/,
+    );
+    other.close();
+    assert.equal(await statusOf(`http://127.0.0.1:${PORT}/healthz`), 0);
+  });
+});
