@@ -199,6 +199,63 @@ describe('what is expected of the routes', () => {
     const hours = (one.clock.now() - Date.parse('2026-03-01T12:00:00.000Z')) / HOUR;
     context.diagnostic(`${hours.toFixed(0)} h of outcomes; rebuilt, p differs by ${Math.max(...differences)} at most`);
   });
+  test('is not read again where there is none: of a day without a payment, only the last seconds', async () => {
+    await using fleet = await openFleet();
+    const [one] = fleet.instances;
+    const { store } = one.service.deps;
+    const ranges: [from: number, until: number][] = [];
+    const counted: Store = {
+      ...store,
+      outcomeTallies(environment, ids, from, until) {
+        ranges.push([from, until]);
+        return store.outcomeTallies(environment, ids, from, until);
+      },
+    };
+    /** How much was asked for this look, which finds what a newcomer finds. */
+    let known = emptyEstimates('sandbox');
+    const reads = async (): Promise<number> => {
+      ranges.length = 0;
+      known = await look(one, known, counted);
+      const count = ranges.length;
+      assert.deepEqual(known.states, (await look(one, emptyEstimates('sandbox'))).states);
+      return count;
+    };
+    assert.equal(await reads(), 6 * 24 + 1, 'a newcomer reads a day in slices of ten minutes');
+    assert.equal(await reads(), 1);
+    fleet.advance(HOUR);
+    assert.equal(await reads(), 6 + 1);
+    assert.equal(await reads(), 1);
+
+    // What comes is found, folded once it is old, and empty again from there on.
+    await start(one);
+    assert.equal(await reads(), 1);
+    assert.ok(known.states.size > 0);
+    fleet.advance(MINUTE);
+    assert.equal(await reads(), 1 + 1);
+    assert.notEqual(known.foldedUntil, null);
+    fleet.advance(HOUR);
+    await reads();
+    assert.equal(await reads(), 1);
+
+    // Where the clock is set back, what comes then lies before that.
+    fleet.advance(-10 * SECOND);
+    await start(one);
+    fleet.advance(-20 * MINUTE);
+    await start(one);
+    await reads();
+    fleet.advance(HOUR);
+    await reads();
+    assert.equal(await reads(), 1);
+
+    // Where what was folded is lost, all is read anew; and so it is for other routes.
+    await runSql(one.databaseUrl, 'DELETE FROM route_estimates');
+    assert.equal(await reads(), 6 * 24 + 1);
+    await runSql(one.databaseUrl, 'DELETE FROM route_estimates');
+    known = await readEstimates(store, 'sandbox', [], new Map(), emptyEstimates('sandbox'));
+    assert.equal(known.states.size, 0);
+    assert.equal(await reads(), 6 * 24 + 1);
+    assert.ok(known.states.size > 0);
+  });
 });
 
 describe('the health of the routes', () => {

@@ -17,6 +17,14 @@ export interface Estimates {
   stored: States;
   /** Those with all outcomes since. */
   states: States;
+  /** What need not be looked at again; undefined where all has to be. */
+  empty: Empty | undefined;
+}
+
+/** From where outcomes are folded up to this time, there is none of these routes: for good, as what is folded is. */
+interface Empty {
+  until: Instant;
+  routes: string;
 }
 
 // What was known of a route does not hold once it is back from standby.
@@ -37,7 +45,7 @@ const UNKNOWN_SUCCESS_RATE = 0.85;
 const SLICE_MS = 10 * 60_000;
 
 export function emptyEstimates(environment: Environment): Estimates {
-  return { environment, foldedUntil: null, storedBody: '', stored: new Map(), states: new Map() };
+  return { environment, foldedUntil: null, storedBody: '', stored: new Map(), states: new Map(), empty: undefined };
 }
 
 export function priorsOf(routes: readonly Route[]): RoutePrior[] {
@@ -58,17 +66,23 @@ export async function readEstimates(
   const now = store.now();
   const record = await store.routeEstimates(environment, DEFAULT_POLICY.algorithm);
   const base = record && !isAhead(record, now) ? parsed(record, before) : emptyEstimates(environment);
-  // After a month without a payment, nobody need read a month of buckets.
-  const since = Math.max(base.foldedUntil ?? 0, startOfBucket(now - LOOK_BACK_MS) + BUCKET_MS);
   const clearings = clearingsOf(health);
   const priors = [...priorsOf(routes), ...strangers(routes, health)];
   const settled = startOfBucket(now - SETTLED_MS);
+  const empty: Empty = { until: settled, routes: priors.map(({ id }) => id).join(' ') };
+  const since = Math.max(
+    base.foldedUntil ?? 0,
+    // After a month without a payment, nobody need read a month of buckets.
+    startOfBucket(now - LOOK_BACK_MS) + BUCKET_MS,
+    // And without one since the last look, which was a second ago, none again.
+    base.foldedUntil === before.foldedUntil ? emptyUntil(before.empty, empty) : 0,
+  );
 
   const old = await readBuckets(store, environment, priors, { from: since, until: settled });
   const recent = await readBuckets(store, environment, priors, { from: Math.max(since, settled), until: Infinity });
   const folded = foldAll(base.stored, old, priors, clearings);
   const states = cleared(foldAll(folded, recent, priors, clearings), bucketOf(now, DEFAULT_POLICY), clearings);
-  if (old.length === 0) return { ...base, states };
+  if (old.length === 0) return { ...base, states, empty };
   const estimates: EstimateRecord = {
     environment,
     algorithm: DEFAULT_POLICY.algorithm,
@@ -77,8 +91,13 @@ export async function readEstimates(
   };
   const { done } = await store.commit([{ type: 'estimates_folded', estimates, from: record?.foldedUntil ?? null }]);
   // Another instance came first, and stored the same.
-  if (!done) return { ...base, states };
-  return { environment, foldedUntil: settled, storedBody: estimates.body, stored: folded, states };
+  if (!done) return { ...base, states, empty: undefined };
+  return { environment, foldedUntil: settled, storedBody: estimates.body, stored: folded, states, empty: undefined };
+}
+
+/** Up to where the next look finds nothing: nowhere where the clock has been set back, or for other routes. */
+function emptyUntil(known: Empty | undefined, next: Empty): Instant {
+  return known?.routes === next.routes && known.until <= next.until ? known.until : 0;
 }
 
 /** Routes that another instance's catalogue has: what they do is folded all the same, or it would be lost for that one. */
@@ -133,7 +152,7 @@ function startOfBucket(ms: Instant): Instant {
 function parsed({ environment, foldedUntil, body }: EstimateRecord, before: Estimates): Estimates {
   if (body === before.storedBody) return { ...before, foldedUntil };
   const stored = new Map(Object.entries(JSON.parse(body) as Record<string, RouteState>));
-  return { environment, foldedUntil, storedBody: body, stored, states: stored };
+  return { environment, foldedUntil, storedBody: body, stored, states: stored, empty: undefined };
 }
 
 function byBucket(ids: readonly string[], tallies: readonly Tally[][]): Bucket[] {
