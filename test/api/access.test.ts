@@ -50,7 +50,8 @@ let ids: Record<Environment, Record<string, string>>;
 
 before(async () => {
   service = await startTestService({
-    variables: { ...BOOTSTRAP, ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') },
+    // Of some requests the last byte is held back, until one of every endpoint has been begun.
+    variables: { ...BOOTSTRAP, ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'), REQUEST_TIMEOUT: '600' },
   });
   keys = await makeKeys(service.url);
   endpoints = servedEndpoints(service.service.deps as AppDeps);

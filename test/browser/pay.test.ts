@@ -159,6 +159,8 @@ test('pays with the keyboard alone', async () => {
   await tabTo('main form .button');
   await keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Pay by test card' }).waitFor();
+  // The heading can be there before the fields.
+  await page.waitForLoadState();
   for (const [field, value] of [
     ['number', '4242424242424242'],
     ['expiry', '12/34'],

@@ -210,7 +210,7 @@ describe('what the API advises', () => {
   });
 
   it('names options in place of the settings of the SDK', async () => {
-    const { stdout } = await runWith({ url: 'http://127.0.0.1:1' }, 'payments', '--json');
+    const { stdout } = await runWith({ url: `http://127.0.0.1:${await freePort()}` }, 'payments', '--json');
     const { error } = JSON.parse(stdout) as { error: { suggestion: string } };
     assert.match(error.suggestion, /--url/);
   });

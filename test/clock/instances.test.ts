@@ -13,6 +13,18 @@ import { type Receiver, advance, arrived, ask, clockAt, startReceiver } from './
 const HOUR = 3600;
 /** What two processes know of the time of their database differs by a round trip, and that can be slow. */
 const APART_MS = 10_000;
+const HOLD_MS = 60_000;
+
+/** Whoever moves time is left to it for longer: where this process pauses, neither takes the other for dead. */
+function holdLonger({ service }: TestService): void {
+  const clock = service.deps.testClock!;
+  const { change } = clock;
+  clock.change = (decide) =>
+    change((record) => {
+      const decided = decide(record);
+      return decided && decided.holder !== null ? { ...decided, heldUntil: decided.heldUntil + HOLD_MS } : decided;
+    });
+}
 
 describe('two instances of one database', () => {
   let merchant: Receiver;
@@ -23,6 +35,7 @@ describe('two instances of one database', () => {
     const first = await startTestService({ live: true, variables: merchant.variables });
     const second = await startTestService({ live: true, variables: merchant.variables, beside: first });
     instances = [first, second];
+    instances.forEach(holdLonger);
   });
   after(async () => {
     for (const instance of instances.toReversed()) await instance[Symbol.asyncDispose]();

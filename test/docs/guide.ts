@@ -61,6 +61,15 @@ export async function runGuide(markdown: string, { patienceMs = PATIENCE_MS } = 
   return blocks.length;
 }
 
+let lastPacking: Promise<unknown> = Promise.resolve();
+
+/** What is packed is built in the repository first: a reader beside would write the files that this one is reading. */
+function packInTurn(work: () => Promise<void>): Promise<void> {
+  const packing = lastPacking.then(work);
+  lastPacking = packing.catch(() => undefined);
+  return packing;
+}
+
 interface Server {
   command: string;
   process: ChildProcess;
@@ -148,7 +157,7 @@ async function createReader(patienceMs: number): Promise<Reader> {
     const file = words.find((word) => word.startsWith('file='))?.slice('file='.length);
     if (file !== undefined) write(file, text);
     else if (language === 'sh' && words.includes('server')) await serve(text);
-    else if (language === 'sh') await type(text);
+    else if (language === 'sh') await (/\bnpm pack\b/.test(text) ? packInTurn(() => type(text)) : type(text));
     else if (language === 'ts' || language === 'js') await runCode(language, text);
     else if (language === 'json' && words.includes('sample')) JSON.parse(text);
     else if (language === 'json') assertAlike(JSON.parse(last), JSON.parse(text), 'the answer');

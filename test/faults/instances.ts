@@ -1,7 +1,7 @@
 import { settingsOf } from '../support/database.ts';
 import { startReceiver } from './pair.ts';
 import type { DatabaseSettings } from '../../src/store/open.ts';
-import { type Program, SERVICE, freePort, startProgram, statusOf, until } from '../process/program.ts';
+import { type Program, SERVICE, freePort, startUntilReady } from '../process/program.ts';
 
 /** One place where the service runs: at the same port in every life. */
 export interface Instance {
@@ -73,6 +73,7 @@ export function through(proxyPort: number, databaseUrl: string): string {
 async function createInstance(file: URL, variables: Record<string, string>): Promise<Instance> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
+  let starting: Promise<Program> | undefined;
   let program: Program | undefined;
   let up = false;
   let deaths = 0;
@@ -82,19 +83,17 @@ async function createInstance(file: URL, variables: Record<string, string>): Pro
     deaths: () => deaths,
     lastWords: () => `${program?.stdout()}${program?.stderr()}`.slice(-LAST_WORDS),
     async start() {
-      const started = startProgram(file, { ...variables, PORT: String(port) });
-      program = started;
-      await until(
-        async () => (await statusOf(`${url}/readyz`)) === 200,
-        () => `${file.pathname} did not become ready: ${started.stdout()}${started.stderr()}`,
-      );
+      starting = startUntilReady(file, { ...variables, PORT: String(port) }, url);
+      program = await starting;
       up = true;
     },
     async kill() {
       up = false;
       deaths++;
-      program?.signal('SIGKILL');
-      await program?.exited;
+      // One that is still about to start is not to be left behind.
+      const started = await starting?.catch(() => undefined);
+      started?.signal('SIGKILL');
+      await started?.exited;
     },
   };
 }

@@ -21,6 +21,7 @@ export interface LoadOptions {
 
 /** Clients that buy one thing after the other at whichever instance is up, each until it is answered with 200. */
 export interface Load {
+  clients: number;
   journal: Journal;
   /** Answers that no fault excuses. */
   problems: Problems;
@@ -95,6 +96,7 @@ export function startLoad({ instances }: Rig, { clients, mayBeUnavailable }: Loa
 
   const driven = Promise.all(Array.from({ length: clients }, (_, client) => drive(client)));
   return {
+    clients,
     journal,
     problems,
     answers: (instance) => ({ ...counts.get(instance)! }),
@@ -124,6 +126,13 @@ export async function untilBusy({ instances, events }: Rig, load: Load): Promise
 export async function untilAcknowledged(instance: Instance, load: Load): Promise<void> {
   const before = load.answers(instance).acknowledged;
   await patiently(load, () => load.answers(instance).acknowledged > before, 'an instance acknowledges nothing');
+}
+
+/** Waits until these answer what was asked of them after now: of what was asked before, each client waits for one thing. */
+export async function untilAnswered(instances: readonly Instance[], load: Load): Promise<void> {
+  const enough = instances.map((instance) => load.answers(instance).done + load.clients);
+  const haveAnswered = () => instances.every((instance, index) => load.answers(instance).done > enough[index]!);
+  await patiently(load, haveAnswered, 'while one was down, the other did nothing');
 }
 
 /** Waits until it holds; where something has gone wrong the run is decided, and nothing is waited for. */

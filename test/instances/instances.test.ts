@@ -3,9 +3,9 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer, r
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
 import { brokenInvariants } from '../faults/scenario.ts';
+import { until } from '../process/program.ts';
 import { openPage, startBrowser } from '../support/browser.ts';
 import { TEST_DATABASE, settingsOf } from '../support/database.ts';
 import { providerSays } from '../support/money-arrives.ts';
@@ -14,7 +14,6 @@ import { type TestService, call, sessionBody, startTestService } from '../suppor
 // Two instances over one database, behind a front that sends each request to the other one: nobody notices.
 
 const SECRET = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
-const PATIENCE = 400;
 
 interface Front {
   url: string;
@@ -87,7 +86,7 @@ describe('two instances over one database', { skip }, () => {
 
   async function received(count: number, sessionId: string): Promise<string[]> {
     const ofSession = () => receiver.events.filter((id) => id.includes(sessionId));
-    for (let look = 0; look < PATIENCE && ofSession().length < count; look++) await sleep(25);
+    await until(() => ofSession().length >= count);
     return ofSession();
   }
 

@@ -7,6 +7,7 @@ import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as StdioTransportV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as HttpTransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { SAMPLE_SESSION_ID } from '../../src/contract/requests.ts';
+import { freePort } from '../process/program.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, sessionBody, startTestService } from '../support/service.ts';
 import { toolPath } from '../support/tools.ts';
@@ -81,6 +82,8 @@ function assertRefused({ isError, structuredContent }: ToolAnswer): void {
 }
 
 const NAMED = { name: 'foreign', version: '1' };
+/** Nothing is measured by it. */
+const PATIENCE_MS = 60_000;
 const httpUrl = () => new URL(`${service.url}/mcp`);
 
 describe('clients that others have written', () => {
@@ -146,7 +149,8 @@ describe('clients that others have written', () => {
 describe('tillway mcp', () => {
   test('says where no service answers, and how to start one', async () => {
     const client = new Client(NAMED, { versionNegotiation: { mode: 'auto' } });
-    await client.connect(new StdioClientTransport(stdioCommand('http://127.0.0.1:1')));
+    const nowhere = `http://127.0.0.1:${await freePort()}`;
+    await client.connect(new StdioClientTransport(stdioCommand(nowhere)));
     try {
       // What can be told without the service is told.
       assert.equal((await client.listTools()).tools.length, 7);
@@ -157,7 +161,8 @@ describe('tillway mcp', () => {
         })) as unknown as ToolAnswer;
         const { code, message, suggestion } = structuredContent.error!;
         assert.deepEqual([isError, code], [true, 'unavailable']);
-        assert.match(message, /http:\/\/127\.0\.0\.1:1\b/);
+        assert.ok(message.startsWith(`No Tillway service answers at ${nowhere}: `), message);
+        assert.match(message, /ECONNREFUSED/);
         assert.match(suggestion!, /tillway serve/);
       }
       await assert.rejects(client.readResource({ uri: 'gateway://capabilities' }), /tillway serve/);
@@ -186,6 +191,8 @@ describe('tillway mcp', () => {
 /** Runs the Inspector once; answers what it printed. */
 function inspect(method: string, ...options: string[]): Promise<{ code: number; answer: unknown }> {
   const args = [toolPath('mcp-inspector'), '--cli', String(httpUrl()), '--transport', 'http', '--method', method];
+  // By itself it would wait for 15 s.
+  args.push('--connect-timeout', String(PATIENCE_MS));
   const { promise, resolve, reject } = Promise.withResolvers<{ code: number; answer: unknown }>();
   execFile(process.execPath, [...args, ...options], (error, stdout, stderr) => {
     try {

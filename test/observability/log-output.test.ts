@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, type StdioOptions, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +19,8 @@ const FAULT_ON_SIGNAL = { NODE_OPTIONS: `--import=data:text/javascript,${encodeU
 const KILLED = 128 + 9;
 /** Nothing is measured by it. */
 const PATIENCE_MS = 60_000;
-const STAND_STILL = '\x13';
+/** Ctrl-S, and the end of a line: a program behind `read` begins at a terminal that stands still already. */
+const STAND_STILL = '\x13\n';
 
 const folder = mkdtempSync(join(tmpdir(), 'tillway-log-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -34,10 +36,10 @@ describe('the log', { concurrency: 4 }, () => {
   test('is no reason to stay: lines that nobody reads are left behind at an exit', async () => {
     const ours = new URL('../../src/telemetry/log-output.ts', import.meta.url).href;
     const program = `import { createLogOutput } from '${ours}'; const log = createLogOutput(1);`;
-    assert.deepEqual(await exitUnread(program, 20_000), [0, null]);
+    assert.deepEqual(await exitUnread(program, PATIENCE_MS), [0, null]);
     // The planted fault: pino's own writer, which asks again and again.
     const pinos = `import { pino } from 'pino'; const log = { write: (line) => logger.info(line) }; const logger = pino();`;
-    assert.deepEqual(await exitUnread(pinos, 2000), [null, 'SIGKILL']);
+    assert.deepEqual(await exitUnread(pinos, 1000), [null, 'SIGKILL']);
   });
 
   test('may stand on a full disk: the service answers, and ends in good order', async () => {
@@ -118,18 +120,23 @@ describe('the log', { concurrency: 4 }, () => {
   });
 });
 
-/** Runs a program that writes two lines of the log to nobody and ends at once; how it ended, or was ended by force. */
+/**
+ * Runs a program that writes two lines of the log to nobody and exits at once; how it ended, or was ended by force, so long
+ * after it had come to its exit.
+ */
 async function exitUnread(log: string, patienceMs: number): Promise<unknown[]> {
-  const program = `${log} await new Promise((resolve) => process.stdin.once('end', resolve).resume());
-    log.write('one'); log.write('two'); process.exit(0);`;
+  const program = `${log} import { writeSync } from 'node:fs';
+    await new Promise((resolve) => process.stdin.once('end', resolve).resume());
+    log.write('one'); log.write('two'); writeSync(3, 'exits'); process.exit(0);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
     env: COMPILED,
     cwd: new URL('../..', import.meta.url),
-    stdio: ['pipe', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
   });
   const ended = endOf(child);
-  child.stdout.destroy();
-  child.stdin.end();
+  child.stdout!.destroy();
+  child.stdin!.end();
+  await Promise.race([once(child.stdio[3]!, 'data'), ended]);
   const patience = setTimeout(() => child.kill('SIGKILL'), patienceMs);
   return ended.finally(() => clearTimeout(patience));
 }
@@ -176,7 +183,7 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
 /** The same at a terminal that stands still, as after Ctrl-S. */
 async function startAtStandingTerminal(more: Record<string, string> = {}) {
   // `script` makes a terminal, and ends as the program in it has.
-  const command = ['script', '-qefc', `exec ${process.execPath} ${SERVICE.pathname}`, '/dev/null'];
+  const command = ['script', '-qefc', `read -r line && exec ${process.execPath} ${SERVICE.pathname}`, '/dev/null'];
   const service = await startWith(['pipe', 'ignore', 'inherit'], more, command);
   return {
     ...service,

@@ -53,6 +53,10 @@ describe('traces over OTLP', () => {
     return span;
   };
 
+  const attempted = (status: number) =>
+    named('webhook delivery').filter(({ attributes }) => attributes['http.response.status_code'] === status);
+  const isOfPaid = ({ attributes }: ReceivedSpan) => String(attributes['tillway.event.id']).endsWith('_paid');
+
   test('one trace leads from the callback through the commit to the delivery, across a restart', async () => {
     const customer = EMAIL;
     const service = await startTraced();
@@ -67,10 +71,13 @@ describe('traces over OTLP', () => {
     // The merchant does not hear of it yet: the next process will tell.
     merchant.status = 500;
     await service.pass(0);
+    // A stop waits for its last spans for two seconds only, and these are to be seen.
+    await until(() => attempted(500).length > 0);
     await service[Symbol.asyncDispose]();
     const second = await startTraced();
     merchant.status = 200;
     await second.pass(60 * 60_000);
+    await until(() => attempted(200).some(isOfPaid));
     await second[Symbol.asyncDispose]();
     const { spans } = collector;
 
@@ -93,15 +100,8 @@ describe('traces over OTLP', () => {
     assert.equal(committed.attributes['tillway.commit.batch_size'], 1);
 
     // From the callback that made the payment paid, to the attempts of both processes.
-    assert.equal(
-      named('webhook delivery').filter(({ attributes }) => attributes['http.response.status_code'] === 500).length,
-      1,
-    );
-    const paid = named('webhook delivery').filter(({ attributes }) =>
-      String(attributes['tillway.event.id']).endsWith('_paid'),
-    );
-    const delivered = paid.find(({ attributes }) => attributes['http.response.status_code'] === 200)!;
-    assert.ok(delivered, 'the second process has delivered it');
+    assert.equal(attempted(500).length, 1);
+    const delivered = attempted(200).find(isOfPaid)!;
     const trace = spans.filter(({ traceId }) => traceId === delivered.traceId);
     const callback = only('POST /api/providers/:provider/callbacks', trace);
     const applied = only('applyProviderMessage', trace);
@@ -145,10 +145,11 @@ describe('a collector that does not take them', () => {
     collector.answer = 400;
     const service = await startTestService({ variables: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } });
     for (let count = 0; count < 5; count++) await createSession(service);
+    const complaints = () => service.logged.filter((line) => line.includes('traces cannot be sent'));
+    await until(() => complaints().length > 0);
     await service[Symbol.asyncDispose]();
-    const complaints = service.logged.filter((line) => line.includes('traces cannot be sent'));
-    assert.equal(complaints.length, 1);
-    assert.ok(!complaints[0]!.includes('requestId'));
+    assert.equal(complaints().length, 1);
+    assert.ok(!complaints()[0]!.includes('requestId'));
   });
 
   test('holds up no stop', async () => {

@@ -119,8 +119,8 @@ describe('the command line', () => {
 
   /** The exit code of a command whose output a reader closes at once, and what it complained of. */
   async function unread(variables: Record<string, string>, command: string): Promise<Ended> {
-    // By the time that the program writes, `true` has ended and read nothing.
-    const line = `"${process.execPath}" "${SERVICE.pathname}" ${command} | true; exit \${PIPESTATUS[0]}`;
+    // Before the program begins, `true` has ended and read nothing.
+    const line = `exec 3> >(true); wait $!; exec "${process.execPath}" "${SERVICE.pathname}" ${command} >&3`;
     const env = { PATH: process.env['PATH'], ...variables };
     return promisify(execFile)('bash', ['--norc', '-c', line], { env }).then(
       (ended) => ({ code: 0, ...ended }),

@@ -76,20 +76,31 @@ export interface RunningService extends Program {
 /** Starts the service on a free port and waits until it is ready. */
 export async function startServiceProgram(variables: Record<string, string>): Promise<RunningService> {
   const port = variables['PORT'] ?? String(await freePort());
-  const program = startProgram(SERVICE, { ...NO_RATE_LIMITS, ...variables, PORT: port });
   const url = `http://127.0.0.1:${port}`;
-  const complaint = () => `the service did not become ready: ${program.stdout()}${program.stderr()}`;
-  let hasEnded = false;
-  void program.exited.then(() => (hasEnded = true));
-  try {
-    await until(async () => hasEnded || (await statusOf(`${url}/readyz`)) === 200, complaint);
-    if (hasEnded) throw new Error(complaint());
-  } catch (error) {
-    // One that is left behind would keep the tests from ending.
-    await program[Symbol.asyncDispose]();
-    throw error;
+  return { ...(await startUntilReady(SERVICE, { ...NO_RATE_LIMITS, ...variables, PORT: port }, url)), url };
+}
+
+/** What a service ends with that its database does not let in within two seconds; whoever runs it starts it again. */
+export const NOT_LET_IN = /DATABASE_URL postgres:\S+: (?:timeout expired|The database cannot be reached)/;
+export const MOST_STARTS = 3;
+
+/** Starts a server file and waits until it is ready at this URL. */
+export async function startUntilReady(file: URL, variables: Record<string, string>, url: string): Promise<Program> {
+  for (let starts = 1; ; starts++) {
+    const program = startProgram(file, variables);
+    const complaint = () => `${file.pathname} did not become ready: ${program.stdout()}${program.stderr()}`;
+    let hasEnded = false;
+    void program.exited.then(() => (hasEnded = true));
+    try {
+      await until(async () => hasEnded || (await statusOf(`${url}/readyz`)) === 200, complaint);
+      if (!hasEnded) return program;
+      if (starts === MOST_STARTS || !NOT_LET_IN.test(program.stderr())) throw new Error(complaint());
+    } catch (error) {
+      // One that is left behind would keep the tests from ending.
+      await program[Symbol.asyncDispose]();
+      throw error;
+    }
   }
-  return { ...program, url };
 }
 
 /** The status of an answer; 0 where there is none. */

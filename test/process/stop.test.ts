@@ -7,6 +7,8 @@ import { sessionBody, startTestService } from '../support/service.ts';
 import { type TestDatabase, createTestDatabase } from '../support/database.ts';
 import { type RunningService, startServiceProgram, statusOf, until } from './program.ts';
 
+/** In seconds. */
+const LONGEST_DELAY = '300';
 const CLIENTS = 8;
 /** Half as long as the service waits, before it closes its port, for those who could not know. */
 const HELD_UP_MS = 150;
@@ -14,19 +16,18 @@ const HELD_UP_MS = 150;
 describe('the process, told to stop,', { concurrency: 2 }, () => {
   it('is not ready at once, serves for SHUTDOWN_DELAY, finishes what is under way and ends with 0', async () => {
     await using database = await createTestDatabase();
-    // Long enough for all that is asked meanwhile, on a busy machine, too.
-    const delaySeconds = 3;
     await using service = await startServiceProgram({
-      ...variables(database, String(delaySeconds)),
-      // Of itself, nothing that is open ends before SHUTDOWN_TIMEOUT.
-      HEADERS_TIMEOUT: '30',
+      // However long the rest takes, this does not end of itself before it.
+      ...variables(database, LONGEST_DELAY),
+      SHUTDOWN_TIMEOUT: '30',
+      // Nor does anything that is open, before SHUTDOWN_TIMEOUT.
+      HEADERS_TIMEOUT: '90',
+      REQUEST_TIMEOUT: '90',
     });
     const idle = await openConnection(service);
     const early = await startSlowRequest(service);
-    const half = await openConnection(service);
-    half.write('GET /healthz HTTP/1.1\r\nhost: 127');
+    const half = await openHalfRequest(service);
     service.signal('SIGTERM');
-    const signalled = performance.now();
     await until(async () => (await statusOf(`${service.url}/readyz`)) === 503);
     // Some senders send it to a process and to its group.
     service.signal('SIGTERM');
@@ -39,9 +40,9 @@ describe('the process, told to stop,', { concurrency: 2 }, () => {
     const late = await startSlowRequest(service);
     assert.match(await early.finish(), /^HTTP\/1\.1 200 [\s\S]*\r\nconnection: close\r\n/i);
 
-    // Nothing new is taken any more, and the one request that is left is waited for.
+    // This ends the delay. Nothing new is taken any more, and the one request that is left is waited for.
+    service.signal('SIGINT');
     await untilRefused(service);
-    assert.ok(performance.now() - signalled >= delaySeconds * 1000);
     const refused = await createSession(service.url);
     assert.equal(refused.status, 503);
     for (const { headers } of [refused, await fetch(`${service.url}/mcp`, { method: 'POST' })]) {
@@ -59,7 +60,7 @@ describe('the process, told to stop,', { concurrency: 2 }, () => {
 
   it('ends at once on SIGINT', async () => {
     await using database = await createTestDatabase();
-    await using service = await startServiceProgram(variables(database, '60'));
+    await using service = await startServiceProgram(variables(database, LONGEST_DELAY));
     const slow = await startSlowRequest(service);
     // Nor does it wait for somebody who reads nothing of what he has asked for.
     const deaf = await openConnection(service);
@@ -76,19 +77,29 @@ describe('the process, told to stop,', { concurrency: 2 }, () => {
   it('under load, keeps everything that it acknowledged, and answers whoever has got a connection', async () => {
     await using database = await createTestDatabase();
     const acknowledged: string[] = [];
-    await using service = await startServiceProgram(variables(database, '1'));
+    const delaySeconds = 1;
+    await using service = await startServiceProgram({
+      ...variables(database, String(delaySeconds)),
+      // Of itself, nothing that is open ends before SHUTDOWN_TIMEOUT.
+      HEADERS_TIMEOUT: '30',
+    });
+    const idle = await openConnection(service);
+    const half = await openHalfRequest(service);
     const clients = Array.from({ length: CLIENTS }, () => createUntilRefused(service.url, acknowledged));
     await until(() => acknowledged.length > 100);
     const delays = monitorEventLoopDelay();
     delays.enable();
+    const signalled = performance.now();
     service.signal('SIGTERM');
     const ends = await Promise.all(clients);
+    assert.ok(performance.now() - signalled >= delaySeconds * 1000);
     // The system resets whoever connects in the very moment in which the port is closed. Those who come again at once are kept
     // from that; clients that were held up themselves can meet it.
     const broken = ends.filter(({ code }) => code !== 'ECONNREFUSED');
     const heldUpMs = delays.max / 1e6;
     assert.ok(broken.length <= CLIENTS / 4 || heldUpMs >= HELD_UP_MS, JSON.stringify({ ends, heldUpMs }));
     assert.equal(await service.exited, 0);
+    for (const socket of [idle, half]) socket.destroy();
 
     await using next = await startServiceProgram(variables(database, '0'));
     for (const id of acknowledged) assert.equal(await statusOf(`${next.url}/api/gateway/sessions/${id}`), 200, id);
@@ -97,6 +108,8 @@ describe('the process, told to stop,', { concurrency: 2 }, () => {
   it('answers those, too, who are between two connections when it is about to close its port', async () => {
     await using service = await startTestService();
     const momentMs = 300;
+    // The first request of a process would take a part of that, for all that it loads.
+    await (await createSession(service.url, { connection: 'close' })).text();
     const stopped = service.service.stop(0, momentMs);
     const { code, tookMs } = await createUntilRefused(service.url, []);
     assert.equal(code, 'ECONNREFUSED');
@@ -154,6 +167,12 @@ async function openConnection({ url }: RunningService): Promise<Socket> {
   await once(socket, 'connect');
   // One that the service does not wait for may be reset.
   socket.on('error', () => {});
+  return socket;
+}
+
+async function openHalfRequest(service: RunningService): Promise<Socket> {
+  const socket = await openConnection(service);
+  socket.write('GET /healthz HTTP/1.1\r\nhost: 127');
   return socket;
 }
 

@@ -13,7 +13,8 @@ export async function program(baseUrl) {
   for await (const session of tillway.sessions.list({ customer, limit: 2 })) amounts.push(session.amount);
 
   const refused = await tillway.sessions.get('chk_none').catch((error) => error);
-  const gone = await new Tillway({ baseUrl: 'http://127.0.0.1:9', maxRetries: 0 })
+  // Nobody listens there, and a fetch does try it, which it refuses to do with 1 or 9.
+  const gone = await new Tillway({ baseUrl: 'http://127.0.0.1:2', maxRetries: 0 })
     .capabilities()
     .catch((error) => error);
   const payload = webhooks.sampleEvent('payment.paid', { data: { metadata: { größe: 'XL €' } } });

@@ -7,6 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { Tillway, TillwayConnectionError, TillwayError, webhooks } from '../../sdk/src/index.ts';
 import { SAMPLE_PROVIDER_SECRET, SAMPLE_WEBHOOK_SECRET } from '../../src/operations/samples.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
+import { freePort } from '../process/program.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 
@@ -202,10 +203,8 @@ describe('against a service', () => {
   });
 
   test('a service that is not there is told with the cause', async () => {
-    const gone = await startReceiver();
-    gone.server.close();
-    await once(gone.server, 'close');
-    const error = await refusedWith(new Tillway({ baseUrl: new URL(gone.url).origin, maxRetries: 0 }).capabilities());
+    const baseUrl = `http://127.0.0.1:${await freePort()}`;
+    const error = await refusedWith(new Tillway({ baseUrl, maxRetries: 0 }).capabilities());
     assert.ok(error instanceof TillwayConnectionError);
     assert.match(error.message, /ECONNREFUSED/);
   });

@@ -10,7 +10,7 @@ import { SLOW_BODY, SLOW_HEADERS, openSlowSockets } from '../support/slow-socket
 
 const SLOW_CALLERS = 4000;
 const CALLS = 100;
-/** As long as it may take to open that many, and to make the calls. */
+/** As long as it may take to open that many, and to make the calls: none of them is late meanwhile. */
 const PATIENCE = { HEADERS_TIMEOUT: '300', REQUEST_TIMEOUT: '400' };
 /** More than passes between two bytes of a slow caller. */
 const LEAST_TIMEOUT_MS = 3000;
@@ -37,11 +37,11 @@ test('2,000 callers with slow headers and 2,000 with slow bodies keep nobody wai
 
 test('connections beyond MAX_CONNECTIONS are refused with 503, and taken again once others have gone', async () => {
   const limit = 10;
-  await using tillway = await startTestService({ variables: { MAX_CONNECTIONS: String(limit) } });
+  await using tillway = await startTestService({ variables: { ...PATIENCE, MAX_CONNECTIONS: String(limit) } });
   const port = Number(new URL(tillway.url).port);
-  const held = await openSlowSockets(port, limit, [SLOW_HEADERS]);
+  await using held = await openSlowSockets(port, limit, [SLOW_HEADERS]);
   const body = JSON.stringify(sessionBody());
-  const head = `host: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
+  const head = `host: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
   const refused = await answerTo(port, `POST /api/gateway/sessions HTTP/1.1\r\n${head}\r\n\r\n${body}`);
   assert.match(refused, /^HTTP\/1\.1 503 Service Unavailable\r\n/);
   assert.match(refused, /\r\nretry-after: 1\r\n/);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { ROUTE_KINDS } from '../../src/domain/route.ts';
+import type { Payment } from '../../src/domain/records.ts';
 import { chooseAnotherWay } from '../../src/operations/leave-payment.ts';
 import { saveRules } from '../../src/operations/routing/rules.ts';
 import type { Provider } from '../../src/providers/provider.ts';
@@ -76,7 +77,9 @@ function knowSecret(instances: TestService[]): void {
   for (const { service, clock } of instances) {
     const own = service.deps.providers.get('sandbox')!;
     const { readCallback } = createSandboxProvider({ url: '', apiKey: '', callbackSecret: SECRET, now: clock.now });
-    service.deps.providers = new Map<string, Provider>([['sandbox', { ...own, readCallback }]]);
+    // Nor is it asked for so short a time that this process could pause for longer.
+    const [cancel, inquire] = [(payment: Payment) => own.cancel(payment), (payment: Payment) => own.inquire(payment)];
+    service.deps.providers = new Map<string, Provider>([['sandbox', { ...own, cancel, inquire, readCallback }]]);
   }
 }
 

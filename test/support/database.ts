@@ -8,6 +8,7 @@ import { readConfig } from '../../src/config.ts';
 import { systemClock } from '../../src/runtime.ts';
 import { type DatabaseSettings, type OpenStore, openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
+import { MOST_STARTS, NOT_LET_IN } from '../process/program.ts';
 import { sharedPostgres } from './postgres.ts';
 
 export type DatabaseKind = DatabaseSettings['kind'];
@@ -115,8 +116,27 @@ export const usual: Parameters<OpenStore>[1] = {
   },
 };
 
-/** Opens a database, with time as the test has it. */
+/** Opens a database, with time as the test has it, for what is in it and not for how durable that is. */
 export async function openTestStore(settings: DatabaseSettings, clock = systemClock): Promise<Store> {
-  const store = await openStore(settings, { ...usual, clock });
+  const store = await openPatiently(hasty(settings), { ...usual, clock });
   return { ...store, now: clock.now };
 }
+
+/** A commit answers before it is on the disk: one that many use can take the seconds that a change set has to be done in. */
+function hasty(settings: DatabaseSettings): DatabaseSettings {
+  if (settings.kind === 'sqlite') return settings;
+  const url = new URL(settings.url);
+  url.searchParams.set('options', '-csynchronous_commit=off');
+  return { ...settings, url: url.href };
+}
+
+/** Opens a database as whoever watches over a service does: one that could not be reached in time is tried again. */
+export const openPatiently: OpenStore = async (settings, options) => {
+  for (let starts = 1; ; starts++) {
+    try {
+      return await openStore(settings, options);
+    } catch (error) {
+      if (starts === MOST_STARTS || !NOT_LET_IN.test(String(error))) throw error;
+    }
+  }
+};

@@ -225,6 +225,11 @@ describe('the proxy before it', () => {
     await using session = await through(proxy);
     const cut = proxy.cutAnswerTo('needle');
     await session.client.query('INSERT INTO notes VALUES ($1)', ['hay']);
+    // What the server refuses, it has not done.
+    await assert.rejects(
+      session.client.query('INSERT INTO nowhere VALUES ($1)', ['needle']),
+      /"nowhere" does not exist/,
+    );
     await assert.rejects(session.client.query('INSERT INTO notes VALUES ($1)', ['needle']), /ECONNRESET|terminated/);
     await cut;
     assert.deepEqual(await notesOf(database), ['hay', 'needle']);

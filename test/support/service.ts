@@ -3,10 +3,9 @@ import type { OpenApi } from '../../src/contract/openapi.ts';
 import { readConfig } from '../../src/config.ts';
 import { createRandomBytes } from '../../src/runtime.ts';
 import { type Service, startService } from '../../src/service.ts';
-import { openStore } from '../../src/store/open.ts';
 import { originOfLine } from '../../src/telemetry/log.ts';
 import { assertConforms } from './conformance.ts';
-import { createServiceDatabase } from './database.ts';
+import { createServiceDatabase, openPatiently } from './database.ts';
 import { NO_RATE_LIMITS } from './rate-limits.ts';
 
 /** A clock that stands still until it is moved. */
@@ -75,7 +74,7 @@ export async function startTestService({
     randomBytes: createRandomBytes(),
     log,
     async openStore(settings, options) {
-      const store = await openStore(settings, options);
+      const store = await openPatiently(settings, options);
       return live ? store : { ...store, now: clock.now };
     },
     background,

@@ -6,7 +6,8 @@ export interface TcpProxy extends AsyncDisposable {
   /**
    * The next time a client sends a message that contains `text` (SQL or a parameter), the server gets it and does it,
    * but the client loses the connection in place of the answer: every byte of that round trip is dropped up to
-   * ReadyForQuery, which the server sends when the transaction has ended. Resolves when it has happened.
+   * ReadyForQuery, which the server sends when the transaction has ended. Where the server refuses it, the client learns
+   * that, and it is the next time. Resolves when it has happened.
    */
   cutAnswerTo(text: string): Promise<void>;
   /** Connections stay open and silent in either direction, new ones too. */
@@ -136,6 +137,7 @@ function listenTo(shared: Shared, cut: () => void): Record<'fromClient' | 'fromS
   let asked = 1;
   let ready = 0;
   let trap: (Trap & { at: number }) | undefined;
+  const held: Buffer[] = [];
   const readRequests = createReader(() => (started ? 'typed' : 'untyped'));
   const readAnswers = createReader(() => (encryptionAsked ? 'byte' : 'typed'));
 
@@ -155,21 +157,28 @@ function listenTo(shared: Shared, cut: () => void): Record<'fromClient' | 'fromS
     shared.counts.roundTrips++;
     asked++;
   };
-  /** Whether the client may have it. */
-  const onAnswer = (message: Buffer): boolean => {
+  /** What the client may have now. */
+  const onAnswer = (message: Buffer): Buffer[] => {
     if (encryptionAsked) {
       encryptionAsked = false;
-      return true;
+      return [message];
     }
     const type = String.fromCharCode(message[0]!);
-    const drop = trap !== undefined && ready >= trap.at - 1;
+    const isTrapped = trap !== undefined && ready >= trap.at - 1;
     if (type === 'C' && message.subarray(5, -1).equals(Buffer.from('COMMIT'))) shared.counts.commits++;
     if (type === 'Z') ready++;
-    if (trap && ready === trap.at) {
+    if (!trap || !isTrapped) return [message];
+    held.push(message);
+    if (type === 'E') {
+      shared.traps.push({ text: trap.text, sprung: trap.sprung });
+      trap = undefined;
+      return held.splice(0);
+    }
+    if (ready === trap.at) {
       cut();
       trap.sprung();
     }
-    return !drop;
+    return [];
   };
   return {
     fromClient(bytes) {
@@ -179,7 +188,7 @@ function listenTo(shared: Shared, cut: () => void): Record<'fromClient' | 'fromS
     fromServer(bytes) {
       const passed: Buffer[] = [];
       readAnswers(bytes, (message) => {
-        if (onAnswer(message)) passed.push(message);
+        passed.push(...onAnswer(message));
       });
       return Buffer.concat(passed);
     },

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ServerResponse } from 'node:http';
 import { type Socket, createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
@@ -8,8 +9,8 @@ import { type DeliveryLimits, type Exchange, createDeliverer } from '../../src/w
 import { PATIENT, SHORT_LIMITS, START, listen, receiver } from './fixtures.ts';
 
 const KIB = 1024;
-/** A deadline that passes, but not before an answer that comes at once. */
-const ENOUGH_MS = 2000;
+/** A deadline that is not waited for: see {@link passOnceBegun}. */
+const ONCE_BEGUN_MS = 3_600_000;
 const NOT_HTTP = 'the URL of the endpoint is not an http or https URL';
 const toLoopback: Resolve = () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
 const toNobody: Resolve = () => Promise.reject(Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' }));
@@ -24,6 +25,27 @@ function post(
   const deliverer = createDeliverer({ targets: 'loopback', resolve, now: () => START, limits });
   context.after(() => deliverer.close());
   return deliverer.deliver(url, { 'content-type': 'application/json', 'x-gateway-event': 'evt_1' }, body);
+}
+
+/** Lets deadlines of that length pass when the body of an answer has begun to come, however long that takes. */
+function passOnceBegun(context: TestContext): void {
+  const { setTimeout, clearTimeout } = globalThis;
+  const waiting = new Map<unknown, () => void>();
+  const begin = (run: (...given: unknown[]) => void, ms: number, ...given: unknown[]) => {
+    const timer = setTimeout(run, ms, ...given);
+    if (ms === ONCE_BEGUN_MS) waiting.set(timer, () => run(...given));
+    return timer;
+  };
+  const clear = (timer: NodeJS.Timeout) => {
+    waiting.delete(timer);
+    clearTimeout(timer);
+  };
+  context.mock.method(globalThis, 'setTimeout', begin as typeof setTimeout);
+  context.mock.method(globalThis, 'clearTimeout', clear as typeof clearTimeout);
+  // Told before the deliverer is.
+  const pass = () => void setImmediate(() => waiting.forEach((run) => run()));
+  subscribe('undici:request:bodyChunkReceived', pass);
+  context.after(() => unsubscribe('undici:request:bodyChunkReceived', pass));
 }
 
 /** A server that speaks bytes; `talk` is called when the request has begun to arrive. Keeps count of what is open. */
@@ -119,7 +141,7 @@ test('Retry-After comes along, in seconds or as a date', async (context) => {
 
 test('connections are used again', async (context) => {
   const { url, connections } = await receiver(context);
-  const deliverer = createDeliverer({ targets: 'loopback', resolve: toLoopback, now: () => START });
+  const deliverer = createDeliverer({ targets: 'loopback', resolve: toLoopback, now: () => START, limits: PATIENT });
   context.after(() => deliverer.close());
   for (let count = 0; count < 5; count++) await deliverer.deliver(url, {}, '{}');
   // Two, since the first is still being put back when the next attempt begins.
@@ -127,7 +149,7 @@ test('connections are used again', async (context) => {
 });
 
 test('an answer that never begins, or never ends, is cut off by the deadline', async (context) => {
-  const head = 'HTTP/1.1 500 Oops\r\ncontent-length: 1000\r\n\r\n';
+  const head = 'HTTP/1.1 500 Oops\r\ncontent-length: 1000000\r\n\r\n';
   const talks: Record<string, (socket: Socket) => void> = {
     silence: () => undefined,
     'dripped headers': (socket) => drip(socket, `HTTP/1.1 200 OK\r\n${'x: y\r\n'.repeat(1000)}`),
@@ -137,24 +159,29 @@ test('an answer that never begins, or never ends, is cut off by the deadline', a
       drip(socket, 'x');
     },
   };
+  passOnceBegun(context);
   await Promise.all(
     Object.entries(talks).map(async ([name, talk]) => {
       const { url, sockets } = await rawReceiver(context, talk);
       const begun = name === 'dripped body';
-      const limits = { ...PATIENT, totalMs: begun ? ENOUGH_MS : SHORT_LIMITS.totalMs };
+      const limits = { ...PATIENT, totalMs: begun ? ONCE_BEGUN_MS : SHORT_LIMITS.totalMs };
       const { statusCode, failure } = await post(context, url, { limits });
       assert.equal(statusCode, begun ? 500 : null, name);
       assert.equal(failure, begun ? 'answered 500' : 'no complete answer within 0.4 s', name);
-      for (const socket of sockets) await new Promise((resolve) => socket.once('close', resolve));
+      // Not what the client opens again after that.
+      await Promise.all(Array.from(sockets, (socket) => new Promise((resolve) => socket.once('close', resolve))));
     }),
   );
 });
 
 test('a 200 that was seen acknowledges, even where the rest of the answer never comes', async (context) => {
   const head = 'HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nthank you';
-  for (const talk of [(socket: Socket) => socket.write(head), (socket: Socket) => socket.end(head)]) {
+  passOnceBegun(context);
+  const silent = { talk: (socket: Socket) => socket.write(head), totalMs: ONCE_BEGUN_MS };
+  const closed = { talk: (socket: Socket) => socket.end(head), totalMs: PATIENT.totalMs };
+  for (const { talk, totalMs } of [silent, closed]) {
     const { url } = await rawReceiver(context, talk);
-    const exchange = await post(context, url, { limits: { ...PATIENT, totalMs: ENOUGH_MS } });
+    const exchange = await post(context, url, { limits: { ...PATIENT, totalMs } });
     assert.deepEqual([exchange.statusCode, exchange.failure], [200, null]);
     assert.equal(exchange.responseBody, 'thank you');
   }
@@ -194,7 +221,7 @@ test('16 KiB of an answer are kept, and then the socket is destroyed', async (co
 test('an answer of exactly 16 KiB is kept whole, and the connection with it', async (context) => {
   const text = 'y'.repeat(16 * KIB);
   const { url, connections } = await receiver(context, (_, __, response) => void response.end(text));
-  const deliverer = createDeliverer({ targets: 'loopback', resolve: toLoopback, now: () => START });
+  const deliverer = createDeliverer({ targets: 'loopback', resolve: toLoopback, now: () => START, limits: PATIENT });
   context.after(() => deliverer.close());
   for (let count = 0; count < 5; count++) {
     assert.equal((await deliverer.deliver(url, {}, '{}')).responseBody, text);
