@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { TEST_DATABASE, createTestDatabase } from '../support/database.ts';
+import { sharedPostgres } from '../support/postgres.ts';
+import { startTestService } from '../support/service.ts';
+import { startProxy } from '../support/tcp-proxy.ts';
+
+/** What all workers ask in one look each, of which there are one or two a second. */
+const MOST_STATEMENTS = 50;
+
+const skip = TEST_DATABASE === 'postgres' ? false : 'what it costs a database of others';
+
+test('a service to which nothing happens looks for it, and asks its database next to nothing', { skip }, async () => {
+  await using database = await createTestDatabase('postgres');
+  await using proxy = await startProxy((await sharedPostgres()).port);
+  const url = new URL(database.url);
+  url.port = String(proxy.port);
+  await using tillway = await startTestService({ beside: { databaseUrl: url.href } });
+  for (const hours of [0, 0, 1, 24]) {
+    tillway.clock.advance(hours * 3_600_000);
+    // Where time has passed, there is that to look at, once.
+    await tillway.service.runDue();
+    proxy.takeCounts();
+    await tillway.service.runDue();
+    const { statements } = proxy.takeCounts();
+    assert.ok(statements > 0 && statements < MOST_STATEMENTS, `${statements} statements, ${hours} h later`);
+  }
+});
