@@ -80,7 +80,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
   const opened = telemetry.store(
     await surroundings.openStore(config.database, { clock, random, log, onFatal, onBatch, servingLog: log }),
   );
-  begun.defer(() => opened.close());
+  begun.defer(() => opened.close().catch((err: unknown) => log.warn({ err }, 'the database could not be closed')));
   const realNow = () => opened.now();
   const testClock = await testClockOf(opened, config, surroundings);
   const store = testClock ? { ...opened, now: testClock.now } : opened;
@@ -123,7 +123,8 @@ export async function startService(config: Config, surroundings: Surroundings): 
   await prepare(deps, config);
   const workers = workersOf(deps, simulator.worker, createDeliveryWorker(deps, random));
   const app = await createApp(deps, [...PARTS, simulator.part]);
-  const observed = await openDoors(app, { place, telemetry, deps, config });
+  const observed = await openDoors(app, { place, telemetry, deps, config, begun });
+  // From here on, `stop` closes it.
   begun.move();
   if (surroundings.background) for (const worker of workers) worker.start();
   let ending: Promise<void> | undefined;
@@ -195,26 +196,24 @@ async function prepare(deps: Deps, config: Config): Promise<void> {
   await deps.router.refresh();
 }
 
-interface Doors {
+interface Opening {
   place: HeldPlace;
   telemetry: Telemetry;
   deps: AppDeps;
   config: Config;
+  begun: AsyncDisposableStack;
 }
 
 /** The port of the service last: whoever is let in finds one that cannot fail to start any more. */
-async function openDoors(app: FastifyInstance, { place, telemetry, deps, config }: Doors): Promise<OpenTelemetry> {
+async function openDoors(app: FastifyInstance, opening: Opening): Promise<OpenTelemetry> {
+  const { place, telemetry, deps, config, begun } = opening;
   warnOfFewFiles(config.limits.maxConnections, deps.log);
   const observed = await telemetry.open(deps);
-  try {
-    const isOpen = await deps.gate.isOpen();
-    await listenAt(app, place);
-    if (isOpen) warnOfNoKey(config, deps.log);
-    return observed;
-  } catch (error) {
-    await observed.close();
-    throw error;
-  }
+  begun.defer(() => observed.close());
+  const isOpen = await deps.gate.isOpen();
+  await listenAt(app, place);
+  if (isOpen) warnOfNoKey(config, deps.log);
+  return observed;
 }
 
 function readRoutes(file: string | undefined) {

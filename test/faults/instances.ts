@@ -92,6 +92,7 @@ async function createInstance(file: URL, variables: Record<string, string>): Pro
       deaths++;
       // One that is still about to start is not to be left behind.
       const started = await starting?.catch(() => undefined);
+      up = false;
       started?.signal('SIGKILL');
       await started?.exited;
     },

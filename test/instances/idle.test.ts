@@ -6,11 +6,11 @@ import { startTestService } from '../support/service.ts';
 import { startProxy } from '../support/tcp-proxy.ts';
 
 /** What all workers ask in one look each, of which there are one or two a second. */
-const MOST_STATEMENTS = 50;
+const MOST_STATEMENTS = 60;
 
 const skip = TEST_DATABASE === 'postgres' ? false : 'what it costs a database of others';
 
-test('a service to which nothing happens looks for it, and asks its database next to nothing', { skip }, async () => {
+test('a service to which nothing happens asks its database next to nothing', { skip }, async () => {
   await using database = await createTestDatabase('postgres');
   await using proxy = await startProxy((await sharedPostgres()).port);
   const url = new URL(database.url);

@@ -58,16 +58,45 @@ describe('the door opens last,', () => {
   });
 
   it('when there is a port for metrics, and not at all where that is not to be had', async () => {
-    await using database = await createServiceDatabase();
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const PORT = String(await freePort());
-    const METRICS_PORT = String((other.address() as AddressInfo).port);
-    await assert.rejects(
-      start({ DATABASE_URL: database.url, PORT, METRICS_PORT }),
-      /METRICS_PORT must be a port that is free/,
+    await using taken = await takenPort();
+    const PORT = await freePort();
+    await assertRefused(
+      { PORT: String(PORT), METRICS_PORT: String(taken.port) },
+      /^METRICS_PORT must be a port that is free/,
     );
-    other.close();
     assert.equal(await statusOf(`http://127.0.0.1:${PORT}/healthz`), 0);
   });
+
+  it('and where it cannot be opened, what was opened before is closed', async () => {
+    await using taken = await takenPort();
+    const METRICS_PORT = await freePort();
+    await assertRefused(
+      { PORT: String(taken.port), METRICS_PORT: String(METRICS_PORT) },
+      /^PORT must be a port that is free/,
+    );
+    assert.equal(await statusOf(`http://127.0.0.1:${METRICS_PORT}/metrics`), 0);
+  });
+
+  /** The service does not start, and its database is closed. */
+  async function assertRefused(variables: Record<string, string>, message: RegExp): Promise<void> {
+    await using database = await createServiceDatabase();
+    let closed = 0;
+    const starting = start({ DATABASE_URL: database.url, ...variables }, async (...given) => {
+      const store = await openStore(...given);
+      const close = () => {
+        closed++;
+        return store.close();
+      };
+      return { ...store, close };
+    });
+    await assert.rejects(starting, { message });
+    assert.equal(closed, 1);
+  }
 });
+
+async function takenPort(): Promise<AsyncDisposable & { port: number }> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const close = () => new Promise<void>((resolve) => server.close(() => resolve()));
+  return { port: (server.address() as AddressInfo).port, [Symbol.asyncDispose]: close };
+}

@@ -80,8 +80,8 @@ export async function startServiceProgram(variables: Record<string, string>): Pr
   return { ...(await startUntilReady(SERVICE, { ...NO_RATE_LIMITS, ...variables, PORT: port }, url)), url };
 }
 
-/** What a service ends with that its database does not let in within two seconds; whoever runs it starts it again. */
-export const NOT_LET_IN = /DATABASE_URL postgres:\S+: (?:timeout expired|The database cannot be reached)/;
+/** What a service ends with whose database does not answer in time; whoever runs it starts it again. */
+const UNANSWERED = /DATABASE_URL postgres:\S+: (?:timeout expired|The database cannot be reached)/;
 export const MOST_STARTS = 3;
 
 /** Starts a server file and waits until it is ready at this URL. */
@@ -94,7 +94,7 @@ export async function startUntilReady(file: URL, variables: Record<string, strin
     try {
       await until(async () => hasEnded || (await statusOf(`${url}/readyz`)) === 200, complaint);
       if (!hasEnded) return program;
-      if (starts === MOST_STARTS || !NOT_LET_IN.test(program.stderr())) throw new Error(complaint());
+      if (starts === MOST_STARTS || !UNANSWERED.test(program.stderr())) throw new Error(complaint());
     } catch (error) {
       // One that is left behind would keep the tests from ending.
       await program[Symbol.asyncDispose]();

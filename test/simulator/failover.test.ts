@@ -28,7 +28,7 @@ const SECRET = 'a-secret-of-this-test';
 const TOTAL = 4999;
 // Longer than an answer takes while this process pauses; what gets none is mostly timed out by the test.
 const LIMITS = { totalMs: 10_000, handoffMs: 10_000, againMs: 10_000, inquiryMs: 10_000, leastMs: 1 };
-/** The HTTP client's own limit, which the adapter's stays far below: it leaves out the time in which its process pauses. */
+/** The HTTP client's own limit, which would be reached if the adapter set none; neither counts while this process pauses. */
 const CLIENT_CONNECT_MS = 10_000;
 
 const FIRST_INQUIRY_MS = 30 * SECOND;

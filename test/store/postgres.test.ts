@@ -160,12 +160,14 @@ describe('what stands in the way', () => {
   }
 
   test('in a deadlock with another program it is the store that gives way, and then goes on', () =>
-    withStore(async ({ store, url }) => {
+    withStore(async ({ name, url }) => {
       const program = new URL(url);
       program.username = 'postgres';
       await withClient(program.href, async (client) => {
-        // Otherwise either of the two may be the one that the server ends.
+        // Whoever has waited for so long looks for a deadlock, and is the one that the server ends.
+        await client.query(`ALTER DATABASE ${name} SET deadlock_timeout = '50ms'`);
         await client.query("SET deadlock_timeout = '10min'");
+        const store = await openTestStore(settingsOf(url));
         const [first, second] = [familyOf(1), familyOf(2)];
         await write(store, ...creationOf(first), ...creationOf(second));
         const touch = 'UPDATE sessions SET product = $2 WHERE id = $1';
@@ -183,6 +185,7 @@ describe('what stands in the way', () => {
         await client.query('COMMIT');
         assert.deepEqual(await committed, { done: true });
         assert.equal((await store.session(first.session.id))!.version, first.session.version + 1);
+        await store.close();
       });
     }));
 

@@ -8,7 +8,7 @@ import { readConfig } from '../../src/config.ts';
 import { systemClock } from '../../src/runtime.ts';
 import { type DatabaseSettings, type OpenStore, openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import { MOST_STARTS, NOT_LET_IN } from '../process/program.ts';
+import { MOST_STARTS } from '../process/program.ts';
 import { sharedPostgres } from './postgres.ts';
 
 export type DatabaseKind = DatabaseSettings['kind'];
@@ -130,13 +130,20 @@ function hasty(settings: DatabaseSettings): DatabaseSettings {
   return { ...settings, url: url.href };
 }
 
-/** Opens a database as whoever watches over a service does: one that could not be reached in time is tried again. */
+/** Of the driver, where a connection is not made or a question not answered in time. */
+const TOO_LATE = /timeout expired|connection timeout|query read timeout/i;
+
+/** Opens a database as whoever watches over a service does: one that did not answer in time is tried again. */
 export const openPatiently: OpenStore = async (settings, options) => {
   for (let starts = 1; ; starts++) {
     try {
       return await openStore(settings, options);
     } catch (error) {
-      if (starts === MOST_STARTS || !NOT_LET_IN.test(String(error))) throw error;
+      if (starts === MOST_STARTS || !isTooLate(error)) throw error;
     }
   }
 };
+
+function isTooLate(error: unknown): boolean {
+  return error instanceof Error && (TOO_LATE.test(error.message) || isTooLate(error.cause));
+}

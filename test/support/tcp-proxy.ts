@@ -7,7 +7,7 @@ export interface TcpProxy extends AsyncDisposable {
    * The next time a client sends a message that contains `text` (SQL or a parameter), the server gets it and does it,
    * but the client loses the connection in place of the answer: every byte of that round trip is dropped up to
    * ReadyForQuery, which the server sends when the transaction has ended. Where the server refuses it, the client learns
-   * that, and it is the next time. Resolves when it has happened.
+   * that, and the next message with the text is the one. Resolves when it has happened.
    */
   cutAnswerTo(text: string): Promise<void>;
   /** Connections stay open and silent in either direction, new ones too. */

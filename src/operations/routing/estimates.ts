@@ -21,7 +21,7 @@ export interface Estimates {
   empty: Empty | undefined;
 }
 
-/** From where outcomes are folded up to this time, there is none of these routes: for good, as what is folded is. */
+/** None of these routes has an outcome from `foldedUntil` to this time. */
 interface Empty {
   until: Instant;
   routes: string;
@@ -41,6 +41,8 @@ const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
 const LOOK_BACK_MS = 24 * 3600_000;
 // An outcome is timed when it is decided and seen when it is committed, some seconds later at most.
 const SETTLED_MS = 20_000;
+// Where nothing newer is folded, one may still come that was held up for longer.
+const LATE_MS = 10 * 60_000;
 const UNKNOWN_SUCCESS_RATE = 0.85;
 const SLICE_MS = 10 * 60_000;
 
@@ -69,12 +71,12 @@ export async function readEstimates(
   const clearings = clearingsOf(health);
   const priors = [...priorsOf(routes), ...strangers(routes, health)];
   const settled = startOfBucket(now - SETTLED_MS);
-  const empty: Empty = { until: settled, routes: priors.map(({ id }) => id).join(' ') };
+  const empty: Empty = { until: startOfBucket(now - LATE_MS), routes: priors.map(({ id }) => id).join(' ') };
   const since = Math.max(
     base.foldedUntil ?? 0,
     // After a month without a payment, nobody need read a month of buckets.
     startOfBucket(now - LOOK_BACK_MS) + BUCKET_MS,
-    // And without one since the last look, which was a second ago, none again.
+    // Nor what the last look found empty, if that was said of the same stored states.
     base.foldedUntil === before.foldedUntil ? emptyUntil(before.empty, empty) : 0,
   );
 
