@@ -45,6 +45,7 @@ const SETTLED_MS = 20_000;
 const LATE_MS = 10 * 60_000;
 const UNKNOWN_SUCCESS_RATE = 0.85;
 const SLICE_MS = 10 * 60_000;
+const LONGEST_SLICE_MS = 60 * 60_000;
 
 export function emptyEstimates(environment: Environment): Estimates {
   return { environment, foldedUntil: null, storedBody: '', stored: new Map(), states: new Map(), empty: undefined };
@@ -125,11 +126,16 @@ async function readBuckets(
 ): Promise<Bucket[]> {
   const ids = routes.map(({ id }) => id);
   const buckets: Bucket[] = [];
-  for (let start = from; start < until; start += SLICE_MS) {
+  let slice = SLICE_MS;
+  for (let start = from; start < until;) {
     const isLast = until === Infinity;
-    const end = isLast ? Number.MAX_SAFE_INTEGER : Math.min(until, start + SLICE_MS);
-    buckets.push(...byBucket(ids, await store.outcomeTallies(environment, ids, start, end)));
+    const end = isLast ? Number.MAX_SAFE_INTEGER : Math.min(until, start + slice);
+    const found = byBucket(ids, await store.outcomeTallies(environment, ids, start, end));
+    buckets.push(...found);
     if (isLast) break;
+    start = end;
+    // Whoever starts where little happens, and far from the database, is not to ask for every ten minutes of a day.
+    slice = found.length === 0 ? Math.min(2 * slice, LONGEST_SLICE_MS) : SLICE_MS;
   }
   return buckets;
 }
