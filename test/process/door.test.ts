@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
@@ -10,7 +8,7 @@ import { type OpenStore, openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createServiceDatabase } from '../support/database.ts';
 import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
-import { freePort, statusOf } from './program.ts';
+import { freePort, statusOf, takenPort } from './program.ts';
 
 /** A read of the database during the start, and what a request was answered meanwhile; 0 where nobody listened. */
 type Asked = [read: string, status: number];
@@ -93,10 +91,3 @@ describe('the door opens last,', () => {
     assert.equal(closed, 1);
   }
 });
-
-async function takenPort(): Promise<AsyncDisposable & { port: number }> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const close = () => new Promise<void>((resolve) => server.close(() => resolve()));
-  return { port: (server.address() as AddressInfo).port, [Symbol.asyncDispose]: close };
-}

@@ -2,7 +2,8 @@ import { execFile, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { promisify } from 'node:util';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -133,6 +134,14 @@ export async function until(
  */
 const FIRST_PORT = 11_000;
 const LAST_PORT = 20_000;
+
+/** A port at which another program listens, until it is disposed of. */
+export async function takenPort(): Promise<AsyncDisposable & { port: number }> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const close = () => new Promise<void>((resolve) => server.close(() => resolve()));
+  return { port: (server.address() as AddressInfo).port, [Symbol.asyncDispose]: close };
+}
 
 /** A port at which nobody listens, and which nobody else is given, by the system or here, while this process lives. */
 export async function freePort(): Promise<number> {

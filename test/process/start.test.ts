@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
 import { TEST_DATABASE } from '../support/database.ts';
-import { SERVICE, startProgram, startServiceProgram, temporaryFolder, until } from './program.ts';
+import { SERVICE, startProgram, startServiceProgram, takenPort, temporaryFolder, until } from './program.ts';
 
 describe('the process, at its start,', { concurrency: 2 }, () => {
   it('logs one line that says where it is', async () => {
@@ -71,21 +69,16 @@ describe('the process, at its start,', { concurrency: 2 }, () => {
 
   it('is refused where the port is taken', async () => {
     using folder = temporaryFolder();
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const { port } = other.address() as AddressInfo;
-    try {
-      const local = { DATABASE_URL: `sqlite:${folder.path('a.db')}` };
-      const line = await refusal({ ...local, PORT: String(port) });
-      assert.match(
-        line,
-        new RegExp(`^Tillway cannot start: PORT must be a port that is free: .*127\\.0\\.0\\.1:${port}\n?$`),
-      );
-      const metrics = await refusal({ ...local, PORT: '0', METRICS_PORT: String(port), LOG_LEVEL: 'error' });
-      assert.match(metrics, /METRICS_PORT must be a port that is free/);
-    } finally {
-      other.close();
-    }
+    await using taken = await takenPort();
+    const { port } = taken;
+    const local = { DATABASE_URL: `sqlite:${folder.path('a.db')}` };
+    const line = await refusal({ ...local, PORT: String(port) });
+    assert.match(
+      line,
+      new RegExp(`^Tillway cannot start: PORT must be a port that is free: .*127\\.0\\.0\\.1:${port}\n?$`),
+    );
+    const metrics = await refusal({ ...local, PORT: '0', METRICS_PORT: String(port), LOG_LEVEL: 'error' });
+    assert.match(metrics, /METRICS_PORT must be a port that is free/);
   });
 
   it('is refused where the database cannot be opened, and says which one', async () => {
