@@ -23,6 +23,10 @@ export const REFUND_REASONS: readonly RefundReason[] = [
 /** A refund without an answer for so long needs a person: its provider is asked on, since the money may have gone out. */
 export const REFUND_OVERDUE_MS = 3 * 24 * 60 * 60_000;
 
+/** How long a provider must deny a payment, without any other answer in between, before its refund has failed. */
+export const UNKNOWN_PAYMENT_MS = 60 * 60_000;
+export const UNKNOWN_PAYMENT_REASON = 'the provider does not know this payment';
+
 /**
  * What a refund takes from the merchant, from the gateway's revenue and from the provider's cost. The first two make its
  * amount, but for money that was owed to the buyer from the start: that takes nothing from either.

@@ -42,7 +42,7 @@ export function observeProvider<Observed extends Provider>(
     handoff: observed('handoff', provider.handoff, ({ outcome }) => outcome),
     inquire: observed('inquire', provider.inquire, (report) => (report ? report.status : 'unknown')),
     cancel: observed('cancel', provider.cancel, (answer) => answer),
-    refund: observed('refund', provider.refund, () => 'accepted'),
+    refund: observed('refund', provider.refund, (answer) => (answer === 'unknown' ? answer : 'accepted')),
   };
 }
 

@@ -107,10 +107,11 @@ export interface Provider {
    */
   cancel(payment: Payment, timeoutMs?: number): Promise<'cancelled' | 'unknown'>;
   /**
-   * Gives money back, once for each id however often it is asked. `failed` is the provider's clear refusal; where nobody can
-   * tell whether it has the request, this rejects. Waits 10 s.
+   * Gives money back, once for each id however often it is asked. `failed` is the provider's clear refusal, `unknown` its
+   * clear statement that it does not have the payment; where nobody can tell whether it has the request, this rejects.
+   * Waits 10 s.
    */
-  refund(request: RefundRequest): Promise<RefundOutcome>;
+  refund(request: RefundRequest): Promise<RefundOutcome | 'unknown'>;
   /** What has become of a refund; undefined where the provider has never heard of it. Waits 10 s. */
   inquireRefund(request: RefundRequest): Promise<RefundOutcome | undefined>;
 }

@@ -54,6 +54,7 @@ const settledEvent = z.object({
   payout: name.nullish(),
   created: z.int().min(0).max(MAX_SECONDS),
 });
+const notFound = z.object({ error: z.object({ code: z.literal('not_found') }) });
 const refundAnswer = refund.extend({ state: name });
 const refundEvent = refund.extend({ event: name, type: name });
 // As above: only an explicit word is one.
@@ -90,9 +91,16 @@ export function readAnswer(json: unknown): (ProviderReport & { reference: string
   return success ? { ...reportOf(data), reference: data.reference, url: data.page } : undefined;
 }
 
+/** Whether a 404 is the provider's own, and not that of a proxy before it. */
+export function isNotFound(json: unknown): boolean {
+  return notFound.safeParse(json).success;
+}
+
 /** What the simulated provider calls one of our refunds. */
-export function refundOf({ refundId, amount }: RefundRequest): Record<string, unknown> {
-  return { refund: refundId, amount, currency: 'USD' };
+export function refundOf({ refundId, amount, payment }: RefundRequest): Record<string, unknown> {
+  const { sessionId: order, route, fees } = payment;
+  const charge = { order, kind: route.kind, amount: payment.amount, total: fees.total };
+  return { refund: refundId, amount, currency: 'USD', charge };
 }
 
 /** An answer of the provider's API about one refund; undefined where it is something else, or about another one. */

@@ -4,7 +4,7 @@ import type { Payment } from '../domain/records.ts';
 import { traceHeaders } from '../telemetry/origin.ts';
 import { verifyCallback } from '../webhooks/sign.ts';
 import type { CallbackHeaders, HandoffRequest, HandoffResult, Provider, RefundRequest } from './provider.ts';
-import { chargeOf, readAnswer, readEvent, readRefund, refundOf } from './sandbox-messages.ts';
+import { chargeOf, isNotFound, readAnswer, readEvent, readRefund, refundOf } from './sandbox-messages.ts';
 
 export const SIGNATURE_HEADER = 'x-provider-signature';
 const TOLERANCE_SECONDS = 300;
@@ -115,6 +115,7 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
     },
     async refund(refund: RefundRequest) {
       const { status, json } = await ask('POST', refundsOf(refund.payment), CALL_TIMEOUT_MS, refundOf(refund));
+      if (status === 404 && isNotFound(json)) return 'unknown';
       // A clear no; what is wrong with the request itself, or with the provider, may pass.
       if (status === 409) return { status: 'failed', reason: 'the provider refused the refund' };
       const outcome = status === 200 ? readRefund(json, refund) : undefined;

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '../domain/errors.ts';
 import type { SimulatedPayment } from '../store/simulator.ts';
-import { type SimulatorDeps, cancelCharge, takeCharge } from './charges.ts';
+import { type SimulatorDeps, cancelCharge, capturedCharge, takeCharge } from './charges.ts';
 import { handoffTagOf } from './instruments.ts';
 import { chargeReader, refundReader, renderCharge, renderRefund } from './messages.ts';
 import { refundOf, takeRefund } from './refunds.ts';
@@ -54,8 +54,10 @@ export function simulatorApi(
         return render(await chargeOf(request));
       });
       scope.post<ChargePath>('/:charge/refunds', async (request, reply) => {
-        const payment = await chargeOf(request);
-        const { refund, state, isLost } = await takeRefund(deps, payment, refundReader.read(request.body));
+        const order = refundReader.read(request.body);
+        const sample = { charge: request.params.charge, merchant: '', product: 'Sample', return_url: publicUrl };
+        const payment = await capturedCharge(deps, { ...order.charge, ...sample });
+        const { refund, state, isLost } = await takeRefund(deps, payment, order);
         if (!isLost) return renderRefund(payment, refund, state);
         reply.hijack();
         request.raw.socket.destroy();

@@ -19,6 +19,8 @@ export interface SimulatorDeps {
   settlementDelayMs: number;
 }
 
+type NewCharge = Omit<ChargeOrder, 'currency' | 'buyer_email'>;
+
 // Each loser of a race reads what the winner wrote.
 export const MAX_TRIES = 50;
 
@@ -55,6 +57,20 @@ export function payWith(deps: SimulatorDeps, payment: SimulatedPayment, instrume
       ...(captured === current.total ? payoutQueued(deps, after) : []),
     ];
   });
+}
+
+/**
+ * The charge of a refund. `webhook.verify_sample` reports captures that this provider did not make: a charge that it does not
+ * know, or of which it has captured nothing, is captured in full by the caller's record.
+ */
+export async function capturedCharge(deps: SimulatorDeps, order: NewCharge): Promise<SimulatedPayment> {
+  const payment = { ...newPayment(deps, order, 'paid'), captured: order.total };
+  await deps.store.commit([{ type: 'simulated_payment_created', payment }]);
+  const first = (await deps.store.simulatedPaymentOf(order.charge))!;
+  await move(deps, first, async (current) =>
+    current.captured > 0 ? [] : [moved({ ...current, captured: current.total }, 'paid')],
+  );
+  return first;
 }
 
 /** The buyer goes back without paying; the merchant is told. */
@@ -98,7 +114,7 @@ async function move(
   throw new GatewayError('unavailable', 'The charge is changing too fast; try again.');
 }
 
-function newPayment(deps: SimulatorDeps, order: ChargeOrder, status: SimulatedPayment['status']): SimulatedPayment {
+function newPayment(deps: SimulatorDeps, order: NewCharge, status: SimulatedPayment['status']): SimulatedPayment {
   return {
     reference: `sp_${hex(deps, REFERENCE_BYTES)}`,
     paymentId: order.charge,

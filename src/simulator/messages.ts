@@ -30,6 +30,9 @@ const refund = z.strictObject({
   refund: text(1, MAX_NAME).describe("The caller's id of the refund; the same one is given back once."),
   amount: cents,
   currency: z.enum([CURRENCY]),
+  charge: charge
+    .pick({ order: true, kind: true, amount: true, total: true })
+    .describe("The caller's record of the charge; it counts where this provider has captured nothing."),
 });
 
 export type RefundOrder = z.output<typeof refund>;

@@ -8,6 +8,8 @@ export interface DueRefund {
   refund: Refund;
   attempts: number;
   dueAt: Instant;
+  /** Since when the provider has given no other answer than that it does not know the payment; null after any other. */
+  unknownSince: Instant | null;
 }
 
 /** What a provider reported of a refund, kept as it came. */

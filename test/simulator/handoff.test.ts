@@ -173,8 +173,17 @@ test('an inquiry that gets no clear answer rejects, and cancelling what never ar
   const sandbox = on.service.deps.providers.get('sandbox')!;
   assert.equal(await sandbox.inquire(aPayment()), undefined);
   assert.equal(await sandbox.cancel(aPayment()), 'unknown');
-  await assert.rejects(sandbox.refund(refund), /answered 404/);
   assert.equal(await sandbox.inquireRefund(refund), undefined);
+});
+
+test('only a 404 of the provider itself says that a refund has no payment there, and not that of a proxy', async () => {
+  const refund = { refundId: idOf('ref', 1), payment: aPayment(), amount: 100 };
+  const answered = async (body: string) => {
+    await using server = await startServer((_request, response) => void response.writeHead(404).end(body));
+    return await sandboxAt(server.url).refund(refund);
+  };
+  assert.equal(await answered('{"ok":false,"error":{"code":"not_found","message":"no such charge"}}'), 'unknown');
+  for (const body of ['<html>404</html>', '{}', '']) await assert.rejects(answered(body), /answered 404/);
 });
 
 function handoffOf(customerEmail = 'buyer@example.com') {

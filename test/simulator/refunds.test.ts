@@ -15,6 +15,8 @@ const SECOND = 1000;
 const HOUR = 3600 * SECOND;
 const DAY = 24 * HOUR;
 const SECRET = 'a secret that this test knows';
+const SUCCEEDED = { status: 'succeeded', reason: null };
+const REFUSED = { status: 'failed', reason: 'the provider refused the refund' };
 
 let on: TestService;
 let own: Provider;
@@ -161,23 +163,23 @@ describe('the provider is a second party', () => {
   test('it refuses more than it took, even where we would let that through, and that fails the refund in words', async () => {
     const payment = await paidPayment();
     const request = { refundId: idOf('ref', 7), payment, amount: payment.fees.total + 1 };
-    assert.deepEqual(await own.refund(request), { status: 'failed', reason: 'the provider refused the refund' });
+    assert.deepEqual(await own.refund(request), REFUSED);
     assert.equal(await own.inquireRefund(request), undefined);
   });
 
   test('asked twice under one id, it gives the money back once, and refuses the id for anything else', async () => {
     const payment = await paidPayment();
     const request = { refundId: idOf('ref', 8), payment, amount: 1000 };
-    for (let time = 0; time < 2; time++) assert.equal((await own.refund(request)).status, 'succeeded');
+    for (let time = 0; time < 2; time++) assert.deepEqual(await own.refund(request), SUCCEEDED);
     assert.equal((await on.service.deps.store.simulatedPaymentOf(payment.id))!.refunded, 1000);
-    assert.equal((await own.refund({ ...request, amount: 999 })).status, 'failed');
+    assert.deepEqual(await own.refund({ ...request, amount: 999 }), REFUSED);
   });
 
   test('where our process ends between its answer and our commit, asking again gets the same answer', async () => {
     const payment = await paidPayment();
     const id = await ask(payment, 10);
     // As kill -9 would have it: the money has gone out, and nothing of that is written.
-    assert.equal((await own.refund({ refundId: id, payment, amount: 1000 })).status, 'succeeded');
+    assert.deepEqual(await own.refund({ refundId: id, payment, amount: 1000 }), SUCCEEDED);
     const [due] = (await on.service.deps.store.refundsDue(on.clock.now(), 10)).filter(({ refund }) => refund.id === id);
     const claimed = { ...due!, attempts: 1, dueAt: on.clock.now() + 60 * SECOND };
     assert.ok((await on.service.deps.store.commit([{ type: 'refund_claimed', due: claimed }])).done);

@@ -79,14 +79,20 @@ for (const { name, withStore } of adapters) {
     const refund = aRefund();
     await write(store, { type: 'refund_created', refund, dueAt: NOW + 1 });
     assert.deepEqual(await store.refundsDue(NOW, 5), []);
-    assert.deepEqual(await store.refundsDue(NOW + 1, 5), [{ refund, attempts: 0, dueAt: NOW + 1 }]);
-    const claim = { type: 'refund_claimed', due: { refund, attempts: 1, dueAt: NOW + 60 } } as const;
+    assert.deepEqual(await store.refundsDue(NOW + 1, 5), [{ refund, attempts: 0, dueAt: NOW + 1, unknownSince: null }]);
+    const claim = {
+      type: 'refund_claimed',
+      due: { refund, attempts: 1, dueAt: NOW + 60, unknownSince: null },
+    } as const;
     await write(store, claim);
     assert.deepEqual(await store.commit([claim]), { done: false, conflict: 'overtaken' });
-    await write(store, { type: 'refund_claimed', due: { refund, attempts: 2, dueAt: NOW + 120 } });
-    const end = { type: 'refund_postponed', due: { refund, attempts: 1, dueAt: NOW } } as const;
+    await write(store, { type: 'refund_claimed', due: { refund, attempts: 2, dueAt: NOW + 120, unknownSince: null } });
+    const end = { type: 'refund_postponed', due: { refund, attempts: 1, dueAt: NOW, unknownSince: NOW } } as const;
     assert.deepEqual(await store.commit([end]), { done: false, conflict: 'overtaken' });
-    assert.deepEqual(await store.refundsDue(NOW + 120, 5), [{ refund, attempts: 2, dueAt: NOW + 120 }]);
+    const second = { refund, attempts: 2, dueAt: NOW + 120, unknownSince: null };
+    assert.deepEqual(await store.refundsDue(NOW + 120, 5), [second]);
+    await write(store, { type: 'refund_postponed', due: { ...second, dueAt: NOW + 240, unknownSince: NOW } });
+    assert.deepEqual(await store.refundsDue(NOW + 240, 5), [{ ...second, dueAt: NOW + 240, unknownSince: NOW }]);
   });
 }
 

@@ -1,7 +1,7 @@
 import { unchanged } from '../../domain/checkout-state.ts';
 import { CURRENCY } from '../../domain/records.ts';
 import { applyRefundReport } from '../../domain/refund-decisions.ts';
-import type { Refund, RefundOutcome } from '../../domain/refund.ts';
+import { type Refund, type RefundOutcome, UNKNOWN_PAYMENT_REASON } from '../../domain/refund.ts';
 import type { Environment } from '../../domain/route.ts';
 import type { ProviderRefundCallback } from '../../providers/provider.ts';
 import type { Change } from '../../store/store.ts';
@@ -48,17 +48,20 @@ export async function applyRefundMessage(deps: Deps, message: IncomingRefundMess
       },
     },
   ]);
-  deps.log[mismatch ? 'warn' : 'info'](
-    { provider, eventId, refundId, status, outcome },
-    mismatch ? 'refund callback flagged' : 'refund callback',
-  );
+  const about = { provider, eventId, refundId, status, outcome };
+  deps.log[mismatch ? 'warn' : 'info'](about, mismatch ? 'refund callback flagged' : 'refund callback');
+  if (outcome === 'ignored' && status === 'succeeded' && known.failureReason === UNKNOWN_PAYMENT_REASON) {
+    deps.log.error(about, 'refund paid out by a provider that denied its payment: correct the books by hand');
+  }
   return outcome;
 }
 
 /** Applies what a provider answered when it was asked. */
 export async function applyRefundAnswer(deps: Deps, refund: Refund, answer: RefundOutcome): Promise<void> {
   const { outcome } = await report(deps, refund, answer, undefined, () => []);
-  deps.log.info({ refundId: refund.id, status: answer.status, outcome }, 'refund answered');
+  const { status, reason } = answer;
+  const about = { refundId: refund.id, paymentId: refund.paymentId, status, reason, outcome };
+  deps.log[status === 'failed' ? 'warn' : 'info'](about, 'refund answered');
 }
 
 function report(

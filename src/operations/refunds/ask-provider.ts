@@ -1,4 +1,9 @@
-import { REFUND_OVERDUE_MS, type Refund, type RefundOutcome } from '../../domain/refund.ts';
+import {
+  REFUND_OVERDUE_MS,
+  type RefundOutcome,
+  UNKNOWN_PAYMENT_MS,
+  UNKNOWN_PAYMENT_REASON,
+} from '../../domain/refund.ts';
 import type { Provider } from '../../providers/provider.ts';
 import type { DueRefund } from '../../store/refunds.ts';
 import type { Deps } from '../deps.ts';
@@ -10,9 +15,10 @@ const FIRST_DELAY_MS = 5000;
 const LONGEST_DELAY_MS = 60 * 60_000;
 
 /**
- * Asks a provider to give money back, and then what has become of that, until it says. A refund is never given up without
- * its word: the money may have gone out. Of several instances that find it due, one asks; where that one ends between
- * the answer and the commit, the next one asks under the same id and is told the same.
+ * Asks a provider to give money back, and then for the outcome until it has one. A refund fails only by the provider's
+ * answer, since the money may have gone out: a refusal, or for {@link UNKNOWN_PAYMENT_MS} no other answer than that it does
+ * not know the payment. Of several instances that find the refund due, one asks; if its process ends between the answer and
+ * the commit, the next one asks under the same id and gets the same answer.
  */
 export async function askForRefund(deps: Deps, found: DueRefund): Promise<void> {
   const due: DueRefund = { ...found, attempts: found.attempts + 1, dueAt: deps.now() + LEASE_MS };
@@ -21,40 +27,50 @@ export async function askForRefund(deps: Deps, found: DueRefund): Promise<void> 
   const { refund } = due;
   const payment = await deps.store.payment(refund.paymentId);
   const provider = payment && deps.providers.get(payment.route.provider);
-  let answer: RefundOutcome;
+  let answer: RefundOutcome | 'unknown';
   try {
     if (!provider) throw new Error('the provider is not connected');
     answer = await ask(provider, due, { refundId: refund.id, payment, amount: refund.amount });
   } catch (error) {
-    return postpone(deps, due, error);
+    return postpone(deps, { ...due, unknownSince: null }, String(error));
   }
-  if (answer.status === 'pending') return postpone(deps, due);
+  if (answer === 'unknown') {
+    const unknownSince = due.unknownSince ?? deps.now();
+    const isOver = deps.now() - unknownSince >= UNKNOWN_PAYMENT_MS;
+    if (!isOver) return postpone(deps, { ...due, unknownSince }, UNKNOWN_PAYMENT_REASON);
+    answer = { status: 'failed', reason: UNKNOWN_PAYMENT_REASON };
+  }
+  if (answer.status === 'pending') return postpone(deps, { ...due, unknownSince: null });
   await applyRefundAnswer(deps, refund, answer);
 }
 
-/** Providers forget idempotency keys in time: whoever has asked before asks what became of that first. */
+/** Providers forget idempotency keys in time: a repeated request first asks for the outcome of the earlier one. */
 async function ask(
   provider: Provider,
   { attempts }: DueRefund,
   request: Parameters<Provider['refund']>[0],
-): Promise<RefundOutcome> {
+): Promise<RefundOutcome | 'unknown'> {
   const known = attempts > 1 ? await provider.inquireRefund(request) : undefined;
-  return known ?? provider.refund(request);
+  if (known) return known;
+  const answer = await provider.refund(request);
+  if (answer === 'unknown' && (await provider.inquire(request.payment))) {
+    throw new Error('the provider knows the payment, but not when asked for its refund');
+  }
+  return answer;
 }
 
-/** It is asked again later, though its own callback may be sooner; without an answer for days somebody has to look. */
-async function postpone(deps: Deps, due: DueRefund, error?: unknown): Promise<void> {
-  const { refund, attempts } = due;
-  const delay = Math.min(FIRST_DELAY_MS * 2 ** (attempts - 1), LONGEST_DELAY_MS);
-  note(deps, refund, attempts, error);
+/** Asks again later, though the provider's callback may be sooner; after some days a person has to look. */
+async function postpone(deps: Deps, due: DueRefund, problem?: string): Promise<void> {
+  const delay = Math.min(FIRST_DELAY_MS * 2 ** (due.attempts - 1), LONGEST_DELAY_MS);
+  note(deps, due, problem);
   await deps.store.commit([{ type: 'refund_postponed', due: { ...due, dueAt: deps.now() + delay } }]);
 }
 
-function note({ log, now }: Deps, refund: Refund, attempts: number, error: unknown): void {
+function note({ log, now }: Deps, { refund, attempts }: DueRefund, problem: string | undefined): void {
   const { id: refundId, paymentId, created } = refund;
-  const about = { refundId, paymentId, attempts, ...(error !== undefined && { err: error }) };
+  const about = { refundId, paymentId, attempts, ...(problem !== undefined && { problem }) };
   if (now() - created >= REFUND_OVERDUE_MS)
-    log.error(about, 'refund overdue: its provider has not said what became of it');
-  else if (error === undefined) log.info(about, 'refund under way at its provider');
-  else log.warn(about, 'refund not answered: it is asked for again');
+    log.error(about, 'refund overdue: its provider has not reported an outcome');
+  else if (problem === undefined) log.info(about, 'refund in progress at its provider');
+  else log.warn(about, 'refund not accepted yet: it is requested again');
 }

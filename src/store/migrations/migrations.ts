@@ -9,6 +9,7 @@ import { discrepancies } from './008-discrepancies.ts';
 import { tracing } from './009-tracing.ts';
 import { wrongAmounts } from './010-wrong-amounts.ts';
 import { unknownPayments } from './011-unknown-payments.ts';
+import { failures } from './012-failures.ts';
 import type { Migration } from './migration.ts';
 
 /** Forward only, in order. One that has been released is never edited: the next change is the next number. */
@@ -24,4 +25,5 @@ export const MIGRATIONS: readonly Migration[] = [
   tracing,
   wrongAmounts,
   unknownPayments,
+  failures,
 ];

@@ -35,7 +35,8 @@ const UPDATE = `UPDATE refunds SET status = ?3, failure_reason = ?4, updated = ?
   WHERE id = ?1 AND status = ?2`;
 const CLAIM = `UPDATE refunds SET attempts = ?2 + 1, due_at = ?3
   WHERE id = ?1 AND attempts = ?2 AND due_at IS NOT NULL`;
-const POSTPONE = `UPDATE refunds SET due_at = ?3 WHERE id = ?1 AND attempts = ?2 AND due_at IS NOT NULL`;
+const POSTPONE = `UPDATE refunds SET due_at = ?3, unknown_since = ?4
+  WHERE id = ?1 AND attempts = ?2 AND due_at IS NOT NULL`;
 const INSERT_MESSAGE = insertSql(
   'refund_messages',
   ['provider', 'event_id', 'refund_id', 'status', 'amount', 'outcome', 'flagged', 'body', 'received'],
@@ -84,8 +85,8 @@ export function claimRefund({ refund, attempts, dueAt }: DueRefund): Write {
 }
 
 /** The attempt `attempts` has left it open. */
-export function postponeRefund({ refund, attempts, dueAt }: DueRefund): Write {
-  return { sql: POSTPONE, params: [refund.id, attempts, dueAt], guard: 'overtaken' };
+export function postponeRefund({ refund, attempts, dueAt, unknownSince }: DueRefund): Write {
+  return { sql: POSTPONE, params: [refund.id, attempts, dueAt, unknownSince], guard: 'overtaken' };
 }
 
 export function insertRefundMessage(message: RefundMessage): Write {
@@ -122,6 +123,7 @@ export function createRefundReads(select: Select): RefundReads {
         refund: refundFromRow(row),
         attempts: row['attempts'] as number,
         dueAt: row['due_at'] as number,
+        unknownSince: row['unknown_since'] as number | null,
       })),
     refundMessages: (refundId) => all(messageFromRow, SELECT_MESSAGES, refundId),
   };

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Provider } from '../../src/providers/provider.ts';
+import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
+import { signCallback } from '../../src/webhooks/sign.ts';
+import { type TestService, call, startTestService } from '../support/service.ts';
+import { runIn } from '../cli/terminal.ts';
+import { attempt, createSession, startAt } from './buyer.ts';
+
+const SECOND = 1000;
+const REASON = 'the provider does not know this payment';
+
+interface Refund {
+  id: string;
+  status: string;
+  failureReason: string | null;
+}
+
+const sumOf = ({ account, amount }: { account: string; amount: number }): [string, number] => [account, amount];
+
+let on: TestService;
+let samples = 0;
+before(async () => {
+  on = await startTestService();
+});
+after(() => on[Symbol.asyncDispose]());
+
+const url = (path: string) => `${on.url}/api/gateway${path}`;
+const refundOf = async (id: string) => (await call<Refund>('GET', url(`/refunds/${id}`))).body;
+
+async function askForRefund(id: string, amount?: number): Promise<string> {
+  const { status, body } = await call<Refund>('POST', url(`/payments/${id}/refunds`), { amount });
+  assert.equal(status, 200);
+  return body.id;
+}
+
+/** Marks a session as paid the way a developer does. */
+async function sample(sessionId: string): Promise<void> {
+  const payload = { eventId: `sample_${++samples}`, sessionId, status: 'paid', amount: 49.99 };
+  const signature = signCallback(SAMPLE_PROVIDER_SECRET, 1_700_000_000, JSON.stringify(payload));
+  const body = { provider: 'sandbox', payload, signature };
+  const { status } = await call('POST', `${on.url}/api/agent/actions/webhook.verify_sample`, body);
+  assert.equal(status, 200);
+}
+
+/** Lets time pass, in steps as long as the poller would wait. */
+async function wait(hours: number): Promise<void> {
+  for (let minute = 0; minute < hours * 60; minute += 5) await on.pass(300 * SECOND);
+}
+
+describe('a payment that webhook.verify_sample marked paid is refunded like any other', () => {
+  const cases: [name: string, prepare: (sessionId: string) => Promise<unknown>][] = [
+    ['before the buyer has started to pay', async () => undefined],
+    ["while the buyer is at the provider's page", (id) => startAt(on, id, 'card')],
+    ['after a decline', (id) => attempt(on, id, 'card', 'declined')],
+    ['while it is processing', (id) => attempt(on, id, 'wallet', 'paid_later')],
+  ];
+  for (const [name, prepare] of cases) {
+    test(name, async () => {
+      const sessionId = await createSession(on);
+      await prepare(sessionId);
+      await on.pass(0);
+      await sample(sessionId);
+      const part = await askForRefund(sessionId, 10);
+      const rest = await askForRefund(sessionId);
+      await on.pass(5 * SECOND);
+      for (const id of [part, rest]) assert.equal((await refundOf(id)).status, 'succeeded');
+      const failing = await createSession(on);
+      await sample(failing);
+      const failed = await askForRefund(failing, 10.02);
+      await on.pass(5 * SECOND);
+      assert.equal((await refundOf(failed)).status, 'failed', 'the cents choose the outcome here too');
+      assert.equal(await on.service.deps.store.ledgerTotal(), 0);
+    });
+  }
+});
+
+describe('a provider that does not know the payment of a refund', () => {
+  const DENIES = {
+    refund: async () => 'unknown' as const,
+    inquireRefund: async () => undefined,
+    inquire: async () => undefined,
+  };
+
+  /** A refund of 10.00 of a payment of 49.99, with another provider in the place of the simulated one. */
+  async function refundAt(
+    provider: Partial<Provider>,
+    use: (refundId: string, sessionId: string, lines: () => Record<string, unknown>[]) => Promise<void>,
+  ): Promise<void> {
+    const sessionId = await createSession(on);
+    await attempt(on, sessionId, 'card', 'paid');
+    await on.pass(0);
+    const known = on.service.deps.providers.get('sandbox')!;
+    on.service.deps.providers = new Map([['sandbox', { ...known, ...provider }]]);
+    try {
+      const id = await askForRefund(sessionId, 10);
+      const lines = () =>
+        on.logged.map((line) => JSON.parse(line) as Record<string, unknown>).filter(({ refundId }) => refundId === id);
+      await use(id, sessionId, lines);
+    } finally {
+      on.service.deps.providers = new Map([['sandbox', known]]);
+    }
+  }
+
+  test('makes it fail after an hour: visible by API and command line, and the books are as before', async () => {
+    await refundAt(DENIES, async (id, sessionId, lines) => {
+      const { store } = on.service.deps;
+      await wait(0.5);
+      assert.equal((await refundOf(id)).status, 'pending');
+      await wait(1.5);
+      assert.partialDeepStrictEqual(await refundOf(id), { status: 'failed', failureReason: REASON });
+      assert.match((await runIn(on, 'refunds', 'get', id)).stdout, new RegExp(`Failed because +${REASON}`));
+
+      const payment = (await store.checkout(sessionId))!.payments[0]!;
+      assert.deepEqual([payment.refunded, payment.refundPending], [0, 0]);
+      const entries = await store.ledgerOfPayment(payment.id);
+      const ofKind = (kind: string) => entries.filter((entry) => entry.kind === kind).map(sumOf);
+      assert.equal(ofKind('refund').length, 3);
+      const reversed = ofKind('refund_failed').map(([account, amount]) => [account, -amount]);
+      assert.deepEqual(reversed, ofKind('refund'));
+      assert.equal(await store.ledgerTotal(), 0);
+
+      const answered = lines().filter(({ level }) => level === 40);
+      assert.ok(answered.length > 3);
+      assert.equal(
+        lines().some((line) => 'err' in line || JSON.stringify(line).includes('    at ')),
+        false,
+      );
+      assert.equal(
+        new Set(answered.map(({ attempts }) => attempts)).size,
+        answered.length,
+        'one line for each attempt',
+      );
+      await wait(2);
+      assert.equal(lines().filter(({ level }) => level === 40).length, answered.length, 'it is not asked again');
+      await askForRefund(sessionId, 49.99);
+    });
+  });
+
+  const open: [name: string, provider: (known: Provider) => Partial<Provider>][] = [
+    ['does not answer', () => ({ refund: () => Promise.reject(new Error('timed out')) })],
+    ['cannot be asked about the payment', () => ({ inquire: () => Promise.reject(new Error('answered 503')) })],
+    ['knows the payment after all', ({ inquire }) => ({ inquire })],
+  ];
+  for (const [name, provider] of open) {
+    test(`but one that ${name} leaves the refund pending`, async () => {
+      const answers = provider(on.service.deps.providers.get('sandbox')!);
+      await refundAt({ ...DENIES, ...answers }, async (id, _session, lines) => {
+        await wait(5);
+        assert.equal((await refundOf(id)).status, 'pending');
+        assert.equal(
+          lines().some((line) => 'err' in line),
+          false,
+        );
+      });
+    });
+  }
+
+  test('has to say so for a whole hour: any other answer begins it anew', async () => {
+    let isAway = false;
+    const refund = async () => {
+      if (isAway) throw new Error('answered 500');
+      return 'unknown' as const;
+    };
+    await refundAt({ ...DENIES, refund }, async (id) => {
+      await wait(0.75);
+      isAway = true;
+      await wait(2);
+      isAway = false;
+      await wait(1);
+      assert.equal((await refundOf(id)).status, 'pending');
+      await wait(2);
+      assert.partialDeepStrictEqual(await refundOf(id), { status: 'failed', failureReason: REASON });
+    });
+  });
+});
