@@ -70,6 +70,7 @@ export async function fillPayments(path: string, count: number): Promise<Filled>
       status,
       ledgerStatus: 'pending',
       failureSource: status === 'failed' ? 'issuer' : null,
+      failureReason: null,
       probe: false,
       route: {
         id: 'sandbox_card_acquirer',

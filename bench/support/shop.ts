@@ -137,7 +137,7 @@ function createProvider(charges: Map<string, Payment>): Provider {
 /** About as long as the simulated provider's. */
 function callbackOf({ id, sessionId, amount }: Payment): ProviderCallback {
   const eventId = `ev_${id}`;
-  const paid = { status: 'paid', amount, currency: 'USD', txHash: `tx_${id}`, failureSource: null } as const;
+  const paid = { status: 'paid', amount, currency: 'USD', txHash: `tx_${id}`, failure: null } as const;
   return { ...paid, eventId, sessionId, paymentId: id };
 }
 

@@ -101,6 +101,31 @@ export interface FeeSplit {
   total: number;
 }
 
+/** Why a payment failed. */
+export interface PaymentFailure {
+  /** For a program. Codes can be added: treat an unknown one as `declined`. */
+  code:
+    | 'declined'
+    | 'insufficient_funds'
+    | 'incorrect_cvc'
+    | 'expired_card'
+    | 'authentication_failed'
+    | 'issuer_unavailable'
+    | 'processing_error'
+    | 'cancelled'
+    | 'handoff_refused'
+    | 'timed_out'
+    | 'amount_mismatch'
+    | 'abandoned'
+    | 'superseded';
+  /** The buyer or their data, their bank or wallet (`issuer`), the provider (`route`), or Tillway itself (`gateway`). */
+  source: 'buyer' | 'issuer' | 'route' | 'gateway';
+  /** The provider's own reason, at most 200 characters. */
+  reason: string | null;
+  /** The same in one sentence, for a person. */
+  message: string;
+}
+
 /** One attempt of a buyer to pay a session. */
 export interface Payment {
   /** Starts with `pay_`. */
@@ -117,6 +142,8 @@ export interface Payment {
   /** Always `USD`. */
   currency: string;
   status: PaymentStatus;
+  /** Null unless `status` is `failed`. */
+  failure: PaymentFailure | null;
   /** `pending`: settlement not yet recorded. `settled`: paid out to you. `refunded`: all of it given back. */
   ledgerStatus: 'pending' | 'settled' | 'refunded';
   /** When the buyer started this attempt. */

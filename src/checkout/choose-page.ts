@@ -21,6 +21,7 @@ const SETBACKS: Record<Setback['reason'], { title: string; text: string }> = {
     text: 'We have stopped the earlier payment. If you had approved it already, wait a moment before you pay again.',
   },
   timed_out: { title: 'That payment was not confirmed in time', text: 'We have not received any money.' },
+  amount_mismatch: { title: 'That payment was not confirmed in time', text: 'We have not received the whole amount.' },
   superseded: { title: 'Choose how to pay', text: '' },
 };
 

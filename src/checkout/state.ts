@@ -1,7 +1,8 @@
 import { leadingPayment, pendingPayment } from '../domain/checkout-state.ts';
 import { MAX_ATTEMPTS, canAbandon } from '../domain/checkout.ts';
 import { type FeeSplit, splitFees } from '../domain/fees.ts';
-import type { Checkout, FailureCode, Instant, Payment } from '../domain/records.ts';
+import { DECLINE_CODES, type DeclineCode, type FailureCode } from '../domain/failure.ts';
+import type { Checkout, Instant, Payment } from '../domain/records.ts';
 import type { RouteKind } from '../domain/route.ts';
 import type { Deps } from '../operations/deps.ts';
 import { factsOf, refusedRoutes } from '../operations/routing/attempts.ts';
@@ -17,7 +18,8 @@ export interface Way {
 
 /** How far the last attempt came, where the buyer is to try again. */
 export interface Setback {
-  reason: FailureCode;
+  /** `declined` for every code that a provider reports. */
+  reason: 'declined' | Exclude<FailureCode, DeclineCode>;
   triesLeft: number;
   minutesLeft: number;
 }
@@ -51,8 +53,6 @@ export type CheckoutState =
 export type Rails = Pick<Deps, 'routes' | 'router' | 'newId' | 'now'>;
 
 const MINUTE_MS = 60_000;
-// Of these the provider, or our own inquiry, said that there is no money.
-const CERTAIN: ReadonlySet<FailureCode | null> = new Set<FailureCode | null>(['declined', 'handoff_refused']);
 
 export function stateOf(checkout: Checkout, rails: Rails, now: Instant): CheckoutState {
   const { session, payments } = checkout;
@@ -60,7 +60,7 @@ export function stateOf(checkout: Checkout, rails: Rails, now: Instant): Checkou
     case 'paid':
       return stateOfPaid(checkout, rails);
     case 'failed':
-      return { name: 'failed', certain: payments.every(({ failureCode }) => CERTAIN.has(failureCode)) };
+      return { name: 'failed', certain: payments.every(isCertain) };
     case 'expired':
       return { name: 'expired' };
     case 'pending': {
@@ -74,6 +74,15 @@ export function stateOf(checkout: Checkout, rails: Rails, now: Instant): Checkou
   const ways = waysOf(checkout, rails, now);
   const setback = setbackOf(checkout, now);
   return ways.length === 0 ? { name: 'no_way', setback } : { name: 'choose', ways, setback };
+}
+
+/** Whether the provider, or the answer to an inquiry, said that there is no money. */
+function isCertain({ failureCode }: Payment): boolean {
+  return failureCode !== null && (isDecline(failureCode) || failureCode === 'handoff_refused');
+}
+
+function isDecline(code: FailureCode): code is DeclineCode {
+  return DECLINE_CODES.some((known) => known === code);
 }
 
 /** Whether the page will not change any more by itself. */
@@ -117,7 +126,7 @@ function setbackOf({ session, payments }: Checkout, now: Instant): Setback | nul
   if (!last?.failureCode) return null;
   const left = (session.retryUntil ?? now) - now;
   return {
-    reason: last.failureCode,
+    reason: isDecline(last.failureCode) ? 'declined' : last.failureCode,
     triesLeft: MAX_ATTEMPTS - session.attempts,
     minutesLeft: Math.max(1, Math.ceil(left / MINUTE_MS)),
   };

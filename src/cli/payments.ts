@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { Payment } from '../../sdk/src/index.ts';
+import type { Payment, PaymentFailure } from '../../sdk/src/index.ts';
 import { PAYMENT_STATUSES } from '../domain/records.ts';
 import { type CommandContext, type Paint, describedCommand } from './context.ts';
 import { commandGroup } from './group.ts';
@@ -52,10 +52,12 @@ export function paymentsCommand(context: CommandContext): Command {
 }
 
 function tellPayment(payment: Payment, paint: Paint): string {
-  const { id, status, ledgerStatus, amount, fees, route } = payment;
+  const { id, status, failure, ledgerStatus, amount, fees, route } = payment;
   const about: [string, Cell | null][] = [
     ['Payment', id],
     ['Status', statusCell(status)],
+    ['Failed because', failure && failure.message],
+    ['Failure', failure && failureFact(failure)],
     ['Settlement', status === 'failed' && ledgerStatus === 'pending' ? null : statusCell(ledgerStatus)],
     ['Amount', dollars(amount)],
     [
@@ -75,4 +77,9 @@ function tellPayment(payment: Payment, paint: Paint): string {
     ['Created', secondsOf(payment.created)],
   ];
   return facts(about, paint);
+}
+
+/** `insufficient_funds (buyer): the provider's reason`. */
+function failureFact({ code, source, reason }: PaymentFailure): string {
+  return `${code} (${source})${reason === null ? '' : `: ${reason}`}`;
 }

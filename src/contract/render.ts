@@ -1,3 +1,4 @@
+import { failureMessage } from '../domain/failure.ts';
 import type { FeeSplit } from '../domain/fees.ts';
 import { amountFromCents, fractionFromPpm } from '../domain/money.ts';
 import {
@@ -81,6 +82,7 @@ export function renderPayment(payment: Payment): PaymentResource {
     amount: amountFromCents(payment.amount),
     currency: CURRENCY,
     status: payment.status,
+    failure: renderFailure(payment),
     ledgerStatus: payment.ledgerStatus,
     created: timestamp(payment.created),
     route: { id, kind, label },
@@ -90,6 +92,17 @@ export function renderPayment(payment: Payment): PaymentResource {
     metadata: payment.metadata,
     environment: payment.environment,
   };
+}
+
+/** Null unless the payment failed. */
+export function renderFailure({
+  failureCode: code,
+  failureSource,
+  failureReason: reason,
+}: Payment): PaymentResource['failure'] {
+  if (code === null) return null;
+  const source = failureSource ?? 'route';
+  return { code, source, reason, message: failureMessage({ code, source }) };
 }
 
 export function renderInvoice(invoice: Invoice) {

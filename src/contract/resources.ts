@@ -8,6 +8,7 @@ import {
   SESSION_STATUSES,
 } from '../domain/records.ts';
 import { SAMPLE_CHECKOUT_URL, SAMPLE_EXPIRY, dollars, id, label, mail, rate, time, uri } from './described.ts';
+import { paymentFailure } from './payment-failure.ts';
 import { EVENT_TYPES, SAMPLE_ROUTE_ID, SAMPLE_SESSION_ID, SAMPLE_TX_HASH } from './requests.ts';
 
 const currency = z
@@ -92,6 +93,10 @@ export const payment = z.strictObject({
   status: z
     .enum(PAYMENT_STATUSES as ['pending', 'paid', 'failed'])
     .describe('pending: not yet confirmed; paid: confirmed, safe to fulfil; failed: failed or rejected.'),
+  failure: paymentFailure
+    .nullable()
+    .describe('Why the payment failed; null unless status is failed.')
+    .meta({ examples: [null] }),
   ledgerStatus: z
     .enum(['pending', 'settled', 'refunded'])
     .describe(

@@ -1,17 +1,8 @@
+import { type Failure, providerText } from './failure.ts';
 import { splitFees } from './fees.ts';
 import type { Posting } from './ledger.ts';
 import { shareOf } from './money.ts';
-import type {
-  Checkout,
-  FailureCode,
-  FailureSource,
-  Instant,
-  Invoice,
-  InvoiceStatus,
-  Payment,
-  ProviderStatus,
-  Session,
-} from './records.ts';
+import type { Checkout, Instant, Invoice, InvoiceStatus, Payment, ProviderStatus, Session } from './records.ts';
 import type { Refund, RefundStatus } from './refund.ts';
 import type { Route } from './route.ts';
 
@@ -104,6 +95,7 @@ export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instan
     refundShares: { gateway: 0, cost: 0 },
     failureCode: null,
     failureSource: null,
+    failureReason: null,
     probe: attempt.probe ?? false,
     txHash: null,
     timeoutAt: now + route.paymentTimeoutSeconds * SECOND_MS,
@@ -118,18 +110,18 @@ export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instan
   };
 }
 
-/** Why a payment fails, and whose fault that is. */
-export interface Failure {
-  code: FailureCode;
-  source: FailureSource;
-}
-
-export function failPayment(checkout: Checkout, payment: Payment, { code, source }: Failure, now: Instant): Checkout {
+export function failPayment(
+  checkout: Checkout,
+  payment: Payment,
+  { code, source, reason }: Failure,
+  now: Instant,
+): Checkout {
   const failed: Payment = {
     ...payment,
     status: 'failed',
     failureCode: code,
     failureSource: source,
+    failureReason: providerText(reason),
     inquireAt: null,
   };
   const next = withInvoice(withPayment(checkout, failed), payment.id, 'void');

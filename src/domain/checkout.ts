@@ -13,19 +13,12 @@ import {
   openAttempt,
   pendingPayment,
   unchanged,
-  type Failure,
   withPayment,
   withSession,
 } from './checkout-state.ts';
+import { type Failure, type ProviderFailure, TIMED_OUT } from './failure.ts';
 import { settledPosting } from './ledger.ts';
-import {
-  CURRENCY,
-  type Checkout,
-  type Instant,
-  type Payment,
-  type ProviderFault,
-  type ProviderStatus,
-} from './records.ts';
+import { CURRENCY, type Checkout, type Instant, type Payment, type ProviderStatus } from './records.ts';
 import { receiveWord } from './receipts.ts';
 import { ledgerStatusOf } from './refund.ts';
 import type { Environment } from './route.ts';
@@ -34,9 +27,10 @@ import { payoutOf } from './settlement.ts';
 /** How often a buyer may start to pay one session. */
 export const MAX_ATTEMPTS = 3;
 
-const REFUSED: Failure = { code: 'handoff_refused', source: 'route' };
-const NEVER_SENT: Failure = { code: 'handoff_refused', source: 'gateway' };
-const ABANDONED: Failure = { code: 'abandoned', source: 'buyer' };
+const REFUSED: Failure = { code: 'handoff_refused', source: 'route', reason: null };
+const NEVER_SENT: Failure = { code: 'handoff_refused', source: 'gateway', reason: null };
+const ABANDONED: Failure = { code: 'abandoned', source: 'buyer', reason: null };
+const DECLINED: Failure = { code: 'declined', source: 'route', reason: null };
 
 /** What a provider says of a payment, normalised. `amount` is the session's amount, in cents. */
 export interface ProviderEvent {
@@ -47,8 +41,8 @@ export interface ProviderEvent {
   currency: string;
   environment: Environment;
   txHash: string | null;
-  /** Whose fault it is where it failed; what the adapter does not know is the route's. */
-  failureSource: ProviderFault | null;
+  /** Why it failed; null where it did not, or where the provider does not say. */
+  failure: ProviderFailure | null;
 }
 
 /** What an event may bring into being: an attempt that the buyer did not start here, or the refund of surplus money. */
@@ -104,19 +98,20 @@ export function noteUnclear(checkout: Checkout, paymentId: string): Decision<'no
 
 /**
  * The provider does not have the payment: fail over to `retry` as part of the same attempt, where there is one. With
- * `mayArrive` a request may still be under way to it, and it is asked to cancel whatever comes of that.
+ * `mayArrive` a request may still be under way to it, and it is asked to cancel whatever comes of that. `reason` is the
+ * provider's own.
  */
 export function refuseHandoff(
   checkout: Checkout,
   paymentId: string,
-  { retry, mayArrive }: { retry: NewAttempt | undefined; mayArrive: boolean },
+  { retry, mayArrive, reason }: { retry: NewAttempt | undefined; mayArrive: boolean; reason: string | null },
   now: Instant,
 ): Decision<'failed_over' | 'refused' | 'ignored'> {
   const payment = checkout.payments.find(({ id }) => id === paymentId);
   // What it has taken over meanwhile, it does not refuse.
   if (payment?.status !== 'pending' || payment.providerReference !== null) return unchanged(checkout, 'ignored');
 
-  const refused = failPayment(checkout, payment, REFUSED, now);
+  const refused = failPayment(checkout, payment, { ...REFUSED, reason }, now);
   const effects: Effect[] = mayArrive ? [{ type: 'cancel_at_provider', payment }] : [];
   if (retry) return changed(checkout, openAttempt(refused, retry, now), 'failed_over', effects);
   return closeIfUsedUp(checkout, refused, 'refused', effects);
@@ -162,8 +157,8 @@ export function applyProviderEvent(
       return announcePending(checkout, started, payment, 'applied');
     case 'failed': {
       if (payment.status !== 'pending') return unchanged(checkout, 'ignored');
-      const declined: Failure = { code: 'declined', source: event.failureSource ?? 'route' };
-      return closeIfUsedUp(checkout, failPayment(started, cleared(payment), declined, now), 'applied');
+      const failed = failPayment(started, cleared(payment), event.failure ?? DECLINED, now);
+      return closeIfUsedUp(checkout, failed, 'applied');
     }
     case 'paid':
       return receiveWord(checkout, started, payment, event, unforeseen, now);
@@ -200,13 +195,13 @@ export function expireSession(checkout: Checkout): Decision<'expired' | 'ignored
 }
 
 /**
- * Time alone: expiry, payment timeout, end of the retry window, or the next inquiry. `timeoutSource` is whose fault it is
- * that a payment is not confirmed in time, as far as the provider has told.
+ * Time alone: expiry, payment timeout, end of the retry window, or the next inquiry. `timeout` is why a payment is not
+ * confirmed in time, as far as the provider has reported.
  */
 export function passTime(
   checkout: Checkout,
   now: Instant,
-  timeoutSource: ProviderFault = 'route',
+  timeout: Failure = TIMED_OUT,
 ): Decision<'expired' | 'timed_out' | 'retry_window_over' | 'inquired' | 'ignored'> {
   const { session } = checkout;
   if (session.status === 'routed') {
@@ -221,7 +216,7 @@ export function passTime(
     return closeFailed(checkout, checkout, 'retry_window_over');
   }
   if (now >= payment.timeoutAt) {
-    const failed = failPayment(checkout, payment, { code: 'timed_out', source: timeoutSource }, now);
+    const failed = failPayment(checkout, payment, timeout, now);
     return closeFailed(checkout, failed, 'timed_out', [{ type: 'cancel_at_provider', payment }]);
   }
   if (payment.inquireAt === null || now < payment.inquireAt) return unchanged(checkout, 'ignored');

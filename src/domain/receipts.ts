@@ -9,15 +9,15 @@ import {
   withInvoice,
   withPayment,
   withSession,
-  type Failure,
 } from './checkout-state.ts';
+import type { Failure } from './failure.ts';
 import { paidPosting, posting } from './ledger.ts';
 import type { Cents } from './money.ts';
 import type { Checkout, Instant, Payment } from './records.ts';
 import { surplusRefund, withRefund } from './refund-decisions.ts';
 import { ledgerStatusOf } from './refund.ts';
 
-const SUPERSEDED: Failure = { code: 'superseded', source: 'buyer' };
+const SUPERSEDED: Failure = { code: 'superseded', source: 'buyer', reason: null };
 
 /** All that came of a payment and is decided on: what it was paid with, what went back, and what could not go back. It only grows. */
 export function accountedFor({ status, fees, shortfall, returned, owed }: Payment): Cents {
@@ -74,6 +74,7 @@ export function receiveMoney(
     surplus,
     failureCode: null,
     failureSource: null,
+    failureReason: null,
     inquireAt: null,
   };
   const posted: Effect = { type: 'post', posting: paidPosting(paid, now) };

@@ -1,3 +1,4 @@
+import type { FailureCode, FailureSource } from './failure.ts';
 import type { FeeSplit } from './fees.ts';
 import { isId } from './id.ts';
 import type { Cents } from './money.ts';
@@ -19,8 +20,6 @@ export const PAYMENT_STATUSES: readonly PaymentStatus[] = ['pending', 'paid', 'f
 export const INVOICE_STATUSES: readonly InvoiceStatus[] = ['open', 'paid', 'void'];
 export const CUSTOMER_STATUSES: readonly CustomerStatus[] = ['active', 'blocked', 'erased'];
 export const PROVIDER_STATUSES: readonly ProviderStatus[] = ['provider_pending', 'paid', 'failed'];
-export const PROVIDER_FAULTS: readonly ProviderFault[] = ['buyer', 'issuer', 'route'];
-export const FAILURE_SOURCES: readonly FailureSource[] = [...PROVIDER_FAULTS, 'gateway'];
 export const CURRENCY = 'USD';
 
 /** One per environment and buyer email, compared without case; `email` keeps the first spelling. */
@@ -105,10 +104,12 @@ export interface Payment {
   refundPending: Cents;
   /** What those refunds have taken from the gateway's revenue and from the provider's cost. */
   refundShares: { gateway: Cents; cost: Cents };
-  /** Why the attempt failed, as a code: `declined`, `handoff_refused`, `timed_out`, `abandoned`, `superseded`. */
+  /** Why the attempt failed; null exactly where it did not. */
   failureCode: FailureCode | null;
   /** Whose fault the failure was: what counts against the route, and what does not. */
   failureSource: FailureSource | null;
+  /** The provider's own reason, as `providerText` bounds it; null where it gave none. */
+  failureReason: string | null;
   /** Made while the route was in standby: what comes of it tells whether the route is back. */
   probe: boolean;
   txHash: string | null;
@@ -120,14 +121,6 @@ export interface Payment {
   inquireAt: Instant | null;
   inquiries: number;
 }
-
-export type FailureCode = 'declined' | 'handoff_refused' | 'timed_out' | 'abandoned' | 'superseded';
-
-/** Whose fault a provider can say that it was; the route's is its provider's or processor's, and all that is unknown. */
-export type ProviderFault = 'buyer' | 'issuer' | 'route';
-
-/** `gateway`: ours. The payment was never handed off, as where the process ended first. */
-export type FailureSource = ProviderFault | 'gateway';
 
 /** One per payment. */
 export interface Invoice {

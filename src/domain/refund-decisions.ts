@@ -1,4 +1,5 @@
 import { type Decision, type Effect, changed, unchanged, withPayment } from './checkout-state.ts';
+import { providerText } from './failure.ts';
 import type { Posting } from './ledger.ts';
 import type { Cents } from './money.ts';
 import type { Checkout, Instant, Payment } from './records.ts';
@@ -75,7 +76,8 @@ export function applyRefundReport(
   const follows = refund.status === 'pending' || (refund.status === 'succeeded' && status === 'failed');
   if (!payment || !follows || status === refund.status) return unchanged(checkout, 'ignored');
 
-  const after: Refund = { ...refund, status, failureReason: status === 'failed' ? reason : null, updated: now };
+  const failureReason = status === 'failed' ? (providerText(reason) ?? 'the provider gives no reason') : null;
+  const after: Refund = { ...refund, status, failureReason, updated: now };
   const posting = status === 'failed' ? refundFailedPosting(refund, now) : refundPaidPosting(refund, now);
   const next = withPayment(checkout, moved(payment, refund, refund.status, status));
   const effects: Effect[] = [{ type: 'refund_changed', refund: after, from: refund.status }, ...posted(posting)];

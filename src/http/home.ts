@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { renderInvoice, renderPayment, renderSession } from '../contract/render.ts';
+import { renderFailure, renderInvoice, renderPayment, renderSession } from '../contract/render.ts';
+import type { Payment } from '../domain/records.ts';
 import { isId } from '../domain/id.ts';
 import { type Html, html } from '../html/html.ts';
 import { loadAsset, serveAssets } from '../html/assets.ts';
@@ -105,6 +106,7 @@ async function demoResult(deps: AppDeps, id: string): Promise<Html | undefined> 
     html`<section class="hero">
         <p class="eyebrow">Test checkout</p>
         <h1>The session is <span class="status ${session.status}">${session.status}</span></h1>
+        ${payments.map(failureLine)}
         <p class="lead">This is what your program sees of it.</p>
         <p class="links">
           <a href="/demo?session_id=${id}">Look again</a> <a href="${checkoutUrl(urls, id)}">Its checkout page</a>
@@ -126,6 +128,11 @@ async function demoResult(deps: AppDeps, id: string): Promise<Html | undefined> 
       )}
       ${events.length === 0 ? html`<p class="foot">No webhook event yet: the buyer has not started to pay.</p>` : ''}`,
   );
+}
+
+function failureLine(payment: Payment, index: number): Html | false {
+  const failure = renderFailure(payment);
+  return failure !== null && html`<p class="lead">Payment ${index + 1} failed: ${failure.message}</p>`;
 }
 
 function fate(event: MerchantEvent, deliveries: { status: string; attempts: number }[]): string {

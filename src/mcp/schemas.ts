@@ -2,9 +2,10 @@ import { type JsonSchema, jsonSchemaOf } from '../contract/json-schema.ts';
 import { actionError } from '../contract/resources.ts';
 import type { Operation } from '../operations/operation.ts';
 
-/** What would stand in almost every tool: a route is told by routes_list, an issue by itself. */
+/** Schemas that are shortened: routes_list describes a route, and an issue and a failure are readable without a schema. */
 const ELSEWHERE: Readonly<Record<string, JsonSchema>> = {
   route: { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] },
+  failure: { type: ['object', 'null'] },
   issues: { type: 'array', items: { type: 'object' } },
 };
 

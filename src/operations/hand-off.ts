@@ -5,7 +5,7 @@ import type { Deps } from './deps.ts';
 /** As {@link HandoffResult}; `mayArrive` says that a request may still be on its way to a provider without the payment. */
 export type Handoff =
   | { outcome: 'accepted'; reference: string; url: string | null }
-  | { outcome: 'refused'; reason: string; mayArrive: boolean }
+  | { outcome: 'refused'; reason: string; providerReason: string | null; mayArrive: boolean }
   | { outcome: 'ambiguous'; reason: string };
 
 /**
@@ -19,7 +19,9 @@ export async function handOff(
   request: Omit<HandoffRequest, 'timeoutMs'>,
   giveUpAt: Instant,
 ): Promise<Handoff> {
-  if (!provider) return { outcome: 'refused', reason: 'its provider is not connected', mayArrive: false };
+  if (!provider) {
+    return { outcome: 'refused', reason: 'its provider is not connected', providerReason: null, mayArrive: false };
+  }
   const { handoffMs, againMs, inquiryMs } = deps.handoffLimits;
   const within = (limitMs: number) => Math.max(1, Math.min(limitMs, giveUpAt - deps.realNow()));
 
@@ -35,7 +37,8 @@ export async function handOff(
       return { outcome: 'accepted', reference: known.reference, url: known.url };
     }
     const found = known ? 'it has failed there' : 'it is not known there';
-    return { outcome: 'refused', reason: `${first.reason}, and ${found}`, mayArrive: true };
+    const providerReason = known?.failure?.reason ?? null;
+    return { outcome: 'refused', reason: `${first.reason}, and ${found}`, providerReason, mayArrive: true };
   } catch (error) {
     return { outcome: 'ambiguous', reason: `${first.reason}; asked about it: ${String(error)}` };
   }

@@ -133,11 +133,11 @@ async function carry(deps: Deps, started: Checkout, first: AttemptWish, on: Chos
     const isTime = deps.realNow() + deps.handoffLimits.leastMs <= giveUpAt;
     const next = isTime ? chooseForAttempt(deps, wish) : 'no_route';
     const retry = typeof next === 'string' ? undefined : attemptOn(ids, next);
-    const { mayArrive } = result;
+    const { mayArrive, providerReason } = result;
     const failed = await commitDecision(
       deps,
       sessionId,
-      (current, now) => refuseHandoff(current, paymentId, { retry, mayArrive }, now),
+      (current, now) => refuseHandoff(current, paymentId, { retry, mayArrive, reason: providerReason }, now),
       ({ outcome }) => (outcome === 'failed_over' && typeof next !== 'string' ? next.changes : []),
     );
     // Meanwhile the provider has spoken of it, or the buyer has left it.

@@ -44,7 +44,7 @@ async function applySample(deps: Deps, { provider, payload }: VerifySampleReques
       currency: CURRENCY,
       txHash: payload.txHash ?? null,
       // A sample says nothing about a route.
-      failureSource: 'buyer',
+      failure: payload.status === 'failed' ? { code: 'declined', source: 'buyer', reason: null } : null,
     },
     body,
   });

@@ -1,11 +1,15 @@
 import { pendingPayment } from '../domain/checkout-state.ts';
 import { acceptHandoff, loseHandoff, passTime } from '../domain/checkout.ts';
-import type { Checkout, Payment, ProviderFault } from '../domain/records.ts';
-import type { ProviderReport } from '../providers/provider.ts';
+import { type Failure, TIMED_OUT } from '../domain/failure.ts';
+import type { Checkout, Instant, Payment } from '../domain/records.ts';
+import type { ProviderAnswer } from '../providers/provider.ts';
 import { applyReport } from './apply-provider-message.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 import { sessionNotFound } from './not-found.ts';
+
+// More than the attempts of a session have.
+const MAX_DISCREPANCIES = 100;
 
 /**
  * What time brings to a checkout: its provider is asked about a payment that stays unconfirmed (a callback can get
@@ -15,16 +19,28 @@ export async function wakeCheckout(deps: Deps, sessionId: string): Promise<void>
   const checkout = await deps.store.checkout(sessionId);
   if (!checkout) throw sessionNotFound(sessionId);
   const payment = pendingPayment(checkout);
-  // What nobody can tell is the route's fault.
-  let timeoutSource: ProviderFault = 'route';
+  let awaitsBuyer = false;
   if (payment && Math.min(payment.inquireAt ?? payment.timeoutAt, payment.timeoutAt) <= deps.now()) {
     const report = await inquire(deps, checkout, payment);
-    timeoutSource = report?.failureSource ?? 'route';
+    awaitsBuyer = report?.awaitsBuyer ?? false;
   }
-  await commitDecision(deps, sessionId, (current, now) => passTime(current, now, timeoutSource));
+  await commitDecision(deps, sessionId, async (current, now) =>
+    passTime(current, now, await timeoutOf(deps, current, now, awaitsBuyer)),
+  );
 }
 
-async function inquire(deps: Deps, { session }: Checkout, payment: Payment): Promise<ProviderReport | undefined> {
+/** Why the pending payment is not confirmed, should its time be over. */
+async function timeoutOf(deps: Deps, checkout: Checkout, now: Instant, awaitsBuyer: boolean): Promise<Failure> {
+  const payment = pendingPayment(checkout);
+  if (payment && payment.timeoutAt <= now) {
+    const filter = { sessionId: checkout.session.id, kind: 'amount_mismatch' } as const;
+    const { items } = await deps.store.listDiscrepancies(filter, { limit: MAX_DISCREPANCIES });
+    if (items.some(({ paymentId }) => paymentId === payment.id)) return { ...TIMED_OUT, code: 'amount_mismatch' };
+  }
+  return awaitsBuyer ? { ...TIMED_OUT, source: 'buyer' } : TIMED_OUT;
+}
+
+async function inquire(deps: Deps, { session }: Checkout, payment: Payment): Promise<ProviderAnswer | undefined> {
   const provider = deps.providers.get(payment.route.provider);
   if (!provider) return undefined;
   let report;

@@ -1,4 +1,5 @@
-import type { Payment, ProviderFault, ProviderStatus, Session } from '../domain/records.ts';
+import type { ProviderFailure } from '../domain/failure.ts';
+import type { Payment, ProviderStatus, Session } from '../domain/records.ts';
 import type { RefundOutcome } from '../domain/refund.ts';
 import type { Environment } from '../domain/route.ts';
 
@@ -15,12 +16,13 @@ export interface HandoffRequest {
 
 /**
  * - `accepted`: the provider has it, and the buyer goes to `url`, where there is one.
- * - `refused`: the provider certainly does not have it; another route may be tried.
+ * - `refused`: the provider certainly does not have it; another route may be tried. `reason` is for the log,
+ *   `providerReason` the provider's own, verbatim; null where it gave none.
  * - `ambiguous`: no clear answer; the provider may hold it, so that nothing else is tried before it is asked again.
  */
 export type HandoffResult =
   | { outcome: 'accepted'; reference: string; url: string | null }
-  | { outcome: 'refused'; reason: string }
+  | { outcome: 'refused'; reason: string; providerReason: string | null }
   | { outcome: 'ambiguous'; reason: string };
 
 /** A provider's word on a payment. `amount` is the session's amount in cents, `currency` its ISO code. */
@@ -31,11 +33,18 @@ export interface ProviderReport {
   amount: number;
   currency: string;
   txHash: string | null;
-  /**
-   * Whose fault it is where it failed; null where the provider does not say, which counts against the route. Where it is
-   * under way, `buyer` says that the provider still waits for the buyer, and null that it is at work itself.
-   */
-  failureSource: ProviderFault | null;
+  /** Why it failed; null where it did not, or where the provider does not say, which counts against the route. */
+  failure: ProviderFailure | null;
+}
+
+/** A provider's answer to an inquiry. */
+export interface ProviderAnswer extends ProviderReport {
+  /** The provider's own id of the payment. */
+  reference: string;
+  /** Where the buyer pays; null where there is no page. */
+  url: string | null;
+  /** Whether the provider still waits for the buyer; false where the provider itself is working on the payment. */
+  awaitsBuyer: boolean;
 }
 
 /** A verified callback, normalised. */
@@ -97,10 +106,7 @@ export interface Provider {
   /** What a body says that was verified when it came. Throws GatewayError `invalid_input` for one that is not a callback. */
   readKept(body: string): ProviderSignal;
   /** What the provider knows of a payment; undefined where it has never heard of it. Waits 10 s, or as long as said. */
-  inquire(
-    payment: Payment,
-    timeoutMs?: number,
-  ): Promise<(ProviderReport & { reference: string; url: string | null }) | undefined>;
+  inquire(payment: Payment, timeoutMs?: number): Promise<ProviderAnswer | undefined>;
   /**
    * `cancelled`: it has the payment, and takes no money for it from now on; what it had taken before, only an inquiry tells.
    * `unknown`: it has never heard of it, though a request may be under way. Waits 10 s, or as long as said.

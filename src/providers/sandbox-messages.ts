@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { GatewayError } from '../domain/errors.ts';
-import type { ProviderFault, ProviderStatus } from '../domain/records.ts';
+import type { DeclineCode, ProviderFailure, ProviderFault } from '../domain/failure.ts';
+import type { ProviderStatus } from '../domain/records.ts';
 import type { RefundOutcome } from '../domain/refund.ts';
-import type { HandoffRequest, ProviderReport, ProviderSignal, RefundRequest } from './provider.ts';
+import type { HandoffRequest, ProviderAnswer, ProviderReport, ProviderSignal, RefundRequest } from './provider.ts';
 
 // Only an explicit success is money; a state that this table does not know is still under way.
 const STATUS = new Map<string, ProviderStatus>([
@@ -10,20 +11,20 @@ const STATUS = new Map<string, ProviderStatus>([
   ['DECLINED', 'failed'],
   ['CANCELLED', 'failed'],
 ]);
-// Whose doing a decline is, by the provider's codes; what stands here nowhere is the route's.
-const FAULT = new Map<string, ProviderFault>([
-  ['insufficient_funds', 'buyer'],
-  ['incorrect_cvc', 'buyer'],
-  ['expired_card', 'buyer'],
-  ['authentication_failed', 'buyer'],
-  ['card_declined', 'issuer'],
-  ['issuer_unavailable', 'issuer'],
-  ['processing_error', 'route'],
-  ['risk_engine_unavailable', 'route'],
-  ['merchant_misconfigured', 'route'],
+// Failures by the provider's codes. A code that is not in this table counts against the route.
+const FAILURES = new Map<string, [DeclineCode, ProviderFault]>([
+  ['insufficient_funds', ['insufficient_funds', 'buyer']],
+  ['incorrect_cvc', ['incorrect_cvc', 'buyer']],
+  ['expired_card', ['expired_card', 'buyer']],
+  ['authentication_failed', ['authentication_failed', 'buyer']],
+  ['card_declined', ['declined', 'issuer']],
+  ['wallet_declined', ['declined', 'issuer']],
+  ['transfer_rejected', ['declined', 'issuer']],
+  ['issuer_unavailable', ['issuer_unavailable', 'issuer']],
+  ['processing_error', ['processing_error', 'route']],
+  ['risk_engine_unavailable', ['processing_error', 'route']],
+  ['merchant_misconfigured', ['processing_error', 'route']],
 ]);
-// A charge that was created waits for its buyer; one that was cancelled was so by the buyer.
-const BUYERS_STATES = new Set(['CREATED', 'CANCELLED']);
 const CHARGE_EVENT = 'charge.updated';
 // 9999-12-31, the last day that ISO 8601 writes with four digits.
 const MAX_SECONDS = 253_402_300_799;
@@ -34,7 +35,7 @@ const charge = z.object({
   order: name,
   charge: name,
   state: name,
-  reason: name.nullish(),
+  reason: z.string().nullish(),
   /** Cents of the order's amount, without the buyer's fee. */
   amount: z.int().min(0),
   currency: name,
@@ -43,7 +44,13 @@ const charge = z.object({
 const chargeAnswer = charge.extend({ reference: name, page: z.url() });
 const chargeEvent = charge.extend({ event: name, type: name });
 
-const refund = z.object({ refund: name, order: name, amount: z.int().min(0), currency: name, reason: name.nullish() });
+const refund = z.object({
+  refund: name,
+  order: name,
+  amount: z.int().min(0),
+  currency: name,
+  reason: z.string().nullish(),
+});
 const settledEvent = z.object({
   event: name,
   type: z.literal('charge.settled'),
@@ -54,7 +61,7 @@ const settledEvent = z.object({
   payout: name.nullish(),
   created: z.int().min(0).max(MAX_SECONDS),
 });
-const notFound = z.object({ error: z.object({ code: z.literal('not_found') }) });
+const errorAnswer = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
 const refundAnswer = refund.extend({ state: name });
 const refundEvent = refund.extend({ event: name, type: name });
 // As above: only an explicit word is one.
@@ -86,14 +93,16 @@ export function chargeOf({ session, payment, merchant, returnUrl }: HandoffReque
 }
 
 /** An answer of the provider's API about one charge; undefined where it is something else. */
-export function readAnswer(json: unknown): (ProviderReport & { reference: string; url: string }) | undefined {
+export function readAnswer(json: unknown): ProviderAnswer | undefined {
   const { success, data } = chargeAnswer.safeParse(json);
-  return success ? { ...reportOf(data), reference: data.reference, url: data.page } : undefined;
+  if (!success) return undefined;
+  const { reference, page: url, state } = data;
+  return { ...reportOf(data), reference, url, awaitsBuyer: state === 'CREATED' };
 }
 
-/** Whether a 404 is the provider's own, and not that of a proxy before it. */
-export function isNotFound(json: unknown): boolean {
-  return notFound.safeParse(json).success;
+/** The provider's own error in an answer; undefined where the answer is something else, such as that of a proxy. */
+export function readError(json: unknown): { code: string; message: string } | undefined {
+  return errorAnswer.safeParse(json).data?.error;
 }
 
 /** What the simulated provider calls one of our refunds. */
@@ -157,8 +166,15 @@ function reportOf({
     amount,
     currency,
     txHash: transaction ?? null,
-    failureSource: BUYERS_STATES.has(state) ? 'buyer' : (FAULT.get(reason ?? '') ?? null),
+    failure: STATUS.get(state) === 'failed' ? failureOf(state, reason ?? null) : null,
   };
+}
+
+/** A cancelled charge was cancelled by its buyer. */
+function failureOf(state: string, reason: string | null): ProviderFailure {
+  if (state === 'CANCELLED') return { code: 'cancelled', source: 'buyer', reason };
+  const [code, source] = FAILURES.get(reason ?? '') ?? ['declined', 'route'];
+  return { code, source, reason };
 }
 
 function jsonOf(rawBody: Buffer): unknown {

@@ -4,7 +4,7 @@ import type { Payment } from '../domain/records.ts';
 import { traceHeaders } from '../telemetry/origin.ts';
 import { verifyCallback } from '../webhooks/sign.ts';
 import type { CallbackHeaders, HandoffRequest, HandoffResult, Provider, RefundRequest } from './provider.ts';
-import { chargeOf, isNotFound, readAnswer, readEvent, readRefund, refundOf } from './sandbox-messages.ts';
+import { chargeOf, readAnswer, readError, readEvent, readRefund, refundOf } from './sandbox-messages.ts';
 
 export const SIGNATURE_HEADER = 'x-provider-signature';
 const TOLERANCE_SECONDS = 300;
@@ -83,11 +83,14 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
     environment: 'sandbox',
     async handoff(handoff: HandoffRequest): Promise<HandoffResult> {
       // A catalogue may name this provider where it must not be: no simulated money in production, ever.
-      if (handoff.session.environment !== 'sandbox') return { outcome: 'refused', reason: 'sandbox payments only' };
+      if (handoff.session.environment !== 'sandbox') {
+        return { outcome: 'refused', reason: 'sandbox payments only', providerReason: null };
+      }
       try {
         return handoffResult(await ask('POST', '', handoff.timeoutMs, chargeOf(handoff)));
       } catch (error) {
-        return { outcome: wasSent(error) ? 'ambiguous' : 'refused', reason: String(error) };
+        const reason = String(error);
+        return wasSent(error) ? { outcome: 'ambiguous', reason } : { outcome: 'refused', reason, providerReason: null };
       }
     },
     readCallback(rawBody: Buffer, headers: CallbackHeaders) {
@@ -115,7 +118,7 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
     },
     async refund(refund: RefundRequest) {
       const { status, json } = await ask('POST', refundsOf(refund.payment), CALL_TIMEOUT_MS, refundOf(refund));
-      if (status === 404 && isNotFound(json)) return 'unknown';
+      if (status === 404 && readError(json)?.code === 'not_found') return 'unknown';
       // A clear no; what is wrong with the request itself, or with the provider, may pass.
       if (status === 409) return { status: 'failed', reason: 'the provider refused the refund' };
       const outcome = status === 200 ? readRefund(json, refund) : undefined;
@@ -154,7 +157,8 @@ function handoffResult({ status, json }: Answer): HandoffResult {
   const reason = `the provider answered ${status}`;
   // A failure inside the provider leaves open whether it kept the payment; 4xx and 503 say that it did not.
   const refused = (status >= 400 && status < 500) || status === 503;
-  return { outcome: refused ? 'refused' : 'ambiguous', reason };
+  if (!refused) return { outcome: 'ambiguous', reason };
+  return { outcome: 'refused', reason, providerReason: readError(json)?.message ?? null };
 }
 
 function refundsOf({ id }: Payment): string {

@@ -1,5 +1,6 @@
 import type { DeliveryAttempt } from '../domain/delivery.ts';
-import { FAILURE_SOURCES, SESSION_STATUSES } from '../domain/records.ts';
+import { FAILURE_SOURCES } from '../domain/failure.ts';
+import { SESSION_STATUSES } from '../domain/records.ts';
 import { REFUND_STATUSES } from '../domain/refund.ts';
 import { ENVIRONMENTS } from '../domain/route.ts';
 import { VERSION } from '../domain/version.ts';

@@ -42,6 +42,12 @@ export async function takeCharge(deps: SimulatorDeps, order: ChargeOrder): Promi
   return first;
 }
 
+const DECLINE_REASONS: Record<SimulatedPayment['kind'], string> = {
+  card: 'card_declined',
+  wallet: 'wallet_declined',
+  local: 'transfer_rejected',
+};
+
 /** The buyer pressed the button: the charge moves, and its callbacks are queued with it. Ignored once it has moved. */
 export function payWith(deps: SimulatorDeps, payment: SimulatedPayment, instrument: Instrument): Promise<void> {
   return move(deps, payment, async (current) => {
@@ -50,7 +56,8 @@ export function payWith(deps: SimulatorDeps, payment: SimulatedPayment, instrume
     const declinedBefore = earlier.some(({ status }) => status === 'failed');
     const script = (declinedBefore ? instrument.afterDecline : undefined) ?? instrument.script;
     const captured = capturedBy(script, current);
-    const after = { ...current, status: script.status, reason: script.reason ?? null, captured };
+    const reason = script.status === 'failed' ? (script.reason ?? DECLINE_REASONS[current.kind]) : null;
+    const after = { ...current, status: script.status, reason, captured };
     return [
       { type: 'simulated_payment_moved', payment: after, from: current.status },
       ...script.callbacks.flatMap((step) => queued(deps, after, step)),

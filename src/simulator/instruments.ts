@@ -17,7 +17,7 @@ export interface Step {
 export interface Script {
   /** The charge right after the button. A full capture sent later makes it `paid` then. */
   status: 'pending' | 'paid' | 'failed';
-  /** Why it is declined, in the simulated provider's own code. */
+  /** Why it is declined, in the simulated provider's own code; left out, the code of a decline of that kind of payment. */
   reason?: string;
   callbacks: readonly Step[];
 }
@@ -38,7 +38,6 @@ const SECOND_MS = 1000;
 const PAID: Script = { status: 'paid', callbacks: [{ state: 'CAPTURED', afterMs: 0 }] };
 const DECLINED: Script = {
   status: 'failed',
-  reason: 'card_declined',
   callbacks: [{ state: 'DECLINED', afterMs: 0 }],
 };
 
@@ -120,7 +119,6 @@ export const INSTRUMENTS: readonly Instrument[] = [
     cardNumber: '4000000000000069',
     script: {
       status: 'failed',
-      reason: 'card_declined',
       callbacks: [
         { state: 'DECLINED', afterMs: 0 },
         { state: 'CAPTURED', afterMs: 30 * SECOND_MS },

@@ -127,7 +127,7 @@ describe('money of another amount than asked for', () => {
     const answered = async (amount: number) => {
       const report = { paymentId: null, status: 'paid' as const, amount, currency: 'USD', txHash: null };
       const provider = deps.providers.get('sandbox')!;
-      return (await applyReport(deps, provider, payment, { ...report, failureSource: null })).outcome;
+      return (await applyReport(deps, provider, payment, { ...report, failure: null })).outcome;
     };
     const outcomes = [await answered(2000), await answered(2000), await answered(3000), await answered(4999)];
     assert.deepEqual(outcomes, ['amount_mismatch', 'duplicate', 'amount_mismatch', 'applied']);
@@ -410,7 +410,7 @@ describe('money that nothing here can book', () => {
         amount: 4999,
         currency: 'USD',
         txHash: null,
-        failureSource: null,
+        failure: null,
       },
       body: '{}',
     });
@@ -439,7 +439,7 @@ describe('money that nothing here can book', () => {
       await applyProviderMessage(deps, {
         provider: 'sandbox',
         environment,
-        callback: { ...callback, currency, txHash: null, failureSource: null },
+        callback: { ...callback, currency, txHash: null, failure: null },
         body: '{}',
       });
       const found = await of(session);

@@ -25,8 +25,8 @@ function known({ id, amount }: Payment) {
   const status = said.get(id) ?? usual;
   if (status === 'away') throw new Error('the provider is away');
   if (status === 'unknown') return undefined;
-  const report = { paymentId: id, status, amount, currency: 'USD', txHash: null, failureSource: null };
-  return { ...report, reference: `fake_${id}`, url: null };
+  const report = { paymentId: id, status, amount, currency: 'USD', txHash: null, failure: null };
+  return { ...report, reference: `fake_${id}`, url: null, awaitsBuyer: false };
 }
 
 before(async () => {

@@ -4,9 +4,10 @@ import * as fc from 'fast-check';
 import type { Decision } from '../../src/domain/checkout-state.ts';
 import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
 import { shareOf } from '../../src/domain/money.ts';
-import { type Checkout, PROVIDER_FAULTS, type Session } from '../../src/domain/records.ts';
+import type { Checkout, Session } from '../../src/domain/records.ts';
 import { REFUND_STATUSES } from '../../src/domain/refund.ts';
 import { type Decisions, type History, type Step, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
+import { anyFailure } from '../fixtures/failures.ts';
 
 const HOUR = 3_600_000;
 const RUNS = 10_000;
@@ -41,7 +42,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
         'environment' as const,
       ),
       txHash: fc.constantFrom(null, 'tx_1', 'tx_2'),
-      failureSource: fc.constantFrom(null, ...PROVIDER_FAULTS),
+      failure: anyFailure,
     }),
   },
   { weight: 2, arbitrary: fc.record({ type: fc.constant('repeat' as const), event: fc.nat(9) }) },

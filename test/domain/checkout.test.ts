@@ -39,7 +39,7 @@ function states({ session, payments, invoices }: Checkout): string[] {
 
 function says(status: ProviderEvent['status'], payment: number | null, fields: Partial<ProviderEvent> = {}) {
   const paymentId = payment === null ? null : idOf('pay', payment);
-  const usual = { amount: 4999, currency: 'USD', environment: 'sandbox', txHash: null, failureSource: null } as const;
+  const usual = { amount: 4999, currency: 'USD', environment: 'sandbox', txHash: null, failure: null } as const;
   return { ...usual, paymentId, status, ...fields } as const;
 }
 
@@ -52,7 +52,7 @@ function hear(checkout: Checkout, event: ProviderEvent, now = NOW) {
 }
 
 function refuse(checkout: Checkout, number: number, retry?: NewAttempt, mayArrive = false) {
-  return refuseHandoff(checkout, idOf('pay', number), { retry, mayArrive }, NOW);
+  return refuseHandoff(checkout, idOf('pay', number), { retry, mayArrive, reason: null }, NOW);
 }
 
 function accept(checkout: Checkout, number: number) {

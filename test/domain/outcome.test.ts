@@ -3,9 +3,11 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { Decision } from '../../src/domain/checkout-state.ts';
 import { REFUSAL_WEIGHT, type RouteOutcome, outcomesOf } from '../../src/domain/outcome.ts';
-import { type Checkout, PROVIDER_FAULTS, type ProviderFault, type Payment } from '../../src/domain/records.ts';
+import { type Failure, type ProviderFault, TIMED_OUT } from '../../src/domain/failure.ts';
+import type { Checkout, Payment } from '../../src/domain/records.ts';
 import { requestRefund } from '../../src/domain/refund-decisions.ts';
 import { type Decisions, type History, type Step, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
+import { anyFailure } from '../fixtures/failures.ts';
 import { MINUTE, NOW, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/records.ts';
 
 const LATER = NOW + 20 * SECOND;
@@ -43,7 +45,7 @@ describe('what an attempt teaches about its route', () => {
 
   test('failing over teaches of the route that refused only', () => {
     const failedOver = learnt(begun(), (checkout) =>
-      real.refuseHandoff(checkout, idOf('pay', 1), { retry: anAttempt(2), mayArrive: true }, LATER),
+      real.refuseHandoff(checkout, idOf('pay', 1), { retry: anAttempt(2), mayArrive: true, reason: null }, LATER),
     );
     assert.deepEqual(told(failedOver), ['handoff refused 0/2/0']);
     assert.equal(failedOver[0]!.paymentId, idOf('pay', 1));
@@ -78,10 +80,11 @@ describe('what an attempt teaches about its route', () => {
 
   test('a payment that is never confirmed counts against the route, unless its provider knows better', () => {
     const at = NOW + 24 * 60 * MINUTE;
-    const timedOut = (source?: ProviderFault) =>
-      told(learnt(begun(), (checkout) => real.passTime(checkout, at, source), at));
+    const timedOut = (failure?: Failure) =>
+      told(learnt(begun(), (checkout) => real.passTime(checkout, at, failure), at));
     assert.deepEqual(timedOut(), ['result failed 0/1/0']);
-    assert.deepEqual(timedOut('buyer'), ['result neutral 0/0/1']);
+    assert.deepEqual(timedOut({ ...TIMED_OUT, code: 'amount_mismatch' }), ['result failed 0/1/0']);
+    assert.deepEqual(timedOut({ ...TIMED_OUT, source: 'buyer' }), ['result neutral 0/0/1']);
   });
 
   test('late money takes back what was counted, and is not timed', () => {
@@ -215,7 +218,7 @@ function accept(checkout: Checkout) {
 }
 
 function refuse(checkout: Checkout) {
-  return real.refuseHandoff(checkout, idOf('pay', 1), { retry: undefined, mayArrive: false }, NOW);
+  return real.refuseHandoff(checkout, idOf('pay', 1), { retry: undefined, mayArrive: false, reason: null }, NOW);
 }
 
 /** The provider speaks of the payment with that number; null names the session only. */
@@ -226,7 +229,8 @@ function hear(
   number: number | null = 1,
 ) {
   const paymentId = number === null ? null : idOf('pay', number);
-  const said = { paymentId, status, amount: 4999, currency: 'USD', txHash: null, failureSource };
+  const failure = failureSource && { code: 'declined' as const, source: failureSource, reason: null };
+  const said = { paymentId, status, amount: 4999, currency: 'USD', txHash: null, failure };
   return real.applyProviderEvent(checkout, { ...said, environment: 'sandbox' }, anAttempt(9), LATER);
 }
 
@@ -265,7 +269,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
       status: fc.constantFrom('provider_pending' as const, 'paid' as const, 'failed' as const),
       wrong: fc.constant('nothing' as const),
       txHash: fc.constant(null),
-      failureSource: fc.constantFrom(null, ...PROVIDER_FAULTS),
+      failure: anyFailure,
     }),
   },
   { weight: 2, arbitrary: fc.record({ type: fc.constantFrom('abandon' as const, 'giveUp' as const) }) },

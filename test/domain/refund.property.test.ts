@@ -13,7 +13,7 @@ const paid = (payment: number): Step => ({
   status: 'paid',
   wrong: 'nothing',
   txHash: null,
-  failureSource: null,
+  failure: null,
 });
 const start: Step = { type: 'start', route: 0 };
 const accept: Step = { type: 'accept', payment: 0 };

@@ -31,9 +31,9 @@ describe('two instances find the same work due', () => {
         amount,
         currency: 'USD',
         txHash: null,
-        failureSource: null,
+        failure: null,
       } as const;
-      return { ...unpaid, paymentId, reference: `fake_${paymentId}`, url: null };
+      return { ...unpaid, paymentId, reference: `fake_${paymentId}`, url: null, awaitsBuyer: false };
     };
     const first = await startTestService();
     instances = [first, await startTestService({ beside: first })];

@@ -719,7 +719,7 @@ describe('two chaotic providers behind two routes', () => {
     await using shop = await openChaos();
     const { deps } = shop.on.service;
     const hasty = (result: HandoffResult): HandoffResult =>
-      result.outcome === 'ambiguous' ? { ...result, outcome: 'refused' } : result;
+      result.outcome === 'ambiguous' ? { ...result, outcome: 'refused', providerReason: null } : result;
     deps.providers = new Map(
       [...deps.providers].map(([id, provider]) => [
         id,

@@ -10,8 +10,9 @@ import { Client } from 'pg';
 import { type Examined, doctor } from '../../src/cli/doctor.ts';
 import type { Decision } from '../../src/domain/checkout-state.ts';
 import type { ProviderEvent } from '../../src/domain/checkout.ts';
-import { type Checkout, PROVIDER_FAULTS } from '../../src/domain/records.ts';
+import type { Checkout } from '../../src/domain/records.ts';
 import { REFUND_STATUSES } from '../../src/domain/refund.ts';
+import { anyFailure } from '../fixtures/failures.ts';
 import { changesOfMoney } from '../../src/operations/apply-provider-message.ts';
 import { commitDecision } from '../../src/operations/commit-decision.ts';
 import type { Deps } from '../../src/operations/deps.ts';
@@ -322,7 +323,7 @@ const anyStep: fc.Arbitrary<HistoryStep> = fc.oneof(
       status: fc.constantFrom('provider_pending' as const, 'paid' as const, 'failed' as const),
       wrong: fc.constantFrom(...(['nothing', 'nothing', 'nothing', 'amount', 'currency', 'environment'] as const)),
       txHash: fc.constant(null),
-      failureSource: fc.constantFrom(null, ...PROVIDER_FAULTS),
+      failure: anyFailure,
     }),
   },
   { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('abandon', 'abandon', 'giveUp', 'expire') }) },

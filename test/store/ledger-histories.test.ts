@@ -186,7 +186,7 @@ async function pay(
   const say = async (paymentId: string | null, status: ProviderStatus) => {
     const session = (await deps.store.session(sessionId))!;
     const about = { eventId: `m_${messages++}`, sessionId, paymentId, status, amount: session.amount, currency: 'USD' };
-    const callback = { ...about, txHash: null, failureSource: null };
+    const callback = { ...about, txHash: null, failure: null };
     const before = (await deps.store.checkout(sessionId))!.payments;
     await applyProviderMessage(deps, { provider: 'sandbox', environment: 'sandbox', callback, body: '{}' });
     for (const payment of (await deps.store.checkout(sessionId))!.payments) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import { FAILURE_CODES, FAILURE_SOURCES } from '../../src/domain/failure.ts';
 import type { Checkout } from '../../src/domain/records.ts';
 import { ENVIRONMENTS, ROUTE_KINDS } from '../../src/domain/route.ts';
 import { PAYMENT_STATUSES, PROVIDER_STATUSES, SESSION_STATUSES } from '../../src/domain/records.ts';
@@ -74,10 +75,9 @@ const anyPayment = fc.record({
   refunded: anyCents,
   refundPending: anyCents,
   refundShares: fc.record({ gateway: anyCents, cost: anyCents }, { noNullPrototype: true }),
-  failureCode: orNull(
-    fc.constantFrom('declined' as const, 'handoff_refused' as const, 'timed_out' as const, 'superseded' as const),
-  ),
-  failureSource: orNull(fc.constantFrom('buyer' as const, 'issuer' as const, 'route' as const, 'gateway' as const)),
+  failureCode: orNull(fc.constantFrom(...FAILURE_CODES)),
+  failureSource: orNull(fc.constantFrom(...FAILURE_SOURCES)),
+  failureReason: orNull(someText),
   probe: fc.boolean(),
   txHash: orNull(someText),
   metadata: anyMetadata,

@@ -81,6 +81,7 @@ test('a database of the first version, with money in every state it knew, is sou
 
 /** Restores the schema and the rows from before `wrong-amounts` and the migrations after it. */
 const BEFORE_WRONG_AMOUNTS = [
+  'ALTER TABLE payments DROP COLUMN failure_reason',
   'ALTER TABLE refunds DROP COLUMN unknown_since',
   'ALTER TABLE payments DROP COLUMN returned',
   'ALTER TABLE payments DROP COLUMN owed',

@@ -112,7 +112,7 @@ class History {
 
   async say(paymentId: string, amount: number): Promise<void> {
     const about = { eventId: `w_${messages++}`, sessionId: this.sessionId, paymentId, status: 'paid' as const, amount };
-    const callback = { ...about, currency: 'USD', txHash: null, failureSource: null };
+    const callback = { ...about, currency: 'USD', txHash: null, failure: null };
     const said = await applyProviderMessage(this.#deps, {
       provider: 'sandbox',
       environment: 'sandbox',

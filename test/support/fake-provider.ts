@@ -51,7 +51,8 @@ export async function startFakeProvider(
     async inquire({ id: paymentId, amount }: Payment) {
       if (!fake.cancelled.includes(paymentId)) throw new Error('the fake provider cannot be asked');
       const report = { paymentId, status: 'failed', amount, currency: 'USD', txHash: null } as const;
-      return { ...report, failureSource: 'buyer', reference: `fake_${paymentId}`, url: null };
+      const failure = { code: 'cancelled', source: 'buyer', reason: null } as const;
+      return { ...report, failure, reference: `fake_${paymentId}`, url: null, awaitsBuyer: false };
     },
     async cancel(payment: Payment) {
       fake.cancelled.push(payment.id);
@@ -88,7 +89,7 @@ export async function report(
   const checkout = (await service.deps.store.checkout(sessionId))!;
   const { environment, amount } = checkout.session;
   const about = payment ?? checkout.payments.at(-1)!;
-  const callback = { paymentId: about.id, status, amount, currency: 'USD', txHash: null, failureSource: null };
+  const callback = { paymentId: about.id, status, amount, currency: 'USD', txHash: null, failure: null };
   await applyProviderMessage(service.deps, {
     provider: about.route.provider,
     environment,
@@ -105,7 +106,7 @@ function answerOf(fake: FakeProvider, { payment, returnUrl }: HandoffRequest): H
     case 'accept_without_page':
       return { outcome: 'accepted', reference, url: null };
     case 'refuse':
-      return { outcome: 'refused', reason: 'the test says so' };
+      return { outcome: 'refused', reason: 'the test says so', providerReason: null };
     case 'lose':
       return { outcome: 'ambiguous', reason: 'the test says so' };
   }

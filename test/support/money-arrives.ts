@@ -23,7 +23,7 @@ export async function providerSays(
       amount: overrides.amount ?? session.amount,
       currency: overrides.currency ?? 'USD',
       txHash: null,
-      failureSource: null,
+      failure: null,
     },
     body: '{}',
   });

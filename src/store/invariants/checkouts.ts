@@ -81,9 +81,9 @@ export const CHECKOUT_INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'payment_state',
-    says: 'A payment has a failure code exactly when it failed, is asked about only while pending, and holds money only when paid.',
+    says: 'A payment has a failure code exactly when it failed and a reason only then, is asked about only while pending, and holds money only when paid.',
     sql: `SELECT id FROM payments
-      WHERE (status = 'failed') <> (failure_code IS NOT NULL)
+      WHERE (status = 'failed') <> (failure_code IS NOT NULL) OR (failure_reason IS NOT NULL AND status <> 'failed')
         OR (inquire_at IS NOT NULL AND status <> 'pending')
         OR (ledger_status <> 'pending' AND status <> 'paid')
         OR surplus NOT IN (0, 1) OR inquiries < 0 OR timeout_at <= created

@@ -24,11 +24,11 @@ export const PERSONAL_DATA_INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'erased_records',
-    says: 'Of an erased customer no metadata, no bodies of provider messages, no answers of receivers and no notes are kept; erase it once more.',
+    says: 'Of an erased customer no metadata, no bodies and reasons of providers, no answers of receivers and no notes are kept; erase it once more.',
     sql: `SELECT DISTINCT session.id AS id FROM customers AS customer
       JOIN sessions AS session ON session.customer_id = customer.id
       WHERE customer.status = 'erased' AND (
-        EXISTS (SELECT 1 FROM payments WHERE session_id = session.id AND metadata <> '{}')
+        EXISTS (SELECT 1 FROM payments WHERE session_id = session.id AND (metadata <> '{}' OR failure_reason IS NOT NULL))
         OR EXISTS (SELECT 1 FROM invoices WHERE session_id = session.id AND metadata <> '{}')
         OR EXISTS (SELECT 1 FROM events WHERE session_id = session.id AND body LIKE '%"metadata":{"%')
         OR EXISTS (SELECT 1 FROM provider_messages WHERE session_id = session.id AND body <> '${ERASED_BODY}')

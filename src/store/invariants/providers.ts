@@ -55,7 +55,7 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
     says: 'A provider is asked to cancel every payment that was dropped, and none that is pending.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN provider_tasks AS task ON task.payment_id = payment.id AND task.kind = 'cancel'
-      WHERE (payment.failure_code IN ('abandoned', 'timed_out', 'superseded') AND task.payment_id IS NULL)
+      WHERE (payment.failure_code IN ('abandoned', 'timed_out', 'amount_mismatch', 'superseded') AND task.payment_id IS NULL)
         OR (payment.status = 'pending' AND task.payment_id IS NOT NULL)
       ORDER BY id LIMIT ?1`,
   },

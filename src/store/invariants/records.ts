@@ -1,9 +1,8 @@
 import { DELIVERY_STATUSES } from '../../domain/delivery.ts';
+import { FAILURE_CODES, FAILURE_SOURCES } from '../../domain/failure.ts';
 import { OUTCOME_RESULTS } from '../../domain/outcome.ts';
 import {
   CUSTOMER_STATUSES,
-  FAILURE_SOURCES,
-  type FailureCode,
   INVOICE_STATUSES,
   type LedgerStatus,
   PAYMENT_STATUSES,
@@ -18,7 +17,6 @@ import { type Invariant, quoted } from './invariant.ts';
 
 const HEALTH: readonly RouteHealth[] = ['live', 'degraded', 'standby'];
 const LEDGER_STATUSES: readonly LedgerStatus[] = ['pending', 'settled', 'refunded'];
-const FAILURE_CODES: readonly FailureCode[] = ['declined', 'handoff_refused', 'timed_out', 'abandoned', 'superseded'];
 
 /** Which values the columns of a table may have, by what names its rows. */
 const KNOWN: [table: string, id: string, columns: Record<string, readonly string[]>][] = [

@@ -32,6 +32,7 @@ const INSERT = insertSql('payments', [
   'refund_cost',
   'failure_code',
   'failure_source',
+  'failure_reason',
   'probe',
   'tx_hash',
   'metadata',
@@ -44,7 +45,7 @@ const UPDATE = `UPDATE payments
   SET status = ?2, ledger_status = ?3, provider_reference = ?4, provider_url = ?5, surplus = ?6, failure_code = ?7,
     failure_source = ?8, tx_hash = ?9, inquire_at = ?10, inquiries = ?11, handoff_unclear = ?12,
     kept = ?13, settled = ?14, refunded = ?15, refund_pending = ?16, refund_gateway = ?17, refund_cost = ?18, shortfall = ?19,
-    returned = ?20, owed = ?21
+    returned = ?20, owed = ?21, failure_reason = ?22
   WHERE id = ?1`;
 
 export const SELECT_PAYMENT = 'SELECT * FROM payments WHERE id = ?1';
@@ -81,6 +82,7 @@ export function insertPayment(payment: Payment): Write {
       payment.refundShares.cost,
       payment.failureCode,
       payment.failureSource,
+      payment.failureReason,
       payment.probe ? 1 : 0,
       payment.txHash,
       JSON.stringify(payment.metadata),
@@ -117,6 +119,7 @@ export function updatePayment(payment: Payment): Write {
       payment.shortfall,
       payment.returned,
       payment.owed,
+      payment.failureReason,
     ],
   };
 }
@@ -151,6 +154,7 @@ export function paymentFromRow(row: Row): Payment {
     refundShares: { gateway: row['refund_gateway'] as number, cost: row['refund_cost'] as number },
     failureCode: row['failure_code'] as Payment['failureCode'],
     failureSource: row['failure_source'] as Payment['failureSource'],
+    failureReason: row['failure_reason'] as string | null,
     probe: row['probe'] === 1,
     txHash: row['tx_hash'] as string | null,
     metadata: JSON.parse(row['metadata'] as string) as Metadata,

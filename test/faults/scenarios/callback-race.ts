@@ -186,7 +186,9 @@ function atLastAttempt(fresh: Checkout): Checkout {
     const attempt: NewAttempt = { paymentId: newId('pay'), invoiceId: newId('inv'), route: aRoute() };
     checkout = take(startAttempt(checkout, attempt, Date.now()));
     if (number === MAX_ATTEMPTS) break;
-    checkout = take(refuseHandoff(checkout, attempt.paymentId, { retry: undefined, mayArrive: false }, Date.now()));
+    checkout = take(
+      refuseHandoff(checkout, attempt.paymentId, { retry: undefined, mayArrive: false, reason: null }, Date.now()),
+    );
   }
   return checkout;
 }

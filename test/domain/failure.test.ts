@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { FAILURE_CODES, FAILURE_SOURCES, failureMessage, providerText } from '../../src/domain/failure.ts';
+import { anyProviderText } from '../fixtures/failures.ts';
+
+test('a text of a provider is stored on one line, well-formed, bounded, and the same when it is stored again', () => {
+  fc.assert(
+    fc.property(fc.option(anyProviderText, { nil: null }), (text) => {
+      const stored = providerText(text);
+      if (stored === null) return assert.equal((text ?? '').replace(/[\p{C}\p{Z}\uFEFF]/gu, ''), '');
+      assert.ok(stored.length >= 1 && stored.length <= 200);
+      assert.ok(stored.isWellFormed());
+      assert.doesNotMatch(stored, /[\p{C}\p{Zl}\p{Zp}]/u);
+      assert.equal(providerText(stored), stored);
+    }),
+    { numRuns: 5000 },
+  );
+  assert.equal(providerText('insufficient_funds'), 'insufficient_funds');
+  assert.equal(providerText(`${'x'.repeat(199)}😀`), `${'x'.repeat(199)}\uFFFD`);
+});
+
+test('every code has a sentence, whatever its source', () => {
+  for (const code of FAILURE_CODES) {
+    for (const source of FAILURE_SOURCES) assert.match(failureMessage({ code, source }), /^[A-Z].{10,}\.$/);
+  }
+});
