@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Provider } from '../../src/providers/provider.ts';
+import { applyRefundMessage } from '../../src/operations/refunds/apply-refund-report.ts';
 import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
@@ -134,6 +135,22 @@ describe('a provider that does not know the payment of a refund', () => {
       await wait(2);
       assert.equal(lines().filter(({ level }) => level === 40).length, answered.length, 'it is not asked again');
       await askForRefund(sessionId, 49.99);
+    });
+  });
+
+  test('and that reports the refund as paid out afterwards is logged as an error, and the books stay', async () => {
+    await refundAt(DENIES, async (id, sessionId, lines) => {
+      await wait(2);
+      const callback = { eventId: `${id} late`, sessionId, refundId: id, amount: 1000, currency: 'USD' };
+      const outcome = await applyRefundMessage(on.service.deps, {
+        provider: 'sandbox',
+        environment: 'sandbox',
+        callback: { ...callback, status: 'succeeded', reason: null },
+        body: '{}',
+      });
+      assert.equal(outcome, 'ignored');
+      assert.equal((await refundOf(id)).status, 'failed');
+      assert.equal(lines().filter(({ level }) => level === 50).length, 1);
     });
   });
 
