@@ -1,18 +1,16 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename, extname } from 'node:path';
-import { brotliCompressSync, constants } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
+import { type Content, createContent, sendContent } from './content.ts';
 
-/** A style sheet or script of ours; its path changes with its content, so that browsers may keep it for good. */
+/** A style sheet or script; its path changes with its content, so that browsers may store it for good. */
 export interface Asset {
   /** For example `/assets/checkout-3f2a91c0d4e5.css`. */
   path: string;
   /** What a browser compares the content with before it uses it: `sha256-` and base64. */
   integrity: string;
-  type: string;
-  body: Buffer;
-  brotli: Buffer;
+  content: Content;
 }
 
 const TYPES: Record<string, string> = {
@@ -20,8 +18,6 @@ const TYPES: Record<string, string> = {
   '.js': 'text/javascript; charset=utf-8',
 };
 const HASH_LENGTH = 12;
-// The best quality takes tens of milliseconds of every start, for a few bytes.
-const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } };
 
 /** Reads a `.css` or `.js` file once, at start. */
 export function loadAsset(file: URL): Asset {
@@ -31,21 +27,15 @@ export function loadAsset(file: URL): Asset {
   return {
     path: `/assets/${basename(file.pathname, extension)}-${hash.toString('hex').slice(0, HASH_LENGTH)}${extension}`,
     integrity: `sha256-${hash.toString('base64')}`,
-    type: TYPES[extension]!,
-    body,
-    brotli: brotliCompressSync(body, BROTLI),
+    content: createContent(body, TYPES[extension]!),
   };
 }
 
 export function serveAssets(app: FastifyInstance, assets: readonly Asset[]): void {
-  for (const { path, type, body, brotli } of assets) {
+  for (const { path, content } of assets) {
     app.get(path, (request, reply) => {
-      const compressed = /\bbr\b/.test(request.headers['accept-encoding'] ?? '');
-      if (compressed) reply.header('content-encoding', 'br');
-      return reply
-        .headers({ 'cache-control': 'public, max-age=31536000, immutable', vary: 'accept-encoding' })
-        .type(type)
-        .send(compressed ? brotli : body);
+      reply.header('cache-control', 'public, max-age=31536000, immutable');
+      return sendContent(request, reply, content);
     });
   }
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../domain/errors.ts';
+import { type Content, createContent, sendContent } from './content.ts';
 import type { Html } from './html.ts';
 
 // Nothing from elsewhere, nothing inline, no frames around it.
@@ -15,13 +16,26 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Sends a whole page; a large one that does not change as its bytes, which all callers share. */
-export function sendPage(reply: FastifyReply, status: number, page: Html | Buffer): FastifyReply {
+const HTML_TYPE = 'text/html; charset=utf-8';
+
+/** Sends a whole page. */
+export function sendPage(reply: FastifyReply, status: number, page: Html): FastifyReply {
   return reply
     .code(status)
     .header('content-security-policy', CONTENT_SECURITY_POLICY)
-    .type('text/html; charset=utf-8')
-    .send(Buffer.isBuffer(page) ? page : page.markup);
+    .type(HTML_TYPE)
+    .send(page.markup);
+}
+
+/** A page that is the same for all callers. */
+export function sharedPage(page: Html): Content {
+  return createContent(page.markup, HTML_TYPE);
+}
+
+/** Sends it compressed, and again only after it has changed: it names style sheets of this release. */
+export function sendSharedPage(request: FastifyRequest, reply: FastifyReply, page: Content): Promise<FastifyReply> {
+  reply.headers({ 'content-security-policy': CONTENT_SECURITY_POLICY, 'cache-control': 'public, no-cache' });
+  return sendContent(request, reply, page);
 }
 
 /** Sends the browser on with a GET. */

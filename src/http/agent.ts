@@ -13,7 +13,7 @@ import { schemaAnswer } from './agent-endpoints.ts';
 import { admission, depsOf } from './access.ts';
 import type { AppDeps } from './app.ts';
 import { discoveryLinks } from './discovery-links.ts';
-import { publicDocument, sendDocument } from './document.ts';
+import { type PublicDocument, publicDocument, sendDocument } from './document.ts';
 import { sendError } from './errors.ts';
 import { param, serve, serveText } from './gateway.ts';
 
@@ -25,13 +25,20 @@ export function agentApi(app: FastifyInstance, deps: AppDeps): void {
   const { base } = deps.urls;
   // They do not change while the process runs; no start waits for them.
   const schemas = new Map<string, string>();
+  // By environment; compressed again only after the health of a route has changed.
+  const described = new Map<string | undefined, { body: string; document: PublicDocument }>();
 
   const { capabilities, listRoutes: routes, getSchema } = AGENT_ENDPOINTS;
   app.get(capabilities.path, admission(deps, capabilities.access), (request, reply) => {
-    const body = JSON.stringify(describeService(depsOf(request)));
-    reply.header('link', discoveryLinks(base));
+    const own = depsOf(request);
+    const environment = own.caller?.environment;
+    const body = JSON.stringify(describeService(own));
+    const known = described.get(environment);
     // The health of its routes is that of now.
-    return sendDocument(request, reply, deps, publicDocument(body, JSON_TYPE, 0));
+    const document = known?.body === body ? known.document : publicDocument(body, JSON_TYPE, 0);
+    described.set(environment, { body, document });
+    reply.header('link', discoveryLinks(base));
+    return sendDocument(request, reply, deps, document);
   });
   serve(app, deps, routes, async (request, _reply, deps) => {
     const { environment } = readRoutesQuery.read(request.query, `Parameters: GET ${base}/openapi.json`);

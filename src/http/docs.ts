@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { loadAsset, serveAssets } from '../html/assets.ts';
-import { sendPage } from '../html/page.ts';
+import type { Content } from '../html/content.ts';
+import { sendSharedPage, sharedPage } from '../html/page.ts';
 import type { AppDeps } from './app.ts';
 import { docsPage } from './docs-page.ts';
 import { describeApi } from './openapi.ts';
@@ -9,12 +10,12 @@ import { describeApi } from './openapi.ts';
 export function apiReference(app: FastifyInstance, deps: AppDeps): void {
   const stylesheet = loadAsset(new URL('assets/docs.css', import.meta.url));
   // The first key that is made changes the examples.
-  const pages = new Map<boolean, Buffer>();
+  const pages = new Map<boolean, Content>();
   serveAssets(app, [stylesheet]);
-  app.get('/docs', async (_request, reply) => {
+  app.get('/docs', async (request, reply) => {
     const asksForKey = !(await deps.gate.isOpen());
-    const page = pages.get(asksForKey) ?? Buffer.from(docsPage(describeApi(deps), stylesheet, asksForKey).markup);
+    const page = pages.get(asksForKey) ?? sharedPage(docsPage(describeApi(deps), stylesheet, asksForKey));
     pages.set(asksForKey, page);
-    return sendPage(reply, 200, page);
+    return sendSharedPage(request, reply, page);
   });
 }

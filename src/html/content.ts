@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import Negotiator from 'negotiator';
+
+/** A body that is the same for all callers, and its compressed forms, each made when a caller first asks for it. */
+export interface Content {
+  bytes: Buffer;
+  /** Media type. */
+  type: string;
+  /** Hash of the uncompressed bytes. */
+  tag: string;
+  compressed: Map<Coding, Promise<Buffer>>;
+}
+
+type Coding = 'br' | 'gzip';
+
+/** The installed types describe an older version, which has no `preferred`. */
+interface EncodingNegotiator {
+  encoding(available: readonly string[], options: { preferred: readonly string[] }): string | undefined;
+}
+
+const TAG_LENGTH = 22;
+// At the best quality the reference page takes 400 ms instead of 11, and is 9 % smaller.
+const BROTLI_QUALITY = 9;
+const CODINGS: readonly Coding[] = ['br', 'gzip'];
+const COMPRESS: Record<Coding, (bytes: Buffer) => Promise<Buffer>> = {
+  br: (bytes) =>
+    promisify(brotliCompress)(bytes, {
+      params: {
+        [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
+        [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+      },
+    }),
+  gzip: (bytes) => promisify(gzip)(bytes),
+};
+
+export function createContent(body: string | Buffer, type: string): Content {
+  const tag = createHash('sha256').update(body).digest('base64url').slice(0, TAG_LENGTH);
+  return { bytes: Buffer.from(body), type, tag, compressed: new Map() };
+}
+
+/**
+ * Sends the content in the encoding that the caller prefers, or 304 where the caller has it already. Only for content
+ * that holds no secret beside text of a caller: its compressed length would tell the secret (BREACH).
+ */
+export async function sendContent(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { bytes, type, tag, compressed }: Content,
+): Promise<FastifyReply> {
+  const coding = codingFor(request);
+  // Each encoding has a tag of its own: a cache would otherwise refresh one by the answer about another.
+  const etag = coding === undefined ? `"${tag}"` : `"${tag}-${coding}"`;
+  varyBy(reply, 'accept-encoding').header('etag', etag);
+  if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
+  // Of a text, Fastify would say the charset, which is no parameter of every type.
+  reply.type(type);
+  if (coding === undefined) return reply.send(bytes);
+  const form = compressed.get(coding) ?? COMPRESS[coding](bytes);
+  compressed.set(coding, form);
+  return reply.header('content-encoding', coding).send(await form);
+}
+
+/** Adds a request header to those by which a cache tells answers apart. */
+export function varyBy(reply: FastifyReply, header: string): FastifyReply {
+  const before = reply.getHeader('vary');
+  return reply.header('vary', before === undefined ? header : `${String(before)}, ${header}`);
+}
+
+function codingFor(request: FastifyRequest): Coding | undefined {
+  const negotiator: EncodingNegotiator = new Negotiator(request);
+  const chosen = negotiator.encoding([...CODINGS, 'identity'], { preferred: CODINGS });
+  return CODINGS.find((coding) => coding === chosen);
+}
+
+/** https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2, by weak comparison. */
+function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+  const tags = (ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  return tags.includes(etag) || tags.includes('*');
+}

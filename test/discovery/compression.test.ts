@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import type { FastifyInstance } from 'fastify';
+import { type AppDeps, createApp } from '../../src/http/app.ts';
+import { apiReference } from '../../src/http/docs.ts';
+import { PARTS } from '../../src/service/parts.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+
+const MAX_BYTES = 60 * 1024;
+const DOCUMENTS = [
+  '/docs',
+  '/openapi.json',
+  '/llms.txt',
+  '/arazzo.yaml',
+  '/.well-known/api-catalog',
+  '/api/agent/capabilities',
+];
+const CHROME = 'gzip, deflate, br, zstd';
+
+const DECODE: Record<string, (bytes: Buffer) => Buffer> = {
+  br: (bytes) => brotliDecompressSync(bytes),
+  gzip: (bytes) => gunzipSync(bytes),
+  identity: (bytes) => bytes,
+};
+
+let service: TestService;
+let app: FastifyInstance;
+const sent: unknown[] = [];
+
+before(async () => {
+  service = await startTestService();
+  const watch = (watched: FastifyInstance) =>
+    void watched.addHook('onSend', async (_request, _reply, payload) => void sent.push(payload));
+  app = await createApp(service.service.deps as AppDeps, [watch, ...PARTS]);
+});
+after(async () => {
+  await app.close();
+  await service[Symbol.asyncDispose]();
+});
+
+async function ask(url: string, encoding?: string, more: Record<string, string> = {}) {
+  const headers = { host: 'localhost', ...(encoding !== undefined && { 'accept-encoding': encoding }), ...more };
+  const { statusCode: status, headers: answered, rawPayload: bytes } = await app.inject({ url, headers });
+  return { status, bytes, header: (name: string) => String(answered[name] ?? '') };
+}
+
+async function stylesheet(): Promise<string> {
+  const { bytes } = await ask('/docs');
+  return /href="(\/assets\/[^"]+\.css)"/.exec(bytes.toString())![1]!;
+}
+
+describe('documents that are the same for all callers', () => {
+  test('are sent in the encoding that the caller prefers', async () => {
+    const cases: [accepted: string | undefined, encoding: string][] = [
+      [undefined, 'identity'],
+      ['', 'identity'],
+      ['identity', 'identity'],
+      ['deflate', 'identity'],
+      ['gzip', 'gzip'],
+      ['GZIP', 'gzip'],
+      ['br', 'br'],
+      ['*', 'br'],
+      [CHROME, 'br'],
+      ['gzip;q=1.0, br;q=0.5', 'gzip'],
+      ['gzip;q=0, br;q=0', 'identity'],
+      ['br;q=0, *', 'gzip'],
+      ['gzip;q=0.2, identity;q=0.8', 'identity'],
+    ];
+    for (const path of [...DOCUMENTS, await stylesheet()]) {
+      const plain = await ask(path);
+      for (const [accepted, encoding] of cases) {
+        const answer = await ask(path, accepted);
+        const what = `${path} ${accepted}`;
+        assert.equal(answer.status, 200, what);
+        assert.equal(answer.header('content-encoding') || 'identity', encoding, what);
+        assert.match(answer.header('vary'), /(?:^|, )accept-encoding$/, what);
+        assert.equal(answer.header('content-type'), plain.header('content-type'), what);
+        assert.equal(answer.header('content-length'), String(answer.bytes.length), what);
+        assert.deepEqual(DECODE[encoding]!(answer.bytes), plain.bytes, what);
+      }
+    }
+  });
+
+  test('have an ETag for each encoding, by which nobody is sent the same again', async () => {
+    for (const path of [...DOCUMENTS, await stylesheet()]) {
+      const tags = new Map<string, string>();
+      for (const encoding of Object.keys(DECODE)) {
+        const first = await ask(path, encoding);
+        const etag = first.header('etag');
+        tags.set(etag, encoding);
+        for (const known of [etag, `W/${etag}`, `"other", ${etag}`]) {
+          const again = await ask(path, encoding, { 'if-none-match': known });
+          assert.deepEqual([again.status, again.bytes.length, again.header('etag')], [304, 0, etag], path);
+          assert.equal(again.header('vary'), first.header('vary'));
+          assert.equal(again.header('cache-control'), first.header('cache-control'));
+        }
+      }
+      assert.equal(tags.size, 3, path);
+      for (const [etag, encoding] of tags) {
+        for (const other of Object.keys(DECODE).filter((name) => name !== encoding)) {
+          assert.equal((await ask(path, other, { 'if-none-match': etag })).status, 200, `${path} ${etag} ${other}`);
+        }
+      }
+    }
+  });
+
+  test('are compressed once, also for callers at the same time', async () => {
+    for (const path of [...DOCUMENTS, await stylesheet()]) {
+      sent.splice(0);
+      for (const encoding of ['br', 'gzip']) {
+        await Promise.all([ask(path, encoding), ask(path, encoding)]);
+        await ask(path, encoding);
+        const [one, two, later] = sent.splice(0);
+        assert.ok(Buffer.isBuffer(one) && one === two && one === later, `${path} ${encoding}`);
+      }
+    }
+  });
+
+  test('come to at most 60 KB each', async () => {
+    for (const path of DOCUMENTS) {
+      for (const encoding of ['br', 'gzip', CHROME]) {
+        const { length } = (await ask(path, encoding)).bytes;
+        assert.ok(length <= MAX_BYTES, `${path} has ${length} bytes as ${encoding}`);
+      }
+    }
+  });
+
+  test('HEAD has the headers of GET', async () => {
+    for (const path of DOCUMENTS) {
+      const headers = { host: 'localhost', 'accept-encoding': 'br' };
+      const head = await app.inject({ method: 'HEAD', url: path, headers });
+      const got = await ask(path, 'br');
+      for (const name of ['etag', 'vary', 'content-encoding', 'content-length', 'cache-control', 'content-type']) {
+        assert.equal(String(head.headers[name]), got.header(name), `${path} ${name}`);
+      }
+    }
+  });
+
+  test('the reference may be stored, and is asked for again at each visit: the first API key changes it', async () => {
+    const deps = service.service.deps as AppDeps;
+    let isOpen = true;
+    const own = await createApp({ ...deps, gate: { ...deps.gate, isOpen: async () => isOpen } }, [apiReference]);
+    const visit = (etag = '') =>
+      own.inject({ url: '/docs', headers: { host: 'localhost', 'accept-encoding': 'gzip', 'if-none-match': etag } });
+    const etag = String((await visit()).headers['etag']);
+    const again = await visit(etag);
+    assert.deepEqual([again.statusCode, again.headers['cache-control']], [304, 'public, no-cache']);
+    isOpen = false;
+    const changed = await visit(etag);
+    assert.equal(changed.statusCode, 200);
+    assert.match(gunzipSync(changed.rawPayload).toString(), /TILLWAY_API_KEY/);
+    await own.close();
+  });
+});
+
+test('answers about anybody are never compressed: their length would tell what is in them', async () => {
+  const { body } = await call<{ id: string }>('POST', `${service.url}/api/gateway/sessions`, sessionBody());
+  const paths = [
+    '/',
+    `/demo?session_id=${body.id}`,
+    `/checkout/${body.id}`,
+    `/checkout/${body.id}/status`,
+    '/api/gateway/sessions',
+    `/api/gateway/sessions/${body.id}`,
+    '/api/agent/routes',
+    '/readyz',
+    '/none',
+  ];
+  for (const path of paths) {
+    const answer = await ask(path, CHROME);
+    assert.equal(answer.header('content-encoding'), '', path);
+    assert.equal(answer.header('cache-control'), 'no-store', path);
+  }
+});
