@@ -3,7 +3,7 @@ import { leadingPayment } from '../domain/checkout-state.ts';
 import { GatewayError } from '../domain/errors.ts';
 import { isId } from '../domain/id.ts';
 import type { Checkout } from '../domain/records.ts';
-import { loadAsset, serveAssets } from '../html/assets.ts';
+import { loadScript, loadStyle, serveAssets } from '../html/assets.ts';
 import { acceptForms, formOf, seeOther, sendPage } from '../html/page.ts';
 import { sessionNotFound } from '../operations/not-found.ts';
 import type { Deps } from '../operations/deps.ts';
@@ -26,8 +26,8 @@ interface Visit {
 
 /** The buyer's pages: whole without a script, and no GET or HEAD ever changes anything. */
 export function checkoutPages(app: FastifyInstance, deps: Deps): void {
-  const style = loadAsset(new URL('assets/checkout.css', import.meta.url));
-  const script = loadAsset(new URL('assets/checkout.js', import.meta.url));
+  const style = loadStyle(new URL('assets/checkout.css', import.meta.url));
+  const script = loadScript(new URL('assets/checkout.js', import.meta.url));
   const shop: Shop = { merchant: deps.merchantName, paths: createPaths(deps.urls), style, script };
   serveAssets(app, [style, script]);
   app.get<Visit>('/checkout/:id/status', (request) => readStatus(deps, request.params.id));

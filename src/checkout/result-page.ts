@@ -44,22 +44,63 @@ export function renderPaid(shop: Shop, session: Session, { payment, way, surplus
 }
 
 export function renderFailed(shop: Shop, session: Session, { certain }: Failed): Html {
-  const text = certain
-    ? 'You have not been charged.'
-    : 'We have not received any money. If you had approved a payment and it still arrives, it counts: this page then shows it.';
-  return renderEnd(shop, session, heading('The payment was not completed', { icon: 'stop', mood: 'bad' }), lede(text));
+  const merchant = html`<bdi>${shop.merchant}</bdi>`;
+  return renderEnd(shop, session, {
+    title: heading('The payment was not completed', { icon: 'stop', mood: 'bad' }),
+    text: certain
+      ? 'You have not been charged.'
+      : 'We have not received any money. If you had approved a payment and it still arrives, it counts: this page then shows it.',
+    next: certain
+      ? html`This checkout is closed. To buy this, order it again at ${merchant}.`
+      : html`This checkout is closed. Before you order it again at ${merchant}, check here once more.`,
+    mayStillBePaid: !certain,
+  });
 }
 
 export function renderExpired(shop: Shop, session: Session): Html {
-  const text = html`You have not been charged. To buy this, start again at <bdi>${shop.merchant}</bdi>.`;
-  return renderEnd(shop, session, heading('This checkout has expired', { icon: 'clock', mood: 'bad' }), lede(text));
+  return renderEnd(shop, session, {
+    title: heading('This checkout has expired', { icon: 'clock', mood: 'bad' }),
+    text: 'You have not been charged.',
+    next: html`To buy this, order it again at <bdi>${shop.merchant}</bdi>.`,
+    mayStillBePaid: false,
+  });
 }
 
-function renderEnd(shop: Shop, session: Session, title: Html, text: Html): Html {
+interface Ending {
+  title: Html;
+  /** What became of the money. */
+  text: string;
+  /** What the buyer can do. */
+  next: Html;
+  mayStillBePaid: boolean;
+}
+
+function renderEnd(shop: Shop, session: Session, { title, text, next, mayStillBePaid }: Ending): Html {
+  const again = html`<p><a class="button" href="${shop.paths.checkout(session.id)}">Check again</a></p>`;
   return html`<div class="columns">
     ${renderSummary(session, null)}
-    <section class="panel" aria-labelledby="heading">${title} ${text} ${returnPart(shop, session, true)}</section>
+    <section class="panel" aria-labelledby="heading">
+      ${title} ${lede(text)}
+      <p>${next}</p>
+      ${session.redirectUrl === null ? html`${mayStillBePaid && again} ${renderContact(shop, session)}` : returnPart(shop, session, true)}
+    </section>
   </div>`;
+}
+
+/** For a buyer who has no link back to the merchant: the references by which the merchant finds the order. */
+function renderContact({ merchant }: Shop, { id, clientReferenceId }: Session): Html {
+  const order = html`<div>
+    <dt>Order</dt>
+    <dd class="reference"><bdi>${clientReferenceId}</bdi></dd>
+  </div>`;
+  return html`<p>If you have a question, contact <bdi>${merchant}</bdi> and give this reference:</p>
+    <dl class="facts">
+      ${clientReferenceId !== null && order}
+      <div>
+        <dt>Checkout</dt>
+        <dd class="reference">${id}</dd>
+      </div>
+    </dl>`;
 }
 
 /** A second real payment of the same order is nobody's to keep. */

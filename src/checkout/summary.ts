@@ -1,11 +1,12 @@
 import type { FeeSplit } from '../domain/fees.ts';
 import type { Session } from '../domain/records.ts';
+import type { RouteKind } from '../domain/route.ts';
 import { type Html, html } from '../html/html.ts';
 import { icon } from './icons.ts';
 import { formatUsd } from './money-text.ts';
 import type { Way } from './state.ts';
 
-/** What is bought, for how much: beside every state of a checkout but the receipt. */
+/** Product, price and buyer, beside every state of a checkout except the receipt. `rows` are null where nothing can be paid. */
 export function renderSummary(session: Session, rows: Html | null): Html {
   return html`<section class="summary" aria-label="Order summary">
     <dl class="sums">
@@ -16,9 +17,12 @@ export function renderSummary(session: Session, rows: Html | null): Html {
       ${rows}
     </dl>
     <p class="small">For <bdi class="email">${session.customerEmail}</bdi></p>
-    <p class="small trust">
-      ${icon('lock')}<span>You pay on the page of a payment provider. This page never asks for card numbers.</span>
-    </p>
+    ${
+      rows !== null &&
+      html`<p class="small trust">
+        ${icon('lock')}<span>You pay on the page of a payment provider. This page never asks for card numbers.</span>
+      </p>`
+    }
   </section>`;
 }
 
@@ -27,21 +31,17 @@ export function renderSums(fees: FeeSplit): Html {
   return html`${renderFee(fees)}${renderTotal(formatUsd(fees.total))}`;
 }
 
-/** Fee and total of every way; the style sheet shows those of the way that is chosen, without a script. */
+/** Fee and total of every payment method; the style sheet shows those of the chosen one, without a script. */
 export function renderSumsOfWays(ways: readonly Way[]): Html {
-  const fees = ways.map(
-    ({ kind, fees: { buyerFee } }) => html`<span class="for-${kind}">${formatUsd(buyerFee)}</span>`,
-  );
+  const fees = ways.map(({ kind, fees: split }) => renderFee(split, `for-${kind}`));
   const totals = ways.map(({ kind, fees: { total } }) => html`<span class="for-${kind}">${formatUsd(total)}</span>`);
-  return html`<div>
-      <dt>Payment fee</dt>
-      <dd><span class="for-any">see below</span>${fees}</dd>
-    </div>
-    ${renderTotal(html`<span class="for-any">see below</span>${totals}`)}`;
+  return html`${fees} ${renderTotal(html`<span class="for-any">see below</span>${totals}`)}`;
 }
 
-function renderFee({ buyerFee }: FeeSplit): Html {
-  return html`<div>
+/** Null where the buyer pays none. */
+function renderFee({ buyerFee }: FeeSplit, shownFor?: `for-${RouteKind}`): Html | null {
+  if (buyerFee === 0) return null;
+  return html`<div ${shownFor && html`class="${shownFor}"`}>
     <dt>Payment fee</dt>
     <dd>${formatUsd(buyerFee)}</dd>
   </div>`;

@@ -18,10 +18,19 @@ const TYPES: Record<string, string> = {
   '.js': 'text/javascript; charset=utf-8',
 };
 const HASH_LENGTH = 12;
+const THEME = new URL('./assets/theme.css', import.meta.url);
 
-/** Reads a `.css` or `.js` file once, at start. */
-export function loadAsset(file: URL): Asset {
-  const body = readFileSync(file);
+/** Reads a script once, at start. */
+export function loadScript(file: URL): Asset {
+  return assetOf(file, readFileSync(file));
+}
+
+/** Reads a style sheet once, at start; the palette, type and radii of all pages are part of it. */
+export function loadStyle(file: URL): Asset {
+  return assetOf(file, Buffer.concat([readFileSync(THEME), readFileSync(file)]));
+}
+
+function assetOf(file: URL, body: Buffer): Asset {
   const extension = extname(file.pathname);
   const hash = createHash('sha256').update(body).digest();
   return {

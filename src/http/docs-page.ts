@@ -1,6 +1,7 @@
 import type { EndpointTag } from '../contract/endpoint.ts';
 import type { OpenApi, OpenApiOperation } from '../contract/openapi.ts';
 import type { Asset } from '../html/assets.ts';
+import { renderFrame } from '../html/frame.ts';
 import { type Html, html } from '../html/html.ts';
 import { curlOf, jsonMarkup } from './docs-code.ts';
 import { fieldTable, parameterTable } from './docs-fields.ts';
@@ -49,36 +50,25 @@ export function docsPage(api: OpenApi, stylesheet: Asset, asksForKey: boolean): 
         </ul>
       </li>`,
   );
-  return html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <title>${api.info.title} API reference</title>
-        <link rel="stylesheet" href="${stylesheet.path}" integrity="${stylesheet.integrity}" />
-      </head>
-      <body>
-        <a class="skip" href="#introduction">Skip to the reference</a>
-        <nav class="sidebar" aria-label="Contents">
-          <a class="brand" href="#introduction">${api.info.title} <span>API ${api.info.version}</span></a>
-          <ul>
-            ${contents}
-          </ul>
-        </nav>
-        <main>
-          ${introduction(api, base, contents)}
-          ${groups.map(
-            ({ name, description, sections: listed }) =>
-              html`<section class="group" id="${anchorOf(name)}" aria-labelledby="${anchorOf(name)}-title">
-                <h2 id="${anchorOf(name)}-title">${titleOf(name)}</h2>
-                <p class="lead">${description}</p>
-                ${listed.map((section) => endpoint(api, base, asksForKey, section))}
-              </section>`,
-          )}
-        </main>
-      </body>
-    </html>`;
+  const body = html`<a class="skip" href="#introduction">Skip to the reference</a>
+    <nav class="sidebar" aria-label="Contents">
+      <a class="brand" href="#introduction">${api.info.title} <span>API ${api.info.version}</span></a>
+      <ul>
+        ${contents}
+      </ul>
+    </nav>
+    <main>
+      ${introduction(api, base, contents)}
+      ${groups.map(
+        ({ name, description, sections: listed }) =>
+          html`<section class="group" id="${anchorOf(name)}" aria-labelledby="${anchorOf(name)}-title">
+            <h2 id="${anchorOf(name)}-title">${titleOf(name)}</h2>
+            <p class="lead">${description}</p>
+            ${listed.map((section) => endpoint(api, base, asksForKey, section))}
+          </section>`,
+      )}
+    </main>`;
+  return renderFrame({ title: `${api.info.title} API reference`, style: stylesheet, body });
 }
 
 function introduction({ info }: OpenApi, base: string, contents: Html[]): Html {

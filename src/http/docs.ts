@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { loadAsset, serveAssets } from '../html/assets.ts';
+import { loadStyle, serveAssets } from '../html/assets.ts';
 import type { Content } from '../html/content.ts';
 import { sendSharedPage, sharedPage } from '../html/page.ts';
 import type { AppDeps } from './app.ts';
@@ -8,7 +8,7 @@ import { describeApi } from './openapi.ts';
 
 /** The API reference for people: one page of ours, readable without scripts. */
 export function apiReference(app: FastifyInstance, deps: AppDeps): void {
-  const stylesheet = loadAsset(new URL('assets/docs.css', import.meta.url));
+  const stylesheet = loadStyle(new URL('assets/docs.css', import.meta.url));
   // The first key that is made changes the examples.
   const pages = new Map<boolean, Content>();
   serveAssets(app, [stylesheet]);

@@ -3,7 +3,7 @@ import { renderFailure, renderInvoice, renderPayment, renderSession } from '../c
 import type { Payment } from '../domain/records.ts';
 import { isId } from '../domain/id.ts';
 import { type Html, html } from '../html/html.ts';
-import { loadAsset, serveAssets } from '../html/assets.ts';
+import { serveAssets } from '../html/assets.ts';
 import { acceptForms, seeOther, sendPage } from '../html/page.ts';
 import { createCheckout } from '../operations/create-checkout.ts';
 import { checkoutUrl } from '../contract/render.ts';
@@ -11,8 +11,7 @@ import type { MerchantEvent } from '../store/webhooks.ts';
 import type { AppDeps } from './app.ts';
 import { KEY_OPTION } from './docs-code.ts';
 import { discoveryLinks } from './discovery-links.ts';
-
-const css = loadAsset(new URL('./assets/home.css', import.meta.url));
+import { SITE_STYLE, sitePage } from './site.ts';
 
 // What the button sells: something with a price that makes every fee visible.
 const DEMO_PRODUCT = 'Field guide to birds';
@@ -20,7 +19,7 @@ const DEMO_AMOUNT = 49.99;
 
 /** The front door: what this is, and a test checkout for whoever wants to see one. */
 export function homePages(app: FastifyInstance, deps: AppDeps): void {
-  serveAssets(app, [css]);
+  serveAssets(app, [SITE_STYLE]);
   app.get('/', async (_request, reply) => {
     reply.header('link', discoveryLinks(deps.urls.base));
     return sendPage(reply, 200, homePage(deps, await hasDemo(deps), !(await deps.gate.isOpen())));
@@ -55,7 +54,7 @@ async function hasDemo({ demo, gate }: AppDeps): Promise<boolean> {
 }
 
 function homePage({ urls, merchantName }: AppDeps, demo: boolean, asksForKey: boolean): Html {
-  return layout(
+  return sitePage(
     'Tillway',
     html`<section class="hero">
         <p class="eyebrow">Hosted checkout and payment routing, self-hosted</p>
@@ -72,10 +71,11 @@ function homePage({ urls, merchantName }: AppDeps, demo: boolean, asksForKey: bo
       </section>
       <section aria-labelledby="how">
         <h2 id="how">The same from a terminal</h2>
-        <pre tabindex="0"><code>curl ${urls.base}/api/gateway/sessions \\${asksForKey ? `\n  ${KEY_OPTION} \\` : ''}
+        <pre><code>curl ${urls.base}/api/gateway/sessions \\${asksForKey ? `\n  ${KEY_OPTION} \\` : ''}
   -H 'Content-Type: application/json' \\
-  -d '{"product": "Field guide", "amount": 49.99,
-       "customer": "buyer@example.com"}'</code></pre>
+  -d '{"product": "Field guide",
+    "amount": 49.99,
+    "customer": "buyer@example.com"}'</code></pre>
         <ol class="steps">
           <li><strong>Open</strong> the <code>checkoutUrl</code> in the answer and pay with a test card.</li>
           <li>
@@ -90,7 +90,7 @@ function homePage({ urls, merchantName }: AppDeps, demo: boolean, asksForKey: bo
 }
 
 const demoForm = html`<form method="post" action="/demo">
-  <button type="submit">Create a test checkout</button>
+  <button class="button" type="submit">Create a test checkout</button>
   <span class="hint">$49.99, no real money, takes ten seconds</span>
 </form>`;
 
@@ -101,7 +101,7 @@ async function demoResult(deps: AppDeps, id: string): Promise<Html | undefined> 
   const events = await store.eventsOfSession(id);
   const deliveries = await store.deliveriesOfSession(id);
   const { session, payments, invoices } = checkout;
-  return layout(
+  return sitePage(
     `Test checkout: ${session.status}`,
     html`<section class="hero">
         <p class="eyebrow">Test checkout</p>
@@ -144,27 +144,6 @@ function record(title: string, source: string, value: unknown): Html {
   return html`<section class="record">
     <h2>${title}</h2>
     <p><code>${source}</code></p>
-    <pre tabindex="0"><code>${JSON.stringify(value, null, 2)}</code></pre>
+    <pre><code>${JSON.stringify(value, null, 2)}</code></pre>
   </section>`;
-}
-
-function layout(title: string, main: Html): Html {
-  return html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <title>${title}</title>
-        <link rel="stylesheet" href="${css.path}" integrity="${css.integrity}" />
-        <link rel="icon" href="data:," />
-      </head>
-      <body>
-        <header>
-          <a class="brand" href="/">Tillway</a>
-          <nav aria-label="Documentation"><a href="/docs">API</a> <a href="/simulator">Testing</a></nav>
-        </header>
-        <main>${main}</main>
-      </body>
-    </html>`;
 }

@@ -25,7 +25,7 @@ export function cardForm(payment: SimulatedPayment, form: CardForm): Html {
     ${faulty.length > 0 && problemSummary(faulty, form)}
     <form method="post" novalidate>
       ${ORDER.map((field) => textField(field, form, field === faulty[0]))}
-      <button class="primary" type="submit">Pay ${dollars(payment.total)}</button>
+      <button class="button" type="submit">Pay ${dollars(payment.total)}</button>
     </form>`;
 }
 

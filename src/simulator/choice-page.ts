@@ -66,7 +66,7 @@ function outcomeForm({ chosen, problem }: Choice, button: string): Html {
           </div>`,
       )}
     </fieldset>
-    <button class="primary" type="submit">${button}</button>
+    <button class="button" type="submit">${button}</button>
   </form>`;
 }
 

@@ -1,8 +1,14 @@
-import { loadAsset } from '../html/assets.ts';
+import { loadStyle } from '../html/assets.ts';
+import { iconOf, renderFrame } from '../html/frame.ts';
 import { type Html, html } from '../html/html.ts';
 import type { SimulatedPayment } from '../store/simulator.ts';
 
-export const STYLESHEET = loadAsset(new URL('./assets/simulator.css', import.meta.url));
+export const STYLESHEET = loadStyle(new URL('./assets/simulator.css', import.meta.url));
+
+// The hazard tape of its pages.
+const ICON = iconOf(
+  '<rect width="16" height="16" rx="4" fill="#ffcf33"/><path d="M3 13 13 3M1 8l7-7M8 15l7-7" stroke="#1c1a2b" stroke-width="2.5"/>',
+);
 
 const DOLLARS = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' });
 
@@ -21,32 +27,20 @@ export interface LayoutOptions {
 
 /** Every page of the simulated provider: it must never be taken for a real one. */
 export function layout({ title, body, refreshTo, wide = false }: LayoutOptions): Html {
-  return html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="robots" content="noindex" />
-        <meta name="color-scheme" content="light dark" />
-        ${refreshTo !== undefined && html`<meta http-equiv="refresh" content="0;url=${refreshTo}" />`}
-        <title>${title} - Simulated provider</title>
-        <link rel="icon" href="data:," />
-        <link rel="stylesheet" href="${STYLESHEET.path}" integrity="${STYLESHEET.integrity}" />
-      </head>
-      <body>
-        <header class="top">
-          <p class="banner"><strong>Simulation: no money moves</strong></p>
-          <p class="brand"><span class="mark" aria-hidden="true"></span>Simulated provider</p>
-        </header>
-        <main class="${wide ? 'wide' : 'narrow'}">${body}</main>
-        <footer>
-          <p>
-            A stand-in for a bank, card or wallet company, for tests only.
-            <a href="/simulator">All test outcomes</a>
-          </p>
-        </footer>
-      </body>
-    </html>`;
+  const head = html`<meta name="robots" content="noindex" />
+    ${refreshTo !== undefined && html`<meta http-equiv="refresh" content="0;url=${refreshTo}" />`}`;
+  const page = html`<header class="top">
+      <p class="banner"><strong>Simulation: no money moves</strong></p>
+      <p class="brand"><span class="mark" aria-hidden="true"></span>Simulated provider</p>
+    </header>
+    <main class="${wide ? 'wide' : 'narrow'}">${body}</main>
+    <footer>
+      <p>
+        A stand-in for a bank, card or wallet company, for tests only.
+        <a href="/simulator">All test outcomes</a>
+      </p>
+    </footer>`;
+  return renderFrame({ title: `${title} - Simulated provider`, style: STYLESHEET, icon: ICON, head, body: page });
 }
 
 /** What the buyer is about to pay, and to whom. */

@@ -29,7 +29,7 @@ export function payPage(payment: SimulatedPayment, { card = emptyCardForm(), cho
     <section class="panel">
       ${formOf(payment, card, choice)}
       <form class="leave" method="post" action="/simulator/pay/${payment.reference}/cancel">
-        <button class="quiet" type="submit">Cancel and go back to ${payment.merchant}</button>
+        <button class="button quiet" type="submit">Cancel and go back to ${payment.merchant}</button>
       </form>
       ${payment.kind === 'card' && testNumbers(card)}
     </section>
@@ -56,7 +56,7 @@ export function closedPage({ status, merchant, returnUrl }: SimulatedPayment): H
   const body = html`<section class="panel">
     <h1>${title}</h1>
     <p class="lead">${text}</p>
-    <p><a class="primary" href="${returnUrl}">Back to ${merchant}</a></p>
+    <p><a class="button" href="${returnUrl}">Back to ${merchant}</a></p>
   </section>`;
   return layout({ title, body });
 }
@@ -66,7 +66,7 @@ export function returnPage({ merchant, returnUrl }: SimulatedPayment): Html {
   const body = html`<section class="panel">
     <h1>Taking you back</h1>
     <p class="lead">You are on your way back to ${merchant}.</p>
-    <p><a class="primary" href="${returnUrl}">Go on to ${merchant}</a></p>
+    <p><a class="button" href="${returnUrl}">Go on to ${merchant}</a></p>
   </section>`;
   return layout({ title: 'Taking you back', body, refreshTo: returnUrl });
 }

@@ -1,17 +1,14 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
-import type { AxeResults } from 'axe-core';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { EVIL, type Stage, createStage, everyState } from '../checkout/stage.ts';
+import { axeFaults, sidewaysScroll } from '../support/axe.ts';
 import { openPage, openStayingPage, startBrowser } from '../support/browser.ts';
 import { type FakeProvider, connect, startFakeProvider } from '../support/fake-provider.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 
 // Every state of the checkout, as people of all kinds meet it.
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const LONG_MERCHANT = 'Buchhandlung'.repeat(10);
 
 let browser: Browser;
@@ -35,24 +32,12 @@ after(async () => {
   await service[Symbol.asyncDispose]();
 });
 
-// What runs in the page is written as text: the types of a browser are not those of this program.
-
-function overflow(page: Page): Promise<unknown> {
-  return page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
-}
-
-async function faults(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  const results = await page.evaluate<AxeResults>('axe.run()');
-  return results.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-}
-
 for (const colorScheme of ['light', 'dark'] as const) {
   test(`axe finds nothing in any state, ${colorScheme}; no foreign request, no policy violation`, async () => {
     const { page, requests, complaints } = await openStayingPage(browser, { colorScheme, reducedMotion: 'reduce' });
     for (const [state, url] of states) {
       await page.goto(url);
-      assert.deepEqual(await faults(page), [], state);
+      assert.deepEqual(await axeFaults(page), [], state);
     }
     const foreign = requests.filter((line) => !line.startsWith(`GET ${service.url}/`) && !line.includes(' data:'));
     assert.deepEqual(foreign, []);
@@ -73,7 +58,7 @@ test('axe would find a fault, and a violation of the policy would be noticed', a
     script.textContent = 'document.title = "inline"';
     document.querySelector('main').append(script, document.createElement('button'));
   `);
-  assert.ok((await faults(page)).some((fault) => fault.startsWith('button-name')));
+  assert.ok((await axeFaults(page)).some((fault) => fault.startsWith('button-name')));
   assert.ok(complaints.some((text) => text.includes('Content Security Policy')));
   await page.context().close();
 });
@@ -94,10 +79,10 @@ test('320 pixels are enough for every state, also with forced colours and large 
     const { page } = await openStayingPage(browser, { viewport: { width: 320, height: 640 }, ...options });
     for (const [state, url] of states) {
       await page.goto(url);
-      assert.equal(await overflow(page), 0, state);
+      assert.equal(await sidewaysScroll(page), 0, state);
       // 200 % text (WCAG 1.4.4).
       await page.evaluate("document.documentElement.style.fontSize = '200%'");
-      assert.equal(await overflow(page), 0, `${state}, large text`);
+      assert.equal(await sidewaysScroll(page), 0, `${state}, large text`);
     }
     await page.context().close();
   }
@@ -109,7 +94,7 @@ test('a merchant’s name of any length fits', async () => {
   const id = await createStage(other, fake).create();
   const { page } = await openPage(browser, { viewport: { width: 320, height: 640 } });
   await page.goto(`${other.url}/checkout/${id}`);
-  assert.equal(await overflow(page), 0);
+  assert.equal(await sidewaysScroll(page), 0);
   await page.context().close();
 });
 

@@ -53,7 +53,10 @@ test('every state is a page of its own with one heading', async () => {
     refunded: [200, 'Payment refunded'],
     failed: [200, 'The payment was not completed'],
     'failed-uncertain': [200, 'The payment was not completed'],
+    'failed-own-page': [200, 'The payment was not completed'],
+    'failed-uncertain-own-page': [200, 'The payment was not completed'],
     expired: [200, 'This checkout has expired'],
+    'expired-own-page': [200, 'This checkout has expired'],
     'no-way': [200, 'This payment cannot be taken right now'],
     long: [200, 'Choose how to pay'],
     rtl: [200, 'Choose how to pay'],
@@ -239,6 +242,34 @@ test('final pages lead back to the merchant with session and status', async () =
   assert.match(complete.text, /Payment received/);
   const unfinished = await get(`${states.get('choose')!}/complete`);
   assert.equal(unfinished.status, 303);
+});
+
+test('a checkout that ended unpaid without a redirectUrl says that no money was taken, and offers a next step', async () => {
+  const noMoney: Record<string, RegExp> = {
+    'failed-own-page': /You have not been charged\./,
+    'failed-uncertain-own-page': /We have not received any money\./,
+    'expired-own-page': /You have not been charged\./,
+  };
+  for (const [state, expected] of Object.entries(noMoney)) {
+    const url = states.get(state)!;
+    const text = textOf(await page(state));
+    assert.match(text, expected, state);
+    assert.match(text, /contact Demo merchant and give this reference:/, state);
+    assert.ok(text.includes(` Order A-1001 Checkout ${url.split('/').at(-1)} `), state);
+    assert.doesNotMatch(text, /You pay on the page of a payment provider|close this page/, state);
+    const again = (await page(state)).includes(`<a class="button" href="${new URL(url).pathname}">Check again</a>`);
+    assert.equal(again, state === 'failed-uncertain-own-page', state);
+  }
+  for (const state of ['failed', 'failed-uncertain', 'expired']) {
+    assert.doesNotMatch(textOf(await page(state)), /give this reference/, state);
+  }
+});
+
+test('a fee of nothing is no row', async () => {
+  assert.doesNotMatch(textOf(await page('paid-own-page')), /Payment fee/);
+  assert.match(textOf(await page('paid')), /Payment fee \$6\.17/);
+  assert.doesNotMatch(textOf(await page('waiting')), /Payment fee/);
+  assert.doesNotMatch(textOf(await page('choose')), /\$0\.00/);
 });
 
 test('an unknown checkout looks the same whatever is asked of it', async () => {

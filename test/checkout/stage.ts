@@ -98,7 +98,18 @@ export async function everyState(test: TestService, stage: Stage): Promise<Map<s
     await start(id);
     await submit(id, 'cancel');
   });
-  await add('expired', await create(), (id) => call('POST', `${test.url}/api/gateway/sessions/${id}/expire`));
+  const own = { redirectUrl: undefined, clientReferenceId: 'A-1001' };
+  await add('failed-own-page', await create(own), async (id) => {
+    await declined(id);
+    await submit(id, 'cancel');
+  });
+  await add('failed-uncertain-own-page', await create(own), async (id) => {
+    await start(id);
+    await submit(id, 'cancel');
+  });
+  const expire = (id: string) => call('POST', `${test.url}/api/gateway/sessions/${id}/expire`);
+  await add('expired', await create(), expire);
+  await add('expired-own-page', await create(own), expire);
   await add('no-way', await create({ environment: 'production' }));
   await add('long', await create({ product: 'W'.repeat(120), customer: `${'w'.repeat(60)}@example.com` }));
   await add('rtl', await create({ product: 'דליל שדה לציפורים 🐦 כרך ב׳' }));

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { axeFaults, sidewaysScroll } from '../support/axe.ts';
+import { openPage, startBrowser } from '../support/browser.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+
+// One look: the pages of the service itself beside the checkout.
+
+const ROOT = new URL('../../', import.meta.url);
+const COLOUR = /#[0-9a-f]{3,8}\b|\b(?:rgba?|hsla?|oklch|lab|light-dark)\(/i;
+
+let browser: Browser;
+let service: TestService;
+let sessionId: string;
+
+before(async () => {
+  service = await startTestService();
+  const created = await call<{ id: string }>('POST', `${service.url}/api/gateway/sessions`, sessionBody());
+  sessionId = created.body.id;
+  browser = await startBrowser();
+});
+
+after(async () => {
+  await browser.close();
+  await service[Symbol.asyncDispose]();
+});
+
+const checkout = () => `/checkout/${sessionId}`;
+
+/** Every page that is neither the buyer's nor an answer about a checkout. */
+const PAGES: [name: string, open: (page: Page) => Promise<unknown>][] = [
+  ['front page', (page) => page.goto(service.url)],
+  ['reference', (page) => page.goto(`${service.url}/docs`)],
+  ['test outcomes', (page) => page.goto(`${service.url}/simulator`)],
+  ['result of the test checkout', (page) => page.goto(`${service.url}/demo?session_id=${sessionId}`)],
+];
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  describe(`the pages of the service, ${colorScheme}`, () => {
+    for (const [name, open] of PAGES) {
+      it(`${name}: axe finds nothing, 320 px are enough, nothing comes from elsewhere, nothing asks for an icon`, async () => {
+        const { page, complaints, requests } = await openPage(browser, {
+          colorScheme,
+          viewport: { width: 320, height: 640 },
+        });
+        await open(page);
+        assert.equal(await sidewaysScroll(page), 0);
+        assert.deepEqual(await axeFaults(page), []);
+        // The browser itself reports the status of an error page.
+        assert.deepEqual(
+          complaints.filter((text) => !/status of 4\d\d/.test(text)),
+          [],
+        );
+        const foreign = requests.filter((line) => !/^\w+ (?:http:\/\/127\.0\.0\.1:\d+\/|data:)/.test(line));
+        assert.deepEqual(foreign, []);
+        assert.ok(!requests.some((line) => line.endsWith('/favicon.ico')));
+        assert.match((await page.getAttribute('link[rel="icon"]', 'href'))!, /^data:image\/svg\+xml,/);
+        await page.context().close();
+      });
+    }
+
+    it('and the checkout have one ground, one accent, one type and one scale of radii', async () => {
+      const { page } = await openPage(browser, { colorScheme });
+      const looks = new Map<string, unknown>();
+      for (const path of ['/', '/docs', checkout()]) {
+        await page.goto(service.url + path);
+        looks.set(
+          path,
+          await page.evaluate(`
+            const body = getComputedStyle(document.body);
+            const names = ['--accent', '--radius-small', '--radius', '--radius-large'];
+            [body.backgroundColor, body.color, body.fontSize, body.fontFamily, ...names.map((name) => body.getPropertyValue(name))];
+          `),
+        );
+      }
+      const [first, ...others] = looks.values();
+      assert.ok(Array.isArray(first) && !first.includes(''));
+      for (const other of others) assert.deepEqual(other, first);
+      await page.context().close();
+    });
+
+    it('show an unchosen radio button by at least 3:1 (WCAG 1.4.11)', async () => {
+      const { page } = await openPage(browser, { colorScheme });
+      await page.goto(service.url + checkout());
+      const [edge, inside, box] = await page.evaluate<string[]>(`
+        const radio = document.querySelector('.way input:not(:checked)');
+        const { borderColor, backgroundColor, appearance } = getComputedStyle(radio);
+        if (appearance !== 'none') throw new Error('the browser draws it');
+        [borderColor, backgroundColor, getComputedStyle(document.querySelector('.panel')).backgroundColor];
+      `);
+      assert.ok(contrast(edge!, inside!) >= 3, `${edge} on ${inside}`);
+      assert.ok(contrast(edge!, box!) >= 3, `${edge} on ${box}`);
+      await page.context().close();
+    });
+  });
+}
+
+it('a phone shows the commands of the front page whole, and copies them unbroken', async () => {
+  const { page } = await openPage(browser, { viewport: { width: 360, height: 740 } });
+  await page.goto(service.url);
+  const hidden = await page
+    .locator('pre')
+    .evaluateAll((blocks) => blocks.map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth));
+  assert.ok(hidden.length > 0);
+  assert.deepEqual(
+    hidden.filter((pixels) => pixels > 0),
+    [],
+  );
+  assert.ok(
+    (await page.locator('pre').first().textContent())!.startsWith(`curl ${service.url}/api/gateway/sessions \\\n`),
+  );
+  await page.context().close();
+});
+
+it('the fee is a row for the payment methods that have one, without a script too', async () => {
+  for (const javaScriptEnabled of [true, false]) {
+    const { page } = await openPage(browser, { javaScriptEnabled });
+    await page.goto(service.url + checkout());
+    const fee = page.locator('.sums > div:visible').filter({ hasText: 'Payment fee' });
+    await page.getByRole('radio', { name: /^Card/ }).check();
+    assert.deepEqual(await fee.allInnerTexts(), []);
+    await page.getByRole('radio', { name: /^Wallet/ }).check();
+    assert.deepEqual(
+      (await fee.allInnerTexts()).map((text) => text.replace(/\s+/g, ' ')),
+      ['Payment fee $0.25'],
+    );
+    await page.context().close();
+  }
+});
+
+it('one style sheet names colours and radii; the simulated provider alone has a palette of its own', () => {
+  const sheets = globSync('src/*/assets/*.css', { cwd: ROOT });
+  assert.ok(sheets.length >= 5);
+  const naming = sheets.filter((path) => {
+    const sheet = readFileSync(new URL(path, ROOT), 'utf8');
+    // A second party has other values for the same names.
+    const rules = path.endsWith('simulator.css') ? sheet.replace(/:root \{[^}]*\}/g, '') : sheet;
+    return COLOUR.test(rules) || /border-radius:(?![^;]*(?:var\(|50%))/.test(rules);
+  });
+  assert.deepEqual(
+    naming.map((path) => basename(path)),
+    ['theme.css'],
+  );
+});
+
+/** https://www.w3.org/TR/WCAG21/#dfn-contrast-ratio, of two colours as `rgb(r, g, b)`. */
+function contrast(one: string, other: string): number {
+  const [dark, light] = [luminance(one), luminance(other)].toSorted((a, b) => a - b) as [number, number];
+  return (light + 0.05) / (dark + 0.05);
+}
+
+function luminance(colour: string): number {
+  const [red, green, blue] = Array.from(colour.matchAll(/\d+/g), ([part]) => {
+    const share = Number(part) / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  }) as [number, number, number];
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
