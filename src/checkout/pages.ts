@@ -15,7 +15,7 @@ import { type Notice, readNotice } from './notices.ts';
 import { createPaths } from './paths.ts';
 import { readPayForm } from './pay-form.ts';
 import { PREVIEW, UNKNOWN } from './plain-pages.ts';
-import { answerProblems } from './problems.ts';
+import { problemPage } from './problems.ts';
 import { sessionPage } from './session-page.ts';
 import { isFinal, stateOf } from './state.ts';
 
@@ -33,7 +33,7 @@ export function checkoutPages(app: FastifyInstance, deps: Deps): void {
   app.get<Visit>('/checkout/:id/status', (request) => readStatus(deps, request.params.id));
   app.register(async (scope) => {
     acceptForms(scope, [deps.urls.checkout]);
-    answerProblems(scope, shop);
+    scope.decorate('errorPage', problemPage(shop));
     showPages(scope, deps, shop);
     takeForms(scope, deps, shop);
   });

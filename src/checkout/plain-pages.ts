@@ -18,45 +18,37 @@ export const UNKNOWN: Page = plain('Not found', false, [
 
 /** What a buyer is told of a request that failed. */
 export interface Problem {
-  status: number;
   title: string;
   text: string;
 }
 
 const PROBLEMS = {
   malformed: {
-    status: 400,
     title: 'That did not work',
     text: 'The form did not arrive as this page sends it. Nothing was started, and you have not been charged.',
   },
   refused: {
-    status: 403,
     title: 'That was not accepted',
     text: 'The request came from another site. Nothing was started, and you have not been charged.',
   },
-  too_large: { status: 413, title: 'That did not work', text: 'The form is too large. You have not been charged.' },
+  too_large: { title: 'That did not work', text: 'The form is too large. You have not been charged.' },
   wrong_type: {
-    status: 415,
     title: 'That did not work',
     text: 'The form did not arrive as this page sends it. You have not been charged.',
   },
   too_many: {
-    status: 429,
     title: 'Please wait a moment',
     text: 'There were too many requests in a short time. If you were paying, open the checkout again to see how the payment stands.',
   },
   too_many_payments: {
-    status: 429,
     title: 'Please wait a moment',
     text: 'There were too many tries in a short time. Nothing was started by this one. If you tried before, open the checkout again to see how the payment stands.',
   },
   unavailable: {
-    status: 503,
     title: 'Please try again in a moment',
     text: 'The checkout cannot be reached just now. If you were paying, open it again to see how the payment stands.',
   },
   broken: {
-    status: 500,
     title: 'Something failed on our side',
     text: 'If you were paying, open the checkout again to see how the payment stands before you pay once more.',
   },

@@ -18,6 +18,16 @@ const CONTENT_SECURITY_POLICY = [
 
 const HTML_TYPE = 'text/html; charset=utf-8';
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The page about a failed request of this scope; without one, or where it is undefined, the answer is JSON. */
+    errorPage?: ErrorPage;
+  }
+}
+
+/** Renders a refusal for a person; `reply` has its headers already, such as Retry-After. */
+export type ErrorPage = (refusal: GatewayError, request: FastifyRequest, reply: FastifyReply) => Html | undefined;
+
 /** Sends a whole page. */
 export function sendPage(reply: FastifyReply, status: number, page: Html): FastifyReply {
   return reply

@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { ActionError } from '../contract/resources.ts';
 import { type ErrorCode, GatewayError, KeyRefusal } from '../domain/errors.ts';
+import { sendPage } from '../html/page.ts';
 import { logUnavailable } from '../telemetry/log.ts';
 
 /** The one table of refusals: HTTP status by code. */
@@ -62,15 +63,17 @@ export function refusalHeaders(refusal: GatewayError, reply: Pick<FastifyReply, 
   return isForLater && !reply.hasHeader('retry-after') ? { 'retry-after': String(RETRY_AFTER_SECONDS) } : {};
 }
 
-/** Every error of the API ends here, and only here turns into a response. */
+/** Turns every error into its answer: JSON, or the page that the scope of the request has for a person. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = refusalOf(error, request.log);
   const { envelope, name } = namedIn(request);
   const status = statusOf(refusal.code, envelope);
+  reply.headers(refusalHeaders(refusal, reply));
+  const page = request.server.errorPage?.(refusal, request, reply);
+  if (page) return sendPage(reply, status, page);
   const named = envelope === undefined ? {} : { [envelope]: name };
   return reply
     .code(status)
-    .headers(refusalHeaders(refusal, reply))
     .type('application/json; charset=utf-8')
     .send(JSON.stringify({ ok: false, ...named, error: renderError(refusal) }));
 }

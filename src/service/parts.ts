@@ -7,6 +7,7 @@ import { customersApi } from '../http/customers.ts';
 import { discrepanciesApi } from '../http/discrepancies.ts';
 import { discoveryDocuments } from '../http/discovery.ts';
 import { apiReference } from '../http/docs.ts';
+import { errorPages } from '../http/error-page.ts';
 import { gatewayApi } from '../http/gateway.ts';
 import { ledgerApi } from '../http/ledger.ts';
 import { settlementApi } from '../http/settlement.ts';
@@ -38,6 +39,7 @@ export const API_PARTS: readonly Part[] = [
 
 /** Everything that the service answers, but for the simulated provider. */
 export const PARTS: readonly Part[] = [
+  errorPages,
   healthProbes,
   homePages,
   ...API_PARTS,

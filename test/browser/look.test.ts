@@ -14,10 +14,14 @@ const COLOUR = /#[0-9a-f]{3,8}\b|\b(?:rgba?|hsla?|oklch|lab|light-dark)\(/i;
 
 let browser: Browser;
 let service: TestService;
+/** Takes one page a minute from an address. */
+let limited: TestService;
 let sessionId: string;
 
 before(async () => {
   service = await startTestService();
+  limited = await startTestService({ variables: { PAGE_RATE_LIMIT: '1' } });
+  await (await fetch(limited.url)).text();
   const created = await call<{ id: string }>('POST', `${service.url}/api/gateway/sessions`, sessionBody());
   sessionId = created.body.id;
   browser = await startBrowser();
@@ -25,10 +29,25 @@ before(async () => {
 
 after(async () => {
   await browser.close();
+  await limited[Symbol.asyncDispose]();
   await service[Symbol.asyncDispose]();
 });
 
 const checkout = () => `/checkout/${sessionId}`;
+
+/** A page that a form of no page of ours leads to. */
+async function openWrongMethod(page: Page): Promise<void> {
+  await page.goto(service.url);
+  await page.evaluate(`
+    const form = document.createElement('form');
+    form.method = 'post';
+    form.action = '/docs';
+    document.body.append(form);
+  `);
+  const answered = page.waitForEvent('load');
+  await page.evaluate("document.querySelector('form:last-child').submit()");
+  await answered;
+}
 
 /** Every page that is neither the buyer's nor an answer about a checkout. */
 const PAGES: [name: string, open: (page: Page) => Promise<unknown>][] = [
@@ -36,6 +55,9 @@ const PAGES: [name: string, open: (page: Page) => Promise<unknown>][] = [
   ['reference', (page) => page.goto(`${service.url}/docs`)],
   ['test outcomes', (page) => page.goto(`${service.url}/simulator`)],
   ['result of the test checkout', (page) => page.goto(`${service.url}/demo?session_id=${sessionId}`)],
+  ['error 404', (page) => page.goto(`${service.url}/no-such-page`)],
+  ['error 405', openWrongMethod],
+  ['error 429', (page) => page.goto(limited.url)],
 ];
 
 for (const colorScheme of ['light', 'dark'] as const) {
@@ -65,7 +87,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
     it('and the checkout have one ground, one accent, one type and one scale of radii', async () => {
       const { page } = await openPage(browser, { colorScheme });
       const looks = new Map<string, unknown>();
-      for (const path of ['/', '/docs', checkout()]) {
+      for (const path of ['/', '/docs', checkout(), '/no-such-page']) {
         await page.goto(service.url + path);
         looks.set(
           path,
@@ -97,6 +119,25 @@ for (const colorScheme of ['light', 'dark'] as const) {
     });
   });
 }
+
+it('a failure of the service is a page with a reference to the log', async () => {
+  const { store } = service.service.deps;
+  const { page } = await openPage(browser);
+  const { checkout: read } = store;
+  store.checkout = () => Promise.reject(new Error('planted'));
+  try {
+    await page.goto(`${service.url}/demo?session_id=${sessionId}`);
+    await page.getByRole('heading', { name: 'Something failed on this server' }).waitFor();
+    const reference = await page.locator('.foot code').innerText();
+    assert.ok(service.logged.some((line) => line.includes(reference) && line.includes('planted')));
+    assert.deepEqual(await axeFaults(page), []);
+  } finally {
+    store.checkout = read;
+  }
+  await page.getByRole('link', { name: 'Go to the front page' }).click();
+  await page.getByRole('button', { name: 'Create a test checkout' }).waitFor();
+  await page.context().close();
+});
 
 it('a phone shows the commands of the front page whole, and copies them unbroken', async () => {
   const { page } = await openPage(browser, { viewport: { width: 360, height: 740 } });

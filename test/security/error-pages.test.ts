@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import { type AppDeps, createApp } from '../../src/http/app.ts';
+import { PARTS } from '../../src/service/parts.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+
+// What Chromium, Firefox and Safari send when a person opens an address.
+const BROWSERS = [
+  'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8',
+  'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+  'text/html',
+];
+// curl and fetch, none at all, the SDK, an MCP client, one that would rather have JSON, an image.
+const PROGRAMS = [
+  '*/*',
+  undefined,
+  'application/json',
+  'application/json, text/event-stream',
+  'application/json, text/html;q=0.9',
+  'image/avif,image/webp,*/*;q=0.8',
+  'text/html;q=0, */*',
+];
+
+interface Refused {
+  status: number;
+  code: string;
+  title: string;
+  request: Request;
+}
+
+interface Request {
+  method?: 'GET' | 'POST';
+  url: string;
+  headers?: Record<string, string>;
+}
+
+const REFUSED: Refused[] = [
+  { status: 404, code: 'not_found', title: 'Page not found', request: { url: '/no-such-page' } },
+  { status: 404, code: 'not_found', title: 'Page not found', request: { url: '/%ff' } },
+  { status: 404, code: 'not_found', title: 'Page not found', request: { url: '/docs/%00' } },
+  { status: 404, code: 'not_found', title: 'Page not found', request: { url: '/assets/checkout-000000000000.css' } },
+  { status: 400, code: 'invalid_input', title: 'The request was refused', request: { url: '/docs?x=%00' } },
+  { status: 403, code: 'forbidden', title: 'Not allowed', request: { url: '/', headers: { host: 'evil.example' } } },
+  {
+    status: 403,
+    code: 'forbidden',
+    title: 'Not allowed',
+    request: {
+      method: 'POST',
+      url: '/demo',
+      headers: { 'sec-fetch-site': 'cross-site', 'content-type': 'application/x-www-form-urlencoded' },
+    },
+  },
+  {
+    status: 405,
+    code: 'method_not_allowed',
+    title: 'This page cannot be opened that way',
+    request: { method: 'POST', url: '/docs' },
+  },
+  {
+    status: 500,
+    code: 'internal_error',
+    title: 'Something failed on this server',
+    request: { url: '/planted/failure' },
+  },
+];
+
+const ALWAYS_JSON: [method: 'GET' | 'POST', url: string][] = [
+  ['GET', '/api'],
+  ['GET', '/api/gateway/none'],
+  ['GET', '/api/gateway/sessions/chk_none'],
+  ['GET', '/api/agent/schema/none'],
+  ['POST', '/api/agent/capabilities'],
+  ['GET', '/mcp'],
+  ['POST', '/openapi.json'],
+  ['POST', '/llms.txt'],
+  ['POST', '/.well-known/api-catalog'],
+  ['GET', '/.well-known/none'],
+  ['GET', '/nothing.json'],
+  ['POST', '/healthz'],
+  ['POST', '/readyz'],
+];
+
+let tillway: TestService;
+let app: FastifyInstance;
+before(async () => {
+  tillway = await startTestService();
+  app = await createApp(tillway.service.deps as AppDeps, [
+    ...PARTS,
+    (each) =>
+      void each.get('/planted/failure', async () => {
+        throw new Error('planted <b>secret</b>');
+      }),
+  ]);
+});
+after(async () => {
+  await app.close();
+  await tillway[Symbol.asyncDispose]();
+});
+
+async function ask({ method = 'GET', url, headers }: Request, accept?: string) {
+  return app.inject({
+    method,
+    url,
+    headers: { host: 'localhost', ...headers, ...(accept !== undefined && { accept }) },
+  });
+}
+
+describe('a refusal', () => {
+  for (const { status, code, title, request } of REFUSED) {
+    const { method = 'GET', url } = request;
+
+    it(`${status} of ${method} ${url} is a page in a browser`, async () => {
+      for (const accept of BROWSERS) {
+        const { statusCode, headers, body } = await ask(request, accept);
+        assert.equal(statusCode, status);
+        assert.equal(headers['content-type'], 'text/html; charset=utf-8');
+        assert.equal(headers['vary'], 'accept');
+        assert.equal(headers['cache-control'], 'no-store');
+        assert.match(String(headers['content-security-policy']), /default-src 'none'.*style-src 'self'/);
+        assert.match(body, /<html lang="en">/);
+        assert.match(body, new RegExp(`<title>${title} - Tillway</title>`));
+        assert.deepEqual(
+          [...body.matchAll(/<h[1-6][^>]*>(.*?)<\/h[1-6]>/gs)].map(([, text]) => text),
+          [title],
+        );
+        assert.match(body, /<a class="button" href="\/">/);
+        assert.ok(body.includes(String(headers['x-request-id'])));
+        assert.doesNotMatch(body, /planted|\{"ok"/);
+      }
+    });
+
+    it(`${status} of ${method} ${url} is the JSON envelope for a program`, async () => {
+      for (const accept of PROGRAMS) {
+        const { statusCode, headers, body } = await ask(request, accept);
+        assert.equal(statusCode, status, String(accept));
+        assert.equal(headers['content-type'], 'application/json; charset=utf-8', String(accept));
+        assert.equal(headers['vary'], 'accept');
+        const answer = JSON.parse(body) as { ok: boolean; error: { code: string } };
+        assert.deepEqual([answer.ok, answer.error.code], [false, code]);
+      }
+    });
+  }
+
+  it('is the JSON envelope on the paths of programs, whatever they accept', async () => {
+    for (const [method, url] of ALWAYS_JSON) {
+      const { statusCode, headers, body } = await ask({ method, url }, BROWSERS[0]);
+      assert.ok(statusCode >= 400, `${method} ${url}`);
+      assert.match(String(headers['content-type']), /^application\/json/, `${method} ${url}`);
+      assert.equal(headers['vary'], undefined);
+      assert.ok('error' in (JSON.parse(body) as object), url);
+    }
+  });
+
+  it('has an answer to HEAD with the same headers and no body', async () => {
+    const types = { 'text/html': 'text/html', '*/*': 'application/json' };
+    for (const [accept, type] of Object.entries(types)) {
+      const got = await fetch(`${tillway.url}/no-such-page`, { headers: { accept } });
+      const head = await fetch(`${tillway.url}/no-such-page`, { method: 'HEAD', headers: { accept } });
+      assert.deepEqual([head.status, await head.text()], [404, '']);
+      assert.equal(head.headers.get('content-type'), `${type}; charset=utf-8`);
+      for (const name of ['content-type', 'vary', 'content-security-policy']) {
+        assert.equal(head.headers.get(name), got.headers.get(name));
+      }
+      await got.text();
+    }
+  });
+
+  it('for too many requests says how long to wait', async () => {
+    await using limited = await startTestService({ variables: { PAGE_RATE_LIMIT: '1' } });
+    const open = () => fetch(limited.url, { headers: { accept: BROWSERS[0]! } });
+    await (await open()).text();
+    const answer = await open();
+    assert.equal(answer.status, 429);
+    const text = await answer.text();
+    assert.match(text, /<h1>Too many requests<\/h1>/);
+    assert.ok(text.includes(`Try again in ${answer.headers.get('retry-after')} second`));
+  });
+
+  it('about a checkout stays the page of the shop, for a program too', async () => {
+    for (const accept of [BROWSERS[0], '*/*', 'application/json']) {
+      const { statusCode, body } = await ask({ url: '/checkout/chk_none' }, accept);
+      assert.equal(statusCode, 404);
+      assert.match(body, /There is no checkout here/);
+    }
+  });
+});
