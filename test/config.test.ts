@@ -40,7 +40,7 @@ describe('what is not set', () => {
         answerTimeoutMs: 30_000,
         api: 'off',
         pages: 1200,
-        callbacks: 60_000,
+        callbacks: 60,
         payments: 60,
       },
       telemetry: { metrics: undefined, traces: undefined },

@@ -34,7 +34,7 @@ export const limitFields = {
   ANSWER_TIMEOUT: positive('seconds').default(30),
   API_RATE_LIMIT: oneOf('off', 'standard').default('off'),
   PAGE_RATE_LIMIT: rate('requests a minute').default(1200),
-  CALLBACK_RATE_LIMIT: rate('callbacks a minute').default(60_000),
+  CALLBACK_RATE_LIMIT: rate('callbacks a minute').default(60),
   PAYMENT_RATE_LIMIT: rate('payments a minute').default(60),
 };
 

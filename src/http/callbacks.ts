@@ -1,25 +1,47 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '../domain/errors.ts';
 import { type IncomingMessage, applyProviderMessage } from '../operations/apply-provider-message.ts';
 import { applyRefundMessage } from '../operations/refunds/apply-refund-report.ts';
 import { applySettlementMessage } from '../operations/settlement/apply-settlement-message.ts';
-import type { ProviderSignal } from '../providers/provider.ts';
+import type { Provider, ProviderSignal } from '../providers/provider.ts';
 import type { AppDeps } from './app.ts';
+
+interface CallbackPath {
+  Params: { provider: string };
+}
+type CallbackRequest = FastifyRequest<CallbackPath>;
 
 /** Where providers report: the signature is verified over the raw bytes, and the answer comes after the commit. */
 export function providerCallbacks(app: FastifyInstance, deps: AppDeps): void {
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-    scope.post<{ Params: { provider: string } }>('/api/providers/:provider/callbacks', async (request, reply) => {
-      const provider = deps.providers.get(request.params.provider);
-      if (!provider) throw new GatewayError('not_found', 'No such provider is connected.');
-      const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-      const signal = provider.readCallback(body, request.headers);
+    scope.post<CallbackPath>('/api/providers/:provider/callbacks', async (request, reply) => {
+      const { provider, body, signal } = await verify(deps, request).catch(async (error: unknown) => {
+        if (error instanceof GatewayError && FORGED.has(error.code)) await app.limitForgedCallback(request, reply);
+        throw error;
+      });
       const message = { provider: provider.id, environment: provider.environment, body: body.toString('utf8') };
       return reply.send({ ok: true, outcome: await apply(deps, signal, message) });
     });
   });
+}
+
+/** Refusals of a callback that no connected provider has signed. */
+const FORGED = new Set<GatewayError['code']>(['not_found', 'unauthorized']);
+
+interface Verified {
+  provider: Provider;
+  body: Buffer;
+  signal: ProviderSignal;
+}
+
+/** Throws GatewayError `not_found` for an unknown provider, and what {@link Provider.readCallback} throws. */
+async function verify({ providers }: AppDeps, request: CallbackRequest): Promise<Verified> {
+  const provider = providers.get(request.params.provider);
+  if (!provider) throw new GatewayError('not_found', 'No such provider is connected.');
+  const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+  return { provider, body, signal: provider.readCallback(body, request.headers) };
 }
 
 /** Answers what it did. */

@@ -21,7 +21,7 @@ export interface Limits {
   api: 'off' | 'standard';
   /** Requests for public pages a minute, by address; what an open page asks by itself is {@link LOOKS_PER_PAGE} as often. */
   pages: number | undefined;
-  /** Callbacks a minute, by provider and address. */
+  /** Callbacks a minute whose signature is wrong, by address. */
   callbacks: number | undefined;
   /** Payments begun a minute, by address; with it {@link PAYMENTS_PER_SESSION} hold. */
   payments: number | undefined;
@@ -37,8 +37,6 @@ export const CALLS_PER_SECOND = { production: 100, sandbox: 25 } as const;
 export const PAYMENTS_PER_SESSION = 10;
 /** How often an open checkout may ask how it stands, for each page that its address may open; counted apart from those. */
 export const LOOKS_PER_PAGE = 10;
-/** Callbacks a minute and address that are not what a provider sends; with more of them an address is not heard. */
-export const REFUSED_CALLBACKS = 60;
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
@@ -57,6 +55,8 @@ declare module 'fastify' {
     limitCall(request: FastifyRequest, reply: FastifyReply, caller: KnownCaller | undefined): Promise<void>;
     /** Counts as a page what no hook is run for; throws likewise. */
     limitPage(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+    /** Counts a callback that no connected provider has signed; throws likewise. */
+    limitForgedCallback(request: FastifyRequest, reply: FastifyReply): Promise<void>;
   }
 }
 
@@ -93,24 +93,18 @@ export async function limitRates(app: FastifyInstance, deps: LimitDeps): Promise
     ...limit('payments-by-address', limits.payments, addressOf),
     ...limit('payments-by-session', limits.payments && PAYMENTS_PER_SESSION, sessionOf),
   ];
-  const refused = limit('refused-callbacks', limits.callbacks && REFUSED_CALLBACKS, addressOf);
-  const callbacks = limit('callbacks', limits.callbacks, (request) => `${providerOf(request)} ${addressOf(request)}`);
+  const forged = limit('forged-callbacks', limits.callbacks, addressOf);
   decorateWithCalls(app, limits);
   app.decorate('limitPage', (request: FastifyRequest, reply: FastifyReply) => takeAll(pages, request, reply));
+  app.decorate('limitForgedCallback', (request: FastifyRequest, reply: FastifyReply) =>
+    takeAll(forged, request, reply),
+  );
 
   app.addHook('onRequest', async (request, reply) => {
     const kind = kindOf(request);
     if (kind === 'page') await takeAll(pages, request, reply);
     if (kind === 'look') await takeAll(looks, request, reply);
     if (kind === 'payment') await takeAll([...pages, ...payments], request, reply);
-    if (kind === 'callback') {
-      await takeAll(callbacks, request, reply);
-      await requireRoom(refused, request, reply);
-    }
-  });
-  app.addHook('onResponse', async (request, reply) => {
-    const isRefused = reply.statusCode >= 400 && reply.statusCode < 500 && reply.statusCode !== 429;
-    if (isRefused && kindOf(request) === 'callback') for (const { take } of refused) await take(request);
   });
   app.addHook('onRequest', warnOfProxies(deps));
 }
@@ -145,16 +139,6 @@ async function takeAll(limits: readonly Limit[], request: FastifyRequest, reply:
   }
 }
 
-/** Counts nothing: what follows says whether it counts. */
-async function requireRoom(limits: readonly Limit[], request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  for (const { name, lengthMs, take } of limits) {
-    const state = await take(request, { increment: false });
-    if (state.isAllowed || state.remaining > 0) continue;
-    tell(reply, name, lengthMs, state);
-    throw tooMany(reply, state.ttlInSeconds);
-  }
-}
-
 /** https://www.ietf.org/archive/id/draft-ietf-httpapi-ratelimit-headers-10.html */
 function tell(
   reply: FastifyReply,
@@ -178,13 +162,14 @@ function tooMany(reply: FastifyReply, seconds: number): GatewayError {
   });
 }
 
-type Kind = 'page' | 'look' | 'payment' | 'callback' | 'api' | 'free';
+type Kind = 'page' | 'look' | 'payment' | 'api' | 'free';
 
 function kindOf({ routeOptions: { url }, method }: FastifyRequest): Kind {
   if (url === '/healthz' || url === '/readyz' || url?.startsWith('/simulator/api/')) return 'free';
   // A page that says to wait has a style, too; browsers ask for it once.
   if (url?.startsWith('/assets/')) return 'free';
-  if (url === '/api/providers/:provider/callbacks') return 'callback';
+  // The signature decides whether a callback counts: see limitForgedCallback.
+  if (url === '/api/providers/:provider/callbacks') return 'free';
   if (url === '/mcp' || url?.startsWith('/api/')) return 'api';
   if (url === '/checkout/:id/status') return 'look';
   return url === '/checkout/:id/pay' && method === 'POST' ? 'payment' : 'page';
@@ -200,10 +185,6 @@ function addressOf(request: FastifyRequest): string {
 function sessionOf(request: FastifyRequest): string {
   const { id } = request.params as { id: string };
   return isId(id, 'chk') ? id : 'unknown';
-}
-
-function providerOf(request: FastifyRequest): string {
-  return (request.params as { provider: string }).provider.slice(0, 100);
 }
 
 /** Behind a proxy that is not named, or that names nobody, all callers have one address and share its limits. */

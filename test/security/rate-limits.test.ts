@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { CALLS_PER_SECOND, PAYMENTS_PER_SESSION, REFUSED_CALLBACKS } from '../../src/http/limits.ts';
+import { CALLS_PER_SECOND, PAYMENTS_PER_SESSION } from '../../src/http/limits.ts';
 import { WindowStore } from '../../src/http/window-store.ts';
+import { startPayment } from '../../src/operations/start-payment.ts';
+import type { Provider } from '../../src/providers/provider.ts';
+import { createSandboxProvider } from '../../src/providers/sandbox.ts';
+import { signCallback } from '../../src/webhooks/sign.ts';
 import { sendRaw } from '../support/raw-http.ts';
 import { type TestService, sessionBody, startTestService } from '../support/service.ts';
 
 const MINUTE_MS = 60_000;
 const PAGES = 8;
-const CALLBACKS = 70;
+const CALLBACKS = 7;
 const PAYMENTS = 12;
 
 let tillway: TestService;
@@ -201,35 +205,59 @@ describe('starting a payment', () => {
 });
 
 describe('callbacks', () => {
-  const path = '/api/providers/sandbox/callbacks';
-  const forged = (from: string) => ask(path, from, { method: 'POST', body: '{}' });
+  const SECRET = 'what this provider signs with';
+  const path = (provider: string) => `/api/providers/${provider}/callbacks`;
+  const forged = (from: string, provider = 'sandbox') => ask(path(provider), from, { method: 'POST', body: '{}' });
 
-  it(`that are forged are answered ${REFUSED_CALLBACKS} times a minute and address, and then not read`, async () => {
-    const [from, provider] = [newAddress(), newAddress()];
-    assert.deepEqual(await statuses(REFUSED_CALLBACKS, () => forged(from)), { 401: REFUSED_CALLBACKS });
+  /** A callback that the provider has signed. */
+  function genuine(from: string, fields: Record<string, unknown>): Promise<Asked> {
+    const body = JSON.stringify({ type: 'charge.updated', state: 'CAPTURED', currency: 'USD', ...fields });
+    const signature = signCallback(SECRET, Math.floor(tillway.clock.now() / 1000), body);
+    return ask(path('signing'), from, { method: 'POST', body, headers: { 'x-provider-signature': signature } });
+  }
+
+  before(() => {
+    const own = createSandboxProvider({ url: '', apiKey: '', callbackSecret: SECRET, now: tillway.clock.now });
+    (tillway.service.deps.providers as Map<string, Provider>).set('signing', own);
+  });
+
+  it('that are forged are answered as often a minute and address as CALLBACK_RATE_LIMIT says, then 429', async () => {
+    const from = newAddress();
+    const first = await forged(from);
+    assert.equal(first.headers.get('ratelimit-policy'), `"forged-callbacks";q=${CALLBACKS};w=60`);
+    assert.equal(first.headers.get('ratelimit'), `"forged-callbacks";r=${CALLBACKS - 1};t=60`);
+    assert.deepEqual(await statuses(CALLBACKS - 1, () => forged(from)), { 401: CALLBACKS - 1 });
     const refused = await forged(from);
     assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '60']);
-    assert.match(refused.headers.get('ratelimit')!, /, "refused-callbacks";r=0;t=60$/);
-    assert.match(
-      refused.headers.get('ratelimit-policy')!,
-      new RegExp(`, "refused-callbacks";q=${REFUSED_CALLBACKS};w=60$`),
-    );
-    assert.equal((await forged(provider)).status, 401);
+    assert.equal((await forged(from, 'unknown')).status, 429);
+    assert.equal((await forged(newAddress())).status, 401);
     tillway.clock.advance(MINUTE_MS);
     assert.equal((await forged(from)).status, 401);
   });
 
-  it('are taken as often a minute, provider and address as CALLBACK_RATE_LIMIT says', async () => {
-    await using strict = await startTestService({ variables: { CALLBACK_RATE_LIMIT: '3' } });
-    const send = async (provider: string) => {
-      const answer = await fetch(`${strict.url}/api/providers/${provider}/callbacks`, { method: 'POST', body: '{}' });
-      return [answer.status, answer.headers.get('ratelimit')];
-    };
-    for (const left of [2, 1, 0]) assert.deepEqual(await send('sandbox'), [401, `"callbacks";r=${left};t=60`]);
-    assert.deepEqual(await send('sandbox'), [429, '"callbacks";r=0;t=60']);
-    assert.deepEqual(await send('another'), [404, '"callbacks";r=2;t=60']);
-    strict.clock.advance(MINUTE_MS);
-    assert.deepEqual(await send('sandbox'), [401, '"callbacks";r=2;t=60']);
+  it('for a provider that is not connected count as forged', async () => {
+    const from = newAddress();
+    assert.deepEqual(await statuses(CALLBACKS + 1, () => forged(from, 'unknown')), { 404: CALLBACKS, 429: 1 });
+  });
+
+  it('that are genuine are applied, however many forged ones the same address has sent', async () => {
+    const from = newAddress();
+    const created = await ask('/api/gateway/sessions', newAddress(), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(sessionBody()),
+    });
+    const { id } = JSON.parse(created.text) as { id: string };
+    await startPayment(tillway.service.deps, id, { kind: 'card', acceptedTotal: 10_000_000 });
+    const [payment] = (await tillway.service.deps.store.checkout(id))!.payments;
+    assert.deepEqual(await statuses(2 * CALLBACKS, () => forged(from, 'signing')), { 401: CALLBACKS, 429: CALLBACKS });
+    const about = { order: id, charge: payment!.id, amount: 4999 };
+    const applied = await genuine(from, { ...about, event: 'ev_after_forged' });
+    assert.deepEqual([applied.status, applied.headers.get('ratelimit')], [200, null]);
+    assert.equal((await tillway.service.deps.store.session(id))!.status, 'paid');
+    const more = (index: number) => genuine(from, { ...about, event: `ev_${index}` });
+    assert.deepEqual(await statuses(CALLBACKS + 1, more), { 200: CALLBACKS + 1 });
+    assert.equal((await forged(from)).status, 429);
   });
 });
 
