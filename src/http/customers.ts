@@ -49,7 +49,7 @@ function renderExport({ customer, sessions }: CustomerFile, { urls, now }: AppDe
     })),
     payments: sessions.flatMap(({ payments }) => payments.map(exportedPayment)),
     invoices: sessions.flatMap(({ invoices }) => invoices.map(renderInvoice)),
-    refunds: sessions.flatMap(({ refunds }) => refunds.map(({ refund }) => exportedRefund(refund))),
+    refunds: sessions.flatMap(({ refunds }) => refunds.map(exportedRefund)),
     events: sessions.flatMap(({ events }) => events.map(({ body }) => JSON.parse(body) as unknown)),
     deliveries: sessions.flatMap(deliveriesOf),
     providerMessages: sessions.flatMap(messagesOf),
@@ -71,12 +71,11 @@ function deliveriesOf({ events, deliveries }: SessionFile) {
   return deliveries.map(({ delivery, log }) => renderDeliveryDetails(delivery, log, bodies.get(delivery.eventId)!));
 }
 
-function messagesOf({ session, messages, refunds }: SessionFile) {
-  const all = [...messages, ...refunds.flatMap((refund) => refund.messages)];
-  return all.map(({ provider, eventId, status, outcome, body, received }) => ({
+function messagesOf({ messages }: SessionFile) {
+  return messages.map(({ provider, eventId, sessionId, status, outcome, body, received }) => ({
     provider,
     eventId,
-    sessionId: session.id,
+    sessionId,
     status,
     outcome,
     body,

@@ -1,6 +1,7 @@
 import { type ProviderEvent, type Unforeseen, applyProviderEvent } from '../domain/checkout.ts';
 import type { Decision, Effect } from '../domain/checkout-state.ts';
 import { type Discrepancy, amountSubject, discrepancyOf } from '../domain/discrepancy.ts';
+import { isFlagged } from '../domain/provider-message.ts';
 import { accountedFor } from '../domain/receipts.ts';
 import { CURRENCY, type Checkout, type Instant, type Payment } from '../domain/records.ts';
 import type { Environment, Route } from '../domain/route.ts';
@@ -24,8 +25,6 @@ export interface AppliedMessage {
   queued: boolean;
 }
 
-const HARMLESS = new Set<AppliedMessage['outcome']>(['applied', 'ignored']);
-
 /**
  * Applies a provider's verified word once, whatever its order and age: the message, the new states, the ledger posting
  * and the merchant event commit together. Throws GatewayError `not_found` for an unknown session.
@@ -47,13 +46,16 @@ async function apply(deps: Deps, message: IncomingMessage): Promise<AppliedMessa
         type: 'provider_message_received',
         message: {
           provider,
+          environment,
           eventId: callback.eventId,
           sessionId: callback.sessionId,
           paymentId: callback.paymentId,
+          refundId: null,
           status: callback.status,
           amount: callback.amount,
+          currency: callback.currency,
           outcome: decision.outcome,
-          flagged: !HARMLESS.has(decision.outcome),
+          flagged: isFlagged(decision.outcome),
           body: message.body,
           received: deps.now(),
         },
@@ -62,7 +64,7 @@ async function apply(deps: Deps, message: IncomingMessage): Promise<AppliedMessa
     ],
   );
   const { eventId, sessionId, status } = callback;
-  const flagged = outcome !== 'duplicate' && !HARMLESS.has(outcome);
+  const flagged = outcome !== 'duplicate' && isFlagged(outcome);
   deps.log[flagged ? 'warn' : 'info'](
     { provider, eventId, sessionId, status, outcome },
     flagged ? 'callback flagged' : 'callback',

@@ -19,7 +19,7 @@ import {
   saveHealth,
 } from './tables/routing.ts';
 import { claimTask, finishTask, insertMessage, insertTask } from './tables/providers.ts';
-import { claimRefund, insertRefund, insertRefundMessage, postponeRefund, updateRefund } from './tables/refunds.ts';
+import { claimRefund, insertRefund, postponeRefund, updateRefund } from './tables/refunds.ts';
 import { claimWake, insertSession, updateSession } from './tables/sessions.ts';
 import {
   claimCallback,
@@ -97,7 +97,6 @@ const WRITES: { [Type in Change['type']]: (change: Extract<Change, { type: Type 
   refund_changed: (change) => [updateRefund(change.refund, change.from), ...followRefund(change.refund)],
   refund_claimed: (change) => claimRefund(change.due),
   refund_postponed: (change) => postponeRefund(change.due),
-  refund_message_received: (change) => insertRefundMessage(change.message),
   outcome_recorded: (change) => insertOutcome(change.outcome),
   snapshot_recorded: (change) => insertSnapshot(change.snapshot),
   decision_recorded: (change) => insertDecision(change.decision),
@@ -172,8 +171,6 @@ export function lockOrderOf(changes: Change[]): string {
       case 'task_claimed':
       case 'task_finished':
         return change.task.sessionId;
-      case 'refund_message_received':
-        return change.sessionId;
       case 'refund_created':
       case 'refund_changed':
         return change.refund.sessionId;

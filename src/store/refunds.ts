@@ -12,20 +12,6 @@ export interface DueRefund {
   unknownSince: Instant | null;
 }
 
-/** What a provider reported of a refund, kept as it came. */
-export interface RefundMessage {
-  provider: string;
-  eventId: string;
-  refundId: string;
-  status: RefundStatus;
-  amount: number;
-  /** What it did: `applied`, `ignored`, or why it was flagged. */
-  outcome: string;
-  flagged: boolean;
-  body: string;
-  received: Instant;
-}
-
 export interface RefundFilter {
   paymentId?: string;
   sessionId?: string;
@@ -42,9 +28,7 @@ export type RefundChange =
   /** Begins the attempt `attempts`, and nobody else does until `dueAt`; guarded by the attempts before. */
   | { type: 'refund_claimed'; due: DueRefund }
   /** Guarded by the attempt that it ends. */
-  | { type: 'refund_postponed'; due: DueRefund }
-  /** Guarded by (provider, event id) being new. */
-  | { type: 'refund_message_received'; message: RefundMessage; sessionId: string };
+  | { type: 'refund_postponed'; due: DueRefund };
 
 /** What is read of refunds. */
 export interface RefundReads {
@@ -53,5 +37,4 @@ export interface RefundReads {
   listRefunds(filter: RefundFilter, page: Page): Promise<Listed<Refund>>;
   /** The longest due first. */
   refundsDue(now: Instant, limit: number): Promise<DueRefund[]>;
-  refundMessages(refundId: string): Promise<RefundMessage[]>;
 }

@@ -1,7 +1,9 @@
 import type { Posting } from '../domain/ledger.ts';
-import type { Checkout, Customer, Instant, Invoice, Payment, ProviderStatus, Session } from '../domain/records.ts';
+import type { ProviderMessage } from '../domain/provider-message.ts';
+import type { Checkout, Customer, Instant, Invoice, Payment, Session } from '../domain/records.ts';
 import type { RouteOutcome } from '../domain/outcome.ts';
 import type { Environment } from '../domain/route.ts';
+import type { SignalOrigin } from '../domain/signal-origin.ts';
 import type { Tally } from '../routing/memory.ts';
 import type { ClockReads, TestClockRecord } from './clock.ts';
 import type { ApiKeyChange, ApiKeyReads } from './api-keys.ts';
@@ -15,22 +17,6 @@ import type { Listed, Page } from './page.ts';
 import type * as routing from './routing.ts';
 import type { SimulatorChange, SimulatorReads } from './simulator.ts';
 import type { WebhookChange, WebhookReads } from './webhooks.ts';
-
-/** A callback of a provider, or an answer to an inquiry, kept as it came. */
-export interface ProviderMessage {
-  provider: string;
-  eventId: string;
-  sessionId: string;
-  paymentId: string | null;
-  /** `settled`: that it was paid out to the merchant. */
-  status: ProviderStatus | 'settled';
-  amount: number;
-  /** What it did: `applied`, `ignored`, or why it was flagged. */
-  outcome: string;
-  flagged: boolean;
-  body: string;
-  received: Instant;
-}
 
 /** A session that time has something to bring to. */
 export interface DueWake {
@@ -69,7 +55,7 @@ export type Change =
   | { type: 'invoice_created'; invoice: Invoice }
   | { type: 'invoice_changed'; invoice: Invoice }
   | { type: 'ledger_posted'; posting: Posting; environment: Environment }
-  /** Guarded by (provider, event id) being new. */
+  /** Guarded by (provider, environment, event id) being new. */
   | { type: 'provider_message_received'; message: ProviderMessage }
   /** Guarded by nobody else having claimed it, or moved the session on, since it came due. */
   | { type: 'wake_claimed'; wake: DueWake; until: Instant }
@@ -182,7 +168,8 @@ export interface Store
   /** Sessions whose `wakeAt` has come, the longest due first. */
   sessionsToWake(now: Instant, limit: number): Promise<DueWake[]>;
   tasksDue(now: Instant, limit: number): Promise<ProviderTask[]>;
-  providerMessage(provider: string, eventId: string): Promise<ProviderMessage | undefined>;
+  providerMessage(origin: SignalOrigin, eventId: string): Promise<ProviderMessage | undefined>;
+  /** Those about its payments, settlements and refunds, oldest first. */
   providerMessages(sessionId: string): Promise<ProviderMessage[]>;
 
   /** What the outcomes of each of these routes add up to from then until then, bucket by bucket, oldest first. */

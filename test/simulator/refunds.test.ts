@@ -49,6 +49,9 @@ async function state(refundId: string): Promise<string> {
   return `${here}; at the provider ${simulated?.status ?? 'unknown'}, ${charge.refunded}`;
 }
 
+const messagesOf = async (sessionId: string, refund: string) =>
+  (await on.service.deps.store.providerMessages(sessionId)).filter(({ refundId }) => refundId === refund);
+
 /** What the books hold of a payment, by account; those that are even left out. */
 async function booksOf(paymentId: string): Promise<Record<string, number>> {
   const sums: Record<string, number> = {};
@@ -240,7 +243,7 @@ describe('what a provider says of a refund', () => {
       assert.deepEqual(await say(succeeded), { status: 200, outcome: 'ignored' });
       for (const word of [failed, succeeded]) assert.deepEqual(await say(word), { status: 200, outcome: 'duplicate' });
       assert.match(await state(id), /^failed, refunded 0, pending 0/);
-      const kept = await on.service.deps.store.refundMessages(id);
+      const kept = await messagesOf(payment.sessionId, id);
       assert.deepEqual(
         kept.map(({ outcome, flagged }) => [outcome, flagged]),
         [
@@ -261,7 +264,7 @@ describe('what a provider says of a refund', () => {
       assert.equal((await say({ ...about, event: `${id} 3`, type: 'refund.celebrated' }))?.outcome, 'ignored');
       assert.equal((await say({ ...about, event: `${id} 4`, order: idOf('chk', 99) }))?.outcome, 'session_mismatch');
       assert.match(await state(id), /^pending/);
-      const kept = await on.service.deps.store.refundMessages(id);
+      const kept = await messagesOf(payment.sessionId, id);
       assert.deepEqual(kept.filter(({ flagged }) => flagged).length, 3);
       assert.equal((await say({ ...about, event: 'x', refund: idOf('ref', 99) }))?.status, 404);
     });

@@ -454,9 +454,10 @@ async function* replayed(deps: Deps, history: History, index: number): AsyncGene
 }
 
 function messageOf(sessionId: string, eventId: string, event: ProviderEvent, outcome: string) {
-  const { paymentId, status, amount } = event;
+  const { paymentId, status, amount, currency, environment } = event;
   const flagged = outcome !== 'applied' && outcome !== 'ignored';
-  const message = { provider: 'sandbox', eventId, sessionId, paymentId, status, amount, outcome, flagged };
+  const about = { provider: 'sandbox', environment, eventId, sessionId, paymentId, refundId: null };
+  const message = { ...about, status, amount, currency, outcome, flagged };
   return { type: 'provider_message_received' as const, message: { ...message, body: '{}', received: NOW } };
 }
 

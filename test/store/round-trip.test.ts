@@ -224,8 +224,11 @@ for (const adapter of adapters) {
     const anyMessage = fc.record({
       paymentId: orNull(someText),
       sessionId: someText,
+      refundId: orNull(someText),
+      environment: anyEnvironment,
       status: fc.constantFrom(...PROVIDER_STATUSES),
       amount: anyCents,
+      currency: orNull(someText),
       outcome: someText,
       flagged: fc.boolean(),
       body: someText,
@@ -237,7 +240,7 @@ for (const adapter of adapters) {
       async (store, [drawn, id], number) => {
         const message = { ...drawn, provider: `provider_${number}`, eventId: id };
         await write(store, { type: 'provider_message_received', message });
-        assert.deepEqual(await store.providerMessage(message.provider, id), message);
+        assert.deepEqual(await store.providerMessage(message, id), message);
       },
     );
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
 import type { SimulatedCallback, SimulatedPayment } from '../../src/store/simulator.ts';
-import type { Change, ProviderMessage, ProviderTask, Store } from '../../src/store/store.ts';
+import type { ProviderMessage } from '../../src/domain/provider-message.ts';
+import type { Change, ProviderTask, Store } from '../../src/store/store.ts';
 import { MINUTE, NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/records.ts';
 import {
   aDelivery,
@@ -21,11 +22,14 @@ const other = familyOf(2);
 function aMessage(fields: Partial<ProviderMessage> = {}): ProviderMessage {
   return {
     provider: 'sandbox',
+    environment: 'sandbox',
     eventId: 'evt_1',
     sessionId: family.session.id,
     paymentId: family.payment.id,
+    refundId: null,
     status: 'paid',
     amount: 4999,
+    currency: 'USD',
     outcome: 'applied',
     flagged: false,
     body: '{}',
@@ -248,10 +252,17 @@ for (const adapter of adapters) {
       await write(store, { type: 'provider_message_received', message: aMessage() });
       const again = aMessage({ body: '{"other":true}', outcome: 'ignored' });
       await assertConflict(store, 'duplicate_message', { type: 'provider_message_received', message: again });
-      assert.deepEqual(await store.providerMessage('sandbox', 'evt_1'), aMessage());
-      await write(store, { type: 'provider_message_received', message: aMessage({ provider: 'stripe' }) });
-      await write(store, { type: 'provider_message_received', message: aMessage({ eventId: 'evt_2' }) });
-      assert.equal((await store.providerMessages(family.session.id)).length, 3);
+      const origin = { provider: 'sandbox', environment: 'sandbox' } as const;
+      assert.deepEqual(await store.providerMessage(origin, 'evt_1'), aMessage());
+      const others: Partial<ProviderMessage>[] = [
+        { provider: 'stripe' },
+        { environment: 'production' },
+        { eventId: 'evt_2' },
+      ];
+      for (const other of others) {
+        await write(store, { type: 'provider_message_received', message: aMessage(other) });
+      }
+      assert.equal((await store.providerMessages(family.session.id)).length, 4);
     });
 
     seeded('overtaken: a delivery attempt is begun once', async (store) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { applyRefundMessage } from '../../src/operations/refunds/apply-refund-report.ts';
+import { createRefund } from '../../src/operations/refunds/create-refund.ts';
 import { CREATE_MIGRATIONS, migrationRow } from '../../src/store/migrate.ts';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { migrationForPostgres } from '../../src/store/postgres-sql.ts';
@@ -79,8 +80,20 @@ test('a database of the first version, with money in every state it knew, is sou
   await assertSound(database.url);
 });
 
+/** Undoes `provider-inbox`: messages about refunds had a table of their own, and no message an environment. */
+const BEFORE_PROVIDER_INBOX = [
+  `CREATE TABLE refund_messages AS SELECT provider, event_id, refund_id, status, amount, outcome, flagged, body, received
+    FROM provider_messages WHERE refund_id IS NOT NULL`,
+  `CREATE TABLE old_messages AS SELECT provider, event_id, session_id, payment_id, status, amount, outcome, flagged, body,
+    received FROM provider_messages WHERE refund_id IS NULL`,
+  'DROP TABLE provider_messages',
+  'ALTER TABLE old_messages RENAME TO provider_messages',
+  'DELETE FROM schema_migrations WHERE version >= 13',
+];
+
 /** Restores the schema and the rows from before `wrong-amounts` and the migrations after it. */
 const BEFORE_WRONG_AMOUNTS = [
+  ...BEFORE_PROVIDER_INBOX,
   'ALTER TABLE payments DROP COLUMN failure_reason',
   'ALTER TABLE refunds DROP COLUMN unknown_since',
   'ALTER TABLE payments DROP COLUMN returned',
@@ -210,4 +223,44 @@ test('wrong amounts of before count for their payments, and what was left out is
   const open = items.find(({ status }) => status === 'open')!;
   assert.equal(items.find(({ received }) => received === 4000)!.note, `Counted in ${open.id}`);
   await assertSound(database.url);
+});
+
+test('provider messages of before keep their rows, under the environment of their sender', async () => {
+  await using database = await createTestDatabase();
+  const beside = { databaseUrl: database.url };
+  let session = '';
+  {
+    await using on = await startTestService({ beside });
+    const { deps } = on.service;
+    session = await createSession(on);
+    await start(on, session, 'card');
+    await providerSays(on, session, 'paid', { eventId: 'ev_paid' });
+    const other = { provider: 'live', environment: 'production', body: '{}' } as const;
+    const [payment] = (await deps.store.checkout(session))!.payments;
+    const { refund } = await createRefund(deps, payment!.id, { amount: 1 });
+    const about = { sessionId: session, refundId: refund.id, amount: 100, currency: 'USD', reason: null } as const;
+    const told = { ...about, status: 'succeeded' } as const;
+    await applyRefundMessage(deps, { ...other, callback: { ...told, eventId: 'ev_live' } });
+    const own = { provider: 'sandbox', environment: 'sandbox', body: '{}' } as const;
+    await applyRefundMessage(deps, { ...own, callback: { ...told, eventId: 'ev_refund' } });
+  }
+  for (const sql of BEFORE_PROVIDER_INBOX) await runSql(database.url, sql);
+  // Earlier versions applied one event id to a payment and to a refund.
+  await runSql(database.url, "UPDATE refund_messages SET event_id = 'ev_paid' WHERE event_id = 'ev_refund'");
+
+  await using on = await startTestService({ beside });
+  await assertSound(database.url);
+  const messages = await on.service.deps.store.providerMessages(session);
+  assert.deepEqual(
+    messages.map(({ eventId, environment, refundId, status, outcome }) => [
+      `${eventId} ${environment} ${outcome}`,
+      `${refundId === null ? 'payment' : 'refund'} ${status}`,
+    ]),
+    [
+      ['ev_live production environment_mismatch', 'refund succeeded'],
+      ['ev_paid sandbox applied', 'payment paid'],
+      ['ev_paid sandbox applied', 'refund succeeded'],
+    ],
+  );
+  assert.equal((await providerSays(on, session, 'paid', { eventId: 'ev_paid' })).outcome, 'duplicate');
 });

@@ -100,8 +100,8 @@ function sales(store: Store, { own, owned, filtered, named, ifSession }: Confine
     listSessions: (filter, page) => store.listSessions(filtered(filter), page),
     listPayments: (filter, page) => store.listPayments(filtered(filter), page),
     listInvoices: (filter, page) => store.listInvoices(filtered(filter), page),
-    providerMessage: async (provider, eventId) => {
-      const message = await store.providerMessage(provider, eventId);
+    providerMessage: async (origin, eventId) => {
+      const message = await store.providerMessage(origin, eventId);
       return message && (owned(await store.session(message.sessionId)) ? message : undefined);
     },
     providerMessages: (sessionId) => ifSession(store, sessionId, store.providerMessages),
@@ -153,12 +153,11 @@ function ledger(store: Store, { own, owned, filtered, named }: Confined): Of<Led
   };
 }
 
-function refunds(store: Store, { own, owned, filtered, named }: Confined): Of<RefundReads> {
+function refunds(store: Store, { own, filtered, named }: Confined): Of<RefundReads> {
   return {
     refund: async (id) => own(await store.refund(id)),
     refundByIdempotencyKey: (environment, key) => store.refundByIdempotencyKey(named(environment), key),
     listRefunds: (filter, page) => store.listRefunds(filtered(filter), page),
-    refundMessages: async (id) => (owned(await store.refund(id)) ? store.refundMessages(id) : []),
   };
 }
 

@@ -1,10 +1,9 @@
 import type { Delivery, DeliveryAttempt } from '../../domain/delivery.ts';
 import type { Discrepancy } from '../../domain/discrepancy.ts';
+import type { ProviderMessage } from '../../domain/provider-message.ts';
 import type { Checkout, Customer } from '../../domain/records.ts';
 import type { Refund } from '../../domain/refund.ts';
-import type { RefundMessage } from '../../store/refunds.ts';
 import type { Listed, Page } from '../../store/page.ts';
-import type { ProviderMessage } from '../../store/store.ts';
 import type { MerchantEvent } from '../../store/webhooks.ts';
 import type { Deps } from '../deps.ts';
 import { getCustomer } from '../read-records.ts';
@@ -16,7 +15,7 @@ export interface SessionFile extends Checkout {
   events: MerchantEvent[];
   deliveries: { delivery: Delivery; log: DeliveryAttempt[] }[];
   messages: ProviderMessage[];
-  refunds: { refund: Refund; messages: RefundMessage[] }[];
+  refunds: Refund[];
   discrepancies: Discrepancy[];
 }
 
@@ -39,7 +38,6 @@ export async function exportCustomer(deps: Pick<Deps, 'store'>, id: string): Pro
 async function fileOf({ store }: Pick<Deps, 'store'>, sessionId: string): Promise<SessionFile> {
   const checkout = (await store.checkout(sessionId))!;
   const deliveries = await store.deliveriesOfSession(sessionId);
-  const refunds = await allOf((page) => store.listRefunds({ sessionId }, page));
   return {
     ...checkout,
     events: await store.eventsOfSession(sessionId),
@@ -47,9 +45,7 @@ async function fileOf({ store }: Pick<Deps, 'store'>, sessionId: string): Promis
       deliveries.map(async (delivery) => ({ delivery, log: await store.deliveryAttempts(delivery.id) })),
     ),
     messages: await store.providerMessages(sessionId),
-    refunds: await Promise.all(
-      refunds.map(async (refund) => ({ refund, messages: await store.refundMessages(refund.id) })),
-    ),
+    refunds: await allOf((page) => store.listRefunds({ sessionId }, page)),
     discrepancies: await allOf((page) => store.listDiscrepancies({ sessionId }, page)),
   };
 }

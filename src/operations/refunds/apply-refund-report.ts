@@ -26,21 +26,25 @@ type Mismatch = 'environment_mismatch' | 'session_mismatch' | 'provider_mismatch
  * nothing. Throws GatewayError `not_found` for an unknown refund.
  */
 export async function applyRefundMessage(deps: Deps, message: IncomingRefundMessage): Promise<string> {
-  const { provider, callback } = message;
+  const { provider, environment, callback } = message;
   const { eventId, refundId, status } = callback;
   const known = await deps.store.refund(refundId);
   if (!known) throw recordNotFound('refund', refundId, 'ref_');
   const mismatch = await mismatchOf(deps, known, message);
   const { outcome } = await report(deps, known, callback, mismatch, (did) => [
     {
-      type: 'refund_message_received',
-      sessionId: known.sessionId,
+      type: 'provider_message_received',
       message: {
         provider,
+        environment,
         eventId,
+        sessionId: known.sessionId,
+        // Another session has another payment.
+        paymentId: callback.sessionId === known.sessionId ? known.paymentId : null,
         refundId,
         status,
         amount: callback.amount,
+        currency: callback.currency,
         outcome: did,
         flagged: mismatch !== undefined,
         body: message.body,

@@ -4,7 +4,8 @@ import type { Checkout, Instant } from '../../domain/records.ts';
 import { payoutOf } from '../../domain/settlement.ts';
 import { GatewayError } from '../../domain/errors.ts';
 import { ERASED_BODY } from '../../domain/personal-data.ts';
-import type { Change, ProviderMessage } from '../../store/store.ts';
+import type { ProviderMessage } from '../../domain/provider-message.ts';
+import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
 import { type ToldSettlement, settlementOf } from './settle-payment.ts';
 

@@ -1,3 +1,4 @@
+import { isFlagged } from '../../domain/provider-message.ts';
 import { CURRENCY, type Payment } from '../../domain/records.ts';
 import type { SettlementCallback } from '../../providers/provider.ts';
 import type { Change } from '../../store/store.ts';
@@ -60,13 +61,18 @@ function wordOf(outcome: SettledPayment['outcome'] | 'duplicate'): string {
   return outcome === 'already' ? 'ignored' : outcome;
 }
 
-function isFlagged(outcome: string): boolean {
-  return outcome !== 'applied' && outcome !== 'ignored';
-}
-
-function received({ provider, callback, body }: SettlementMessage, outcome: string, now: number): Change[] {
-  const { eventId, sessionId, paymentId, amount } = callback;
+function received(
+  { provider, environment, callback, body }: SettlementMessage,
+  outcome: string,
+  now: number,
+): Change[] {
+  const { eventId, sessionId, paymentId, amount, currency } = callback;
   const flagged = isFlagged(outcome);
-  const about = { provider, eventId, sessionId, paymentId, status: 'settled', amount } as const;
-  return [{ type: 'provider_message_received', message: { ...about, outcome, flagged, body, received: now } }];
+  const about = { eventId, sessionId, paymentId, refundId: null, status: 'settled', amount, currency } as const;
+  return [
+    {
+      type: 'provider_message_received',
+      message: { provider, environment, ...about, outcome, flagged, body, received: now },
+    },
+  ];
 }

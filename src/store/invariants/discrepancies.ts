@@ -46,6 +46,7 @@ export const DISCREPANCY_INVARIANTS: readonly Invariant[] = [
         SELECT 1 FROM discrepancies AS discrepancy
         LEFT JOIN provider_messages AS told
           ON told.provider = discrepancy.provider AND told.event_id = discrepancy.event_id
+          AND (told.environment = discrepancy.environment) = (discrepancy.kind <> 'environment_mismatch')
         WHERE discrepancy.session_id = message.session_id
           AND (discrepancy.kind = message.outcome
             OR (discrepancy.kind = 'currency_mismatch' AND message.outcome = 'amount_mismatch')

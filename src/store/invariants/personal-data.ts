@@ -32,8 +32,6 @@ export const PERSONAL_DATA_INVARIANTS: readonly Invariant[] = [
         OR EXISTS (SELECT 1 FROM invoices WHERE session_id = session.id AND metadata <> '{}')
         OR EXISTS (SELECT 1 FROM events WHERE session_id = session.id AND body LIKE '%"metadata":{"%')
         OR EXISTS (SELECT 1 FROM provider_messages WHERE session_id = session.id AND body <> '${ERASED_BODY}')
-        OR EXISTS (SELECT 1 FROM refunds AS refund JOIN refund_messages AS message ON message.refund_id = refund.id
-          WHERE refund.session_id = session.id AND message.body <> '${ERASED_BODY}')
         OR EXISTS (SELECT 1 FROM deliveries AS delivery JOIN delivery_attempts AS attempt
           ON attempt.delivery_id = delivery.id WHERE delivery.session_id = session.id AND attempt.response_body <> '')
         OR EXISTS (SELECT 1 FROM discrepancies WHERE session_id = session.id AND note IS NOT NULL))

@@ -35,7 +35,11 @@ const KNOWN: [table: string, id: string, columns: Record<string, readonly string
   ['invoices', 'id', { status: INVOICE_STATUSES }],
   ['deliveries', 'id', { status: DELIVERY_STATUSES }],
   ['webhook_endpoints', 'id', { status: ENDPOINT_STATUSES, source: ENDPOINT_SOURCES, environment: ENVIRONMENTS }],
-  ['provider_messages', 'event_id', { status: [...PROVIDER_STATUSES, 'settled'] }],
+  [
+    'provider_messages',
+    'event_id',
+    { status: [...PROVIDER_STATUSES, ...REFUND_STATUSES, 'settled'], environment: ENVIRONMENTS },
+  ],
   ['settlements', 'payment_id', { source: SETTLEMENT_SOURCES, environment: ENVIRONMENTS }],
   ['provider_tasks', 'payment_id', { status: ['pending', 'done', 'dead'], kind: ['cancel'] }],
   ['refunds', 'id', { status: REFUND_STATUSES, reason: REFUND_REASONS, environment: ENVIRONMENTS }],

@@ -83,11 +83,11 @@ export const REFUND_INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'refund_message',
-    says: 'A word on a refund is about one there is, and is flagged exactly when it was neither applied nor ignored.',
-    sql: `SELECT message.provider || ' ' || message.event_id AS id FROM refund_messages AS message
+    says: 'A message about a refund names an existing one of its session, and has its amount unless it is flagged.',
+    sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
       LEFT JOIN refunds AS refund ON refund.id = message.refund_id
-      WHERE refund.id IS NULL OR (message.flagged = 0) <> (message.outcome IN ('applied', 'ignored'))
-        OR (message.flagged = 0 AND message.amount <> refund.amount)
+      WHERE message.refund_id IS NOT NULL AND (refund.id IS NULL OR refund.session_id <> message.session_id
+        OR (message.flagged = 0 AND message.amount <> refund.amount))
       ORDER BY id LIMIT ?1`,
   },
 ];

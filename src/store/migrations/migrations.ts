@@ -10,6 +10,7 @@ import { tracing } from './009-tracing.ts';
 import { wrongAmounts } from './010-wrong-amounts.ts';
 import { unknownPayments } from './011-unknown-payments.ts';
 import { failures } from './012-failures.ts';
+import { providerInbox } from './013-provider-inbox.ts';
 import type { Migration } from './migration.ts';
 
 /** Forward only, in order. One that has been released is never edited: the next change is the next number. */
@@ -26,4 +27,5 @@ export const MIGRATIONS: readonly Migration[] = [
   wrongAmounts,
   unknownPayments,
   failures,
+  providerInbox,
 ];

@@ -38,8 +38,6 @@ const WITH_SESSION = [
   `UPDATE delivery_attempts SET response_body = ''
     WHERE delivery_id IN (SELECT id FROM deliveries WHERE session_id = ?1)`,
   `UPDATE provider_messages SET body = '${ERASED_BODY}' WHERE session_id = ?1`,
-  `UPDATE refund_messages SET body = '${ERASED_BODY}'
-    WHERE refund_id IN (SELECT id FROM refunds WHERE session_id = ?1)`,
   // A new version: whoever is deciding on it at this moment writes no note any more.
   'UPDATE discrepancies SET note = NULL, version = version + 1 WHERE session_id = ?1',
 ];
@@ -47,8 +45,6 @@ const WITH_SESSION = [
 // A message or an answer that came in while its session was being erased is left to the next time.
 const SELECT_TO_ERASE = `SELECT * FROM sessions AS session WHERE customer_id = ?1 AND (customer_email <> ?2
     OR EXISTS (SELECT 1 FROM provider_messages WHERE session_id = session.id AND body <> '${ERASED_BODY}')
-    OR EXISTS (SELECT 1 FROM refunds AS refund JOIN refund_messages AS message ON message.refund_id = refund.id
-      WHERE refund.session_id = session.id AND message.body <> '${ERASED_BODY}')
     OR EXISTS (SELECT 1 FROM discrepancies WHERE session_id = session.id AND note IS NOT NULL)
     OR EXISTS (SELECT 1 FROM deliveries AS delivery JOIN delivery_attempts AS attempt
       ON attempt.delivery_id = delivery.id WHERE delivery.session_id = session.id AND attempt.response_body <> ''))

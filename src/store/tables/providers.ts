@@ -1,14 +1,30 @@
 import { ERASED_BODY } from '../../domain/personal-data.ts';
+import type { ProviderMessage } from '../../domain/provider-message.ts';
 import type { Row } from '../keyset.ts';
-import type { ProviderMessage, ProviderTask } from '../store.ts';
+import type { ProviderTask } from '../store.ts';
 import { type Write, insertSql } from '../write.ts';
 import { unlessErased } from './unless-erased.ts';
 
 const INSERT_MESSAGE = insertSql(
   'provider_messages',
-  ['provider', 'event_id', 'session_id', 'payment_id', 'status', 'amount', 'outcome', 'flagged', 'body', 'received'],
-  'ON CONFLICT (provider, event_id) DO NOTHING',
-  { body: (place) => unlessErased('?3', place, `'${ERASED_BODY}'`) },
+  [
+    'provider',
+    'environment',
+    'event_id',
+    'conflict',
+    'session_id',
+    'payment_id',
+    'refund_id',
+    'status',
+    'amount',
+    'currency',
+    'outcome',
+    'flagged',
+    'body',
+    'received',
+  ],
+  'ON CONFLICT (provider, environment, event_id, conflict) DO NOTHING',
+  { body: (place) => unlessErased('?5', place, `'${ERASED_BODY}'`) },
 );
 // The same thing is asked once at a time. A cancellation can be asked again after it was done, or while it is: the first
 // one may have come before the provider had the payment, and what becomes of that one does not count any more.
@@ -23,9 +39,10 @@ const CLAIM_TASK = `UPDATE provider_tasks SET attempts = ?3 + 1, due_at = ?4
 const FINISH_TASK = `UPDATE provider_tasks SET status = ?4, due_at = ?5
   WHERE payment_id = ?1 AND kind = ?2 AND attempts = ?3 AND status = 'pending'`;
 
-export const SELECT_MESSAGE = 'SELECT * FROM provider_messages WHERE provider = ?1 AND event_id = ?2';
+export const SELECT_MESSAGE =
+  "SELECT * FROM provider_messages WHERE provider = ?1 AND environment = ?2 AND event_id = ?3 AND conflict = ''";
 export const SELECT_MESSAGES_OF_SESSION =
-  'SELECT * FROM provider_messages WHERE session_id = ?1 ORDER BY received, event_id';
+  'SELECT * FROM provider_messages WHERE session_id = ?1 ORDER BY received, event_id, conflict';
 export const SELECT_TASKS_DUE =
   "SELECT * FROM provider_tasks WHERE status = 'pending' AND due_at <= ?1 ORDER BY due_at LIMIT ?2";
 
@@ -34,11 +51,15 @@ export function insertMessage(message: ProviderMessage): Write {
     sql: INSERT_MESSAGE,
     params: [
       message.provider,
+      message.environment,
       message.eventId,
+      '',
       message.sessionId,
       message.paymentId,
+      message.refundId,
       message.status,
       message.amount,
+      message.currency,
       message.outcome,
       message.flagged ? 1 : 0,
       message.body,
@@ -66,11 +87,14 @@ export function finishTask({ paymentId, kind, status, attempts, dueAt }: Provide
 export function messageFromRow(row: Row): ProviderMessage {
   return {
     provider: row['provider'] as string,
+    environment: row['environment'] as ProviderMessage['environment'],
     eventId: row['event_id'] as string,
     sessionId: row['session_id'] as string,
     paymentId: row['payment_id'] as string | null,
+    refundId: row['refund_id'] as string | null,
     status: row['status'] as ProviderMessage['status'],
     amount: row['amount'] as number,
+    currency: row['currency'] as string | null,
     outcome: row['outcome'] as string,
     flagged: row['flagged'] === 1,
     body: row['body'] as string,

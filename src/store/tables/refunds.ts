@@ -1,12 +1,10 @@
-import { ERASED_BODY } from '../../domain/personal-data.ts';
 import { REFUND_STATUSES, type Refund, type RefundStatus } from '../../domain/refund.ts';
 import { ENVIRONMENTS } from '../../domain/route.ts';
 import type { KeysetQuery, Row, Select } from '../keyset.ts';
-import type { DueRefund, RefundFilter, RefundMessage, RefundReads } from '../refunds.ts';
+import type { DueRefund, RefundFilter, RefundReads } from '../refunds.ts';
 import type { Listed, Page } from '../page.ts';
 import { createReader } from '../reader.ts';
 import { type Write, insertSql } from '../write.ts';
-import { unlessErased } from './unless-erased.ts';
 
 const INSERT = insertSql(
   'refunds',
@@ -37,17 +35,10 @@ const CLAIM = `UPDATE refunds SET attempts = ?2 + 1, due_at = ?3
   WHERE id = ?1 AND attempts = ?2 AND due_at IS NOT NULL`;
 const POSTPONE = `UPDATE refunds SET due_at = ?3, unknown_since = ?4
   WHERE id = ?1 AND attempts = ?2 AND due_at IS NOT NULL`;
-const INSERT_MESSAGE = insertSql(
-  'refund_messages',
-  ['provider', 'event_id', 'refund_id', 'status', 'amount', 'outcome', 'flagged', 'body', 'received'],
-  'ON CONFLICT (provider, event_id) DO NOTHING',
-  { body: (place) => unlessErased('(SELECT session_id FROM refunds WHERE id = ?3)', place, `'${ERASED_BODY}'`) },
-);
 
 const SELECT = 'SELECT * FROM refunds WHERE id = ?1';
 const SELECT_BY_KEY = 'SELECT * FROM refunds WHERE environment = ?1 AND idempotency_key = ?2';
 const SELECT_DUE = 'SELECT * FROM refunds WHERE due_at IS NOT NULL AND due_at <= ?1 ORDER BY due_at LIMIT ?2';
-const SELECT_MESSAGES = 'SELECT * FROM refund_messages WHERE refund_id = ?1 ORDER BY received, event_id';
 
 export function insertRefund(refund: Refund, dueAt: number): Write {
   return {
@@ -89,26 +80,8 @@ export function postponeRefund({ refund, attempts, dueAt, unknownSince }: DueRef
   return { sql: POSTPONE, params: [refund.id, attempts, dueAt, unknownSince], guard: 'overtaken' };
 }
 
-export function insertRefundMessage(message: RefundMessage): Write {
-  return {
-    sql: INSERT_MESSAGE,
-    params: [
-      message.provider,
-      message.eventId,
-      message.refundId,
-      message.status,
-      message.amount,
-      message.outcome,
-      message.flagged ? 1 : 0,
-      message.body,
-      message.received,
-    ],
-    guard: 'duplicate_message',
-  };
-}
-
 export function createRefundReads(select: Select): RefundReads {
-  const { one, all, list } = createReader(select);
+  const { one, list } = createReader(select);
   return {
     refund: (id) => one(refundFromRow, SELECT, id),
     refundByIdempotencyKey: (environment, key) => one(refundFromRow, SELECT_BY_KEY, environment, key),
@@ -125,7 +98,6 @@ export function createRefundReads(select: Select): RefundReads {
         dueAt: row['due_at'] as number,
         unknownSince: row['unknown_since'] as number | null,
       })),
-    refundMessages: (refundId) => all(messageFromRow, SELECT_MESSAGES, refundId),
   };
 }
 
@@ -170,19 +142,5 @@ function refundFromRow(row: Row): Refund {
     requestHash: row['request_hash'] as string | null,
     created: row['created'] as number,
     updated: row['updated'] as number,
-  };
-}
-
-function messageFromRow(row: Row): RefundMessage {
-  return {
-    provider: row['provider'] as string,
-    eventId: row['event_id'] as string,
-    refundId: row['refund_id'] as string,
-    status: row['status'] as RefundMessage['status'],
-    amount: row['amount'] as number,
-    outcome: row['outcome'] as string,
-    flagged: row['flagged'] === 1,
-    body: row['body'] as string,
-    received: row['received'] as number,
   };
 }
