@@ -12,14 +12,19 @@ import type {
 } from './types.ts';
 
 export type DiscrepancyKind =
-  'surplus' | 'amount_mismatch' | 'currency_mismatch' | 'environment_mismatch' | 'unknown_payment';
+  | 'surplus'
+  | 'amount_mismatch'
+  | 'currency_mismatch'
+  | 'environment_mismatch'
+  | 'provider_mismatch'
+  | 'unknown_payment';
 
 /** Money that is not where it should be, until somebody, or a refund, has resolved it. */
 export interface Discrepancy {
   /** Starts with `dis_`. */
   id: string;
   object: 'discrepancy';
-  /** `surplus`: a second payment of a session that is paid. The others are money that was not booked. */
+  /** `surplus`: a second payment of a session that is paid. The others are messages that were not booked. */
   kind: DiscrepancyKind;
   status: 'open' | 'resolved';
   environment: Environment;

@@ -18,6 +18,7 @@ const kinds = DISCREPANCY_KINDS as [
   'amount_mismatch',
   'currency_mismatch',
   'environment_mismatch',
+  'provider_mismatch',
   'unknown_payment',
 ];
 const statuses = DISCREPANCY_STATUSES as ['open', 'resolved'];
@@ -51,7 +52,7 @@ export const discrepancy = z.strictObject({
   kind: z
     .enum(kinds)
     .describe(
-      'surplus: a second payment of a session that is paid. The others are money that a provider says it took and that was not booked: amount_mismatch, currency_mismatch: not what was asked for; environment_mismatch: of the other environment; unknown_payment: for a payment that is not one of the session.',
+      'surplus: a second payment of a session that is paid. The others are messages of a provider that were not booked: amount_mismatch, currency_mismatch: money that is not what was asked for; environment_mismatch, provider_mismatch: about a payment of the other environment, or of another provider; unknown_payment: money for a payment that is not one of the session.',
     )
     .meta({ examples: ['amount_mismatch'] }),
   status: z

@@ -48,10 +48,17 @@ export function leadingPayment(checkout: Checkout): Payment | undefined {
   return checkout.payments.find((payment) => payment.status === 'paid' && !payment.surplus) ?? checkout.payments.at(-1);
 }
 
-/** The payment that a provider speaks of, which may have named the session only; undefined where it named none of ours. */
-export function meantPayment(checkout: Checkout, paymentId: string | null): Payment | undefined {
-  if (paymentId === null) return pendingPayment(checkout) ?? leadingPayment(checkout);
-  return checkout.payments.find(({ id }) => id === paymentId);
+/**
+ * The provider's own payment that its report is about: the one it names; if it names the session only, its pending one, else its
+ * leading one.
+ */
+export function meantPayment(
+  checkout: Checkout,
+  { provider, paymentId }: { provider: string; paymentId: string | null },
+): Payment | undefined {
+  const own = { ...checkout, payments: checkout.payments.filter(({ route }) => route.provider === provider) };
+  if (paymentId === null) return pendingPayment(own) ?? leadingPayment(own);
+  return own.payments.find(({ id }) => id === paymentId);
 }
 
 export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instant): Checkout {

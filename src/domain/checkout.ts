@@ -21,8 +21,9 @@ import { settledPosting } from './ledger.ts';
 import { CURRENCY, type Checkout, type Instant, type Payment, type ProviderStatus } from './records.ts';
 import { receiveWord } from './receipts.ts';
 import { ledgerStatusOf } from './refund.ts';
-import type { Environment } from './route.ts';
+import type { Route } from './route.ts';
 import { payoutOf } from './settlement.ts';
+import { type OriginMismatch, type SignalOrigin, originMismatch } from './signal-origin.ts';
 
 /** How often a buyer may start to pay one session. */
 export const MAX_ATTEMPTS = 3;
@@ -33,21 +34,22 @@ const ABANDONED: Failure = { code: 'abandoned', source: 'buyer', reason: null };
 const DECLINED: Failure = { code: 'declined', source: 'route', reason: null };
 
 /** What a provider says of a payment, normalised. `amount` is the session's amount, in cents. */
-export interface ProviderEvent {
+export interface ProviderEvent extends SignalOrigin {
   /** The attempt it speaks of; null where the provider names the session only. */
   paymentId: string | null;
   status: ProviderStatus;
   amount: number;
   currency: string;
-  environment: Environment;
   txHash: string | null;
   /** Why it failed; null where it did not, or where the provider does not say. */
   failure: ProviderFailure | null;
 }
 
 /** What an event may bring into being: an attempt that the buyer did not start here, or the refund of surplus money. */
-export interface Unforeseen extends NewAttempt {
+export interface Unforeseen extends Omit<NewAttempt, 'route'> {
   refundId: string;
+  /** A route of the reporting provider in the session's environment; undefined if it has none. */
+  route: Route | undefined;
 }
 
 /** The buyer starts to pay. */
@@ -136,21 +138,22 @@ export function applyProviderEvent(
   event: ProviderEvent,
   unforeseen: Unforeseen,
   now: Instant,
-): Decision<'applied' | 'ignored' | 'amount_mismatch' | 'environment_mismatch' | 'unknown_payment'> {
-  const { session } = checkout;
-  if (event.environment !== session.environment) return unchanged(checkout, 'environment_mismatch');
-  const known = event.paymentId === null || checkout.payments.some(({ id }) => id === event.paymentId);
+): Decision<'applied' | 'ignored' | 'amount_mismatch' | OriginMismatch | 'unknown_payment'> {
+  const { session, payments } = checkout;
+  const meant = meantPayment(checkout, event);
+  const named = meant ?? payments.find(({ id }) => event.paymentId === null || id === event.paymentId);
+  const mismatch = originMismatch(session, named, event);
+  if (mismatch) return unchanged(checkout, mismatch);
   // What it says of money counts for the payment it is about, whatever the amount.
-  const asAsked = event.amount === session.amount || (event.status === 'paid' && known && checkout.payments.length > 0);
+  const asAsked = event.amount === session.amount || (event.status === 'paid' && meant !== undefined);
   if (!asAsked || event.currency !== CURRENCY) return unchanged(checkout, 'amount_mismatch');
-  if (!known) return unchanged(checkout, 'unknown_payment');
+  const { route } = unforeseen;
+  if (!meant && (event.paymentId !== null || !route)) return unchanged(checkout, 'unknown_payment');
   // A provider can know of a payment that the buyer did not start on our page.
-  if (checkout.payments.length === 0 && session.status === 'expired' && event.status !== 'paid') {
-    return unchanged(checkout, 'ignored');
-  }
+  if (!meant && session.status === 'expired' && event.status !== 'paid') return unchanged(checkout, 'ignored');
 
-  const started = checkout.payments.length > 0 ? checkout : openUnstarted(checkout, unforeseen, now);
-  const payment = meantPayment(started, event.paymentId)!;
+  const started = meant || !route ? checkout : openUnstarted(checkout, { ...unforeseen, route }, now);
+  const payment = meantPayment(started, event)!;
   switch (event.status) {
     case 'provider_pending':
       if (payment.status !== 'pending') return unchanged(checkout, 'ignored');

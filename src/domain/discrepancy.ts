@@ -2,7 +2,7 @@ import { type Decision, type Effect, changed, meantPayment, unchanged, withPayme
 import type { ProviderEvent } from './checkout.ts';
 import { type LedgerEntry, type Posting, posting } from './ledger.ts';
 import type { Cents } from './money.ts';
-import { CURRENCY, type Checkout, type Instant, type Payment } from './records.ts';
+import { CURRENCY, type Checkout, type Instant, type Payment, type Session } from './records.ts';
 import { accountedFor, growthOf, receiveMoney } from './receipts.ts';
 import { surplusRefund, withRefund, withReturn } from './refund-decisions.ts';
 import { ledgerStatusOf, leftOf } from './refund.ts';
@@ -10,11 +10,18 @@ import type { Environment } from './route.ts';
 
 /**
  * - `surplus`: real money for a session that another payment has paid.
- * - `amount_mismatch`, `currency_mismatch`, `environment_mismatch`, `unknown_payment`: a provider says that it took money,
- *   which was not booked since it is not what was asked for.
+ * - `amount_mismatch`, `currency_mismatch`, `unknown_payment`: a provider says that it took money, which was not booked since
+ *   it is not what was asked for.
+ * - `environment_mismatch`, `provider_mismatch`: a message about a record of another environment or provider, which changed
+ *   nothing.
  */
 export type DiscrepancyKind =
-  'surplus' | 'amount_mismatch' | 'currency_mismatch' | 'environment_mismatch' | 'unknown_payment';
+  | 'surplus'
+  | 'amount_mismatch'
+  | 'currency_mismatch'
+  | 'environment_mismatch'
+  | 'provider_mismatch'
+  | 'unknown_payment';
 export type DiscrepancyStatus = 'open' | 'resolved';
 /** `refund`: the buyer gets the money back. `accept`: it is taken as it is, or only closed where nothing can be booked. */
 export type DiscrepancyAction = 'refund' | 'accept';
@@ -26,6 +33,7 @@ export const DISCREPANCY_KINDS: readonly DiscrepancyKind[] = [
   'amount_mismatch',
   'currency_mismatch',
   'environment_mismatch',
+  'provider_mismatch',
   'unknown_payment',
 ];
 export const DISCREPANCY_STATUSES: readonly DiscrepancyStatus[] = ['open', 'resolved'];
@@ -81,19 +89,40 @@ export function isBookable({ kind, paymentId, received }: Discrepancy): boolean 
   return (kind === 'surplus' || kind === 'amount_mismatch') && paymentId !== null && received > 0;
 }
 
-type Told = { provider: string; eventId: string };
-
 /** What a verified message leaves to be resolved; undefined where nothing. `next` is the checkout as the message left it. */
 export function discrepancyOf(
   next: Checkout,
   outcome: string,
   effects: readonly Effect[],
   event: ProviderEvent,
-  { provider, eventId }: Told,
+  eventId: string,
   now: Instant,
 ): Omit<Discrepancy, 'id'> | undefined {
   const { session } = next;
-  const shared = {
+  const shared = undecided(session, event.provider, now);
+  const twice = surplusBooked(next, effects);
+  if (twice) {
+    const about = { paymentId: twice.id, subject: twice.id, eventId: null };
+    return { ...shared, ...about, kind: 'surplus', expected: 0, received: twice.amount, currency: CURRENCY };
+  }
+  if (event.status !== 'paid' || !isMismatch(outcome)) return undefined;
+  const meant = meantPayment(next, event);
+  const told = { ...shared, paymentId: meant?.id ?? null, eventId, currency: event.currency };
+  if (outcome === 'amount_mismatch' && event.currency === CURRENCY && meant) {
+    return { ...told, kind: outcome, ...amountsOf(meant, event.amount) };
+  }
+  return {
+    ...told,
+    kind: outcome === 'amount_mismatch' ? unbookedKind(event) : outcome,
+    subject: unbookedSubject(event.paymentId ?? eventId, event.currency),
+    expected: session.amount,
+    received: event.amount,
+  };
+}
+
+/** The fields of a discrepancy that nobody has decided on. */
+export function undecided(session: Session, provider: string, now: Instant) {
+  return {
     environment: session.environment,
     status: 'open' as const,
     version: 1,
@@ -106,24 +135,6 @@ export function discrepancyOf(
     note: null,
     created: now,
     resolvedAt: null,
-  };
-  const twice = surplusBooked(next, effects);
-  if (twice) {
-    const about = { paymentId: twice.id, subject: twice.id, eventId: null };
-    return { ...shared, ...about, kind: 'surplus', expected: 0, received: twice.amount, currency: CURRENCY };
-  }
-  if (event.status !== 'paid' || !isMismatch(outcome)) return undefined;
-  const meant = meantPayment(next, event.paymentId);
-  const told = { ...shared, paymentId: meant?.id ?? null, eventId, currency: event.currency };
-  if (outcome === 'amount_mismatch' && event.currency === CURRENCY && meant) {
-    return { ...told, kind: outcome, ...amountsOf(meant, event.amount) };
-  }
-  return {
-    ...told,
-    kind: outcome === 'amount_mismatch' ? unbookedKind(event) : outcome,
-    subject: unbookedSubject(event, eventId),
-    expected: session.amount,
-    received: event.amount,
   };
 }
 
@@ -147,8 +158,8 @@ function unbookedKind({ paymentId, currency }: ProviderEvent): DiscrepancyKind {
 }
 
 /** Amounts of two currencies are not the same money. What comes behind a slash is of that payment, see the store. */
-function unbookedSubject({ paymentId, currency }: ProviderEvent, eventId: string): string {
-  const subject = (paymentId ?? eventId).replaceAll('%', '%25').replaceAll('/', '%2F');
+export function unbookedSubject(paymentOrEvent: string, currency: string | null): string {
+  const subject = paymentOrEvent.replaceAll('%', '%25').replaceAll('/', '%2F');
   return currency === CURRENCY ? subject : `${subject}/${currency}`;
 }
 
@@ -158,8 +169,8 @@ export function amountSubject(payment: Payment): string {
   return accounted === 0 ? payment.id : `${payment.id}/${accounted}`;
 }
 
-function isMismatch(outcome: string): outcome is 'amount_mismatch' | 'environment_mismatch' | 'unknown_payment' {
-  return outcome === 'amount_mismatch' || outcome === 'environment_mismatch' || outcome === 'unknown_payment';
+function isMismatch(outcome: string): outcome is 'amount_mismatch' | 'unknown_payment' {
+  return outcome === 'amount_mismatch' || outcome === 'unknown_payment';
 }
 
 function surplusBooked({ payments }: Checkout, effects: readonly Effect[]): Payment | undefined {

@@ -7,6 +7,9 @@ export interface SignalOrigin {
   environment: Environment;
 }
 
+/** A message changes nothing if its sender is not the one of the session or payment that it is about. */
+export type OriginMismatch = 'environment_mismatch' | 'provider_mismatch';
+
 /**
  * Reason why a sender may not change a session, or the payment of it that the message is about; undefined if it may. A payment
  * is its provider's for good, whether or not the catalogue still has the route.
@@ -15,7 +18,7 @@ export function originMismatch(
   session: Session,
   payment: Payment | undefined,
   { provider, environment }: SignalOrigin,
-): 'environment_mismatch' | 'provider_mismatch' | undefined {
+): OriginMismatch | undefined {
   if (session.environment !== environment) return 'environment_mismatch';
   return payment && payment.route.provider !== provider ? 'provider_mismatch' : undefined;
 }

@@ -1,15 +1,17 @@
 import { type ProviderEvent, type Unforeseen, applyProviderEvent } from '../domain/checkout.ts';
 import type { Decision, Effect } from '../domain/checkout-state.ts';
 import { type Discrepancy, amountSubject, discrepancyOf } from '../domain/discrepancy.ts';
-import { isFlagged } from '../domain/provider-message.ts';
+import { type ProviderMessage, isFlagged } from '../domain/provider-message.ts';
 import { accountedFor } from '../domain/receipts.ts';
 import { CURRENCY, type Checkout, type Instant, type Payment } from '../domain/records.ts';
-import type { Environment, Route } from '../domain/route.ts';
+import type { Environment } from '../domain/route.ts';
+import type { OriginMismatch } from '../domain/signal-origin.ts';
 import type { Provider, ProviderCallback, ProviderReport } from '../providers/provider.ts';
 import type { Change } from '../store/store.ts';
 import { traced } from '../telemetry/tracing.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
+import { storeMessage } from './store-message.ts';
 
 export interface IncomingMessage {
   provider: string;
@@ -20,7 +22,7 @@ export interface IncomingMessage {
 }
 
 export interface AppliedMessage {
-  outcome: 'applied' | 'ignored' | 'duplicate' | 'amount_mismatch' | 'environment_mismatch' | 'unknown_payment';
+  outcome: 'applied' | 'ignored' | 'duplicate' | 'amount_mismatch' | OriginMismatch | 'unknown_payment';
   /** Whether it queued a merchant event. */
   queued: boolean;
 }
@@ -36,31 +38,14 @@ export function applyProviderMessage(deps: Deps, message: IncomingMessage): Prom
 
 async function apply(deps: Deps, message: IncomingMessage): Promise<AppliedMessage> {
   const { provider, environment, callback } = message;
-  const event: ProviderEvent = { ...callback, environment };
+  const event: ProviderEvent = { ...callback, provider, environment };
   const { outcome, effects } = await commitDecision(
     deps,
     callback.sessionId,
     (checkout, now) => applyProviderEvent(checkout, event, unforeseen(deps, checkout, provider), now),
     (decision, before) => [
-      {
-        type: 'provider_message_received',
-        message: {
-          provider,
-          environment,
-          eventId: callback.eventId,
-          sessionId: callback.sessionId,
-          paymentId: callback.paymentId,
-          refundId: null,
-          status: callback.status,
-          amount: callback.amount,
-          currency: callback.currency,
-          outcome: decision.outcome,
-          flagged: isFlagged(decision.outcome),
-          body: message.body,
-          received: deps.now(),
-        },
-      },
-      ...changesOfMoney(deps, { provider, eventId: callback.eventId }, event, before, decision),
+      ...storeMessage(deps, messageOf(message, decision.outcome, deps.now()), before),
+      ...changesOfMoney(deps, callback.eventId, event, before, decision),
     ],
   );
   const { eventId, sessionId, status } = callback;
@@ -72,17 +57,27 @@ async function apply(deps: Deps, message: IncomingMessage): Promise<AppliedMessa
   return { outcome, queued: effects.some(({ type }) => type === 'announce') };
 }
 
+function messageOf(
+  { provider, environment, callback, body }: IncomingMessage,
+  outcome: string,
+  received: Instant,
+): ProviderMessage {
+  const { eventId, sessionId, paymentId, status, amount, currency } = callback;
+  const about = { provider, environment, eventId, sessionId, paymentId, refundId: null, status, amount, currency };
+  return { ...about, outcome, flagged: isFlagged(outcome), body, received };
+}
+
 /** What the message means for the list of money that is not where it should be. */
 export function changesOfMoney(
   deps: Deps,
-  told: { provider: string; eventId: string },
+  eventId: string,
   event: ProviderEvent,
   before: Checkout,
   { outcome, next, effects }: Decision<string>,
 ): Change[] {
   if (event.status !== 'paid') return [];
   const now = deps.now();
-  const found = discrepancyOf(next, outcome, effects, event, told, now);
+  const found = discrepancyOf(next, outcome, effects, event, eventId, now);
   const completed = outcome === 'applied' ? completedBy(before, next, effects, now) : undefined;
   return [
     ...(completed ? [completed] : []),
@@ -130,9 +125,10 @@ export function applyReport(
 
 /** The attempt to book where a provider speaks of a payment that the buyer did not start here; and the id of a refund. */
 function unforeseen(deps: Deps, { session }: Checkout, provider: string): Unforeseen {
-  const own = deps.routes.filter(({ environment }) => environment === session.environment);
-  const ofProvider = own.filter(({ integrationId }) => integrationId === provider);
+  const ofProvider = deps.routes.filter(
+    ({ environment, integrationId }) => environment === session.environment && integrationId === provider,
+  );
   const preferred = ofProvider.find(({ kind }) => kind === session.preferredRoute);
-  const route: Route = preferred ?? ofProvider[0] ?? own[0]!;
+  const route = preferred ?? ofProvider[0];
   return { paymentId: deps.newId('pay'), invoiceId: deps.newId('inv'), refundId: deps.newId('ref'), route };
 }

@@ -40,6 +40,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
         'amount' as const,
         'currency' as const,
         'environment' as const,
+        'provider' as const,
       ),
       txHash: fc.constantFrom(null, 'tx_1', 'tx_2'),
       failure: anyFailure,
@@ -105,7 +106,14 @@ test('histories reach every status, surplus money and late money: the walk above
   );
   const wanted = ['routed->paid', 'routed->pending', 'pending->paid', 'failed->paid', 'expired->paid', 'surplus true'];
   const codes = ['declined', 'handoff_refused', 'timed_out', 'abandoned', 'superseded', 'settled', 'refunded'];
-  const outcomes = ['applied', 'ignored', 'amount_mismatch', 'environment_mismatch', 'unknown_payment'];
+  const outcomes = [
+    'applied',
+    'ignored',
+    'amount_mismatch',
+    'environment_mismatch',
+    'provider_mismatch',
+    'unknown_payment',
+  ];
   for (const sight of [...wanted, ...codes, ...outcomes]) assert.ok(seen.has(sight), `never met: ${sight}`);
 });
 
@@ -176,6 +184,14 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
     {
       applyProviderEvent: (checkout, event, unstarted, now) =>
         real.applyProviderEvent(checkout, { ...event, environment: 'sandbox' }, unstarted, now),
+    },
+  ],
+  [
+    'another provider moves a session',
+    'another provider is flagged',
+    {
+      applyProviderEvent: (checkout, event, unstarted, now) =>
+        real.applyProviderEvent(checkout, { ...event, provider: 'sandbox' }, unstarted, now),
     },
   ],
   [

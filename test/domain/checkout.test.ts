@@ -39,8 +39,9 @@ function states({ session, payments, invoices }: Checkout): string[] {
 
 function says(status: ProviderEvent['status'], payment: number | null, fields: Partial<ProviderEvent> = {}) {
   const paymentId = payment === null ? null : idOf('pay', payment);
-  const usual = { amount: 4999, currency: 'USD', environment: 'sandbox', txHash: null, failure: null } as const;
-  return { ...usual, paymentId, status, ...fields } as const;
+  const usual = { amount: 4999, currency: 'USD', txHash: null, failure: null } as const;
+  const origin = { provider: 'sandbox', environment: 'sandbox' } as const;
+  return { ...origin, ...usual, paymentId, status, ...fields } as const;
 }
 
 function start(checkout: Checkout, number: number, now = NOW) {
@@ -318,6 +319,23 @@ describe('callbacks of every order, age and number', () => {
     assertUnchanged(hear(handedOff, says('paid', 1, { currency: 'EUR' })), handedOff, 'amount_mismatch');
     const other = says('paid', 1, { environment: 'production' });
     assertUnchanged(hear(handedOff, other), handedOff, 'environment_mismatch');
+  });
+
+  test('one of another provider changes nothing, whether it names the payment or the session only', () => {
+    for (const payment of [1, null])
+      for (const status of ['paid', 'failed', 'provider_pending'] as const) {
+        const other = says(status, payment, { provider: 'another' });
+        assertUnchanged(hear(handedOff, other), handedOff, 'provider_mismatch');
+      }
+    assertUnchanged(hear(handedOff, says('paid', 7, { provider: 'another' })), handedOff, 'unknown_payment');
+  });
+
+  test('one about a session that nobody has started opens a payment only where the provider has a route', () => {
+    const routed = aCheckout();
+    const unforeseen = { ...anAttempt(9), route: undefined };
+    const decision = applyProviderEvent(routed, says('paid', null), unforeseen, NOW);
+    assertUnchanged(decision, routed, 'unknown_payment');
+    assert.deepEqual(states(hear(routed, says('paid', null)).next), ['paid', 'paid/paid']);
   });
 
   test('one about a payment that the session does not have changes nothing', () => {

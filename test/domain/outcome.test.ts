@@ -231,7 +231,8 @@ function hear(
   const paymentId = number === null ? null : idOf('pay', number);
   const failure = failureSource && { code: 'declined' as const, source: failureSource, reason: null };
   const said = { paymentId, status, amount: 4999, currency: 'USD', txHash: null, failure };
-  return real.applyProviderEvent(checkout, { ...said, environment: 'sandbox' }, anAttempt(9), LATER);
+  const origin = { provider: 'sandbox', environment: 'sandbox' } as const;
+  return real.applyProviderEvent(checkout, { ...said, ...origin }, anAttempt(9), LATER);
 }
 
 function learnt(before: Checkout, decide: (checkout: Checkout) => Decision<string>, now = LATER): RouteOutcome[] {

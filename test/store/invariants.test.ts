@@ -14,6 +14,7 @@ import type { Checkout } from '../../src/domain/records.ts';
 import { REFUND_STATUSES } from '../../src/domain/refund.ts';
 import { anyFailure } from '../fixtures/failures.ts';
 import { changesOfMoney } from '../../src/operations/apply-provider-message.ts';
+import { storeMessage } from '../../src/operations/store-message.ts';
 import { commitDecision } from '../../src/operations/commit-decision.ts';
 import type { Deps } from '../../src/operations/deps.ts';
 import { writesOf } from '../../src/operations/routing/health-watch.ts';
@@ -441,10 +442,10 @@ async function* replayed(deps: Deps, history: History, index: number): AsyncGene
       (checkout) => decide(checkout, ...own(args)),
       (decided, before) => {
         if (!heard) return [];
-        const told = { provider: 'sandbox', eventId: `${index}_${number}` };
+        const eventId = `${index}_${number}`;
         return [
-          messageOf(sessionId, told.eventId, heard, decided.outcome),
-          ...changesOfMoney(deps, told, heard, before, decided),
+          ...storeMessage(deps, messageOf(sessionId, eventId, heard, decided.outcome), before),
+          ...changesOfMoney(deps, eventId, heard, before, decided),
         ];
       },
     );
@@ -454,11 +455,11 @@ async function* replayed(deps: Deps, history: History, index: number): AsyncGene
 }
 
 function messageOf(sessionId: string, eventId: string, event: ProviderEvent, outcome: string) {
-  const { paymentId, status, amount, currency, environment } = event;
+  const { provider, environment, paymentId, status, amount, currency } = event;
   const flagged = outcome !== 'applied' && outcome !== 'ignored';
-  const about = { provider: 'sandbox', environment, eventId, sessionId, paymentId, refundId: null };
+  const about = { provider, environment, eventId, sessionId, paymentId, refundId: null };
   const message = { ...about, status, amount, currency, outcome, flagged };
-  return { type: 'provider_message_received' as const, message: { ...message, body: '{}', received: NOW } };
+  return { ...message, body: '{}', received: NOW };
 }
 
 describe('tillway doctor', () => {

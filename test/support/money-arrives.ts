@@ -4,16 +4,17 @@ import type { TestService } from './service.ts';
 
 let messages = 0;
 
-/** The provider says something of a session: the shortest way to a payment with a status. */
+/** A report of the session's own provider: the shortest way to a payment with a status. */
 export async function providerSays(
   { service }: Pick<TestService, 'service'>,
   sessionId: string,
   status: ProviderStatus,
   overrides: { eventId?: string; paymentId?: string; amount?: number; currency?: string } = {},
 ) {
-  const session = (await service.deps.store.session(sessionId))!;
+  const { session, payments } = (await service.deps.store.checkout(sessionId))!;
+  const route = service.deps.routes.find(({ environment }) => environment === session.environment)!;
   return applyProviderMessage(service.deps, {
-    provider: 'sandbox',
+    provider: payments.at(-1)?.route.provider ?? route.integrationId,
     environment: session.environment,
     callback: {
       eventId: overrides.eventId ?? `test_${messages++}`,

@@ -1,13 +1,16 @@
 import { unchanged } from '../../domain/checkout-state.ts';
-import { CURRENCY } from '../../domain/records.ts';
+import { CURRENCY, type Checkout, type Instant } from '../../domain/records.ts';
 import { applyRefundReport } from '../../domain/refund-decisions.ts';
+import { type ProviderMessage, isFlagged } from '../../domain/provider-message.ts';
 import { type Refund, type RefundOutcome, UNKNOWN_PAYMENT_REASON } from '../../domain/refund.ts';
+import { type OriginMismatch, originMismatch } from '../../domain/signal-origin.ts';
 import type { Environment } from '../../domain/route.ts';
 import type { ProviderRefundCallback } from '../../providers/provider.ts';
 import type { Change } from '../../store/store.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
 import { recordNotFound } from '../not-found.ts';
+import { storeMessage } from '../store-message.ts';
 import { applyKeptSignal } from '../settlement/apply-kept-signal.ts';
 
 export interface IncomingRefundMessage {
@@ -18,7 +21,7 @@ export interface IncomingRefundMessage {
   body: string;
 }
 
-type Mismatch = 'environment_mismatch' | 'session_mismatch' | 'provider_mismatch' | 'amount_mismatch';
+type Mismatch = OriginMismatch | 'session_mismatch' | 'amount_mismatch';
 
 /**
  * Applies a provider's verified word on a refund once, whatever its order and age: the message, the refund, its payment
@@ -26,32 +29,14 @@ type Mismatch = 'environment_mismatch' | 'session_mismatch' | 'provider_mismatch
  * nothing. Throws GatewayError `not_found` for an unknown refund.
  */
 export async function applyRefundMessage(deps: Deps, message: IncomingRefundMessage): Promise<string> {
-  const { provider, environment, callback } = message;
+  const { provider, callback } = message;
   const { eventId, refundId, status } = callback;
   const known = await deps.store.refund(refundId);
   if (!known) throw recordNotFound('refund', refundId, 'ref_');
   const mismatch = await mismatchOf(deps, known, message);
-  const { outcome } = await report(deps, known, callback, mismatch, (did) => [
-    {
-      type: 'provider_message_received',
-      message: {
-        provider,
-        environment,
-        eventId,
-        sessionId: known.sessionId,
-        // Another session has another payment.
-        paymentId: callback.sessionId === known.sessionId ? known.paymentId : null,
-        refundId,
-        status,
-        amount: callback.amount,
-        currency: callback.currency,
-        outcome: did,
-        flagged: mismatch !== undefined,
-        body: message.body,
-        received: deps.now(),
-      },
-    },
-  ]);
+  const { outcome } = await report(deps, known, callback, mismatch, (did, before) =>
+    storeMessage(deps, messageOf(known, message, did, deps.now()), before),
+  );
   const about = { provider, eventId, refundId, status, outcome };
   deps.log[mismatch ? 'warn' : 'info'](about, mismatch ? 'refund callback flagged' : 'refund callback');
   if (outcome === 'ignored' && status === 'succeeded' && known.failureReason === UNKNOWN_PAYMENT_REASON) {
@@ -73,7 +58,7 @@ function report(
   { id, sessionId }: Refund,
   word: RefundOutcome,
   mismatch: Mismatch | undefined,
-  along: (outcome: string) => Change[],
+  along: (outcome: string, before: Checkout) => Change[],
 ) {
   let settled: Change[] = [];
   return commitDecision<'applied' | 'ignored' | Mismatch>(
@@ -91,18 +76,36 @@ function report(
       settled = result.along;
       return result.decision;
     },
-    ({ outcome }) => [...along(outcome), ...settled],
+    ({ outcome }, before) => [...along(outcome, before), ...settled],
   );
+}
+
+function messageOf(
+  known: Refund,
+  { provider, environment, callback, body }: IncomingRefundMessage,
+  outcome: string,
+  received: Instant,
+): ProviderMessage {
+  const { eventId, refundId, status, amount, currency } = callback;
+  const { sessionId } = known;
+  // Another session has another payment.
+  const paymentId = callback.sessionId === sessionId ? known.paymentId : null;
+  const about = { provider, environment, eventId, sessionId, paymentId, refundId, status, amount, currency };
+  return { ...about, outcome, flagged: isFlagged(outcome), body, received };
 }
 
 async function mismatchOf(
   deps: Deps,
-  { paymentId, sessionId, environment, amount }: Refund,
-  { provider, environment: itsOwn, callback }: IncomingRefundMessage,
+  { paymentId, sessionId, amount }: Refund,
+  { callback, ...origin }: IncomingRefundMessage,
 ): Promise<Mismatch | undefined> {
-  if (environment !== itsOwn) return 'environment_mismatch';
+  const { session, payments } = (await deps.store.checkout(sessionId))!;
+  const mismatch = originMismatch(
+    session,
+    payments.find(({ id }) => id === paymentId),
+    origin,
+  );
+  if (mismatch) return mismatch;
   if (callback.sessionId !== sessionId) return 'session_mismatch';
-  const payment = await deps.store.payment(paymentId);
-  if (payment?.route.provider !== provider) return 'provider_mismatch';
   return callback.amount !== amount || callback.currency !== CURRENCY ? 'amount_mismatch' : undefined;
 }

@@ -1,6 +1,7 @@
 import { recordSettlement } from '../../domain/checkout.ts';
 import { type Decision, changed } from '../../domain/checkout-state.ts';
 import type { Checkout, Instant } from '../../domain/records.ts';
+import { originMismatch } from '../../domain/signal-origin.ts';
 import { payoutOf } from '../../domain/settlement.ts';
 import { GatewayError } from '../../domain/errors.ts';
 import { ERASED_BODY } from '../../domain/personal-data.ts';
@@ -26,7 +27,11 @@ export async function applyKeptSignal<Outcome extends string>(
   if (!payout || 'refusal' in payout || payment.settled) return { decision, along: [] };
   const messages = await deps.store.providerMessages(before.session.id);
   const kept = messages.find(
-    (message) => message.status === 'settled' && message.paymentId === paymentId && message.outcome === 'refunded',
+    (message) =>
+      message.status === 'settled' &&
+      message.paymentId === paymentId &&
+      message.outcome === 'refunded' &&
+      originMismatch(before.session, payment, message) === undefined,
   );
   if (!kept) return { decision, along: [] };
 

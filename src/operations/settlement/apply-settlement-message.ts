@@ -1,12 +1,13 @@
-import { isFlagged } from '../../domain/provider-message.ts';
-import { CURRENCY, type Payment } from '../../domain/records.ts';
+import { type ProviderMessage, isFlagged } from '../../domain/provider-message.ts';
+import { CURRENCY, type Payment, type Session } from '../../domain/records.ts';
+import { originMismatch } from '../../domain/signal-origin.ts';
 import type { SettlementCallback } from '../../providers/provider.ts';
-import type { Change } from '../../store/store.ts';
 import type { IncomingMessage } from '../apply-provider-message.ts';
 import { commitDecision } from '../commit-decision.ts';
 import { unchanged } from '../../domain/checkout-state.ts';
 import type { Deps } from '../deps.ts';
 import { sessionNotFound } from '../not-found.ts';
+import { storeMessage } from '../store-message.ts';
 import { type SettledPayment, settlePayment } from './settle-payment.ts';
 
 export interface SettlementMessage extends Omit<IncomingMessage, 'callback'> {
@@ -23,7 +24,7 @@ export async function applySettlementMessage(deps: Deps, message: SettlementMess
   const checkout = await deps.store.checkout(sessionId);
   if (!checkout) throw sessionNotFound(sessionId);
   const payment = checkout.payments.find(({ id }) => id === paymentId);
-  const mismatch = mismatchOf(message, payment);
+  const mismatch = mismatchOf(checkout.session, payment, message);
   const outcome =
     mismatch === undefined && payment ? await settled(deps, payment, message) : await kept(deps, message, mismatch!);
   const flagged = outcome !== 'duplicate' && isFlagged(outcome);
@@ -35,7 +36,9 @@ export async function applySettlementMessage(deps: Deps, message: SettlementMess
 async function settled(deps: Deps, payment: Payment, message: SettlementMessage): Promise<string> {
   const { settledAt, reference } = message.callback;
   const told = { source: 'provider', amount: null, reference, settledAt } as const;
-  const result = await settlePayment(deps, payment, told, (outcome, now) => received(message, wordOf(outcome), now));
+  const result = await settlePayment(deps, payment, told, (outcome, now, before) =>
+    storeMessage(deps, messageOf(message, wordOf(outcome), now), before),
+  );
   return wordOf(result.outcome);
 }
 
@@ -45,14 +48,19 @@ async function kept(deps: Deps, message: SettlementMessage, word: string): Promi
     deps,
     message.callback.sessionId,
     (checkout) => unchanged(checkout, word),
-    () => received(message, word, deps.now()),
+    (_decision, before) => storeMessage(deps, messageOf(message, word, deps.now()), before),
   );
   return outcome;
 }
 
-function mismatchOf({ environment, callback }: SettlementMessage, payment: Payment | undefined): string | undefined {
+function mismatchOf(
+  session: Session,
+  payment: Payment | undefined,
+  { callback, ...origin }: SettlementMessage,
+): string | undefined {
+  const mismatch = originMismatch(session, payment, origin);
+  if (mismatch) return mismatch;
   if (!payment) return 'unknown_payment';
-  if (payment.environment !== environment) return 'environment_mismatch';
   return callback.amount === payment.amount && callback.currency === CURRENCY ? undefined : 'amount_mismatch';
 }
 
@@ -61,18 +69,12 @@ function wordOf(outcome: SettledPayment['outcome'] | 'duplicate'): string {
   return outcome === 'already' ? 'ignored' : outcome;
 }
 
-function received(
+function messageOf(
   { provider, environment, callback, body }: SettlementMessage,
   outcome: string,
-  now: number,
-): Change[] {
+  received: number,
+): ProviderMessage {
   const { eventId, sessionId, paymentId, amount, currency } = callback;
-  const flagged = isFlagged(outcome);
   const about = { eventId, sessionId, paymentId, refundId: null, status: 'settled', amount, currency } as const;
-  return [
-    {
-      type: 'provider_message_received',
-      message: { provider, environment, ...about, outcome, flagged, body, received: now },
-    },
-  ];
+  return { provider, environment, ...about, outcome, flagged: isFlagged(outcome), body, received };
 }

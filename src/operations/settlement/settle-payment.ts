@@ -1,7 +1,7 @@
 import { recordSettlement } from '../../domain/checkout.ts';
 import { changed, unchanged } from '../../domain/checkout-state.ts';
 import type { Cents } from '../../domain/money.ts';
-import type { Instant, Payment } from '../../domain/records.ts';
+import type { Checkout, Instant, Payment } from '../../domain/records.ts';
 import { type Settlement, type SettlementRefusal, type SettlementSource, payoutOf } from '../../domain/settlement.ts';
 import type { Change } from '../../store/store.ts';
 import { commitDecision } from '../commit-decision.ts';
@@ -32,7 +32,7 @@ export async function settlePayment(
   deps: Deps,
   { id: paymentId, sessionId }: Pick<Payment, 'id' | 'sessionId'>,
   told: ToldSettlement,
-  along: (outcome: SettledPayment['outcome'], now: Instant) => Change[] = () => [],
+  along: (outcome: SettledPayment['outcome'], now: Instant, before: Checkout) => Change[] = () => [],
 ): Promise<SettledPayment | { outcome: 'duplicate' }> {
   let judged: SettledPayment | undefined;
   let decidedAt = 0;
@@ -51,9 +51,9 @@ export async function settlePayment(
         ? changed(checkout, { ...checkout }, 'ignored')
         : unchanged(checkout, 'ignored');
     },
-    () => [
+    (_decision, before) => [
       ...(judged!.outcome === 'settled' ? [settlementOf(judged!.payment, judged!.amount, told, decidedAt)] : []),
-      ...along(judged!.outcome, decidedAt),
+      ...along(judged!.outcome, decidedAt, before),
     ],
   );
   return outcome === 'duplicate' ? { outcome } : judged!;

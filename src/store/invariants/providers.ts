@@ -23,6 +23,16 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
       ORDER BY id LIMIT ?1`,
   },
   {
+    name: 'message_origin',
+    says: 'A provider message that is not flagged is of the environment of its session, and of the provider of its payment.',
+    sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
+      JOIN sessions AS session ON session.id = message.session_id
+      LEFT JOIN payments AS payment ON payment.id = message.payment_id
+      WHERE message.outcome IN ('applied', 'ignored') AND (message.environment <> session.environment
+        OR REPLACE(payment.route, '"provider":"' || message.provider || '"', '') = payment.route)
+      ORDER BY id LIMIT ?1`,
+  },
+  {
     name: 'applied_message',
     says: 'A session with an applied message has been started, and is paid, with the payment named, where that said so.',
     sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
