@@ -17,6 +17,7 @@ export type DiscrepancyKind =
   | 'currency_mismatch'
   | 'environment_mismatch'
   | 'provider_mismatch'
+  | 'event_conflict'
   | 'unknown_payment';
 
 /** Money that is not where it should be, until somebody, or a refund, has resolved it. */

@@ -19,6 +19,7 @@ const kinds = DISCREPANCY_KINDS as [
   'currency_mismatch',
   'environment_mismatch',
   'provider_mismatch',
+  'event_conflict',
   'unknown_payment',
 ];
 const statuses = DISCREPANCY_STATUSES as ['open', 'resolved'];
@@ -52,7 +53,7 @@ export const discrepancy = z.strictObject({
   kind: z
     .enum(kinds)
     .describe(
-      'surplus: a second payment of a session that is paid. The others are messages of a provider that were not booked: amount_mismatch, currency_mismatch: money that is not what was asked for; environment_mismatch, provider_mismatch: about a payment of the other environment, or of another provider; unknown_payment: money for a payment that is not one of the session.',
+      'surplus: a second payment of a session that is paid. The others are messages of a provider that were not booked: amount_mismatch, currency_mismatch: money that is not what was asked for; environment_mismatch, provider_mismatch: about a payment of the other environment, or of another provider; event_conflict: an event id that arrived before with other content; unknown_payment: money for a payment that is not one of the session.',
     )
     .meta({ examples: ['amount_mismatch'] }),
   status: z
@@ -66,7 +67,7 @@ export const discrepancy = z.strictObject({
   provider: label('Who has the money, or null where nobody wrote it down.', SAMPLE_PROVIDER).nullable(),
   providerEventId: label("The provider's message that told of it, or null.", 'ev_9c1f').nullable(),
   expected: dollars(
-    "What was to come of the session's amount, without the buyer's fee; 0 where nothing more was: for a surplus, and for what came beyond what was decided before.",
+    "What was to come of the session's amount, without the buyer's fee; 0 where nothing more was: for a surplus, for an event_conflict, and for what came beyond what was decided before.",
     49.99,
   ),
   received: dollars('What came of that; where nothing more was to come, all that came beyond.', 48.99),

@@ -14,6 +14,7 @@ import type { Environment } from './route.ts';
  *   it is not what was asked for.
  * - `environment_mismatch`, `provider_mismatch`: a message about a record of another environment or provider, which changed
  *   nothing.
+ * - `event_conflict`: a message whose event id arrived before with other content, which changed nothing.
  */
 export type DiscrepancyKind =
   | 'surplus'
@@ -21,6 +22,7 @@ export type DiscrepancyKind =
   | 'currency_mismatch'
   | 'environment_mismatch'
   | 'provider_mismatch'
+  | 'event_conflict'
   | 'unknown_payment';
 export type DiscrepancyStatus = 'open' | 'resolved';
 /** `refund`: the buyer gets the money back. `accept`: it is taken as it is, or only closed where nothing can be booked. */
@@ -34,6 +36,7 @@ export const DISCREPANCY_KINDS: readonly DiscrepancyKind[] = [
   'currency_mismatch',
   'environment_mismatch',
   'provider_mismatch',
+  'event_conflict',
   'unknown_payment',
 ];
 export const DISCREPANCY_STATUSES: readonly DiscrepancyStatus[] = ['open', 'resolved'];

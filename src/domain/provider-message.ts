@@ -1,6 +1,6 @@
 import { type Discrepancy, unbookedSubject, undecided } from './discrepancy.ts';
 import type { Cents } from './money.ts';
-import type { Checkout, Instant, ProviderStatus } from './records.ts';
+import { CURRENCY, type Checkout, type Instant, type ProviderStatus } from './records.ts';
 import type { RefundStatus } from './refund.ts';
 import type { OriginMismatch, SignalOrigin } from './signal-origin.ts';
 
@@ -25,31 +25,52 @@ export interface ProviderMessage extends SignalOrigin {
 
 /** Whether a message with this outcome needs attention. */
 export function isFlagged(outcome: string): boolean {
-  return outcome !== 'applied' && outcome !== 'ignored';
+  return outcome !== 'applied' && outcome !== 'ignored' && outcome !== 'duplicate';
 }
 
 /** The statuses that report money as taken, paid out or refunded. */
 const MONEY = new Set<ProviderMessage['status']>(['paid', 'settled', 'succeeded']);
 
-/** The discrepancy of a message from another environment or provider; undefined for all others. It holds no money of ours. */
+/** Outcome of a message whose event id arrived before with other content. */
+export const EVENT_CONFLICT = 'event_conflict';
+
+/**
+ * Whether two messages of one event id say the same: about which session and payment or refund, which status, how much. What
+ * only describes that, such as times, reasons and references, may differ: providers send it differently on a retry.
+ */
+export function hasSameContent(known: ProviderMessage, repeat: ProviderMessage): boolean {
+  return (
+    known.sessionId === repeat.sessionId &&
+    known.paymentId === repeat.paymentId &&
+    known.refundId === repeat.refundId &&
+    known.status === repeat.status &&
+    known.amount === repeat.amount &&
+    (known.currency === null || known.currency === repeat.currency)
+  );
+}
+
+/** The discrepancy of a message that must not change what it names; undefined for all others. It holds no money of ours. */
 export function strayDiscrepancy(
   { session, payments }: Checkout,
   message: ProviderMessage,
 ): Omit<Discrepancy, 'id'> | undefined {
-  const { provider, eventId, paymentId, status, amount, currency, outcome, received } = message;
-  if (!isOriginMismatch(outcome)) return undefined;
+  const { provider, environment, eventId, paymentId, status, amount, currency, outcome, received } = message;
+  if (!isStray(outcome)) return undefined;
+  const isConflict = outcome === EVENT_CONFLICT;
   return {
     ...undecided(session, provider, received),
     kind: outcome,
     paymentId: payments.find(({ id }) => id === paymentId)?.id ?? null,
-    subject: unbookedSubject(paymentId ?? eventId, currency),
+    subject: isConflict
+      ? unbookedSubject(`${provider}/${environment}/${eventId}`, CURRENCY)
+      : unbookedSubject(paymentId ?? eventId, currency),
     eventId,
-    expected: session.amount,
+    expected: isConflict ? 0 : session.amount,
     received: MONEY.has(status) ? amount : 0,
     currency,
   };
 }
 
-function isOriginMismatch(outcome: string): outcome is OriginMismatch {
-  return outcome === 'environment_mismatch' || outcome === 'provider_mismatch';
+function isStray(outcome: string): outcome is OriginMismatch | typeof EVENT_CONFLICT {
+  return outcome === 'environment_mismatch' || outcome === 'provider_mismatch' || outcome === EVENT_CONFLICT;
 }

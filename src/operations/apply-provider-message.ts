@@ -1,7 +1,7 @@
 import { type ProviderEvent, type Unforeseen, applyProviderEvent } from '../domain/checkout.ts';
 import type { Decision, Effect } from '../domain/checkout-state.ts';
 import { type Discrepancy, amountSubject, discrepancyOf } from '../domain/discrepancy.ts';
-import { type ProviderMessage, isFlagged } from '../domain/provider-message.ts';
+import { EVENT_CONFLICT, type ProviderMessage, isFlagged } from '../domain/provider-message.ts';
 import { accountedFor } from '../domain/receipts.ts';
 import { CURRENCY, type Checkout, type Instant, type Payment } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
@@ -11,7 +11,7 @@ import type { Change } from '../store/store.ts';
 import { traced } from '../telemetry/tracing.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
-import { storeMessage } from './store-message.ts';
+import { recordRepeat, storeMessage } from './store-message.ts';
 
 export interface IncomingMessage {
   provider: string;
@@ -22,7 +22,8 @@ export interface IncomingMessage {
 }
 
 export interface AppliedMessage {
-  outcome: 'applied' | 'ignored' | 'duplicate' | 'amount_mismatch' | OriginMismatch | 'unknown_payment';
+  outcome:
+    'applied' | 'ignored' | 'duplicate' | 'amount_mismatch' | OriginMismatch | 'event_conflict' | 'unknown_payment';
   /** Whether it queued a merchant event. */
   queued: boolean;
 }
@@ -39,7 +40,7 @@ export function applyProviderMessage(deps: Deps, message: IncomingMessage): Prom
 async function apply(deps: Deps, message: IncomingMessage): Promise<AppliedMessage> {
   const { provider, environment, callback } = message;
   const event: ProviderEvent = { ...callback, provider, environment };
-  const { outcome, effects } = await commitDecision(
+  const committed = await commitDecision(
     deps,
     callback.sessionId,
     (checkout, now) => applyProviderEvent(checkout, event, unforeseen(deps, checkout, provider), now),
@@ -48,8 +49,13 @@ async function apply(deps: Deps, message: IncomingMessage): Promise<AppliedMessa
       ...changesOfMoney(deps, callback.eventId, event, before, decision),
     ],
   );
+  const { effects } = committed;
+  const outcome =
+    committed.outcome === 'duplicate'
+      ? await recordRepeat(deps, messageOf(message, EVENT_CONFLICT, deps.now()))
+      : committed.outcome;
   const { eventId, sessionId, status } = callback;
-  const flagged = outcome !== 'duplicate' && isFlagged(outcome);
+  const flagged = isFlagged(outcome);
   deps.log[flagged ? 'warn' : 'info'](
     { provider, eventId, sessionId, status, outcome },
     flagged ? 'callback flagged' : 'callback',

@@ -178,8 +178,8 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
 
     sessionsToWake: (now, limit) => all(sessions.wakeFromRow, sessions.SELECT_SESSIONS_TO_WAKE, now, limit),
     tasksDue: (now, limit) => all(providers.taskFromRow, providers.SELECT_TASKS_DUE, now, limit),
-    providerMessage: ({ provider, environment }, id) =>
-      one(providers.messageFromRow, providers.SELECT_MESSAGE, provider, environment, id),
+    messagesOfEvent: ({ provider, environment }, id, sessionId) =>
+      all(providers.messageFromRow, providers.SELECT_MESSAGES_OF_EVENT, provider, environment, id, sessionId),
     providerMessages: (sessionId) => all(providers.messageFromRow, providers.SELECT_MESSAGES_OF_SESSION, sessionId),
 
     event: (id) => one(webhooks.eventFromRow, webhooks.SELECT_EVENT, id),

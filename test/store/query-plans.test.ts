@@ -212,7 +212,10 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['sessionByIdempotencyKey', (reads) => reads.sessionByIdempotencyKey('sandbox', 'order-1001')],
   ['payment', (reads) => reads.payment(idOf('pay', 1))],
   ['invoice', (reads) => reads.invoice(idOf('inv', 1))],
-  ['providerMessage', (reads) => reads.providerMessage({ provider: 'sandbox', environment: 'sandbox' }, 'evt_1')],
+  [
+    'messagesOfEvent',
+    (reads) => reads.messagesOfEvent({ provider: 'sandbox', environment: 'sandbox' }, 'evt_1', idOf('chk', 1)),
+  ],
   ['providerMessages', (reads) => reads.providerMessages(idOf('chk', 1))],
   ['event', (reads) => reads.event('evt_1')],
   ['eventsOfSession', (reads) => reads.eventsOfSession(idOf('chk', 1))],

@@ -240,7 +240,7 @@ for (const adapter of adapters) {
       async (store, [drawn, id], number) => {
         const message = { ...drawn, provider: `provider_${number}`, eventId: id };
         await write(store, { type: 'provider_message_received', message });
-        assert.deepEqual(await store.providerMessage(message, id), message);
+        assert.deepEqual(await store.messagesOfEvent(message, id, message.sessionId), [message]);
       },
     );
 

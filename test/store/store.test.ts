@@ -253,7 +253,7 @@ for (const adapter of adapters) {
       const again = aMessage({ body: '{"other":true}', outcome: 'ignored' });
       await assertConflict(store, 'duplicate_message', { type: 'provider_message_received', message: again });
       const origin = { provider: 'sandbox', environment: 'sandbox' } as const;
-      assert.deepEqual(await store.providerMessage(origin, 'evt_1'), aMessage());
+      assert.deepEqual(await store.messagesOfEvent(origin, 'evt_1', family.session.id), [aMessage()]);
       const others: Partial<ProviderMessage>[] = [
         { provider: 'stripe' },
         { environment: 'production' },

@@ -100,9 +100,10 @@ function sales(store: Store, { own, owned, filtered, named, ifSession }: Confine
     listSessions: (filter, page) => store.listSessions(filtered(filter), page),
     listPayments: (filter, page) => store.listPayments(filtered(filter), page),
     listInvoices: (filter, page) => store.listInvoices(filtered(filter), page),
-    providerMessage: async (origin, eventId) => {
-      const message = await store.providerMessage(origin, eventId);
-      return message && (owned(await store.session(message.sessionId)) ? message : undefined);
+    messagesOfEvent: async (origin, eventId, sessionId) => {
+      const messages = await store.messagesOfEvent(origin, eventId, sessionId);
+      const sessions = await Promise.all(messages.map((message) => store.session(message.sessionId)));
+      return messages.filter((_, index) => owned(sessions[index]));
     },
     providerMessages: (sessionId) => ifSession(store, sessionId, store.providerMessages),
   };

@@ -1,7 +1,7 @@
 import { unchanged } from '../../domain/checkout-state.ts';
 import { CURRENCY, type Checkout, type Instant } from '../../domain/records.ts';
 import { applyRefundReport } from '../../domain/refund-decisions.ts';
-import { type ProviderMessage, isFlagged } from '../../domain/provider-message.ts';
+import { EVENT_CONFLICT, type ProviderMessage, isFlagged } from '../../domain/provider-message.ts';
 import { type Refund, type RefundOutcome, UNKNOWN_PAYMENT_REASON } from '../../domain/refund.ts';
 import { type OriginMismatch, originMismatch } from '../../domain/signal-origin.ts';
 import type { Environment } from '../../domain/route.ts';
@@ -10,7 +10,7 @@ import type { Change } from '../../store/store.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
 import { recordNotFound } from '../not-found.ts';
-import { storeMessage } from '../store-message.ts';
+import { recordRepeat, storeMessage } from '../store-message.ts';
 import { applyKeptSignal } from '../settlement/apply-kept-signal.ts';
 
 export interface IncomingRefundMessage {
@@ -34,11 +34,16 @@ export async function applyRefundMessage(deps: Deps, message: IncomingRefundMess
   const known = await deps.store.refund(refundId);
   if (!known) throw recordNotFound('refund', refundId, 'ref_');
   const mismatch = await mismatchOf(deps, known, message);
-  const { outcome } = await report(deps, known, callback, mismatch, (did, before) =>
+  const committed = await report(deps, known, callback, mismatch, (did, before) =>
     storeMessage(deps, messageOf(known, message, did, deps.now()), before),
   );
+  const outcome =
+    committed.outcome === 'duplicate'
+      ? await recordRepeat(deps, messageOf(known, message, EVENT_CONFLICT, deps.now()))
+      : committed.outcome;
   const about = { provider, eventId, refundId, status, outcome };
-  deps.log[mismatch ? 'warn' : 'info'](about, mismatch ? 'refund callback flagged' : 'refund callback');
+  const flagged = isFlagged(outcome);
+  deps.log[flagged ? 'warn' : 'info'](about, flagged ? 'refund callback flagged' : 'refund callback');
   if (outcome === 'ignored' && status === 'succeeded' && known.failureReason === UNKNOWN_PAYMENT_REASON) {
     deps.log.error(about, 'refund paid out by a provider that denied its payment: correct the books by hand');
   }

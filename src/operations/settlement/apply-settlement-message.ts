@@ -1,4 +1,4 @@
-import { type ProviderMessage, isFlagged } from '../../domain/provider-message.ts';
+import { EVENT_CONFLICT, type ProviderMessage, isFlagged } from '../../domain/provider-message.ts';
 import { CURRENCY, type Payment, type Session } from '../../domain/records.ts';
 import { originMismatch } from '../../domain/signal-origin.ts';
 import type { SettlementCallback } from '../../providers/provider.ts';
@@ -7,7 +7,7 @@ import { commitDecision } from '../commit-decision.ts';
 import { unchanged } from '../../domain/checkout-state.ts';
 import type { Deps } from '../deps.ts';
 import { sessionNotFound } from '../not-found.ts';
-import { storeMessage } from '../store-message.ts';
+import { recordRepeat, storeMessage } from '../store-message.ts';
 import { type SettledPayment, settlePayment } from './settle-payment.ts';
 
 export interface SettlementMessage extends Omit<IncomingMessage, 'callback'> {
@@ -25,9 +25,11 @@ export async function applySettlementMessage(deps: Deps, message: SettlementMess
   if (!checkout) throw sessionNotFound(sessionId);
   const payment = checkout.payments.find(({ id }) => id === paymentId);
   const mismatch = mismatchOf(checkout.session, payment, message);
-  const outcome =
+  const committed =
     mismatch === undefined && payment ? await settled(deps, payment, message) : await kept(deps, message, mismatch!);
-  const flagged = outcome !== 'duplicate' && isFlagged(outcome);
+  const outcome =
+    committed === 'duplicate' ? await recordRepeat(deps, messageOf(message, EVENT_CONFLICT, deps.now())) : committed;
+  const flagged = isFlagged(outcome);
   const line = { provider, eventId, sessionId, paymentId, status: 'settled', outcome };
   deps.log[flagged ? 'warn' : 'info'](line, flagged ? 'callback flagged' : 'callback');
   return outcome;

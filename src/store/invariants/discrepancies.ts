@@ -40,13 +40,15 @@ export const DISCREPANCY_INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'mismatch_listed',
-    says: 'Every flagged message that tells of money is in a discrepancy of its session, or tells of no more than one that is.',
+    says: 'Every flagged message that tells of money, or reuses an event id, is in a discrepancy of its session, or tells of no more than one that is.',
     sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
-      WHERE message.flagged = 1 AND message.status = 'paid' AND NOT EXISTS (
+      WHERE message.flagged = 1 AND (message.status = 'paid' OR message.outcome = 'event_conflict') AND NOT EXISTS (
         SELECT 1 FROM discrepancies AS discrepancy
         LEFT JOIN provider_messages AS told
           ON told.provider = discrepancy.provider AND told.event_id = discrepancy.event_id
-          AND (told.environment = discrepancy.environment) = (discrepancy.kind <> 'environment_mismatch')
+          AND CASE discrepancy.kind WHEN 'event_conflict' THEN told.conflict = discrepancy.session_id
+            WHEN 'environment_mismatch' THEN told.conflict = '' AND told.environment <> discrepancy.environment
+            ELSE told.conflict = '' AND told.environment = discrepancy.environment END
         WHERE discrepancy.session_id = message.session_id
           AND (discrepancy.kind = message.outcome
             OR (discrepancy.kind = 'currency_mismatch' AND message.outcome = 'amount_mismatch')

@@ -1,5 +1,5 @@
 import { ERASED_BODY } from '../../domain/personal-data.ts';
-import type { ProviderMessage } from '../../domain/provider-message.ts';
+import { EVENT_CONFLICT, type ProviderMessage } from '../../domain/provider-message.ts';
 import type { Row } from '../keyset.ts';
 import type { ProviderTask } from '../store.ts';
 import { type Write, insertSql } from '../write.ts';
@@ -39,8 +39,8 @@ const CLAIM_TASK = `UPDATE provider_tasks SET attempts = ?3 + 1, due_at = ?4
 const FINISH_TASK = `UPDATE provider_tasks SET status = ?4, due_at = ?5
   WHERE payment_id = ?1 AND kind = ?2 AND attempts = ?3 AND status = 'pending'`;
 
-export const SELECT_MESSAGE =
-  "SELECT * FROM provider_messages WHERE provider = ?1 AND environment = ?2 AND event_id = ?3 AND conflict = ''";
+export const SELECT_MESSAGES_OF_EVENT = `SELECT * FROM provider_messages
+  WHERE provider = ?1 AND environment = ?2 AND event_id = ?3 AND conflict IN ('', ?4) ORDER BY conflict`;
 export const SELECT_MESSAGES_OF_SESSION =
   'SELECT * FROM provider_messages WHERE session_id = ?1 ORDER BY received, event_id, conflict';
 export const SELECT_TASKS_DUE =
@@ -53,7 +53,7 @@ export function insertMessage(message: ProviderMessage): Write {
       message.provider,
       message.environment,
       message.eventId,
-      '',
+      message.outcome === EVENT_CONFLICT ? message.sessionId : '',
       message.sessionId,
       message.paymentId,
       message.refundId,
