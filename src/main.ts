@@ -4,8 +4,6 @@ import type { Logger } from 'pino';
 
 /** How long the end waits for whoever reads the log. */
 const LAST_WORDS_MS = 1000;
-/** How long those are still answered who could not know yet that the service stops. */
-const LAST_REQUESTS_MS = 300;
 
 // Each command loads what it needs itself: a question to a service does not wait for the modules of one.
 
@@ -131,25 +129,24 @@ async function serve(): Promise<void> {
   const { metricsUrl: metrics } = service;
   log.info({ url: service.url, database: shown, webhooks, metrics }, `Tillway is ready: open ${url}`);
 
-  const momentMs = Math.min(LAST_REQUESTS_MS, config.shutdownTimeoutMs / 10);
-  // Who sends it again, to the process and to its group, as npm and a terminal do, does not mean to kill it.
+  // npm and terminals send a signal to the process and to its group: the second one is no request to kill.
   const heard = new Set<string>();
-  process.on('SIGTERM', () => void stop('SIGTERM', config.shutdownDelayMs, momentMs));
-  process.on('SIGINT', () => void stop('SIGINT', 0, 0));
+  process.on('SIGTERM', () => void stop('SIGTERM', config.shutdownDelayMs));
+  process.on('SIGINT', () => void stop('SIGINT', 0));
 
-  async function stop(signal: string, delayMs: number, momentMs: number): Promise<void> {
+  async function stop(signal: string, delayMs: number): Promise<void> {
     if (heard.has(signal)) return;
     heard.add(signal);
     log.info({ signal }, 'stopping');
     // A request that never ends must not keep the process alive.
     setTimeout(() => void giveUp(), delayMs + config.shutdownTimeoutMs).unref();
-    await service.stop(delayMs, momentMs);
+    await service.stop(delayMs);
     log.info('stopped');
     await leave(0);
   }
 
   async function giveUp(): Promise<void> {
-    log.warn('something under way did not end within SHUTDOWN_TIMEOUT; it is cut off');
+    log.warn('requests or attempts in progress did not finish within SHUTDOWN_TIMEOUT; they are cut off');
     await leave(1);
   }
 }

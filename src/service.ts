@@ -57,11 +57,10 @@ export interface Service {
   /** Lets every worker do what is due now, until nothing is left. */
   runDue(): Promise<void>;
   /**
-   * Not ready at once, and every answer is the last of its connection; requests are still taken for `delayMs`. Then those
-   * under way and the workers' attempts are finished, and whatever else comes is refused, for `momentMs` more; then
-   * nobody listens any more, and the database is closed. Called again, it only may have less delay.
+   * Reports not ready at once and serves for `delayMs` more. Then rejects new requests, finishes those in progress and the
+   * attempts of the workers, and closes everything. A second call can only shorten the delay.
    */
-  stop(delayMs?: number, momentMs?: number): Promise<void>;
+  stop(delayMs?: number): Promise<void>;
 }
 
 /** Puts the house together and opens the door. */
@@ -133,10 +132,10 @@ export async function startService(config: Config, surroundings: Surroundings): 
     metricsUrl: observed.metricsUrl,
     deps,
     runDue: () => runDue(workers),
-    async stop(delayMs = 0, momentMs = 0) {
+    async stop(delayMs = 0) {
       ready = false;
       if (delayMs > 0) await setTimeout(delayMs);
-      return (ending ??= stopAll({ app, workers, deliverers: webhooks.deliverers, observed, store }, momentMs));
+      return (ending ??= stopAll({ app, workers, deliverers: webhooks.deliverers, observed, store }));
     },
   };
 }

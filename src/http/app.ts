@@ -12,18 +12,15 @@ import type { Gate } from '../operations/access/gate.ts';
 import type { Deps } from '../operations/deps.ts';
 import type { Clock } from '../runtime.ts';
 import { onBehalfOf } from '../telemetry/origin.ts';
-import { guardConnections } from './connections.ts';
 import { sendError } from './errors.ts';
 import { type RequestObserver, followRequests, requestIds } from './follow.ts';
 import { commonHeaders } from './headers.ts';
 import { MAX_BODY_BYTES, parseJsonBody } from './json-body.ts';
 import { type Limits, limitRates } from './limits.ts';
 import { trustOf } from './proxies.ts';
-import { endConnections } from './stopping.ts';
+import { createConnections } from './server.ts';
+import { closeGracefully } from './shutdown.ts';
 
-const MAX_HEADER_BYTES = 16 * 1024;
-const KEEP_ALIVE_TIMEOUT_MS = 65_000;
-const CONNECTION_CHECK_MS = 1000;
 // A printable ASCII character, encoded once or more often.
 const PERCENT_ENCODED = /%(?:25)*([2-7][0-9a-f])/gi;
 
@@ -54,7 +51,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
   const { limits } = deps;
   const headers = commonHeaders(deps.urls);
   const paths = createPathTable();
-  const connections = guardConnections({ ...deps, ...limits, headers, allowedAt: paths.methodsAt });
+  const connections = createConnections({ ...deps, ...limits, headers, allowedAt: paths.methodsAt });
   // Named by Fastify's own type, or the app would carry pino's in its type everywhere.
   const loggerInstance: FastifyBaseLogger = deps.log;
   const app = fastify({
@@ -64,26 +61,19 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
     bodyLimit: MAX_BODY_BYTES,
     genReqId: requestIds(limits.trustedProxies, deps.newRequestId),
     trustProxy: limits.trustedProxies.length > 0 && trustOf(limits.trustedProxies),
-    requestTimeout: limits.requestTimeoutMs,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    http: {
-      headersTimeout: limits.headersTimeoutMs,
-      maxHeaderSize: MAX_HEADER_BYTES,
-      connectionsCheckingInterval: CONNECTION_CHECK_MS,
-      // Refused below, in the error envelope.
-      requireHostHeader: false,
-    },
     routerOptions: { maxParamLength: 20_000 },
-    clientErrorHandler: connections.onClientError,
+    serverFactory: connections.serverFactory,
+    clientErrorHandler: connections.clientErrorHandler,
     frameworkErrors: (...refused) => void refuseUnrouted(...refused),
-    // Requests under way at a stop are finished, not refused.
+    // `closeGracefully` finishes the requests in progress first.
     return503OnClosing: false,
+    forceCloseConnections: true,
   });
 
   /** No hook is run for these. */
   async function refuseUnrouted(error: Error, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     reply.headers(headers).header('x-request-id', request.id);
-    app.tellEnd(request, reply);
+    if (!deps.isReady()) reply.header('connection', 'close');
     let fault: unknown = error;
     try {
       await app.limitPage(request, reply);
@@ -103,7 +93,6 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
     }
   });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
-  connections.watch(app.server);
   app.addHook('onRoute', ({ url, method }) => paths.add(url, method));
   followRequests(app, deps);
   app.addHook('onRequest', (request, reply, done) => {
@@ -115,7 +104,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
     onBehalfOf(request.origin!, () => logRequest(request, reply));
     done();
   });
-  endConnections(app, deps, connections);
+  closeGracefully(app, deps, connections);
   await limitRates(app, deps);
   // What is refused has been counted.
   app.addHook('onRequest', (request, _reply, done) => {

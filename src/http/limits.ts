@@ -15,8 +15,6 @@ export interface Limits {
   maxConnections: number;
   headersTimeoutMs: number;
   requestTimeoutMs: number;
-  /** How long an answer may lie unread. */
-  answerTimeoutMs: number;
   /** Whether calls of the API are limited, to {@link CALLS_PER_SECOND}. */
   api: 'off' | 'standard';
   /** Requests for public pages a minute, by address; what an open page asks by itself is {@link LOOKS_PER_PAGE} as often. */

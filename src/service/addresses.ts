@@ -94,6 +94,7 @@ export async function listenBeside(
   log: Pick<FastifyBaseLogger, 'warn'>,
 ): Promise<void> {
   const door = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => served.emit('connection', socket));
+  door.maxConnections = served.maxConnections;
   await new Promise<void>((resolve) => {
     door.once('error', (err) => {
       log.warn({ err, address }, 'nobody listens at this address of localhost');

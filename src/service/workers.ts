@@ -53,14 +53,13 @@ interface Ending {
   store: Store;
 }
 
-/** Finishes what is under way, until nobody listens any more; then closes the rest. */
-export async function stopAll({ app, workers, deliverers, observed, store }: Ending, momentMs: number): Promise<void> {
-  // Requests and workers call our own simulated provider, which needs the app.
-  await Promise.all([app.refuseMore(), ...workers.map((worker) => worker.stop())]);
-  await app.closeDoor(momentMs);
+/** Finishes the requests and attempts in progress, then closes the port, the connections and the database. */
+export async function stopAll({ app, workers, deliverers, observed, store }: Ending): Promise<void> {
+  // Requests and workers call the simulated provider, which is served by the app.
+  await Promise.all([app.drain(), ...workers.map((worker) => worker.stop())]);
+  await app.close();
   await deliverers.close();
   await observed.close();
-  await app.close();
   await store.close();
   await observed.flush();
 }

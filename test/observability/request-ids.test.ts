@@ -234,7 +234,6 @@ describe('x-request-id', () => {
   for (const [what, bytes, status] of [
     ['bytes that are not HTTP', 'not HTTP at all\r\n\r\n', 400],
     ['headers that are too large', `GET / HTTP/1.1\r\nhost: x\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
-    ['an expectation that is not met', 'GET / HTTP/1.1\r\nhost: x\r\nexpect: miracles\r\n\r\n', 417],
   ] as const) {
     for (const where of ['the public port', 'the port for metrics'] as const) {
       test(`is in the refusal of ${what}, on ${where}`, async () => {

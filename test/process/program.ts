@@ -11,6 +11,7 @@ import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
 
 /** A program of this repository, run as a process of its own. */
 export interface Program extends AsyncDisposable {
+  pid: number;
   /** Everything written so far. */
   stdout(): string;
   stderr(): string;
@@ -59,6 +60,7 @@ export function startProgram(file: URL, variables: Record<string, string>): Prog
   // "close" and not "exit": by then everything it wrote has been read.
   const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
   return {
+    pid: child.pid!,
     stdout: () => stdout,
     stderr: () => stderr,
     exited,

@@ -1,0 +1,46 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import { GatewayError } from '../domain/errors.ts';
+import type { Connections } from './server.ts';
+
+// Payments in progress and workers call the simulated provider of this process, which reports by callback.
+const SERVED_WHILE_DRAINING = ['/simulator/api/', '/api/providers/', '/healthz', '/readyz'];
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Rejects new requests from now on; resolves once those in progress are answered. */
+    drain(): Promise<void>;
+  }
+}
+
+interface Readiness {
+  isReady(): boolean;
+}
+
+/** Makes `close` finish the requests in progress. Every answer of an app that is not ready ends its connection. */
+export function closeGracefully(app: FastifyInstance, { isReady }: Readiness, connections: Connections): void {
+  let isDraining = false;
+  app.decorate('drain', () => {
+    isDraining = true;
+    return connections.answered();
+  });
+  app.addHook('onRequest', ({ url }, _reply, done) => {
+    if (!isDraining || SERVED_WHILE_DRAINING.some((path) => url.startsWith(path))) return done();
+    done(
+      new GatewayError('unavailable', 'The service is shutting down.', {
+        suggestion: 'Send the same request again in a moment: it was not carried out.',
+      }),
+    );
+  });
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    if (!isReady()) reply.header('connection', 'close');
+    done();
+  });
+  app.addHook('preClose', async () => {
+    app.server.close();
+    // Connections that were accepted before may have a request that is not read yet.
+    await nextTurn();
+    while (connections.hasRequests()) await connections.answered();
+    // Fastify then destroys the connections that have not sent a complete header section.
+  });
+}
