@@ -109,7 +109,7 @@ export const verifySampleRequest = z.strictObject({
         .meta({ examples: [SAMPLE_SESSION_ID] }),
       status: z
         .enum(PROVIDER_STATUSES as ['provider_pending', 'paid', 'failed'])
-        .describe('provider_pending: accepted; paid: confirmed; failed.'),
+        .describe('provider_pending: accepted; paid: confirmed; failed: the session ends unpaid.'),
       amount: sampleAmount
         .meta({ examples: [SAMPLE_AMOUNT] })
         .describe('US dollars, not cents: more than 0, at most 1000000, at most two decimals.'),

@@ -43,6 +43,8 @@ export interface ProviderEvent extends SignalOrigin {
   txHash: string | null;
   /** Why it failed; null where it did not, or where the provider does not say. */
   failure: ProviderFailure | null;
+  /** Whether a failure ends the checkout, not only the attempt. Providers report attempts; a sample ends the checkout. */
+  endsCheckout?: boolean;
 }
 
 /** What an event may bring into being: an attempt that the buyer did not start here, or the refund of surplus money. */
@@ -159,9 +161,11 @@ export function applyProviderEvent(
       if (payment.status !== 'pending') return unchanged(checkout, 'ignored');
       return announcePending(checkout, started, payment, 'applied');
     case 'failed': {
-      if (payment.status !== 'pending') return unchanged(checkout, 'ignored');
-      const failed = failPayment(started, cleared(payment), event.failure ?? DECLINED, now);
-      return closeIfUsedUp(checkout, failed, 'applied');
+      const isOpen = payment.status === 'pending';
+      const failed = isOpen ? failPayment(started, cleared(payment), event.failure ?? DECLINED, now) : started;
+      const ends = event.endsCheckout === true && failed.session.status === 'pending' && !pendingPayment(failed);
+      if (ends) return closeFailed(checkout, failed, 'applied');
+      return isOpen ? closeIfUsedUp(checkout, failed, 'applied') : unchanged(checkout, 'ignored');
     }
     case 'paid':
       return receiveWord(checkout, started, payment, event, unforeseen, now);

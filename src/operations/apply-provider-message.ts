@@ -17,6 +17,8 @@ export interface IncomingMessage {
   provider: string;
   environment: Environment;
   callback: ProviderCallback;
+  /** See {@link ProviderEvent}. */
+  endsCheckout?: boolean;
   /** As it came, for the records. */
   body: string;
 }
@@ -38,8 +40,8 @@ export function applyProviderMessage(deps: Deps, message: IncomingMessage): Prom
 }
 
 async function apply(deps: Deps, message: IncomingMessage): Promise<AppliedMessage> {
-  const { provider, environment, callback } = message;
-  const event: ProviderEvent = { ...callback, provider, environment };
+  const { provider, environment, callback, endsCheckout = false } = message;
+  const event: ProviderEvent = { ...callback, provider, environment, endsCheckout };
   const committed = await commitDecision(
     deps,
     callback.sessionId,

@@ -3,7 +3,9 @@ import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { Stripe } from 'stripe';
+import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { SECRET, receiver } from '../webhooks/fixtures.ts';
 
 interface Guide {
   sampleSecret: string;
@@ -124,4 +126,60 @@ test('a sample never touches production', async () => {
   assert.deepEqual([body.result.signatureVerified, body.result.merchantWebhookQueued], [true, false]);
   assert.equal(await statusOf(service, sessionId), 'routed');
   assert(!service.logged.some((line) => line.includes('callback flagged')));
+});
+
+test('a verified sample with failed ends its session, and the receiver gets payment.failed', async (context) => {
+  const { url, received } = await receiver(context);
+  await using service = await startTestService({ variables: { WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET } });
+  const { secret } = (await guideOf(service.url)).verifySample;
+  const { webhooks } = new Stripe('sk_test_none');
+  /** Sends a sample; compares merchantWebhookQueued with the events that the receiver got because of it. */
+  const fail = async (sessionId: string, eventId: string): Promise<boolean> => {
+    await service.pass(0);
+    const before = received.length;
+    const payload = { eventId, sessionId, status: 'failed', amount: 49.99 };
+    const { body } = await verify(service.url, { payload, signature: sign(secret, payload) });
+    await service.pass(0);
+    const events = received.slice(before).map(({ headers, body }) => {
+      // The clock of this service stands still, in the past.
+      webhooks.constructEvent(body, headers['x-gateway-signature']!, SECRET, Number.MAX_SAFE_INTEGER);
+      return JSON.parse(body) as { type: string; data: { session_id: string; status: string } };
+    });
+    const expected = body.result.merchantWebhookQueued ? [['payment.failed', sessionId, 'failed']] : [];
+    const got = events.map(({ type, data }) => [type, data.session_id, data.status]);
+    assert.deepEqual(got, expected, eventId);
+    return body.result.merchantWebhookQueued;
+  };
+
+  const histories: Record<string, ('provider_pending' | 'failed')[]> = {
+    routed: [],
+    'attempt in progress': ['provider_pending'],
+    'attempt declined, retry open': ['failed'],
+  };
+  for (const [history, statuses] of Object.entries(histories)) {
+    const sessionId = await newSession(service);
+    for (const status of statuses) await providerSays(service, sessionId, status);
+    assert.equal(await fail(sessionId, `evt_${history}`), true, history);
+    assert.equal(await statusOf(service, sessionId), 'failed', history);
+    assert.equal(await fail(sessionId, `evt_${history}`), false, `${history}: the same sample again`);
+    assert.equal(await fail(sessionId, `evt_${history}_2`), false, `${history}: the session has failed already`);
+    const { body } = await call<{ status: string }>('GET', `${service.url}/api/gateway/payments/${sessionId}`);
+    assert.equal(body.status, 'failed', history);
+  }
+
+  const paid = await newSession(service);
+  await providerSays(service, paid, 'paid');
+  assert.equal(await fail(paid, 'evt_paid'), false);
+  assert.equal(await statusOf(service, paid), 'paid');
+  const expired = await newSession(service);
+  await call('POST', `${service.url}/api/gateway/sessions/${expired}/expire`);
+  assert.equal(await fail(expired, 'evt_expired'), false);
+  assert.equal(await statusOf(service, expired), 'expired');
+});
+
+test('a failed attempt that the provider itself reports leaves the session open', async () => {
+  await using service = await startTestService();
+  const sessionId = await newSession(service);
+  const { queued } = await providerSays(service, sessionId, 'failed');
+  assert.deepEqual([queued, await statusOf(service, sessionId)], [false, 'pending']);
 });

@@ -44,6 +44,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
       ),
       txHash: fc.constantFrom(null, 'tx_1', 'tx_2'),
       failure: anyFailure,
+      endsCheckout: fc.constantFrom(false, false, false, true),
     }),
   },
   { weight: 2, arbitrary: fc.record({ type: fc.constant('repeat' as const), event: fc.nat(9) }) },
@@ -249,6 +250,16 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
     'paid is announced exactly when it is reached',
     {
       applyProviderEvent: (...args) => without(real.applyProviderEvent(...args), 'announce'),
+    },
+  ],
+  [
+    'a failure that ends the checkout is not announced',
+    'failed is announced exactly when it is reached',
+    {
+      applyProviderEvent(...args) {
+        const decision = real.applyProviderEvent(...args);
+        return args[1].endsCheckout === true && args[1].status === 'failed' ? without(decision, 'announce') : decision;
+      },
     },
   ],
   [
