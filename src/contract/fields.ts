@@ -6,8 +6,9 @@ import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
 const MAX_SAMPLE_AMOUNT = 1_000_000;
 const MAX_METADATA_PAIRS = 10;
 const MAX_METADATA_TEXT = 500;
-// Of a body of nothing but pairs, so many are looked at: where there are more, that is problem enough.
-const MAX_CHECKED_PAIRS = 1000;
+const METADATA_KEYS = `a key has 1 to ${MAX_METADATA_TEXT}`;
+// Bounds the work for a body that is full of faulty pairs.
+const MAX_METADATA_ISSUES = 1000;
 const MAX_URI_LENGTH = 2048;
 const MAX_EMAIL_LENGTH = 254;
 
@@ -102,11 +103,11 @@ export const metadata = metadataField(MAX_METADATA_PAIRS)
   .describe('Your own data: at most 10 pairs, keys of 1 to 500 and values of at most 500 characters.');
 
 /** Metadata where the spec sets no number of pairs. */
-export const sampleMetadata = metadataField(undefined)
+export const sampleMetadata = metadataField(Infinity)
   .default({})
   .describe('Your own data: keys of 1 to 500 and values of at most 500 characters.');
 
-function metadataField(maxPairs: number | undefined) {
+function metadataField(maxPairs: number) {
   return z
     .custom<Record<string, string>>()
     .check((context) => {
@@ -116,22 +117,18 @@ function metadataField(maxPairs: number | undefined) {
         return;
       }
       const keys = Object.keys(value);
-      if (maxPairs !== undefined && keys.length > maxPairs) {
-        context.issues.push({ code: 'too_big', origin: 'object', maximum: maxPairs, inclusive: true, input: value });
-      }
-      for (const key of keys.slice(0, MAX_CHECKED_PAIRS)) {
-        // A key at fault cannot name itself in a path.
-        const keyFault = textFault(key, 1, MAX_METADATA_TEXT) ?? metadataKeyFault(key);
-        if (keyFault) context.issues.push({ ...keyFault, input: key });
-        const fault = metadataValueFault(value[key]);
+      for (const [index, key] of keys.entries()) {
+        const fault =
+          index < maxPairs ? (metadataKeyFault(key) ?? metadataValueFault(value[key])) : tooManyPairs(keys, maxPairs);
         if (fault) context.issues.push({ ...fault, path: [key], input: value[key] });
+        if (context.issues.length >= MAX_METADATA_ISSUES) return;
       }
     })
     .meta({
       type: 'object',
       propertyNames: { minLength: 1, maxLength: MAX_METADATA_TEXT, pattern: String.raw`^[^"\\\u0000-\u001f]*$` },
       additionalProperties: { type: 'string', maxLength: MAX_METADATA_TEXT },
-      ...(maxPairs === undefined ? {} : { maxProperties: maxPairs }),
+      ...(Number.isFinite(maxPairs) && { maxProperties: maxPairs }),
     });
 }
 
@@ -139,9 +136,21 @@ function metadataField(maxPairs: number | undefined) {
 // (https://github.com/nodejs/node/issues/63785): what may be changed on the way is not taken.
 const ESCAPED_IN_JSON = /["\\\u0000-\u001f]/;
 
+function tooManyPairs({ length }: readonly string[], maximum: number): Fault {
+  const message = `is one of ${length} pairs; the limit is ${maximum}`;
+  return { code: 'too_big', origin: 'pairs', maximum, inclusive: true, message };
+}
+
+/** A fault of a key. Its `origin` or `format` is `key`, since the path of the issue is that of the pair. */
 function metadataKeyFault(key: string): Fault | undefined {
-  if (!ESCAPED_IN_JSON.test(key)) return undefined;
-  const message = 'has a key with a quotation mark, a backslash or a control character';
+  const fault = textFault(key, 1, MAX_METADATA_TEXT);
+  if (fault?.code === 'too_small' || fault?.code === 'too_big') {
+    return { ...fault, origin: 'key', message: `has a key of ${codePoints(key)} characters; ${METADATA_KEYS}` };
+  }
+  if (!fault && !ESCAPED_IN_JSON.test(key)) return undefined;
+  const message = fault
+    ? 'has a key with a NUL character or a lone surrogate'
+    : 'has a key with a quotation mark, a backslash or a control character';
   return { code: 'invalid_format', format: 'key', message };
 }
 

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { GatewayError, type Issue } from '../domain/errors.ts';
-import { type JsonSchema, jsonSchemaOf, sampleOf } from './json-schema.ts';
+import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
+import { faultOfPair, fieldAt, isShare, remedyOf } from './remedies.ts';
 
 const MAX_QUOTED_LENGTH = 80;
 // Far more than all fields there are; a body of nothing but problems must not be answered with twenty times its size.
@@ -72,16 +73,22 @@ function unknownKey(keys: PropertyKey[]): Problem {
 
 function problemOf(issue: z.core.$ZodIssue, schema: JsonSchema, input: unknown): Problem {
   const path = dotted(issue.path);
-  const field = schemaAt(schema, issue.path);
-  const expected = wordsOf(issue) ?? expectation(field);
-  const example = exampleOf(field);
-  const illustration = example === undefined ? '' : `, for example ${JSON.stringify(example)}`;
+  const field = fieldAt(schema, issue.path);
+  const expected = wordsOf(issue) ?? expectation(field.schema);
   const received = valueAt(input, issue.path);
+  if (received === null && !field.isRequired) {
+    return {
+      path,
+      code: 'invalid_type',
+      message: `must be ${expected}, not null: omit this field`,
+      remedy: `remove ${path}`,
+    };
+  }
   return {
     path,
     code: codeOf(issue),
-    message: `${reasonOf(issue, expected)}${quoted(received)}`,
-    remedy: isToBeRemoved(issue) ? `remove ${path}` : `set ${path} to ${expected}${illustration}`,
+    message: `${reasonOf(issue, expected)}${faultOfPair(issue) ? '' : quoted(received)}`,
+    remedy: remedyOf(issue, { ...field, path, expected, received, input }),
   };
 }
 
@@ -91,10 +98,6 @@ function codeOf(issue: z.core.$ZodIssue): string {
   return typeof issueCode === 'string' ? issueCode : issue.code;
 }
 
-function isToBeRemoved(issue: z.core.$ZodIssue): boolean {
-  return issue.code === 'custom' && issue.params?.['remedy'] === 'remove';
-}
-
 /** What a check of our own says it wants, where it says so. */
 function wordsOf(issue: z.core.$ZodIssue): string | undefined {
   const own = issue.code === 'invalid_format' && issue.format !== 'email';
@@ -102,6 +105,7 @@ function wordsOf(issue: z.core.$ZodIssue): string | undefined {
 }
 
 function reasonOf(issue: z.core.$ZodIssue, expected: string): string {
+  if (faultOfPair(issue)) return issue.message;
   if (issue.code === 'not_multiple_of') return 'must have at most two decimals';
   if ((issue.code === 'invalid_format' && issue.format !== 'email') || issue.code === 'custom') return issue.message;
   return `must be ${expected}`;
@@ -146,28 +150,6 @@ function typeInWords(type: string | undefined, schema: JsonSchema): string {
   }
 }
 
-/** Money has cents; a share of something has whatever decimals it has. */
-function isShare({ maximum }: JsonSchema): boolean {
-  return maximum !== undefined && maximum <= 1;
-}
-
-function exampleOf(schema: JsonSchema): unknown {
-  return sampleOf(schema, 'required');
-}
-
-function schemaAt(schema: JsonSchema, path: PropertyKey[]): JsonSchema {
-  let current = schema;
-  for (const key of path) {
-    const property = current.properties?.[String(key)];
-    const rest = typeof current.additionalProperties === 'object' ? current.additionalProperties : {};
-    current = property ?? rest;
-  }
-  // A value of metadata has no example of its own.
-  return current.type === 'string' && current.examples === undefined && !current.enum && current.default === undefined
-    ? { ...current, examples: ['text'] }
-    : current;
-}
-
 function valueAt(input: unknown, path: PropertyKey[]): unknown {
   let current = input;
   for (const key of path) {
@@ -181,7 +163,7 @@ function valueAt(input: unknown, path: PropertyKey[]): unknown {
 function quoted(value: unknown): string {
   if (value === undefined) return '; it is missing';
   if (typeof value === 'object' && value !== null) return '';
-  const json = JSON.stringify(value) ?? '';
+  const json = inJson(value);
   return json.length <= MAX_QUOTED_LENGTH ? `, not ${json}` : '';
 }
 
@@ -192,5 +174,15 @@ function dotted(path: PropertyKey[]): string {
 
 function quotedKey(key: string): string {
   if (PLAIN_KEY.test(key)) return key;
-  return JSON.stringify(key.length <= MAX_QUOTED_LENGTH ? key : `${key.slice(0, MAX_QUOTED_LENGTH)}...`);
+  return inJson(key.length <= MAX_QUOTED_LENGTH ? key : `${key.slice(0, MAX_QUOTED_LENGTH)}...`);
+}
+
+/** JSON in which characters that are not seen, or change how others are shown, are escaped. */
+function inJson(value: unknown): string {
+  const json = JSON.stringify(value) ?? '';
+  return json.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (character) =>
+    Array.from({ length: character.length }, (_, index) => {
+      return `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`;
+    }).join(''),
+  );
 }

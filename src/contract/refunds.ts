@@ -23,7 +23,7 @@ export const refundRequest = z.strictObject({
   idempotencyKey: text(8, 120)
     .optional()
     .describe('Your key, 8 to 120 characters: a resend answers the same refund. Keys of sessions are others.')
-    .meta({ examples: ['refund-A-1001'] }),
+    .meta({ examples: ['your-refund-id'] }),
 });
 export type RefundRequestBody = z.output<typeof refundRequest>;
 

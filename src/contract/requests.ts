@@ -38,11 +38,11 @@ export const sessionRequest = z
     idempotencyKey: text(8, 120)
       .optional()
       .describe('Your key, 8 to 120 characters: a resend answers the same session.')
-      .meta({ examples: ['order-A-1001'] }),
+      .meta({ examples: ['your-order-id'] }),
     clientReferenceId: text(3, 120)
       .optional()
       .describe('Your id of the order, 3 to 120 characters.')
-      .meta({ examples: ['A-1001'] }),
+      .meta({ examples: ['your-order-id'] }),
     environment,
   })
   .refine(
@@ -103,7 +103,7 @@ export const verifySampleRequest = z.strictObject({
     .strictObject({
       eventId: text(1, 200)
         .describe("Provider's id of it, 1 to 200 characters; applied once.")
-        .meta({ examples: ['evt_provider_1'] }),
+        .meta({ examples: ['your-event-id'] }),
       sessionId: text(1, 120)
         .describe('The checkout session, 1 to 120 characters.')
         .meta({ examples: [SAMPLE_SESSION_ID] }),

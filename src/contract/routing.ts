@@ -118,6 +118,11 @@ export const routingReplay = z.strictObject({
   ),
 });
 
+/** Rules to suppose. The operation checks them, and names every fault of a rule. */
+const supposedRules = z.unknown().check((context) => {
+  if (context.value === null) context.issues.push({ code: 'invalid_type', expected: 'object', input: null });
+});
+
 /** Body of the dry run: a checkout as it would be created, and what to suppose about it. */
 export const dryRunRequest = z.strictObject({
   product: text(1, 120).default('Dry run').describe('What is sold. Default: Dry run.'),
@@ -128,8 +133,7 @@ export const dryRunRequest = z.strictObject({
   clientReferenceId: text(3, 120).optional().describe('Your id of the order, 3 to 120 characters.'),
   environment,
   kind: routeKind.optional().describe('Suppose that the buyer chose this way to pay; without it, what is offered.'),
-  rules: z
-    .unknown()
+  rules: supposedRules
     .optional()
     .describe('Suppose these rules instead of the saved ones: a rule set as PUT /api/gateway/routing/rules takes it.'),
 });
@@ -225,7 +229,7 @@ export const transitionResource = z.strictObject({
 /** Body of a backtest. */
 export const backtestRequest = z.strictObject({
   environment,
-  rules: z.unknown().optional().describe('The rule set to try; without it, the saved one.'),
+  rules: supposedRules.optional().describe('The rule set to try; without it, the saved one.'),
   margin: z
     .number()
     .gt(0)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Capabilities } from '../../src/contract/discovery.ts';
-import { type Repairable, bodyOf, repaired, violationsOf } from '../support/agent-client.ts';
+import { type Body, type Repairable, bodyOf, repaired, violationsOf } from '../support/agent-client.ts';
 import { call, startTestService } from '../support/service.ts';
 
 interface Answer {
@@ -76,4 +76,39 @@ test('an unknown route is named with those to choose from', async () => {
     const again = await call<Answer>('POST', url, repaired(body, answer.error!));
     assert.equal(again.status, 200);
   }
+});
+
+test('two orders with a bad idempotencyKey, repaired as suggested, are two sessions', async () => {
+  await using service = await startTestService();
+  const create = (body: Body) =>
+    call<Answer & { result: { id: string } }>('POST', `${service.url}/api/agent/actions/checkout.create`, body);
+  const sell = async (order: Body): Promise<string> => {
+    const { body: answer } = await create(order);
+    const again = await create(repaired(order, answer.error!));
+    assert.equal(again.status, 200, JSON.stringify(again.body));
+    return again.body.result.id;
+  };
+  for (const [one, other] of [
+    ['A-1', 'A-2'],
+    [`${'x'.repeat(120)}1`, `${'x'.repeat(120)}2`],
+    [1, 2],
+    ['', 'A'],
+  ]) {
+    const order = { product: 'Field guide', amount: 5, customer: 'buyer@example.com' };
+    const first = await sell({ ...order, idempotencyKey: one });
+    assert.notEqual(first, await sell({ ...order, idempotencyKey: other }));
+    assert.equal(first, await sell({ ...order, idempotencyKey: one }), 'the same request again is the same order');
+  }
+});
+
+test('two orders made from the published examples are two sessions', async () => {
+  await using service = await startTestService();
+  const { body: capabilities } = await call<Capabilities>('GET', `${service.url}/api/agent/capabilities`);
+  const { url, example } = capabilities.actions.find(({ name }) => name === 'checkout.create')!;
+  const ids = new Set<string>();
+  for (let order = 0; order < 2; order++) {
+    const { body } = await call<{ result: { id: string } }>('POST', url, example.request);
+    ids.add(body.result.id);
+  }
+  assert.equal(ids.size, 2);
 });

@@ -117,7 +117,7 @@ describe('POST /api/gateway/sessions', () => {
       [{ metadata: { k: 1 } }, 'metadata.k', 'invalid_type'],
       [
         { metadata: Object.fromEntries(Array.from({ length: 11 }, (_, index) => [`k${index}`, 'v'])) },
-        'metadata',
+        'metadata.k10',
         'too_big',
       ],
       [{ environment: 'test' }, 'environment', 'invalid_value'],

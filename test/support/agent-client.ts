@@ -26,10 +26,10 @@ export interface Violation {
 export function violationsOf(schema: JsonSchema, whole: Body): Violation[] {
   const found: Violation[] = [];
   walk(schema, [], (path, field, required) => {
-    const set = (what: string, value: unknown, at: string[] = path) =>
-      found.push({ what, path: at.join('.'), body: edited(whole, at, value) });
+    const set = (what: string, value: unknown, at: string[] = path, named: string[] = []) =>
+      found.push({ what, path: [...at, ...named].join('.'), body: edited(whole, at, value) });
     if (required) set('missing', undefined);
-    for (const { what, value } of wrongValues(field)) set(what, value);
+    for (const { what, value, named } of wrongValues(field)) set(what, value, path, named);
     if (field.additionalProperties === false) set('extra key', 1, [...path, 'colour']);
     const values = field.additionalProperties;
     if (typeof values === 'object') {
@@ -54,9 +54,16 @@ function walk(
   }
 }
 
-function wrongValues(field: JsonSchema): { what: string; value: unknown }[] {
+interface WrongValue {
+  what: string;
+  value: unknown;
+  /** The key of the faulty pair, as the path of the issue shows it. */
+  named?: string[];
+}
+
+function wrongValues(field: JsonSchema): WrongValue[] {
   const types = [field.type ?? []].flat();
-  const wrong: { what: string; value: unknown }[] = [];
+  const wrong: WrongValue[] = [];
   if (types.length > 0) {
     wrong.push({ what: 'wrong type', value: types.includes('string') ? 7 : 'seven' });
     wrong.push({ what: 'array', value: [] });
@@ -71,11 +78,12 @@ function wrongValues(field: JsonSchema): { what: string; value: unknown }[] {
   if (field.format !== undefined) wrong.push({ what: 'wrong format', value: 'not of this format' });
   if (maxProperties !== undefined) {
     const pairs = Array.from({ length: maxProperties + 1 }, (_, index) => [`key${index}`, 'value']);
-    wrong.push({ what: 'too many pairs', value: Object.fromEntries(pairs) });
+    wrong.push({ what: 'too many pairs', value: Object.fromEntries(pairs), named: [`key${maxProperties}`] });
   }
-  if (propertyNames?.minLength) wrong.push({ what: 'empty key', value: { '': 'value' } });
+  if (propertyNames?.minLength) wrong.push({ what: 'empty key', value: { '': 'value', kept: 'value' }, named: ['""'] });
   if (propertyNames?.maxLength) {
-    wrong.push({ what: 'long key', value: { ['k'.repeat(propertyNames.maxLength + 1)]: 'value' } });
+    const key = 'k'.repeat(propertyNames.maxLength + 1);
+    wrong.push({ what: 'long key', value: { [key]: 'value', kept: 'value' }, named: [`"${key.slice(0, 80)}..."`] });
   }
   return wrong;
 }
@@ -88,20 +96,49 @@ function longText(format: string | undefined, length: number): string {
 
 export interface Repairable {
   suggestion?: string;
-  issues?: { path: string; code: string }[];
+  issues?: { path: string; code: string; message?: string }[];
 }
 
 /** The body as the error says that it should be; nothing but the error is used. */
 export function repaired(body: Body, { suggestion = '', issues = [] }: Repairable): Body {
   return issues.reduce((current, { path }) => {
-    const lower = suggestion.charAt(0).toLowerCase() + suggestion.slice(1);
-    if (lower.includes(`remove ${path};`)) return edited(current, path.split('.'), undefined);
-    const start = lower.indexOf(`set ${path} to `);
-    if (start === -1) throw new Error(`the suggestion says nothing of ${path}: ${suggestion}`);
+    const keys = keysOf(path, current);
+    const { verb, rest } = orderFor(path, suggestion);
+    if (verb === 'remove') return edited(current, keys, undefined);
+    if (verb === 'shorten') {
+      const [, limit] = /^ to at most (\d+) characters/.exec(rest)!;
+      return edited(current, keys, String(valueAt(current, keys)).slice(0, Number(limit)));
+    }
     const marker = ', for example ';
-    const example = lower.indexOf(marker, start) + marker.length;
-    return edited(current, path.split('.'), leadingJson(suggestion.slice(example)));
+    const example = rest.indexOf(marker) + marker.length;
+    return edited(current, keys, leadingJson(rest.slice(example)));
   }, body);
+}
+
+/** The first order of a suggestion about a path, and the text after the path. */
+function orderFor(path: string, suggestion: string): { verb: string; rest: string } {
+  const lower = suggestion.charAt(0).toLowerCase() + suggestion.slice(1);
+  for (const verb of ['remove', 'shorten', 'set']) {
+    const start = `; ${lower}`.indexOf(`; ${verb} ${path}`);
+    const rest = `; ${lower}`.slice(start + `; ${verb} ${path}`.length);
+    if (start !== -1 && /^[;, ]/.test(rest)) return { verb, rest };
+  }
+  throw new Error(`the suggestion says nothing about ${path}: ${suggestion}`);
+}
+
+/** The keys of a dotted path. A key in quotes that ends with three dots is the start of a longer one. */
+function keysOf(path: string, body: Body): string[] {
+  const shown = path.match(/"(?:[^"\\]|\\.)*"|[^.]+/g) ?? [];
+  return shown.reduce<string[]>((keys, part) => {
+    const key = part.startsWith('"') ? (JSON.parse(part) as string) : part;
+    const [, start] = /^"(.*)\.\.\."$/.exec(part) ?? [];
+    const known = Object.keys(valueAt(body, keys) ?? {});
+    return [...keys, known.find((name) => start !== undefined && name.startsWith(start)) ?? key];
+  }, []);
+}
+
+function valueAt(body: Body, keys: string[]): unknown {
+  return keys.reduce<unknown>((value, key) => (value as Body | undefined)?.[key], body);
 }
 
 /** The JSON value at the start of a text that goes on behind it. */
@@ -116,8 +153,16 @@ function leadingJson(text: string): unknown {
   throw new Error(`no example in ${text}`);
 }
 
+/** The paths of fields that may be left out and do not take null, nested ones included. */
+export function omittableFields({ properties = {}, required = [] }: JsonSchema): string[][] {
+  return Object.entries(properties).flatMap(([name, field]) => {
+    const isOmittable = !required.includes(name) && ![field.type].flat().includes('null');
+    return [...(isOmittable ? [[name]] : []), ...omittableFields(field).map((path) => [name, ...path])];
+  });
+}
+
 /** A copy with the value at a path replaced; undefined removes it. */
-function edited(body: Body, path: string[], value: unknown): Body {
+export function edited(body: Body, path: string[], value: unknown): Body {
   const [name, ...rest] = path;
   if (name === undefined) return value as Body;
   const { [name]: current, ...others } = body;

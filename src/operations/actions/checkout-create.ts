@@ -36,11 +36,8 @@ export const checkoutCreate = defineAction({
   ],
   next: 'Give checkoutUrl to the buyer; await webhook payment.paid or poll getPayment with id.',
   command: (input) => ['checkout', 'create', ...checkoutOptions(input)],
-  example: (deps) => {
-    const { request, response } = checkoutExample(deps);
-    const idempotencyKey = 'order-A-1001';
-    return { request: { ...request, idempotencyKey }, response: { ...response, idempotencyKey } };
-  },
+  // Without an idempotencyKey: orders made from one example would share it.
+  example: checkoutExample,
   run: async (deps, input) => {
     const { session, replayed } = await createCheckout(deps, input);
     return { result: checkoutResult(deps, session, false), replayed };

@@ -40,7 +40,12 @@ export const webhookVerifySample = defineAction({
     ...optionsOf({ ...(payload as Record<string, unknown>), ...others }, OPTIONS),
   ],
   example: () => {
-    const payload = { eventId: 'evt_provider_1', sessionId: SAMPLE_SESSION_ID, status: 'paid', amount: 49.99 };
+    const payload = {
+      eventId: 'your-event-id',
+      sessionId: SAMPLE_SESSION_ID,
+      status: 'paid',
+      amount: 49.99,
+    };
     const { amount: _amount, ...named } = payload;
     return {
       request: { payload },

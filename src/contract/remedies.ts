@@ -1,0 +1,121 @@
+import { hash } from 'node:crypto';
+import type { z } from 'zod';
+import { type JsonSchema, sampleOf } from './json-schema.ts';
+
+// What the suggestion of an `invalid_input` says about each problem. A program may carry it out word by word, so no
+// suggestion contains an id that two orders would share, or the URL of somebody else.
+
+const OWN_ID = /^(?:idempotencyKey|clientReferenceId|payload\.eventId|(?:payload\.)?txHash)$/;
+const MAX_ID_START = 40;
+
+export interface Field {
+  schema: JsonSchema;
+  isRequired: boolean;
+  /** False for a value of a record such as metadata. */
+  isDeclared: boolean;
+}
+
+export function fieldAt(schema: JsonSchema, path: PropertyKey[]): Field {
+  return path.reduce<Field>(
+    ({ schema: { properties, additionalProperties, items, required = [] } }, key) => {
+      const name = String(key);
+      const property = properties?.[name];
+      if (property) return { schema: property, isRequired: required.includes(name), isDeclared: true };
+      if (items) return { schema: items, isRequired: true, isDeclared: true };
+      const rest = typeof additionalProperties === 'object' ? additionalProperties : {};
+      return { schema: rest, isRequired: false, isDeclared: false };
+    },
+    { schema, isRequired: true, isDeclared: true },
+  );
+}
+
+interface Faulty extends Field {
+  path: string;
+  /** The type and limits of the field in words. */
+  expected: string;
+  received: unknown;
+  /** The whole input. */
+  input: unknown;
+}
+
+/** What to do about one problem. Values come from what the caller sent wherever that says something. */
+export function remedyOf(issue: z.core.$ZodIssue, faulty: Faulty): string {
+  const { path, schema, isRequired, expected } = faulty;
+  if (isToBeRemoved(issue)) return `remove ${path}`;
+  const ofPair = faultOfPair(issue);
+  if (ofPair === 'key') return `remove ${path}, or change its key`;
+  if (ofPair === 'pairs') return `remove ${path}`;
+  const set = `set ${path} to ${expected}`;
+  const derived = derivedValue(issue, faulty);
+  if (derived !== undefined) return `${set}, for example ${JSON.stringify(derived)}`;
+  if (schema.format === 'uri') return isRequired ? `${set} of your own` : `remove ${path}, or set it to ${expected}`;
+  if (isLongText(issue, faulty)) return `shorten ${path} to at most ${schema.maxLength} characters`;
+  if (!isRequired && (schema.default === undefined || schema.type === 'object')) {
+    // An optional number limits something; without it the limit is the highest, so nothing says to remove it.
+    if (isNumber(schema)) return set;
+    if (schema.type !== 'array') return `remove ${path}, or set it to ${expected}`;
+  }
+  const example = exampleOf(faulty);
+  return example === undefined ? set : `${set}, for example ${JSON.stringify(example)}`;
+}
+
+/** A correct value that follows from the received one; undefined where none does. */
+function derivedValue(issue: z.core.$ZodIssue, { path, schema, isDeclared, received, input }: Faulty): unknown {
+  if (OWN_ID.test(path)) return ownId(received, input);
+  const isPlain = typeof received === 'number' || typeof received === 'boolean';
+  // A value of metadata.
+  if (!isDeclared && schema.type === 'string' && isPlain) return String(received);
+  if (schema.type !== 'number' || isShare(schema)) return undefined;
+  const number = typeof received === 'string' && /^\d{1,9}(?:\.\d{1,2})?$/.test(received) ? Number(received) : received;
+  if (typeof number !== 'number' || (number === received && issue.code !== 'not_multiple_of')) return undefined;
+  const { exclusiveMinimum = -Infinity, minimum = -Infinity, maximum = Infinity } = schema;
+  const rounded = Math.round(number * 100) / 100;
+  return rounded > exclusiveMinimum && rounded >= minimum && rounded <= maximum ? rounded : undefined;
+}
+
+/** An id for this input alone: readable where something readable was sent, and other for any other input. */
+function ownId(received: unknown, input: unknown): string {
+  const sent = typeof received === 'string' || typeof received === 'number' ? String(received) : '';
+  const start = sent.replace(/[^A-Za-z0-9._-]+/g, '-').slice(0, MAX_ID_START);
+  return `${start || 'id'}-${hash('sha256', JSON.stringify(input) ?? '', 'hex').slice(0, 16)}`;
+}
+
+/** An example from the schema, with ids of the caller's own; undefined where it names a URL, which would be foreign. */
+function exampleOf({ path, schema, input }: Faulty): unknown {
+  const example = withOwnIds(sampleOf(schema, 'required'), path === 'body' ? '' : path, input);
+  return /https?:/.test(JSON.stringify(example) ?? '') ? undefined : example;
+}
+
+function withOwnIds(sample: unknown, path: string, input: unknown): unknown {
+  if (OWN_ID.test(path)) return ownId(undefined, input);
+  if (typeof sample !== 'object' || sample === null || Array.isArray(sample)) return sample;
+  return Object.fromEntries(
+    Object.entries(sample).map(([key, value]) => [key, withOwnIds(value, path === '' ? key : `${path}.${key}`, input)]),
+  );
+}
+
+function isNumber({ type }: JsonSchema): boolean {
+  return type === 'number' || type === 'integer';
+}
+
+/** Whether a text is too long, and still says the same when it is cut. The start of an id is another id. */
+function isLongText(issue: z.core.$ZodIssue, { path, schema }: Faulty): boolean {
+  return issue.code === 'too_big' && issue.origin === 'string' && schema.format === undefined && !path.endsWith('Id');
+}
+
+/** Whether an issue is about a pair of metadata as a whole: about its `key`, or about the number of `pairs`. */
+export function faultOfPair(issue: z.core.$ZodIssue): 'key' | 'pairs' | undefined {
+  if (issue.code === 'invalid_format') return issue.format === 'key' ? 'key' : undefined;
+  if (issue.code !== 'too_small' && issue.code !== 'too_big') return undefined;
+  if (issue.origin === 'key') return 'key';
+  return issue.origin === 'pairs' ? 'pairs' : undefined;
+}
+
+function isToBeRemoved(issue: z.core.$ZodIssue): boolean {
+  return issue.code === 'custom' && issue.params?.['remedy'] === 'remove';
+}
+
+/** Money has cents; a share of something has whatever decimals it has. */
+export function isShare({ maximum }: JsonSchema): boolean {
+  return maximum !== undefined && maximum <= 1;
+}
