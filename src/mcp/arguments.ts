@@ -1,3 +1,5 @@
+import type { JsonSchema } from '../contract/json-schema.ts';
+
 const SENT = 'sent';
 
 /**
@@ -15,6 +17,26 @@ export function wrapArguments(message: unknown): unknown {
 /** What was sent to a tool. To leave it out is to send nothing, as with a body over REST. */
 export function unwrapArguments(wrapped: unknown): unknown {
   return isRecord(wrapped) && SENT in wrapped ? wrapped[SENT] : {};
+}
+
+/**
+ * The input without `null` in fields that do not take it. Hosts with strict schemas send `null` for every optional field
+ * that the model left out.
+ */
+export function withoutNulls(input: unknown, { properties, additionalProperties }: JsonSchema): unknown {
+  if (!isRecord(input)) return input;
+  const others = typeof additionalProperties === 'object' ? additionalProperties : undefined;
+  return Object.fromEntries(
+    Object.entries(input).flatMap(([name, value]) => {
+      const schema = properties && Object.hasOwn(properties, name) ? properties[name] : others;
+      if (!schema) return [[name, value]];
+      return value === null && !takesNull(schema) ? [] : [[name, withoutNulls(value, schema)]];
+    }),
+  );
+}
+
+function takesNull({ type }: JsonSchema): boolean {
+  return [type].flat().includes('null');
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -1,6 +1,6 @@
 import { McpServer } from '@modelcontextprotocol/server';
 import { VERSION } from '../domain/version.ts';
-import { unwrapArguments } from './arguments.ts';
+import { unwrapArguments, withoutNulls } from './arguments.ts';
 import { addPrompt } from './prompt.ts';
 import { addResources } from './resources.ts';
 import { type Backend, type Envelope, LET_PASS } from './tools.ts';
@@ -35,9 +35,9 @@ export function createTillwayMcp(backend: Backend): McpServer {
       jsonSchemaValidator: LET_PASS,
     },
   );
-  for (const { name, operation, config } of backend.tools) {
+  for (const { name, operation, schema, config } of backend.tools) {
     server.registerTool(name, config, async (wrapped) =>
-      toolResult(await backend.run(operation, unwrapArguments(wrapped))),
+      toolResult(await backend.run(operation, withoutNulls(unwrapArguments(wrapped), schema))),
     );
   }
   addResources(server, backend.run);

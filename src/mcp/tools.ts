@@ -4,7 +4,7 @@ import {
   fromJsonSchema,
   type jsonSchemaValidator,
 } from '@modelcontextprotocol/server';
-import { jsonSchemaOf } from '../contract/json-schema.ts';
+import { type JsonSchema, jsonSchemaOf } from '../contract/json-schema.ts';
 import type { ActionError } from '../contract/resources.ts';
 import type { Annotations, Operation } from '../operations/operation.ts';
 import { OPERATIONS, TOOLS } from '../operations/registry.ts';
@@ -20,6 +20,8 @@ export type Envelope =
 export interface Tool {
   name: string;
   operation: Operation;
+  /** The JSON Schema of the input. */
+  schema: JsonSchema;
   config: {
     title: string;
     description: string;
@@ -39,14 +41,16 @@ export interface Backend {
 /** Every tool, in fixed order; `lifetime` says how long a session waits for its buyer. */
 export function describeTools(lifetime: string): readonly Tool[] {
   return TOOLS.map((operation) => {
-    const { name, annotations, input } = operation;
+    const { name, annotations } = operation;
+    const schema = jsonSchemaOf(operation.input, 'input');
     return {
       name: toolName(name),
       operation,
+      schema,
       config: {
         title: name,
         description: descriptionOf(operation, lifetime),
-        inputSchema: advertised(jsonSchemaOf(input, 'input')),
+        inputSchema: advertised(schema),
         outputSchema: advertised(envelopeSchema(operation)),
         annotations,
       },
@@ -66,7 +70,7 @@ function advertised(schema: object): StandardSchemaWithJSON {
 }
 
 // Hosts need not let a model read resources, and it would find the key nowhere else.
-const SIGNING = `To sign: signature is t=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and payload as compact JSON in the key order sent>, keyed with the text ${SAMPLE_PROVIDER_SECRET} (webhooks.verifySample). `;
+const SIGNING = `To sign: signature is t=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and payload as compact JSON in the key order sent, without null fields>, keyed with the text ${SAMPLE_PROVIDER_SECRET} (webhooks.verifySample). `;
 
 const NAMES = [...OPERATIONS.keys(), ...TOOLS.map(({ name }) => name)].filter((name) => name.includes('.'));
 const NAME = new RegExp(`\\b(?:${NAMES.map((name) => name.replace('.', String.raw`\.`)).join('|')})\\b`, 'g');

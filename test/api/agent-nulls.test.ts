@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type JsonSchema, jsonSchemaOf } from '../../src/contract/json-schema.ts';
+import type { AppDeps } from '../../src/http/app.ts';
+import { servedEndpoints } from '../../src/http/openapi.ts';
+import { TOOLS } from '../../src/operations/registry.ts';
+import { type Body, type Repairable, bodyOf, edited, omittableFields, repaired } from '../support/agent-client.ts';
+import { ADMIN, BOOTSTRAP, bearer } from '../support/keys.ts';
+import { call, startTestService } from '../support/service.ts';
+import { callTool } from '../mcp/rpc.ts';
+
+interface Refusal {
+  error?: Repairable & { code: string };
+}
+
+/** The session, its payment and so on that the path of an endpoint names are the examples of the documentation. */
+function urlOf(base: string, path: string, params: Record<string, { example: string }> = {}): string {
+  return base + path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name]!.example));
+}
+
+test('over REST, null for an optional field of any operation is refused with the order to omit it', async (t) => {
+  await using service = await startTestService({ variables: { TEST_CLOCK: 'true', ...BOOTSTRAP } });
+  let refused = 0;
+  for (const { operationId, method, path, params, body, bodyType } of servedEndpoints(
+    service.service.deps as AppDeps,
+  )) {
+    if (!body || bodyType) continue;
+    const schema = jsonSchemaOf(body, 'input');
+    const url = urlOf(service.url, path, params);
+    for (const field of omittableFields(schema)) {
+      const name = field.join('.');
+      const sent = edited(bodyOf(schema, 'required'), field, null);
+      const { status, body: answer } = await call<Refusal>(method, url, sent, bearer(ADMIN.sandbox));
+      const issue = answer.error?.issues?.find((each) => each.path === name);
+      assert.deepEqual(
+        [status, issue?.code],
+        [400, 'invalid_type'],
+        `${operationId}: ${name} ${JSON.stringify(answer)}`,
+      );
+      assert.match(issue!.message!, /omit this field/, `${operationId}: ${name}`);
+      assert.deepEqual(repaired(sent, answer.error!), edited(sent, field, undefined), `${operationId}: ${name}`);
+      refused++;
+    }
+  }
+  t.diagnostic(`${refused} combinations of operation and optional field`);
+  assert(refused > 0);
+});
+
+test('over REST, null in every optional field at once is repaired at once', async () => {
+  await using service = await startTestService();
+  const { body: answered } = await call<{ inputSchema: JsonSchema }>(
+    'GET',
+    `${service.url}/api/agent/schema/checkout.create`,
+  );
+  const required = bodyOf(answered.inputSchema, 'required');
+  const nulls = omittableFields(answered.inputSchema).reduce<Body>((body, path) => edited(body, path, null), required);
+  for (const path of ['/api/agent/actions/checkout.create', '/api/gateway/sessions']) {
+    const { body: refusal } = await call<Refusal>('POST', service.url + path, nulls);
+    assert.deepEqual(repaired(nulls, refusal.error!), required);
+  }
+});
+
+test('over MCP, null counts as absent in every optional field of every tool', async (t) => {
+  await using service = await startTestService();
+  let taken = 0;
+  for (const { name, input } of TOOLS) {
+    const schema = jsonSchemaOf(input, 'input');
+    const tool = name.replaceAll('.', '_');
+    const required = bodyOf(schema, 'required');
+    const fields = omittableFields(schema);
+    const all = fields.reduce<Body>((body, path) => edited(body, path, null), required);
+    const expected = (await callTool(service.url, tool, required)).structuredContent;
+    for (const body of [...fields.map((path) => edited(required, path, null)), all]) {
+      const { structuredContent } = await callTool(service.url, tool, body);
+      assert.equal(
+        structuredContent.ok,
+        expected.ok,
+        `${name} ${JSON.stringify(body)}: ${JSON.stringify(structuredContent)}`,
+      );
+      assert.equal(structuredContent.error?.code, expected.error?.code);
+      taken++;
+    }
+  }
+  t.diagnostic(`${taken} calls`);
+  assert(taken > 0);
+});
+
+test('over MCP, null stays where it is a value, and in fields that do not exist', async () => {
+  await using service = await startTestService();
+  const example = await callTool(service.url, 'webhook_example', { txHash: null });
+  const { data } = example.structuredContent.result!['payload'] as { data: { tx_hash: string | null } };
+  assert.equal(data.tx_hash, null);
+  const unknown = await callTool(service.url, 'fees_estimate', { amount: 5, colour: null });
+  assert.deepEqual(
+    unknown.structuredContent.error?.issues?.map(({ path }) => path),
+    ['colour'],
+  );
+  const missing = await callTool(service.url, 'fees_estimate', { amount: null });
+  assert.match(missing.structuredContent.error!.message, /^amount: .*it is missing/);
+  const sale = { product: 'Field guide', amount: 5, customer: 'buyer@example.com' };
+  const { structuredContent } = await callTool(service.url, 'checkout_create', {
+    ...sale,
+    metadata: { a: 'b', c: null },
+  });
+  const { body } = await call<{ metadata: object }>(
+    'GET',
+    `${service.url}/api/gateway/sessions/${String(structuredContent.result!['id'])}`,
+  );
+  assert.deepEqual(body.metadata, { a: 'b' });
+});
