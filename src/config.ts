@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { faultOfDatabaseUrl } from './config/database-url.ts';
 import { faultOfTimes, limitFields, limitsOf } from './config/limits.ts';
-import { apiKeys, encryptionKeys, flag, number, oneOf, origin, positive, url } from './config/fields.ts';
+import { apiKeys, appSchemes, encryptionKeys, flag, number, oneOf, origin, positive, url } from './config/fields.ts';
 import { TELEMETRY_VARIABLES, type TelemetrySettings, faultOfMetricsPort, telemetryOf } from './config/telemetry.ts';
 import type { Limits } from './http/limits.ts';
 import type { DatabaseSettings } from './store/open.ts';
@@ -27,6 +27,7 @@ const environmentSchema = z
       .pipe(z.number().min(6, 'must be at least 6: five may write at once').max(1000, 'must be at most 1000'))
       .default(10),
     MERCHANT_NAME: z.string().min(1).max(120).default('Demo merchant'),
+    REDIRECT_SCHEMES: appSchemes.default([]),
     ROUTES_FILE: z.string().min(1).optional(),
     ROUTING_RULES_FILE: z.string().min(1).optional(),
     SESSION_TTL: positive('seconds').default(86_400),
@@ -96,6 +97,8 @@ export interface Config {
   checkoutUrl: string | undefined;
   database: DatabaseSettings;
   merchantName: string;
+  /** App schemes that a redirectUrl may use, in lower case and without a colon. */
+  redirectSchemes: readonly string[];
   routesFile: string | undefined;
   /** Undefined: the rules are the API's. */
   routingRulesFile: string | undefined;
@@ -145,6 +148,7 @@ export function readConfig(variables: Record<string, string | undefined>): Confi
     checkoutUrl: values.CHECKOUT_URL,
     database: databaseOf(values),
     merchantName: values.MERCHANT_NAME,
+    redirectSchemes: values.REDIRECT_SCHEMES,
     routesFile: values.ROUTES_FILE,
     routingRulesFile: values.ROUTING_RULES_FILE,
     sessionTtlMs: values.SESSION_TTL * 1000,

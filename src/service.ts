@@ -3,6 +3,8 @@ import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { FastifyInstance } from 'fastify';
 import type { Config } from './config.ts';
+import { inputReader } from './contract/problems.ts';
+import { sessionRequestWith } from './contract/requests.ts';
 import { type RandomBytes, createIdSource } from './domain/id.ts';
 import { type AppDeps, createApp } from './http/app.ts';
 import { createGate } from './operations/access/gate.ts';
@@ -104,8 +106,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
     handoffLimits: HANDOFF_LIMITS,
     rulesFrom: config.routingRulesFile === undefined ? 'api' : 'file',
     urls: { base, checkout: config.checkoutUrl ?? base },
-    merchantName: config.merchantName,
-    sessionTtlMs: config.sessionTtlMs,
+    ...sessionDepsOf(config),
     webhooks,
     log,
     isReady: () => ready,
@@ -138,6 +139,12 @@ export async function startService(config: Config, surroundings: Surroundings): 
       return (ending ??= stopAll({ app, workers, deliverers: webhooks.deliverers, observed, store }));
     },
   };
+}
+
+/** The settings of sessions. */
+function sessionDepsOf({ merchantName, sessionTtlMs, redirectSchemes }: Config) {
+  const sessionReader = inputReader(sessionRequestWith(redirectSchemes));
+  return { merchantName, sessionTtlMs, redirectSchemes, sessionReader };
 }
 
 interface Simulated {

@@ -19,6 +19,7 @@ describe('what is not set', () => {
       merchantName: 'Demo merchant',
       routesFile: undefined,
       routingRulesFile: undefined,
+      redirectSchemes: [],
       sessionTtlMs: 86_400_000,
       encryptionKeys: [],
       sandboxSettlementDelayMs: 86_400_000,
@@ -58,7 +59,14 @@ describe('what is not set', () => {
       'ROUTES_FILE',
       'ROUTING_RULES_FILE',
     ];
-    const more = ['SESSION_TTL', 'WEBHOOK_URL', 'WEBHOOK_SECRET', 'WEBHOOK_ENVIRONMENT', 'WEBHOOK_ALLOW_PRIVATE'];
+    const more = [
+      'REDIRECT_SCHEMES',
+      'SESSION_TTL',
+      'WEBHOOK_URL',
+      'WEBHOOK_SECRET',
+      'WEBHOOK_ENVIRONMENT',
+      'WEBHOOK_ALLOW_PRIVATE',
+    ];
     const rest = ['DEMO', 'TEST_CLOCK', 'SHUTDOWN_DELAY', 'ALLOW_UNAUTHENTICATED', 'SHUTDOWN_TIMEOUT', 'LOG_LEVEL'];
     const empty = Object.fromEntries([...names, ...more, ...rest].map((name) => [name, '']));
     assert.deepEqual(readConfig(empty), readConfig({}));
@@ -95,6 +103,7 @@ describe('what is set', () => {
       MERCHANT_NAME: 'Owl books',
       ROUTES_FILE: './routes.json',
       ROUTING_RULES_FILE: './rules.json',
+      REDIRECT_SCHEMES: 'myapp, Other+App',
       SESSION_TTL: '60',
       SANDBOX_SETTLEMENT_DELAY: '0',
       WEBHOOK_URL: 'https://shop.example/hooks?a=1',
@@ -131,6 +140,7 @@ describe('what is set', () => {
       merchantName: 'Owl books',
       routesFile: './routes.json',
       routingRulesFile: './rules.json',
+      redirectSchemes: ['myapp', 'other+app'],
       sessionTtlMs: 60_000,
       encryptionKeys: [Buffer.alloc(32, 1), Buffer.alloc(32, 2)],
       sandboxSettlementDelayMs: 0,
@@ -242,6 +252,20 @@ describe('what is wrong gives one clear line', () => {
     ['DATABASE_POOL_SIZE', '1001', /at most 1000/],
     ['DATABASE_URL', 'sqlite:', /sqlite:<path>/],
     ['MERCHANT_NAME', 'x'.repeat(121), /./],
+    ...[
+      'javascript',
+      'data',
+      'vbscript',
+      'file',
+      'blob',
+      'about',
+      'JavaScript',
+      'http',
+      'https',
+      'my app',
+      'myapp:',
+      ',',
+    ].map((schemes): [string, string, RegExp] => ['REDIRECT_SCHEMES', schemes, /app schemes separated by commas/]),
     ['SESSION_TTL', 'a day', /seconds/],
     ['SANDBOX_SETTLEMENT_DELAY', 'never', /seconds/],
     ['SANDBOX_SETTLEMENT_DELAY', '0.5', /whole number/],

@@ -6,6 +6,8 @@ import type { Paths } from './paths.ts';
 /** What all pages share. */
 export interface Shop {
   merchant: string;
+  /** App schemes that the operator allows in a redirectUrl. */
+  redirectSchemes: readonly string[];
   paths: Paths;
   style: Asset;
   script: Asset;

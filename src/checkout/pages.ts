@@ -28,7 +28,8 @@ interface Visit {
 export function checkoutPages(app: FastifyInstance, deps: Deps): void {
   const style = loadStyle(new URL('assets/checkout.css', import.meta.url));
   const script = loadScript(new URL('assets/checkout.js', import.meta.url));
-  const shop: Shop = { merchant: deps.merchantName, paths: createPaths(deps.urls), style, script };
+  const { merchantName: merchant, redirectSchemes } = deps;
+  const shop: Shop = { merchant, redirectSchemes, paths: createPaths(deps.urls), style, script };
   serveAssets(app, [style, script]);
   app.get<Visit>('/checkout/:id/status', (request) => readStatus(deps, request.params.id));
   app.register(async (scope) => {

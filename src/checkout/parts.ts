@@ -1,3 +1,4 @@
+import { redirectFault } from '../contract/redirect-url.ts';
 import type { Session } from '../domain/records.ts';
 import { type Html, html } from '../html/html.ts';
 import { type IconName, icon, sign } from './icons.ts';
@@ -34,8 +35,9 @@ export function stepForm(shop: Shop, session: Session, step: Step, label: string
 
 /** Back to the merchant before anything was started: the session stays as it is. */
 export function leaveLink(shop: Shop, session: Session): Html | null {
-  if (session.redirectUrl === null) return null;
-  const href = returnUrl(session.redirectUrl, session.id, session.status);
+  const redirectUrl = linkableUrl(shop, session);
+  if (redirectUrl === null) return null;
+  const href = returnUrl(redirectUrl, session.id, session.status);
   return html`<p class="leave">
     <a class="plain" href="${href}" rel="noreferrer">Cancel and return to <bdi>${shop.merchant}</bdi></a>
   </p>`;
@@ -46,14 +48,20 @@ export function leaveLink(shop: Shop, session: Session): Html | null {
  * is something to read first.
  */
 export function returnPart(shop: Shop, session: Session, byItself: boolean): Html {
-  if (session.redirectUrl === null) return html`<p class="small">You can close this page now.</p>`;
-  const href = returnUrl(session.redirectUrl, session.id, session.status);
-  const destination = destinationOf(session.redirectUrl);
+  const redirectUrl = linkableUrl(shop, session);
+  if (redirectUrl === null) return html`<p class="small">You can close this page now.</p>`;
+  const href = returnUrl(redirectUrl, session.id, session.status);
+  const destination = destinationOf(redirectUrl);
   return html`<p>
       <a class="button" data-return-link href="${href}" rel="noreferrer">Return to <bdi>${shop.merchant}</bdi></a>
     </p>
     <p class="small center destination">Leads to <bdi>${destination}</bdi></p>
     ${byItself && renderReturning(destination)}`;
+}
+
+/** The redirectUrl; null without one, or where it is refused today: earlier releases and settings allowed other schemes. */
+export function linkableUrl({ redirectSchemes }: Shop, { redirectUrl }: Session): string | null {
+  return redirectUrl !== null && redirectFault(redirectUrl, redirectSchemes) === undefined ? redirectUrl : null;
 }
 
 function renderReturning(destination: string): Html {

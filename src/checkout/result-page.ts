@@ -2,7 +2,7 @@ import type { Payment, Session } from '../domain/records.ts';
 import { type Html, html } from '../html/html.ts';
 import type { Shop } from './layout.ts';
 import { formatUsd } from './money-text.ts';
-import { heading, lede, returnPart } from './parts.ts';
+import { heading, lede, linkableUrl, returnPart } from './parts.ts';
 import type { CheckoutState } from './state.ts';
 import { renderSummary, renderSums } from './summary.ts';
 
@@ -82,7 +82,7 @@ function renderEnd(shop: Shop, session: Session, { title, text, next, mayStillBe
     <section class="panel" aria-labelledby="heading">
       ${title} ${lede(text)}
       <p>${next}</p>
-      ${session.redirectUrl === null ? html`${mayStillBePaid && again} ${renderContact(shop, session)}` : returnPart(shop, session, true)}
+      ${linkableUrl(shop, session) === null ? html`${mayStillBePaid && again} ${renderContact(shop, session)}` : returnPart(shop, session, true)}
     </section>
   </div>`;
 }

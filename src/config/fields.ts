@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isNameableScheme } from '../contract/redirect-url.ts';
 import { environmentOfKey } from '../domain/api-key.ts';
 
 export const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
@@ -43,4 +44,13 @@ export const apiKeys = z
   .refine(
     (keys) => keys.every((key) => environmentOfKey(key) !== undefined),
     'must be keys separated by commas, each sk_sandbox_ or sk_live_ and 43 random letters or digits',
+  );
+
+/** App schemes, separated by commas. */
+export const appSchemes = z
+  .string()
+  .transform((text) => text.split(',').map((scheme) => scheme.trim().toLowerCase()))
+  .refine(
+    (schemes) => schemes.every(isNameableScheme),
+    'must be app schemes separated by commas, without a colon, such as myapp; https and http need no naming, and schemes that run code or open files or other programs cannot be named',
   );

@@ -9,7 +9,6 @@ const MAX_METADATA_TEXT = 500;
 const METADATA_KEYS = `a key has 1 to ${MAX_METADATA_TEXT}`;
 // Bounds the work for a body that is full of faulty pairs.
 const MAX_METADATA_ISSUES = 1000;
-const MAX_URI_LENGTH = 2048;
 const MAX_EMAIL_LENGTH = 254;
 
 /** A string of `min` to `max` Unicode code points, as JSON Schema counts; no NUL and no lone surrogate. */
@@ -42,7 +41,8 @@ function textFault(value: string, min: number, max: number): Fault | undefined {
   return undefined;
 }
 
-function codePoints(value: string): number {
+/** The length as JSON Schema counts it. */
+export function codePoints(value: string): number {
   let count = 0;
   for (const _ of value) count++;
   return count;
@@ -157,54 +157,4 @@ function metadataKeyFault(key: string): Fault | undefined {
 function metadataValueFault(value: unknown): Fault | { code: 'invalid_type'; expected: 'string' } | undefined {
   if (typeof value !== 'string') return { code: 'invalid_type', expected: 'string' };
   return textFault(value, 0, MAX_METADATA_TEXT);
-}
-
-// An app scheme such as `shop://` may take the buyer back; these would run code, read files, open other programs on the
-// buyer's machine (`ms-` are those of Windows and its office), name any app or page (Android's `intent` has one to fall
-// back to), or are of the web and not encrypted, or no page.
-const REFUSED_SCHEMES =
-  /^(?:javascript|data|vbscript|file|filesystem|blob|about|feed|view-source|jar|chrome|resource|search-ms|ms-.*|intent|android-app|ftp|wss?):$/;
-const UNSAFE_IN_URI = /[\u0000-\u0020\u007f-\u009f\\]/;
-
-// RFC 3986, section 2: what our own schema calls format uri.
-const URI_CHARACTERS = /^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*$/;
-
-/** An absolute URI to which a browser may be sent. */
-export const redirectUrl = z
-  .string()
-  .check((context) => {
-    const message = redirectFault(context.value);
-    if (message) context.issues.push({ code: 'invalid_format', format: 'uri', message, input: context.value });
-    else if (codePoints(context.value) > MAX_URI_LENGTH) {
-      context.issues.push({
-        code: 'too_big',
-        origin: 'string',
-        maximum: MAX_URI_LENGTH,
-        inclusive: true,
-        input: context.value,
-      });
-    }
-  })
-  .meta({ format: 'uri', maxLength: MAX_URI_LENGTH, examples: ['https://shop.example/thanks'] });
-
-function redirectFault(value: string): string | undefined {
-  if (!value.isWellFormed() || UNSAFE_IN_URI.test(value))
-    return 'must hold no spaces, backslashes or control characters';
-  if (!URI_CHARACTERS.test(value)) return 'must be written in the characters of a URI, others percent-encoded';
-  if (!URL.canParse(value)) return 'must be an absolute URI';
-  const url = new URL(value);
-  if (REFUSED_SCHEMES.test(url.protocol)) return `must not use the scheme ${url.protocol}`;
-  if (/^[^/?#]*\/\/[^/?#]*@/.test(value)) return 'must hold no user name or password';
-  const web = url.protocol === 'http:' || url.protocol === 'https:';
-  if (web && !/^https?:\/\/[^/]/i.test(value)) return 'must be an absolute URI';
-  return undefined;
-}
-
-const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
-
-/** In production the buyer's outcome travels encrypted, unless it does not leave the machine. */
-export function isPlainHttp(value: string): boolean {
-  if (!URL.canParse(value)) return false;
-  const url = new URL(value);
-  return url.protocol === 'http:' && !LOOPBACK_HOSTS.has(url.hostname);
 }

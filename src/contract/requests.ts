@@ -1,17 +1,7 @@
 import { z } from 'zod';
 import { PROVIDER_STATUSES } from '../domain/records.ts';
-import {
-  amount,
-  email,
-  environment,
-  isPlainHttp,
-  metadata,
-  redirectUrl,
-  routeKind,
-  sampleAmount,
-  sampleMetadata,
-  text,
-} from './fields.ts';
+import { amount, email, environment, metadata, routeKind, sampleAmount, sampleMetadata, text } from './fields.ts';
+import { isPlainHttp, redirectUrlField } from './redirect-url.ts';
 
 export const EVENT_TYPES = ['payment.provider_pending', 'payment.paid', 'payment.failed'] as const;
 /** The adapter that samples stand for. */
@@ -22,40 +12,50 @@ export const SAMPLE_ROUTE_ID = 'sandbox_card_acquirer';
 export const SAMPLE_TX_HASH = 'sim_5f2b8c1d9e';
 const SAMPLE_AMOUNT = 49.99;
 
-/** Body of `POST /api/gateway/sessions`, `checkout.preview` and `checkout.create`. */
-export const sessionRequest = z
-  .strictObject({
-    product: text(1, 120)
-      .describe('What is sold, 1 to 120 characters.')
-      .meta({ examples: ['Field guide'] }),
-    amount,
-    customer: email.describe("The buyer's email address, at most 254 characters."),
-    preferredRoute: routeKind.optional().describe('Way to pay to prefer; local is by bank.'),
-    redirectUrl: redirectUrl
-      .optional()
-      .describe('Where the buyer returns: absolute URI, at most 2048 characters; https in production.'),
-    metadata,
-    idempotencyKey: text(8, 120)
-      .optional()
-      .describe('Your key, 8 to 120 characters: a resend answers the same session.')
-      .meta({ examples: ['your-order-id'] }),
-    clientReferenceId: text(3, 120)
-      .optional()
-      .describe('Your id of the order, 3 to 120 characters.')
-      .meta({ examples: ['your-order-id'] }),
-    environment,
-  })
-  .refine(
-    ({ environment, redirectUrl: uri }: { environment?: unknown; redirectUrl?: unknown }) =>
-      environment !== 'production' || typeof uri !== 'string' || !isPlainHttp(uri),
-    {
-      path: ['redirectUrl'],
-      message: 'must use https in production',
-      params: { issueCode: 'invalid_format' },
-      // Along with the problems of other fields, not after them.
-      when: ({ value }) => typeof value === 'object' && value !== null,
-    },
-  );
+/**
+ * Body of `POST /api/gateway/sessions`, `checkout.preview` and `checkout.create`, where the operator allows `appSchemes` in
+ * `redirectUrl` besides those that always pass.
+ */
+export function sessionRequestWith(appSchemes: readonly string[]) {
+  return z
+    .strictObject({
+      product: text(1, 120)
+        .describe('What is sold, 1 to 120 characters.')
+        .meta({ examples: ['Field guide'] }),
+      amount,
+      customer: email.describe("The buyer's email address, at most 254 characters."),
+      preferredRoute: routeKind.optional().describe('Way to pay to prefer; local is by bank.'),
+      redirectUrl: redirectUrlField(appSchemes)
+        .optional()
+        .describe(
+          'Where the buyer returns: https, http in sandbox, or an app scheme with a dot; at most 2048 characters.',
+        ),
+      metadata,
+      idempotencyKey: text(8, 120)
+        .optional()
+        .describe('Your key, 8 to 120 characters: a resend answers the same session.')
+        .meta({ examples: ['your-order-id'] }),
+      clientReferenceId: text(3, 120)
+        .optional()
+        .describe('Your id of the order, 3 to 120 characters.')
+        .meta({ examples: ['your-order-id'] }),
+      environment,
+    })
+    .refine(
+      ({ environment, redirectUrl: uri }: { environment?: unknown; redirectUrl?: unknown }) =>
+        environment !== 'production' || typeof uri !== 'string' || !isPlainHttp(uri),
+      {
+        path: ['redirectUrl'],
+        message: 'must use https in production',
+        params: { issueCode: 'invalid_format' },
+        // Along with the problems of other fields, not after them.
+        when: ({ value }) => typeof value === 'object' && value !== null,
+      },
+    );
+}
+
+/** The same without further app schemes; its JSON Schema is that of all. */
+export const sessionRequest = sessionRequestWith([]);
 export type SessionRequest = z.output<typeof sessionRequest>;
 
 /** Body of `fees.estimate`. */

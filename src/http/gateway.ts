@@ -5,7 +5,6 @@ import { GATEWAY_ENDPOINTS } from '../contract/endpoints.ts';
 import { inputReader } from '../contract/problems.ts';
 import { customersQuery, invoicesQuery, pageOf, paymentsQuery, sessionsQuery } from '../contract/queries.ts';
 import { renderCustomer, renderInvoice, renderPayment, renderSession } from '../contract/render.ts';
-import { sessionRequest } from '../contract/requests.ts';
 import { isId } from '../domain/id.ts';
 import { createCheckout } from '../operations/create-checkout.ts';
 import { expireSession } from '../operations/expire-session.ts';
@@ -15,7 +14,6 @@ import { admission, depsOf } from './access.ts';
 import { traced } from '../telemetry/tracing.ts';
 import type { AppDeps } from './app.ts';
 
-const readSessionRequest = inputReader(sessionRequest);
 const readCustomersQuery = inputReader(customersQuery);
 const readSessionsQuery = inputReader(sessionsQuery);
 const readPaymentsQuery = inputReader(paymentsQuery);
@@ -29,7 +27,7 @@ export function gatewayApi(app: FastifyInstance, deps: AppDeps): void {
   const queryHint = `Parameters: GET ${urls.base}/openapi.json`;
 
   serve(app, deps, endpoints.createSession, async (request, reply, deps) => {
-    const input = readSessionRequest.read(request.body === undefined ? {} : request.body, bodyHint);
+    const input = deps.sessionReader.read(request.body === undefined ? {} : request.body, bodyHint);
     const { session, replayed } = await createCheckout(deps, input);
     if (replayed) reply.header('idempotent-replayed', 'true');
     return renderSession(session, urls);

@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
+import type { InputReader } from '../contract/problems.ts';
 import type { Urls } from '../contract/render.ts';
+import type { SessionRequest } from '../contract/requests.ts';
 import type { ApiKey } from '../domain/api-key.ts';
 import type { NewId } from '../domain/id.ts';
 import type { Route } from '../domain/route.ts';
@@ -50,6 +52,10 @@ export interface Deps {
   rulesFrom: 'api' | 'file';
   urls: Urls;
   merchantName: string;
+  /** App schemes that the operator allows in a redirectUrl, besides those that always pass. */
+  redirectSchemes: readonly string[];
+  /** Reads the body of a session under these settings. */
+  sessionReader: InputReader<SessionRequest>;
   /** How long a session waits for its buyer. */
   sessionTtlMs: number;
   webhooks: WebhookDeps;

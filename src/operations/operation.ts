@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Access } from '../contract/endpoint.ts';
-import { inputReader } from '../contract/problems.ts';
+import { type InputReader, inputReader } from '../contract/problems.ts';
 import type { ErrorCode } from '../domain/errors.ts';
 import { traced } from '../telemetry/tracing.ts';
 import type { Deps } from './deps.ts';
@@ -64,6 +64,8 @@ export interface Action extends Operation {
 interface Definition<Input extends z.ZodType, Output extends z.ZodType> extends Description {
   input: Input;
   output: Output;
+  /** Reads the input where the settings of the service change what passes; left out: by `input`. */
+  reader?(deps: Deps): InputReader<z.output<Input>>;
   /** `sent` is the input as it came, with the order of its keys. */
   run(
     deps: Deps,
@@ -74,13 +76,16 @@ interface Definition<Input extends z.ZodType, Output extends z.ZodType> extends 
 
 export function defineOperation<Input extends z.ZodType, Output extends z.ZodType>({
   run,
+  reader,
   ...definition
 }: Definition<Input, Output>): Operation {
-  const reader = inputReader(definition.input);
+  const usual = inputReader(definition.input);
   return {
     ...definition,
     execute: (deps, sent, hint) =>
-      traced(deps.tracing, { name: definition.name }, async () => run(deps, reader.read(sent, hint), sent)),
+      traced(deps.tracing, { name: definition.name }, async () =>
+        run(deps, (reader?.(deps) ?? usual).read(sent, hint), sent),
+      ),
   };
 }
 

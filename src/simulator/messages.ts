@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { inputReader } from '../contract/problems.ts';
-import { redirectUrl, routeKind, text } from '../contract/fields.ts';
+import { routeKind, text } from '../contract/fields.ts';
+import { redirectUrlField } from '../contract/redirect-url.ts';
 import { CURRENCY, type Instant } from '../domain/records.ts';
 import type { SimulatedPayment, SimulatedRefund } from '../store/simulator.ts';
 import type { ChargeState } from './instruments.ts';
@@ -19,7 +20,7 @@ const charge = z.strictObject({
   merchant: text(1, MAX_NAME),
   product: text(1, MAX_NAME),
   buyer_email: text(1, MAX_NAME),
-  return_url: redirectUrl,
+  return_url: redirectUrlField([]),
 });
 
 export type ChargeOrder = z.output<typeof charge>;

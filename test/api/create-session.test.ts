@@ -151,7 +151,7 @@ describe('POST /api/gateway/sessions', () => {
     assert.equal((await create({ redirectUrl: 'http://shop.example/' })).status, 200);
     const production = await refuse({ redirectUrl: 'http://shop.example/', environment: 'production' });
     assert.equal(production.body.error.field, 'redirectUrl');
-    assert.equal((await create({ redirectUrl: 'shop-app://cart', environment: 'production' })).status, 200);
+    assert.equal((await create({ redirectUrl: 'com.example.shop://cart', environment: 'production' })).status, 200);
   });
 
   describe('idempotencyKey', () => {

@@ -2,22 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { z } from 'zod';
-import {
-  amount,
-  email,
-  isPlainHttp,
-  metadata,
-  movedAmount,
-  redirectUrl,
-  sampleMetadata,
-  text,
-} from '../../src/contract/fields.ts';
+import { amount, email, metadata, movedAmount, sampleMetadata, text } from '../../src/contract/fields.ts';
 import {
   feesEstimateRequest,
   sessionRequest,
   verifySampleRequest,
   webhookExampleRequest,
 } from '../../src/contract/requests.ts';
+import { isPlainHttp, redirectUrlField } from '../../src/contract/redirect-url.ts';
 
 const EMOJI = '🦉';
 const LONE_SURROGATE = '\ud83e';
@@ -39,6 +31,7 @@ function assertRefuses(schema: z.ZodType, code: string, ...values: unknown[]): v
   }
 }
 
+const redirectUrl = redirectUrlField([]);
 const minimal = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' };
 
 function withField(field: string): (value: unknown) => Record<string, unknown> {
@@ -191,10 +184,10 @@ describe('metadata: up to 10 string pairs, each value at most 500 characters', (
 describe('redirectUrl: an absolute URI to which a browser may be sent', () => {
   const LENGTH = 2048;
 
-  test('http, https and app schemes pass', () => {
+  test('http, https and app schemes with a dot pass', () => {
     assertTakes(redirectUrl, 'https://shop.example/thanks?order=1#top', 'http://shop.example', 'HTTPS://SHOP.EXAMPLE/');
     assertTakes(redirectUrl, 'http://localhost:3000/done', 'http://127.0.0.1/', 'https://[::1]:8443/');
-    assertTakes(redirectUrl, 'shop://thanks', 'com.example.shop:/thanks', 'myapp:done', 'https://xn--mnchen-3ya.de/');
+    assertTakes(redirectUrl, 'com.example.shop:/thanks', 'COM.Example.Shop://thanks', 'https://xn--mnchen-3ya.de/');
     assertTakes(
       redirectUrl,
       'https://shop.example/%C3%BC',
@@ -215,18 +208,20 @@ describe('redirectUrl: an absolute URI to which a browser may be sent', () => {
     const nested = ['feed:javascript:x', 'view-source:https://a.example', 'filesystem:https://a.example/x', 'jar:x!/y'];
     const programs = ['chrome://settings', 'resource://x', 'ms-word:ofe|u|x', 'MS-Settings:x', 'search-ms:query=x'];
     assertRefuses(redirectUrl, 'invalid_format', ...nested, ...programs);
-    assertTakes(redirectUrl, 'msteams://x', 'feedback://thanks', 'chromecast://x', 'shop.ms-x://thanks');
+    assertTakes(redirectUrl, 'shop.ms-x://thanks', 'ws.shop://x');
     const detour = 'intent://x#Intent;scheme=https;S.browser_fallback_url=https%3A%2F%2Fevil.example;end';
     assertRefuses(redirectUrl, 'invalid_format', detour, 'Intent:x', 'android-app://com.example/https/evil.example');
     assertRefuses(redirectUrl, 'invalid_format', 'ftp://shop.example/', 'ws://shop.example/', 'WSS://shop.example/');
-    assertTakes(
-      redirectUrl,
-      'intents://x',
-      'android-app-shop://x',
-      'ftpshop://thanks',
-      'wsshop://thanks',
-      'ws.shop://x',
-    );
+    const open = [
+      'ssh://x',
+      'smb://x/y',
+      'vscode://x',
+      'itms-services://?action=x',
+      'shell:startup',
+      'mailto:a@b.example',
+    ];
+    const others = ['tel:1', 'x-apple.systempreferences:x', 'ms-x.y:z', 'shop:/x', 'shop.:/x'];
+    assertRefuses(redirectUrl, 'invalid_format', ...open, ...others);
     assertRefuses(
       redirectUrl,
       'invalid_format',
@@ -236,9 +231,21 @@ describe('redirectUrl: an absolute URI to which a browser may be sent', () => {
     );
   });
 
+  test('app schemes without a dot pass where the operator names them, except those that nobody may name', () => {
+    const named = redirectUrlField(['myapp', 'shop']);
+    assertTakes(named, 'myapp:done', 'MyApp:done', 'shop://thanks', 'com.example.shop:/thanks', 'https://shop.example');
+    assertRefuses(named, 'invalid_format', 'myapps:done', 'ssh://x', 'shop://user@thanks', 'shop:a b');
+    assertRefuses(
+      redirectUrlField(['javascript', 'data']),
+      'invalid_format',
+      'javascript:alert(1)',
+      'data:text/html,x',
+    );
+  });
+
   test('userinfo, spaces, backslashes and control characters do not', () => {
     assertRefuses(redirectUrl, 'invalid_format', 'https://user@shop.example', 'https://user:pass@shop.example');
-    assertRefuses(redirectUrl, 'invalid_format', 'https://:pass@shop.example', 'shop://user@thanks');
+    assertRefuses(redirectUrl, 'invalid_format', 'https://:pass@shop.example', 'com.shop://user@thanks');
     assertRefuses(redirectUrl, 'invalid_format', 'https://shop.example/a b', 'https:\\\\shop.example');
     for (const code of [0x00, 0x09, 0x0a, 0x0d, 0x1f, 0x7f, 0x80, 0x85, 0x9f]) {
       assertRefuses(redirectUrl, 'invalid_format', `https://shop.example/${String.fromCharCode(code)}`);
@@ -284,7 +291,7 @@ describe('redirectUrl: an absolute URI to which a browser may be sent', () => {
 
   test('in production plain http does not pass, loopback aside', () => {
     const at = (environment: string) => (uri: string) => ({ ...minimal, environment, redirectUrl: uri });
-    assertTakes(sessionRequest, ...['https://shop.example', 'shop://thanks'].map(at('production')));
+    assertTakes(sessionRequest, ...['https://shop.example', 'com.shop://thanks'].map(at('production')));
     assertTakes(
       sessionRequest,
       ...['http://localhost/', 'http://127.0.0.1:8080', 'http://[::1]/'].map(at('production')),

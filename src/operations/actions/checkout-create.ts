@@ -18,6 +18,7 @@ export const checkoutCreate = defineAction({
   description:
     'Creates a session, at whose checkoutUrl the buyer pays. Use it once per order, with an idempotencyKey to make a resend safe; not to look at prices: that is checkout.preview. Charges nobody.',
   input: sessionRequest,
+  reader: ({ sessionReader }) => sessionReader,
   output: checkoutResultSchema,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   access: 'create',

@@ -23,6 +23,7 @@ export const checkoutPreview = defineAction({
   description:
     'Answers what checkout.create would: same route, same fees. Use it to check a body or show terms first, not to sell: its checkoutUrl takes no payment. Writes nothing, uses no idempotencyKey up.',
   input: sessionRequest,
+  reader: ({ sessionReader }) => sessionReader,
   output: checkoutResult,
   annotations: READ_ONLY,
   access: 'look',

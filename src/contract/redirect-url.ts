@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { codePoints } from './fields.ts';
+
+const MAX_LENGTH = 2048;
+
+// Schemes that run code, read files, install or open other programs on the buyer's machine (`ms-` are those of Windows and
+// its office programs), lead to any other address (Android's `intent`), or that only browsers and other clients use.
+const NEVER =
+  /^(?:javascript|data|vbscript|file|filesystem|blob|about|feed|view-source|jar|chrome|resource|search-ms|ms-.*|x-apple.*|intent|android-app|itms-.*|shell|ssh|telnet|smb|ftp|wss?)$/;
+// RFC 3986, section 3.1.
+const SCHEME = /^[a-z][a-z0-9+.-]*$/;
+// RFC 8252, section 7.1: a domain name of the app's owner, reversed.
+const DOTTED = /[^.]\.[^.]/;
+const UNSAFE = /[\u0000-\u0020\u007f-\u009f\\]/;
+// RFC 3986, section 2: the characters of `format: uri`.
+const URI_CHARACTERS = /^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*$/;
+const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/** Whether an operator may name this app scheme, in lower case and without a colon, in REDIRECT_SCHEMES. */
+export function isNameableScheme(scheme: string): boolean {
+  return SCHEME.test(scheme) && scheme !== 'http' && scheme !== 'https' && !NEVER.test(scheme);
+}
+
+/** An absolute URI to which a browser may be sent; `named` are the app schemes that the operator allows. */
+export function redirectUrlField(named: readonly string[]) {
+  return z
+    .string()
+    .check((context) => {
+      const message = redirectFault(context.value, named);
+      if (message !== undefined) {
+        context.issues.push({ code: 'invalid_format', format: 'uri', message, input: context.value });
+      } else if (codePoints(context.value) > MAX_LENGTH) {
+        const bound = { origin: 'string', maximum: MAX_LENGTH, inclusive: true } as const;
+        context.issues.push({ code: 'too_big', ...bound, input: context.value });
+      }
+    })
+    .meta({ format: 'uri', maxLength: MAX_LENGTH, examples: ['https://shop.example/thanks'] });
+}
+
+/** Why a browser may not be sent to `value`; undefined where it may. */
+export function redirectFault(value: string, named: readonly string[]): string | undefined {
+  if (!value.isWellFormed() || UNSAFE.test(value)) return 'must hold no spaces, backslashes or control characters';
+  if (!URI_CHARACTERS.test(value)) return 'must be written in the characters of a URI, others percent-encoded';
+  if (!URL.canParse(value)) return 'must be an absolute URI';
+  const scheme = new URL(value).protocol.slice(0, -1);
+  const isWeb = scheme === 'http' || scheme === 'https';
+  if (!isWeb && (NEVER.test(scheme) || !(DOTTED.test(scheme) || named.includes(scheme)))) {
+    return 'must use https, http, an app scheme with a dot such as com.example.app, or a scheme that the operator allows';
+  }
+  if (/^[^/?#]*\/\/[^/?#]*@/.test(value)) return 'must hold no user name or password';
+  if (isWeb && !/^https?:\/\/[^/]/i.test(value)) return 'must be an absolute URI';
+  return undefined;
+}
+
+/** In production the buyer's outcome travels encrypted, unless it does not leave the machine. */
+export function isPlainHttp(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const url = new URL(value);
+  return url.protocol === 'http:' && !LOOPBACK_HOSTS.has(url.hostname);
+}

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { callTool } from '../mcp/rpc.ts';
+import { ADMIN, BOOTSTRAP, bearer, makeKey } from '../support/keys.ts';
+import { providerSays } from '../support/money-arrives.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+
+interface Refusal {
+  error?: { issues?: { path: string; code: string }[] };
+}
+
+const ALWAYS = ['https://shop.example/thanks', 'com.example.app:/done', 'http://127.0.0.1:8080/done'];
+const NAMED = ['myapp:done', 'otherapp://done'];
+const NEVER = [
+  'ssh://shop.example',
+  'smb://shop.example/share',
+  'vscode://file/etc/passwd',
+  'itms-services://?action=download-manifest',
+  'shell:startup',
+  'javascript:alert(1)',
+  'mailto:buyer@example.com',
+  'ftp://shop.example',
+];
+
+/** Offers a body on every way by which a session is made or previewed; answers whether each one took it. */
+async function offered({ url }: TestService, body: object, headers: Record<string, string> = {}): Promise<boolean[]> {
+  const paths = ['gateway/sessions', 'agent/actions/checkout.preview', 'agent/actions/checkout.create'];
+  const answers = await Promise.all(
+    paths.map(async (path) => {
+      const { status, body: answer } = await call<Refusal>('POST', `${url}/api/${path}`, body, headers);
+      if (status === 200) return true;
+      const issue = answer.error?.issues?.[0];
+      assert.deepEqual([status, issue?.path, issue?.code], [400, 'redirectUrl', 'invalid_format'], path);
+      return false;
+    }),
+  );
+  // The tools are called without a key.
+  if (Object.keys(headers).length > 0) return answers;
+  const tools = ['checkout_preview', 'checkout_create'];
+  return [
+    ...answers,
+    ...(await Promise.all(tools.map(async (tool) => (await callTool(url, tool, body)).structuredContent.ok))),
+  ];
+}
+
+test('a redirectUrl may be https, http, an app scheme with a dot, or one that the operator names', async () => {
+  await using usual = await startTestService();
+  await using naming = await startTestService({ variables: { REDIRECT_SCHEMES: 'myapp, OtherApp' } });
+  for (const [service, taken, refused] of [
+    [usual, ALWAYS, [...NAMED, ...NEVER]],
+    [naming, [...ALWAYS, ...NAMED], NEVER],
+  ] as const) {
+    for (const redirectUrl of taken) {
+      assert.deepEqual(new Set(await offered(service, sessionBody({ redirectUrl }))), new Set([true]), redirectUrl);
+    }
+    for (const redirectUrl of refused) {
+      assert.deepEqual(new Set(await offered(service, sessionBody({ redirectUrl }))), new Set([false]), redirectUrl);
+    }
+  }
+});
+
+test('in production http is for loopback alone, and the key of an agent may name no other scheme', async () => {
+  await using service = await startTestService({ variables: BOOTSTRAP });
+  const production = bearer(ADMIN.production);
+  const agent = bearer(await makeKey(service.url, 'sandbox', { scope: 'agent', spendPerDay: 1000 }));
+  const plain = sessionBody({ redirectUrl: 'http://shop.example/', environment: 'production' });
+  assert.deepEqual(await offered(service, plain, production), [false, false, false]);
+  const local = sessionBody({ redirectUrl: 'http://localhost/', environment: 'production' });
+  assert.deepEqual(await offered(service, local, production), [true, true, true]);
+  for (const redirectUrl of NEVER) {
+    assert.deepEqual(await offered(service, sessionBody({ redirectUrl }), agent), [false, false, false], redirectUrl);
+  }
+});
+
+test('a refused scheme is named along with the other problems', async () => {
+  await using service = await startTestService();
+  const body = { amount: 0, customer: 'x', redirectUrl: 'ssh://shop.example' };
+  const { body: answer } = await call<Refusal>('POST', `${service.url}/api/gateway/sessions`, body);
+  const paths = answer.error!.issues!.map(({ path }) => path);
+  assert.deepEqual(paths, ['product', 'amount', 'customer', 'redirectUrl']);
+});
+
+test('the page of a stored session does not link to a scheme that is refused by now', async () => {
+  await using naming = await startTestService({ variables: { REDIRECT_SCHEMES: 'myapp' } });
+  await using usual = await startTestService({ beside: naming });
+  const { body } = await call<{ id: string }>(
+    'POST',
+    `${naming.url}/api/gateway/sessions`,
+    sessionBody({ redirectUrl: 'myapp:done' }),
+  );
+  const pageOf = async ({ url }: TestService) => (await fetch(`${url}/checkout/${body.id}`)).text();
+  const assertLinks = async () => {
+    assert.match(await pageOf(naming), /href="myapp:done/);
+    assert.doesNotMatch(await pageOf(usual), /myapp/);
+  };
+  await assertLinks();
+  // The final page leads back to the merchant, where the first one offers to cancel.
+  await providerSays(naming, body.id, 'paid');
+  await assertLinks();
+});
