@@ -60,8 +60,10 @@ export function remedyOf(issue: z.core.$ZodIssue, faulty: Faulty): string {
 }
 
 /** A correct value that follows from the received one; undefined where none does. */
-function derivedValue(issue: z.core.$ZodIssue, { path, schema, isDeclared, received, input }: Faulty): unknown {
-  if (OWN_ID.test(path)) return ownId(received, input);
+function derivedValue(issue: z.core.$ZodIssue, faulty: Faulty): unknown {
+  const { path, schema, isRequired, isDeclared, received, input } = faulty;
+  // Two orders can have the same body: without anything to tell them apart, an optional id is to be removed.
+  if (OWN_ID.test(path)) return isRequired || readableStart(received) !== '' ? ownId(received, input) : undefined;
   const isPlain = typeof received === 'number' || typeof received === 'boolean';
   // A value of metadata.
   if (!isDeclared && schema.type === 'string' && isPlain) return String(received);
@@ -75,9 +77,12 @@ function derivedValue(issue: z.core.$ZodIssue, { path, schema, isDeclared, recei
 
 /** An id for this input alone: readable where something readable was sent, and other for any other input. */
 function ownId(received: unknown, input: unknown): string {
+  return `${readableStart(received) || 'id'}-${hash('sha256', JSON.stringify(input) ?? '', 'hex').slice(0, 16)}`;
+}
+
+function readableStart(received: unknown): string {
   const sent = typeof received === 'string' || typeof received === 'number' ? String(received) : '';
-  const start = sent.replace(/[^A-Za-z0-9._-]+/g, '-').slice(0, MAX_ID_START);
-  return `${start || 'id'}-${hash('sha256', JSON.stringify(input) ?? '', 'hex').slice(0, 16)}`;
+  return sent.replace(/[^A-Za-z0-9._-]+/g, '-').slice(0, MAX_ID_START);
 }
 
 /** An example from the schema, with ids of the caller's own; undefined where it names a URL, which would be foreign. */
