@@ -47,6 +47,7 @@ async function prepare(path: string, count: number): Promise<{ store: Store; que
   const store = await openSqlite({
     path,
     clock: systemClock,
+    log: { info: () => undefined, warn: () => undefined },
     onFatal(error) {
       throw error;
     },

@@ -37,6 +37,7 @@ export async function run(): Promise<void> {
   const store = await openSqlite({
     path: join(directory, 'bench.db'),
     clock: systemClock,
+    log: { info: () => undefined, warn: () => undefined },
     onFatal: (error) => {
       throw error;
     },

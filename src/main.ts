@@ -112,7 +112,7 @@ async function serve(): Promise<void> {
     openStore,
     background: true,
     onFatal(error: Error) {
-      log.fatal({ err: error }, 'the database is lost; stopping');
+      log.fatal({ err: error }, `the database is lost; stopping: ${error.message}`);
       void leave(1);
     },
   };

@@ -79,7 +79,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
   const telemetry = await createTelemetry(config, log);
   const { tracing, requests, onBatch } = telemetry;
   const opened = telemetry.store(
-    await surroundings.openStore(config.database, { clock, random, log, onFatal, onBatch, servingLog: log }),
+    await surroundings.openStore(config.database, { clock, random, log, onFatal, onBatch, serving: true }),
   );
   begun.defer(() => opened.close().catch((err: unknown) => log.warn({ err }, 'the database could not be closed')));
   const realNow = () => opened.now();

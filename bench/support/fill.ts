@@ -23,6 +23,7 @@ export async function fillPayments(path: string, count: number): Promise<Filled>
   const store = await openSqlite({
     path,
     clock: systemClock,
+    log: { info: () => undefined, warn: () => undefined },
     onFatal(error) {
       throw error;
     },

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Row, SqlValue } from './keyset.ts';
+import type { StoreLog } from './postgres-connection.ts';
 import type { Migration } from './migrations/migration.ts';
 import { MIGRATIONS } from './migrations/migrations.ts';
 
@@ -24,6 +25,12 @@ export function missingMigrations(applied: readonly Row[]): readonly Migration[]
     }
   }
   return MIGRATIONS.slice(applied.length);
+}
+
+/** Names a database that was empty until now: a mistyped DATABASE_URL must not go unnoticed. */
+export function warnOfNew(missing: readonly Migration[], where: object, log: StoreLog): void {
+  if (missing.length < MIGRATIONS.length) return;
+  log.warn(where, 'created a new, empty database; if there is one already, correct DATABASE_URL');
 }
 
 /** Throws where the database is not of exactly this version. */

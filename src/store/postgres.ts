@@ -6,6 +6,7 @@ import {
   migrationRow,
   missingMigrations,
   refuseOutdated,
+  warnOfNew,
 } from './migrate.ts';
 import type { Query, Row, SqlValue } from './keyset.ts';
 import type { OnBatch } from './observed.ts';
@@ -30,6 +31,8 @@ export interface PostgresOptions extends PostgresSettings {
   random(): number;
   log: StoreLog;
   onBatch?: OnBatch | undefined;
+  /** Whether a service opens it: the log names a new database. */
+  serving?: boolean;
 }
 
 const OLDEST_VERSION = 140_000;
@@ -39,8 +42,11 @@ const COMMIT = { sql: 'COMMIT', params: [] };
 const MIGRATION_LOCK = 7_455_929;
 
 /** A PostgreSQL primary, which any number of instances may share. */
-export async function openPostgres({ url, poolSize, random, log, onBatch }: PostgresOptions): Promise<Store> {
-  await migratePostgres(url, log);
+export async function openPostgres(options: PostgresOptions): Promise<Store> {
+  const { url, poolSize, random, log, onBatch, serving } = options;
+  const missing = await migratePostgres(url, log);
+  const { host, pathname } = new URL(url);
+  if (serving) warnOfNew(missing, { host, database: pathname.slice(1) }, log);
   const connections = createConnections({ url, poolSize }, log);
 
   function select(sql: string, ...params: SqlValue[]): Promise<Row[]> {

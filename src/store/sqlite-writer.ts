@@ -1,6 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import type { SqlValue } from './keyset.ts';
+import { isDamage, isUnavailable, isUnwritable, sqliteCodeOf } from './sqlite-faults.ts';
 import { NOTE_REMNANTS } from './sqlite-remnants.ts';
 import type { Conflict } from './store.ts';
 
@@ -15,8 +16,8 @@ export interface Batch {
   forget: boolean;
 }
 
-/** What became of one change set: 0 done, a conflict, or why the database refused it. */
-export type SetResult = 0 | Conflict | { error: string };
+/** What became of one change set: 0 done, a conflict, or why the database refused it, with SQLite's primary result code. */
+export type SetResult = 0 | Conflict | { error: string; code: number };
 
 /**
  * The one writer of an SQLite database, a thread of its own, so that an fsync never stops the event loop. It commits
@@ -37,6 +38,8 @@ function runWriter(path: string): void {
   const savepoint = database.prepare('SAVEPOINT change_set');
   const release = database.prepare('RELEASE change_set');
   const undo = database.prepare('ROLLBACK TO change_set');
+
+  let isRefused = false;
 
   const port = parentPort!;
   port.on('message', (first: Batch | 'close') => {
@@ -64,17 +67,32 @@ function runWriter(path: string): void {
     if (batches.length === 0) return;
     const forget = batches.some((batch) => batch.forget);
     const sets = batches.flatMap((batch) => batch.sets);
+    // The disk may have room again: without its log, which can be many times as long as the pages in it, it has the most.
+    if (isRefused) isRefused = !emptyLog();
     const results = applyBatch(sets, forget);
-    if (forget) database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    if (forget) emptyLog();
+    isRefused ||= results.some((result) => typeof result === 'object' && isUnwritable(result.code));
     port.postMessage(results);
+  }
+
+  /** Whether the pages of the log could be written to the file. Readers of old pages can keep it from being truncated. */
+  function emptyLog(): boolean {
+    try {
+      database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      return true;
+    } catch (error) {
+      if (isUnavailable(sqliteCodeOf(error))) return false;
+      throw error;
+    }
   }
 
   function applyBatch(sets: PackedWrite[][], forget: boolean): SetResult[] {
     try {
       return applyTogether(sets, forget) ?? applyApart(sets, forget);
     } catch (error) {
+      const refusal = refusalOf(error);
       if (database.isTransaction) database.exec('ROLLBACK');
-      return sets.map(() => ({ error: messageOf(error) }));
+      return sets.map(() => refusal);
     }
   }
 
@@ -130,7 +148,7 @@ function runWriter(path: string): void {
     } catch (error) {
       // A full disk, or a write that failed, can end the whole transaction.
       if (!database.isTransaction) throw error;
-      return { result: { error: messageOf(error) }, written: written + 1 };
+      return { result: refusalOf(error), written: written + 1 };
     }
   }
 }
@@ -144,8 +162,11 @@ function assertDurable(database: DatabaseSync): void {
   }
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+/** Throws the error itself if the file is damaged, which ends this thread and with it the service. */
+function refusalOf(error: unknown): { error: string; code: number } {
+  const code = sqliteCodeOf(error);
+  if (isDamage(code)) throw error;
+  return { error: error instanceof Error ? error.message : String(error), code };
 }
 
 runWriter((workerData as { path: string }).path);

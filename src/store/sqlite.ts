@@ -1,10 +1,7 @@
-import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { Worker } from 'node:worker_threads';
-import { GatewayError } from '../domain/errors.ts';
 import type { Clock } from '../runtime.ts';
-import { erases, leavesWork, writesOf } from './changes.ts';
 import type { Query, Row, SqlValue } from './keyset.ts';
 import {
   CREATE_MIGRATIONS,
@@ -14,51 +11,60 @@ import {
   missingMigrations,
   refuseForeign,
   refuseOutdated,
+  warnOfNew,
 } from './migrate.ts';
 import type { Migration } from './migrations/migration.ts';
 import type { OnBatch } from './observed.ts';
 import type { StoreLog } from './postgres-connection.ts';
 import { createReads } from './reads.ts';
+import { CORRUPT, explained, isDamage, sqliteCodeOf } from './sqlite-faults.ts';
 import { clearRemnants } from './sqlite-remnants.ts';
-import type { Batch, PackedWrite, SetResult } from './sqlite-writer.ts';
+import { REWRITE_HEADER, startWriter } from './sqlite-write-queue.ts';
 import type { ExaminedDatabase } from './examined.ts';
-import type { Change, CommitResult, Store } from './store.ts';
-import type { Write } from './write.ts';
-
-interface Waiting {
-  changes: Change[];
-  writes: Write[];
-  resolve(result: CommitResult): void;
-  reject(error: Error): void;
-}
+import type { Store } from './store.ts';
 
 export interface SqliteOptions {
   path: string;
   /** This machine's clock: whatever else opens the file runs by the same one. */
   clock: Clock;
-  /** Called where the writer has died: nothing can be acknowledged any more, the process must end. */
+  /** Called once when the writer has died or the file is damaged: nothing can be acknowledged, the process must end. */
   onFatal(error: Error): void;
   onBatch?: OnBatch | undefined;
-  /** Given by whoever opens it to serve: what erasing has left in the file is removed first, and told there. */
-  servingLog?: StoreLog;
+  log: StoreLog;
+  /**
+   * Whether a service opens it: the log names a new database, the file is checked after an unclean end, and text left by
+   * erasing is removed.
+   */
+  serving?: boolean;
 }
 
 /** The embedded database: reads on this thread, one writer thread that commits whatever waits at once. */
-export async function openSqlite({ path, clock, onFatal, onBatch, servingLog }: SqliteOptions): Promise<Store> {
-  migrateSqlite(path);
-  if (servingLog) clearRemnants(path, servingLog);
+export async function openSqlite({ path, clock, onFatal, onBatch, log, serving }: SqliteOptions): Promise<Store> {
+  if (serving) checkAfterUncleanEnd(path, log);
+  const missing = migrateSqlite(path);
+  if (serving) {
+    warnOfNew(missing, { file: resolve(path) }, log);
+    clearRemnants(path, log);
+  }
   const writer = await startWriter(path, onFatal, onBatch);
   const reader = new DatabaseSync(path, { readOnly: true });
   reader.exec('PRAGMA busy_timeout = 5000; PRAGMA mmap_size = 268435456');
   const prepared = new Map<string, StatementSync>();
 
   function rowsOf(sql: string, params: SqlValue[]): Row[] {
-    let statement = prepared.get(sql);
-    if (!statement) {
-      statement = reader.prepare(sql);
-      prepared.set(sql, statement);
+    writer.assertUsable();
+    try {
+      let statement = prepared.get(sql);
+      if (!statement) {
+        statement = reader.prepare(sql);
+        prepared.set(sql, statement);
+      }
+      return statement.all(...params) as Row[];
+    } catch (error) {
+      if (isDamage(sqliteCodeOf(error))) writer.fail(error as Error);
+      writer.assertUsable();
+      throw error;
     }
-    return statement.all(...params) as Row[];
   }
 
   async function select(sql: string, ...params: SqlValue[]): Promise<Row[]> {
@@ -82,12 +88,41 @@ export async function openSqlite({ path, clock, onFatal, onBatch, servingLog }: 
     onCommit: writer.onCommit,
     async ping() {
       await select('SELECT 1');
+      await writer.assertWritable();
     },
     async close() {
-      await writer.close();
+      // The writer last: SQLite removes the log with the last connection that can write, which marks a clean end.
+      await writer.finished();
       reader.close();
+      await writer.close();
     },
   };
+}
+
+/**
+ * Throws if the file is damaged, after a process that served it has not closed it: SQLite leaves the log behind. The check
+ * reads the whole file. It is read-only, so that the log stays, and the next start finds the same.
+ */
+function checkAfterUncleanEnd(path: string, log: StoreLog): void {
+  if (!existsSync(`${path}-wal`) || !existsSync(path)) return;
+  const since = performance.now();
+  try {
+    const database = new DatabaseSync(path, { readOnly: true });
+    try {
+      database.exec('PRAGMA busy_timeout = 5000');
+      const found = database.prepare('PRAGMA quick_check(1)').get()?.['quick_check'];
+      if (found !== 'ok') throw Object.assign(new Error(String(found).replaceAll('\n', ' ')), { errcode: CORRUPT });
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    throw explained(path, error);
+  }
+  const ms = Math.round(performance.now() - since);
+  log.info(
+    { ms },
+    'another process has the database open, or did not close it: the file was checked and is not damaged',
+  );
 }
 
 /** SQLite syncs the folder of its files; a new folder's own name is durable once the folder above it is synced. */
@@ -144,11 +179,19 @@ function tablesOf(database: DatabaseSync): string[] {
 
 /**
  * Brings the schema up to the newest migration, and answers what was missing; refuses a database that is newer than this
- * program, or of another one.
+ * program, or of another one, and one that cannot be written.
  */
 export function migrateSqlite(path: string): readonly Migration[] {
-  makeFolder(dirname(path));
-  makeFile(path);
+  try {
+    makeFolder(dirname(path));
+    makeFile(path);
+    return migrate(path);
+  } catch (error) {
+    throw explained(path, error);
+  }
+}
+
+function migrate(path: string): readonly Migration[] {
   const database = new DatabaseSync(path);
   try {
     database.exec('PRAGMA busy_timeout = 5000');
@@ -163,105 +206,11 @@ export function migrateSqlite(path: string): readonly Migration[] {
       database.exec(migration.sql + (migration.only?.sqlite ?? ''));
       record.run(...migrationRow(migration));
     }
+    // SQLite opens a file that it may not write for reading, and begins such a transaction all the same.
+    database.exec(REWRITE_HEADER);
     database.exec('COMMIT');
     return missing;
   } finally {
     database.close();
   }
-}
-
-interface Writer {
-  commit(changes: Change[]): Promise<CommitResult>;
-  onCommit(listener: () => void): void;
-  close(): Promise<void>;
-}
-
-async function startWriter(path: string, onFatal: (error: Error) => void, onBatch?: OnBatch): Promise<Writer> {
-  const worker = new Worker(new URL('./sqlite-writer.ts', import.meta.url), { workerData: { path } });
-  await new Promise<void>((resolve, reject) => {
-    worker.once('message', () => resolve());
-    worker.once('error', reject);
-  });
-
-  const numbers = new Map<string, number>();
-  const listeners: (() => void)[] = [];
-  let waiting: Waiting[] = [];
-  let inFlight: Waiting[] = [];
-  let dead: Error | undefined;
-  let onIdle: (() => void) | undefined;
-
-  // Answers come in the order of the change sets, of one batch or of several.
-  worker.on('message', (results: SetResult[]) => {
-    const settled = inFlight.slice(0, results.length);
-    inFlight = inFlight.slice(results.length);
-    onBatch?.(settled);
-    settle(settled, results);
-    if (inFlight.length === 0 && waiting.length === 0) onIdle?.();
-  });
-  worker.on('error', (error: Error) => {
-    dead = error;
-    const lost = new GatewayError('unavailable', 'The database cannot be written to.');
-    for (const { reject } of [...inFlight, ...waiting]) reject(lost);
-    onFatal(error);
-  });
-
-  function send(): void {
-    const batch = waiting;
-    waiting = [];
-    inFlight = inFlight.length === 0 ? batch : [...inFlight, ...batch];
-    const define: Batch['define'] = [];
-    const sets = batch.map(({ writes }) => writes.map((write) => pack(write, define)));
-    const forget = batch.some(({ changes }) => erases(changes));
-    worker.postMessage({ define, sets, forget } satisfies Batch);
-  }
-
-  function pack(write: Write, define: Batch['define']): PackedWrite {
-    let number = numbers.get(write.sql);
-    if (number === undefined) {
-      number = numbers.size;
-      numbers.set(write.sql, number);
-      define.push([number, write.sql]);
-    }
-    return write.guard === undefined ? [number, write.params] : [number, write.params, write.guard];
-  }
-
-  function settle(settled: Waiting[], results: SetResult[]): void {
-    let work = false;
-    for (const [index, { changes, resolve, reject }] of settled.entries()) {
-      const result = results[index]!;
-      if (result === 0) {
-        work ||= leavesWork(changes);
-        resolve({ done: true });
-      } else if (typeof result === 'string') resolve({ done: false, conflict: result });
-      else reject(writeError(result.error));
-    }
-    if (work) for (const listener of listeners) listener();
-  }
-
-  return {
-    commit(changes) {
-      if (dead) return Promise.reject(new GatewayError('unavailable', 'The database cannot be written to.'));
-      return new Promise((resolve, reject) => {
-        // Whatever arrives in this turn of the event loop travels together.
-        if (waiting.push({ changes, writes: writesOf(changes), resolve, reject }) === 1) setImmediate(send);
-      });
-    },
-    onCommit(listener) {
-      listeners.push(listener);
-    },
-    async close() {
-      if (inFlight.length > 0 || waiting.length > 0) await new Promise<void>((resolve) => (onIdle = resolve));
-      const ended = new Promise((resolve) => worker.once('exit', resolve));
-      worker.postMessage('close');
-      await ended;
-    },
-  };
-}
-
-// https://www.sqlite.org/rescode.html: conditions of the machine, not of the request.
-const AWAY = /disk is full|disk I\/O error|database is locked|unable to open|readonly database/;
-
-function writeError(message: string): Error {
-  if (AWAY.test(message)) return new GatewayError('unavailable', 'The database cannot be written to.');
-  return new Error(`database: ${message}`);
 }

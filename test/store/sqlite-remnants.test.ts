@@ -25,7 +25,7 @@ function listen(): Told {
 
 /** Opens, uses and closes it, as a service does where it is given a log. */
 async function withStore(path: string, told: Told | undefined, use: (store: Store) => Promise<void>): Promise<void> {
-  const store = await openSqlite({ ...usual, path, ...(told && { servingLog: told.log }) });
+  const store = await openSqlite({ ...usual, path, ...(told && { log: told.log, serving: true }) });
   try {
     await use(store);
   } finally {
@@ -107,7 +107,7 @@ describe('what erasing has left in the file', () => {
         await withStore(path, told, async (store) => write(store, ...creationOf(familyOf(3))));
         assert.ok(await other.session(familyOf(3).session.id));
       });
-      assert.match(told.lines.join(), /^warn .* stop whatever else has it open/);
+      assert.match(told.lines.join('\n'), /^warn .* stop whatever else has it open/m);
       assert.equal(await isLeft(path), true);
       await withStore(path, told, async () => undefined);
       assert.equal(await isLeft(path), false);

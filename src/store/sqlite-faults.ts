@@ -1,0 +1,48 @@
+// Primary result codes: https://www.sqlite.org/rescode.html
+const BUSY = 5;
+const READ_ONLY = 8;
+const IO_ERROR = 10;
+export const CORRUPT = 11;
+const FULL = 13;
+const CANNOT_OPEN = 14;
+const NOT_A_DATABASE = 26;
+
+const PRIMARY_CODE_BITS = 0xff;
+
+/** The primary result code of an SQLite error; 0 for every other error. */
+export function sqliteCodeOf(error: unknown): number {
+  const { errcode } = error as { errcode?: unknown };
+  return typeof errcode === 'number' ? errcode & PRIMARY_CODE_BITS : 0;
+}
+
+/** Whether the file is damaged: nothing read from it can be trusted, and nothing may be written to it. */
+export function isDamage(code: number): boolean {
+  return code === CORRUPT || code === NOT_A_DATABASE;
+}
+
+/** Whether the disk or the file system refused a write. A quota is an I/O error for SQLite, a full disk is not. */
+export function isUnwritable(code: number): boolean {
+  return code === FULL || code === IO_ERROR || code === READ_ONLY || code === CANNOT_OPEN;
+}
+
+/** Whether the machine is at fault and not the request: the same write can succeed later. */
+export function isUnavailable(code: number): boolean {
+  return code === BUSY || isUnwritable(code);
+}
+
+// Node reports a folder that cannot be created on a read-only file system as ENOENT.
+const REFUSED_BY_THE_SYSTEM = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'ENOENT']);
+
+/** The error of a file that cannot be used, with its path and the remedy; every other error unchanged. */
+export function explained(path: string, error: unknown): unknown {
+  const { message, code: system = '' } = error as NodeJS.ErrnoException;
+  const code = sqliteCodeOf(error);
+  if (isDamage(code)) {
+    const remedy = `keep a copy of it and of ${path}-wal, and restore a backup (docs/doctor.md)`;
+    return new Error(`${path} is damaged: ${remedy}: ${message}`, { cause: error });
+  }
+  if (!isUnwritable(code) && !REFUSED_BY_THE_SYSTEM.has(system)) return error;
+  const remedy =
+    "make room on its disk, mount its file system read-write, and give the service's user write access to the file and its folder";
+  return new Error(`${path} cannot be written: ${message}; ${remedy}`, { cause: error });
+}

@@ -1,0 +1,146 @@
+import { statfsSync } from 'node:fs';
+import { Worker } from 'node:worker_threads';
+import { GatewayError } from '../domain/errors.ts';
+import { erases, leavesWork, writesOf } from './changes.ts';
+import type { OnBatch } from './observed.ts';
+import { explained, isUnavailable, isUnwritable } from './sqlite-faults.ts';
+import type { Batch, PackedWrite, SetResult } from './sqlite-writer.ts';
+import type { Change, CommitResult } from './store.ts';
+import type { Write } from './write.ts';
+
+interface Waiting {
+  changes: Change[];
+  writes: Write[];
+  resolve(result: CommitResult): void;
+  reject(error: Error): void;
+}
+
+/** The smallest write: the header with a value that it has already. */
+export const REWRITE_HEADER = 'PRAGMA application_id = 0';
+/** Free space without which a full disk is not taken for one with room again: the next commits would fill it. */
+const LEAST_ROOM_BYTES = 1 << 20;
+
+export interface Writer {
+  commit(changes: Change[]): Promise<CommitResult>;
+  onCommit(listener: () => void): void;
+  /** Throws if the writer has died or the file is damaged. */
+  assertUsable(): void;
+  /** Throws while the last write failed for want of room, or the like. Tries a small write to find out when that is over. */
+  assertWritable(): Promise<void>;
+  /** Rejects everything from now on. */
+  fail(error: Error): void;
+  /** Resolves when nothing waits to be written. */
+  finished(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Starts the writer thread, and queues change sets for it. */
+export async function startWriter(path: string, onFatal: (error: Error) => void, onBatch?: OnBatch): Promise<Writer> {
+  const worker = new Worker(new URL('./sqlite-writer.ts', import.meta.url), { workerData: { path } });
+  await new Promise<void>((resolve, reject) => {
+    worker.once('message', () => resolve());
+    worker.once('error', reject);
+  });
+
+  const numbers = new Map<string, number>();
+  const listeners: (() => void)[] = [];
+  let waiting: Waiting[] = [];
+  let inFlight: Waiting[] = [];
+  let isDead = false;
+  let isRefused = false;
+  let onIdle: (() => void) | undefined;
+
+  // Answers come in the order of the change sets, of one batch or of several.
+  worker.on('message', (results: SetResult[]) => {
+    if (isDead) return;
+    const settled = inFlight.slice(0, results.length);
+    inFlight = inFlight.slice(results.length);
+    onBatch?.(settled);
+    settle(settled, results);
+    if (inFlight.length === 0 && waiting.length === 0) onIdle?.();
+  });
+  worker.on('error', fail);
+
+  function fail(error: Error): void {
+    if (isDead) return;
+    isDead = true;
+    for (const { reject } of [...inFlight, ...waiting]) reject(unwritable());
+    [inFlight, waiting] = [[], []];
+    onFatal(explained(path, error) as Error);
+  }
+
+  function write(changes: Change[], writes: Write[]): Promise<CommitResult> {
+    if (isDead) return Promise.reject(unwritable());
+    return new Promise((resolve, reject) => {
+      // Whatever arrives in this turn of the event loop travels together.
+      if (waiting.push({ changes, writes, resolve, reject }) === 1) setImmediate(send);
+    });
+  }
+
+  function send(): void {
+    const batch = waiting;
+    waiting = [];
+    inFlight = inFlight.length === 0 ? batch : [...inFlight, ...batch];
+    const define: Batch['define'] = [];
+    const sets = batch.map(({ writes }) => writes.map((write) => pack(write, define)));
+    const forget = batch.some(({ changes }) => erases(changes));
+    worker.postMessage({ define, sets, forget } satisfies Batch);
+  }
+
+  function pack(write: Write, define: Batch['define']): PackedWrite {
+    let number = numbers.get(write.sql);
+    if (number === undefined) {
+      number = numbers.size;
+      numbers.set(write.sql, number);
+      define.push([number, write.sql]);
+    }
+    return write.guard === undefined ? [number, write.params] : [number, write.params, write.guard];
+  }
+
+  function settle(settled: Waiting[], results: SetResult[]): void {
+    let work = false;
+    for (const [index, { changes, resolve, reject }] of settled.entries()) {
+      const result = results[index]!;
+      if (result === 0) {
+        work ||= leavesWork(changes);
+        resolve({ done: true });
+      } else if (typeof result === 'string') resolve({ done: false, conflict: result });
+      else {
+        isRefused ||= isUnwritable(result.code);
+        reject(isUnavailable(result.code) ? unwritable(result.error) : new Error(`database: ${result.error}`));
+      }
+    }
+    if (work) for (const listener of listeners) listener();
+  }
+
+  return {
+    commit: (changes) => write(changes, writesOf(changes)),
+    onCommit(listener) {
+      listeners.push(listener);
+    },
+    assertUsable() {
+      if (isDead) throw unwritable();
+    },
+    async assertWritable() {
+      if (!isRefused) return;
+      await write([], [{ sql: REWRITE_HEADER, params: [] }]);
+      const { bavail, bsize } = statfsSync(path);
+      if (bavail * bsize < LEAST_ROOM_BYTES) throw unwritable('little room is left on its disk');
+      isRefused = false;
+    },
+    fail,
+    async finished() {
+      if (inFlight.length > 0 || waiting.length > 0) await new Promise<void>((resolve) => (onIdle = resolve));
+    },
+    async close() {
+      const ended = new Promise((resolve) => worker.once('exit', resolve));
+      worker.postMessage('close');
+      await ended;
+    },
+  };
+}
+
+function unwritable(reason?: string): GatewayError {
+  const cause = reason === undefined ? {} : { cause: new Error(reason) };
+  return new GatewayError('unavailable', 'The database cannot be written to.', {}, cause);
+}
