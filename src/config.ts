@@ -132,10 +132,14 @@ export interface Config {
 /** A setting that is missing or wrong; its message is one line. */
 export class ConfigError extends Error {}
 
-/** Reads the settings from environment variables. Empty ones count as not set. Throws {@link ConfigError}. */
+/** Reads the settings from environment variables. Throws {@link ConfigError}. */
 export function readConfig(variables: Record<string, string | undefined>): Config {
-  const given = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''));
-  const result = environmentSchema.safeParse(given);
+  const empty = Object.keys(environmentSchema.shape).filter((name) => variables[name]?.trim() === '');
+  // A template that was not filled in: the default, such as another database, is not what was meant.
+  if (empty.length > 0) {
+    throw new ConfigError(empty.map((name) => `${name} is set but empty: unset it, or give it a value`).join('; '));
+  }
+  const result = environmentSchema.safeParse(variables);
   if (!result.success) {
     throw new ConfigError(result.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; '));
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { ConfigError, readConfig } from '../src/config.ts';
 import { holdPlace, warnOfNoAddress } from '../src/service/addresses.ts';
@@ -48,32 +49,8 @@ describe('what is not set', () => {
     });
   });
 
-  test('an empty variable is not set', () => {
-    const names = [
-      'PORT',
-      'HOST',
-      'BASE_URL',
-      'CHECKOUT_URL',
-      'DATABASE_URL',
-      'MERCHANT_NAME',
-      'ROUTES_FILE',
-      'ROUTING_RULES_FILE',
-    ];
-    const more = [
-      'REDIRECT_SCHEMES',
-      'SESSION_TTL',
-      'WEBHOOK_URL',
-      'WEBHOOK_SECRET',
-      'WEBHOOK_ENVIRONMENT',
-      'WEBHOOK_ALLOW_PRIVATE',
-    ];
-    const rest = ['DEMO', 'TEST_CLOCK', 'SHUTDOWN_DELAY', 'ALLOW_UNAUTHENTICATED', 'SHUTDOWN_TIMEOUT', 'LOG_LEVEL'];
-    const empty = Object.fromEntries([...names, ...more, ...rest].map((name) => [name, '']));
-    assert.deepEqual(readConfig(empty), readConfig({}));
-  });
-
   test('what is none of ours is left alone', () => {
-    assert.deepEqual(readConfig({ PATH: '/bin', LANG: 'C' }), readConfig({}));
+    assert.deepEqual(readConfig({ PATH: '/bin', LANG: '' }), readConfig({}));
   });
 });
 
@@ -198,6 +175,32 @@ describe('what is set', () => {
   });
 });
 
+describe('a variable that is set but empty', () => {
+  const documented = readFileSync(new URL('../README.md', import.meta.url), 'utf8').match(
+    /(?<=^\| `)[A-Z][A-Z_]+(?=`)/gm,
+  );
+  const names = [...(documented ?? []), 'DATABASE_POOL_SIZE', 'OTEL_TRACES_SAMPLER_ARG'];
+
+  for (const name of new Set(names)) {
+    test(`is refused, and named: ${name}`, () => {
+      for (const value of ['', '  ']) {
+        assert.throws(
+          () => readConfig({ [name]: value }),
+          (error) =>
+            error instanceof ConfigError && error.message === `${name} is set but empty: unset it, or give it a value`,
+        );
+      }
+    });
+  }
+
+  test('every one is named at once', () => {
+    assert.throws(
+      () => readConfig({ DATABASE_URL: '', PORT: '' }),
+      /PORT is set but empty.*; DATABASE_URL is set but empty/,
+    );
+  });
+});
+
 describe('what would open the service to strangers', () => {
   for (const host of ['0.0.0.0', '::', '192.168.1.5', '10.0.0.1', 'pay.example', '127.0.0.1.example', '1127.0.0.1']) {
     // Whether it has a key is known when the database is: see test/api/api-keys.test.ts.
@@ -251,6 +254,9 @@ describe('what is wrong gives one clear line', () => {
     ['DATABASE_POOL_SIZE', '5', /at least 6/],
     ['DATABASE_POOL_SIZE', '1001', /at most 1000/],
     ['DATABASE_URL', 'sqlite:', /sqlite:<path>/],
+    ['DATABASE_URL', 'sqlite::memory:', /must name a file/],
+    ['DATABASE_URL', 'sqlite:file::memory:?cache=shared', /must name a file/],
+    ['DATABASE_URL', 'sqlite:file:a.db?mode=memory', /must name a file/],
     ['MERCHANT_NAME', 'x'.repeat(121), /./],
     ...[
       'javascript',

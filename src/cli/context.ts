@@ -18,9 +18,9 @@ export interface Terminal {
   columns: number | undefined;
   /** The service where no --url names it: TILLWAY_URL. */
   url: string | undefined;
-  /** TILLWAY_API_KEY, which is no option for the same reason as the next; undefined where it is empty. */
+  /** TILLWAY_API_KEY, which is no option for the same reason as the next. */
   apiKey: string | undefined;
-  /** WEBHOOK_SECRET, which a command line would show to everybody on the machine; undefined where it is empty. */
+  /** WEBHOOK_SECRET, which a command line would show to everybody on the machine. */
   webhookSecret: string | undefined;
   /** Milliseconds since 1970-01-01 UTC. */
   now(): number;
@@ -102,7 +102,7 @@ export function createContext(terminal: Terminal): CommandContext {
   const paint = (command: Command) => paintOf(terminal.colour.output && hasColour(command), terminal.columns);
   const isJson = (command: Command) => command.opts<CommonOptions>().json === true;
 
-  const urlOf = (command: Command) => httpUrlOf(command.opts<CommonOptions>().url ?? (terminal.url || DEFAULT_URL));
+  const urlOf = (command: Command) => httpUrlOf(command.opts<CommonOptions>().url ?? urlOfEnvironment(terminal));
 
   function foreign(command: Command, cause?: unknown): CommandError {
     return new CommandError(1, `${urlOf(command)} answered, and not as Tillway does`, '', cause);
@@ -140,8 +140,14 @@ export function createContext(terminal: Terminal): CommandContext {
   };
 }
 
+function urlOfEnvironment({ url = DEFAULT_URL }: Pick<Terminal, 'url'>): string {
+  if (url === '') throw new CommandError(2, 'TILLWAY_URL is set but empty: unset it, or give it a value');
+  return url;
+}
+
 /** The key of the environment. Throws {@link CommandError} 2 for what cannot be one, without showing it. */
 export function apiKeyOf({ apiKey }: Pick<Terminal, 'apiKey'>): string | undefined {
+  if (apiKey === '') throw new CommandError(2, 'TILLWAY_API_KEY is set but empty: unset it, or give it a value');
   if (apiKey === undefined || environmentOfKey(apiKey) !== undefined) return apiKey;
   throw new CommandError(2, 'TILLWAY_API_KEY is no API key: sk_sandbox_ or sk_live_ and 43 letters or digits');
 }

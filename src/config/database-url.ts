@@ -2,6 +2,9 @@ const SSL_MODES = ['verify-full', 'no-verify', 'disable'];
 
 /** What is wrong with a database's URL, never with a part of its password in the words. */
 export function faultOfDatabaseUrl(value: string): string | undefined {
+  if (/^sqlite:(?:.*:memory:|file:)/.test(value)) {
+    return 'must name a file by its path, for example sqlite:./data/tillway.db: a database in memory ends with the process';
+  }
   if (/^sqlite:.+/.test(value)) return undefined;
   if (!/^postgres(?:ql)?:\/\//.test(value)) {
     return 'must be sqlite:<path>, for example sqlite:./data/tillway.db, or postgres://<user>:<password>@<host>:<port>/<database>';

@@ -7,7 +7,6 @@ import type { EncryptionKeys } from '../webhooks/secret-box.ts';
 import { KEY_BYTES } from '../webhooks/seal.ts';
 
 const OWNER_ONLY = 0o600;
-const IN_MEMORY = ':memory:';
 const KEY_TEXT = /^[A-Za-z0-9+/]{43}=$/;
 
 interface KeyLog {
@@ -28,7 +27,7 @@ interface Surroundings {
  * file holds something else than a key.
  */
 export function loadEncryptionKeys({ database, configured, randomBytes, log }: Surroundings): EncryptionKeys {
-  const file = database.kind === 'sqlite' && database.path !== IN_MEMORY ? `${database.path}.key` : undefined;
+  const file = database.kind === 'sqlite' ? `${database.path}.key` : undefined;
   let own = file === undefined ? undefined : readKey(file);
   const known = () => [...configured, ...(own ? [own] : [])];
 
@@ -37,21 +36,16 @@ export function loadEncryptionKeys({ database, configured, randomBytes, log }: S
     forSealing() {
       const [first] = known();
       if (first) return first;
-      if (database.kind === 'postgres') throw keyMissing();
-      own = file === undefined ? newKey(randomBytes) : madeKey(file, randomBytes, log);
-      return own;
+      if (file === undefined) throw keyMissing();
+      return (own = madeKey(file, randomBytes, log));
     },
   };
 }
 
-function newKey(randomBytes: RandomBytes): Uint8Array {
-  // Copied: these bytes are part of a pool.
-  return Uint8Array.from(randomBytes(KEY_BYTES));
-}
-
 /** Whoever is second to make the file takes what is in it. */
 function madeKey(file: string, randomBytes: RandomBytes, log: KeyLog): Uint8Array {
-  const key = newKey(randomBytes);
+  // Copied: these bytes are part of a pool.
+  const key = Uint8Array.from(randomBytes(KEY_BYTES));
   let descriptor: number;
   try {
     descriptor = openSync(file, 'wx', OWNER_ONLY);

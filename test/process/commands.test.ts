@@ -100,6 +100,19 @@ describe('the command line', () => {
     assert.match(wrong.stderr, /^tillway: unknown command 'docter'\n\(Did you mean doctor\?\)\n/);
   });
 
+  it('refuses variables that are set but empty', async () => {
+    const given: [name: string, command: string][] = [
+      ['TILLWAY_URL', 'sessions list'],
+      ['TILLWAY_API_KEY', 'sessions list'],
+      ['DATABASE_URL', 'migrate'],
+    ];
+    for (const [name, command] of given) {
+      const { code, stderr } = await tillway({ [name]: '' }, ...command.split(' '));
+      assert.notEqual(code, 0, name);
+      assert.match(stderr, new RegExp(`${name} is set but empty: unset it, or give it a value`));
+    }
+  });
+
   it('asks the service of TILLWAY_URL', async () => {
     await using service = await startTestService();
     const { code, stdout, stderr } = await tillway({ TILLWAY_URL: service.url }, 'fees', '49.99');

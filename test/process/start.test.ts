@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
 import { TEST_DATABASE } from '../support/database.ts';
@@ -41,6 +41,8 @@ describe('the process, at its start,', { concurrency: 2 }, () => {
       '127.0.0.256',
       /^Tillway cannot start: HOST must be an address or a name of this machine, not 127\.0\.0\.256: /,
     ],
+    ['DATABASE_URL', '', /^Configuration: DATABASE_URL is set but empty: unset it, or give it a value$/],
+    ['DATABASE_URL', 'sqlite::memory:', /^Configuration: DATABASE_URL must name a file/],
     ['DATABASE_URL', 'mysql://localhost/x', /^Configuration: DATABASE_URL must be sqlite:/],
     ['BASE_URL', 'tillway.example', /^Configuration: BASE_URL must /],
     ['LOG_LEVEL', 'loud', /^Configuration: LOG_LEVEL /],
@@ -58,6 +60,7 @@ describe('the process, at its start,', { concurrency: 2 }, () => {
       using folder = temporaryFolder();
       const line = await refusal({ DATABASE_URL: `sqlite:${folder.path('a.db')}`, PORT: '0', [name]: value });
       assert.match(line, complaint);
+      assert.ok(!existsSync(':memory:'));
     });
   }
 

@@ -149,17 +149,15 @@ test('a file that holds no key stops the start', (test) => {
   assert.throws(load, /tillway\.db\.key holds no key/);
 });
 
-test('a database in memory has its key in memory; one on PostgreSQL must be given one', () => {
-  const memory = { database: { kind: 'sqlite', path: ':memory:' }, configured: [], randomBytes, log: quiet } as const;
-  const keys = loadEncryptionKeys(memory);
-  assert.equal(keys.forSealing(), keys.forSealing());
-  const postgres = { kind: 'postgres', url: 'postgres://x/y', poolSize: 6 } as const;
-  const none = loadEncryptionKeys({ ...memory, database: postgres });
+test('a database on PostgreSQL must be given a key', () => {
+  const database = { kind: 'postgres', url: 'postgres://x/y', poolSize: 6 } as const;
+  const surroundings = { database, configured: [], randomBytes, log: quiet };
+  const none = loadEncryptionKeys(surroundings);
   assert.throws(
     () => none.forSealing(),
     (error) => error instanceof GatewayError && error.code === 'invalid_state' && /ENCRYPTION_KEY/.test(error.message),
   );
-  assert.equal(loadEncryptionKeys({ ...memory, database: postgres, configured: [randomBytes(32)] }).known().length, 1);
+  assert.equal(loadEncryptionKeys({ ...surroundings, configured: [randomBytes(32)] }).known().length, 1);
 });
 
 test('ENCRYPTION_KEY is base64 of 32 bytes, or several with commas between; a wrong one is not shown', () => {
