@@ -39,7 +39,7 @@ export const LEDGER_ENDPOINTS = {
     tag: 'ledger',
     summary: 'Get the balances of the ledger',
     description:
-      'What every account holds now, or held at a time. Debits are positive: provider_clearing is what the provider holds for us, and a negative merchant_payable is what the merchant is owed.',
+      'What every account holds now, or held at a time; a midnight of UTC is the fastest to answer. Debits are positive: provider_clearing is what the provider holds for us, and a negative merchant_payable is what the merchant is owed.',
     query: balancesQuery,
     response: ledgerBalances,
     errors: ['invalid_input', 'unavailable'],
@@ -69,6 +69,6 @@ export const LEDGER_ENDPOINTS = {
     query: exportQuery,
     response: ledgerExport,
     responseType: 'text/csv',
-    errors: ['invalid_input', 'unavailable'],
+    errors: ['invalid_input', 'rate_limited', 'unavailable'],
   },
 } as const satisfies Record<string, Endpoint>;

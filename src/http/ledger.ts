@@ -1,10 +1,12 @@
 import { Readable } from 'node:stream';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { LEDGER_ENDPOINTS, balancesQuery, entriesQuery, exportQuery } from '../contract/ledger-endpoints.ts';
 import { renderBalances, renderEntry } from '../contract/ledger.ts';
 import { inputReader } from '../contract/problems.ts';
 import { pageOf } from '../contract/queries.ts';
 import { instantFrom } from '../contract/settlements.ts';
+import { GatewayError } from '../domain/errors.ts';
+import { createTurns } from '../operations/in-turn.ts';
 import { ledgerBalances } from '../operations/ledger/balances.ts';
 import { exportJournal } from '../operations/ledger/export.ts';
 import { listJournal } from '../operations/ledger/journal.ts';
@@ -19,11 +21,15 @@ const readExportQuery = inputReader(exportQuery);
 
 /** The books. */
 export function ledgerApi(app: FastifyInstance, all: AppDeps): void {
+  const inTurn = createTurns();
+  let isExporting = false;
   const hint = `Parameters: GET ${all.urls.base}/openapi.json`;
 
   serve(app, all, LEDGER_ENDPOINTS.getBalances, async (request, _reply, deps) => {
     const { environment, at } = readBalancesQuery.read(request.query, hint);
-    return renderBalances(await ledgerBalances(deps, { environment, at: instantFrom(at) }));
+    const asked = () => ledgerBalances(deps, { environment, at: instantFrom(at) });
+    // Entries of a day are summed in parts between other events. Several such reads at once would take as many parts.
+    return renderBalances(await (at === undefined ? asked() : inTurn(asked)));
   });
   serve(app, all, LEDGER_ENDPOINTS.listEntries, async (request, _reply, deps) => {
     const query = readEntriesQuery.read(request.query, hint);
@@ -36,12 +42,29 @@ export function ledgerApi(app: FastifyInstance, all: AppDeps): void {
     'text/csv; charset=utf-8; header=present',
     async (request, reply, deps) => {
       const parts = exportJournal(deps, filterOf(readExportQuery.read(request.query, hint)));
+      if (isExporting) throw exportInProgress(reply);
+      isExporting = true;
       // What is wrong at once is still an error of the API; later the connection is cut, so that a part is not taken for all.
-      const first = await parts.next();
+      const first = await parts.next().catch((error: unknown) => {
+        isExporting = false;
+        throw error;
+      });
+      const text = Readable.from(after(first, parts, () => assertStillKnown(deps, request)));
+      // It closes when it is sent, and when its reader is gone.
+      text.once('close', () => (isExporting = false));
       reply.header('content-disposition', 'attachment; filename="tillway-ledger.csv"');
-      return Readable.from(after(first, parts, () => assertStillKnown(deps, request)));
+      return text;
     },
   );
+}
+
+const EXPORT_RETRY_SECONDS = 5;
+
+function exportInProgress(reply: FastifyReply): GatewayError {
+  reply.header('retry-after', EXPORT_RETRY_SECONDS);
+  return new GatewayError('rate_limited', 'Another export of the ledger is in progress.', {
+    suggestion: 'Resend after the seconds in Retry-After.',
+  });
 }
 
 type JournalQuery = ReturnType<typeof readExportQuery.read>;

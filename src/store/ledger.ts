@@ -37,6 +37,9 @@ export interface AccountSum {
   credits: Cents;
 }
 
+/** The length of a day of the running sums, which begins at midnight UTC. */
+export const DAY_MS = 86_400_000;
+
 /** All entries of one reason in one account. */
 export interface LedgerShelf {
   environment: Environment;
@@ -57,6 +60,8 @@ export interface LedgerReads {
   /** Its cost grows neither with the journal nor with how deep in it the stretch is. */
   journal(filter: JournalFilter, stretch: Stretch): Promise<JournalEntry[]>;
   journalEntry(postingId: string, line: number): Promise<JournalEntry | undefined>;
+  /** What was booked in each account that has entries: on the days before that one (days since 1970), or in all. */
+  daySums(environment: Environment, before?: number): Promise<AccountSum[]>;
   /**
    * What the next entries of a shelf add up to, `limit` at most, that were booked until then; `last` is where they end,
    * undefined where there are no more.

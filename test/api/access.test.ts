@@ -276,8 +276,8 @@ describe('a key that is revoked while the body of a request is on its way', () =
   });
 });
 
-describe('a key that is revoked while an export is being read', () => {
-  it('is sent no further part of it', async (context) => {
+describe('an export of the ledger', () => {
+  it('sends no further part to a key that was revoked meanwhile', async (context) => {
     const key = await makeKey(service.url, 'sandbox', { scope: 'read' });
     const read = async () => {
       const response = await fetch(`${service.url}/api/gateway/ledger/export`, { headers: bearer(key) });
@@ -290,9 +290,17 @@ describe('a key that is revoked while an export is being read', () => {
     context.mock.method(store, 'journal', async (...asked: Parameters<typeof journal>) => {
       await store.commit([{ type: 'api_key_revoked', keyId, at: now() }]);
       gate.forget();
-      return journal(...asked);
+      // A page that is full is not the last one.
+      const [entry] = await journal(...asked);
+      return Array.from({ length: asked[1].limit }, () => entry!);
     });
     await assert.rejects(read());
+  });
+
+  it('is refused with 403 where it names the other environment', async () => {
+    const key = await makeKey(service.url, 'sandbox', { scope: 'read' });
+    const url = `${service.url}/api/gateway/ledger/export?environment=production`;
+    assert.equal((await fetch(url, { headers: bearer(key) })).status, 403);
   });
 });
 

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { parse } from 'csv-parse/sync';
+import { GatewayError } from '../../src/domain/errors.ts';
 import { EXPORT_COLUMNS, exportJournal } from '../../src/operations/ledger/export.ts';
+import { until } from '../process/program.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { settingsOf } from '../support/database.ts';
 import { providerSays } from '../support/money-arrives.ts';
@@ -213,4 +216,61 @@ test('a key of the sandbox sees the ledger of the sandbox only', async () => {
     assert.equal((await ask(`${path}?environment=sandbox`)).status, 200, path);
   }
   assert.equal((await fetch(`${locked.url}/api/gateway/ledger/export`)).status, 401);
+});
+
+describe('reads of many entries', () => {
+  test('that are asked for at once are made one after the other, and those of now wait for none', async (context) => {
+    const { store } = on.service.deps;
+    const { shelfSum } = store;
+    const gate = Promise.withResolvers<void>();
+    let [reading, most] = [0, 0];
+    context.mock.method(store, 'shelfSum', async (...asked: Parameters<typeof shelfSum>) => {
+      most = Math.max(most, ++reading);
+      await gate.promise;
+      await turn();
+      reading--;
+      return shelfSum(...asked);
+    });
+    const at = new Date(on.clock.now() - 1).toISOString();
+    const asked = Array.from({ length: 8 }, () => balances(`?at=${at}`));
+    await until(() => reading > 0);
+    await balances();
+    gate.resolve();
+    const [first, ...others] = await Promise.all(asked);
+    for (const other of others) assert.deepEqual(other.environments, first!.environments);
+    assert.equal(most, 1);
+  });
+
+  test('one export at a time: another one is answered 429, until the first is sent or given up', async (context) => {
+    const { store } = on.service.deps;
+    const { journal } = store;
+    let gate = Promise.withResolvers<void>();
+    let asked = 0;
+    context.mock.method(store, 'journal', async (...query: Parameters<typeof journal>) => {
+      asked++;
+      await gate.promise;
+      return journal(...query);
+    });
+    const first = exported();
+    await until(() => asked === 1);
+    const { response, text } = await exported();
+    assert.deepEqual([response.status, Number(response.headers.get('retry-after')) > 0], [429, true]);
+    assert.equal((JSON.parse(text) as { error: { code: string } }).error.code, 'rate_limited');
+    gate.resolve();
+    const whole = (await first).text;
+    assert.equal((await first).response.status, 200);
+
+    gate = Promise.withResolvers<void>();
+    const given = new AbortController();
+    const aborted = fetch(`${on.url}/api/gateway/ledger/export`, { signal: given.signal });
+    await until(() => asked === 2);
+    given.abort();
+    await assert.rejects(aborted);
+    gate.resolve();
+    await until(async () => (await exported()).response.status === 200);
+    assert.equal((await exported()).text, whole);
+
+    context.mock.method(store, 'journal', () => Promise.reject(new GatewayError('unavailable', 'away')));
+    assert.deepEqual([(await exported()).response.status, (await exported()).response.status], [503, 503]);
+  });
 });

@@ -8,7 +8,7 @@ import { migrationForPostgres } from '../../src/store/postgres-sql.ts';
 import { CREATE_MIGRATIONS, migrationRow } from '../../src/store/migrate.ts';
 import type { JournalFilter } from '../../src/store/ledger.ts';
 import type { Store } from '../../src/store/store.ts';
-import { NOW, aPayment, idOf } from '../fixtures/records.ts';
+import { DAY, NOW, aPayment, idOf } from '../fixtures/records.ts';
 import { creationOf, familyOf, write } from '../fixtures/store.ts';
 import {
   TEST_DATABASE,
@@ -255,4 +255,58 @@ describe('the journal', () => {
       }
     }
   });
+});
+
+test('balances of now and of a midnight are right over several days, and read no entry', async () => {
+  await using database = await createTestDatabase();
+  const store = await openTestStore(database.settings);
+  try {
+    const midnight = Math.ceil(NOW / DAY) * DAY;
+    const times = [midnight - 2 * DAY, midnight - DAY - 1, midnight - DAY, midnight - 1, midnight, midnight + 5];
+    for (const [number, created] of times.entries()) await paid(store, number, created);
+    const whole = await store.journal({}, { limit: 100, order: 'oldest_first', after: undefined });
+    const unread = () => Promise.reject(new Error('entries are read'));
+    const summed = { ...store, shelfSum: unread, recentSums: unread, journal: unread };
+    const deps = { store: summed, now: () => midnight + 3 * DAY, caller: undefined };
+    for (const at of [undefined, midnight - 3 * DAY, midnight - DAY, midnight, midnight + DAY, midnight + 9 * DAY]) {
+      const { environments } = await ledgerBalances(deps, { environment: 'sandbox', at });
+      for (const { account, debits, credits } of environments[0]!.accounts) {
+        const own = whole.filter((entry) => entry.account === account && entry.created < (at ?? Infinity));
+        const sum = (sign: number) => own.reduce((total, { amount }) => total + Math.max(sign * amount, 0), 0);
+        assert.deepEqual([account, debits, credits], [account, sum(1), sum(-1)], String(at));
+      }
+    }
+    // The same with the entries of a part of a day.
+    for (const at of [midnight - DAY - 1, midnight - 1, midnight + 5, midnight + 6]) {
+      const { environments } = await ledgerBalances({ ...deps, store }, { environment: 'sandbox', at }, 1);
+      const { debits } = environments[0]!.accounts[0]!;
+      const own = whole.filter(({ account, created }) => account === 'provider_clearing' && created < at);
+      assert.equal(
+        debits,
+        own.reduce((total, { amount }) => total + amount, 0),
+        String(at),
+      );
+    }
+  } finally {
+    await store.close();
+  }
+});
+
+test('entries of before the running sums are in them after the migration', async () => {
+  await using database = await createTestDatabase();
+  const before = await openTestStore(database.settings);
+  await paid(before, 1);
+  await paid(before, 2, NOW + DAY);
+  const deps = (store: Store) => ({ store, now: () => NOW + 2 * DAY, caller: undefined });
+  const expected = await ledgerBalances(deps(before), {});
+  await before.close();
+  const trigger = IS_SQLITE ? 'DROP TRIGGER ledger_entries_sum' : 'DROP FUNCTION sum_ledger_entry CASCADE';
+  await runSql(database.url, `DROP TABLE ledger_sums; ${trigger}; DELETE FROM schema_migrations WHERE version >= 14`);
+  const after = await openTestStore(database.settings);
+  try {
+    assert.deepEqual(await ledgerBalances(deps(after), {}), expected);
+    assert.notEqual(expected.environments[0]!.accounts[0]!.debits, 0);
+  } finally {
+    await after.close();
+  }
 });

@@ -80,8 +80,15 @@ test('a database of the first version, with money in every state it knew, is sou
   await assertSound(database.url);
 });
 
-/** Undoes `provider-inbox`: messages about refunds had a table of their own, and no message an environment. */
+/** Undoes `ledger-sums`. */
+const BEFORE_LEDGER_SUMS = [
+  'DROP TABLE ledger_sums',
+  TEST_DATABASE === 'sqlite' ? 'DROP TRIGGER ledger_entries_sum' : 'DROP FUNCTION sum_ledger_entry CASCADE',
+];
+
+/** Undoes `provider-inbox`: messages about refunds had a table of their own, and no message an environment. Undoes later ones too. */
 const BEFORE_PROVIDER_INBOX = [
+  ...BEFORE_LEDGER_SUMS,
   `CREATE TABLE refund_messages AS SELECT provider, event_id, refund_id, status, amount, outcome, flagged, body, received
     FROM provider_messages WHERE refund_id IS NOT NULL`,
   `CREATE TABLE old_messages AS SELECT provider, event_id, session_id, payment_id, status, amount, outcome, flagged, body,

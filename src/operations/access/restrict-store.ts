@@ -139,6 +139,7 @@ function ledger(store: Store, { own, owned, filtered, named }: Confined): Of<Led
     ledgerOfPayment: async (id) => (owned(await store.payment(id)) ? store.ledgerOfPayment(id) : []),
     journal: (filter, stretch) => store.journal(filtered(filter), stretch),
     journalEntry: async (postingId, line) => own(await store.journalEntry(postingId, line)),
+    daySums: (environment, before) => store.daySums(named(environment), before),
     shelfSum: (shelf, stretch) => store.shelfSum({ ...shelf, environment: named(shelf.environment) }, stretch),
     recentSums: (shelves, after, until) => {
       const mine = shelves.map((shelf) => ({ ...shelf, environment: named(shelf.environment) }));

@@ -2,18 +2,19 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { ACCOUNTS, type Balances, type BalancesAt, type EntryPlace } from '../../domain/ledger.ts';
 import type { Instant } from '../../domain/records.ts';
 import type { Environment } from '../../domain/route.ts';
-import { type AccountSum, type LedgerShelf, shelvesOf } from '../../store/ledger.ts';
+import { type AccountSum, DAY_MS, type LedgerShelf, shelvesOf } from '../../store/ledger.ts';
 import { environmentsOf } from '../access/caller.ts';
 import type { Deps } from '../deps.ts';
 
-// A posting is dated before it is committed: what is older than any commit can take is complete, shelf by shelf.
+// A posting is dated before it is committed: entries older than any commit can take are complete, shelf by shelf.
 const COMPLETE_AFTER_MS = 60_000;
-/** So many entries are summed at a time: reading must not hold up whoever pays meanwhile. */
-const PART = 20_000;
+/** Entries summed at a time: the embedded database answers in the thread that serves, and payments must not wait. */
+const PART = 1000;
 
 /**
- * What every account held when that moment began, so that what was booked from then on comes on top; now, with all that is
- * booked, where it is left out or has not come yet.
+ * What every account held at the beginning of that moment, so that a posting of that moment comes on top; without `at`, or
+ * if that is in the future, what every account holds now, with all that is booked. Days are summed already: only the
+ * entries of the last day before `at` are read.
  */
 export async function ledgerBalances(
   deps: Pick<Deps, 'store' | 'now' | 'caller'>,
@@ -21,46 +22,65 @@ export async function ledgerBalances(
   part = PART,
 ): Promise<BalancesAt> {
   const now = deps.now();
-  const until = at === undefined || at > now ? now : at - 1;
   const environments: Balances[] = [];
-  for (const each of environmentsOf(deps, environment))
-    environments.push(await balancesOf(deps, each, until, now, part));
+  for (const each of environmentsOf(deps, environment)) {
+    const sums =
+      at === undefined || at > now
+        ? await deps.store.daySums(each)
+        : await sumsBefore(deps.store, each, { at, now, part });
+    environments.push({ environment: each, accounts: accountsOf(sums) });
+  }
   return { at: Math.min(at ?? now, now), environments };
 }
 
-async function balancesOf(
-  { store }: Pick<Deps, 'store'>,
-  environment: Environment,
-  until: Instant,
-  now: Instant,
-  part: number,
-): Promise<Balances> {
-  const complete = Math.min(until, now - COMPLETE_AFTER_MS);
-  const sums: AccountSum[] = [];
-  const shelves = shelvesOf(environment);
-  for (const shelf of shelves) sums.push(...(await sumsOfShelf(store, shelf, complete, part)));
-  if (until > complete) sums.push(...(await store.recentSums(shelves, complete, until)));
-  const accounts = ACCOUNTS.map((account) => {
+function accountsOf(sums: readonly AccountSum[]): Balances['accounts'] {
+  return ACCOUNTS.map((account) => {
     const own = sums.filter((sum) => sum.account === account);
     const total = (of: 'debits' | 'credits') => own.reduce((all, sum) => all + sum[of], 0);
     return { account, debits: total('debits'), credits: total('credits') };
   });
-  return { environment, accounts };
+}
+
+interface Moment {
+  at: Instant;
+  now: Instant;
+  part: number;
+}
+
+async function sumsBefore(
+  store: Deps['store'],
+  environment: Environment,
+  { at, now, part }: Moment,
+): Promise<AccountSum[]> {
+  const day = Math.floor(at / DAY_MS);
+  const begin = day * DAY_MS;
+  const sums = await store.daySums(environment, day);
+  if (at === begin) return sums;
+  const shelves = shelvesOf(environment);
+  const until = at - 1;
+  const complete = Math.max(begin - 1, Math.min(until, now - COMPLETE_AFTER_MS));
+  if (complete >= begin) {
+    for (const shelf of shelves) sums.push(...(await sumsOfShelf(store, shelf, { begin, until: complete, part })));
+  }
+  if (until > complete) sums.push(...(await store.recentSums(shelves, complete, until)));
+  return sums;
 }
 
 async function sumsOfShelf(
   store: Deps['store'],
   shelf: LedgerShelf,
-  until: Instant,
-  limit: number,
+  { begin, until, part }: { begin: Instant; until: Instant; part: number },
 ): Promise<AccountSum[]> {
   const sums: AccountSum[] = [];
-  let after: EntryPlace | undefined;
+  let after: EntryPlace | undefined = { created: begin, postingId: '', line: -1 };
   do {
-    const { last, ...sum } = await store.shelfSum(shelf, { after, until, limit });
+    const { last, ...sum }: AccountSum & { last: EntryPlace | undefined } = await store.shelfSum(shelf, {
+      after,
+      until,
+      limit: part,
+    });
     sums.push(sum);
     after = last;
-    // The embedded database answers in this very thread.
     if (after) await turn();
   } while (after);
   return sums;

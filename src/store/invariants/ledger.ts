@@ -1,4 +1,5 @@
 import { ACCOUNTS, type Account, POSTING_KINDS, type PostingKind } from '../../domain/ledger.ts';
+import { DAY_MS } from '../ledger.ts';
 import { type Invariant, quoted } from './invariant.ts';
 
 type Amounts = Partial<Record<Account, string>>;
@@ -61,6 +62,15 @@ export const LEDGER_INVARIANTS: readonly Invariant[] = [
     name: 'ledger_balance',
     says: 'All ledger entries of an environment sum to 0.',
     sql: 'SELECT environment AS id FROM ledger_entries GROUP BY environment HAVING SUM(amount) <> 0 ORDER BY id LIMIT ?1',
+  },
+  {
+    name: 'ledger_sums',
+    says: 'The running sums of an account and day (since 1970) are what its ledger entries add up to.',
+    sql: `SELECT DISTINCT environment || ' ' || account || ' ' || day AS id FROM (
+        SELECT environment, account, created / ${DAY_MS} AS day, CASE WHEN amount > 0 THEN amount ELSE 0 END AS debits,
+          CASE WHEN amount < 0 THEN -amount ELSE 0 END AS credits FROM ledger_entries
+        UNION ALL SELECT environment, account, day, -debits, -credits FROM ledger_sums) AS booked
+      GROUP BY environment, account, day HAVING SUM(debits) <> 0 OR SUM(credits) <> 0 ORDER BY id LIMIT ?1`,
   },
   {
     name: 'ledger_guard',

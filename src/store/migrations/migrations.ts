@@ -11,6 +11,7 @@ import { wrongAmounts } from './010-wrong-amounts.ts';
 import { unknownPayments } from './011-unknown-payments.ts';
 import { failures } from './012-failures.ts';
 import { providerInbox } from './013-provider-inbox.ts';
+import { ledgerSums } from './014-ledger-sums.ts';
 import type { Migration } from './migration.ts';
 
 /** Forward only, in order. One that has been released is never edited: the next change is the next number. */
@@ -28,4 +29,5 @@ export const MIGRATIONS: readonly Migration[] = [
   unknownPayments,
   failures,
   providerInbox,
+  ledgerSums,
 ];

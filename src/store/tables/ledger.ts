@@ -53,6 +53,9 @@ const SELECT_END = `SELECT ${PLACE} ${ON_SHELF} AND created <= ?4 AND (${PLACE})
 const SELECT_PART = `SELECT ${SUMS} ${ON_SHELF} AND (${PLACE}) > (?4, ?5, ?6) AND (${PLACE}) <= (?7, ?8, ?9)`;
 const SELECT_REST = `SELECT ${SUMS} ${ON_SHELF} AND created <= ?4 AND (${PLACE}) > (?5, ?6, ?7)`;
 
+const SELECT_DAY_SUMS = `SELECT account, SUM(debits) AS debits, SUM(credits) AS credits FROM ledger_sums
+  WHERE environment = ?1 AND day < ?2 GROUP BY account`;
+
 // From shelf to shelf: what lies on them is not read.
 const SELECT_NEXT_SHELF = `SELECT account, kind FROM ledger_entries
   WHERE environment = ?1 AND (account, kind) > (?2, ?3) ORDER BY account, kind LIMIT 1`;
@@ -105,6 +108,10 @@ export function createLedgerReads(select: Select, selectEach: SelectEach): Ledge
     async journalEntry(postingId, line) {
       const [row] = await select(SELECT_ENTRY, postingId, line);
       return row && entryFromRow(row);
+    },
+    async daySums(environment, before = Number.MAX_SAFE_INTEGER) {
+      const found = await select(SELECT_DAY_SUMS, environment, before);
+      return found.map((row) => sumFromRow(row['account'] as Account, row));
     },
     async shelfSum(shelf, { after, until, limit }) {
       const { environment, account, kind } = shelf;
