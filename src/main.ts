@@ -10,7 +10,7 @@ const LAST_WORDS_MS = 1000;
 /** The process: command, settings, service, signals, exit code. */
 async function main(...args: string[]): Promise<void> {
   // The service does not wait for the command line either.
-  if (args.length === 0 || (args.length === 1 && args[0] === 'serve')) return serve();
+  if (args.length === 1 && args[0] === 'serve') return serve();
   const { runTillway } = await import('./cli/program.ts');
   const local: LocalCommands = { serve, database };
   process.exitCode = await runTillway(args, await createTerminal(), local);
@@ -186,7 +186,7 @@ async function openLog(): Promise<ServiceLog> {
 
 main(...process.argv.slice(2)).catch(async (error: Error) => {
   const { ConfigError } = await import('./config.ts');
-  const [command = 'serve'] = process.argv.slice(2);
+  const [command] = process.argv.slice(2);
   const fault = command === 'serve' ? 'Tillway cannot start' : 'tillway: a fault of this program';
   process.stderr.write(`${error instanceof ConfigError ? 'Configuration' : fault}: ${error.message}\n`);
   process.exit(1);

@@ -22,7 +22,7 @@ const TICKS_PER_SECOND = 100;
 export async function startServer(file: URL, variables: Record<string, string>, path = '/healthz'): Promise<Server> {
   const port = await freePort();
   const started = performance.now();
-  const child = spawn(process.execPath, [file.pathname], {
+  const child = spawn(process.execPath, [file.pathname, 'serve'], {
     env: { ...process.env, LOG_LEVEL: 'warn', ...NO_RATE_LIMITS, ...variables, PORT: String(port) },
     stdio: ['ignore', 'ignore', 'inherit'],
   });

@@ -39,8 +39,8 @@ interface Word {
 
 function placesIn(command: Command, path = ''): Place[] {
   const { commands, registeredArguments: operands } = command;
-  // A group takes the options of the command that it stands for; the program itself starts the service, and has its own.
-  const optioned = (command.parent && defaultOf(command)) || command;
+  // A group takes the options of its default command.
+  const optioned = defaultOf(command) ?? command;
   const place: Place = {
     path,
     words: [

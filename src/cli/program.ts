@@ -69,55 +69,50 @@ export async function runTillway(args: readonly string[], terminal: Terminal, lo
 
 /** Every command. What they need of a service is asked when one runs. */
 export function createProgram(context: CommandContext, local: LocalCommands): Command {
-  const program = commandGroup(
-    'tillway',
-    'Hosted checkout and payment routing, self-hosted',
-    [
-      ...inGroup('Service:', [
-        serveCommand(local),
-        migrateCommand(context, local),
-        doctorCommand(context, local),
-        keysCommand(context, local),
-        verifyPageCommand(context),
+  const program = commandGroup('tillway', 'Hosted checkout and payment routing, self-hosted', [
+    ...inGroup('Service:', [
+      serveCommand(local),
+      migrateCommand(context, local),
+      doctorCommand(context, local),
+      keysCommand(context, local),
+      verifyPageCommand(context),
+    ]),
+    ...inGroup('Payments:', [
+      feesCommand(context),
+      checkoutCommand(context),
+      sessionsCommand(context),
+      paymentsCommand(context),
+      refundsCommand(context),
+      discrepanciesCommand(context),
+      settlementsCommand(context),
+      ledgerCommand(context),
+      customersCommand(context),
+      invoicesCommand(context),
+    ]),
+    ...inGroup('Webhooks:', [
+      listenCommand(context),
+      triggerCommand(context),
+      eventsCommand(context),
+      deliveriesCommand(context),
+      endpointsCommand(context, [
+        recoverCommand(context),
+        recoveryCommand(context),
+        forgetSecretsCommand(context, local),
       ]),
-      ...inGroup('Payments:', [
-        feesCommand(context),
-        checkoutCommand(context),
-        sessionsCommand(context),
-        paymentsCommand(context),
-        refundsCommand(context),
-        discrepanciesCommand(context),
-        settlementsCommand(context),
-        ledgerCommand(context),
-        customersCommand(context),
-        invoicesCommand(context),
+      commandGroup('webhook', 'Verify a webhook, or see what one looks like', [
+        webhookVerifyCommand(context),
+        webhookExampleCommand(context),
+        webhookVerifySampleCommand(context),
       ]),
-      ...inGroup('Webhooks:', [
-        listenCommand(context),
-        triggerCommand(context),
-        eventsCommand(context),
-        deliveriesCommand(context),
-        endpointsCommand(context, [
-          recoverCommand(context),
-          recoveryCommand(context),
-          forgetSecretsCommand(context, local),
-        ]),
-        commandGroup('webhook', 'Verify a webhook, or see what one looks like', [
-          webhookVerifyCommand(context),
-          webhookExampleCommand(context),
-          webhookVerifySampleCommand(context),
-        ]),
-        clockCommand(context),
-      ]),
-      ...inGroup('Routing:', [routesCommand(context)]),
-      ...inGroup('Agents and shells:', [
-        mcpCommand(context),
-        schemaCommand(context),
-        completionCommand(context, () => program),
-      ]),
-    ],
-    { otherwise: 'serve' },
-  );
+      clockCommand(context),
+    ]),
+    ...inGroup('Routing:', [routesCommand(context)]),
+    ...inGroup('Agents and shells:', [
+      mcpCommand(context),
+      schemaCommand(context),
+      completionCommand(context, () => program),
+    ]),
+  ]);
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
     version: string;
   };
@@ -212,8 +207,8 @@ function rankOf({ long }: Option): number {
 }
 
 function usageWords(command: Command): string {
-  if (command.commands.length > 0 && command.parent) return '<command> [options]';
-  return [...(command.commands.length > 0 ? ['[command]'] : argumentsOf(command)), '[options]'].join(' ');
+  if (command.commands.length > 0) return '<command> [options]';
+  return [...argumentsOf(command), '[options]'].join(' ');
 }
 
 function argumentsOf(command: Command): string[] {

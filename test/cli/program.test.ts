@@ -181,12 +181,18 @@ describe('the program', () => {
     assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
   });
 
-  it('starts the service where no command is named', async () => {
+  it('starts the service on serve', async () => {
     let started = 0;
     const serve = () => Promise.resolve(void started++);
-    for (const args of [[], ['serve'], ['serve', '--no-color']])
+    for (const args of [['serve'], ['serve', '--no-color']])
       assert.equal((await runOn({ ...LOCAL, serve }, {}, ...args)).code, 0);
-    assert.equal(started, 3);
+    assert.equal(started, 2);
+  });
+
+  it('shows its help without a command, starts nothing, and exits with 2', async () => {
+    const serve = () => Promise.reject(new Error('nothing may start'));
+    const { stdout: help } = await runOn(LOCAL, {}, '--help');
+    assert.deepEqual(await runOn({ ...LOCAL, serve }, {}), { code: 2, stdout: '', stderr: help });
   });
 
   it('lets faults of its own through', async () => {
@@ -195,7 +201,7 @@ describe('the program', () => {
   });
 
   const misuse: [args: string[], complaint: RegExp][] = [
-    [['docter'], /^tillway: unknown command 'docter'\n\(Did you mean doctor\?\)\n\nUsage: +tillway \[command\]/],
+    [['docter'], /^tillway: unknown command 'docter'\n\(Did you mean doctor\?\)\n\nUsage: +tillway <command>/],
     [['nothing', 'at', 'all'], /^tillway: unknown command 'nothing'\n/],
     [['help', 'docter'], /^tillway: unknown command 'docter'\n/],
     [['help', 'payments', 'lst'], /^tillway: unknown command 'lst'\n/],

@@ -34,7 +34,7 @@ describe('the Dockerfile', () => {
   test('does not run as root, has a health check, and no shell between a signal and the service', () => {
     assert.deepEqual(valuesOf(stage, 'USER'), ['1000:1000']);
     assert.equal(valuesOf(stage, 'HEALTHCHECK').length, 1);
-    assert.deepEqual(commandOf(valuesOf(stage, 'ENTRYPOINT')[0]!), ['node', '/app/src/main.ts']);
+    assert.deepEqual(commandOf(valuesOf(stage, 'ENTRYPOINT')[0]!), ['node', '/app/src/main.ts', 'serve']);
     assert.deepEqual(valuesOf(stage, 'ADD'), []);
   });
 });
@@ -55,10 +55,15 @@ describe('what the image would hold', () => {
   after(() => rmSync(folder, { recursive: true, force: true }));
 
   function start(more: Record<string, string>): ChildProcess {
-    const [, program] = commandOf(valuesOf(stage, 'ENTRYPOINT')[0]!);
+    const [, program, ...args] = commandOf(valuesOf(stage, 'ENTRYPOINT')[0]!);
     const path = join(app, program!.replace(/^\/app\//, ''));
     const env = { ...variables, PATH: join(folder, 'bin'), ...more };
-    return spawn(join(folder, 'bin', 'node'), [path], { env, cwd: app, stdio: ['ignore', 'pipe', 'pipe'], ...ACCOUNT });
+    return spawn(join(folder, 'bin', 'node'), [path, ...args], {
+      env,
+      cwd: app,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      ...ACCOUNT,
+    });
   }
 
   test('refuses to be open to everybody without a key, and says what is missing', async () => {
@@ -94,7 +99,7 @@ describe('what the image would hold', () => {
 
   test("the unit's command starts there, too, with the unit's environment and a state folder that is its user's alone", async () => {
     const settings = settingsOf(read('tillway.service'));
-    const [program, script] = settings.find(([name]) => name === 'ExecStart')![1].split(' ');
+    const [program, script, ...args] = settings.find(([name]) => name === 'ExecStart')![1].split(' ');
     assert.equal(program, '/usr/bin/node');
     const state = dataFolder(folder, ACCOUNT, 'state');
     chmodSync(state, 0o700);
@@ -104,9 +109,9 @@ describe('what the image would hold', () => {
     ) as Record<string, string>;
     assert.match(env['DATABASE_URL']!, /^sqlite:.*\/state\//);
     const umask = settings.find(([name]) => name === 'UMask')![1];
-    const command = `umask ${umask}; exec "$0" "$1"`;
+    const command = `umask ${umask}; exec "$0" "$@"`;
     const path = script!.replace('/opt/tillway', app);
-    const child = spawn('/bin/sh', ['-c', command, join(folder, 'bin', 'node'), path], {
+    const child = spawn('/bin/sh', ['-c', command, join(folder, 'bin', 'node'), path, ...args], {
       env: { ...env, PORT: '0', BOOTSTRAP_API_KEYS: KEY, SHUTDOWN_DELAY: '0' },
       cwd: app,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -130,7 +135,7 @@ describe('the unit of systemd', () => {
   const valueOf = (name: string) => settings.find(([known]) => known === name)?.[1];
 
   test('starts the service as a user of its own, which can write to its state and nowhere else', () => {
-    assert.equal(valueOf('ExecStart'), '/usr/bin/node /opt/tillway/src/main.ts');
+    assert.equal(valueOf('ExecStart'), '/usr/bin/node /opt/tillway/src/main.ts serve');
     assert.equal(valueOf('User'), 'tillway');
     assert.equal(valueOf('StateDirectory'), 'tillway');
     for (const name of ['ProtectSystem', 'NoNewPrivileges', 'PrivateTmp', 'RestrictNamespaces', 'SystemCallFilter']) {

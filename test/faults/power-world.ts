@@ -17,7 +17,7 @@ const CATCH_UP = ['PASSIVE', 'RESTART', 'TRUNCATE'];
 const [, , entry = ''] = process.argv;
 const path = (process.env['DATABASE_URL'] ?? '').replace('sqlite:', '');
 
-const service = spawn(process.execPath, [entry], { stdio: ['ignore', 'ignore', 'inherit'] });
+const service = spawn(process.execPath, [entry, 'serve'], { stdio: ['ignore', 'ignore', 'inherit'] });
 service.once('exit', (code) => process.exit(code ?? 0));
 process.once('exit', () => service.kill('SIGKILL'));
 

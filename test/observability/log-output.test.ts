@@ -150,7 +150,7 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
   const database = await createTestDatabase();
   const port = String(await freePort());
   const variables = { DATABASE_URL: database.url, PORT: port, LOG_LEVEL: 'trace', SHUTDOWN_DELAY: '0', ...more };
-  const [program, ...args] = command ?? [process.execPath, SERVICE.pathname];
+  const [program, ...args] = command ?? [process.execPath, SERVICE.pathname, 'serve'];
   const { PATH = '' } = process.env;
   const child = spawn(program!, args, { env: { ...COMPILED, PATH, ...variables }, stdio });
   const ended = endOf(child);
@@ -183,7 +183,12 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
 /** The same at a terminal that stands still, as after Ctrl-S. */
 async function startAtStandingTerminal(more: Record<string, string> = {}) {
   // `script` makes a terminal, and ends as the program in it has.
-  const command = ['script', '-qefc', `read -r line && exec ${process.execPath} ${SERVICE.pathname}`, '/dev/null'];
+  const command = [
+    'script',
+    '-qefc',
+    `read -r line && exec ${process.execPath} ${SERVICE.pathname} serve`,
+    '/dev/null',
+  ];
   const service = await startWith(['pipe', 'ignore', 'inherit'], more, command);
   return {
     ...service,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
@@ -94,7 +94,7 @@ describe('the command line', () => {
   it('says how it is used when asked, and when it is not understood', async () => {
     const asked = await tillway({}, '--help');
     assert.deepEqual([asked.code, asked.stderr], [0, '']);
-    assert.match(asked.stdout, /^Usage: tillway \[command\]/);
+    assert.match(asked.stdout, /^Usage: tillway <command>/);
     const wrong = await tillway({}, 'docter');
     assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
     assert.match(wrong.stderr, /^tillway: unknown command 'docter'\n\(Did you mean doctor\?\)\n/);
@@ -194,11 +194,24 @@ describe('bin/tillway.js, by which npm starts it', () => {
       assert.match(wrong.stderr, /^tillway: amount takes a number, such as 49\.99, not "a b"\n/);
     });
 
+    it(`keeps what it has compiled in the cache folder of its user: ${name}`, async () => {
+      using home = temporaryFolder();
+      const { HOME, XDG_CACHE_HOME } = { HOME: home.path(''), XDG_CACHE_HOME: home.path('caches') };
+      const run = (env: NodeJS.ProcessEnv) =>
+        promisify(execFile)(process.execPath, [...flags, LAUNCHER.pathname, '--version'], { env });
+      await run({ HOME });
+      assert.ok(readdirSync(home.path('.cache/tillway'), { recursive: true }).length > 50);
+      await run({ HOME, XDG_CACHE_HOME });
+      assert.ok(existsSync(home.path('caches/tillway')));
+      // A folder that cannot be made is no reason to fail.
+      await run({ XDG_CACHE_HOME: '/dev/null' });
+    });
+
     it(`passes signals on: ${name}`, async () => {
       await using database = await createTestDatabase();
       const port = String(await freePort());
       const variables = { DATABASE_URL: database.url, PORT: port };
-      const child = spawn(process.execPath, [...flags, LAUNCHER.pathname], {
+      const child = spawn(process.execPath, [...flags, LAUNCHER.pathname, 'serve'], {
         env: variables,
         stdio: ['ignore', 'pipe', 'inherit'],
       });

@@ -47,9 +47,12 @@ export async function tillway(variables: Record<string, string>, ...args: string
   }
 }
 
-/** Starts a program with these environment variables and no others. `await using` ends it. */
+/**
+ * Starts a server file with these environment variables and no others; a server of the tests ignores the argument `serve`.
+ * `await using` ends it.
+ */
 export function startProgram(file: URL, variables: Record<string, string>): Program {
-  const child = spawn(process.execPath, [file.pathname], {
+  const child = spawn(process.execPath, [file.pathname, 'serve'], {
     env: { ...COMPILED, ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -11,7 +11,7 @@ export interface Child {
 
 /** Starts a server file as a process of its own and waits until it is ready. */
 export async function startChild(entry: URL, port: number, variables: Record<string, string>): Promise<Child> {
-  const child = spawn(process.execPath, [entry.pathname], {
+  const child = spawn(process.execPath, [entry.pathname, 'serve'], {
     env: { ...process.env, LOG_LEVEL: 'error', ...NO_RATE_LIMITS, ...variables, PORT: String(port) },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
