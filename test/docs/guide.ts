@@ -9,8 +9,7 @@ import { COMPILED, SERVICE, freePort, statusOf, until } from '../process/program
  * Runs a guide as its reader would: every fenced block in order, from the folder of the repository, in one shell, with a
  * home folder of its own. What a block is, its info string says:
  *
- * - `sh` is typed, and must succeed; `sh server` goes on running, and takes the place of an earlier one with the same command;
- *   `npm start` is typed in the repository.
+ * - `sh` is typed, and must succeed; `sh server` goes on running, and takes the place of an earlier one with the same command.
  * - `ts file=NAME` and the like are written to a file in the current folder; without a name, `ts` and `js` are run there.
  * - `json` shows the answer of the command before it: the same fields, values aside; `json sample` only has to be JSON.
  * - `text` shows what has been printed: each line of it, in order, where `...` stands for anything.
@@ -121,8 +120,7 @@ async function createReader(patienceMs: number): Promise<Reader> {
       .join(' ');
     const earlier = servers.findIndex((server) => server.command === command);
     if (earlier !== -1) await end(...servers.splice(earlier, 1));
-    // Of the two terminals that a reader has, this is the one in the repository.
-    const child = bash(script(command === 'npm start' ? `cd '${ROOT}'\n${text}` : text));
+    const child = bash(script(text));
     const output = outputOf(child);
     servers.push({ command, process: child, output: output.stdout });
     const ready = () =>
