@@ -136,6 +136,17 @@ export interface RoutingDryRun extends RoutingVerdict {
   object: 'routing_dry_run';
   /** The code of the rule that refuses the checkout; null where none does. */
   rejected: string | null;
+  /** What the rules of the request allow and probably do not mean; empty without rules. */
+  warnings: RuleWarning[];
+}
+
+/** A rule that is allowed and probably not meant. */
+export interface RuleWarning {
+  /** Where, dotted: `rules.2.then.smart`. */
+  path: string;
+  /** `rejects_all`, `no_route_left`, `dead_rule` or `dead_ordering`; saved rules can have the codes of errors, too. */
+  code: string;
+  message: string;
 }
 
 /** Past payments to route again. */
@@ -188,7 +199,7 @@ export interface RoutingRules {
   source: 'none' | 'api' | 'file';
   ruleSet: RuleSet;
   /** What is allowed and probably not meant. */
-  warnings: { path: string; code: string; message: string }[];
+  warnings: RuleWarning[];
   /** When this version was saved; null for none. */
   created: Timestamp | null;
 }

@@ -17,7 +17,7 @@ export interface ToldDecision {
   output: DecisionOutput;
 }
 
-type Shared = Omit<z.output<typeof dryRunResult>, 'object' | 'rejected'>;
+type Shared = Omit<z.output<typeof dryRunResult>, 'object' | 'rejected' | 'warnings'>;
 
 export function renderDecision(told: ToldDecision): RoutingDecisionResource {
   const { id, paymentId, created, snapshot, input, output } = told;

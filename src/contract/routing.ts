@@ -139,9 +139,18 @@ export const dryRunRequest = z.strictObject({
 });
 export type DryRunRequest = z.output<typeof dryRunRequest>;
 
+const warnings = z.array(
+  z.strictObject({
+    path: label('Where, dotted.', 'rules.2.then.smart'),
+    code: label('What, for programs.', 'dead_rule'),
+    message: label('What, in words.', 'is never reached'),
+  }),
+);
+
 export const dryRunResult = z.strictObject({
   object: z.literal('routing_dry_run').describe('Always routing_dry_run.'),
   rejected: label('The code of the rule that refuses the checkout; null where none does.', 'blocked').nullable(),
+  warnings: warnings.describe('What the rules of the request allow and probably do not mean; empty without rules.'),
   ...decisionFields,
 });
 
@@ -150,15 +159,7 @@ export const rulesResource = z.strictObject({
   version: number('Grows with every change; 0 where no rules were ever saved.', 3),
   source: z.enum(['none', 'api', 'file']).describe('Where they came from.'),
   ruleSet: ruleSetSchema.describe('The rules.'),
-  warnings: z
-    .array(
-      z.strictObject({
-        path: label('Where, dotted.', 'rules.2.then.smart'),
-        code: label('What, for programs.', 'unreachable'),
-        message: label('What, in words.', 'is never reached'),
-      }),
-    )
-    .describe('What is allowed and probably not meant.'),
+  warnings: warnings.describe('What is allowed and probably not meant.'),
   created: time('When this version was saved; null for none.').nullable(),
 });
 

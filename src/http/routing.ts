@@ -74,7 +74,8 @@ function explain(app: FastifyInstance, deps: AppDeps): void {
 function suppose(app: FastifyInstance, deps: AppDeps, hint: string): void {
   serve(app, deps, ROUTING_ENDPOINTS.dryRun, async (request, _reply, deps) => {
     const supposed = dryRun(deps, readDryRun.read(request.body ?? {}, hint));
-    return { object: 'routing_dry_run', rejected: supposed.rejected, ...renderVerdict(supposed) };
+    const { rejected, warnings } = supposed;
+    return { object: 'routing_dry_run', rejected, warnings, ...renderVerdict(supposed) };
   });
   serve(app, deps, ROUTING_ENDPOINTS.backtest, async (request, _reply, deps) => {
     const input = readBacktest.read(request.body ?? {}, hint);

@@ -161,6 +161,24 @@ describe('tillway routes', { concurrency: 2 }, () => {
     });
     using broken = temporaryFile('broken.json', '{');
     assert.equal(await told(own, 'rules', 'check', good.path), 'The rules are well formed; nothing was changed.\n');
+    using closed = temporaryFile('closed.json', { version: 1, rules: [{ id: 'off', then: { reject: 'closed' } }] });
+    using doubtful = temporaryFile('doubtful.json', {
+      version: 1,
+      rules: [{ id: 'r', when: { hour: 1 }, then: { only: 'card_stripe' } }],
+    });
+    for (const { path, code, warned } of [
+      { path: closed.path, code: 1, warned: ['rejects_all', 'rejects_all'] },
+      { path: doubtful.path, code: 0, warned: ['no_route_left'] },
+    ]) {
+      const text = await run({ TILLWAY_URL: own.url }, 'rules', 'check', path);
+      const document = await run({ TILLWAY_URL: own.url }, 'rules', 'check', path, '--json');
+      const { warnings } = JSON.parse(document.stdout) as {
+        warnings: { path: string; code: string; message: string }[];
+      };
+      assert.deepEqual([text.code, document.code, warnings.map((each) => each.code)], [code, code, warned]);
+      for (const { path, message } of warnings)
+        assert.ok(text.stdout.includes(`warning: ${path} ${message}\n`), text.stdout);
+    }
     assert.match(await told(own, 'rules'), /^Version 0 \(none\)\n/);
     assert.match(await told(own, 'rules', 'save', good.path), /^Version 1 \(api\)\n\{\n {2}"version": 1/);
     assert.deepEqual((await json<{ ruleSet: unknown }>(own, 'rules')).ruleSet, LOCALS);
@@ -240,7 +258,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     [['constructor'], /^tillway: unknown command 'constructor'\n/],
     [['__proto__'], /^tillway: unknown command '__proto__'\n/],
     [['lst'], /^tillway: unknown command 'lst'\n\(Did you mean list\?\)\n/],
-    [['list', 'all'], /^tillway: too many arguments for 'list'\. Expected 0 arguments but got 1: all\.\n/],
+    [['list', 'all'], /^tillway: too many arguments for 'list'\. Expected 0 arguments but got 1\.\n/],
     [['rules', 'lint'], /^tillway: unknown command 'lint'\n/],
     [['why'], /^tillway: missing required argument 'session'\n\nUsage: +tillway routes why <session> /],
     [['why', ''], /^tillway: session must be more than ""\n/],

@@ -3,7 +3,7 @@ import type { Environment, Objective, RouteKind, RuleSet } from '../../../sdk/sr
 import { OBJECTIVES } from '../../routing/policy.ts';
 import { type CommandContext, describedCommand, usualEnvironment } from '../context.ts';
 import { commandGroup } from '../group.ts';
-import { tellBacktest, tellDecision, tellRules } from './words.ts';
+import { tellBacktest, tellDecision, tellRules, tellWarnings } from './words.ts';
 import {
   amountOf,
   fileOf,
@@ -27,6 +27,8 @@ export function rulesCommand(context: CommandContext): Command {
 
   const check = describedCommand('check <file>', {
     summary: 'Check a rule file, and put nothing in force',
+    details:
+      'Prints the warnings that save prints. Exit code 1: the rules are refused, or reject every session of an environment; other warnings leave it at 0.',
     examples: ['tillway routes rules check rules.json'],
   });
   check.action(async (file: string) => {
@@ -36,7 +38,13 @@ export function rulesCommand(context: CommandContext): Command {
       environment: usualEnvironment(context),
       rules: fileOf(file),
     });
-    context.tell(check, answer, () => 'The rules are well formed; nothing was changed.\n');
+    // Such rules are allowed, since an operator can close the checkout on purpose. A pipeline must not do so unnoticed.
+    const isClosed = answer.warnings.some(({ code }) => code === 'rejects_all');
+    context.tell(check, answer, ({ warnings }, paint) => {
+      const verdict = isClosed ? 'The rules reject every session of an environment' : 'The rules are well formed';
+      return `${tellWarnings(warnings, paint)}${verdict}; nothing was changed.\n`;
+    });
+    if (isClosed) context.fail();
   });
 
   const save = describedCommand('save <file>', {

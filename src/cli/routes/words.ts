@@ -26,15 +26,22 @@ export function tellDecision(decision: RoutingDecision | RoutingDryRun, paint: P
 
 function headOf(decision: RoutingDecision | RoutingDryRun, paint: Paint): string {
   if (decision.object === 'routing_dry_run') {
-    return decision.rejected === null ? '' : `${paint('red', 'refused by a rule:')} ${plain(decision.rejected)}\n`;
+    const { rejected, warnings } = decision;
+    const refusal = rejected === null ? '' : `${paint('red', 'refused by a rule:')} ${plain(rejected)}\n`;
+    return refusal + tellWarnings(warnings, paint);
   }
   const about = decision.paymentId === null ? 'offer' : `attempt ${decision.paymentId}`;
   return plain(`${decision.created}  ${about}  (${decision.id})`) + '\n';
 }
 
 export function tellRules({ version, source, ruleSet, warnings }: RoutingRules, paint: Paint): string {
-  const told = warnings.map(({ path, message }) => `${paint('yellow', 'warning:')} ${plain(`${path} ${message}`)}\n`);
-  return `${plain(`Version ${version} (${source})`)}\n${told.join('')}${jsonOf(ruleSet)}\n`;
+  return `${plain(`Version ${version} (${source})`)}\n${tellWarnings(warnings, paint)}${jsonOf(ruleSet)}\n`;
+}
+
+export function tellWarnings(warnings: RoutingRules['warnings'], paint: Paint): string {
+  return warnings
+    .map(({ path, message }) => `${paint('yellow', 'warning:')} ${plain(`${path} ${message}`)}\n`)
+    .join('');
 }
 
 export function tellBacktest({ decisions, different, was, wouldBe, changes }: RoutingBacktest, paint: Paint): string {

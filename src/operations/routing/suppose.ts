@@ -1,5 +1,6 @@
 import type { BacktestRequest, DryRunRequest } from '../../contract/routing.ts';
 import type { ToldDecision } from '../../contract/render-routing.ts';
+import type { Issue } from '../../domain/errors.ts';
 import { CURRENCY } from '../../domain/records.ts';
 import { checkRules } from '../../routing/check-rules.ts';
 import { decide, policyOf } from '../../routing/decide.ts';
@@ -16,6 +17,8 @@ import { type Decided, readDecisions } from './decisions.ts';
 /** What a checkout would be quoted, or where its buyer would be sent, and why. Nothing is written or drawn. */
 export interface Supposed extends Pick<ToldDecision, 'snapshot' | 'routes' | 'input' | 'output'> {
   rejected: string | null;
+  /** Warnings about the rules of the request; none where it has no rules. */
+  warnings: Issue[];
 }
 
 /** Throws GatewayError `invalid_input` for rules that could not be saved either. */
@@ -28,7 +31,8 @@ export function dryRun(
   const view = deps.router.view(environment);
   const at = deps.now();
   const amount = centsOf(request.amount);
-  const effect = evaluateRules(supposedRules(deps, view.rules, request.rules), {
+  const { rules, warnings } = supposedRules(deps, view.rules, request.rules);
+  const effect = evaluateRules(rules, {
     amount,
     currency: CURRENCY,
     environment,
@@ -53,7 +57,7 @@ export function dryRun(
   };
   const { snapshot } = view;
   const output = decide(snapshot, input, DEFAULT_POLICY);
-  return { snapshot, routes: snapshot.routes, input, output, rejected: effect.rejected };
+  return { snapshot, routes: snapshot.routes, input, output, rejected: effect.rejected, warnings };
 }
 
 export interface Backtest {
@@ -80,7 +84,7 @@ export async function backtest(
   request: BacktestRequest,
 ): Promise<Backtest> {
   const { environment, limit } = request;
-  const rules = supposedRules(deps, deps.router.view(environment).rules, request.rules);
+  const { rules } = supposedRules(deps, deps.router.view(environment).rules, request.rules);
   const result: Backtest = { decisions: 0, was: noTotals(), wouldBe: noTotals(), different: [] };
   let startingAfter: string | undefined;
   while (result.decisions < limit) {
@@ -122,8 +126,14 @@ function meanOf({ expectedSuccess, cost }: Totals, count: number): Totals {
   return { expectedSuccess: mean(expectedSuccess), cost: mean(cost) };
 }
 
-function supposedRules({ routes }: Pick<Deps, 'routes'>, saved: CompiledRules, given: unknown): CompiledRules {
-  return given === undefined ? saved : compileRules(checkRules(given, routes).ruleSet, routes);
+function supposedRules(
+  { routes }: Pick<Deps, 'routes'>,
+  saved: CompiledRules,
+  given: unknown,
+): { rules: CompiledRules; warnings: Issue[] } {
+  if (given === undefined) return { rules: saved, warnings: [] };
+  const { ruleSet, warnings } = checkRules(given, routes);
+  return { rules: compileRules(ruleSet, routes), warnings };
 }
 
 function withDefaults(effect: RuleEffect, { margin, objective }: BacktestRequest): RuleEffect {
