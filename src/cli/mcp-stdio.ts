@@ -4,13 +4,16 @@ import { type RawRequest, Tillway, TillwayError } from '../../sdk/src/index.ts';
 import { inputReader } from '../contract/problems.ts';
 import type { ActionError } from '../contract/resources.ts';
 import { GatewayError } from '../domain/errors.ts';
+import { VERSION } from '../domain/version.ts';
 import { hintOf } from '../http/agent.ts';
 import { renderError } from '../http/errors.ts';
 import { createTillwayMcp } from '../mcp/server.ts';
-import { type Envelope, describeTools } from '../mcp/tools.ts';
+import { type Backend, type Envelope, type Tool, describeTools } from '../mcp/tools.ts';
 import type { Operation } from '../operations/operation.ts';
+import { OPERATIONS } from '../operations/registry.ts';
 import { PatientTransport } from './mcp-transport.ts';
 
+const ACTION_PATH = '/api/agent/actions/';
 // As SESSION_TTL is where nobody sets it; no answer of the service says what it is there.
 const LIFETIME = 'a limited time (24 hours unless the operator says otherwise)';
 // What a client of one attempt waits for an answer; no call is under way for longer.
@@ -28,6 +31,8 @@ export interface Surroundings {
   /** Undefined where the service asks for none. */
   apiKey?: string | undefined;
   complain(problem: string): void;
+  /** Cryptographically secure. */
+  randomBytes(size: number): Uint8Array;
   /** As that of a Terminal: resolves early when the signal aborts. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   /** Default: the standard input and output. */
@@ -36,15 +41,21 @@ export interface Surroundings {
 }
 
 /** Serves the tools of the service at `url`; resolves when the host has closed the input, and has its answers. */
-export async function serveMcp(url: string, { apiKey, complain, sleep, input, output }: Surroundings): Promise<void> {
+export async function serveMcp(
+  url: string,
+  { apiKey, complain, sleep, randomBytes, input, output }: Surroundings,
+): Promise<void> {
   // Whether something is worth another try is for the agent to say.
   const client = new Tillway({ baseUrl: url, maxRetries: 0, timeoutMs: TIMEOUT_MS, apiKey });
   const tools = describeTools(LIFETIME);
   const transport = new PatientTransport((signal) => sleep(TIMEOUT_MS, signal), input, output);
-  serveStdio(() => createTillwayMcp({ tools, run: (operation, sent) => ask(client, url, operation, sent) }), {
-    transport,
-    onerror: ({ message }) => complain(message),
-  });
+  const backend: Backend = {
+    tools,
+    allowed: () => allowedBy(url, apiKey),
+    newKey: () => `mcp_${Buffer.from(randomBytes(16)).toString('hex')}`,
+    run: (operation, sent) => ask(client, url, operation, sent),
+  };
+  serveStdio(() => createTillwayMcp(backend), { transport, onerror: ({ message }) => complain(message) });
   await transport.closed;
 }
 
@@ -54,7 +65,7 @@ async function ask(client: Tillway, url: string, operation: Operation, sent: unk
   try {
     const request = requestOf(operation, sent, url);
     const answer = await client.request(request);
-    if (request.method === 'GET') return { ok: true, action: name, result: answer };
+    if (!request.path.startsWith(ACTION_PATH)) return { ok: true, action: name, result: answer };
     if ((answer as Partial<Envelope> | null)?.action === name) return answer as Envelope;
     throw new TillwayError('unexpected_response', 'what answers there is something else.');
   } catch (error) {
@@ -67,20 +78,60 @@ function requestOf(
   { name, input }: Operation,
   sent: unknown,
   url: string,
-): Pick<RawRequest, 'method' | 'path' | 'body'> {
-  const read = () => inputReader(input).read(sent, hintOf(url, name));
+): Pick<RawRequest, 'method' | 'path' | 'query' | 'body'> {
+  const read = () => inputReader(input).read(sent, hintOf(url, name)) as Record<string, string>;
+  const gateway = (resource: string, id: string) => `/api/gateway/${resource}/${encodeURIComponent(id)}`;
   switch (name) {
     case 'capabilities':
       return { method: 'GET', path: '/api/agent/capabilities' };
     case 'routes.list':
       read();
       return { method: 'GET', path: '/api/agent/routes' };
-    case 'payment.get': {
-      const { paymentId } = read() as { paymentId: string };
-      return { method: 'GET', path: `/api/gateway/payments/${encodeURIComponent(paymentId)}` };
+    case 'session.get':
+      return { method: 'GET', path: gateway('sessions', read()['sessionId']!) };
+    case 'session.expire':
+      return { method: 'POST', path: `${gateway('sessions', read()['sessionId']!)}/expire` };
+    case 'payment.get':
+      return { method: 'GET', path: gateway('payments', read()['paymentId']!) };
+    case 'payment.list':
+      return { method: 'GET', path: '/api/gateway/payments', query: read() };
+    case 'refund.create': {
+      const { paymentId, ...body } = read();
+      return { method: 'POST', path: `${gateway('payments', paymentId!)}/refunds`, body };
     }
+    case 'refund.get':
+      return { method: 'GET', path: gateway('refunds', read()['refundId']!) };
     default:
-      return { method: 'POST', path: `/api/agent/actions/${name}`, body: sent };
+      return { method: 'POST', path: ACTION_PATH + name, body: sent };
+  }
+}
+
+/** The tools that the service lists for this key; every tool where it cannot be asked, since each call says why. */
+async function allowedBy(url: string, apiKey: string | undefined): Promise<(tool: Tool) => boolean> {
+  const protocol = 'io.modelcontextprotocol';
+  const client = {
+    [`${protocol}/clientInfo`]: { name: 'tillway', version: VERSION },
+    [`${protocol}/clientCapabilities`]: {},
+  };
+  const meta = { [`${protocol}/protocolVersion`]: '2026-07-28', ...client };
+  try {
+    const response = await fetch(`${url}/mcp`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': 'tools/list',
+        ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: meta } }),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    const { result } = (await response.json()) as { result: { tools: { name: string }[] } };
+    const names = new Set(result.tools.map(({ name }) => name));
+    return ({ listed }) => names.has(listed.name);
+  } catch {
+    return () => true;
   }
 }
 
@@ -105,7 +156,7 @@ function errorOf(error: unknown, operation: string, url: string): ActionError {
   };
 }
 
-/** Whether nothing answered that runs operations. Of what is asked for, only a payment can be missing with a 404. */
+/** Whether nothing answered that runs operations. Only records can be missing with a 404, not operations of the agent API. */
 function isOfAnother({ code, status, message }: TillwayError, operation: string): boolean {
-  return NOT_TILLWAY.has(code) || (status === 404 && (operation !== 'payment.get' || message === NO_SUCH_PATH));
+  return NOT_TILLWAY.has(code) || (status === 404 && (OPERATIONS.has(operation) || message === NO_SUCH_PATH));
 }

@@ -15,8 +15,8 @@ export function mcpCommand(context: CommandContext): Command {
     const url = context.urlOf(command).replace(/\/mcp$/, '');
     // No other command needs the protocol, which takes a while to load.
     const { serveMcp } = await import('./mcp-stdio.ts');
-    const { complain, sleep } = context.terminal;
+    const { complain, sleep, randomBytes } = context.terminal;
     const apiKey = apiKeyOf(context.terminal);
-    await serveMcp(url, { apiKey, complain: (problem) => complain(`tillway mcp: ${problem}\n`), sleep });
+    await serveMcp(url, { apiKey, complain: (problem) => complain(`tillway mcp: ${problem}\n`), sleep, randomBytes });
   });
 }

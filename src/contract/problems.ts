@@ -55,7 +55,12 @@ function problemsOf(issues: z.core.$ZodIssue[], schema: JsonSchema, input: unkno
     }
     return [problemOf(issue, schema, input)];
   });
-  return problems.filter(({ path, code }) => {
+  const isRemoved = ({ path, remedy }: Problem) => remedy === `remove ${path}`;
+  const removed = new Set(problems.filter(isRemoved).map(({ path }) => path));
+  return problems.filter((problem) => {
+    const { path, code } = problem;
+    // A field that must be left out needs no other repair.
+    if (removed.has(path) && !isRemoved(problem)) return false;
     const key = `${path} ${code}`;
     return seen.has(key) ? false : seen.add(key);
   });
@@ -139,7 +144,10 @@ function typeInWords(type: string | undefined, schema: JsonSchema): string {
         : `a string of at most ${maxLength} characters`;
     }
     case 'object':
-      if (schema.properties) return `an object with ${Object.keys(schema.properties).join(', ')}`;
+      if (schema.properties) {
+        const names = Object.keys(schema.properties);
+        return names.length === 0 ? 'an empty object' : `an object with ${names.join(', ')}`;
+      }
       return schema.maxProperties === undefined
         ? 'an object of strings: keys 1 to 500 characters, values at most 500'
         : `an object of at most ${schema.maxProperties} strings: keys 1 to 500 characters, values at most 500`;

@@ -103,6 +103,8 @@ export function listQuery<Fields extends z.ZodRawShape>(prefix: CursorOf, fields
         path: ['endingBefore'],
         message: 'must not be given together with startingAfter',
         params: { issueCode: 'invalid_value', remedy: 'remove' },
+        // Checked beside other problems too: every problem is named at once.
+        when: ({ value }) => typeof value === 'object' && value !== null,
       },
     );
 }

@@ -38,10 +38,11 @@ function catalogueOf(base: string) {
   const targets: Record<string, { href: string; type: string }[]> = {};
   for (const { relation, path, type } of SERVICE_LINKS) (targets[relation] ??= []).push({ href: base + path, type });
   const mcp = { href: `${base}/llms.txt`, type: 'text/plain' };
+  const card = { href: `${base}/mcp/server-card`, type: 'application/mcp-server-card+json' };
   return {
     linkset: [
       { anchor: `${base}/`, ...targets },
-      { anchor: `${base}/mcp`, 'service-doc': [mcp] },
+      { anchor: `${base}/mcp`, 'service-doc': [mcp], 'service-desc': [card] },
     ],
   };
 }

@@ -2,7 +2,7 @@ import { createMcpHandler } from '@modelcontextprotocol/server';
 import { hintOf, withSchemaHint } from '../http/agent.ts';
 import type { AppDeps } from '../http/app.ts';
 import { refusalOf, renderError } from '../http/errors.ts';
-import { assertAllowed } from '../operations/access/caller.ts';
+import { assertAllowed, isAllowed } from '../operations/access/caller.ts';
 import type { Operation } from '../operations/operation.ts';
 import { wrapArguments } from './arguments.ts';
 import { createTillwayMcp } from './server.ts';
@@ -25,7 +25,12 @@ export function createHandler(deps: AppDeps): (request: Request, body: unknown, 
       const requestId = requestInfo?.headers.get(REQUEST_ID) ?? undefined;
       const own = underWay.get(requestId);
       if (!own) throw new Error('a request of the protocol was not admitted');
-      return createTillwayMcp({ tools, run: (operation, sent) => run(own, operation, sent, requestId) });
+      return createTillwayMcp({
+        tools,
+        allowed: () => Promise.resolve(({ operation }) => isAllowed(own, operation.access)),
+        newKey: () => `mcp_${Buffer.from(deps.randomBytes(16)).toString('hex')}`,
+        run: (operation, sent) => run(own, operation, sent, requestId),
+      });
     },
     { onerror: (error) => deps.log.debug({ reason: error.message }, 'refused by the protocol') },
   );

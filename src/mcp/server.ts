@@ -3,7 +3,9 @@ import { VERSION } from '../domain/version.ts';
 import { unwrapArguments, withoutNulls } from './arguments.ts';
 import { addPrompt } from './prompt.ts';
 import { addResources } from './resources.ts';
-import { type Backend, type Envelope, LET_PASS } from './tools.ts';
+import { payableCall } from './elicitation.ts';
+import { type Backend, type Envelope, LET_PASS, advertised } from './tools.ts';
+import { LEGACY_VERSIONS } from './versions.ts';
 
 const INSTRUCTIONS = [
   'Amounts are US dollars.',
@@ -11,6 +13,7 @@ const INSTRUCTIONS = [
   'Give checkoutUrl to the buyer; you cannot pay.',
   'Treat the order as paid only when payment_get says paid or the payment.paid webhook arrives.',
 ].join(' ');
+const PAID_FOR = 'checkout_create';
 // Nothing that is listed changes while a process runs. Another version can take its place.
 const LISTS = { ttlMs: 300_000, cacheScope: 'public' as const };
 
@@ -20,6 +23,7 @@ export function createTillwayMcp(backend: Backend): McpServer {
     { name: 'tillway', title: 'Tillway', version: VERSION },
     {
       instructions: INSTRUCTIONS,
+      supportedProtocolVersions: LEGACY_VERSIONS,
       capabilities: {
         tools: { listChanged: false },
         resources: { listChanged: false },
@@ -27,7 +31,7 @@ export function createTillwayMcp(backend: Backend): McpServer {
       },
       cacheHints: {
         'server/discover': LISTS,
-        'tools/list': LISTS,
+        'tools/list': { ...LISTS, cacheScope: 'private' },
         'resources/list': LISTS,
         'resources/templates/list': LISTS,
         'prompts/list': LISTS,
@@ -35,14 +39,27 @@ export function createTillwayMcp(backend: Backend): McpServer {
       jsonSchemaValidator: LET_PASS,
     },
   );
-  for (const { name, operation, schema, config } of backend.tools) {
-    server.registerTool(name, config, async (wrapped) =>
-      toolResult(await backend.run(operation, withoutNulls(unwrapArguments(wrapped), schema))),
-    );
-  }
+  addTools(server, backend);
   addResources(server, backend.run);
   addPrompt(server);
   return server;
+}
+
+function addTools(server: McpServer, { tools, allowed, run, newKey }: Backend): void {
+  for (const { operation, schema, listed } of tools) {
+    const { name, inputSchema, outputSchema, ...words } = listed;
+    const config = { ...words, inputSchema: advertised(inputSchema), outputSchema: advertised(outputSchema) };
+    server.registerTool(name, config, async (wrapped, context) => {
+      const sent = withoutNulls(unwrapArguments(wrapped), schema);
+      const payable = name === PAID_FOR ? payableCall(server, context, sent, newKey) : undefined;
+      const envelope = await run(operation, payable?.input ?? sent);
+      return payable?.request(envelope) ?? toolResult(envelope);
+    });
+  }
+  // The package lists every tool that can be called. One that the key may not call answers `forbidden`, and is not listed.
+  server.server.setRequestHandler('tools/list', async () => ({
+    tools: tools.filter(await allowed()).map(({ listed }) => listed),
+  }));
 }
 
 /** As data for programs, and the same as text for models. */

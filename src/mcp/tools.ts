@@ -1,6 +1,7 @@
 import {
   type JsonSchemaValidator,
   type StandardSchemaWithJSON,
+  type Tool as ListedTool,
   fromJsonSchema,
   type jsonSchemaValidator,
 } from '@modelcontextprotocol/server';
@@ -16,24 +17,24 @@ import { toolName } from './tool-names.ts';
 export type Envelope =
   { ok: true; action: string; result: unknown } | { ok: false; action: string; error: ActionError };
 
+type Listed = Pick<ListedTool, 'name' | 'inputSchema'> & { outputSchema: NonNullable<ListedTool['outputSchema']> };
+
 /** One operation as a tool. */
 export interface Tool {
-  name: string;
   operation: Operation;
   /** The JSON Schema of the input. */
   schema: JsonSchema;
-  config: {
-    title: string;
-    description: string;
-    inputSchema: StandardSchemaWithJSON;
-    outputSchema: StandardSchemaWithJSON;
-    annotations: Annotations;
-  };
+  /** Its entry in `tools/list`. */
+  listed: Listed & { title: string; description: string; annotations: Annotations };
 }
 
 /** What stands behind the tools: the service itself, or a bridge to one. */
 export interface Backend {
   tools: readonly Tool[];
+  /** Whether the caller's key may call a tool of that name; one that it may not call is not listed. */
+  allowed(): Promise<(tool: Tool) => boolean>;
+  /** A new idempotency key. */
+  newKey(): string;
   /** Runs an operation with what was sent. Every failure is an envelope too. */
   run(operation: Operation, sent: unknown): Promise<Envelope>;
 }
@@ -44,14 +45,14 @@ export function describeTools(lifetime: string): readonly Tool[] {
     const { name, annotations } = operation;
     const schema = jsonSchemaOf(operation.input, 'input');
     return {
-      name: toolName(name),
       operation,
       schema,
-      config: {
+      listed: {
+        name: toolName(name),
         title: name,
         description: descriptionOf(operation, lifetime),
-        inputSchema: advertised(schema),
-        outputSchema: advertised(envelopeSchema(operation)),
+        inputSchema: schema as Listed['inputSchema'],
+        outputSchema: envelopeSchema(operation) as Listed['outputSchema'],
         annotations,
       },
     };
@@ -65,7 +66,8 @@ export const LET_PASS: jsonSchemaValidator = {
   },
 };
 
-function advertised(schema: object): StandardSchemaWithJSON {
+/** The schema for the package, which validates nothing by it. */
+export function advertised(schema: object): StandardSchemaWithJSON {
   return fromJsonSchema({ ...schema }, LET_PASS);
 }
 

@@ -117,6 +117,21 @@ export const UNAVAILABLE: KnownError = {
   recovery: 'retry_same',
   do: 'Resend after Retry-After.',
 };
+export const NOT_FOUND: KnownError = {
+  code: 'not_found',
+  recovery: 'stop',
+  do: 'Follow suggestion.',
+};
+export const INVALID_STATE: KnownError = {
+  code: 'invalid_state',
+  recovery: 'stop',
+  do: 'Follow suggestion.',
+};
+export const IDEMPOTENCY_CONFLICT: KnownError = {
+  code: 'idempotency_conflict',
+  recovery: 'fix_input',
+  do: 'Key used with another body: send that body, or a new key.',
+};
 export const BLOCKED: KnownError = {
   code: 'forbidden',
   recovery: 'stop',

@@ -4,12 +4,17 @@ import { routesListResult } from '../contract/resources.ts';
 import { checkoutCreate } from './actions/checkout-create.ts';
 import { checkoutPreview } from './actions/checkout-preview.ts';
 import { feesEstimate } from './actions/fees-estimate.ts';
-import { paymentGet } from './actions/payment-get.ts';
 import { webhookExampleAction } from './actions/webhook-example.ts';
 import { webhookVerifySample } from './actions/webhook-verify-sample.ts';
 import { capabilitiesOf } from './capabilities/capabilities.ts';
 import { usualEnvironment } from './access/caller.ts';
 import { listRoutes } from './list-routes.ts';
+import { paymentGet } from './tools/payment-get.ts';
+import { paymentList } from './tools/payment-list.ts';
+import { refundCreate } from './tools/refund-create.ts';
+import { refundGet } from './tools/refund-get.ts';
+import { sessionExpire } from './tools/session-expire.ts';
+import { sessionGet } from './tools/session-get.ts';
 import { type Action, type Operation, READ_ONLY, defineOperation } from './operation.ts';
 
 /** What `POST /api/agent/actions/{action}` runs. A new action is one file and one line here. */
@@ -51,8 +56,8 @@ const capabilities = defineOperation({
 });
 
 /**
- * The tools of the Model Context Protocol, in the order in which a client is shown them. An agent that has nothing else
- * must be able to read what became of a payment, so `payment.get` is among them; over REST that is a resource.
+ * The tools of the Model Context Protocol, in the order in which a client is shown them. Sessions, payments and refunds are
+ * resources over REST, so the operations of `tools/` are tools only.
  */
 export const TOOLS: readonly Operation[] = [
   feesEstimate,
@@ -61,7 +66,12 @@ export const TOOLS: readonly Operation[] = [
   webhookExampleAction,
   webhookVerifySample,
   routesList,
+  sessionGet,
+  sessionExpire,
   paymentGet,
+  paymentList,
+  refundCreate,
+  refundGet,
 ];
 
 /** Every operation, by its dotted name. */

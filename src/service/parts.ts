@@ -20,6 +20,7 @@ import { testClockApi } from '../http/test-clock.ts';
 import { webhookEndpointsApi } from '../http/webhook-endpoints.ts';
 import { webhooksApi } from '../http/webhooks.ts';
 import { mcpEndpoint } from '../mcp/http.ts';
+import { serverCard } from '../mcp/server-card.ts';
 
 /** What the OpenAPI document describes. */
 export const API_PARTS: readonly Part[] = [
@@ -44,6 +45,7 @@ export const PARTS: readonly Part[] = [
   homePages,
   ...API_PARTS,
   mcpEndpoint,
+  serverCard,
   openApiDocument,
   discoveryDocuments,
   apiReference,

@@ -9,6 +9,7 @@ import {
   verifySampleRequest,
   webhookExampleRequest,
 } from '../../src/contract/requests.ts';
+import { paymentsQuery } from '../../src/contract/queries.ts';
 import { GatewayError } from '../../src/domain/errors.ts';
 
 const session = inputReader(sessionRequest);
@@ -220,4 +221,27 @@ describe('any JSON value', () => {
       ['__proto__'],
     );
   });
+});
+
+test('two cursors are named together with every other problem, and the suggestion repairs all of them', () => {
+  const query = inputReader(paymentsQuery);
+  const good = 'pay_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m';
+  for (const [input, paths] of [
+    [{ startingAfter: 'x', endingBefore: 'y' }, ['startingAfter', 'endingBefore']],
+    [{ startingAfter: good, endingBefore: 'y' }, ['endingBefore']],
+    [{ startingAfter: good, endingBefore: good, limit: '0' }, ['limit', 'endingBefore']],
+  ] as const) {
+    assert.throws(
+      () => query.read(input),
+      (error: GatewayError) => {
+        assert.deepEqual(
+          error.details.issues!.map(({ path }) => path),
+          paths,
+        );
+        // One cursor is left, so that the next request is not refused for the pair.
+        assert.match(error.details.suggestion!, /remove endingBefore/i);
+        return true;
+      },
+    );
+  }
 });

@@ -14,8 +14,15 @@ const TOOL_NAMES = [
   'webhook_example',
   'webhook_verify_sample',
   'routes_list',
+  'session_get',
+  'session_expire',
   'payment_get',
+  'payment_list',
+  'refund_create',
+  'refund_get',
 ];
+/** Tools that are no operations of the agent API: their records are resources of the gateway API. */
+const TOOLS_ONLY = new Set(TOOL_NAMES.slice(TOOL_NAMES.indexOf('session_get')));
 
 interface ListedTool {
   name: string;
@@ -35,7 +42,7 @@ before(async () => {
 after(() => service[Symbol.asyncDispose]());
 
 describe('what is listed', () => {
-  test('seven tools in fixed order, in at most 20 kB, each with its title, its words and four hints', async () => {
+  test('twelve tools in fixed order, in at most 20 kB, each with its title, its words and four hints', async () => {
     const first = await rpc<{ tools: ListedTool[] }>(url, 'tools/list');
     const again = await rpc<{ tools: ListedTool[] }>(url, 'tools/list');
     assert.deepEqual(first.result, again.result);
@@ -59,14 +66,14 @@ describe('what is listed', () => {
       assert.deepEqual(outputSchema.required, ['ok', 'action'], name);
     }
     assert.match(tools[2]!.description, /waits 24 hours for its buyer, then it is expired/);
-    assert.match(tools[6]!.description, /failed is one attempt: .*do not create another checkout/);
+    assert.match(tools[8]!.description, /failed is one attempt: .*do not create another checkout/);
   });
 
   test('input schemas and hints are those of the REST API', async () => {
     const { result } = await rpc<{ tools: ListedTool[] }>(url, 'tools/list');
     const { body: capabilities } = await call<Capabilities>('GET', `${url}/api/agent/capabilities`);
     for (const { name, title, inputSchema, annotations } of result.tools) {
-      if (name === 'payment_get') continue;
+      if (TOOLS_ONLY.has(name)) continue;
       const { body } = await call<{ inputSchema: object }>('GET', `${url}/api/agent/schema/${title}`);
       assert.deepEqual(inputSchema, body.inputSchema, name);
       const action = capabilities.actions.find((each) => each.name === title);
@@ -112,9 +119,9 @@ describe('resources and the prompt', () => {
 
   test('each resource has what the REST API answers', async () => {
     const { result } = await rpc<{ resources: { uri: string }[] }>(url, 'resources/list');
-    assert.equal(result.resources.length, 10);
+    assert.equal(result.resources.length, 15);
     for (const { uri } of result.resources) {
-      if (uri === OF_THE_TOOL_ALONE) continue;
+      if (TOOLS_ONLY.has(uri.replace('gateway://schema/', '').replace('.', '_'))) continue;
       const { contents } = (await read(uri)).result;
       const { body } = await call('GET', uri.replace('gateway://', `${url}/api/agent/`));
       assert.deepEqual(JSON.parse(contents[0]!.text), body, uri);
@@ -200,7 +207,6 @@ describe('tools that are resources over REST', () => {
     const id = String(created.structuredContent.result!['id']);
     const waiting = (await callTool(url, 'payment_get', { paymentId: id })).structuredContent;
     assert.match(waiting.error!.message, /has no payment yet/);
-    // No tool reads a session.
     assert.doesNotMatch(waiting.error!.suggestion!, /read|GET/);
     await call('POST', `${url}/api/gateway/sessions/${id}/expire`);
     const { isError, structuredContent } = await callTool(url, 'payment_get', { paymentId: id });
@@ -218,6 +224,24 @@ describe('tools that are resources over REST', () => {
       assert(suggestion!.endsWith(`Parameters: GET ${url}/openapi.json`));
     }
   });
+});
+
+test('the server card says where the server is, and passes the limits of its schema', async () => {
+  const response = await fetch(`${url}/mcp/server-card`);
+  assert.equal(response.headers.get('content-type'), 'application/mcp-server-card+json');
+  assert.equal(response.headers.get('cache-control'), 'public, max-age=300');
+  const card = (await response.json()) as {
+    name: string;
+    description: string;
+    remotes: { type: string; url: string; supportedProtocolVersions: string[] }[];
+  };
+  assert.match(card.name, /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/);
+  assert.ok(card.description.length <= 100);
+  const [remote] = card.remotes;
+  assert.deepEqual([remote!.type, remote!.url], ['streamable-http', `${url}/mcp`]);
+  assert.ok(remote!.supportedProtocolVersions.includes('2026-07-28'));
+  const known = await fetch(`${url}/mcp/server-card`, { headers: { 'if-none-match': response.headers.get('etag')! } });
+  assert.equal(known.status, 304);
 });
 
 describe('what never reaches a tool', () => {
@@ -245,12 +269,24 @@ describe('what never reaches a tool', () => {
     assert.equal(error?.code, -32_700);
   });
 
-  test('several messages in one body are refused: each is to count', async () => {
+  test('several messages in one body are refused, and the version that demands them is not offered', async () => {
     const message = { jsonrpc: '2.0', id: 1, method: 'ping' };
-    for (const headers of [{}, { 'mcp-protocol-version': '2025-03-26' }] as Record<string, string>[]) {
-      const answer = await rpc(url, '', JSON.stringify([message, message]), headers);
-      assert.deepEqual([answer.status, (answer.error!.data as { code: string }).code], [400, 'invalid_input']);
+    const answer = await rpc(url, '', JSON.stringify([message, message]));
+    assert.deepEqual([answer.status, (answer.error!.data as { code: string }).code], [400, 'invalid_input']);
+    const clientInfo = { name: 'test', version: '1' };
+    for (const [asked, offered] of [
+      ['2025-03-26', '2025-11-25'],
+      ['2025-06-18', '2025-06-18'],
+    ]) {
+      const { result } = await rpc<{ protocolVersion: string }>(url, 'initialize', {
+        protocolVersion: asked,
+        capabilities: {},
+        clientInfo,
+      });
+      assert.equal(result.protocolVersion, offered);
     }
+    const refused = await rpc(url, 'tools/list', {}, { 'mcp-protocol-version': '2025-03-26' });
+    assert.deepEqual([refused.status, refused.error!.code], [400, -32_000]);
   });
 
   test('an unknown tool or method is an error of the protocol', async () => {

@@ -23,7 +23,7 @@ test('an agent that has only the address of /mcp sells one item, for each way to
   const { client, run } = await connect(service.url);
   assert.match(client.getInstructions()!, /payment_get says paid/);
   const { tools } = await client.listTools();
-  assert.equal(tools.length, 7);
+  assert.equal(tools.length, 12);
   for (const kind of ['card', 'wallet', 'local'] satisfies RouteKind[]) {
     const asked = { product: 'Field guide', amount: 49.99, customer: `${kind}@example.com`, preferredRoute: kind };
     const preview = await run('checkout_preview', asked);

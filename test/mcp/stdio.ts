@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import { serveMcp } from '../../src/cli/mcp-stdio.ts';
 
@@ -47,7 +48,13 @@ export function startBridge(url: string, sleep: (signal: AbortSignal) => Promise
     },
     end: (...messages) => void input.end(messages.map((message) => `${JSON.stringify(message)}\n`).join('')),
     answers,
-    ended: serveMcp(url, { complain: () => undefined, sleep: (_ms, signal) => sleep(signal), input, output }),
+    ended: serveMcp(url, {
+      complain: () => undefined,
+      randomBytes: (size: number) => randomBytes(size),
+      sleep: (_ms, signal) => sleep(signal),
+      input,
+      output,
+    }),
   };
 }
 

@@ -3,6 +3,7 @@ import { checkoutResult as checkoutResultSchema } from '../../contract/resources
 import { checkoutResult, createCheckout } from '../create-checkout.ts';
 import {
   BLOCKED,
+  IDEMPOTENCY_CONFLICT,
   INVALID_INPUT,
   INVALID_JSON,
   NO_ROUTE,
@@ -22,19 +23,7 @@ export const checkoutCreate = defineAction({
   output: checkoutResultSchema,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   access: 'create',
-  errors: [
-    INVALID_INPUT,
-    INVALID_JSON,
-    {
-      code: 'idempotency_conflict',
-      recovery: 'fix_input',
-      do: 'Key used with another body: send that body, or a new key.',
-    },
-    BLOCKED,
-    NO_ROUTE,
-    SPEND_LIMIT,
-    UNAVAILABLE,
-  ],
+  errors: [INVALID_INPUT, INVALID_JSON, IDEMPOTENCY_CONFLICT, BLOCKED, NO_ROUTE, SPEND_LIMIT, UNAVAILABLE],
   next: 'Give checkoutUrl to the buyer; await webhook payment.paid or poll getPayment with id.',
   command: (input) => ['checkout', 'create', ...checkoutOptions(input)],
   // Without an idempotencyKey: orders made from one example would share it.

@@ -1,22 +1,20 @@
 import { z } from 'zod';
 import { SAMPLE_PAYMENT_ID } from '../../contract/described.ts';
-import { text } from '../../contract/fields.ts';
-import { sampleOf, jsonSchemaOf } from '../../contract/json-schema.ts';
+import { jsonSchemaOf, sampleOf } from '../../contract/json-schema.ts';
 import { renderPayment } from '../../contract/render.ts';
 import { SAMPLE_SESSION_ID } from '../../contract/requests.ts';
 import { payment } from '../../contract/resources.ts';
-import { INVALID_INPUT, READ_ONLY, UNAVAILABLE, defineOperation } from '../operation.ts';
+import { INVALID_INPUT, NOT_FOUND, READ_ONLY, UNAVAILABLE, defineOperation } from '../operation.ts';
 import { getPayment } from '../read-records.ts';
+import { idInput } from './id-input.ts';
 
 const input = z.strictObject({
-  paymentId: text(5, 120)
-    .check((context) => {
-      if (/^(?:pay|chk)_/.test(context.value)) return;
-      const message = 'must be an id that starts with pay_ or chk_';
-      context.issues.push({ code: 'invalid_format', format: 'id', message, input: context.value });
-    })
-    .describe('A payment (pay_...), or a session (chk_...): then the payment that paid it, else its newest attempt.')
-    .meta({ examples: [SAMPLE_SESSION_ID] }),
+  paymentId: idInput(
+    'A payment (pay_...), or a session (chk_...): then the payment that paid it, else its newest attempt.',
+    SAMPLE_SESSION_ID,
+    'pay',
+    'chk',
+  ),
 });
 
 /** For agents that have no REST API at hand; there it is `GET /api/gateway/payments/{paymentId}`. */
@@ -29,7 +27,7 @@ export const paymentGet = defineOperation({
   output: payment,
   annotations: READ_ONLY,
   access: 'look',
-  errors: [INVALID_INPUT, { code: 'not_found', recovery: 'stop', do: 'Follow suggestion.' }, UNAVAILABLE],
+  errors: [INVALID_INPUT, NOT_FOUND, UNAVAILABLE],
   next: 'Fulfil where status is paid; while it is pending or not yet found, ask again after some seconds. failed is one attempt: the buyer may try again at checkoutUrl until the session ends (webhook payment.failed); do not create another checkout for it.',
   example: () => ({
     request: { paymentId: SAMPLE_PAYMENT_ID },

@@ -1,0 +1,52 @@
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
+  type InputRequiredResult,
+  type McpServer,
+  type ServerContext,
+  inputRequired,
+} from '@modelcontextprotocol/server';
+import type { CheckoutResult } from '../contract/resources.ts';
+import type { Envelope } from './tools.ts';
+
+const PAYMENT = 'payment';
+
+/** A call of `checkout_create` whose host can open the checkout for its user. */
+export interface PayableCall {
+  /** The input with an idempotency key: the host sends the call again, and the second time must not sell twice. */
+  input: unknown;
+  /** The request to open `checkoutUrl`; undefined once the user has answered it, and where nothing was created. */
+  request(envelope: Envelope): InputRequiredResult | undefined;
+}
+
+/**
+ * The call where the client has declared `elicitation.url`; else undefined. Clients of the protocol of 2025 declare it when
+ * they connect, so that stateless requests of theirs do not have it.
+ *
+ * The state that travels by way of the client is the idempotency key and no more: a client that changes it has sent
+ * another key, which the input may hold as well.
+ */
+export function payableCall(
+  { server }: McpServer,
+  { mcpReq }: ServerContext,
+  sent: unknown,
+  newKey: () => string,
+): PayableCall | undefined {
+  const envelope: { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined = mcpReq.envelope;
+  const declared = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
+  if (!declared?.elicitation?.url || typeof sent !== 'object' || sent === null || Array.isArray(sent)) return undefined;
+  const requestState = mcpReq.requestState<string>() ?? newKey();
+  const { idempotencyKey } = sent as { idempotencyKey?: unknown };
+  return {
+    input: { ...sent, idempotencyKey: idempotencyKey ?? requestState },
+    request(envelope) {
+      if (!envelope.ok || mcpReq.inputResponses?.[PAYMENT] !== undefined) return undefined;
+      const { product, merchant, amount, checkoutUrl } = envelope.result as CheckoutResult;
+      const message = `Pay ${merchant} for ${product}: ${amount.toFixed(2)} US dollars.`;
+      return inputRequired({
+        requestState,
+        inputRequests: { [PAYMENT]: inputRequired.elicitUrl({ message, url: checkoutUrl }) },
+      });
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import { isIP } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { VERSION } from '../domain/version.ts';
+import type { AppDeps } from '../http/app.ts';
+import { type PublicDocument, publicDocument, sendDocument } from '../http/document.ts';
+import { PROTOCOL_VERSIONS } from './versions.ts';
+
+const PATH = '/mcp/server-card';
+const TYPE = 'application/mcp-server-card+json';
+const MAX_AGE_SECONDS = 300;
+
+/** Where and how the MCP server is reached, for clients and registries (SEP-2127, a draft). */
+export function serverCard(app: FastifyInstance, deps: AppDeps): void {
+  let document: PublicDocument | undefined;
+  app.get(PATH, (request, reply) => {
+    document ??= publicDocument(JSON.stringify(cardOf(deps.urls.base)), TYPE, MAX_AGE_SECONDS);
+    return sendDocument(request, reply, deps, document);
+  });
+}
+
+function cardOf(base: string) {
+  return {
+    $schema: 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json',
+    name: `${namespaceOf(new URL(base).hostname)}/tillway`,
+    version: VERSION,
+    title: 'Tillway',
+    // The schema allows 100 characters.
+    description: 'Create hosted checkouts, follow payments and refund them.',
+    websiteUrl: `${base}/docs`,
+    remotes: [{ type: 'streamable-http', url: `${base}/mcp`, supportedProtocolVersions: PROTOCOL_VERSIONS }],
+  };
+}
+
+/** The host name in reverse order; an address has none. */
+function namespaceOf(host: string): string {
+  return isIP(host.replace(/^\[|\]$/g, '')) === 0 ? host.split('.').toReversed().join('.') : 'localhost';
+}

@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { BOOTSTRAP, bearer, makeKeys } from '../support/keys.ts';
+import { providerSays } from '../support/money-arrives.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { type Envelope, type ToolAnswer, callTool, rpc } from './rpc.ts';
+import { stdioCommand } from './stdio-command.ts';
+
+let service: TestService;
+let url: string;
+before(async () => {
+  service = await startTestService();
+  url = service.url;
+});
+after(() => service[Symbol.asyncDispose]());
+
+async function created(): Promise<string> {
+  const { structuredContent } = await callTool(url, 'checkout_create', sessionBody());
+  return String(structuredContent.result!['id']);
+}
+
+async function paid(): Promise<string> {
+  const id = await created();
+  await providerSays(service, id, 'paid');
+  return id;
+}
+
+/** What a tool answers over HTTP and over stdio, once each. */
+async function bothOf(name: string, input: Record<string, unknown>): Promise<Envelope[]> {
+  const client = new Client({ name: 'records', version: '1' });
+  await client.connect(new StdioClientTransport(stdioCommand(url)));
+  try {
+    const http = await callTool(url, name, input);
+    const stdio = (await client.callTool({ name, arguments: input })) as unknown as ToolAnswer;
+    return [http.structuredContent, stdio.structuredContent];
+  } finally {
+    await client.close();
+  }
+}
+
+describe('the tools of records answer what the gateway API answers', () => {
+  test('reads of a session, of payments and of a refund', async () => {
+    const id = await paid();
+    const { body: refund } = await call<{ id: string }>('POST', `${url}/api/gateway/payments/${id}/refunds`, {
+      amount: 2,
+    });
+    const { body: payments } = await call<{ data: { id: string }[] }>('GET', `${url}/api/gateway/payments?limit=1`);
+    const cases: [name: string, input: Record<string, unknown>, path: string][] = [
+      ['session_get', { sessionId: id }, `sessions/${id}`],
+      ['payment_get', { paymentId: id }, `payments/${id}`],
+      ['payment_list', { limit: 1 }, 'payments?limit=1'],
+      ['payment_list', { startingAfter: payments.data[0]!.id }, `payments?startingAfter=${payments.data[0]!.id}`],
+      ['refund_get', { refundId: refund.id }, `refunds/${refund.id}`],
+    ];
+    for (const [name, input, path] of cases) {
+      const { body: result } = await call('GET', `${url}/api/gateway/${path}`);
+      for (const envelope of await bothOf(name, input)) {
+        assert.deepEqual(envelope, { ok: true, action: name.replace('_', '.'), result }, path);
+      }
+    }
+  });
+
+  test('a record that does not exist, and an input that names none', async () => {
+    const none = '01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m';
+    for (const [name, field, id, path] of [
+      ['session_get', 'sessionId', `chk_${none}`, `sessions/chk_${none}`],
+      ['refund_get', 'refundId', `ref_${none}`, `refunds/ref_${none}`],
+    ] as const) {
+      const { body } = await call<Envelope>('GET', `${url}/api/gateway/${path}`);
+      for (const envelope of await bothOf(name, { [field]: id })) assert.deepEqual(envelope.error, body.error, name);
+      for (const { error } of await bothOf(name, { [field]: '../keys' })) assert.equal(error!.code, 'invalid_input');
+    }
+  });
+
+  test('a session expires once, and not after its buyer has started', async () => {
+    const id = await created();
+    const envelopes = await bothOf('session_expire', { sessionId: id });
+    assert.deepEqual(
+      envelopes.map(({ result }) => result!['status']),
+      ['expired', 'expired'],
+    );
+    for (const { error } of await bothOf('session_expire', { sessionId: await paid() })) {
+      assert.equal(error!.code, 'invalid_state');
+    }
+  });
+
+  test('a refund with a key is made once, over both ways and REST', async () => {
+    const id = await paid();
+    const input = { paymentId: id, amount: 10, reason: 'duplicate', idempotencyKey: 'refund-one-way' };
+    const envelopes = await bothOf('refund_create', input);
+    const { paymentId, ...body } = input;
+    const rest = await call('POST', `${url}/api/gateway/payments/${paymentId}/refunds`, body);
+    for (const { result } of envelopes) assert.deepEqual(result, rest.body);
+    const { body: payment } = await call<{ refundPendingAmount: number; refundedAmount: number }>(
+      'GET',
+      `${url}/api/gateway/payments/${id}`,
+    );
+    assert.equal(payment.refundPendingAmount + payment.refundedAmount, 10);
+    const other = await bothOf('refund_create', { ...input, amount: 11 });
+    for (const { error } of other) assert.equal(error!.code, 'idempotency_conflict');
+    for (const { error } of await bothOf('refund_create', { paymentId: id, amount: 1000 })) {
+      assert.deepEqual([error!.code, error!.field], ['invalid_input', 'amount']);
+    }
+  });
+});
+
+test('an input that is no object, for a tool that takes nothing, is told in whole words', async () => {
+  const { structuredContent } = await callTool(url, 'routes_list', []);
+  assert.match(structuredContent.error!.message, /^body: must be an empty object\.$/);
+});
+
+test('a key is shown the tools that it may call, and is refused the others as over REST', async () => {
+  await using own = await startTestService({ variables: BOOTSTRAP });
+  const { sandbox: keys } = await makeKeys(own.url);
+  const withheld: Record<keyof typeof keys, string[]> = {
+    admin: [],
+    write: [],
+    read: ['checkout_create', 'webhook_verify_sample', 'session_expire', 'refund_create'],
+    agent: ['webhook_verify_sample', 'session_expire', 'payment_list', 'refund_create', 'refund_get'],
+  };
+  const { tools: all } = (await rpc<{ tools: { name: string }[] }>(url, 'tools/list')).result;
+  for (const [scope, names] of Object.entries(withheld) as [keyof typeof keys, string[]][]) {
+    const shown = all.map(({ name }) => name).filter((name) => !names.includes(name));
+    const http = await rpc<{ tools: { name: string }[] }>(own.url, 'tools/list', {}, bearer(keys[scope]));
+    assert.deepEqual(
+      http.result.tools.map(({ name }) => name),
+      shown,
+      scope,
+    );
+    const client = new Client({ name: 'keys', version: '1' });
+    const env = { TILLWAY_API_KEY: keys[scope] };
+    await client.connect(new StdioClientTransport({ ...stdioCommand(own.url), env }));
+    try {
+      const stdio = await client.listTools();
+      assert.deepEqual(
+        stdio.tools.map(({ name }) => name),
+        shown,
+        scope,
+      );
+    } finally {
+      await client.close();
+    }
+    for (const name of names) {
+      const { result } = await rpc<ToolAnswer>(own.url, 'tools/call', { name, arguments: {} }, bearer(keys[scope]));
+      assert.equal(result.structuredContent.error!.code, 'forbidden', `${scope} ${name}`);
+    }
+  }
+  const path = '/api/gateway/payments/pay_1/refunds';
+  const rest = await call<Envelope>('POST', own.url + path, {}, bearer(keys.read));
+  const input = { name: 'refund_create', arguments: { paymentId: 'pay_1' } };
+  const { result } = await rpc<ToolAnswer>(own.url, 'tools/call', input, bearer(keys.read));
+  assert.deepEqual(result.structuredContent.error, rest.body.error);
+});
+
+describe('a host that opens pages for its user', () => {
+  /** A client that declares elicitation.url, and the pages that it was asked to open. */
+  async function hostOf(transport: 'http' | 'legacy stdio', action: 'accept' | 'decline') {
+    const opened: string[] = [];
+    const legacy = transport === 'legacy stdio';
+    const client = new Client(
+      { name: 'host', version: '1' },
+      {
+        capabilities: { elicitation: { url: {} } },
+        versionNegotiation: { mode: legacy ? 'legacy' : { pin: '2026-07-28' } },
+      },
+    );
+    client.setRequestHandler('elicitation/create', ({ params }) => {
+      if (params.mode === 'url') opened.push(params.url);
+      return { action };
+    });
+    const http = () => new StreamableHTTPClientTransport(new URL(`${url}/mcp`));
+    await client.connect(legacy ? new StdioClientTransport(stdioCommand(url)) : http());
+    return { client, opened, [Symbol.asyncDispose]: () => client.close() };
+  }
+  const sessionsOf = async (customer: string) =>
+    (await call<{ data: unknown[] }>('GET', `${url}/api/gateway/sessions?customer=${customer}`)).body.data.length;
+
+  for (const [transport, action] of [
+    ['http', 'accept'],
+    ['http', 'decline'],
+    ['legacy stdio', 'accept'],
+  ] as const) {
+    test(`is asked to open the checkout, which is created once: ${transport}, ${action}`, async () => {
+      await using host = await hostOf(transport, action);
+      const customer = `${transport.replace(' ', '.')}.${action}@example.com`;
+      const answer = await host.client.callTool({ name: 'checkout_create', arguments: sessionBody({ customer }) });
+      const { structuredContent } = answer as unknown as ToolAnswer;
+      assert.equal(structuredContent.ok, true);
+      assert.deepEqual(host.opened, [structuredContent.result!['checkoutUrl']]);
+      assert.equal(await sessionsOf(customer), 1);
+    });
+  }
+
+  test('is not asked where nothing was created', async () => {
+    await using host = await hostOf('http', 'accept');
+    const answer = await host.client.callTool({ name: 'checkout_create', arguments: { amount: 0 } });
+    assert.equal((answer as unknown as ToolAnswer).structuredContent.error!.code, 'invalid_input');
+    assert.deepEqual(host.opened, []);
+  });
+});
