@@ -9,6 +9,7 @@ export const API_KEY_ENDPOINTS = {
     operationId: 'createApiKey',
     method: 'POST',
     access: 'admin',
+    keys: 'required',
     path: '/api/gateway/keys',
     tag: 'keys',
     summary: 'Create an API key',
@@ -17,14 +18,7 @@ export const API_KEY_ENDPOINTS = {
     body: keyRequest,
     requestExample: { name: 'Shop backend', scope: 'write' },
     response: createdApiKey,
-    errors: [
-      'invalid_input',
-      'invalid_json',
-      'forbidden',
-      'payload_too_large',
-      'unsupported_media_type',
-      'unavailable',
-    ],
+    errors: ['forbidden'],
   },
   list: {
     operationId: 'listApiKeys',
@@ -36,7 +30,7 @@ export const API_KEY_ENDPOINTS = {
     description: 'Newest first, revoked ones too. Their texts are known to their owners alone.',
     query: keysQuery,
     response: listOf(apiKeyResource),
-    errors: ['invalid_input', 'unavailable'],
+    errors: [],
   },
   revoke: {
     operationId: 'revokeApiKey',
@@ -49,6 +43,6 @@ export const API_KEY_ENDPOINTS = {
       'Closes a key for good, within a second on every instance; one that is revoked already is answered as it is. A service whose last key is revoked stays closed. Takes no body.',
     params: { keyId: { description: 'An API key: key_...', example: SAMPLE_KEY_ID } },
     response: apiKeyResource,
-    errors: ['not_found', 'unavailable'],
+    errors: ['not_found'],
   },
 } as const satisfies Record<string, Endpoint>;

@@ -19,7 +19,7 @@ export const DISCREPANCY_ENDPOINTS = {
     description: 'Newest first. status=open lists what is still to be resolved.',
     query: discrepanciesQuery,
     response: listOf(discrepancy),
-    errors: ['invalid_input', 'unavailable'],
+    errors: [],
   },
   getDiscrepancy: {
     operationId: 'getDiscrepancy',
@@ -31,7 +31,7 @@ export const DISCREPANCY_ENDPOINTS = {
     description: 'One discrepancy, with what can be done about it.',
     params: discrepancyId,
     response: discrepancy,
-    errors: ['not_found', 'unavailable'],
+    errors: ['not_found'],
   },
   resolveDiscrepancy: {
     operationId: 'resolveDiscrepancy',
@@ -46,15 +46,7 @@ export const DISCREPANCY_ENDPOINTS = {
     body: resolveRequest,
     requestExample: { action: 'refund' },
     response: discrepancy,
-    errors: [
-      'invalid_input',
-      'invalid_json',
-      'not_found',
-      'invalid_state',
-      'payload_too_large',
-      'unsupported_media_type',
-      'unavailable',
-    ],
+    errors: ['not_found', 'invalid_state'],
     errorExamples: {
       invalid_input: {
         message: 'action: must be one of "refund", "accept".',

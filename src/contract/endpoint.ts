@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { KeyScope } from '../domain/api-key.ts';
 import type { ErrorCode } from '../domain/errors.ts';
+import type { Environment } from '../domain/route.ts';
 import type { ActionError } from './resources.ts';
 
 export type EndpointTag =
@@ -44,6 +45,11 @@ export interface Endpoint {
   operationId: string;
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   access: Access;
+  /**
+   * Which callers are refused whatever the scope of their key. `required`: callers without a key, even where the
+   * service has no keys. An environment: keys of the other environment.
+   */
+  keys?: 'required' | Environment;
   /** With `{name}` for path parameters. */
   path: string;
   tag: EndpointTag;
@@ -59,11 +65,26 @@ export interface Endpoint {
   response: z.ZodType;
   /** Left out: JSON. Errors always are. */
   responseType?: 'text/csv';
-  /** Left out: made of the examples in `response`. */
-  responseExample?: unknown;
+  /** Whether the response has an ETag, and a request with a matching If-None-Match is answered 304. */
+  etag?: true;
   /** What errors carry besides `ok` and `error`: the name of the action or operation. */
   envelope?: 'action' | 'operation';
+  /** Error codes, besides those that `errorCodesOf` adds to every endpoint. */
   errors: readonly ErrorCode[];
   /** What an error looks like here, where the usual example of its code would mislead. */
   errorExamples?: Partial<Record<ErrorCode, Omit<ActionError, 'code'>>>;
+}
+
+/** Codes that authentication, limits and failures of the service cause on every endpoint. */
+const EVERYWHERE: readonly ErrorCode[] = ['unauthorized', 'forbidden', 'rate_limited', 'internal_error', 'unavailable'];
+
+/** Codes of a request body: the server reads one wherever the method allows it, used or not. */
+const OF_A_BODY: readonly ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
+
+/** Every error code with which an endpoint can answer. */
+export function errorCodesOf({ errors, method, bodyType }: Endpoint): ErrorCode[] {
+  const body = method === 'GET' ? [] : OF_A_BODY;
+  const syntax: ErrorCode[] = method === 'GET' || bodyType !== undefined ? [] : ['invalid_json'];
+  // Every endpoint refuses a malformed request, such as one without a Host header, as invalid_input.
+  return [...new Set<ErrorCode>(['invalid_input', ...syntax, ...errors, ...body, ...EVERYWHERE])];
 }

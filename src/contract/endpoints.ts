@@ -25,17 +25,7 @@ export const GATEWAY_ENDPOINTS = {
       customer: 'buyer@example.com',
     },
     response: checkoutSession,
-    errors: [
-      'invalid_input',
-      'invalid_json',
-      'forbidden',
-      'payload_too_large',
-      'unsupported_media_type',
-      'idempotency_conflict',
-      'no_eligible_route',
-      'spend_limit_exceeded',
-      'unavailable',
-    ],
+    errors: ['forbidden', 'idempotency_conflict', 'no_eligible_route', 'spend_limit_exceeded'],
   },
   listSessions: {
     operationId: 'listSessions',
@@ -47,7 +37,7 @@ export const GATEWAY_ENDPOINTS = {
     description: 'Newest first.',
     query: sessionsQuery,
     response: listOf(checkoutSession),
-    errors: ['invalid_input', 'unavailable'],
+    errors: [],
   },
   getSession: {
     operationId: 'getSession',
@@ -59,7 +49,7 @@ export const GATEWAY_ENDPOINTS = {
     description: 'One session with its present status.',
     params: sessionId,
     response: checkoutSession,
-    errors: ['not_found', 'unavailable'],
+    errors: ['not_found'],
   },
   expireSession: {
     operationId: 'expireSession',
@@ -72,7 +62,7 @@ export const GATEWAY_ENDPOINTS = {
       'Withdraws a session that no buyer has started; one that has expired already is answered as it is. Takes no body.',
     params: sessionId,
     response: checkoutSession,
-    errors: ['not_found', 'invalid_state', 'unavailable'],
+    errors: ['not_found', 'invalid_state'],
   },
   listCustomers: {
     operationId: 'listCustomers',
@@ -84,7 +74,7 @@ export const GATEWAY_ENDPOINTS = {
     description: 'Newest first.',
     query: customersQuery,
     response: listOf(customer),
-    errors: ['invalid_input', 'unavailable'],
+    errors: [],
   },
   getCustomer: {
     operationId: 'getCustomer',
@@ -96,7 +86,7 @@ export const GATEWAY_ENDPOINTS = {
     description: 'One customer.',
     params: { customerId: { description: 'A customer: cus_...', example: SAMPLE_CUSTOMER_ID } },
     response: customer,
-    errors: ['not_found', 'unavailable'],
+    errors: ['not_found'],
   },
   listPayments: {
     operationId: 'listPayments',
@@ -108,7 +98,7 @@ export const GATEWAY_ENDPOINTS = {
     description: 'Newest first. paymentId takes a payment or a session.',
     query: paymentsQuery,
     response: listOf(payment),
-    errors: ['invalid_input', 'unavailable'],
+    errors: [],
   },
   getPayment: {
     operationId: 'getPayment',
@@ -121,7 +111,7 @@ export const GATEWAY_ENDPOINTS = {
       'One payment, by its own id or by that of its session: then the payment that paid it, else the newest attempt.',
     params: { paymentId: { description: 'A payment (pay_...) or a session (chk_...).', example: SAMPLE_PAYMENT_ID } },
     response: payment,
-    errors: ['not_found', 'unavailable'],
+    errors: ['not_found'],
   },
   listInvoices: {
     operationId: 'listInvoices',
@@ -133,7 +123,7 @@ export const GATEWAY_ENDPOINTS = {
     description: 'Newest first.',
     query: invoicesQuery,
     response: listOf(invoice),
-    errors: ['invalid_input', 'unavailable'],
+    errors: [],
   },
   getInvoice: {
     operationId: 'getInvoice',
@@ -145,7 +135,7 @@ export const GATEWAY_ENDPOINTS = {
     description: 'One invoice.',
     params: { invoiceId: { description: 'An invoice: inv_...', example: SAMPLE_INVOICE_ID } },
     response: invoice,
-    errors: ['not_found', 'unavailable'],
+    errors: ['not_found'],
   },
 } as const satisfies Record<string, Endpoint>;
 
@@ -154,6 +144,7 @@ export const AGENT_ENDPOINTS = {
   capabilities: {
     operationId: 'capabilities',
     method: 'GET',
+    etag: true,
     access: 'look',
     path: '/api/agent/capabilities',
     tag: 'agent',
@@ -172,7 +163,7 @@ export const AGENT_ENDPOINTS = {
     description: 'Best first. Rates are fractions (0.029 is 2.9 %), score is 0 to 100.',
     query: routesQuery,
     response: routesListResult,
-    errors: ['invalid_input'],
+    errors: [],
   },
   getSchema: {
     operationId: 'getSchema',
@@ -186,6 +177,7 @@ export const AGENT_ENDPOINTS = {
     params: { operation: { description: 'Name of an operation.', example: 'checkout.create' } },
     response: schemaResult,
     envelope: 'operation',
-    errors: ['unknown_operation'],
+    errors: ['unknown_operation', 'not_found'],
+    errorExamples: { not_found: { message: 'There is nothing at this path.' } },
   },
 } as const satisfies Record<string, Endpoint>;

@@ -7,6 +7,12 @@ export const SCOPE_NEEDED: Omit<ActionError, 'code'> = {
   suggestion: 'Use a key of scope write: the operator makes one with "tillway keys create --scope write".',
 };
 
+/** `invalid_input` of an endpoint that takes no body, only a query. */
+export const MALFORMED_REQUEST: Omit<ActionError, 'code'> = {
+  message: 'The query has a NUL character in it.',
+  suggestion: 'Remove %00 from the query; then resend.',
+};
+
 /** What each refusal looks like; messages vary, codes do not. */
 export const ERROR_EXAMPLES: Record<ErrorCode, Omit<ActionError, 'code'>> = {
   invalid_input: {

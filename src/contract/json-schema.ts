@@ -3,6 +3,8 @@ import { z } from 'zod';
 /** A JSON Schema, draft 2020-12, as far as this service uses it. */
 export interface JsonSchema {
   $schema?: string;
+  $ref?: string;
+  allOf?: JsonSchema[];
   type?: string | string[];
   description?: string;
   properties?: Record<string, JsonSchema>;
@@ -31,14 +33,67 @@ export function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSch
     io,
     // Metadata is checked by hand and described by hand.
     unrepresentable: 'any',
-    override: ({ jsonSchema }) => {
-      if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
-      // That a key is a string goes without saying.
-      if ((jsonSchema.propertyNames as JsonSchema | undefined)?.maxLength === undefined)
-        delete jsonSchema.propertyNames;
-      nullableAsType(jsonSchema as JsonSchema);
-    },
+    override: ({ jsonSchema }) => simplify(jsonSchema as JsonSchema),
   }) as JsonSchema;
+}
+
+/**
+ * The schemas of a registry by name. A registered schema that is part of another one is a reference to
+ * `#/components/schemas/`.
+ */
+export function namedJsonSchemas(
+  registry: z.core.$ZodRegistry<{ id: string }>,
+  io: 'input' | 'output',
+): Record<string, JsonSchema> {
+  const { schemas } = z.toJSONSchema(registry, {
+    io,
+    unrepresentable: 'any',
+    uri: (name) => `#/components/schemas/${name}`,
+    override: ({ jsonSchema }) => {
+      const schema = jsonSchema as JsonSchema;
+      simplify(schema);
+      describeDefault(schema);
+      // Each operation has an example of its whole request.
+      delete schema.examples;
+      if (io === 'output') abridge(schema);
+    },
+  });
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, { $schema: _dialect, $id: _reference, ...schema }]) => [
+      name,
+      schema as JsonSchema,
+    ]),
+  );
+}
+
+/** States the default in words: code generators turn a property with the keyword `default` into a required one. */
+function describeDefault(schema: JsonSchema): void {
+  if (schema.default === undefined) return;
+  const { description = '' } = schema;
+  if (!/default/i.test(description)) {
+    schema.description = `${description} Default: ${JSON.stringify(schema.default)}.`.trim();
+  }
+  delete schema.default;
+}
+
+/** Facts that the introduction of the document states for all fields. */
+const SAID_ONCE = / (?:ISO 8601, UTC|Starts with [a-z]+_)\.$/;
+
+/**
+ * Leaves out what clients do not need of responses. Objects stay open, since later versions add fields, and one schema
+ * can then extend another.
+ */
+function abridge(schema: JsonSchema): void {
+  if (schema.additionalProperties === false) delete schema.additionalProperties;
+  if (schema.const !== undefined) delete schema.description;
+  if (schema.description !== undefined) schema.description = schema.description.replace(SAID_ONCE, '');
+}
+
+function simplify(schema: JsonSchema): void {
+  if (schema.format !== undefined) delete schema.pattern;
+  // JSON has no keys but strings.
+  if (schema.propertyNames?.maxLength === undefined) delete schema.propertyNames;
+  nullableAsType(schema);
 }
 
 /** A value of this schema, made of the examples in it: with every property, or with the required ones only. */

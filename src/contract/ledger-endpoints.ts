@@ -42,7 +42,7 @@ export const LEDGER_ENDPOINTS = {
       'What every account holds now, or held at a time; a midnight of UTC is the fastest to answer. Debits are positive: provider_clearing is what the provider holds for us, and a negative merchant_payable is what the merchant is owed.',
     query: balancesQuery,
     response: ledgerBalances,
-    errors: ['invalid_input', 'unavailable'],
+    errors: [],
   },
   listEntries: {
     operationId: 'listLedgerEntries',
@@ -55,7 +55,7 @@ export const LEDGER_ENDPOINTS = {
       'The journal, newest first. The entries of a posting stand together and sum to 0; none is ever changed or removed, a correction is another posting.',
     query: entriesQuery,
     response: listOf(ledgerEntry),
-    errors: ['invalid_input', 'unavailable'],
+    errors: [],
   },
   exportEntries: {
     operationId: 'exportLedger',
@@ -69,6 +69,6 @@ export const LEDGER_ENDPOINTS = {
     query: exportQuery,
     response: ledgerExport,
     responseType: 'text/csv',
-    errors: ['invalid_input', 'rate_limited', 'unavailable'],
+    errors: [],
   },
 } as const satisfies Record<string, Endpoint>;

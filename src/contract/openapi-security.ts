@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../domain/errors.ts';
-import { type Access, scopesOf } from './endpoint.ts';
-import { ERROR_EXAMPLES, SCOPE_NEEDED } from './error-examples.ts';
+import { type Endpoint, scopesOf } from './endpoint.ts';
+import { ERROR_EXAMPLES, MALFORMED_REQUEST, SCOPE_NEEDED } from './error-examples.ts';
 
 /** How a request says who asks. https://spec.openapis.org/oas/v3.1.1#security-scheme-object */
 export interface SecurityScheme {
@@ -10,25 +10,38 @@ export interface SecurityScheme {
   description: string;
 }
 
-/** One of them is enough: by each of its names, the scopes of which one is needed. */
+/** Alternatives: a request meets one of them. */
 export type Security = Record<string, readonly string[]>[];
 
+const scheme = (bearerFormat: string, description: string): SecurityScheme => ({
+  type: 'http',
+  scheme: 'bearer',
+  bearerFormat,
+  description,
+});
+
 export const SECURITY_SCHEMES: Record<string, SecurityScheme> = {
-  apiKey: {
-    type: 'http',
-    scheme: 'bearer',
-    bearerFormat: 'sk_sandbox_... or sk_live_...',
-    description:
-      'An API key, which the operator makes with `tillway keys create`. Asked for by every service that has one, and by every one that other machines reach; a service without keys takes requests of its own machine. A key sees and changes one environment only: `sk_sandbox_` the sandbox, `sk_live_` production. Its scope says what it may do: `read`, `write`, `admin`, or `agent` with a limit of what its checkouts may cost.',
-  },
+  apiKey: scheme(
+    'sk_sandbox_... or sk_live_...',
+    'An API key, which the operator makes with `tillway keys create`. Asked for by every service that has one, and by every one that other machines reach; a service without keys takes requests of its own machine. A key sees and changes one environment only: `sk_sandbox_` the sandbox, `sk_live_` production. Its scope says what it may do: `read`, `write`, `admin`, or `agent` with a limit of what its checkouts may cost.',
+  ),
+  sandboxKey: scheme('sk_sandbox_...', 'An API key of the sandbox; keys of production are refused.'),
+  productionKey: scheme('sk_live_...', 'An API key of production; keys of the sandbox are refused.'),
 };
 
-/** Nothing, where the service has no keys; else a key that reaches so far. */
-export function securityOf(access: Access): Security {
-  return [{}, { apiKey: scopesOf(access) }];
+/**
+ * The alternatives: no key, where the service has none, or a key of one of the scopes. The scopes of one requirement
+ * would all be needed at once. https://spec.openapis.org/oas/v3.1.1#security-requirement-object
+ */
+export function securityOf({ access, keys }: Pick<Endpoint, 'access' | 'keys'>): Security {
+  const name = keys === undefined || keys === 'required' ? 'apiKey' : `${keys}Key`;
+  const withKey = scopesOf(access).map((scope) => ({ [name]: [scope] }));
+  return keys === 'required' ? withKey : [{}, ...withKey];
 }
 
-/** What a refusal looks like. Where an endpoint itself forbids nothing, it is a key that does not reach so far. */
-export function exampleOfError(code: ErrorCode, errors: readonly ErrorCode[]) {
-  return code === 'forbidden' && !errors.includes(code) ? SCOPE_NEEDED : ERROR_EXAMPLES[code];
+/** The usual example of an error. An endpoint that does not list `forbidden` answers it to keys without its scope. */
+export function exampleOfError(code: ErrorCode, { errors, method }: Endpoint) {
+  if (code === 'forbidden' && !errors.includes(code)) return SCOPE_NEEDED;
+  if (code === 'invalid_input' && method === 'GET') return MALFORMED_REQUEST;
+  return ERROR_EXAMPLES[code];
 }

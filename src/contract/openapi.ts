@@ -1,65 +1,13 @@
 import type { ErrorCode } from '../domain/errors.ts';
-import type { Endpoint } from './endpoint.ts';
+import { type Endpoint, errorCodesOf } from './endpoint.ts';
 import { jsonSchemaOf, sampleOf } from './json-schema.ts';
 import { TAGS } from './openapi-tags.ts';
-import {
-  SECURITY_SCHEMES,
-  type Security,
-  type SecurityScheme,
-  exampleOfError,
-  securityOf,
-} from './openapi-security.ts';
-import { type ApiSchema, hoistSchema, namedSchemas } from './openapi-schemas.ts';
+import { SECURITY_SCHEMES, exampleOfError, securityOf } from './openapi-security.ts';
+import { type Components, componentsOf, errorSchemaOf, refOf } from './openapi-schemas.ts';
+import type { OpenApi, OpenApiOperation, OpenApiParameter, OpenApiResponse } from './openapi-document.ts';
+import { shareParts } from './openapi-shared.ts';
 import { EVENT_TYPES } from './requests.ts';
 import { webhookEvent } from './resources.ts';
-
-/** The part of OpenAPI 3.1 that is used here. https://spec.openapis.org/oas/v3.1.1 */
-export interface OpenApi {
-  openapi: string;
-  info: { title: string; version: string; summary: string; description: string; license: Record<string, string> };
-  jsonSchemaDialect: string;
-  servers: { url: string; description: string }[];
-  tags: { name: string; description: string }[];
-  paths: Record<string, Partial<Record<'get' | 'post' | 'put', OpenApiOperation>>>;
-  webhooks: Record<string, { post: OpenApiOperation }>;
-  components: { schemas: Record<string, ApiSchema>; securitySchemes: Record<string, SecurityScheme> };
-  security: [];
-}
-
-export interface OpenApiOperation {
-  operationId: string;
-  tags: string[];
-  summary: string;
-  description: string;
-  parameters?: OpenApiParameter[];
-  requestBody?: { required: boolean; content: OpenApiContents };
-  responses: Record<string, OpenApiResponse>;
-  security?: Security;
-}
-
-export interface OpenApiParameter {
-  name: string;
-  in: 'path' | 'query' | 'header';
-  required: boolean;
-  description: string;
-  schema: ApiSchema;
-  example?: string | number;
-}
-
-/** One of them. */
-export type OpenApiContents = Partial<Record<'application/json' | 'text/csv', OpenApiContent>>;
-
-export interface OpenApiContent {
-  schema: ApiSchema;
-  example?: unknown;
-  examples?: Record<string, { summary: string; value: unknown }>;
-}
-
-export interface OpenApiResponse {
-  description: string;
-  headers?: Record<string, { description: string; schema: ApiSchema }>;
-  content?: OpenApiContents;
-}
 
 export interface OpenApiOptions {
   baseUrl: string;
@@ -71,8 +19,12 @@ export interface OpenApiOptions {
 
 const JSON_TYPE = 'application/json';
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
-// Who asks is looked at everywhere; and our own fault can happen anywhere.
-const ANYWHERE: ErrorCode[] = ['unauthorized', 'forbidden', 'rate_limited', 'internal_error'];
+const CURSORS: Record<string, { description: string }> = {
+  startingAfter: { description: 'The id of a record of this list: the page of records older than it.' },
+  endingBefore: { description: 'The id of a record of this list: the page of records newer than it.' },
+};
+/** What the examples of errors name. */
+const NAMED = { action: 'checkout.create', operation: 'checkout.creat' };
 
 const DESCRIPTION = `Create checkout sessions, send buyers to pay, and hear by webhook when they have.
 
@@ -90,11 +42,15 @@ Send an \`idempotencyKey\` with a session, and it can be resent without fear: th
 
 /** The whole API as one document, made from the endpoints as they are served. */
 export function openApiOf({ baseUrl, version, endpoints, statusOf }: OpenApiOptions): OpenApi {
+  const { schemas, refTo } = componentsOf(endpoints);
   const paths: OpenApi['paths'] = {};
   for (const endpoint of endpoints) {
     const method = endpoint.method.toLowerCase() as 'get' | 'post' | 'put';
-    paths[endpoint.path] = { ...paths[endpoint.path], [method]: operationOf(endpoint, statusOf) };
+    paths[endpoint.path] = { ...paths[endpoint.path], [method]: operationOf(endpoint, refTo, statusOf) };
   }
+  const webhooks = Object.fromEntries(EVENT_TYPES.map((type) => [type, { post: webhookOf(type, refTo) }]));
+  const operations = [...Object.values(paths), ...Object.values(webhooks)].flatMap((methods) => Object.values(methods));
+  const shared = shareParts(operations);
   const used = new Set<string>([...endpoints.map(({ tag }) => tag), 'webhooks']);
   return {
     openapi: '3.1.0',
@@ -111,25 +67,23 @@ export function openApiOf({ baseUrl, version, endpoints, statusOf }: OpenApiOpti
       .filter(([name]) => used.has(name))
       .map(([name, description]) => ({ name, description })),
     paths,
-    webhooks: Object.fromEntries(EVENT_TYPES.map((type) => [type, { post: webhookOf(type) }])),
-    components: { schemas: namedSchemas(), securitySchemes: SECURITY_SCHEMES },
+    webhooks,
+    components: { schemas, ...shared, securitySchemes: SECURITY_SCHEMES },
     // Of webhooks, which have signatures; every endpoint has its own.
     security: [],
   };
 }
 
-function operationOf(endpoint: Endpoint, statusOf: OpenApiOptions['statusOf']): OpenApiOperation {
-  const { operationId, tag, summary, description, body, response } = endpoint;
+function operationOf(
+  endpoint: Endpoint,
+  refTo: Components['refTo'],
+  statusOf: OpenApiOptions['statusOf'],
+): OpenApiOperation {
+  const { operationId, tag, summary, description, body, response, etag } = endpoint;
   const parameters = [...pathParameters(endpoint), ...queryParameters(endpoint)];
-  const answer = jsonSchemaOf(response, 'output');
   const ok: OpenApiResponse = {
     description: 'Done.',
-    content: {
-      [endpoint.responseType ?? JSON_TYPE]: {
-        schema: hoistSchema(answer),
-        example: endpoint.responseExample ?? sampleOf(answer),
-      },
-    },
+    content: { [endpoint.responseType ?? JSON_TYPE]: { schema: refTo(response) } },
   };
   if (endpoint.errors.includes('idempotency_conflict')) {
     ok.headers = {
@@ -145,17 +99,25 @@ function operationOf(endpoint: Endpoint, statusOf: OpenApiOptions['statusOf']): 
     summary,
     description,
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: requestBodyOf(body, endpoint) }),
-    responses: { 200: ok, ...errorResponses(endpoint, statusOf) },
-    security: securityOf(endpoint.access),
+    ...(body && { requestBody: requestBodyOf(body, endpoint, refTo) }),
+    responses: {
+      200: ok,
+      ...(etag && { 304: { description: 'Not modified: If-None-Match names the ETag of this response.' } }),
+      ...errorResponses(endpoint, statusOf),
+    },
+    security: securityOf(endpoint),
   };
 }
 
-function requestBodyOf(body: NonNullable<Endpoint['body']>, { requestExample: example, bodyType }: Endpoint) {
+function requestBodyOf(
+  body: NonNullable<Endpoint['body']>,
+  { requestExample: example, bodyType }: Endpoint,
+  refTo: Components['refTo'],
+) {
   const schema = jsonSchemaOf(body, 'input');
   // An absent body counts as {}.
   const required = bodyType !== undefined || (schema.required ?? []).length > 0;
-  const content = { schema: hoistSchema(schema), example: example ?? sampleOf(schema, 'required') };
+  const content = { schema: refTo(body), example: example ?? sampleOf(schema, 'required') };
   return { required, content: { [bodyType ?? JSON_TYPE]: content } };
 }
 
@@ -173,73 +135,56 @@ function pathParameters({ params = {} }: Endpoint): OpenApiParameter[] {
 function queryParameters({ query }: Endpoint): OpenApiParameter[] {
   if (!query) return [];
   const { properties = {}, required = [] } = jsonSchemaOf(query, 'input');
-  return Object.entries(properties).map(([name, { description = '', examples, ...schema }]) => ({
-    name,
-    in: 'query',
-    required: required.includes(name),
-    description,
-    schema,
-    ...(typeof examples?.[0] === 'string' && {
-      example: schema.type === 'integer' ? Number(examples[0]) : examples[0],
-    }),
-  }));
+  return Object.entries(properties).map(([name, { description = '', examples, ...schema }]) => {
+    const example = schema.type === 'integer' && examples ? Number(examples[0]) : examples?.[0];
+    return {
+      name,
+      in: 'query',
+      ...(required.includes(name) && { required: true }),
+      schema,
+      // One description for the cursors of every list makes them one shared parameter.
+      ...(CURSORS[name] ?? { description, ...(example !== undefined && { example: example as string | number }) }),
+    };
+  });
 }
 
 /** One response a status, with an example a code. */
-function errorResponses(
-  { errors, errorExamples = {}, envelope, operationId }: Endpoint,
-  statusOf: OpenApiOptions['statusOf'],
-): Record<string, OpenApiResponse> {
+function errorResponses(endpoint: Endpoint, statusOf: OpenApiOptions['statusOf']): Record<string, OpenApiResponse> {
+  const { envelope } = endpoint;
   const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of new Set([...errors, ...ANYWHERE])) {
+  for (const code of errorCodesOf(endpoint)) {
     const status = statusOf(code, envelope);
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
-  const named = envelope === undefined ? {} : { [envelope]: operationId };
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => {
-      const examples = codes.map((code) => [
-        code,
-        {
-          summary: code,
-          value: { ok: false, ...named, error: { code, ...(errorExamples[code] ?? exampleOfError(code, errors)) } },
-        },
-      ]);
-      return [
-        String(status),
-        {
-          description: `Refused: ${codes.join(' or ')}.`,
-          content: {
-            'application/json': { schema: failureSchema(envelope, codes), examples: Object.fromEntries(examples) },
-          },
-        },
-      ];
+      const schema = { $ref: refOf(errorSchemaOf(envelope)) };
+      const response: OpenApiResponse = {
+        description: `Refused: ${codes.join(' or ')}.`,
+        content: { [JSON_TYPE]: { schema, examples: errorExamples(endpoint, codes) } },
+      };
+      return [String(status), response];
     }),
   );
 }
 
-function failureSchema(envelope: Endpoint['envelope'], codes: ErrorCode[]): ApiSchema {
-  const named = envelope && { [envelope]: { type: 'string', description: `The ${envelope} asked for.` } };
-  // Not beside $ref: some validators then take `properties` for all that there may be.
-  const error: ApiSchema = {
-    allOf: [{ $ref: '#/components/schemas/ActionError' }, { properties: { code: { enum: codes } } }],
-  };
-  return {
-    type: 'object',
-    properties: { ok: { type: 'boolean', const: false, description: 'Always false.' }, ...named, error },
-    required: ['ok', ...(envelope ? [envelope] : []), 'error'],
-    additionalProperties: false,
-  };
+function errorExamples(endpoint: Endpoint, codes: readonly ErrorCode[]): Record<string, { value: unknown }> {
+  const { envelope, errorExamples: own = {} } = endpoint;
+  return Object.fromEntries(
+    codes.map((code) => {
+      const error = { code, ...(own[code] ?? exampleOfError(code, endpoint)) };
+      return [code, { value: { ok: false, ...(envelope && { [envelope]: NAMED[envelope] }), error } }];
+    }),
+  );
 }
 
-function webhookOf(type: (typeof EVENT_TYPES)[number]): OpenApiOperation {
+function webhookOf(type: (typeof EVENT_TYPES)[number], refTo: Components['refTo']): OpenApiOperation {
   const meaning = {
     'payment.provider_pending': 'The provider has taken the payment on; it is not confirmed. Do not fulfil yet.',
     'payment.paid': 'The payment is confirmed: fulfil the order.',
     'payment.failed': 'The payment failed, timed out or was rejected. Do not fulfil.',
   }[type];
-  const schema = jsonSchemaOf(webhookEvent, 'output');
-  const sample = sampleOf(schema) as { id: string; data: object };
+  const sample = sampleOf(jsonSchemaOf(webhookEvent, 'output')) as { id: string; data: object };
   const status = type.slice('payment.'.length);
   const header = (name: string, description: string, example: string): OpenApiParameter => ({
     name,
@@ -256,13 +201,13 @@ function webhookOf(type: (typeof EVENT_TYPES)[number]): OpenApiOperation {
     summary: type,
     description: `${meaning} Verify the signature over the raw body before changing an order, process each event id once, and answer exactly 200: anything else is retried.`,
     parameters: [
-      header('x-gateway-event', 'The id of the event.', id),
+      header('x-gateway-event', 'The id of the event.', sample.id),
       header(
         'x-gateway-signature',
         't=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and the raw body, keyed with your whole secret>. Two v1 while a secret is rotated.',
         't=1768469400,v1=...',
       ),
-      header('webhook-id', 'The id of the event, for Standard Webhooks verifiers.', id),
+      header('webhook-id', 'The id of the event, for Standard Webhooks verifiers.', sample.id),
       header('webhook-timestamp', 'Unix seconds of this attempt.', '1768469400'),
       header(
         'webhook-signature',
@@ -274,7 +219,7 @@ function webhookOf(type: (typeof EVENT_TYPES)[number]): OpenApiOperation {
       required: true,
       content: {
         'application/json': {
-          schema: hoistSchema(schema),
+          schema: refTo(webhookEvent),
           example: { ...sample, id, type, data: { ...sample.data, status } },
         },
       },

@@ -22,16 +22,7 @@ export const REFUND_ENDPOINTS = {
     body: refundRequest,
     requestExample: { amount: 10, reason: 'requested_by_customer' },
     response: refund,
-    errors: [
-      'invalid_input',
-      'invalid_json',
-      'not_found',
-      'invalid_state',
-      'payload_too_large',
-      'unsupported_media_type',
-      'idempotency_conflict',
-      'unavailable',
-    ],
+    errors: ['not_found', 'invalid_state', 'idempotency_conflict'],
     errorExamples: {
       invalid_input: {
         message: 'amount: is more than the 39.99 USD that is left of the payment',
@@ -65,7 +56,7 @@ export const REFUND_ENDPOINTS = {
     params: paymentId,
     query: refundsOfPaymentQuery,
     response: listOf(refund),
-    errors: ['invalid_input', 'not_found', 'unavailable'],
+    errors: ['not_found'],
   },
   listRefunds: {
     operationId: 'listRefunds',
@@ -77,7 +68,7 @@ export const REFUND_ENDPOINTS = {
     description: 'Newest first. status=failed lists those whose money the buyer does not have.',
     query: refundsQuery,
     response: listOf(refund),
-    errors: ['invalid_input', 'unavailable'],
+    errors: [],
   },
   getRefund: {
     operationId: 'getRefund',
@@ -89,6 +80,6 @@ export const REFUND_ENDPOINTS = {
     description: 'One refund with its present status.',
     params: { refundId: { description: 'A refund: ref_...', example: SAMPLE_REFUND_ID } },
     response: refund,
-    errors: ['not_found', 'unavailable'],
+    errors: ['not_found'],
   },
 } as const satisfies Record<string, Endpoint>;

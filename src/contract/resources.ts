@@ -134,15 +134,17 @@ export const invoice = z.strictObject({
   environment,
 });
 
+export const hasMore = z
+  .boolean()
+  .describe('Whether there are more in the direction asked for.')
+  .meta({ examples: [false] });
+
 /** The envelope of every list. */
 export function listOf<Item extends z.ZodType>(item: Item) {
   return z.strictObject({
     object: z.literal('list').describe('Always list.'),
     data: z.array(item).describe('The records, newest first.'),
-    hasMore: z
-      .boolean()
-      .describe('Whether there are more in the direction asked for.')
-      .meta({ examples: [false] }),
+    hasMore,
   });
 }
 

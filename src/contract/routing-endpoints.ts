@@ -31,7 +31,7 @@ export const ROUTING_ENDPOINTS = {
       'Every routing decision about a session, with all candidates, their numbers and why they were not chosen: what it was quoted, and where each attempt was sent.',
     params: sessionId,
     response: routingDecisions,
-    errors: ['not_found', 'unavailable'],
+    errors: ['not_found'],
   },
   replayDecisions: {
     operationId: 'replayRoutingDecisions',
@@ -44,7 +44,7 @@ export const ROUTING_ENDPOINTS = {
       'Makes every decision about a session again from what is stored of it, and says whether each gives the same bytes. Changes nothing.',
     params: sessionId,
     response: routingReplay,
-    errors: ['not_found', 'unavailable'],
+    errors: ['not_found'],
   },
   dryRun: {
     operationId: 'dryRunRouting',
@@ -58,7 +58,7 @@ export const ROUTING_ENDPOINTS = {
     body: dryRunRequest,
     requestExample: { amount: 49.99, metadata: { country: 'DE' } },
     response: dryRunResult,
-    errors: ['invalid_input', 'invalid_json', 'payload_too_large', 'unsupported_media_type', 'unavailable'],
+    errors: [],
   },
   backtest: {
     operationId: 'backtestRouting',
@@ -72,7 +72,7 @@ export const ROUTING_ENDPOINTS = {
     body: backtestRequest,
     requestExample: { margin: 0.15, limit: 500 },
     response: backtestResult,
-    errors: ['invalid_input', 'invalid_json', 'payload_too_large', 'unsupported_media_type', 'unavailable'],
+    errors: [],
   },
   getRules: {
     operationId: 'getRoutingRules',
@@ -84,17 +84,18 @@ export const ROUTING_ENDPOINTS = {
     description: 'The rules in force, or those of an earlier version.',
     query: rulesQuery,
     response: rulesResource,
-    errors: ['invalid_input', 'not_found', 'unavailable'],
+    errors: ['not_found'],
   },
   saveRules: {
     operationId: 'saveRoutingRules',
     method: 'PUT',
     access: 'admin',
+    keys: 'production',
     path: '/api/gateway/routing/rules',
     tag: 'routing',
     summary: 'Save the routing rules',
     description:
-      'Puts a rule set in force, as a new version; the same set again changes nothing. One that is wrong is refused with every problem named, and the rules before it stay in force. Refused where the rules come from a file.',
+      'Puts a rule set in force, as a new version; the same set again changes nothing. One that is wrong is refused with every problem named, and the rules before it stay in force. Refused where the rules come from a file. The rules apply to both environments, so an API key of the sandbox is refused.',
     body: ruleSetSchema,
     requestExample: {
       version: 1,
@@ -102,14 +103,7 @@ export const ROUTING_ENDPOINTS = {
       rules: [{ id: 'small-first', when: { amount: { lt: 10 } }, then: { explore: false } }],
     },
     response: rulesResource,
-    errors: [
-      'invalid_input',
-      'invalid_json',
-      'invalid_state',
-      'payload_too_large',
-      'unsupported_media_type',
-      'unavailable',
-    ],
+    errors: ['invalid_state'],
   },
   listStandings: {
     operationId: 'listRoutingRoutes',
@@ -122,7 +116,7 @@ export const ROUTING_ENDPOINTS = {
       'Health with its cause, expected success with what it rests on, and what the operator has set. Best first.',
     query: standingsQuery,
     response: listOf(routeStanding),
-    errors: ['invalid_input'],
+    errors: [],
   },
   overrideHealth: {
     operationId: 'overrideRouteHealth',
@@ -137,15 +131,7 @@ export const ROUTING_ENDPOINTS = {
     body: overrideRequest,
     requestExample: { health: 'standby', until: '2027-01-15T12:00:00Z', reason: 'maintenance at the provider' },
     response: routeStanding,
-    errors: [
-      'invalid_input',
-      'invalid_json',
-      'invalid_state',
-      'not_found',
-      'payload_too_large',
-      'unsupported_media_type',
-      'unavailable',
-    ],
+    errors: ['invalid_state', 'not_found'],
   },
   listTransitions: {
     operationId: 'listRoutingTransitions',
@@ -157,6 +143,6 @@ export const ROUTING_ENDPOINTS = {
     description: 'Newest first, with the cause of each and the numbers that it was decided on.',
     query: transitionsQuery,
     response: listOf(transitionResource),
-    errors: ['invalid_input', 'unavailable'],
+    errors: [],
   },
 } as const satisfies Record<string, Endpoint>;

@@ -30,15 +30,7 @@ export const SETTLEMENT_ENDPOINTS = {
     body: settleRequest,
     requestExample: { reference: 'PO-2026-0115' },
     response: settlement,
-    errors: [
-      'invalid_input',
-      'invalid_json',
-      'invalid_state',
-      'not_found',
-      'payload_too_large',
-      'unsupported_media_type',
-      'unavailable',
-    ],
+    errors: ['invalid_state', 'not_found'],
   },
   importSettlements: {
     operationId: 'importSettlements',
@@ -53,6 +45,6 @@ export const SETTLEMENT_ENDPOINTS = {
     body: settlementFile,
     bodyType: 'text/csv',
     response: settlementImport,
-    errors: ['invalid_input', 'payload_too_large', 'unsupported_media_type', 'unavailable'],
+    errors: [],
   },
 } as const satisfies Record<string, Endpoint>;

@@ -31,7 +31,7 @@ export const WEBHOOK_ENDPOINT_ENDPOINTS = {
     body: createEndpointRequest,
     requestExample: { url: 'https://shop.example/webhooks', events: ['payment.paid', 'payment.failed'] },
     response: webhookEndpointWithSecret,
-    errors: ['invalid_input', 'invalid_json', 'invalid_state', 'unavailable'],
+    errors: ['invalid_state'],
   },
   listWebhookEndpoints: {
     operationId: 'listWebhookEndpoints',
@@ -43,7 +43,7 @@ export const WEBHOOK_ENDPOINT_ENDPOINTS = {
     description: 'Newest first, the one that the configuration of the service names among them. No secret is shown.',
     query: endpointsQuery,
     response: listOf(webhookEndpoint),
-    errors: ['invalid_input', 'unavailable'],
+    errors: [],
   },
   getWebhookEndpoint: {
     operationId: 'getWebhookEndpoint',
@@ -55,7 +55,7 @@ export const WEBHOOK_ENDPOINT_ENDPOINTS = {
     description: 'One endpoint: whether it is active, why not, since when it fails. No secret is shown.',
     params: endpointId,
     response: webhookEndpoint,
-    errors: ['not_found', 'unavailable'],
+    errors: ['not_found'],
   },
   updateWebhookEndpoint: {
     operationId: 'updateWebhookEndpoint',
@@ -70,7 +70,7 @@ export const WEBHOOK_ENDPOINT_ENDPOINTS = {
     body: changeEndpointRequest,
     requestExample: { status: 'active' },
     response: webhookEndpoint,
-    errors: ['invalid_input', 'invalid_json', 'not_found', 'invalid_state', 'unavailable'],
+    errors: ['not_found', 'invalid_state'],
   },
   deleteWebhookEndpoint: {
     operationId: 'deleteWebhookEndpoint',
@@ -83,7 +83,7 @@ export const WEBHOOK_ENDPOINT_ENDPOINTS = {
       'For good: its secrets and its URL are erased, and what waits for it is given up and becomes dead. Deliveries of before go on naming its id.',
     params: endpointId,
     response: deletedEndpoint,
-    errors: ['not_found', 'invalid_state', 'unavailable'],
+    errors: ['not_found', 'invalid_state'],
   },
   rotateWebhookSecret: {
     operationId: 'rotateWebhookSecret',
@@ -98,7 +98,7 @@ export const WEBHOOK_ENDPOINT_ENDPOINTS = {
     body: rotateSecretRequest,
     requestExample: { expiresInHours: 24 },
     response: webhookEndpointWithSecret,
-    errors: ['invalid_input', 'invalid_json', 'not_found', 'invalid_state', 'unavailable'],
+    errors: ['not_found', 'invalid_state'],
   },
   testWebhookEndpoint: {
     operationId: 'testWebhookEndpoint',
@@ -111,6 +111,6 @@ export const WEBHOOK_ENDPOINT_ENDPOINTS = {
       'Posts a sample payment.paid event to the endpoint at once, disabled or not, signed as its deliveries are, and answers what came of it. The sample is not of live mode and names a session that does not exist. Nothing is stored, and nothing tried again. Takes no body.',
     params: endpointId,
     response: webhookTest,
-    errors: ['not_found', 'invalid_state', 'unavailable'],
+    errors: ['not_found', 'invalid_state'],
   },
 } as const satisfies Record<string, Endpoint>;

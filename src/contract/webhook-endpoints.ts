@@ -26,7 +26,7 @@ export const WEBHOOK_ENDPOINTS = {
       'Newest first by created, whether or not a webhook endpoint is registered. Every item is the JSON text of its deliveries, byte for byte.\n\nTo follow events, take the feed: after=, with the id of the last event that you have read, or empty for all. It answers oldest first, in the order in which events became visible: none ever appears before one that you have read, however many are being made. Keep the last id, and ask with it again; hasMore says whether there is more at once. Lists by created have no such promise: an event can appear some seconds after its created, below newer ones.',
     query: eventsQuery,
     response: listOf(webhookEvent),
-    errors: ['invalid_input', 'unavailable'],
+    errors: [],
   },
   getEvent: {
     operationId: 'getEvent',
@@ -38,7 +38,7 @@ export const WEBHOOK_ENDPOINTS = {
     description: 'One event: the JSON text that its deliveries send, byte for byte.',
     params: eventId,
     response: webhookEvent,
-    errors: ['not_found', 'unavailable'],
+    errors: ['not_found'],
   },
   resendEvent: {
     operationId: 'resendEvent',
@@ -51,7 +51,7 @@ export const WEBHOOK_ENDPOINTS = {
       'Sends the event again to every active webhook endpoint of its environment, and answers with the deliveries. Where it has a delivery to the endpoint, that is replayed; an endpoint that was registered later gets one now. Takes no body.',
     params: eventId,
     response: listOf(delivery),
-    errors: ['not_found', 'invalid_state', 'unavailable'],
+    errors: ['not_found', 'invalid_state'],
   },
   listDeliveries: {
     operationId: 'listDeliveries',
@@ -64,7 +64,7 @@ export const WEBHOOK_ENDPOINTS = {
       'Newest first, each with its last attempt. status=dead lists what was given up after its last attempt; statusClass=5xx with endpointId what an endpoint fails with. All filters can be combined.',
     query: deliveriesQuery,
     response: listOf(delivery),
-    errors: ['invalid_input', 'unavailable'],
+    errors: [],
   },
   getDelivery: {
     operationId: 'getDelivery',
@@ -76,7 +76,7 @@ export const WEBHOOK_ENDPOINTS = {
     description: 'One delivery with the log of its attempts and the event as sent.',
     params: deliveryId,
     response: deliveryDetails,
-    errors: ['not_found', 'unavailable'],
+    errors: ['not_found'],
   },
   replayDelivery: {
     operationId: 'replayDelivery',
@@ -89,7 +89,7 @@ export const WEBHOOK_ENDPOINTS = {
       'Sends the event again. A dead or delivered delivery becomes pending, due now, with the whole retry schedule before it; a pending one does not wait for its next attempt, and keeps its schedule. The attempt log is kept.\n\nThe bytes and the event id are those of the first attempt: a receiver that has processed the event will know it. Later events of the session that are still pending wait for it. Takes no body.',
     params: deliveryId,
     response: delivery,
-    errors: ['not_found', 'invalid_state', 'unavailable'],
+    errors: ['not_found', 'invalid_state'],
   },
   recoverDeliveries: {
     operationId: 'recoverDeliveries',
@@ -104,7 +104,7 @@ export const WEBHOOK_ENDPOINTS = {
     body: recoverRequest,
     requestExample: { from: '2026-01-15T06:00:00.000Z', until: '2026-01-15T09:30:00.000Z' },
     response: recovery,
-    errors: ['invalid_input', 'invalid_json', 'not_found', 'invalid_state', 'unavailable'],
+    errors: ['not_found', 'invalid_state'],
     errorExamples: {
       invalid_state: {
         message: `Webhook endpoint ${SAMPLE_ENDPOINT_ID} is disabled: it answered 410, which says that it takes no events any more.`,
@@ -122,6 +122,6 @@ export const WEBHOOK_ENDPOINTS = {
     description: 'How far a recovery has got. What is sent because of it stands among the deliveries of its endpoint.',
     params: { recoveryId: { description: 'A recovery: rcv_...', example: SAMPLE_RECOVERY_ID } },
     response: recovery,
-    errors: ['not_found', 'unavailable'],
+    errors: ['not_found'],
   },
 } as const satisfies Record<string, Endpoint>;

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { Endpoint } from '../contract/endpoint.ts';
 import { AGENT_ENDPOINTS } from '../contract/endpoints.ts';
 import { jsonSchemaOf } from '../contract/json-schema.ts';
-import type { ErrorCode } from '../domain/errors.ts';
 import type { ExampleDeps, Operation } from '../operations/operation.ts';
 import { ACTIONS, OPERATIONS } from '../operations/registry.ts';
 
@@ -13,18 +12,16 @@ const UNKNOWN_HOST = {
     suggestion: 'Use the address in BASE_URL, or set BASE_URL to the address that you use.',
   },
 };
-const OF_EVERY_BODY: ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
 
 /** The agent endpoints with what only the registry knows: the names of the operations, and one endpoint per action. */
 export function agentEndpoints(deps: ExampleDeps): Endpoint[] {
   const { capabilities, listRoutes, getSchema } = AGENT_ENDPOINTS;
   return [
     { ...capabilities, errors: ['forbidden'], errorExamples: UNKNOWN_HOST },
-    { ...listRoutes, responseExample: OPERATIONS.get('routes.list')!.example(deps).response },
+    listRoutes,
     {
       ...getSchema,
       params: { operation: { ...getSchema.params.operation, enum: [...OPERATIONS.keys()] } },
-      responseExample: schemaAnswer(OPERATIONS.get('fees.estimate')!),
     },
     ...ACTIONS.map((action) => actionEndpoint(deps, action)),
   ];
@@ -42,7 +39,6 @@ export function schemaAnswer({ name, input, output }: Operation) {
 
 function actionEndpoint(deps: ExampleDeps, action: Operation): Endpoint {
   const { name, title, description, access, input, output, errors, next } = action;
-  const { request, response } = action.example(deps);
   return {
     operationId: name,
     method: 'POST',
@@ -52,14 +48,13 @@ function actionEndpoint(deps: ExampleDeps, action: Operation): Endpoint {
     summary: title,
     description: `${description} Next: ${next}`,
     body: input,
-    requestExample: request,
+    requestExample: action.example(deps).request,
     response: z.strictObject({
       ok: z.literal(true).describe('Always true.'),
       action: z.literal(name).describe('The action that ran.'),
       result: output,
     }),
-    responseExample: { ok: true, action: name, result: response },
     envelope: 'action',
-    errors: [...errors.map(({ code }) => code), ...OF_EVERY_BODY],
+    errors: errors.map(({ code }) => code),
   };
 }

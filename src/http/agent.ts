@@ -13,7 +13,7 @@ import { schemaAnswer } from './agent-endpoints.ts';
 import { admission, depsOf } from './access.ts';
 import type { AppDeps } from './app.ts';
 import { discoveryLinks } from './discovery-links.ts';
-import { type PublicDocument, publicDocument, sendDocument } from './document.ts';
+import { type PublicDocument, READABLE_BY_ALL_SITES, publicDocument, sendDocument } from './document.ts';
 import { sendError } from './errors.ts';
 import { param, serve, serveText } from './gateway.ts';
 
@@ -38,7 +38,7 @@ export function agentApi(app: FastifyInstance, deps: AppDeps): void {
     const document = known?.body === body ? known.document : publicDocument(body, JSON_TYPE, 0);
     described.set(environment, { body, document });
     reply.header('link', discoveryLinks(base));
-    return sendDocument(request, reply, deps, document);
+    return sendDocument(request, reply, document);
   });
   serve(app, deps, routes, async (request, _reply, deps) => {
     const { environment } = readRoutesQuery.read(request.query, `Parameters: GET ${base}/openapi.json`);
@@ -46,7 +46,8 @@ export function agentApi(app: FastifyInstance, deps: AppDeps): void {
     assertEnvironment(deps, asked);
     return { ok: true, routes: listRoutes(deps, asked) };
   });
-  serveText(app, deps, getSchema, async (request) => {
+  serveText(app, deps, getSchema, async (request, reply) => {
+    reply.headers(READABLE_BY_ALL_SITES);
     const operation = param(request, 'operation');
     const named = OPERATIONS.get(operation);
     if (!named) throw unknownName('operation', operation, [...OPERATIONS.keys()]);

@@ -1,9 +1,9 @@
+import assert from 'node:assert/strict';
 import type { FastifyInstance } from 'fastify';
 import { API_KEY_ENDPOINTS } from '../contract/api-key-endpoints.ts';
 import { keyRequest, renderApiKey } from '../contract/api-keys.ts';
 import { inputReader } from '../contract/problems.ts';
 import { keysQuery, pageOf } from '../contract/queries.ts';
-import { GatewayError } from '../domain/errors.ts';
 import { assertEnvironment } from '../operations/access/caller.ts';
 import { createApiKey, listApiKeys, revokeApiKey } from '../operations/api-keys.ts';
 import { centsOf } from '../operations/cents-of.ts';
@@ -18,7 +18,7 @@ export function apiKeysApi(app: FastifyInstance, deps: AppDeps): void {
   const hint = `Schema: GET ${deps.urls.base}/openapi.json`;
   serve(app, deps, API_KEY_ENDPOINTS.create, async (request, _reply, deps) => {
     const { caller } = deps;
-    if (!caller) throw firstOnTheMachine();
+    assert(caller, 'the endpoint requires a key');
     const { spendPerCheckout, spendPerDay, ...asked } = readKey.read(request.body ?? {}, hint);
     const { environment = caller.environment } = asked;
     assertEnvironment(deps, environment);
@@ -44,15 +44,4 @@ export function apiKeysApi(app: FastifyInstance, deps: AppDeps): void {
     deps.log.info({ key: revoked.key.id, by: deps.caller?.id }, 'API key revoked');
     return renderApiKey(revoked);
   });
-}
-
-/** Whoever reached an open API first would else be its owner. */
-function firstOnTheMachine(): GatewayError {
-  return new GatewayError(
-    'forbidden',
-    'The first API key cannot be made by the API, which asks nobody who he is yet.',
-    {
-      suggestion: 'Have the operator run "tillway keys create" where the service runs, or set BOOTSTRAP_API_KEYS.',
-    },
-  );
 }

@@ -18,7 +18,7 @@ export function discoveryDocuments(app: FastifyInstance, deps: AppDeps): void {
     app.get(path, (request, reply) => {
       document ??= publicDocument(make(), type, MAX_AGE_SECONDS);
       if (path === CATALOGUE_PATH) reply.header('link', discoveryLinks(base));
-      return sendDocument(request, reply, deps, document);
+      return sendDocument(request, reply, document);
     });
   };
   serve('/llms.txt', 'text/plain; charset=utf-8', () =>

@@ -1,10 +1,10 @@
-import type { ApiSchema } from '../contract/openapi-schemas.ts';
-import type { OpenApi, OpenApiParameter } from '../contract/openapi.ts';
+import type { JsonSchema } from '../contract/json-schema.ts';
+import type { OpenApi, OpenApiParameter } from '../contract/openapi-document.ts';
 import { type Html, html } from '../html/html.ts';
 
 interface Field {
   name: string;
-  schema: ApiSchema;
+  schema: JsonSchema;
   required: boolean;
   depth: number;
 }
@@ -13,7 +13,7 @@ const MAX_DEPTH = 3;
 const PREFIX = '#/components/schemas/';
 
 /** The fields of an object and of what is in it, one row each. */
-export function fieldTable(api: OpenApi, schema: ApiSchema, caption: string): Html {
+export function fieldTable(api: OpenApi, schema: JsonSchema, caption: string): Html {
   const fields = fieldsOf(api, schema, 0);
   if (fields.length === 0) return html``;
   const marked = caption !== 'Answer';
@@ -28,22 +28,32 @@ export function fieldTable(api: OpenApi, schema: ApiSchema, caption: string): Ht
 export function parameterTable(parameters: readonly OpenApiParameter[], caption: string): Html {
   return table(
     caption,
-    parameters.map(({ name, required, schema, description }) => row({ name, depth: 0, required, schema, description })),
+    parameters.map(({ name, required = false, schema, description }) =>
+      row({ name, depth: 0, required, schema, description }),
+    ),
   );
 }
 
-/** The schema that a reference stands for. */
-export function resolve(api: OpenApi, schema: ApiSchema): ApiSchema {
-  if (schema.$ref === undefined) return schema;
-  return { ...api.components.schemas[schema.$ref.slice(PREFIX.length)], ...schema };
+/** The schema that a reference or a combination stands for. */
+function resolve(api: OpenApi, schema: JsonSchema): JsonSchema {
+  const { $ref, allOf, ...own } = schema;
+  if ($ref !== undefined) return { ...resolve(api, api.components.schemas[$ref.slice(PREFIX.length)] ?? {}), ...own };
+  if (!allOf) return schema;
+  const parts = allOf.map((part) => resolve(api, part));
+  return {
+    ...own,
+    type: 'object',
+    properties: Object.assign({}, ...parts.map(({ properties }) => properties)) as Record<string, JsonSchema>,
+    required: parts.flatMap(({ required = [] }) => required),
+  };
 }
 
-function fieldsOf(api: OpenApi, schema: ApiSchema, depth: number): Field[] {
+function fieldsOf(api: OpenApi, schema: JsonSchema, depth: number): Field[] {
   const { properties, required = [] } = resolve(api, schema);
   if (!properties || depth > MAX_DEPTH) return [];
   return Object.entries(properties).flatMap(([name, part]) => {
     const field = resolve(api, part);
-    const inner = field.items ?? field;
+    const inner = field.items ?? field.anyOf?.[0] ?? field;
     return [{ name, schema: field, required: required.includes(name), depth }, ...fieldsOf(api, inner, depth + 1)];
   });
 }
@@ -55,7 +65,7 @@ function table(caption: string, rows: Html[]): Html {
   </div>`;
 }
 
-function row(field: { name: string; depth: number; required: boolean; schema: ApiSchema; description: string }): Html {
+function row(field: { name: string; depth: number; required: boolean; schema: JsonSchema; description: string }): Html {
   const { name, depth, required, schema, description } = field;
   const limits = limitsOf(schema);
   return html`<div class="field depth-${Math.min(depth, MAX_DEPTH)}">
@@ -66,14 +76,14 @@ function row(field: { name: string; depth: number; required: boolean; schema: Ap
   </div>`;
 }
 
-function typeOf(schema: ApiSchema): string {
+function typeOf(schema: JsonSchema): string {
   const types = [schema.type ?? (schema.const === undefined ? 'any' : typeof schema.const)].flat();
   const named = types.map((type) => (type === 'array' ? 'array of objects' : type)).join(' or ');
   return schema.format === undefined ? named : `${named}, ${schema.format}`;
 }
 
 /** What the description, which gives lengths and bounds in words, does not say. */
-function limitsOf({ enum: values, const: only, default: preset }: ApiSchema): string[] {
+function limitsOf({ enum: values, const: only, default: preset }: JsonSchema): string[] {
   const limits: string[] = [];
   if (values) limits.push(...values.map((value) => JSON.stringify(value)));
   if (only !== undefined) limits.push(JSON.stringify(only));

@@ -1,5 +1,11 @@
 import type { EndpointTag } from '../contract/endpoint.ts';
-import type { OpenApi, OpenApiOperation } from '../contract/openapi.ts';
+import {
+  type OpenApi,
+  type OpenApiOperation,
+  type OpenApiParameter,
+  parametersOf,
+  resolveResponse,
+} from '../contract/openapi-document.ts';
 import type { Asset } from '../html/assets.ts';
 import { renderFrame } from '../html/frame.ts';
 import { type Html, html } from '../html/html.ts';
@@ -11,6 +17,14 @@ interface Section {
   /** With `{name}` for path parameters; the event's name for a webhook. */
   path: string;
   operation: OpenApiOperation;
+}
+
+interface DocsOptions {
+  stylesheet: Asset;
+  /** Whether the service asks for an API key. */
+  asksForKey: boolean;
+  /** A sample of each successful response, by operation id. */
+  samples: ReadonlyMap<string, unknown>;
 }
 
 const TITLES: Record<EndpointTag | 'webhooks', string> = {
@@ -32,10 +46,9 @@ const TITLES: Record<EndpointTag | 'webhooks', string> = {
   webhooks: 'Webhooks',
 };
 
-/** The reference as one page, made from the OpenAPI document alone, for a service that asks for a key or does not. */
-export function docsPage(api: OpenApi, stylesheet: Asset, asksForKey: boolean): Html {
+/** The reference as one page, made from the OpenAPI document. */
+export function docsPage(api: OpenApi, { stylesheet, asksForKey, samples }: DocsOptions): Html {
   const sections = sectionsOf(api);
-  const base = api.servers[0]?.url ?? '';
   const groups = api.tags.map(({ name, description }) => ({
     name,
     description,
@@ -58,20 +71,21 @@ export function docsPage(api: OpenApi, stylesheet: Asset, asksForKey: boolean): 
       </ul>
     </nav>
     <main>
-      ${introduction(api, base, contents)}
+      ${introduction(api, contents)}
       ${groups.map(
         ({ name, description, sections: listed }) =>
           html`<section class="group" id="${anchorOf(name)}" aria-labelledby="${anchorOf(name)}-title">
             <h2 id="${anchorOf(name)}-title">${titleOf(name)}</h2>
             <p class="lead">${description}</p>
-            ${listed.map((section) => endpoint(api, base, asksForKey, section))}
+            ${listed.map((section) => endpoint(api, { asksForKey, sample: samples.get(section.operation.operationId) }, section))}
           </section>`,
       )}
     </main>`;
   return renderFrame({ title: `${api.info.title} API reference`, style: stylesheet, body });
 }
 
-function introduction({ info }: OpenApi, base: string, contents: Html[]): Html {
+function introduction(api: OpenApi, contents: Html[]): Html {
+  const { info } = api;
   return html`<header id="introduction">
     <p class="eyebrow">API reference, version ${info.version}</p>
     <h1>${info.title}</h1>
@@ -86,7 +100,7 @@ function introduction({ info }: OpenApi, base: string, contents: Html[]): Html {
       ${info.description.split('\n\n').map((paragraph) => html`<p>${inlineCode(paragraph)}</p>`)}
     </div>
     <p class="base">
-      <span>Base URL</span> <code>${base}</code> <a href="/openapi.json">OpenAPI document</a>
+      <span>Base URL</span> <code>${baseOf(api)}</code> <a href="/openapi.json">OpenAPI document</a>
       <a href="/api/agent/capabilities">Capabilities for agents</a>
     </p>
   </header>`;
@@ -98,6 +112,10 @@ function sectionsOf({ paths, webhooks }: OpenApi): Section[] {
   );
   const sent = Object.entries(webhooks).map(([path, { post }]) => ({ method: 'EVENT', path, operation: post }));
   return [...served, ...sent];
+}
+
+function baseOf({ servers }: OpenApi): string {
+  return servers[0]?.url ?? '';
 }
 
 function titleOf(tag: string): string {
@@ -117,12 +135,18 @@ function contentsLine({ method, operation }: Section): Html {
   </li>`;
 }
 
-function endpoint(api: OpenApi, base: string, asksForKey: boolean, { method, path, operation }: Section): Html {
-  const { operationId, summary, description, parameters = [], requestBody, responses } = operation;
+function endpoint(
+  api: OpenApi,
+  { asksForKey, sample }: { asksForKey: boolean; sample: unknown },
+  { method, path, operation }: Section,
+): Html {
+  const { operationId, summary, description, requestBody, responses } = operation;
+  const parameters = parametersOf(api, operation);
   const sent = requestBody?.content['application/json'];
-  const answer = responses['200']?.content?.['application/json'];
+  const { content } = resolveResponse(api, responses['200']) ?? {};
+  const answer = content?.['application/json'];
   const sentFile = requestBody?.content['text/csv'];
-  const file = responses['200']?.content?.['text/csv'] ?? sentFile;
+  const file = content?.['text/csv'] ?? sentFile;
   const named = (place: string) => parameters.filter((parameter) => parameter.in === place);
   const tables = [
     { caption: 'Path parameters', rows: named('path') },
@@ -145,13 +169,13 @@ function endpoint(api: OpenApi, base: string, asksForKey: boolean, { method, pat
           ${fieldTable(api, answer.schema, 'Answer')}
         </details>`
       }
-      ${errorList(operation)}
+      ${errorList(api, operation)}
     </div>
     <div class="code">
-      ${isEvent ? '' : codeBlock('Request', html`${curlOf(method, urlOf(base, path, operation), sent?.example, { takesFile, asksForKey })}`)}
-      ${file ? codeBlock('File', html`${String(file.example)}`) : ''}
+      ${isEvent ? '' : codeBlock('Request', html`${curlOf(method, urlOf(baseOf(api), path, parameters), sent?.example, { takesFile, asksForKey })}`)}
+      ${file ? codeBlock('File', html`${String(file.example ?? sample)}`) : ''}
       ${isEvent && sent ? codeBlock('Payload', jsonMarkup(sent.example)) : ''}
-      ${answer ? codeBlock('Answer, 200', jsonMarkup(answer.example)) : ''}
+      ${answer ? codeBlock('Answer, 200', jsonMarkup(sample)) : ''}
     </div>
   </article>`;
 }
@@ -163,9 +187,11 @@ function codeBlock(title: string, code: Html | Html[]): Html {
   </figure>`;
 }
 
-function errorList({ responses }: OpenApiOperation): Html {
-  const refusals = Object.entries(responses).flatMap(([status, { content }]) =>
-    Object.entries(content?.['application/json']?.examples ?? {}).map(([code, { value }]) => ({ status, code, value })),
+function errorList(api: OpenApi, { responses }: OpenApiOperation): Html {
+  const refusals = Object.entries(responses).flatMap(([status, response]) =>
+    Object.entries(resolveResponse(api, response)?.content?.['application/json']?.examples ?? {}).map(
+      ([code, { value }]) => ({ status, code, value }),
+    ),
   );
   if (refusals.length === 0) return html``;
   return html`<details>
@@ -183,7 +209,7 @@ function errorList({ responses }: OpenApiOperation): Html {
 }
 
 /** With the examples of the path parameters filled in. */
-function urlOf(base: string, path: string, { parameters = [] }: OpenApiOperation): string {
+function urlOf(base: string, path: string, parameters: readonly OpenApiParameter[]): string {
   const filled = path.replace(/\{(\w+)\}/g, (whole, name) =>
     String(parameters.find((parameter) => parameter.name === name)?.example ?? whole),
   );

@@ -1,10 +1,12 @@
 import type { FastifyInstance } from 'fastify';
-import { loadStyle, serveAssets } from '../html/assets.ts';
+import { jsonSchemaOf, sampleOf } from '../contract/json-schema.ts';
+import { type Asset, loadStyle, serveAssets } from '../html/assets.ts';
 import type { Content } from '../html/content.ts';
+import type { Html } from '../html/html.ts';
 import { sendSharedPage, sharedPage } from '../html/page.ts';
 import type { AppDeps } from './app.ts';
 import { docsPage } from './docs-page.ts';
-import { describeApi } from './openapi.ts';
+import { describeApi, servedEndpoints } from './openapi.ts';
 
 /** The API reference for people: one page of ours, readable without scripts. */
 export function apiReference(app: FastifyInstance, deps: AppDeps): void {
@@ -14,8 +16,15 @@ export function apiReference(app: FastifyInstance, deps: AppDeps): void {
   serveAssets(app, [stylesheet]);
   app.get('/docs', async (request, reply) => {
     const asksForKey = !(await deps.gate.isOpen());
-    const page = pages.get(asksForKey) ?? sharedPage(docsPage(describeApi(deps), stylesheet, asksForKey));
+    const page = pages.get(asksForKey) ?? sharedPage(pageOf(deps, stylesheet, asksForKey));
     pages.set(asksForKey, page);
     return sendSharedPage(request, reply, page);
   });
+}
+
+function pageOf(deps: AppDeps, stylesheet: Asset, asksForKey: boolean): Html {
+  const samples = new Map(
+    servedEndpoints(deps).map(({ operationId, response }) => [operationId, sampleOf(jsonSchemaOf(response, 'output'))]),
+  );
+  return docsPage(describeApi(deps), { stylesheet, asksForKey, samples });
 }

@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Content, createContent, sendContent, varyBy } from '../html/content.ts';
-import type { AppDeps } from './app.ts';
 
 /** A description of this service that holds no record of anybody. */
 export interface PublicDocument {
@@ -8,6 +7,12 @@ export interface PublicDocument {
   /** How long it may be used without asking again; 0: ask each time. */
   maxAgeSeconds: number;
 }
+
+/** For documents that describe the service and hold no record and no secret. */
+export const READABLE_BY_ALL_SITES = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'link, etag',
+} as const;
 
 /** A document whose bytes all callers share. */
 export function publicDocument(body: string, type: string, maxAgeSeconds: number): PublicDocument {
@@ -18,7 +23,6 @@ export function publicDocument(body: string, type: string, maxAgeSeconds: number
 export function sendDocument(
   request: FastifyRequest,
   reply: FastifyReply,
-  { allowedHosts }: Pick<AppDeps, 'allowedHosts'>,
   { content, maxAgeSeconds }: PublicDocument,
 ): Promise<FastifyReply> {
   const { authorization } = request.headers;
@@ -26,9 +30,6 @@ export function sendDocument(
   const whose = authorization === undefined || maxAgeSeconds > 0 ? 'public' : 'private';
   reply.header('cache-control', `${whose}, max-age=${maxAgeSeconds}`);
   if (maxAgeSeconds === 0) varyBy(reply, 'authorization');
-  // On loopback a page elsewhere could read it by the browser of whoever runs this.
-  if (!allowedHosts) {
-    reply.headers({ 'access-control-allow-origin': '*', 'access-control-expose-headers': 'link, etag' });
-  }
+  reply.headers(READABLE_BY_ALL_SITES);
   return sendContent(request, reply, content);
 }

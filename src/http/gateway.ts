@@ -6,6 +6,7 @@ import { inputReader } from '../contract/problems.ts';
 import { customersQuery, invoicesQuery, pageOf, paymentsQuery, sessionsQuery } from '../contract/queries.ts';
 import { renderCustomer, renderInvoice, renderPayment, renderSession } from '../contract/render.ts';
 import { isId } from '../domain/id.ts';
+import { assertKey } from '../operations/access/caller.ts';
 import { createCheckout } from '../operations/create-checkout.ts';
 import { expireSession } from '../operations/expire-session.ts';
 import { getCustomer, getInvoice, getPayment, getSession } from '../operations/read-records.ts';
@@ -70,7 +71,7 @@ export function gatewayApi(app: FastifyInstance, deps: AppDeps): void {
   );
 }
 
-type Served = Pick<Endpoint, 'operationId' | 'method' | 'path' | 'access'>;
+type Served = Pick<Endpoint, 'operationId' | 'method' | 'path' | 'access' | 'keys'>;
 /** Answers a request; `deps` see and change no more than the caller may. */
 type Handler<Answer> = (request: FastifyRequest, reply: FastifyReply, deps: AppDeps) => Promise<Answer>;
 
@@ -88,7 +89,7 @@ export function serveText(app: FastifyInstance, deps: AppDeps, endpoint: Served,
 export function serveAs(
   app: FastifyInstance,
   deps: AppDeps,
-  { operationId: name, method, path, access }: Served,
+  { operationId: name, method, path, access, keys }: Served,
   type: string,
   handler: Handler<string | Readable>,
 ): void {
@@ -98,7 +99,9 @@ export function serveAs(
     url,
     ...admission(deps, access),
     handler: async (request, reply) => {
-      const answer = await traced(deps.tracing, { name }, () => handler(request, reply, depsOf(request)));
+      const restricted = depsOf(request);
+      assertKey(restricted, keys);
+      const answer = await traced(deps.tracing, { name }, () => handler(request, reply, restricted));
       return reply.type(type).send(answer);
     },
   });

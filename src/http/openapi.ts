@@ -6,7 +6,8 @@ import type { Endpoint } from '../contract/endpoint.ts';
 import { GATEWAY_ENDPOINTS } from '../contract/endpoints.ts';
 import { WEBHOOK_ENDPOINT_ENDPOINTS } from '../contract/webhook-endpoint-endpoints.ts';
 import { WEBHOOK_ENDPOINTS } from '../contract/webhook-endpoints.ts';
-import { type OpenApi, openApiOf } from '../contract/openapi.ts';
+import type { OpenApi } from '../contract/openapi-document.ts';
+import { openApiOf } from '../contract/openapi.ts';
 import { LEDGER_ENDPOINTS } from '../contract/ledger-endpoints.ts';
 import { SETTLEMENT_ENDPOINTS } from '../contract/settlement-endpoints.ts';
 import { REFUND_ENDPOINTS } from '../contract/refund-endpoints.ts';
@@ -61,6 +62,6 @@ export function openApiDocument(app: FastifyInstance, deps: AppDeps): void {
   let document: PublicDocument | undefined;
   app.get('/openapi.json', (request, reply) => {
     document ??= publicDocument(JSON.stringify(describeApi(deps)), JSON_TYPE, MAX_AGE_SECONDS);
-    return sendDocument(request, reply, deps, document);
+    return sendDocument(request, reply, document);
   });
 }

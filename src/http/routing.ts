@@ -5,7 +5,7 @@ import { renderDecision, renderStanding, renderTransition, renderVerdict } from 
 import { timestamp } from '../contract/render.ts';
 import { ROUTING_ENDPOINTS } from '../contract/routing-endpoints.ts';
 import { backtestRequest, dryRunRequest, overrideRequest } from '../contract/routing.ts';
-import { assertInstallation, environmentsOf } from '../operations/access/caller.ts';
+import { environmentsOf } from '../operations/access/caller.ts';
 import { decisionsOf, replay } from '../operations/routing/decisions.ts';
 import { overrideHealth, routeStandings } from '../operations/routing/override.ts';
 import { type SavedRules, readRules, saveRules } from '../operations/routing/rules.ts';
@@ -104,10 +104,9 @@ function rule(app: FastifyInstance, deps: AppDeps, hint: string): void {
     const { version } = readRulesQuery.read(request.query, hint);
     return rulesOf(await readRules(deps, version === undefined ? undefined : Number(version)));
   });
-  serve(app, deps, ROUTING_ENDPOINTS.saveRules, async (request, _reply, deps) => {
-    assertInstallation(deps);
-    return rulesOf(await saveRules(deps, request.body));
-  });
+  serve(app, deps, ROUTING_ENDPOINTS.saveRules, async (request, _reply, deps) =>
+    rulesOf(await saveRules(deps, request.body)),
+  );
 }
 
 function rulesOf({ version, source, ruleSet, warnings, created }: SavedRules) {

@@ -68,13 +68,16 @@ export async function createCheckout(
 }
 
 /**
- * Everything that creating would do and answer, without writing: the id belongs to no session. Where the idempotency
- * key has been used, that is the first session again, or GatewayError `idempotency_conflict`.
+ * The checks and the answer of {@link createCheckout}, without writing: the id belongs to no session. A known
+ * idempotency key answers its first session (`replayed`), or throws GatewayError `idempotency_conflict`.
  */
-export async function previewCheckout(deps: Deps, request: SessionRequest): Promise<CheckoutResult> {
+export async function previewCheckout(
+  deps: Deps,
+  request: SessionRequest,
+): Promise<{ result: CheckoutResult; replayed: boolean }> {
   assertEnvironment(deps, request.environment);
   const first = await firstOf(deps, request);
-  if (first) return checkoutResult(deps, replay(first, request), true);
+  if (first) return { result: checkoutResult(deps, replay(first, request), true), replayed: true };
   await refuseMovedTime(deps, request.environment);
   const known = await readCustomer(deps, request);
   if (known?.status === 'blocked') throw blocked();
@@ -83,7 +86,7 @@ export async function previewCheckout(deps: Deps, request: SessionRequest): Prom
   const refusal = deps.caller?.scope === 'agent' ? await spendingRefusal(deps, drafted.session) : undefined;
   if (refusal) throw refusal;
   const result = checkoutResult(deps, drafted.session, true);
-  return { ...result, checkoutUrl: `${result.checkoutUrl}?preview=1` };
+  return { result: { ...result, checkoutUrl: `${result.checkoutUrl}?preview=1` }, replayed: false };
 }
 
 /** What the checkout actions answer of a session: how it was when it was created. */

@@ -130,7 +130,7 @@ export const INVALID_STATE: KnownError = {
 export const IDEMPOTENCY_CONFLICT: KnownError = {
   code: 'idempotency_conflict',
   recovery: 'fix_input',
-  do: 'Key used with another body: send that body, or a new key.',
+  do: 'Send the first body of this key, or a new key.',
 };
 export const BLOCKED: KnownError = {
   code: 'forbidden',

@@ -41,30 +41,32 @@ const condition = z
 
 const oneOrMore = (value: object) => ({ anyOf: [value, { type: 'array', minItems: 1, maxItems: 100, items: value }] });
 
-const selector = (what: string) =>
-  z
-    .custom<RouteSelector>()
-    .check(checkedBy(selectorShapeFaults))
-    .describe(`${what} A route id, an array of them, or attributes that routes have.`)
-    .meta({
-      anyOf: [
-        { type: 'string' },
-        { type: 'array', minItems: 1, maxItems: 100, items: { type: 'string' } },
-        {
-          type: 'object',
-          minProperties: 1,
-          properties: {
-            kind: oneOrMore({ enum: ROUTE_KINDS }),
-            integrationId: oneOrMore({ type: 'string' }),
-            network: oneOrMore({ type: 'string' }),
-            asset: oneOrMore({ type: 'string' }),
-            kycPolicy: oneOrMore({ enum: KYC_POLICIES }),
-          },
-          additionalProperties: false,
+export const routeSelector = z
+  .custom<RouteSelector>()
+  .check(checkedBy(selectorShapeFaults))
+  .describe('A route id, an array of them, or attributes that routes have.')
+  .meta({
+    anyOf: [
+      { type: 'string' },
+      { type: 'array', minItems: 1, maxItems: 100, items: { type: 'string' } },
+      {
+        type: 'object',
+        minProperties: 1,
+        properties: {
+          kind: oneOrMore({ enum: ROUTE_KINDS }),
+          integrationId: oneOrMore({ type: 'string' }),
+          network: oneOrMore({ type: 'string' }),
+          asset: oneOrMore({ type: 'string' }),
+          kycPolicy: oneOrMore({ enum: KYC_POLICIES }),
         },
-      ],
-      examples: [{ kind: 'card' }],
-    });
+        additionalProperties: false,
+      },
+    ],
+    examples: [{ kind: 'card' }],
+  });
+
+const selector = (what: string) =>
+  routeSelector.describe(`${what} A route id, an array of them, or attributes that routes have.`);
 
 const choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
   z.enum(values, { error: `must be one of ${values.join(', ')}` });

@@ -54,6 +54,23 @@ test('what is no JSON object is refused in the envelope of the action', async ()
   assert.equal(get.status, 405);
 });
 
+test('a preview answers a known idempotency key as a creation would', async () => {
+  await using service = await startTestService();
+  const body = sessionBody({ idempotencyKey: 'order-A-1001' });
+  const { body: created } = await act(service.url, 'checkout.create', body);
+  const again = await act(service.url, 'checkout.preview', body);
+  assert.deepEqual(
+    [again.status, again.headers.get('idempotent-replayed'), again.body.result['id'], again.body.result['dryRun']],
+    [200, 'true', created.result['id'], true],
+  );
+  for (const action of ['checkout.preview', 'checkout.create']) {
+    const other = await act(service.url, action, { ...body, amount: 1 });
+    assert.deepEqual([other.status, other.body.error?.code], [400, 'idempotency_conflict'], action);
+  }
+  const fresh = await act(service.url, 'checkout.preview', { ...body, idempotencyKey: 'order-A-1002' });
+  assert.deepEqual([fresh.status, fresh.headers.get('idempotent-replayed')], [200, null]);
+});
+
 test('an absent or empty body is an empty object', async () => {
   await using service = await startTestService();
   assert.equal((await act(service.url, 'webhook.example')).status, 200);

@@ -84,7 +84,9 @@ describe('a client that knows the capabilities URL only', () => {
   });
 });
 
-for (const variables of [{}, { BASE_URL: 'https://checkout.a-company.example/pay', ALLOW_UNAUTHENTICATED: 'true' }]) {
+const LONG_URL = `https://checkout.${'a'.repeat(30)}.example/payments`;
+assert.equal(LONG_URL.length, 64);
+for (const variables of [{}, { BASE_URL: LONG_URL, ALLOW_UNAUTHENTICATED: 'true' }]) {
   const where = 'BASE_URL' in variables ? `a base URL of ${variables.BASE_URL.length} characters` : 'a short base URL';
 
   test(`with ${where}, capabilities has the seven keys, is small, and tells every action whole`, async () => {
@@ -130,7 +132,7 @@ test('capabilities names every endpoint of the merchant, and where everything el
     );
     assert(own || withList, `${method} ${path}`);
   }
-  for (const path of ['/mcp', '/openapi.json', '/arazzo.yaml', '/llms.txt', '/docs']) {
+  for (const path of ['/mcp', '/openapi.json', '/arazzo.yaml', '/llms.txt']) {
     assert(
       entrypoints.some(({ url }) => url === service.url + path),
       path,

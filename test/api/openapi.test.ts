@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { OpenApi } from '../../src/contract/openapi.ts';
+import { type OpenApi, parametersOf, resolveResponse } from '../../src/contract/openapi-document.ts';
+import type { JsonSchema } from '../../src/contract/json-schema.ts';
 import { type AppDeps, type Part, createApp } from '../../src/http/app.ts';
-import { assertConforms } from '../support/conformance.ts';
+import { assertConforms, strictSchema } from '../support/conformance.ts';
 import { createValidator } from '../support/schemas.ts';
 import { API_PARTS } from '../../src/service/parts.ts';
 import { call, sessionBody, startTestService } from '../support/service.ts';
@@ -35,7 +36,7 @@ describe('the OpenAPI document', () => {
       assert(operation.summary !== '' && operation.description !== '');
       assert(operation.tags.every((tag) => tags.has(tag)));
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-      const declared = (operation.parameters ?? []).filter((parameter) => parameter.in === 'path');
+      const declared = parametersOf(api, operation).filter((parameter) => parameter.in === 'path');
       assert.deepEqual(
         declared.map(({ name }) => name),
         inPath,
@@ -51,17 +52,18 @@ describe('the OpenAPI document', () => {
     await using service = await startTestService();
     const api = await documentOf(service.url);
     const ajv = createValidator();
-    const { components } = api;
     let examples = 0;
     const events = Object.values(api.webhooks).map(({ post }) => post);
     for (const operation of [...operationsOf(api).map((one) => one.operation), ...events]) {
-      const contents = [operation.requestBody, ...Object.values(operation.responses)].flatMap(
+      const responses = Object.values(operation.responses).map((response) => resolveResponse(api, response));
+      const contents = [operation.requestBody, ...responses].flatMap(
         (part) => part?.content?.['application/json'] ?? [],
       );
       for (const { schema, example, examples: named = {} } of contents) {
-        const validate = ajv.compile({ ...schema, components });
-        const values = [...Object.values(named).map(({ value }) => value), ...(example === undefined ? [] : [example])];
-        assert(values.length > 0, `${operation.operationId} has no example`);
+        const validate = ajv.compile(strictSchema(api, schema));
+        const values = [...Object.values(named).map(({ value }) => value), example].filter(
+          (value) => value !== undefined,
+        );
         for (const value of values) {
           assert(validate(value), `${operation.operationId}: ${ajv.errorsText(validate.errors)}`);
           examples++;
@@ -69,6 +71,76 @@ describe('the OpenAPI document', () => {
       }
     }
     assert(examples > 50);
+  });
+
+  test('has at most 200 KB, with a base URL of 64 characters', async () => {
+    const baseUrl = `https://checkout.${'a'.repeat(30)}.example/payments`;
+    assert.equal(baseUrl.length, 64);
+    await using service = await startTestService({ variables: { BASE_URL: baseUrl, ALLOW_UNAUTHENTICATED: 'true' } });
+    const { length } = new Uint8Array(await (await fetch(`${service.url}/openapi.json`)).arrayBuffer());
+    assert.ok(length <= 200 * 1024, `${length} bytes`);
+  });
+
+  test('names the schema of every JSON body, and of every resource within one', async () => {
+    await using service = await startTestService();
+    const api = await documentOf(service.url);
+    let bodies = 0;
+    for (const { operation } of operationsOf(api)) {
+      const responses = Object.values(operation.responses).map((response) => resolveResponse(api, response));
+      for (const part of [operation.requestBody, ...responses]) {
+        const body = part?.content?.['application/json'];
+        if (!body) continue;
+        assert.deepEqual(Object.keys(body.schema), ['$ref'], operation.operationId);
+        bodies++;
+      }
+    }
+    assert.ok(bodies > 400, `${bodies} bodies`);
+    const resources = Object.entries(api.components.schemas).flatMap(([name, schema]) =>
+      resourcesIn(schema).map((resource) => [resource, name]),
+    );
+    // A resource is an object whose property "object" is a constant; the constant names one resource.
+    const schemasOf = Map.groupBy(resources, ([resource]) => resource);
+    assert.deepEqual(
+      [...schemasOf].filter(
+        ([resource, found]) => found.length > 1 && !['list', 'webhook_endpoint'].includes(resource!),
+      ),
+      [],
+    );
+    assert.ok(schemasOf.size >= 20, `${schemasOf.size} resources`);
+  });
+
+  test('has no default in a request body', async () => {
+    await using service = await startTestService();
+    const api = await documentOf(service.url);
+    assert.doesNotMatch(JSON.stringify(api.components.schemas), /"default":/);
+    const { body } = await call<{ inputSchema: { properties: Record<string, { default?: unknown }> } }>(
+      'GET',
+      `${service.url}/api/agent/schema/checkout.create`,
+    );
+    assert.equal(body.inputSchema.properties['environment']!.default, 'sandbox');
+  });
+
+  test('lists conflict errors wherever a request can carry an idempotency key', async () => {
+    await using service = await startTestService();
+    const api = await documentOf(service.url);
+    const withKey = operationsOf(api).filter(({ operation }) => {
+      const schema = operation.requestBody?.content['application/json']?.schema;
+      return schema && 'idempotencyKey' in (api.components.schemas[schema.$ref!.split('/').at(-1)!]!.properties ?? {});
+    });
+    assert.deepEqual(withKey.map(({ operation }) => operation.operationId).toSorted(), [
+      'checkout.create',
+      'checkout.preview',
+      'createRefund',
+      'createSession',
+    ]);
+    for (const { operation } of withKey) {
+      const codes = Object.values(operation.responses).flatMap((response) =>
+        Object.keys(resolveResponse(api, response)?.content?.['application/json']?.examples ?? {}),
+      );
+      assert.ok(codes.includes('idempotency_conflict'), operation.operationId);
+      const ok = resolveResponse(api, operation.responses['200']);
+      assert.ok(ok?.headers?.['Idempotent-Replayed'], operation.operationId);
+    }
   });
 
   test('describes every served route of the API, and nothing else', async () => {
@@ -85,6 +157,13 @@ describe('the OpenAPI document', () => {
     assert.deepEqual(documented.toSorted(), expected.toSorted());
   });
 });
+
+/** The values of `object` in the schema itself and in schemas within it that are not references. */
+function resourcesIn({ properties = {}, items, anyOf = [], allOf = [] }: JsonSchema): string[] {
+  const own = properties['object']?.const;
+  const parts = [...Object.values(properties), ...(items ? [items] : []), ...anyOf, ...allOf];
+  return [...(typeof own === 'string' ? [own] : []), ...parts.flatMap(resourcesIn)];
+}
 
 async function servedRoutes(deps: AppDeps): Promise<string[]> {
   const served: string[] = [];
@@ -136,6 +215,22 @@ test('answers conform: successes, refusals, unknown paths', async () => {
   for (const [method, path, sent] of calls) {
     const answer = await call(method, `${service.url}${path}`, sent);
     assertConforms(api, method, path, answer.status, answer.body);
+  }
+});
+
+test('a NUL character in a query or a path is answered as documented', async () => {
+  await using service = await startTestService();
+  const api = await documentOf(service.url);
+  for (const { path, method, operation } of operationsOf(api)) {
+    const examples = new Map(parametersOf(api, operation).map(({ name, example }) => [name, String(example)]));
+    const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => examples.get(name)!);
+    const paths = [`${filled}?%00=1`, ...(filled === path ? [] : [path.replace(/\{\w+\}/g, '%00')])];
+    for (const asked of paths) {
+      const { status, body } = await call<{ error?: { code: string } }>(method.toUpperCase(), service.url + asked);
+      const response = resolveResponse(api, operation.responses[status]);
+      const codes = Object.keys(response?.content?.['application/json']?.examples ?? {});
+      assert.ok(codes.includes(body.error?.code ?? ''), `${asked}: ${status} ${body.error?.code}`);
+    }
   }
 });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { Capabilities } from '../../src/contract/discovery.ts';
-import type { OpenApi } from '../../src/contract/openapi.ts';
+import { type OpenApi, resolveResponse } from '../../src/contract/openapi-document.ts';
 import { linksOf } from '../support/agent-client.ts';
 import { createValidator } from '../support/schemas.ts';
 import { call, startTestService } from '../support/service.ts';
@@ -96,7 +96,7 @@ describe('a client that knows the address of the service only', () => {
       const { status, body } = await call('POST', api.servers[0]!.url + path, example);
       assert.equal(status, 200, JSON.stringify(body));
       const validate = createValidator().compile({
-        ...post!.responses['200']!.content!['application/json']!.schema,
+        ...resolveResponse(api, post!.responses['200'])!.content!['application/json']!.schema,
         components: api.components,
       });
       assert(validate(body), path);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
-import type { OpenApi } from '../../src/contract/openapi.ts';
+import { type OpenApi, resolveResponse } from '../../src/contract/openapi-document.ts';
 import { agentEndpoints } from '../../src/http/agent-endpoints.ts';
 import { agentApi } from '../../src/http/agent.ts';
 import { type AppDeps, createApp } from '../../src/http/app.ts';
@@ -201,20 +201,35 @@ describe('discovery documents', () => {
     }
   });
 
-  test('pages of other sites may read them, but not from a service on loopback, and nothing else', async () => {
-    for (const path of DOCUMENTS) {
-      assert.equal((await askedAs(exposed, path)).origin, '*', path);
-      assert.equal((await textOf(`${local.url}${path}`)).headers.get('access-control-allow-origin'), null, path);
+  test('pages of other sites can read them, on loopback too, and nothing else', async () => {
+    for (const app of [guarded, exposed]) {
+      const host = app === guarded ? 'localhost' : 'gateway.example';
+      for (const path of [...DOCUMENTS, '/api/agent/schema/fees.estimate', '/api/agent/schema/none']) {
+        assert.equal((await askedAs(app, path, host)).origin, '*', path);
+      }
+      for (const path of ['/', '/docs', '/api/gateway/sessions', '/api/agent/routes', '/readyz', '/none']) {
+        assert.equal((await askedAs(app, path, host)).origin, undefined, path);
+      }
     }
-    for (const path of ['/', '/docs', '/api/gateway/sessions', '/api/agent/routes', '/readyz', '/none']) {
-      assert.equal((await askedAs(exposed, path)).origin, undefined, path);
-    }
+  });
+
+  test('/openapi.json is the same in every process, whatever the health of the routes', async () => {
+    const { url } = local;
+    const etagOf = async (service: TestService) => (await textOf(`${service.url}/openapi.json`)).headers.get('etag');
+    await using first = await startTestService({ variables: { BASE_URL: url } });
+    const known = await etagOf(first);
+    await using second = await startTestService({ variables: { BASE_URL: url } });
+    const override = { health: 'standby', reason: 'maintenance' };
+    const route = `${second.url}/api/gateway/routing/routes/sandbox_card_acquirer/health`;
+    assert.equal((await call('PUT', route, override)).status, 200);
+    assert.equal(await etagOf(second), known);
   });
 
   test('a host name that is not known is refused as OpenAPI shows for the capabilities', async () => {
     const { status, body } = await askedAs(guarded, '/api/agent/capabilities', 'evil.example');
     const { body: api } = await call<OpenApi>('GET', `${local.url}/openapi.json`);
-    const { examples } = api.paths['/api/agent/capabilities']!.get!.responses['403']!.content!['application/json']!;
+    const refusal = resolveResponse(api, api.paths['/api/agent/capabilities']!.get!.responses['403']);
+    const { examples } = refusal!.content!['application/json']!;
     assert.deepEqual([status, JSON.parse(body)], [403, examples!['forbidden']!.value]);
   });
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { OpenApi, OpenApiOperation } from '../../src/contract/openapi.ts';
+import { type OpenApi, type OpenApiOperation, resolveResponse } from '../../src/contract/openapi-document.ts';
+import type { JsonSchema } from '../../src/contract/json-schema.ts';
 import { createValidator } from './schemas.ts';
 
 // Refusals that are not of one endpoint.
@@ -16,7 +17,7 @@ const compiled = new WeakMap<object, ReturnType<typeof ajv.compile>>();
 export function assertConforms(api: OpenApi, method: string, path: string, status: number, body: unknown): void {
   const call = `${method} ${path} -> ${status}`;
   const operation = operationAt(api, method, path);
-  const content = operation?.responses[status]?.content?.['application/json'];
+  const content = resolveResponse(api, operation?.responses[status])?.content?.['application/json'];
   if (!content) {
     assert.notEqual(status, 200, `${call} is not in the document`);
     check(api, anyFailure(path), body, call);
@@ -40,7 +41,7 @@ export function operationAt({ paths }: OpenApi, method: string, path: string): O
   return paths[bare]?.[key] ?? (template === undefined ? undefined : paths[template]?.[key]);
 }
 
-function anyFailure(path: string): object {
+function anyFailure(path: string): JsonSchema {
   const named = /\/api\/agent\/(action|schema)/.exec(path)?.[1];
   const name = named === 'schema' ? 'operation' : named;
   return {
@@ -55,8 +56,35 @@ function anyFailure(path: string): object {
   };
 }
 
-function check({ components }: OpenApi, schema: object, body: unknown, call: string): void {
-  const validate = compiled.get(schema) ?? ajv.compile({ ...schema, components });
+function check(api: OpenApi, schema: JsonSchema, body: unknown, call: string): void {
+  const validate = compiled.get(schema) ?? ajv.compile(strictSchema(api, schema));
   compiled.set(schema, validate);
   assert(validate(body), `${call}: ${ajv.errorsText(validate.errors)} in ${JSON.stringify(body)}`);
+}
+
+const strictComponents = new WeakMap<OpenApi, Record<string, JsonSchema>>();
+
+/** The schema with its components, where no object has a property that the document does not describe. */
+export function strictSchema(api: OpenApi, schema: JsonSchema): object {
+  const schemas =
+    strictComponents.get(api) ??
+    Object.fromEntries(Object.entries(api.components.schemas).map(([name, part]) => [name, closed(part, 'part')]));
+  strictComponents.set(api, schemas);
+  return { ...closed(schema), components: { schemas } };
+}
+
+/** Responses are open to later versions. A `part` is closed by the schema that refers to it. */
+function closed(schema: JsonSchema, role: 'whole' | 'part' = 'whole'): JsonSchema & { unevaluatedProperties?: false } {
+  const { $ref, properties, additionalProperties, items, anyOf, allOf } = schema;
+  const isOpen = $ref !== undefined || allOf || (properties && additionalProperties === undefined);
+  return {
+    ...schema,
+    ...(properties && {
+      properties: Object.fromEntries(Object.entries(properties).map(([name, part]) => [name, closed(part)])),
+    }),
+    ...(items && { items: closed(items) }),
+    ...(anyOf && { anyOf: anyOf.map((part) => closed(part)) }),
+    ...(allOf && { allOf: allOf.map((part) => closed(part, 'part')) }),
+    ...(role === 'whole' && isOpen && { unevaluatedProperties: false }),
+  };
 }

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import type { OpenApi } from '../../src/contract/openapi.ts';
+import type { OpenApi } from '../../src/contract/openapi-document.ts';
 import { readConfig } from '../../src/config.ts';
 import { createRandomBytes } from '../../src/runtime.ts';
 import { type Service, startService } from '../../src/service.ts';

@@ -1,4 +1,4 @@
-import { type Access, scopesOf } from '../../contract/endpoint.ts';
+import { type Access, type Endpoint, scopesOf } from '../../contract/endpoint.ts';
 import type { ApiKey, KeyScope } from '../../domain/api-key.ts';
 import { GatewayError } from '../../domain/errors.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
@@ -49,15 +49,19 @@ export function usualEnvironment({ caller }: Asked): Environment {
   return caller?.environment ?? 'sandbox';
 }
 
-/**
- * For settings that are of no environment, and so of production too. Throws GatewayError `forbidden` for keys of the
- * sandbox.
- */
-export function assertInstallation({ caller }: Asked): void {
-  if (!caller || caller.environment === 'production') return;
-  throw new GatewayError('forbidden', 'This setting rules production too, and this API key is of sandbox.', {
-    suggestion: 'Use an admin key of production (sk_live_...); then resend.',
-  });
+/** Throws GatewayError `forbidden` for a caller that the endpoint refuses whatever the scope of its key. */
+export function assertKey({ caller }: Asked, keys: Endpoint['keys']): void {
+  if (keys === 'required' && !caller) {
+    throw new GatewayError('forbidden', 'The API cannot create the first API key, because it has no key to check.', {
+      suggestion: 'Have the operator run "tillway keys create" where the service runs, or set BOOTSTRAP_API_KEYS.',
+    });
+  }
+  if (keys === 'sandbox') assertEnvironment({ caller }, 'sandbox');
+  if (keys === 'production' && !isOf({ caller }, 'production')) {
+    throw new GatewayError('forbidden', 'This setting applies to production too, and this API key is of the sandbox.', {
+      suggestion: 'Use an admin key of production (sk_live_...); then resend.',
+    });
+  }
 }
 
 function wordsOf(scopes: readonly KeyScope[]): string {

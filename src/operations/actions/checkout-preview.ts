@@ -7,6 +7,7 @@ import { previewCheckout } from '../create-checkout.ts';
 import {
   BLOCKED,
   type ExampleDeps,
+  IDEMPOTENCY_CONFLICT,
   INVALID_INPUT,
   INVALID_JSON,
   NO_ROUTE,
@@ -27,7 +28,7 @@ export const checkoutPreview = defineAction({
   output: checkoutResult,
   annotations: READ_ONLY,
   access: 'look',
-  errors: [INVALID_INPUT, INVALID_JSON, BLOCKED, NO_ROUTE, SPEND_LIMIT, UNAVAILABLE],
+  errors: [INVALID_INPUT, INVALID_JSON, IDEMPOTENCY_CONFLICT, BLOCKED, NO_ROUTE, SPEND_LIMIT, UNAVAILABLE],
   next: 'Send the same body to checkout.create.',
   command: (input) => ['checkout', 'preview', ...checkoutOptions(input)],
   example: (deps) => {
@@ -37,7 +38,7 @@ export const checkoutPreview = defineAction({
       response: { ...response, checkoutUrl: `${response.checkoutUrl}?preview=1`, dryRun: true },
     };
   },
-  run: async (deps, input) => ({ result: await previewCheckout(deps, input) }),
+  run: previewCheckout,
 });
 
 const OPTIONS = {

@@ -1,6 +1,7 @@
+import type { z } from 'zod';
 import { jsonSchemaOf } from '../../contract/json-schema.ts';
 import type { Capabilities } from '../../contract/discovery.ts';
-import type { CheckoutResult, RouteSummary } from '../../contract/resources.ts';
+import type { CheckoutResult, RouteSummary, webhookExampleResult } from '../../contract/resources.ts';
 import { type Asked, usualEnvironment } from '../access/caller.ts';
 import { listRoutes } from '../list-routes.ts';
 import { type Action, type ExampleDeps, INVALID_INPUT, INVALID_JSON, SPEND_LIMIT, UNAVAILABLE } from '../operation.ts';
@@ -17,7 +18,7 @@ const SUMMARY = [
   'Units: amounts US dollars, not cents; rates fractions (0.029 is 2.9 %); score 0 to 100, higher is better; eta in words. buyerFee + gatewayFee + merchantNet = total, which the buyer pays.',
   'Actions are POSTs of JSON and answer {ok, action, result}, of which example.response is an excerpt; errors {ok: false, error}. Anywhere: invalid_input (do what suggestion says), invalid_json (send one JSON object), unavailable (resend after Retry-After). Agent keys: spend_limit_exceeded (stop; message says what is left).',
   `Lists are newest first and take ${COMMON_QUERY.join(', ')}; next page: startingAfter = last id, while hasMore.`,
-  'The program tillway (cli) can do all of it: tillway payments get ID, events list, trigger payment.paid, listen, --help.',
+  'The program tillway (cli) does all of it: tillway --help.',
 ].join(' ');
 
 type Still = Omit<Capabilities, 'routes'>;
@@ -82,11 +83,24 @@ function essentialsOf(route: RouteSummary): Capabilities['routes'][number] {
   return { id, kind, score, health, eta, buyerFeeRate, gatewayFeeRate, kycPolicy };
 }
 
-/** Of a checkout or an estimate, what was not sent and does not stand elsewhere. */
+/** The fields that a caller cannot know from the request or find elsewhere in the document. */
 function excerptOf(response: Record<string, unknown>): Record<string, unknown> {
+  if ('payload' in response) return excerptOfEvent(response as z.output<typeof webhookExampleResult>);
+  if ('merchantWebhookQueued' in response) {
+    const { accepted, merchantWebhookQueued, signatureVerified } = response;
+    return { accepted, merchantWebhookQueued, signatureVerified };
+  }
   if (!('feeSplit' in response)) return response;
-  const { id, checkoutUrl, feeSplit, status, dryRun } = response as Partial<CheckoutResult>;
-  // Its fees are those of the preview.
-  if (dryRun === false) return { id, checkoutUrl, status, dryRun };
+  const { id, checkoutUrl, feeSplit, dryRun } = response as Partial<CheckoutResult>;
+  // The preview shows the same fees.
+  if (dryRun === false) return { id, checkoutUrl, dryRun };
   return { ...(dryRun !== undefined && { dryRun }), feeSplit };
+}
+
+function excerptOfEvent({ headers, payload: { id, type, data } }: z.output<typeof webhookExampleResult>) {
+  const { session_id, status, amount } = data;
+  return {
+    headers: { 'x-gateway-signature': headers['x-gateway-signature'] },
+    payload: { id, type, data: { session_id, status, amount } },
+  };
 }

@@ -1,7 +1,6 @@
 import type { Endpoint } from '../../contract/endpoint.ts';
 import { AGENT_ENDPOINTS, GATEWAY_ENDPOINTS } from '../../contract/endpoints.ts';
 import { WEBHOOK_ENDPOINTS } from '../../contract/webhook-endpoints.ts';
-import { ROUTING_ENDPOINTS } from '../../contract/routing-endpoints.ts';
 import { jsonSchemaOf } from '../../contract/json-schema.ts';
 import type { Capabilities } from '../../contract/discovery.ts';
 
@@ -17,6 +16,7 @@ const ADVICE: Record<string, string> = {
   listInvoices: 'GET /{id}: one.',
   listEvents: 'GET /{id}: one; POST /{id}/resend: send again.',
   listDeliveries: 'GET /{id}: with log; POST /{id}/replay: send again.',
+  getSession: 'Why its route: GET /api/gateway/routing/decisions/{id}.',
   getPayment: 'Takes a chk_ id too: poll it until paid; 404 until the buyer starts.',
 };
 // Said with the list of their kind.
@@ -39,7 +39,6 @@ export function entrypointsOf(base: string): Entrypoint[] {
   const endpoints: Listed[] = [
     ...Object.values(GATEWAY_ENDPOINTS),
     ...Object.values(WEBHOOK_ENDPOINTS),
-    ROUTING_ENDPOINTS.listDecisions,
     AGENT_ENDPOINTS.listRoutes,
   ];
   const document = (id: string, path: string, use: string): Entrypoint => ({
@@ -56,7 +55,6 @@ export function entrypointsOf(base: string): Entrypoint[] {
     document('openapi', '/openapi.json', 'OpenAPI 3.1: every field of every answer.'),
     document('arazzo', '/arazzo.yaml', 'Workflows to run, Arazzo 1.0.'),
     document('llms', '/llms.txt', 'All of this in short.'),
-    document('docs', '/docs', 'For people.'),
   ];
 }
 
