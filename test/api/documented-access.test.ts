@@ -94,7 +94,9 @@ describe('the security requirements in the OpenAPI document', () => {
     const schema = api.components.schemas[content?.schema.$ref?.split('/').at(-1) ?? ''];
     const own = schema?.properties?.['environment'] && { environment };
     const body =
-      type === 'text/csv' ? String(content?.example) : JSON.stringify({ ...(content?.example ?? {}), ...own });
+      type === 'text/csv'
+        ? String(content?.example)
+        : JSON.stringify({ ...(content?.example as object | undefined), ...own });
     const response = await fetch(url + path.replace(/\{(\w+)\}/g, (_, name: string) => examples.get(name)!), {
       method,
       headers: { ...(type !== undefined && { 'content-type': type }), ...(key !== undefined && bearer(key)) },

@@ -9,7 +9,7 @@ const FOLDER = fileURLToPath(new URL('../tools/', import.meta.url));
 const INSTALLED = join(FOLDER, 'node_modules/.package-lock.json');
 const WANTED = join(FOLDER, 'package-lock.json');
 
-type Tool = 'bun' | 'conformance' | 'deno' | 'mcp-inspector' | 'redocly';
+type Tool = 'bun' | 'conformance' | 'deno' | 'mcp-inspector' | 'openapi-typescript' | 'redocly';
 
 /** The path of a program; throws where the tools have not been installed. */
 export function toolPath(name: Tool): string {

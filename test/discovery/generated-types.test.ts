@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { OpenApi } from '../../src/contract/openapi-document.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+import { toolPath } from '../support/tools.ts';
+
+const TSC = fileURLToPath(new URL('../../node_modules/.bin/tsc', import.meta.url));
+const MINIMAL = "send('createSession', { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' });";
+
+/** A client whose request bodies and answers have the types of each operation. */
+const CLIENT = `import type { components, operations } from './api.d.ts';
+type Content<Part> = Part extends { content: { 'application/json': infer Body } } ? Body : never;
+type Body<Id extends keyof operations> = Content<NonNullable<operations[Id]['requestBody']>>;
+type Answer<Id extends keyof operations> = Content<operations[Id]['responses'][200]>;
+declare function send<Id extends keyof operations>(id: Id, body: Body<Id>): Promise<Answer<Id>>;
+`;
+
+describe('types that openapi-typescript generates from the served document', () => {
+  let service: TestService;
+  let folder: string;
+  let api: OpenApi;
+
+  before(async () => {
+    service = await startTestService();
+    folder = mkdtempSync(join(tmpdir(), 'tillway-types-'));
+    const text = await (await fetch(`${service.url}/openapi.json`)).text();
+    api = JSON.parse(text) as OpenApi;
+    await writeFile(join(folder, 'openapi.json'), text);
+    const { code, output } = await run(toolPath('openapi-typescript'), 'openapi.json', '--output', 'api.d.ts');
+    assert.equal(code, 0, output);
+  });
+  after(async () => {
+    rmSync(folder, { recursive: true });
+    await service[Symbol.asyncDispose]();
+  });
+
+  test('take the example and the smallest body of every operation', async () => {
+    const calls = Object.values(api.paths).flatMap((methods) =>
+      Object.values(methods).flatMap(({ operationId, requestBody }) => {
+        const content = requestBody?.content['application/json'];
+        const schema = api.components.schemas[content?.schema.$ref?.split('/').at(-1) ?? ''];
+        if (!content || !schema) return [];
+        const example = content.example as Record<string, unknown>;
+        const smallest = Object.fromEntries((schema.required ?? []).map((name) => [name, example[name]]));
+        return [example, smallest].map((body) => `send('${operationId}', ${JSON.stringify(body)});`);
+      }),
+    );
+    assert.ok(calls.length >= 40, `${calls.length} calls`);
+    const reads = `const session = await send('createSession', ${JSON.stringify(exampleOf('createSession'))});
+const url: string = session.checkoutUrl;
+const list: components['schemas']['PaymentList'] = { object: 'list', data: [], hasMore: false };
+const status: 'pending' | 'paid' | 'failed' | undefined = list.data[0]?.status;
+export { url, status };`;
+    const { code, output } = await compile([MINIMAL, ...calls, reads].join('\n'));
+    assert.equal(code, 0, output);
+  });
+
+  for (const [fault, call] of [
+    ['a missing field', "send('createSession', { product: 'Field guide', amount: 49.99 });"],
+    ['a field of another type', MINIMAL.replace('49.99', "'49.99'")],
+    ['an unknown field', MINIMAL.replace('amount', 'colour: 1, amount')],
+  ] as const) {
+    test(`do not take ${fault}`, async () => {
+      assert.notEqual(call, MINIMAL);
+      assert.notEqual((await compile(`${call}\nexport {};`)).code, 0);
+    });
+  }
+
+  function exampleOf(operationId: string): unknown {
+    const operations = Object.values(api.paths).flatMap((methods) => Object.values(methods));
+    return operations.find((operation) => operation.operationId === operationId)?.requestBody?.content[
+      'application/json'
+    ]?.example;
+  }
+
+  async function compile(source: string) {
+    await writeFile(join(folder, 'client.mts'), CLIENT + source);
+    const options = ['--strict', '--exactOptionalPropertyTypes', '--target', 'esnext', '--module', 'nodenext'];
+    return run(TSC, ...options, '--noEmit', '--allowImportingTsExtensions', '--types', '', 'client.mts');
+  }
+
+  function run(program: string, ...options: string[]): Promise<{ code: number; output: string }> {
+    return new Promise((resolve) => {
+      execFile(process.execPath, [program, ...options], { cwd: folder }, (error, stdout, stderr) =>
+        resolve({ code: error ? Number(error.code ?? 1) : 0, output: stdout + stderr }),
+      );
+    });
+  }
+});

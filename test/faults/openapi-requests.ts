@@ -1,0 +1,219 @@
+import * as fc from 'fast-check';
+import { type OpenApi, type OpenApiOperation, parametersOf } from '../../src/contract/openapi-document.ts';
+import type { JsonSchema } from '../../src/contract/json-schema.ts';
+
+/** A request of one documented operation; ids of records are filled in when it is sent. */
+export interface ApiRequest {
+  method: string;
+  path: string;
+  operation: OpenApiOperation;
+  params: Record<string, ParamValue>;
+  /** With its question mark; empty for none. */
+  query: string;
+  headers: Record<string, string>;
+  /** Index of one of the keys of the run; undefined for none. */
+  key: number | undefined;
+  body: string | undefined;
+}
+
+/** Percent-encoded text, or the n-th known id with the prefix of the parameter's example. */
+type ParamValue = { text: string } | { prefix: string; known: number };
+
+/** Replaced by a known id of that prefix when a request is sent. */
+export const KNOWN_ID = /\{known:([a-z]{3}):(\d+)\}/g;
+
+const MAX_BODY_BYTES = 128 * 1024;
+const CONTENT_TYPES = [
+  'text/plain',
+  'application/json; charset=utf-16',
+  'APPLICATION/JSON',
+  'application/ld+json',
+  'application/x-www-form-urlencoded',
+  'multipart/form-data; boundary=x',
+  'text/csv',
+  'application/',
+  ';;;=',
+];
+const HOSTILE_HEADERS: Record<string, string>[] = [
+  { origin: 'https://evil.example' },
+  { origin: 'null' },
+  { 'sec-fetch-site': 'cross-site' },
+  { host: 'evil.example' },
+  { host: '' },
+  { 'if-none-match': '*' },
+  { accept: 'application/xml' },
+  { 'accept-encoding': 'x' },
+  { authorization: 'Basic eDp5' },
+  { authorization: `Bearer sk_sandbox_${'0'.repeat(43)}` },
+  { 'x-forwarded-for': "' OR 1=1" },
+  { 'content-encoding': 'gzip' },
+];
+const HOSTILE_TEXTS = ['', '\0', '\u202e', '__proto__', 'constructor', "' OR 1=1 --", 'ü'.repeat(3000), '-1', '1e999'];
+const HOSTILE_QUERIES = ['?%00=1', '?%ff=%fe', '?&&==&', '?limit[]=1', '?environment=production', '?__proto__=1', '??'];
+
+const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 40 }), fc.constantFrom(...HOSTILE_TEXTS));
+const json = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.constantFrom<unknown>(null, '\0', 1e308, -0, {}, [], [[[]]]));
+const knownId = (prefix: string) => fc.nat(99).map((n) => `{known:${prefix}:${n}}`);
+// A few, so that keys are used again.
+const idempotencyKey = fc.nat(9).map((n) => `fuzz-key-${n}`);
+const anyKnownId = fc.constantFrom('chk', 'cus', 'pay', 'inv', 'ref', 'whe').chain(knownId);
+
+/** Valid, changed and hostile requests of every operation of a document. */
+export function requestsOf(api: OpenApi, keys: number): fc.Arbitrary<ApiRequest> {
+  const operations = Object.entries(api.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => requestOf(api, keys, method.toUpperCase(), path, operation)),
+  );
+  return fc.oneof(...operations);
+}
+
+function requestOf(
+  api: OpenApi,
+  keys: number,
+  method: string,
+  path: string,
+  operation: OpenApiOperation,
+): fc.Arbitrary<ApiRequest> {
+  const parameters = parametersOf(api, operation);
+  const inPath = parameters.filter((parameter) => parameter.in === 'path');
+  const [type, content] = Object.entries(operation.requestBody?.content ?? {})[0] ?? ['application/json'];
+  const body = content ? bodyOf(api, type, content.schema, content.example) : fc.constant(undefined);
+  // A body can be sent where none is documented.
+  const anyBody = method === 'GET' ? fc.constant(undefined) : fc.oneof({ weight: 9, arbitrary: body }, hostileBody);
+  return fc.record({
+    method: fc.constant(method),
+    path: fc.constant(path),
+    operation: fc.constant(operation),
+    params: fc.record(
+      Object.fromEntries(inPath.map(({ name, example, schema }) => [name, paramOf(String(example), schema)])),
+    ),
+    query: queryOf(parameters.filter((parameter) => parameter.in === 'query')),
+    headers: fc.oneof(
+      { weight: 8, arbitrary: fc.constant<Record<string, string>>({ 'content-type': type }) },
+      fc.constantFrom(...CONTENT_TYPES).map((other) => ({ 'content-type': other })),
+      fc.constantFrom(...HOSTILE_HEADERS).map((hostile) => ({ 'content-type': type, ...hostile })),
+    ),
+    key: fc.oneof(
+      { weight: 9, arbitrary: keys === 0 ? fc.constant(undefined) : fc.nat(keys - 1) },
+      fc.constant(undefined),
+    ),
+    body: anyBody,
+  });
+}
+
+function paramOf(example: string, schema: JsonSchema): fc.Arbitrary<ParamValue> {
+  const prefix = /^[a-z]{3}(?=_)/.exec(example)?.[0];
+  // URL parsers remove dot segments, and an empty segment is another path.
+  const hostile = text
+    .filter((value) => value !== '' && !/^\.{1,2}$/.test(value))
+    .map((value) => ({ text: encodeURIComponent(value) }));
+  const valid: fc.Arbitrary<ParamValue> = prefix
+    ? fc.nat(99).map((known) => ({ prefix, known }))
+    : fc.constantFrom(...((schema.enum as string[] | undefined) ?? [example])).map((value) => ({ text: value }));
+  return fc.oneof({ weight: 6, arbitrary: valid }, hostile, fc.constantFrom({ text: '%00' }, { text: '%ff' }));
+}
+
+function queryOf(parameters: { name: string; schema: JsonSchema; example?: string | number }[]): fc.Arbitrary<string> {
+  const pairs = parameters.map(({ name, schema, example }) => {
+    const valid = schema.enum ? fc.constantFrom(...schema.enum.map(String)) : fc.constant(String(example ?? '5'));
+    const id = /^[a-z]{3}(?=_)/.exec(String(example))?.[0];
+    const value = fc.oneof({ weight: 3, arbitrary: valid }, id ? knownId(id) : anyKnownId, text);
+    // Braces of known ids must stay readable.
+    return value.map((known) => `${name}=${known.startsWith('{known:') ? known : encodeURIComponent(known)}`);
+  });
+  const some = pairs.length === 0 ? fc.constant([]) : fc.array(fc.oneof(...pairs), { maxLength: 3 });
+  const documented = some.map((chosen) => (chosen.length === 0 ? '' : `?${chosen.join('&')}`));
+  return fc.oneof({ weight: 9, arbitrary: documented }, fc.constantFrom(...HOSTILE_QUERIES));
+}
+
+const hostileBody = fc.oneof(
+  fc.constantFrom<(string | undefined)[]>(undefined, '', '{', 'null', '[]', '"text"', '{"a":1}{', '[['.repeat(40)),
+  fc.constant('x'.repeat(MAX_BODY_BYTES + 1)),
+  fc.constant(`{"product":"${'x'.repeat(MAX_BODY_BYTES)}"}`),
+  json.map((value) => JSON.stringify(value)),
+  text,
+);
+
+function bodyOf(api: OpenApi, type: string, schema: JsonSchema, example: unknown): fc.Arbitrary<string> {
+  if (type === 'text/csv') {
+    const file = String(example);
+    return fc.oneof(
+      fc.constant(file),
+      fc.tuple(fc.nat(file.length), text).map(([at, extra]) => file.slice(0, at) + extra + file.slice(at)),
+    );
+  }
+  const valid = fc.oneof(fc.constant(example), valueOf(api, schema));
+  return fc.oneof(
+    { weight: 2, arbitrary: valid.map((value) => JSON.stringify(value)) },
+    valid.chain(changed).map((value) => JSON.stringify(value)),
+  );
+}
+
+/** The same object without a property, with one more, or with a hostile value in one place. */
+function changed(value: unknown): fc.Arbitrary<unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return json;
+  const names = Object.keys(value);
+  const name = names.length === 0 ? fc.constant('extra') : fc.constantFrom(...names);
+  const entries = Object.entries(value);
+  return fc.oneof(
+    name.map((dropped) => Object.fromEntries(entries.filter(([known]) => known !== dropped))),
+    fc.tuple(text, json).map(([extra, added]) => Object.fromEntries([...entries, [extra, added]])),
+    fc.tuple(name, fc.oneof(json, text)).map(([known, other]) => ({ ...value, [known]: other })),
+  );
+}
+
+/** A value that the schema describes. */
+function valueOf(api: OpenApi, schema: JsonSchema): fc.Arbitrary<unknown> {
+  const { $ref, enum: values, const: only, anyOf, type, properties, items, additionalProperties } = schema;
+  if ($ref !== undefined) return valueOf(api, api.components.schemas[$ref.split('/').at(-1)!]!);
+  if (only !== undefined) return fc.constant(only);
+  if (values) return fc.constantFrom(...values);
+  if (anyOf) return fc.oneof(...anyOf.map((part) => valueOf(api, part)));
+  if (Array.isArray(type)) return fc.oneof(...type.map((one) => valueOf(api, { ...schema, type: one })));
+  switch (type) {
+    case 'object':
+      if (!properties)
+        return fc.dictionary(fc.string({ minLength: 1, maxLength: 5 }), mapped(api, additionalProperties), {
+          maxKeys: 3,
+        });
+      return fc.record(
+        Object.fromEntries(
+          Object.entries(properties).map(([name, part]) => [
+            name,
+            name === 'idempotencyKey' ? idempotencyKey : valueOf(api, part),
+          ]),
+        ),
+        { requiredKeys: schema.required ?? [] },
+      );
+    case 'array':
+      return fc.uniqueArray(items ? valueOf(api, items) : json, {
+        minLength: 1,
+        maxLength: 3,
+        selector: (value) => JSON.stringify(value),
+      });
+    case 'integer':
+      return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 1000 });
+    case 'number':
+      return fc.integer({ min: 1, max: Math.min(schema.maximum ?? 100, 10_000) * 100 }).map((cents) => cents / 100);
+    case 'boolean':
+      return fc.boolean();
+    case 'null':
+      return fc.constant(null);
+    case 'string':
+      return stringOf(schema);
+    default:
+      return json;
+  }
+}
+
+function mapped(api: OpenApi, values: JsonSchema['additionalProperties']): fc.Arbitrary<unknown> {
+  return typeof values === 'object' ? valueOf(api, values) : json;
+}
+
+function stringOf({ format, pattern, minLength = 0, maxLength = 60 }: JsonSchema): fc.Arbitrary<string> {
+  if (format === 'email') return fc.nat(50).map((number) => `buyer${number}@example.com`);
+  if (format === 'uri') return fc.constantFrom('https://shop.example/hooks', 'https://shop.example/thanks?a=b');
+  if (format === 'date-time') return fc.constantFrom('2026-03-01T12:00:00.000Z', '2026-01-15T09:30:00+02:00');
+  if (pattern !== undefined) return fc.stringMatching(new RegExp(pattern));
+  const any = fc.string({ minLength, maxLength: Math.max(minLength, Math.min(maxLength, 60)) });
+  return fc.oneof(any, anyKnownId);
+}
