@@ -33,6 +33,7 @@ import {
   routingDecision,
   routingDecisions,
   routingReplay,
+  routingVerdict,
   rulesResource,
   transitionResource,
 } from './routing.ts';
@@ -99,6 +100,7 @@ const RESPONSES: Record<string, z.ZodType> = {
   RoutingReplay: routingReplay,
   RoutingRules: rulesResource,
   RoutingTransition: transitionResource,
+  RoutingVerdict: routingVerdict,
   Settlement: settlement,
   SettlementImport: settlementImport,
   TestClock: testClockResource,
@@ -109,6 +111,9 @@ const RESPONSES: Record<string, z.ZodType> = {
   WebhookExample: webhookExampleResult,
   WebhookTest: webhookTest,
 };
+
+// Smaller schemas have properties in common with others by chance.
+const MIN_BASE_PROPERTIES = 5;
 
 /** The named schemas of a document. */
 export interface Components {
@@ -186,11 +191,15 @@ function extended(schemas: Record<string, JsonSchema>): Record<string, JsonSchem
   return Object.fromEntries(
     plain.map(([name, schema]) => {
       const [base] = plain
-        .filter(([other, { properties }]) => other !== name && properties?.['id'] && hasAll(schema, properties))
+        .filter(([other, { properties }]) => other !== name && isBase(properties) && hasAll(schema, properties))
         .toSorted(([, a], [, b]) => Object.keys(b.properties!).length - Object.keys(a.properties!).length);
       return [name, base ? without(schema, base) : schema];
     }),
   );
+}
+
+function isBase(properties: JsonSchema['properties']): properties is Record<string, JsonSchema> {
+  return properties !== undefined && Object.keys(properties).length >= MIN_BASE_PROPERTIES;
 }
 
 function hasAll({ properties = {} }: JsonSchema, parts: Record<string, JsonSchema>): boolean {

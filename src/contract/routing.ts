@@ -73,6 +73,9 @@ const decisionFields = {
   exploreLoss: fraction('What exploring gave up in expected value, of the amount.', 0),
 };
 
+/** The part that a decision and a dry run have in common. */
+export const routingVerdict = z.strictObject(decisionFields);
+
 /** One decision with everything that it was made of. */
 export const routingDecision = z.strictObject({
   id: label('The decision. Starts with dec_.', 'dec_01m7x0e9zb4c7r2k5v8q1w3n6t0y9f2d4h7j'),
