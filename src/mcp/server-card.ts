@@ -14,7 +14,7 @@ export function serverCard(app: FastifyInstance, deps: AppDeps): void {
   let document: PublicDocument | undefined;
   app.get(PATH, (request, reply) => {
     document ??= publicDocument(JSON.stringify(cardOf(deps.urls.base)), TYPE, MAX_AGE_SECONDS);
-    return sendDocument(request, reply, deps, document);
+    return sendDocument(request, reply, document);
   });
 }
 
