@@ -15,13 +15,13 @@ export function bearer(key: string): { authorization: string } {
 
 export type Keys = Record<Environment, Record<KeyScope, string>>;
 
-/** A key of each scope and environment, made by the API; agents may spend 100 dollars a day. */
+/** A key of each scope and environment, made by the API; agents may spend 1000 dollars a day. */
 export async function makeKeys(url: string): Promise<Keys> {
   const made: Partial<Record<Environment, Record<string, string>>> = {};
   for (const environment of ENVIRONMENTS) {
     made[environment] = {};
     for (const scope of KEY_SCOPES) {
-      const limits = scope === 'agent' ? { spendPerDay: 100 } : {};
+      const limits = scope === 'agent' ? { spendPerDay: 1000 } : {};
       made[environment][scope] = await makeKey(url, environment, { scope, ...limits });
     }
   }
