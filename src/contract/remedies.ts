@@ -63,7 +63,7 @@ export function remedyOf(issue: z.core.$ZodIssue, faulty: Faulty): string {
 function derivedValue(issue: z.core.$ZodIssue, faulty: Faulty): unknown {
   const { path, schema, isRequired, isDeclared, received, input } = faulty;
   // Two orders can have the same body: without anything to tell them apart, an optional id is to be removed.
-  if (OWN_ID.test(path)) return isRequired || readableStart(received) !== '' ? ownId(received, input) : undefined;
+  if (OWN_ID.test(path)) return isRequired || hasContent(received) ? ownId(received, input) : undefined;
   const isPlain = typeof received === 'number' || typeof received === 'boolean';
   // A value of metadata.
   if (!isDeclared && schema.type === 'string' && isPlain) return String(received);
@@ -77,12 +77,19 @@ function derivedValue(issue: z.core.$ZodIssue, faulty: Faulty): unknown {
 
 /** An id for this input alone: readable where something readable was sent, and other for any other input. */
 function ownId(received: unknown, input: unknown): string {
-  return `${readableStart(received) || 'id'}-${hash('sha256', JSON.stringify(input) ?? '', 'hex').slice(0, 16)}`;
+  const start = textOf(received)
+    .replace(/[^A-Za-z0-9._]+/g, '-')
+    .replace(/^-/, '')
+    .slice(0, MAX_ID_START);
+  return `${start || 'id'}-${hash('sha256', JSON.stringify(input) ?? '', 'hex').slice(0, 16)}`;
 }
 
-function readableStart(received: unknown): string {
-  const sent = typeof received === 'string' || typeof received === 'number' ? String(received) : '';
-  return sent.replace(/[^A-Za-z0-9._-]+/g, '-').slice(0, MAX_ID_START);
+function hasContent(received: unknown): boolean {
+  return /[\p{L}\p{N}]/u.test(textOf(received));
+}
+
+function textOf(received: unknown): string {
+  return typeof received === 'string' || typeof received === 'number' ? String(received) : '';
 }
 
 /** An example from the schema, with ids of the caller's own; undefined where it names a URL, which would be foreign. */
@@ -105,6 +112,7 @@ function isNumber({ type }: JsonSchema): boolean {
 
 /** Whether a text is too long, and still says the same when it is cut. The start of an id is another id. */
 function isLongText(issue: z.core.$ZodIssue, { path, schema }: Faulty): boolean {
+  if (OWN_ID.test(path)) return false;
   return issue.code === 'too_big' && issue.origin === 'string' && schema.format === undefined && !path.endsWith('Id');
 }
 

@@ -80,6 +80,13 @@ describe('ids that the caller chooses', () => {
     assert.match(String(repairOf(first)), /^A-1-/);
   });
 
+  test('an idempotencyKey without a readable character is to be removed', () => {
+    for (const idempotencyKey of ['', '   ', '\0\0', '\u202e', '-'.repeat(121), []]) {
+      const body = { ...minimal, idempotencyKey };
+      assert.deepEqual(repaired(body, refusal(sessionRequest, body)!), minimal);
+    }
+  });
+
   test('a missing callback gets an event id of its own', () => {
     const eventIdOf = (body: Body) => valueAt(repaired(body, refusal(verifySampleRequest, body)!), 'payload.eventId');
     assert.notEqual(eventIdOf({ provider: 'one' }), eventIdOf({ provider: 'other' }));
