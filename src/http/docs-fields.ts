@@ -78,7 +78,7 @@ function row(field: { name: string; depth: number; required: boolean; schema: Js
 
 function typeOf(schema: JsonSchema): string {
   const types = [schema.type ?? (schema.const === undefined ? 'any' : typeof schema.const)].flat();
-  const named = types.map((type) => (type === 'array' ? 'array of objects' : type)).join(' or ');
+  const named = types.join(' or ');
   return schema.format === undefined ? named : `${named}, ${schema.format}`;
 }
 
