@@ -33,7 +33,8 @@ const EVERYWHERE: Record<string, string> = {
   'strict-transport-security': 'max-age=31536000; includeSubDomains',
 };
 // Nothing in them is about anybody.
-const MAY_BE_KEPT = /^\w+ \/(?:assets\/|openapi\.json|docs|llms|\.well-known|arazzo|api\/agent\/capabilities|schema)/;
+const MAY_BE_KEPT =
+  /^\w+ \/(?:assets\/|openapi\.json|docs|llms|\.well-known|arazzo|api\/agent\/capabilities|schema|mcp\/server-card)/;
 
 /** What is wrong with the headers of an answer. */
 function faultsOf({ what, status, headers, body }: Answered): string[] {

@@ -123,8 +123,8 @@ function problemsOf({ checkout, kind }: Race, ending: Ending): string[] {
     'paid payments': 1,
     attempts: kind === 'fresh' ? 1 : MAX_ATTEMPTS,
     postings: 1,
-    // One failed attempt of several ends nothing, and so announces nothing.
-    events: failedFirst && kind !== 'fresh' ? 'payment.failed, payment.paid' : 'payment.paid',
+    // A failed sample ends its session, with attempts left too.
+    events: failedFirst ? 'payment.failed, payment.paid' : 'payment.paid',
     messages: failedFirst ? messages : 'failed ignored, paid applied',
   };
   const found = { status, 'paid payments': paid, attempts, postings, events, messages };
