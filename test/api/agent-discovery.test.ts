@@ -8,7 +8,7 @@ import { bodyOf } from '../support/agent-client.ts';
 import { createValidator } from '../support/schemas.ts';
 import { call, startTestService } from '../support/service.ts';
 
-const MAX_BYTES = 20 * 1024;
+const MAX_BYTES = 20_000;
 
 interface SchemaAnswer {
   ok: boolean;
@@ -132,7 +132,7 @@ test('capabilities names every endpoint of the merchant, and where everything el
     );
     assert(own || withList, `${method} ${path}`);
   }
-  for (const path of ['/mcp', '/openapi.json', '/arazzo.yaml', '/llms.txt']) {
+  for (const path of ['/mcp', '/openapi.json', '/llms.txt']) {
     assert(
       entrypoints.some(({ url }) => url === service.url + path),
       path,

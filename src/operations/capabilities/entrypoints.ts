@@ -31,8 +31,11 @@ const WITH_THEIR_LIST = new Set<string>([
   'recoverDeliveries',
   'getRecovery',
 ]);
-/** What every list takes; it is said once. */
+/** The query parameters of every list; the summary names them once. */
 export const COMMON_QUERY = ['environment', 'limit', 'startingAfter', 'endingBefore'];
+
+/** The OpenAPI document has the rest. */
+const MAX_FILTERS = 4;
 
 /** Every endpoint but those said with another, and what stands under schemas and actions. */
 export function entrypointsOf(base: string): Entrypoint[] {
@@ -52,8 +55,7 @@ export function entrypointsOf(base: string): Entrypoint[] {
       .filter(({ operationId }) => !WITH_THEIR_LIST.has(operationId))
       .map((endpoint) => entrypointOf(base, endpoint)),
     { id: 'mcp', method: 'POST', url: `${base}/mcp`, use: 'The same as MCP tools, Streamable HTTP.' },
-    document('openapi', '/openapi.json', 'OpenAPI 3.1: every field of every answer.'),
-    document('arazzo', '/arazzo.yaml', 'Workflows to run, Arazzo 1.0.'),
+    document('openapi', '/openapi.json', 'OpenAPI 3.1: every parameter and field.'),
     document('llms', '/llms.txt', 'All of this in short.'),
   ];
 }
@@ -62,7 +64,7 @@ function entrypointOf(base: string, endpoint: Listed): Entrypoint {
   const { operationId: id, method, path, summary, query } = endpoint;
   const url = `${base}${path}`;
   const names = query ? Object.keys(jsonSchemaOf(query, 'input').properties ?? {}) : [];
-  const filters = names.filter((name) => !COMMON_QUERY.includes(name));
+  const filters = names.filter((name) => !COMMON_QUERY.includes(name)).slice(0, MAX_FILTERS);
   const use = [`${summary}.`, ADVICE[id], filters.length > 0 && `Query: ${filters.join(', ')}.`].filter(Boolean);
   return { id, method, url, use: use.join(' ') };
 }
