@@ -25,7 +25,7 @@ export interface Discrepancy {
   /** Starts with `dis_`. */
   id: string;
   object: 'discrepancy';
-  /** `surplus`: a second payment of a session that is paid. The others are messages that were not booked. */
+  /** `surplus`: a second payment for a paid session. The other kinds are provider messages that were not booked. */
   kind: DiscrepancyKind;
   status: 'open' | 'resolved';
   environment: Environment;

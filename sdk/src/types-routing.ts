@@ -136,15 +136,15 @@ export interface RoutingDryRun extends RoutingVerdict {
   object: 'routing_dry_run';
   /** The code of the rule that refuses the checkout; null where none does. */
   rejected: string | null;
-  /** What the rules of the request allow and probably do not mean; empty without rules. */
+  /** Likely mistakes in the rules of the request; empty without rules. */
   warnings: RuleWarning[];
 }
 
-/** A rule that is allowed and probably not meant. */
+/** A valid rule that is likely a mistake. */
 export interface RuleWarning {
-  /** Where, dotted: `rules.2.then.smart`. */
+  /** Dotted path of the rule or its part: `rules.2.then.smart`. */
   path: string;
-  /** `rejects_all`, `no_route_left`, `dead_rule` or `dead_ordering`; saved rules can have the codes of errors, too. */
+  /** `rejects_all`, `no_route_left`, `dead_rule` or `dead_ordering`; warnings about saved rules can also have error codes. */
   code: string;
   message: string;
 }

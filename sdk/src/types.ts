@@ -101,9 +101,9 @@ export interface FeeSplit {
   total: number;
 }
 
-/** Why a payment failed. */
+/** Cause of a payment failure. */
 export interface PaymentFailure {
-  /** For a program. Codes can be added: treat an unknown one as `declined`. */
+  /** Cause for programs. Later versions can add codes: treat an unknown code as `declined`. */
   code:
     | 'declined'
     | 'insufficient_funds'
@@ -118,11 +118,11 @@ export interface PaymentFailure {
     | 'amount_mismatch'
     | 'abandoned'
     | 'superseded';
-  /** The buyer or their data, their bank or wallet (`issuer`), the provider (`route`), or Tillway itself (`gateway`). */
+  /** The buyer (or the buyer's data), the buyer's bank or wallet (`issuer`), the provider (`route`), or Tillway (`gateway`). */
   source: 'buyer' | 'issuer' | 'route' | 'gateway';
-  /** The provider's own reason, at most 200 characters. */
+  /** The provider's own reason, at most 200 characters; null if it gave none. */
   reason: string | null;
-  /** The same in one sentence, for a person. */
+  /** The cause as a sentence for a person. */
   message: string;
 }
 

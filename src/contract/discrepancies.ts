@@ -53,7 +53,7 @@ export const discrepancy = z.strictObject({
   kind: z
     .enum(kinds)
     .describe(
-      'surplus: a second payment of a session that is paid. The others are messages of a provider that were not booked: amount_mismatch, currency_mismatch: money that is not what was asked for; environment_mismatch, provider_mismatch: about a payment of the other environment, or of another provider; event_conflict: an event id that arrived before with other content; unknown_payment: money for a payment that is not one of the session.',
+      'surplus: a second payment for a paid session. The other kinds are provider messages that were not booked. amount_mismatch, currency_mismatch: a wrong amount or currency; environment_mismatch, provider_mismatch: about a payment of the other environment, or of another provider; event_conflict: a reused event id with different content; unknown_payment: money for a payment that is not one of the session.',
     )
     .meta({ examples: ['amount_mismatch'] }),
   status: z
@@ -67,7 +67,7 @@ export const discrepancy = z.strictObject({
   provider: label('Who has the money, or null where nobody wrote it down.', SAMPLE_PROVIDER).nullable(),
   providerEventId: label("The provider's message that told of it, or null.", 'ev_9c1f').nullable(),
   expected: dollars(
-    "What was to come of the session's amount, without the buyer's fee; 0 where nothing more was: for a surplus, for an event_conflict, and for what came beyond what was decided before.",
+    "The expected part of the session's amount, without the buyer's fee. 0 if no more money was expected: for a surplus, for an event_conflict, and for money beyond an earlier decision.",
     49.99,
   ),
   received: dollars('What came of that; where nothing more was to come, all that came beyond.', 48.99),

@@ -41,7 +41,7 @@ export const DISCREPANCY_ENDPOINTS = {
     tag: 'discrepancies',
     summary: 'Resolve a discrepancy',
     description:
-      'refund gives the money back: the record stays open until the refund has succeeded, and can be decided again where it fails. A surplus is refunded unasked; refund is for one whose refund has failed.\n\naccept of an amount_mismatch takes what came as payment in full: the session is paid, with its event, and the merchant bears the difference. accept of a surplus lets the merchant keep it. Of the other kinds nothing can be booked here: have the provider give back any money that it took, and accept with a note of that.',
+      'refund gives the money back: the record stays open until the refund has succeeded, and can be decided again if the refund fails. The service refunds a surplus by itself; use refund for a surplus if that refund has failed.\n\naccept of an amount_mismatch takes the received amount as payment in full: the session is paid, its event is sent, and the merchant bears the difference. accept of a surplus lets the merchant keep it. The other kinds cannot be booked: ask the provider to return any money that it took, and use accept with a note of that.',
     params: discrepancyId,
     body: resolveRequest,
     requestExample: { action: 'refund' },

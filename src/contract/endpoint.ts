@@ -46,8 +46,8 @@ export interface Endpoint {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   access: Access;
   /**
-   * Which callers are refused whatever the scope of their key. `required`: callers without a key, even where the
-   * service has no keys. An environment: keys of the other environment.
+   * Restriction that applies whatever the scope of the key. `required` rejects callers without a key, even if the
+   * service has no keys. An environment rejects keys of the other environment.
    */
   keys?: 'required' | Environment;
   /** With `{name}` for path parameters. */
@@ -65,7 +65,7 @@ export interface Endpoint {
   response: z.ZodType;
   /** Left out: JSON. Errors always are. */
   responseType?: 'text/csv';
-  /** Whether the response has an ETag, and a request with a matching If-None-Match is answered 304. */
+  /** Whether the response has an ETag, so that a request with a matching If-None-Match gets a 304. */
   etag?: true;
   /** What errors carry besides `ok` and `error`: the name of the action or operation. */
   envelope?: 'action' | 'operation';
@@ -75,16 +75,16 @@ export interface Endpoint {
   errorExamples?: Partial<Record<ErrorCode, Omit<ActionError, 'code'>>>;
 }
 
-/** Codes that authentication, limits and failures of the service cause on every endpoint. */
+/** Error codes of authentication, limits and service failures, possible on every endpoint. */
 const EVERYWHERE: readonly ErrorCode[] = ['unauthorized', 'forbidden', 'rate_limited', 'internal_error', 'unavailable'];
 
-/** Codes of a request body: the server reads one wherever the method allows it, used or not. */
+/** Error codes of a request body. The server reads a body if the method allows one, even if the endpoint ignores it. */
 const OF_A_BODY: readonly ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
 
-/** Every error code with which an endpoint can answer. */
+/** Every error code that an endpoint can return. */
 export function errorCodesOf({ errors, method, bodyType }: Endpoint): ErrorCode[] {
   const body = method === 'GET' ? [] : OF_A_BODY;
   const syntax: ErrorCode[] = method === 'GET' || bodyType !== undefined ? [] : ['invalid_json'];
-  // Every endpoint refuses a malformed request, such as one without a Host header, as invalid_input.
+  // Every endpoint rejects a malformed request, such as one without a Host header, with invalid_input.
   return [...new Set<ErrorCode>(['invalid_input', ...syntax, ...errors, ...body, ...EVERYWHERE])];
 }

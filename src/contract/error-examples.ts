@@ -7,7 +7,7 @@ export const SCOPE_NEEDED: Omit<ActionError, 'code'> = {
   suggestion: 'Use a key of scope write: the operator makes one with "tillway keys create --scope write".',
 };
 
-/** `invalid_input` of an endpoint that takes no body, only a query. */
+/** Example of `invalid_input` for an endpoint that takes a query and no body. */
 export const MALFORMED_REQUEST: Omit<ActionError, 'code'> = {
   message: 'The query has a NUL character in it.',
   suggestion: 'Remove %00 from the query; then resend.',

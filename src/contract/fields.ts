@@ -7,7 +7,7 @@ const MAX_SAMPLE_AMOUNT = 1_000_000;
 const MAX_METADATA_PAIRS = 10;
 const MAX_METADATA_TEXT = 500;
 const METADATA_KEYS = `a key has 1 to ${MAX_METADATA_TEXT}`;
-// Bounds the work for a body that is full of faulty pairs.
+// Bounds the work for a body full of faulty pairs.
 const MAX_METADATA_ISSUES = 1000;
 const MAX_EMAIL_LENGTH = 254;
 
@@ -141,7 +141,7 @@ function tooManyPairs({ length }: readonly string[], maximum: number): Fault {
   return { code: 'too_big', origin: 'pairs', maximum, inclusive: true, message };
 }
 
-/** A fault of a key. Its `origin` or `format` is `key`, since the path of the issue is that of the pair. */
+/** Fault of a metadata key. Its `origin` or `format` is `key`, because the issue has the path of the pair. */
 function metadataKeyFault(key: string): Fault | undefined {
   const fault = textFault(key, 1, MAX_METADATA_TEXT);
   if (fault?.code === 'too_small' || fault?.code === 'too_big') {

@@ -38,7 +38,7 @@ export function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSch
 }
 
 /**
- * The schemas of a registry by name. A registered schema that is part of another one is a reference to
+ * The schemas of a registry by name. A registered schema that is part of another one becomes a reference to
  * `#/components/schemas/`.
  */
 export function namedJsonSchemas(
@@ -80,8 +80,8 @@ function describeDefault(schema: JsonSchema): void {
 const SAID_ONCE = / (?:ISO 8601, UTC|Starts with [a-z]+_)\.$/;
 
 /**
- * Leaves out what clients do not need of responses. Objects stay open, since later versions add fields, and one schema
- * can then extend another.
+ * Removes the parts of a response schema that clients do not need. Objects stay open, because later versions add fields and
+ * one schema can extend another.
  */
 function abridge(schema: JsonSchema): void {
   if (schema.additionalProperties === false) delete schema.additionalProperties;
@@ -91,7 +91,7 @@ function abridge(schema: JsonSchema): void {
 
 function simplify(schema: JsonSchema): void {
   if (schema.format !== undefined) delete schema.pattern;
-  // JSON has no keys but strings.
+  // Every key in JSON is a string.
   if (schema.propertyNames?.maxLength === undefined) delete schema.propertyNames;
   nullableAsType(schema);
 }

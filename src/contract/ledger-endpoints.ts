@@ -39,7 +39,7 @@ export const LEDGER_ENDPOINTS = {
     tag: 'ledger',
     summary: 'Get the balances of the ledger',
     description:
-      'What every account holds now, or held at a time; a midnight of UTC is the fastest to answer. Debits are positive: provider_clearing is what the provider holds for us, and a negative merchant_payable is what the merchant is owed.',
+      'The balance of every account now, or at a given time; a UTC midnight is the fastest to answer. Debits are positive: provider_clearing is what the provider holds for us, and a negative merchant_payable is what the merchant is owed.',
     query: balancesQuery,
     response: ledgerBalances,
     errors: [],

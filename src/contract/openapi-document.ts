@@ -33,7 +33,7 @@ export interface OpenApiOperation {
 export interface OpenApiParameter {
   name: string;
   in: 'path' | 'query' | 'header';
-  /** Left out: optional. */
+  /** Absent: optional. */
   required?: true;
   description: string;
   schema: JsonSchema;
@@ -59,7 +59,7 @@ export interface OpenApiResponse {
   content?: OpenApiContents;
 }
 
-/** The response itself, where the operation refers to a shared one. */
+/** The response, also if the operation refers to a shared one. */
 export function resolveResponse(
   { components }: OpenApi,
   response: OpenApiResponse | OpenApiReference | undefined,
@@ -67,7 +67,7 @@ export function resolveResponse(
   return response && '$ref' in response ? components.responses[nameIn(response)] : response;
 }
 
-/** The parameters of an operation, with shared ones in place of their references. */
+/** The parameters of an operation, with references to shared ones resolved. */
 export function parametersOf({ components }: OpenApi, { parameters = [] }: OpenApiOperation): OpenApiParameter[] {
   return parameters.map((parameter) => ('$ref' in parameter ? components.parameters[nameIn(parameter)]! : parameter));
 }

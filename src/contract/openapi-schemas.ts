@@ -112,7 +112,7 @@ const RESPONSES: Record<string, z.ZodType> = {
   WebhookTest: webhookTest,
 };
 
-// Smaller schemas have properties in common with others by chance.
+// Schemas with fewer properties share them with others by chance.
 const MIN_BASE_PROPERTIES = 5;
 
 /** The named schemas of a document. */
@@ -122,7 +122,7 @@ export interface Components {
   refTo(schema: z.ZodType): JsonSchema;
 }
 
-/** A name for the body and the response of every endpoint, and for each resource in them. */
+/** Named schemas for the body and the response of every endpoint, and for each resource in them. */
 export function componentsOf(endpoints: readonly Endpoint[]): Components {
   const requests = new Map(Object.entries({ ...REQUESTS, ...RULES }));
   const responses = new Map(Object.entries({ ...RESPONSES, ...RULES }));
@@ -130,7 +130,7 @@ export function componentsOf(endpoints: readonly Endpoint[]): Components {
   const add = (into: Map<string, z.ZodType>, schema: z.ZodType, name: string) => {
     if (names.has(schema)) return;
     names.set(schema, name);
-    // Each list endpoint builds its own envelope; those of the same resource are equal.
+    // Each list endpoint builds its own envelope; the envelopes of one resource are equal.
     if (!into.has(name)) into.set(name, schema);
   };
   for (const { operationId, body, bodyType, response, responseType } of endpoints) {
@@ -161,7 +161,7 @@ export function refOf(name: string): string {
   return `#/components/schemas/${name}`;
 }
 
-/** The named schema of the errors of an endpoint. */
+/** Name of the error schema of an endpoint. */
 export function errorSchemaOf(envelope: Endpoint['envelope']): string {
   return { action: 'ActionErrorResponse', operation: 'OperationErrorResponse', none: 'ErrorResponse' }[
     envelope ?? 'none'
@@ -185,7 +185,7 @@ function envelopes(): Record<string, JsonSchema> {
   );
 }
 
-/** The same schemas; a resource with every property of another one refers to that one and states only its own. */
+/** The schemas. A resource with every property of another one refers to that one and lists only its own properties. */
 function extended(schemas: Record<string, JsonSchema>): Record<string, JsonSchema> {
   const plain = Object.entries(schemas);
   return Object.fromEntries(

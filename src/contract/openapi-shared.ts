@@ -9,7 +9,7 @@ import { pascalCase } from './openapi-schemas.ts';
 
 type Shared = Pick<OpenApi['components'], 'parameters' | 'responses'>;
 
-/** Replaces parameters and error responses that several operations have in common by references to components. */
+/** Replaces parameters and error responses that several operations share with references to components. */
 export function shareParts(operations: readonly OpenApiOperation[]): Shared {
   const parameters = createCollection<OpenApiParameter>('parameters');
   const responses = createCollection<OpenApiResponse>('responses');
@@ -34,14 +34,14 @@ function errorsOf(responses: OpenApiOperation['responses']): [status: string, re
   );
 }
 
-/** A name of the envelope, if it is one of the agent endpoints, and the error codes: `ActionRateLimited`. */
+/** Name from the envelope, for agent endpoints, and the error codes: `ActionRateLimited`. */
 function nameOf({ content }: OpenApiResponse): string {
   const { schema, examples = {} } = content?.['application/json'] ?? {};
   const [, envelope = ''] = /(\w*)ErrorResponse$/.exec(schema?.$ref ?? '') ?? [];
   return envelope + Object.keys(examples).map(pascalCase).join('Or');
 }
 
-/** Counts equal parts, and names those that occur more than once. */
+/** Collection that counts equal parts and names those that occur more than once. */
 function createCollection<Part extends object>(kind: keyof Shared) {
   const known = new Map<string, { name: string; part: Part; count: number }>();
   const names = new Set<string>();

@@ -20,10 +20,10 @@ export interface OpenApiOptions {
 const JSON_TYPE = 'application/json';
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 const CURSORS: Record<string, { description: string }> = {
-  startingAfter: { description: 'The id of a record of this list: the page of records older than it.' },
-  endingBefore: { description: 'The id of a record of this list: the page of records newer than it.' },
+  startingAfter: { description: 'The id of a record of this list; the answer has older records.' },
+  endingBefore: { description: 'The id of a record of this list; the answer has newer records.' },
 };
-/** What the examples of errors name. */
+/** Names in the error examples. */
 const NAMED = { action: 'checkout.create', operation: 'checkout.creat' };
 
 const DESCRIPTION = `Create checkout sessions, send buyers to pay, and hear by webhook when they have.

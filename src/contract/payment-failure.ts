@@ -6,7 +6,7 @@ export const paymentFailure = z
   .strictObject({
     code: z
       .enum(FAILURE_CODES)
-      .describe('Why it failed, for a program. Codes can be added: treat an unknown one as declined.')
+      .describe('The cause, for programs. Later versions can add codes: treat an unknown code as declined.')
       .meta({ examples: ['insufficient_funds'] }),
     source: z
       .enum(FAILURE_SOURCES)
@@ -14,9 +14,9 @@ export const paymentFailure = z
         "buyer: the buyer or the buyer's data; issuer: the buyer's bank or wallet; route: the provider; gateway: this service.",
       )
       .meta({ examples: ['buyer'] }),
-    reason: label("The provider's own reason, at most 200 characters; null where it gave none.", 'insufficient_funds')
+    reason: label("The provider's own reason, at most 200 characters; null if it gave none.", 'insufficient_funds')
       .nullable()
       .meta({ examples: ['insufficient_funds'] }),
-    message: label('The same in one sentence, for a person.', "The buyer's account did not have enough funds."),
+    message: label('The cause as a sentence for a person.', "The buyer's account did not have enough funds."),
   })
-  .describe('Why a payment failed.');
+  .describe('The cause of a payment failure.');

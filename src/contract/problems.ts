@@ -59,7 +59,7 @@ function problemsOf(issues: z.core.$ZodIssue[], schema: JsonSchema, input: unkno
   const removed = new Set(problems.filter(isRemoved).map(({ path }) => path));
   return problems.filter((problem) => {
     const { path, code } = problem;
-    // A field that must be left out needs no other repair.
+    // A field that must be removed needs no other repair.
     if (removed.has(path) && !isRemoved(problem)) return false;
     const key = `${path} ${code}`;
     return seen.has(key) ? false : seen.add(key);
@@ -185,7 +185,7 @@ function quotedKey(key: string): string {
   return inJson(key.length <= MAX_QUOTED_LENGTH ? key : `${key.slice(0, MAX_QUOTED_LENGTH)}...`);
 }
 
-/** JSON in which characters that are not seen, or change how others are shown, are escaped. */
+/** JSON with invisible and bidirectional control characters escaped. */
 function inJson(value: unknown): string {
   const json = JSON.stringify(value) ?? '';
   return json.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (character) =>

@@ -103,7 +103,7 @@ export function listQuery<Fields extends z.ZodRawShape>(prefix: CursorOf, fields
         path: ['endingBefore'],
         message: 'must not be given together with startingAfter',
         params: { issueCode: 'invalid_value', remedy: 'remove' },
-        // Checked beside other problems too: every problem is named at once.
+        // Zod skips this check after other problems by default, but the error must name every problem.
         when: ({ value }) => typeof value === 'object' && value !== null,
       },
     );

@@ -3,13 +3,13 @@ import { codePoints } from './fields.ts';
 
 const MAX_LENGTH = 2048;
 
-// Schemes that run code, read files, install or open other programs on the buyer's machine (`ms-` are those of Windows and
-// its office programs), lead to any other address (Android's `intent`), or that only browsers and other clients use.
+// Schemes that run code, read files, install or open other programs on the buyer's machine (`ms-` belongs to Windows and
+// Office), redirect to any address (Android's `intent`), or are internal to browsers and other clients.
 const NEVER =
   /^(?:javascript|data|vbscript|file|filesystem|blob|about|feed|view-source|jar|chrome|resource|search-ms|ms-.*|x-apple.*|intent|android-app|itms-.*|shell|ssh|telnet|smb|ftp|wss?)$/;
 // RFC 3986, section 3.1.
 const SCHEME = /^[a-z][a-z0-9+.-]*$/;
-// RFC 8252, section 7.1: a domain name of the app's owner, reversed.
+// RFC 8252, section 7.1: a reversed domain name of the app's owner.
 const DOTTED = /[^.]\.[^.]/;
 const UNSAFE = /[\u0000-\u0020\u007f-\u009f\\]/;
 // RFC 3986, section 2: the characters of `format: uri`.
@@ -21,7 +21,7 @@ export function isNameableScheme(scheme: string): boolean {
   return SCHEME.test(scheme) && scheme !== 'http' && scheme !== 'https' && !NEVER.test(scheme);
 }
 
-/** An absolute URI to which a browser may be sent; `named` are the app schemes that the operator allows. */
+/** An absolute URI to which a browser may be redirected; `named` are the app schemes that the operator allows. */
 export function redirectUrlField(named: readonly string[]) {
   return z
     .string()
@@ -37,7 +37,7 @@ export function redirectUrlField(named: readonly string[]) {
     .meta({ format: 'uri', maxLength: MAX_LENGTH, examples: ['https://shop.example/thanks'] });
 }
 
-/** Why a browser may not be sent to `value`; undefined where it may. */
+/** Reason why a browser may not be redirected to `value`; undefined if it may. */
 export function redirectFault(value: string, named: readonly string[]): string | undefined {
   if (!value.isWellFormed() || UNSAFE.test(value)) return 'must hold no spaces, backslashes or control characters';
   if (!URI_CHARACTERS.test(value)) return 'must be written in the characters of a URI, others percent-encoded';

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import type { z } from 'zod';
 import { type JsonSchema, sampleOf } from './json-schema.ts';
 
-// What the suggestion of an `invalid_input` says about each problem. A program may carry it out word by word, so no
-// suggestion contains an id that two orders would share, or the URL of somebody else.
+// Suggestions for the problems of an `invalid_input`. A program may carry them out word by word, so no suggestion contains
+// an id that two orders would share, or a third party's URL.
 
 const OWN_ID = /^(?:idempotencyKey|clientReferenceId|payload\.eventId|(?:payload\.)?txHash)$/;
 const MAX_ID_START = 40;
@@ -38,7 +38,7 @@ interface Faulty extends Field {
   input: unknown;
 }
 
-/** What to do about one problem. Values come from what the caller sent wherever that says something. */
+/** Repair of one problem. Its value is derived from the caller's input if possible. */
 export function remedyOf(issue: z.core.$ZodIssue, faulty: Faulty): string {
   const { path, schema, isRequired, expected } = faulty;
   if (isToBeRemoved(issue)) return `remove ${path}`;
@@ -51,7 +51,7 @@ export function remedyOf(issue: z.core.$ZodIssue, faulty: Faulty): string {
   if (schema.format === 'uri') return isRequired ? `${set} of your own` : `remove ${path}, or set it to ${expected}`;
   if (isLongText(issue, faulty)) return `shorten ${path} to at most ${schema.maxLength} characters`;
   if (!isRequired && (schema.default === undefined || schema.type === 'object')) {
-    // An optional number limits something; without it the limit is the highest, so nothing says to remove it.
+    // Removing an optional number, such as the amount of a refund, would lift a limit: no suggestion removes one.
     if (isNumber(schema)) return set;
     if (schema.type !== 'array') return `remove ${path}, or set it to ${expected}`;
   }
@@ -59,10 +59,10 @@ export function remedyOf(issue: z.core.$ZodIssue, faulty: Faulty): string {
   return example === undefined ? set : `${set}, for example ${JSON.stringify(example)}`;
 }
 
-/** A correct value that follows from the received one; undefined where none does. */
+/** Valid value derived from the received one; undefined if there is none. */
 function derivedValue(issue: z.core.$ZodIssue, faulty: Faulty): unknown {
   const { path, schema, isRequired, isDeclared, received, input } = faulty;
-  // Two orders can have the same body: without anything to tell them apart, an optional id is to be removed.
+  // Two orders can have the same body. If the received id does not distinguish them, the suggestion removes an optional id.
   if (OWN_ID.test(path)) return isRequired || hasContent(received) ? ownId(received, input) : undefined;
   const isPlain = typeof received === 'number' || typeof received === 'boolean';
   // A value of metadata.
@@ -75,7 +75,7 @@ function derivedValue(issue: z.core.$ZodIssue, faulty: Faulty): unknown {
   return rounded > exclusiveMinimum && rounded >= minimum && rounded <= maximum ? rounded : undefined;
 }
 
-/** An id for this input alone: readable where something readable was sent, and other for any other input. */
+/** An id unique to this input, which starts with the readable part of the received id. */
 function ownId(received: unknown, input: unknown): string {
   const start = textOf(received)
     .replace(/[^A-Za-z0-9._]+/g, '-')
@@ -92,7 +92,7 @@ function textOf(received: unknown): string {
   return typeof received === 'string' || typeof received === 'number' ? String(received) : '';
 }
 
-/** An example from the schema, with ids of the caller's own; undefined where it names a URL, which would be foreign. */
+/** Example from the schema, with ids unique to this input; undefined if it contains a URL, which would be a third party's. */
 function exampleOf({ path, schema, input }: Faulty): unknown {
   const example = withOwnIds(sampleOf(schema, 'required'), path === 'body' ? '' : path, input);
   return /https?:/.test(JSON.stringify(example) ?? '') ? undefined : example;
@@ -110,13 +110,13 @@ function isNumber({ type }: JsonSchema): boolean {
   return type === 'number' || type === 'integer';
 }
 
-/** Whether a text is too long, and still says the same when it is cut. The start of an id is another id. */
+/** Whether a text is too long and can be cut. An id cannot: its start is another id. */
 function isLongText(issue: z.core.$ZodIssue, { path, schema }: Faulty): boolean {
   if (OWN_ID.test(path)) return false;
   return issue.code === 'too_big' && issue.origin === 'string' && schema.format === undefined && !path.endsWith('Id');
 }
 
-/** Whether an issue is about a pair of metadata as a whole: about its `key`, or about the number of `pairs`. */
+/** Part of metadata that an issue is about, if not a value: a `key`, or the number of `pairs`. */
 export function faultOfPair(issue: z.core.$ZodIssue): 'key' | 'pairs' | undefined {
   if (issue.code === 'invalid_format') return issue.format === 'key' ? 'key' : undefined;
   if (issue.code !== 'too_small' && issue.code !== 'too_big') return undefined;

@@ -94,7 +94,7 @@ export function renderPayment(payment: Payment): PaymentResource {
   };
 }
 
-/** Null unless the payment failed. */
+/** The failure of a payment; null unless it failed. */
 export function renderFailure({
   failureCode: code,
   failureSource,

@@ -13,8 +13,8 @@ export const SAMPLE_TX_HASH = 'sim_5f2b8c1d9e';
 const SAMPLE_AMOUNT = 49.99;
 
 /**
- * Body of `POST /api/gateway/sessions`, `checkout.preview` and `checkout.create`, where the operator allows `appSchemes` in
- * `redirectUrl` besides those that always pass.
+ * Body of `POST /api/gateway/sessions`, `checkout.preview` and `checkout.create`. `appSchemes` are the schemes that the
+ * operator allows in `redirectUrl` in addition to the default ones.
  */
 export function sessionRequestWith(appSchemes: readonly string[]) {
   return z
@@ -54,7 +54,7 @@ export function sessionRequestWith(appSchemes: readonly string[]) {
     );
 }
 
-/** The same without further app schemes; its JSON Schema is that of all. */
+/** The body without additional app schemes. Its JSON Schema does not depend on them. */
 export const sessionRequest = sessionRequestWith([]);
 export type SessionRequest = z.output<typeof sessionRequest>;
 

@@ -95,7 +95,7 @@ export const payment = z.strictObject({
     .describe('pending: not yet confirmed; paid: confirmed, safe to fulfil; failed: failed or rejected.'),
   failure: paymentFailure
     .nullable()
-    .describe('Why the payment failed; null unless status is failed.')
+    .describe('The cause of the failure; null unless status is failed.')
     .meta({ examples: [null] }),
   ledgerStatus: z
     .enum(['pending', 'settled', 'refunded'])

@@ -95,7 +95,7 @@ export const ROUTING_ENDPOINTS = {
     tag: 'routing',
     summary: 'Save the routing rules',
     description:
-      'Puts a rule set in force, as a new version; the same set again changes nothing. One that is wrong is refused with every problem named, and the rules before it stay in force. Refused where the rules come from a file. The rules apply to both environments, so an API key of the sandbox is refused.',
+      'Activates a rule set as a new version. The same set again changes nothing. If the set is invalid, the error names every problem and the previous rules stay active. If the rules come from a file, the request is rejected. The rules apply to both environments, so a sandbox API key is rejected.',
     body: ruleSetSchema,
     requestExample: {
       version: 1,

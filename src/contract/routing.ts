@@ -73,7 +73,7 @@ const decisionFields = {
   exploreLoss: fraction('What exploring gave up in expected value, of the amount.', 0),
 };
 
-/** The part that a decision and a dry run have in common. */
+/** The fields that a decision and a dry run share. */
 export const routingVerdict = z.strictObject(decisionFields);
 
 /** One decision with everything that it was made of. */
@@ -121,7 +121,7 @@ export const routingReplay = z.strictObject({
   ),
 });
 
-/** Rules to suppose. The operation checks them, and names every fault of a rule. */
+/** Rule set for a dry run. The operation validates it and names every fault. */
 const supposedRules = z.unknown().check((context) => {
   if (context.value === null) context.issues.push({ code: 'invalid_type', expected: 'object', input: null });
 });
@@ -144,16 +144,16 @@ export type DryRunRequest = z.output<typeof dryRunRequest>;
 
 const warnings = z.array(
   z.strictObject({
-    path: label('Where, dotted.', 'rules.2.then.smart'),
-    code: label('What, for programs.', 'dead_rule'),
-    message: label('What, in words.', 'is never reached'),
+    path: label('Dotted path of the rule or its part.', 'rules.2.then.smart'),
+    code: label('Code of the warning.', 'dead_rule'),
+    message: label('Text of the warning.', 'is never reached'),
   }),
 );
 
 export const dryRunResult = z.strictObject({
   object: z.literal('routing_dry_run').describe('Always routing_dry_run.'),
   rejected: label('The code of the rule that refuses the checkout; null where none does.', 'blocked').nullable(),
-  warnings: warnings.describe('What the rules of the request allow and probably do not mean; empty without rules.'),
+  warnings: warnings.describe('Likely mistakes in the rules of the request; empty without rules.'),
   ...decisionFields,
 });
 
@@ -162,7 +162,7 @@ export const rulesResource = z.strictObject({
   version: number('Grows with every change; 0 where no rules were ever saved.', 3),
   source: z.enum(['none', 'api', 'file']).describe('Where they came from.'),
   ruleSet: ruleSetSchema.describe('The rules.'),
-  warnings: warnings.describe('What is allowed and probably not meant.'),
+  warnings: warnings.describe('Likely mistakes in the rules.'),
   created: time('When this version was saved; null for none.').nullable(),
 });
 

@@ -49,8 +49,8 @@ export function leadingPayment(checkout: Checkout): Payment | undefined {
 }
 
 /**
- * The provider's own payment that its report is about: the one it names; if it names the session only, its pending one, else its
- * leading one.
+ * The provider's payment that a report is about. If the report names only the session, this is the provider's pending payment
+ * in that session, else its leading one.
  */
 export function meantPayment(
   checkout: Checkout,

@@ -41,7 +41,7 @@ export interface ProviderEvent extends SignalOrigin {
   amount: number;
   currency: string;
   txHash: string | null;
-  /** Why it failed; null where it did not, or where the provider does not say. */
+  /** Failure of the payment; null if it did not fail or the provider gives no cause. */
   failure: ProviderFailure | null;
   /** Whether a failure ends the checkout, not only the attempt. Providers report attempts; a sample ends the checkout. */
   endsCheckout?: boolean;
@@ -101,9 +101,9 @@ export function noteUnclear(checkout: Checkout, paymentId: string): Decision<'no
 }
 
 /**
- * The provider does not have the payment: fail over to `retry` as part of the same attempt, where there is one. With
- * `mayArrive` a request may still be under way to it, and it is asked to cancel whatever comes of that. `reason` is the
- * provider's own.
+ * Fails a payment that the provider does not have, and fails over to `retry`, if given, within the same attempt. With
+ * `mayArrive` a request to the provider may still be in flight, so the provider is asked to cancel the payment. `reason` is
+ * the provider's own.
  */
 export function refuseHandoff(
   checkout: Checkout,
@@ -202,8 +202,8 @@ export function expireSession(checkout: Checkout): Decision<'expired' | 'ignored
 }
 
 /**
- * Time alone: expiry, payment timeout, end of the retry window, or the next inquiry. `timeout` is why a payment is not
- * confirmed in time, as far as the provider has reported.
+ * Applies the passing of time: expiry, payment timeout, end of the retry window, or the next inquiry. `timeout` is the failure
+ * of a payment that was not confirmed in time.
  */
 export function passTime(
   checkout: Checkout,

@@ -10,11 +10,11 @@ import type { Environment } from './route.ts';
 
 /**
  * - `surplus`: real money for a session that another payment has paid.
- * - `amount_mismatch`, `currency_mismatch`, `unknown_payment`: a provider says that it took money, which was not booked since
- *   it is not what was asked for.
- * - `environment_mismatch`, `provider_mismatch`: a message about a record of another environment or provider, which changed
+ * - `amount_mismatch`, `currency_mismatch`, `unknown_payment`: a report of money that was not booked, because its amount, its
+ *   currency or its payment is not the session's.
+ * - `environment_mismatch`, `provider_mismatch`: a message about a record of another environment or provider. It changed
  *   nothing.
- * - `event_conflict`: a message whose event id arrived before with other content, which changed nothing.
+ * - `event_conflict`: a message that reuses an event id with different content. It changed nothing.
  */
 export type DiscrepancyKind =
   | 'surplus'
@@ -123,7 +123,7 @@ export function discrepancyOf(
   };
 }
 
-/** The fields of a discrepancy that nobody has decided on. */
+/** Fields of an undecided discrepancy. */
 export function undecided(session: Session, provider: string, now: Instant) {
   return {
     environment: session.environment,

@@ -1,4 +1,4 @@
-/** Codes of failures that a provider reports; an adapter maps a code that it does not know to `declined`. */
+/** Failure codes that a provider can report. An adapter maps an unknown provider code to `declined`. */
 export const DECLINE_CODES = [
   'declined',
   'insufficient_funds',
@@ -21,29 +21,29 @@ export const FAILURE_CODES = [
 ] as const;
 export type FailureCode = (typeof FAILURE_CODES)[number];
 
-/** Who a provider can report as the source of a failure. Everything unknown is the route's. */
+/** Sources of failure that a provider can report. An unknown cause counts against the route. */
 export const PROVIDER_FAULTS = ['buyer', 'issuer', 'route'] as const;
 export type ProviderFault = (typeof PROVIDER_FAULTS)[number];
 
-/** `gateway`: this service. It never handed the payment off, as where its process ended first. */
+/** Sources of failure. `gateway` is this service: it never handed the payment off, for example because its process ended. */
 export const FAILURE_SOURCES = [...PROVIDER_FAULTS, 'gateway'] as const;
 export type FailureSource = (typeof FAILURE_SOURCES)[number];
 
-/** Why a provider failed a payment. `reason` is the provider's own, verbatim; null where it gave none. */
+/** Failure reported by a provider. `reason` is the provider's own, verbatim; null if it gave none. */
 export interface ProviderFailure {
   code: DeclineCode;
   source: ProviderFault;
   reason: string | null;
 }
 
-/** Why a payment failed. */
+/** Failure of a payment. */
 export interface Failure {
   code: FailureCode;
   source: FailureSource;
   reason: string | null;
 }
 
-/** A payment that is not confirmed in time counts against the route, unless the provider still waits for the buyer. */
+/** Failure of a payment that was not confirmed in time. It counts against the route unless the provider still waits for the buyer. */
 export const TIMED_OUT: Failure = { code: 'timed_out', source: 'route', reason: null };
 
 const MESSAGES: Record<FailureCode, string | Partial<Record<FailureSource, string>>> = {
@@ -72,17 +72,17 @@ const MESSAGES: Record<FailureCode, string | Partial<Record<FailureSource, strin
   superseded: 'The buyer paid with another payment of the same session.',
 };
 
-/** A plain sentence for a person. */
+/** The failure as a sentence for a person. */
 export function failureMessage({ code, source }: Pick<Failure, 'code' | 'source'>): string {
   const message = MESSAGES[code];
   return typeof message === 'string' ? message : (message[source] ?? message.route)!;
 }
 
 const MAX_TEXT = 200;
-// Characters that a terminal or a page could obey, such as control characters and those that turn the direction of a text.
+// Characters that could control a terminal or a page: control, format and other invisible characters, and line separators.
 const UNSAFE = /[\p{C}\p{Zl}\p{Zp}]+/gu;
 
-/** A provider's text as it is stored: on one line, well-formed, of at most 200 characters; null where nothing is left. */
+/** A provider's text for storage: one line, well-formed, at most 200 characters; null if nothing is left. */
 export function providerText(text: string | null): string | null {
   const line = (text ?? '').replace(UNSAFE, ' ').trim().slice(0, MAX_TEXT).trim();
   return line.toWellFormed() || null;

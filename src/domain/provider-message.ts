@@ -8,7 +8,7 @@ import type { OriginMismatch, SignalOrigin } from './signal-origin.ts';
 export interface ProviderMessage extends SignalOrigin {
   eventId: string;
   sessionId: string;
-  /** The payment as the provider names it; for a refund its payment, or null where the message names another session. */
+  /** The payment that the message names; for a refund its payment, or null if the message names another session. */
   paymentId: string | null;
   refundId: string | null;
   /** `settled`: the payment was paid out to the merchant. */
@@ -31,12 +31,12 @@ export function isFlagged(outcome: string): boolean {
 /** The statuses that report money as taken, paid out or refunded. */
 const MONEY = new Set<ProviderMessage['status']>(['paid', 'settled', 'succeeded']);
 
-/** Outcome of a message whose event id arrived before with other content. */
+/** Outcome of a message that reuses an event id with different content. */
 export const EVENT_CONFLICT = 'event_conflict';
 
 /**
- * Whether two messages of one event id say the same: about which session and payment or refund, which status, how much. What
- * only describes that, such as times, reasons and references, may differ: providers send it differently on a retry.
+ * Whether two messages of one event id have the same session, payment, refund, status, amount and currency. Descriptive
+ * fields, such as times, reasons and references, may differ, because providers render them anew on a retry.
  */
 export function hasSameContent(known: ProviderMessage, repeat: ProviderMessage): boolean {
   return (
@@ -49,7 +49,7 @@ export function hasSameContent(known: ProviderMessage, repeat: ProviderMessage):
   );
 }
 
-/** The discrepancy of a message that must not change what it names; undefined for all others. It holds no money of ours. */
+/** Discrepancy for a message that must not change the records it names; undefined for other messages. It holds no money. */
 export function strayDiscrepancy(
   { session, payments }: Checkout,
   message: ProviderMessage,

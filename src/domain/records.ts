@@ -104,11 +104,11 @@ export interface Payment {
   refundPending: Cents;
   /** What those refunds have taken from the gateway's revenue and from the provider's cost. */
   refundShares: { gateway: Cents; cost: Cents };
-  /** Why the attempt failed; null exactly where it did not. */
+  /** Cause of the failure; null exactly if the attempt did not fail. */
   failureCode: FailureCode | null;
   /** Whose fault the failure was: what counts against the route, and what does not. */
   failureSource: FailureSource | null;
-  /** The provider's own reason, as `providerText` bounds it; null where it gave none. */
+  /** The provider's own reason, bounded by `providerText`; null if it gave none. */
   failureReason: string | null;
   /** Made while the route was in standby: what comes of it tells whether the route is back. */
   probe: boolean;

@@ -23,7 +23,7 @@ export const REFUND_REASONS: readonly RefundReason[] = [
 /** A refund without an answer for so long needs a person: its provider is asked on, since the money may have gone out. */
 export const REFUND_OVERDUE_MS = 3 * 24 * 60 * 60_000;
 
-/** How long a provider must deny a payment, without any other answer in between, before its refund has failed. */
+/** Time for which a provider must answer only that it does not know the payment, before the refund fails. */
 export const UNKNOWN_PAYMENT_MS = 60 * 60_000;
 export const UNKNOWN_PAYMENT_REASON = 'the provider does not know this payment';
 

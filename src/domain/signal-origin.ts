@@ -7,12 +7,12 @@ export interface SignalOrigin {
   environment: Environment;
 }
 
-/** A message changes nothing if its sender is not the one of the session or payment that it is about. */
+/** Mismatch between a message's sender and the session or payment that the message is about. Such a message changes nothing. */
 export type OriginMismatch = 'environment_mismatch' | 'provider_mismatch';
 
 /**
- * Reason why a sender may not change a session, or the payment of it that the message is about; undefined if it may. A payment
- * is its provider's for good, whether or not the catalogue still has the route.
+ * Reason why a sender may not change a session, or one of its payments; undefined if it may. A payment always belongs to its
+ * stored provider, whether or not the catalogue still has the route.
  */
 export function originMismatch(
   session: Session,
