@@ -135,7 +135,7 @@ export class ConfigError extends Error {}
 /** Reads the settings from environment variables. Throws {@link ConfigError}. */
 export function readConfig(variables: Record<string, string | undefined>): Config {
   const empty = Object.keys(environmentSchema.shape).filter((name) => variables[name]?.trim() === '');
-  // A template that was not filled in: the default, such as another database, is not what was meant.
+  // An empty value often comes from an unfilled template. The default, such as another database, would be wrong for it.
   if (empty.length > 0) {
     throw new ConfigError(empty.map((name) => `${name} is set but empty: unset it, or give it a value`).join('; '));
   }

@@ -129,7 +129,7 @@ async function serve(): Promise<void> {
   const { metricsUrl: metrics } = service;
   log.info({ url: service.url, database: shown, webhooks, metrics }, `Tillway is ready: open ${url}`);
 
-  // npm and terminals send a signal to the process and to its group: the second one is no request to kill.
+  // npm and terminals send a signal to the process and to its group, so a repeated signal does not mean kill.
   const heard = new Set<string>();
   process.on('SIGTERM', () => void stop('SIGTERM', config.shutdownDelayMs));
   process.on('SIGINT', () => void stop('SIGINT', 0));

@@ -59,8 +59,8 @@ export interface Service {
   /** Lets every worker do what is due now, until nothing is left. */
   runDue(): Promise<void>;
   /**
-   * Reports not ready at once and serves for `delayMs` more. Then rejects new requests, finishes those in progress and the
-   * attempts of the workers, and closes everything. A second call can only shorten the delay.
+   * Reports not ready at once and serves for `delayMs` more. Then it rejects new requests, finishes the requests and attempts in
+   * progress, and closes all resources. A second call can only shorten the delay.
    */
   stop(delayMs?: number): Promise<void>;
 }

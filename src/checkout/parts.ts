@@ -59,7 +59,7 @@ export function returnPart(shop: Shop, session: Session, byItself: boolean): Htm
     ${byItself && renderReturning(destination)}`;
 }
 
-/** The redirectUrl; null without one, or where it is refused today: earlier releases and settings allowed other schemes. */
+/** The redirectUrl; null if there is none, or if the current settings reject its scheme, which earlier ones may have allowed. */
 export function linkableUrl({ redirectSchemes }: Shop, { redirectUrl }: Session): string | null {
   return redirectUrl !== null && redirectFault(redirectUrl, redirectSchemes) === undefined ? redirectUrl : null;
 }

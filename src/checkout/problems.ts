@@ -31,7 +31,7 @@ function nameOf({ code }: GatewayError, request: FastifyRequest): ProblemName {
   return BY_CODE[code] ?? 'broken';
 }
 
-/** Zero where nothing is to be waited for. */
+/** Seconds until a retry makes sense; zero if the buyer need not wait. */
 function waitSecondsOf({ code }: GatewayError, reply: FastifyReply): number {
   return code === 'rate_limited' ? Number(reply.getHeader('retry-after')) : 0;
 }

@@ -68,9 +68,9 @@ export function renderExpired(shop: Shop, session: Session): Html {
 
 interface Ending {
   title: Html;
-  /** What became of the money. */
+  /** Statement about the money. */
   text: string;
-  /** What the buyer can do. */
+  /** Next step for the buyer. */
   next: Html;
   mayStillBePaid: boolean;
 }
@@ -87,7 +87,7 @@ function renderEnd(shop: Shop, session: Session, { title, text, next, mayStillBe
   </div>`;
 }
 
-/** For a buyer who has no link back to the merchant: the references by which the merchant finds the order. */
+/** References by which the merchant finds the order, for a buyer without a link back to the merchant. */
 function renderContact({ merchant }: Shop, { id, clientReferenceId }: Session): Html {
   const order = html`<div>
     <dt>Order</dt>

@@ -76,7 +76,7 @@ export function stateOf(checkout: Checkout, rails: Rails, now: Instant): Checkou
   return ways.length === 0 ? { name: 'no_way', setback } : { name: 'choose', ways, setback };
 }
 
-/** Whether the provider, or the answer to an inquiry, said that there is no money. */
+/** Whether the provider reported, by callback or in answer to an inquiry, that it took no money. */
 function isCertain({ failureCode }: Payment): boolean {
   return failureCode !== null && (isDecline(failureCode) || failureCode === 'handoff_refused');
 }

@@ -6,7 +6,7 @@ import { icon } from './icons.ts';
 import { formatUsd } from './money-text.ts';
 import type { Way } from './state.ts';
 
-/** Product, price and buyer, beside every state of a checkout except the receipt. `rows` are null where nothing can be paid. */
+/** Product, price and buyer, beside every state of a checkout except the receipt. `rows` is null if the buyer cannot pay. */
 export function renderSummary(session: Session, rows: Html | null): Html {
   return html`<section class="summary" aria-label="Order summary">
     <dl class="sums">
@@ -31,14 +31,14 @@ export function renderSums(fees: FeeSplit): Html {
   return html`${renderFee(fees)}${renderTotal(formatUsd(fees.total))}`;
 }
 
-/** Fee and total of every payment method; the style sheet shows those of the chosen one, without a script. */
+/** Fee and total of every payment method. The style sheet shows those of the chosen method, without a script. */
 export function renderSumsOfWays(ways: readonly Way[]): Html {
   const fees = ways.map(({ kind, fees: split }) => renderFee(split, `for-${kind}`));
   const totals = ways.map(({ kind, fees: { total } }) => html`<span class="for-${kind}">${formatUsd(total)}</span>`);
   return html`${fees} ${renderTotal(html`<span class="for-any">see below</span>${totals}`)}`;
 }
 
-/** Null where the buyer pays none. */
+/** Row with the fee; null if the buyer pays none. */
 function renderFee({ buyerFee }: FeeSplit, shownFor?: `for-${RouteKind}`): Html | null {
   if (buyerFee === 0) return null;
   return html`<div ${shownFor && html`class="${shownFor}"`}>

@@ -39,7 +39,7 @@ interface Word {
 
 function placesIn(command: Command, path = ''): Place[] {
   const { commands, registeredArguments: operands } = command;
-  // A group takes the options of its default command.
+  // A group accepts the options of its default command.
   const optioned = defaultOf(command) ?? command;
   const place: Place = {
     path,

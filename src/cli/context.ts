@@ -18,9 +18,9 @@ export interface Terminal {
   columns: number | undefined;
   /** The service where no --url names it: TILLWAY_URL. */
   url: string | undefined;
-  /** TILLWAY_API_KEY, which is no option for the same reason as the next. */
+  /** TILLWAY_API_KEY. It is not an option, because a command line would show it to every user of the machine. */
   apiKey: string | undefined;
-  /** WEBHOOK_SECRET, which a command line would show to everybody on the machine. */
+  /** WEBHOOK_SECRET; not an option for the same reason. */
   webhookSecret: string | undefined;
   /** Milliseconds since 1970-01-01 UTC. */
   now(): number;

@@ -106,7 +106,7 @@ function requestOf(
   }
 }
 
-/** The tools that the service lists for this key; every tool where it cannot be asked, since each call says why. */
+/** Filter for the tools that the service lists for this key. If the service cannot answer, all pass: each call reports why. */
 async function allowedBy(url: string, apiKey: string | undefined): Promise<(tool: Tool) => boolean> {
   const protocol = 'io.modelcontextprotocol';
   const client = {
@@ -156,7 +156,7 @@ function errorOf(error: unknown, operation: string, url: string): ActionError {
   };
 }
 
-/** Whether nothing answered that runs operations. Only records can be missing with a 404, not operations of the agent API. */
+/** Whether the answer is not from Tillway's API. A 404 can mean a missing record, but never a missing operation. */
 function isOfAnother({ code, status, message }: TillwayError, operation: string): boolean {
   return NOT_TILLWAY.has(code) || (status === 404 && (OPERATIONS.has(operation) || message === NO_SUCH_PATH));
 }

@@ -79,7 +79,7 @@ function tellPayment(payment: Payment, paint: Paint): string {
   return facts(about, paint);
 }
 
-/** `insufficient_funds (buyer): the provider's reason`. */
+/** One line: `insufficient_funds (buyer): the provider's reason`. */
 function failureFact({ code, source, reason }: PaymentFailure): string {
   return `${code} (${source})${reason === null ? '' : `: ${reason}`}`;
 }

@@ -4,7 +4,7 @@ import { basename, extname } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { type Content, createContent, sendContent } from './content.ts';
 
-/** A style sheet or script; its path changes with its content, so that browsers may store it for good. */
+/** A style sheet or script. Its path changes with its content, so browsers may cache it permanently. */
 export interface Asset {
   /** For example `/assets/checkout-3f2a91c0d4e5.css`. */
   path: string;
@@ -25,7 +25,7 @@ export function loadScript(file: URL): Asset {
   return assetOf(file, readFileSync(file));
 }
 
-/** Reads a style sheet once, at start; the palette, type and radii of all pages are part of it. */
+/** Reads a style sheet once, at start, and puts the shared theme before it. */
 export function loadStyle(file: URL): Asset {
   return assetOf(file, Buffer.concat([readFileSync(THEME), readFileSync(file)]));
 }

@@ -1,30 +1,30 @@
 import type { Asset } from './assets.ts';
 import { type Html, html } from './html.ts';
 
-/** A page without what all pages have alike. */
+/** The parts in which pages differ. */
 export interface Frame {
   title: string;
   style: Pick<Asset, 'path' | 'integrity'>;
   /** Further elements of the head. */
   head?: Html | false | undefined;
-  /** A page of another party has another icon. */
+  /** Icon of the page; the default is the service's own. */
   icon?: string;
   body: Html;
 }
 
-/** A card in the accent colour: no browser asks for /favicon.ico then. */
+/** A card in the accent colour. With an inline icon, browsers do not request /favicon.ico. */
 const ICON = iconOf(
   '<rect width="16" height="16" rx="4" fill="#2451c7"/>' +
     '<path d="M3.5 5.5h9v5.5h-9zM3.5 7.2h9" fill="none" stroke="#fff" stroke-width="1.2"/>',
 );
 
-/** A drawing on a 16 by 16 grid as the address of an icon. */
+/** Data URL of an icon, from an SVG drawing on a 16 by 16 grid. */
 export function iconOf(drawing: string): string {
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">${drawing}</svg>`;
   return `data:image/svg+xml,${encodeURIComponent(svg)}`;
 }
 
-/** A whole document; `style.path` is its address as the browser sees it. */
+/** A whole document. `style.path` must be the path that the browser requests. */
 export function renderFrame({ title, style, head, icon = ICON, body }: Frame): Html {
   return html`<!doctype html>
     <html lang="en">

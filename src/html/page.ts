@@ -20,15 +20,15 @@ const HTML_TYPE = 'text/html; charset=utf-8';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The page about a failed request of this scope; without one, or where it is undefined, the answer is JSON. */
+    /** Renders the page for a failed request of this scope. Without it, or if it returns undefined, the answer is JSON. */
     errorPage?: ErrorPage;
   }
 }
 
-/** Renders a refusal for a person; `reply` has its headers already, such as Retry-After. */
+/** Renders an error for a person. `reply` already has its headers, such as Retry-After. */
 export type ErrorPage = (refusal: GatewayError, request: FastifyRequest, reply: FastifyReply) => Html | undefined;
 
-/** Sends a whole page. */
+/** Sends a page. */
 export function sendPage(reply: FastifyReply, status: number, page: Html): FastifyReply {
   return reply
     .code(status)
@@ -42,7 +42,7 @@ export function sharedPage(page: Html): Content {
   return createContent(page.markup, HTML_TYPE);
 }
 
-/** Sends it compressed, and again only after it has changed: it names style sheets of this release. */
+/** Sends the page compressed. Browsers revalidate it, because it names style sheets of this release. */
 export function sendSharedPage(request: FastifyRequest, reply: FastifyReply, page: Content): Promise<FastifyReply> {
   reply.headers({ 'content-security-policy': CONTENT_SECURITY_POLICY, 'cache-control': 'public, no-cache' });
   return sendContent(request, reply, page);

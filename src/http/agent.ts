@@ -25,7 +25,7 @@ export function agentApi(app: FastifyInstance, deps: AppDeps): void {
   const { base } = deps.urls;
   // They do not change while the process runs; no start waits for them.
   const schemas = new Map<string, string>();
-  // By environment; compressed again only after the health of a route has changed.
+  // One per environment; compressed again only after the health of a route has changed.
   const described = new Map<string | undefined, { body: string; document: PublicDocument }>();
 
   const { capabilities, listRoutes: routes, getSchema } = AGENT_ENDPOINTS;

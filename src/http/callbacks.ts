@@ -27,7 +27,7 @@ export function providerCallbacks(app: FastifyInstance, deps: AppDeps): void {
   });
 }
 
-/** Refusals of a callback that no connected provider has signed. */
+/** Error codes of a callback that no connected provider has signed. */
 const FORGED = new Set<GatewayError['code']>(['not_found', 'unauthorized']);
 
 interface Verified {
@@ -36,7 +36,7 @@ interface Verified {
   signal: ProviderSignal;
 }
 
-/** Throws GatewayError `not_found` for an unknown provider, and what {@link Provider.readCallback} throws. */
+/** Throws GatewayError `not_found` for an unknown provider, and the errors of {@link Provider.readCallback}. */
 async function verify({ providers }: AppDeps, request: CallbackRequest): Promise<Verified> {
   const provider = providers.get(request.params.provider);
   if (!provider) throw new GatewayError('not_found', 'No such provider is connected.');

@@ -34,7 +34,7 @@ export function parameterTable(parameters: readonly OpenApiParameter[], caption:
   );
 }
 
-/** The schema that a reference or a combination stands for. */
+/** The schema with its reference and its `allOf` resolved. */
 function resolve(api: OpenApi, schema: JsonSchema): JsonSchema {
   const { $ref, allOf, ...own } = schema;
   if ($ref !== undefined) return { ...resolve(api, api.components.schemas[$ref.slice(PREFIX.length)] ?? {}), ...own };

@@ -8,18 +8,18 @@ export interface PublicDocument {
   maxAgeSeconds: number;
 }
 
-/** For documents that describe the service and hold no record and no secret. */
+/** Headers of documents that describe the service and contain no record and no secret. */
 export const READABLE_BY_ALL_SITES = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'link, etag',
 } as const;
 
-/** A document whose bytes all callers share. */
+/** A document that is the same for all callers. */
 export function publicDocument(body: string, type: string, maxAgeSeconds: number): PublicDocument {
   return { content: createContent(body, type), maxAgeSeconds };
 }
 
-/** Sends it compressed, or 304 where the caller has it already. */
+/** Sends the document compressed, or 304 if the caller has it already. */
 export function sendDocument(
   request: FastifyRequest,
   reply: FastifyReply,

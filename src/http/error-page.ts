@@ -6,7 +6,7 @@ import { type Html, html } from '../html/html.ts';
 import { HTTP_STATUS } from './errors.ts';
 import { sitePage } from './site.ts';
 
-// Programs alone ask for these, whatever they accept.
+// Only programs request these paths, so the answer is JSON whatever `Accept` contains.
 const FOR_PROGRAMS =
   /^\/(?:(?:api|mcp|simulator\/api|\.well-known|healthz|readyz)(?:[/?#]|$)|[\w-]+\.(?:json|txt|yaml)(?:[?#]|$))/;
 
@@ -20,7 +20,7 @@ const TITLES: Partial<Record<ErrorCode, string>> = {
 };
 const OTHER_TITLE = 'The request was refused';
 
-/** Refusals are pages for browsers, and JSON for programs. */
+/** Makes errors pages for browsers; programs still get JSON. */
 export function errorPages(app: FastifyInstance): void {
   app.decorate('errorPage', siteErrorPage);
 }
@@ -28,7 +28,7 @@ export function errorPages(app: FastifyInstance): void {
 function siteErrorPage(refusal: GatewayError, request: FastifyRequest, reply: FastifyReply): Html | undefined {
   if (FOR_PROGRAMS.test(request.url)) return undefined;
   varyBy(reply, 'accept');
-  // Of a caller that takes both alike, the first: curl gets JSON.
+  // JSON first: a caller without a preference, such as curl, gets JSON.
   const wanted = new Negotiator(request).mediaType(['application/json', 'text/html']);
   if (wanted !== 'text/html') return undefined;
   const title = TITLES[refusal.code] ?? OTHER_TITLE;

@@ -63,7 +63,7 @@ export function refusalHeaders(refusal: GatewayError, reply: Pick<FastifyReply, 
   return isForLater && !reply.hasHeader('retry-after') ? { 'retry-after': String(RETRY_AFTER_SECONDS) } : {};
 }
 
-/** Turns every error into its answer: JSON, or the page that the scope of the request has for a person. */
+/** Turns every error into its answer: JSON, or the error page of the request's scope. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = refusalOf(error, request.log);
   const { envelope, name } = namedIn(request);

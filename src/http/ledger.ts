@@ -28,7 +28,7 @@ export function ledgerApi(app: FastifyInstance, all: AppDeps): void {
   serve(app, all, LEDGER_ENDPOINTS.getBalances, async (request, _reply, deps) => {
     const { environment, at } = readBalancesQuery.read(request.query, hint);
     const asked = () => ledgerBalances(deps, { environment, at: instantFrom(at) });
-    // Entries of a day are summed in parts between other events. Several such reads at once would take as many parts.
+    // Each read sums entries in parts, between other events. Concurrent reads would put several parts between two events.
     return renderBalances(await (at === undefined ? asked() : inTurn(asked)));
   });
   serve(app, all, LEDGER_ENDPOINTS.listEntries, async (request, _reply, deps) => {
@@ -50,7 +50,7 @@ export function ledgerApi(app: FastifyInstance, all: AppDeps): void {
         throw error;
       });
       const text = Readable.from(after(first, parts, () => assertStillKnown(deps, request)));
-      // It closes when it is sent, and when its reader is gone.
+      // The stream closes after it is sent, or when the client disconnects.
       text.once('close', () => (isExporting = false));
       reply.header('content-disposition', 'attachment; filename="tillway-ledger.csv"');
       return text;

@@ -19,7 +19,7 @@ export interface Limits {
   api: 'off' | 'standard';
   /** Requests for public pages a minute, by address; what an open page asks by itself is {@link LOOKS_PER_PAGE} as often. */
   pages: number | undefined;
-  /** Callbacks a minute whose signature is wrong, by address. */
+  /** Callbacks per minute and address that fail verification. */
   callbacks: number | undefined;
   /** Payments begun a minute, by address; with it {@link PAYMENTS_PER_SESSION} hold. */
   payments: number | undefined;
@@ -166,7 +166,7 @@ function kindOf({ routeOptions: { url }, method }: FastifyRequest): Kind {
   if (url === '/healthz' || url === '/readyz' || url?.startsWith('/simulator/api/')) return 'free';
   // A page that says to wait has a style, too; browsers ask for it once.
   if (url?.startsWith('/assets/')) return 'free';
-  // The signature decides whether a callback counts: see limitForgedCallback.
+  // Only a callback that fails verification counts: see limitForgedCallback.
   if (url === '/api/providers/:provider/callbacks') return 'free';
   if (url === '/mcp' || url?.startsWith('/api/')) return 'api';
   if (url === '/checkout/:id/status') return 'look';

@@ -12,11 +12,11 @@ import { type ErrorCode, GatewayError } from '../domain/errors.ts';
 import { renderError } from './errors.ts';
 import type { RequestObserver } from './follow.ts';
 
-/** For an idle connection, and for one on which no byte moves although a request is in progress. */
+/** Time-out of an idle connection, and of one that transfers no byte while a request is in progress. */
 const IDLE_TIMEOUT_MS = 65_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 const CONNECTION_CHECK_MS = 1000;
-/** The return value with which Node's parser skips the rest of what it has read. */
+/** Return value of `onIncoming` that makes Node's parser skip the rest of its chunk. */
 const STOP_PARSING = 2;
 // https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2, before a target and a version: a method that the parser does not know.
 const REQUEST_LINE = /^(?:\r\n)*[!#$%&'*+.^_`|~0-9A-Za-z-]+ (\S+) HTTP\/1\.[01]\r\n/;
@@ -44,21 +44,21 @@ export interface ServerOptions {
   newRequestId(): string;
   requests: RequestObserver | undefined;
   log: FastifyBaseLogger;
-  /** The methods of a path, as the Allow header lists them. */
+  /** The methods of a path, in the format of the Allow header. */
   allowedAt(path: string): string;
 }
 
 /** The connections of an app: their limits, and the requests in progress on them. */
 export interface Connections {
   serverFactory(this: void, handle: RequestListener): Server;
-  /** Answers what Node's parser rejects, and requests that arrive too slowly, in the error envelope. */
+  /** Answers, in the error envelope, requests that Node's parser rejects or that arrive too slowly. */
   clientErrorHandler(this: void, error: Error & { code?: string }, socket: Socket): void;
   hasRequests(): boolean;
-  /** Resolves once the requests that are in progress now are answered, or their connections closed. */
+  /** Resolves once the requests now in progress are answered or their connections are closed. */
   answered(): Promise<void>;
 }
 
-/** A socket of Node's HTTP server, with the part of its parser that decides whether to go on. */
+/** A socket of Node's HTTP server, with the parser callback that decides whether parsing continues. */
 interface ParsedSocket extends Socket {
   parser?: { onIncoming(request: IncomingMessage, shouldKeepAlive: boolean): number };
 }
@@ -67,8 +67,8 @@ export function createConnections(options: ServerOptions): Connections {
   const inProgress = new Map<Socket, ServerResponse>();
 
   /**
-   * Closes a connection that sends a request before the previous one is answered: no browser, proxy or usual HTTP client
-   * does. Node would carry out all requests of a chunk of 64 KiB, about 2,400, without returning to the event loop.
+   * Closes a connection that sends a request before the previous one is answered. No browser, proxy or common HTTP client
+   * does that, and Node would carry out all requests of a 64 KiB chunk, about 2,400, without returning to the event loop.
    */
   function refusePipelining(socket: ParsedSocket): void {
     const { parser } = socket;
@@ -90,7 +90,7 @@ export function createConnections(options: ServerOptions): Connections {
 
   function refuse(socket: Socket, status: number, headers: Record<string, string> = {}): void {
     const response = inProgress.get(socket);
-    // The answer to a complete request may be on its way: the client would take this one for it.
+    // The client would take this answer for the one to its complete request.
     if (!socket.writable || response?.headersSent || response?.req.complete) return void socket.destroy();
     const requestId = noteRefusal(status);
     socket.end(rawAnswer(status, { ...options.headers, ...headers, 'x-request-id': requestId }));
@@ -125,7 +125,7 @@ export function createConnections(options: ServerOptions): Connections {
     },
     clientErrorHandler(error, socket) {
       const { code = '' } = error;
-      // A connection that was opened ahead of its first request ends without an answer.
+      // A connection that never sent a byte is closed without an answer.
       if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return void socket.destroy();
       const target = code === 'HPE_INVALID_METHOD' ? targetIn(error) : undefined;
       if (target === undefined) refuse(socket, STATUS_OF_FAULT[code] ?? 400);
@@ -139,7 +139,7 @@ export function createConnections(options: ServerOptions): Connections {
   };
 }
 
-/** The target of a request with an unknown method. */
+/** Target of a request with an unknown method; undefined if the bytes are not such a request. */
 function targetIn(error: object): string | undefined {
   if (!('rawPacket' in error) || !Buffer.isBuffer(error.rawPacket)) return undefined;
   return REQUEST_LINE.exec(error.rawPacket.toString('latin1'))?.[1];

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '../domain/errors.ts';
 import type { Connections } from './server.ts';
 
-// Payments in progress and workers call the simulated provider of this process, which reports by callback.
+// Payments in progress and workers call the simulated provider of this process, which then sends callbacks.
 const SERVED_WHILE_DRAINING = ['/simulator/api/', '/api/providers/', '/healthz', '/readyz'];
 
 declare module 'fastify' {
@@ -17,7 +17,7 @@ interface Readiness {
   isReady(): boolean;
 }
 
-/** Makes `close` finish the requests in progress. Every answer of an app that is not ready ends its connection. */
+/** Makes `close` finish the requests in progress. While the app is not ready, every answer closes its connection. */
 export function closeGracefully(app: FastifyInstance, { isReady }: Readiness, connections: Connections): void {
   let isDraining = false;
   app.decorate('drain', () => {
@@ -38,7 +38,7 @@ export function closeGracefully(app: FastifyInstance, { isReady }: Readiness, co
   });
   app.addHook('preClose', async () => {
     app.server.close();
-    // Connections that were accepted before may have a request that is not read yet.
+    // A connection accepted earlier may have a request that the server has not read yet.
     await nextTurn();
     while (connections.hasRequests()) await connections.answered();
     // Fastify then destroys the connections that have not sent a complete header section.

@@ -20,8 +20,8 @@ export function unwrapArguments(wrapped: unknown): unknown {
 }
 
 /**
- * The input without `null` in fields that do not take it. Hosts with strict schemas send `null` for every optional field
- * that the model left out.
+ * The input without `null` in fields that do not accept it. Hosts with strict schemas send `null` for every optional field
+ * that the model omits.
  */
 export function withoutNulls(input: unknown, { properties, additionalProperties }: JsonSchema): unknown {
   if (!isRecord(input)) return input;

@@ -13,18 +13,18 @@ const PAYMENT = 'payment';
 
 /** A call of `checkout_create` whose host can open the checkout for its user. */
 export interface PayableCall {
-  /** The input with an idempotency key: the host sends the call again, and the second time must not sell twice. */
+  /** The input with an idempotency key, because the host repeats the call and must not create a second checkout. */
   input: unknown;
-  /** The request to open `checkoutUrl`; undefined once the user has answered it, and where nothing was created. */
+  /** The request to open `checkoutUrl`; undefined once the user has answered it, or if the call created no checkout. */
   request(envelope: Envelope): InputRequiredResult | undefined;
 }
 
 /**
- * The call where the client has declared `elicitation.url`; else undefined. Clients of the protocol of 2025 declare it when
- * they connect, so that stateless requests of theirs do not have it.
+ * The call, if the client has declared `elicitation.url`; else undefined. Clients of the 2025 protocol versions declare it when
+ * they connect, so their stateless requests do not have the declaration.
  *
- * The state that travels by way of the client is the idempotency key and no more: a client that changes it has sent
- * another key, which the input may hold as well.
+ * The state that the client returns is only the idempotency key, so it needs no signature: a client that changes it has sent
+ * another key, which it could also have put into the input.
  */
 export function payableCall(
   { server }: McpServer,

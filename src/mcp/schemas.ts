@@ -16,8 +16,8 @@ export function envelopeSchema({ name, output }: Operation): JsonSchema {
 }
 
 /**
- * The fields that a result always has, and its statuses, without words and types. Twelve whole schemas would be a large part
- * of what a model can attend to; they stand at `gateway://schema/{operation}`.
+ * The required fields of a result and its statuses, without descriptions and types. Twelve complete schemas would fill much
+ * of a model's context; `gateway://schema/{operation}` has them.
  */
 function outline({ properties, required = [] }: JsonSchema): JsonSchema {
   const statuses = properties?.['status']?.enum;

@@ -9,7 +9,7 @@ const PATH = '/mcp/server-card';
 const TYPE = 'application/mcp-server-card+json';
 const MAX_AGE_SECONDS = 300;
 
-/** Where and how the MCP server is reached, for clients and registries (SEP-2127, a draft). */
+/** Address and transport of the MCP server, for clients and registries (SEP-2127, a draft). */
 export function serverCard(app: FastifyInstance, deps: AppDeps): void {
   let document: PublicDocument | undefined;
   app.get(PATH, (request, reply) => {
@@ -24,14 +24,14 @@ function cardOf(base: string) {
     name: `${namespaceOf(new URL(base).hostname)}/tillway`,
     version: VERSION,
     title: 'Tillway',
-    // The schema allows 100 characters.
+    // The schema allows at most 100 characters.
     description: 'Create hosted checkouts, follow payments and refund them.',
     websiteUrl: `${base}/docs`,
     remotes: [{ type: 'streamable-http', url: `${base}/mcp`, supportedProtocolVersions: PROTOCOL_VERSIONS }],
   };
 }
 
-/** The host name in reverse order; an address has none. */
+/** The reversed host name, or `localhost` for an IP address. */
 function namespaceOf(host: string): string {
   return isIP(host.replace(/^\[|\]$/g, '')) === 0 ? host.split('.').toReversed().join('.') : 'localhost';
 }

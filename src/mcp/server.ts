@@ -56,7 +56,7 @@ function addTools(server: McpServer, { tools, allowed, run, newKey }: Backend): 
       return payable?.request(envelope) ?? toolResult(envelope);
     });
   }
-  // The package lists every tool that can be called. One that the key may not call answers `forbidden`, and is not listed.
+  // Replaces the package's handler, which lists every tool. A tool that the key may not call is not listed and answers `forbidden`.
   server.server.setRequestHandler('tools/list', async () => ({
     tools: tools.filter(await allowed()).map(({ listed }) => listed),
   }));

@@ -31,7 +31,7 @@ export interface Tool {
 /** What stands behind the tools: the service itself, or a bridge to one. */
 export interface Backend {
   tools: readonly Tool[];
-  /** Whether the caller's key may call a tool of that name; one that it may not call is not listed. */
+  /** Resolves to a filter for the tools that the caller's key may call; other tools are not listed. */
   allowed(): Promise<(tool: Tool) => boolean>;
   /** A new idempotency key. */
   newKey(): string;
@@ -66,7 +66,7 @@ export const LET_PASS: jsonSchemaValidator = {
   },
 };
 
-/** The schema for the package, which validates nothing by it. */
+/** The schema in the package's form. The package does not validate with it. */
 export function advertised(schema: object): StandardSchemaWithJSON {
   return fromJsonSchema({ ...schema }, LET_PASS);
 }

@@ -1,6 +1,6 @@
 /**
- * The revisions of the protocol of 2025 and before, newest first. 2025-03-26 is not among them: it demands that batches are
- * accepted, and the limits of this service count requests.
+ * The protocol versions of 2025 and earlier, newest first. 2025-03-26 is missing: it requires batches, and the limits of this
+ * service count requests.
  */
 export const LEGACY_VERSIONS = ['2025-11-25', '2025-06-18', '2024-11-05', '2024-10-07'];
 export const PROTOCOL_VERSIONS = ['2026-07-28', ...LEGACY_VERSIONS];

@@ -17,7 +17,7 @@ export interface IncomingMessage {
   provider: string;
   environment: Environment;
   callback: ProviderCallback;
-  /** See {@link ProviderEvent}. */
+  /** See {@link ProviderEvent.endsCheckout}. */
   endsCheckout?: boolean;
   /** As it came, for the records. */
   body: string;

@@ -68,8 +68,8 @@ export async function createCheckout(
 }
 
 /**
- * The checks and the answer of {@link createCheckout}, without writing: the id belongs to no session. A known
- * idempotency key answers its first session (`replayed`), or throws GatewayError `idempotency_conflict`.
+ * Runs the checks of {@link createCheckout} and builds its answer without writing; the id belongs to no session. For a known
+ * idempotency key it answers the first session (`replayed`), or throws GatewayError `idempotency_conflict`.
  */
 export async function previewCheckout(
   deps: Deps,

@@ -52,7 +52,7 @@ export interface Deps {
   rulesFrom: 'api' | 'file';
   urls: Urls;
   merchantName: string;
-  /** App schemes that the operator allows in a redirectUrl, besides those that always pass. */
+  /** App schemes that the operator allows in a redirectUrl, in addition to the default ones. */
   redirectSchemes: readonly string[];
   /** Reads the body of a session under these settings. */
   sessionReader: InputReader<SessionRequest>;

@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 
 /**
- * Runs tasks one at a time, in the order in which they arrive, with a turn of the event loop between two of them; a task that
- * fails holds up no other.
+ * A queue that runs tasks one at a time, in order of arrival, with a turn of the event loop between two tasks. A failed task
+ * does not stop the queue.
  */
 export function createTurns(): <Result>(task: () => Promise<Result>) => Promise<Result> {
   let last: Promise<unknown> = Promise.resolve();

@@ -64,7 +64,7 @@ export interface Action extends Operation {
 interface Definition<Input extends z.ZodType, Output extends z.ZodType> extends Description {
   input: Input;
   output: Output;
-  /** Reads the input where the settings of the service change what passes; left out: by `input`. */
+  /** Reads the input if its validation depends on the settings of the service; by default `input` reads it. */
   reader?(deps: Deps): InputReader<z.output<Input>>;
   /** `sent` is the input as it came, with the order of its keys. */
   run(

@@ -56,8 +56,8 @@ const capabilities = defineOperation({
 });
 
 /**
- * The tools of the Model Context Protocol, in the order in which a client is shown them. Sessions, payments and refunds are
- * resources over REST, so the operations of `tools/` are tools only.
+ * The tools of the Model Context Protocol, in listed order. Sessions, payments and refunds are resources over REST, so the
+ * operations in `tools/` are available only as tools.
  */
 export const TOOLS: readonly Operation[] = [
   feesEstimate,

@@ -5,7 +5,7 @@ import type { Change } from '../store/store.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 
-/** Stores a verified message, and lists it for the operator if it must not change what it is about. */
+/** Stores a verified message, and opens a discrepancy if the message must not change the records it names. */
 export function storeMessage({ newId }: Pick<Deps, 'newId'>, message: ProviderMessage, before: Checkout): Change[] {
   const found = strayDiscrepancy(before, message);
   const sessionVersion = before.session.version;
@@ -18,9 +18,9 @@ export function storeMessage({ newId }: Pick<Deps, 'newId'>, message: ProviderMe
 }
 
 /**
- * Tells a duplicate from a conflict, for a message (as it is stored for a conflict) whose event id arrived before. The first other content that names a session
- * is stored, flagged and listed. Every further one is answered the same and only logged, so that a sender who repeats one event
- * id cannot fill the database.
+ * Decides whether a message with a known event id is a duplicate or a conflict. `repeat` is the message as a conflict would be
+ * stored. For each session, only the first conflict is stored, flagged and listed. Later ones get the same answer and are
+ * logged, so that a sender who reuses one event id cannot fill the database.
  */
 export async function recordRepeat(deps: Deps, repeat: ProviderMessage): Promise<'duplicate' | typeof EVENT_CONFLICT> {
   const known = await deps.store.messagesOfEvent(repeat, repeat.eventId, repeat.sessionId);

@@ -46,7 +46,7 @@ async function applySample(deps: Deps, { provider, payload }: VerifySampleReques
       // A sample says nothing about a route.
       failure: payload.status === 'failed' ? { code: 'declined', source: 'buyer', reason: null } : null,
     },
-    // Developers send `failed` to receive payment.failed; a failed attempt alone sends no event.
+    // Developers send `failed` to receive payment.failed, and a failed attempt alone sends no event.
     endsCheckout: true,
     body,
   });

@@ -8,7 +8,7 @@ import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 import { sessionNotFound } from './not-found.ts';
 
-// More than the attempts of a session have.
+// More discrepancies than the attempts of a session can have.
 const MAX_DISCREPANCIES = 100;
 
 /**
@@ -29,7 +29,7 @@ export async function wakeCheckout(deps: Deps, sessionId: string): Promise<void>
   );
 }
 
-/** Why the pending payment is not confirmed, should its time be over. */
+/** Failure of the pending payment in case its time is over. */
 async function timeoutOf(deps: Deps, checkout: Checkout, now: Instant, awaitsBuyer: boolean): Promise<Failure> {
   const payment = pendingPayment(checkout);
   if (payment && payment.timeoutAt <= now) {

@@ -16,8 +16,8 @@ export interface HandoffRequest {
 
 /**
  * - `accepted`: the provider has it, and the buyer goes to `url`, where there is one.
- * - `refused`: the provider certainly does not have it; another route may be tried. `reason` is for the log,
- *   `providerReason` the provider's own, verbatim; null where it gave none.
+ * - `refused`: the provider certainly does not have the payment, so another route may be tried. `reason` is for the log.
+ *   `providerReason` is the provider's own, verbatim; null if it gave none.
  * - `ambiguous`: no clear answer; the provider may hold it, so that nothing else is tried before it is asked again.
  */
 export type HandoffResult =
@@ -33,7 +33,7 @@ export interface ProviderReport {
   amount: number;
   currency: string;
   txHash: string | null;
-  /** Why it failed; null where it did not, or where the provider does not say, which counts against the route. */
+  /** Failure of the payment; null if it did not fail, or if the provider gives no cause, which counts against the route. */
   failure: ProviderFailure | null;
 }
 
@@ -41,9 +41,9 @@ export interface ProviderReport {
 export interface ProviderAnswer extends ProviderReport {
   /** The provider's own id of the payment. */
   reference: string;
-  /** Where the buyer pays; null where there is no page. */
+  /** Page on which the buyer pays; null if there is none. */
   url: string | null;
-  /** Whether the provider still waits for the buyer; false where the provider itself is working on the payment. */
+  /** Whether the provider still waits for the buyer; false if the provider itself is processing the payment. */
   awaitsBuyer: boolean;
 }
 
@@ -113,8 +113,8 @@ export interface Provider {
    */
   cancel(payment: Payment, timeoutMs?: number): Promise<'cancelled' | 'unknown'>;
   /**
-   * Gives money back, once for each id however often it is asked. `failed` is the provider's clear refusal, `unknown` its
-   * clear statement that it does not have the payment; where nobody can tell whether it has the request, this rejects.
+   * Refunds money, once for each id however often it is called. `failed` is the provider's clear refusal, `unknown` its
+   * clear statement that it does not know the payment. Rejects if it is unclear whether the provider has the request.
    * Waits 10 s.
    */
   refund(request: RefundRequest): Promise<RefundOutcome | 'unknown'>;

@@ -11,7 +11,7 @@ const STATUS = new Map<string, ProviderStatus>([
   ['DECLINED', 'failed'],
   ['CANCELLED', 'failed'],
 ]);
-// Failures by the provider's codes. A code that is not in this table counts against the route.
+// Failures by the provider's codes. A code missing from this table counts against the route.
 const FAILURES = new Map<string, [DeclineCode, ProviderFault]>([
   ['insufficient_funds', ['insufficient_funds', 'buyer']],
   ['incorrect_cvc', ['incorrect_cvc', 'buyer']],
@@ -100,7 +100,7 @@ export function readAnswer(json: unknown): ProviderAnswer | undefined {
   return { ...reportOf(data), reference, url, awaitsBuyer: state === 'CREATED' };
 }
 
-/** The provider's own error in an answer; undefined where the answer is something else, such as that of a proxy. */
+/** The provider's own error in an answer; undefined if the answer is not the provider's, for example a proxy's. */
 export function readError(json: unknown): { code: string; message: string } | undefined {
   return errorAnswer.safeParse(json).data?.error;
 }

@@ -55,7 +55,7 @@ interface Ending {
 
 /** Finishes the requests and attempts in progress, then closes the port, the connections and the database. */
 export async function stopAll({ app, workers, deliverers, observed, store }: Ending): Promise<void> {
-  // Requests and workers call the simulated provider, which is served by the app.
+  // The app must stay open meanwhile: requests and workers call its simulated provider.
   await Promise.all([app.drain(), ...workers.map((worker) => worker.stop())]);
   await app.close();
   await deliverers.close();

@@ -67,8 +67,8 @@ export function payWith(deps: SimulatorDeps, payment: SimulatedPayment, instrume
 }
 
 /**
- * The charge of a refund. `webhook.verify_sample` reports captures that this provider did not make: a charge that it does not
- * know, or of which it has captured nothing, is captured in full by the caller's record.
+ * The captured charge of a refund. `webhook.verify_sample` reports captures that this provider did not make. So a charge that
+ * it does not know, or has not captured, becomes captured in full by the caller's record.
  */
 export async function capturedCharge(deps: SimulatorDeps, order: NewCharge): Promise<SimulatedPayment> {
   const payment = { ...newPayment(deps, order, 'paid'), captured: order.total };

@@ -17,7 +17,7 @@ export interface Step {
 export interface Script {
   /** The charge right after the button. A full capture sent later makes it `paid` then. */
   status: 'pending' | 'paid' | 'failed';
-  /** Why it is declined, in the simulated provider's own code; left out, the code of a decline of that kind of payment. */
+  /** Reason of a decline, as the simulated provider's own code; by default the code for that payment method. */
   reason?: string;
   callbacks: readonly Step[];
 }

@@ -5,7 +5,7 @@ import type { SimulatedPayment } from '../store/simulator.ts';
 
 export const STYLESHEET = loadStyle(new URL('./assets/simulator.css', import.meta.url));
 
-// The hazard tape of its pages.
+// The hazard tape of the provider's pages.
 const ICON = iconOf(
   '<rect width="16" height="16" rx="4" fill="#ffcf33"/><path d="M3 13 13 3M1 8l7-7M8 15l7-7" stroke="#1c1a2b" stroke-width="2.5"/>',
 );

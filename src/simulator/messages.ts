@@ -33,7 +33,7 @@ const refund = z.strictObject({
   currency: z.enum([CURRENCY]),
   charge: charge
     .pick({ order: true, kind: true, amount: true, total: true })
-    .describe("The caller's record of the charge; it counts where this provider has captured nothing."),
+    .describe("The caller's record of the charge; it applies if this provider has captured nothing."),
 });
 
 export type RefundOrder = z.output<typeof refund>;

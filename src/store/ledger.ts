@@ -37,7 +37,7 @@ export interface AccountSum {
   credits: Cents;
 }
 
-/** The length of a day of the running sums, which begins at midnight UTC. */
+/** Length of a day of the running sums, which starts at midnight UTC. */
 export const DAY_MS = 86_400_000;
 
 /** All entries of one reason in one account. */
@@ -60,7 +60,7 @@ export interface LedgerReads {
   /** Its cost grows neither with the journal nor with how deep in it the stretch is. */
   journal(filter: JournalFilter, stretch: Stretch): Promise<JournalEntry[]>;
   journalEntry(postingId: string, line: number): Promise<JournalEntry | undefined>;
-  /** What was booked in each account that has entries: on the days before that one (days since 1970), or in all. */
+  /** Sums of each account that has entries: of the days before `before` (days since 1970), or of all days. */
   daySums(environment: Environment, before?: number): Promise<AccountSum[]>;
   /**
    * What the next entries of a shelf add up to, `limit` at most, that were booked until then; `last` is where they end,

@@ -27,7 +27,7 @@ export function missingMigrations(applied: readonly Row[]): readonly Migration[]
   return MIGRATIONS.slice(applied.length);
 }
 
-/** Names a database that was empty until now: a mistyped DATABASE_URL must not go unnoticed. */
+/** Logs that a new database was created, so that a mistyped DATABASE_URL does not go unnoticed. */
 export function warnOfNew(missing: readonly Migration[], where: object, log: StoreLog): void {
   if (missing.length < MIGRATIONS.length) return;
   log.warn(where, 'created a new, empty database; if there is one already, correct DATABASE_URL');

@@ -31,7 +31,7 @@ export interface PostgresOptions extends PostgresSettings {
   random(): number;
   log: StoreLog;
   onBatch?: OnBatch | undefined;
-  /** Whether a service opens it: the log names a new database. */
+  /** Whether a service opens the database; only then is the creation of a new database logged. */
   serving?: boolean;
 }
 

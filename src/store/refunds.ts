@@ -8,7 +8,7 @@ export interface DueRefund {
   refund: Refund;
   attempts: number;
   dueAt: Instant;
-  /** Since when the provider has given no other answer than that it does not know the payment; null after any other. */
+  /** Start of the time in which the provider only answers that it does not know the payment; null after any other answer. */
   unknownSince: Instant | null;
 }
 

@@ -15,17 +15,17 @@ export function sqliteCodeOf(error: unknown): number {
   return typeof errcode === 'number' ? errcode & PRIMARY_CODE_BITS : 0;
 }
 
-/** Whether the file is damaged: nothing read from it can be trusted, and nothing may be written to it. */
+/** Whether the file is damaged. Reads from a damaged file cannot be trusted, and writes to it are forbidden. */
 export function isDamage(code: number): boolean {
   return code === CORRUPT || code === NOT_A_DATABASE;
 }
 
-/** Whether the disk or the file system refused a write. A quota is an I/O error for SQLite, a full disk is not. */
+/** Whether the disk or the file system refused a write. SQLite reports an exceeded quota as an I/O error, a full disk as FULL. */
 export function isUnwritable(code: number): boolean {
   return code === FULL || code === IO_ERROR || code === READ_ONLY || code === CANNOT_OPEN;
 }
 
-/** Whether the machine is at fault and not the request: the same write can succeed later. */
+/** Whether the machine, not the request, caused the error, so that the same write can succeed later. */
 export function isUnavailable(code: number): boolean {
   return code === BUSY || isUnwritable(code);
 }
@@ -33,7 +33,7 @@ export function isUnavailable(code: number): boolean {
 // Node reports a folder that cannot be created on a read-only file system as ENOENT.
 const REFUSED_BY_THE_SYSTEM = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'ENOENT']);
 
-/** The error of a file that cannot be used, with its path and the remedy; every other error unchanged. */
+/** For a file that cannot be used, an error with its path and the remedy; every other error unchanged. */
 export function explained(path: string, error: unknown): unknown {
   const { message, code: system = '' } = error as NodeJS.ErrnoException;
   const code = sqliteCodeOf(error);

@@ -15,9 +15,9 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** The smallest write: the header with a value that it has already. */
+/** The smallest write: it rewrites the header of the file with its present value. */
 export const REWRITE_HEADER = 'PRAGMA application_id = 0';
-/** Free space without which a full disk is not taken for one with room again: the next commits would fill it. */
+/** Free space that a full disk needs before the service is ready again; with less, the next commits would fill it. */
 const LEAST_ROOM_BYTES = 1 << 20;
 
 export interface Writer {
@@ -25,11 +25,11 @@ export interface Writer {
   onCommit(listener: () => void): void;
   /** Throws if the writer has died or the file is damaged. */
   assertUsable(): void;
-  /** Throws while the last write failed for want of room, or the like. Tries a small write to find out when that is over. */
+  /** Throws if the disk refuses writes. After a refused write, tries a small write to find out whether the disk accepts writes again. */
   assertWritable(): Promise<void>;
-  /** Rejects everything from now on. */
+  /** Rejects every write from now on. */
   fail(error: Error): void;
-  /** Resolves when nothing waits to be written. */
+  /** Resolves when no write is waiting or in progress. */
   finished(): Promise<void>;
   close(): Promise<void>;
 }

@@ -16,7 +16,7 @@ export interface Batch {
   forget: boolean;
 }
 
-/** What became of one change set: 0 done, a conflict, or why the database refused it, with SQLite's primary result code. */
+/** Result of one change set: 0 if done, a conflict, or the database error with SQLite's primary result code. */
 export type SetResult = 0 | Conflict | { error: string; code: number };
 
 /**
@@ -43,7 +43,7 @@ function runWriter(path: string): void {
 
   const port = parentPort!;
   port.on('message', (first: Batch | 'close') => {
-    // Whatever has arrived while the last transaction was being synced travels in this one.
+    // This transaction contains every batch that arrived while the last one was being synced.
     const batches: Batch[] = [];
     for (let next: Batch | 'close' | undefined = first; next !== undefined; next = receiveNext()) {
       if (next === 'close') {
@@ -67,7 +67,7 @@ function runWriter(path: string): void {
     if (batches.length === 0) return;
     const forget = batches.some((batch) => batch.forget);
     const sets = batches.flatMap((batch) => batch.sets);
-    // The disk may have room again: without its log, which can be many times as long as the pages in it, it has the most.
+    // The disk may have room again. The log can be many times as long as its live pages, so truncating it frees the most room.
     if (isRefused) isRefused = !emptyLog();
     const results = applyBatch(sets, forget);
     if (forget) emptyLog();
@@ -75,7 +75,7 @@ function runWriter(path: string): void {
     port.postMessage(results);
   }
 
-  /** Whether the pages of the log could be written to the file. Readers of old pages can keep it from being truncated. */
+  /** Writes the pages of the log to the file. Returns whether that succeeded; readers of old pages can prevent the truncation. */
   function emptyLog(): boolean {
     try {
       database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
@@ -162,7 +162,7 @@ function assertDurable(database: DatabaseSync): void {
   }
 }
 
-/** Throws the error itself if the file is damaged, which ends this thread and with it the service. */
+/** The database error as a result. Rethrows if the file is damaged, which ends this thread and with it the service. */
 function refusalOf(error: unknown): { error: string; code: number } {
   const code = sqliteCodeOf(error);
   if (isDamage(code)) throw error;

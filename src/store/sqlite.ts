@@ -27,18 +27,18 @@ export interface SqliteOptions {
   path: string;
   /** This machine's clock: whatever else opens the file runs by the same one. */
   clock: Clock;
-  /** Called once when the writer has died or the file is damaged: nothing can be acknowledged, the process must end. */
+  /** Called once when the writer has died or the file is damaged. No write can be acknowledged any more; the process must exit. */
   onFatal(error: Error): void;
   onBatch?: OnBatch | undefined;
   log: StoreLog;
   /**
-   * Whether a service opens it: the log names a new database, the file is checked after an unclean end, and text left by
-   * erasing is removed.
+   * Whether a service opens the file. Only then does the store log a new database, check the file after an unclean shutdown and
+   * remove text left by erasing.
    */
   serving?: boolean;
 }
 
-/** The embedded database: reads on this thread, one writer thread that commits whatever waits at once. */
+/** The embedded database: it reads on this thread, and one writer thread commits all waiting writes at once. */
 export async function openSqlite({ path, clock, onFatal, onBatch, log, serving }: SqliteOptions): Promise<Store> {
   if (serving) checkAfterUncleanEnd(path, log);
   const missing = migrateSqlite(path);
@@ -91,7 +91,7 @@ export async function openSqlite({ path, clock, onFatal, onBatch, log, serving }
       await writer.assertWritable();
     },
     async close() {
-      // The writer last: SQLite removes the log with the last connection that can write, which marks a clean end.
+      // The writer closes last: SQLite then removes the log, which marks a clean shutdown.
       await writer.finished();
       reader.close();
       await writer.close();
@@ -100,8 +100,8 @@ export async function openSqlite({ path, clock, onFatal, onBatch, log, serving }
 }
 
 /**
- * Throws if the file is damaged, after a process that served it has not closed it: SQLite leaves the log behind. The check
- * reads the whole file. It is read-only, so that the log stays, and the next start finds the same.
+ * Checks the file after an unclean shutdown, and throws if it is damaged. The log beside the file marks an unclean shutdown. The
+ * check reads the whole file, with a read-only connection, so that the log stays and the next start checks again.
  */
 function checkAfterUncleanEnd(path: string, log: StoreLog): void {
   if (!existsSync(`${path}-wal`) || !existsSync(path)) return;
@@ -178,8 +178,8 @@ function tablesOf(database: DatabaseSync): string[] {
 }
 
 /**
- * Brings the schema up to the newest migration, and answers what was missing; refuses a database that is newer than this
- * program, or of another one, and one that cannot be written.
+ * Applies the missing migrations and returns them. Throws for a database that is newer than this program, belongs to another
+ * program or cannot be written.
  */
 export function migrateSqlite(path: string): readonly Migration[] {
   try {
@@ -206,7 +206,7 @@ function migrate(path: string): readonly Migration[] {
       database.exec(migration.sql + (migration.only?.sqlite ?? ''));
       record.run(...migrationRow(migration));
     }
-    // SQLite opens a file that it may not write for reading, and begins such a transaction all the same.
+    // SQLite opens a file without write permission read-only, and starts a write transaction on it without an error.
     database.exec(REWRITE_HEADER);
     database.exec('COMMIT');
     return missing;

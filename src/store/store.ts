@@ -55,7 +55,7 @@ export type Change =
   | { type: 'invoice_created'; invoice: Invoice }
   | { type: 'invoice_changed'; invoice: Invoice }
   | { type: 'ledger_posted'; posting: Posting; environment: Environment }
-  /** Guarded by (provider, environment, event id) being new; for an `event_conflict`, by that and its session. */
+  /** Requires a new (provider, environment, event id), and for an `event_conflict` a new pair of that and the session. */
   | { type: 'provider_message_received'; message: ProviderMessage }
   /** Guarded by nobody else having claimed it, or moved the session on, since it came due. */
   | { type: 'wake_claimed'; wake: DueWake; until: Instant }
@@ -168,9 +168,9 @@ export interface Store
   /** Sessions whose `wakeAt` has come, the longest due first. */
   sessionsToWake(now: Instant, limit: number): Promise<DueWake[]>;
   tasksDue(now: Instant, limit: number): Promise<ProviderTask[]>;
-  /** The first message of an event id, then the one with other content that names the session. */
+  /** The first message of an event id, then the conflicting one that names the session, if any. */
   messagesOfEvent(origin: SignalOrigin, eventId: string, sessionId: string): Promise<ProviderMessage[]>;
-  /** Those about its payments, settlements and refunds, oldest first. */
+  /** Messages about the session's payments, settlements and refunds, oldest first. */
   providerMessages(sessionId: string): Promise<ProviderMessage[]>;
 
   /** What the outcomes of each of these routes add up to from then until then, bucket by bucket, oldest first. */

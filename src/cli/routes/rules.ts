@@ -28,7 +28,7 @@ export function rulesCommand(context: CommandContext): Command {
   const check = describedCommand('check <file>', {
     summary: 'Check a rule file, and put nothing in force',
     details:
-      'Prints the warnings that save prints. Exit code 1: the rules are refused, or reject every session of an environment; other warnings leave it at 0.',
+      'Prints the same warnings as save. Exit code 1: the rules are rejected, or they reject every session of an environment. Other warnings leave the exit code at 0.',
     examples: ['tillway routes rules check rules.json'],
   });
   check.action(async (file: string) => {
@@ -38,7 +38,7 @@ export function rulesCommand(context: CommandContext): Command {
       environment: usualEnvironment(context),
       rules: fileOf(file),
     });
-    // Such rules are allowed, since an operator can close the checkout on purpose. A pipeline must not do so unnoticed.
+    // Operators may close the checkout on purpose, so such rules are valid. A pipeline must not close it unnoticed.
     const isClosed = answer.warnings.some(({ code }) => code === 'rejects_all');
     context.tell(check, answer, ({ warnings }, paint) => {
       const verdict = isClosed ? 'The rules reject every session of an environment' : 'The rules are well formed';

@@ -9,7 +9,7 @@ export interface Asked {
   caller: ApiKey | undefined;
 }
 
-/** Whether the key of the caller has that access. */
+/** Whether the caller's key has that access. */
 export function isAllowed({ caller }: Asked, access: Access): boolean {
   return !caller || scopesOf(access).includes(caller.scope);
 }
@@ -49,7 +49,7 @@ export function usualEnvironment({ caller }: Asked): Environment {
   return caller?.environment ?? 'sandbox';
 }
 
-/** Throws GatewayError `forbidden` for a caller that the endpoint refuses whatever the scope of its key. */
+/** Throws GatewayError `forbidden` for a caller that the endpoint rejects whatever the scope of its key. */
 export function assertKey({ caller }: Asked, keys: Endpoint['keys']): void {
   if (keys === 'required' && !caller) {
     throw new GatewayError('forbidden', 'The API cannot create the first API key, because it has no key to check.', {

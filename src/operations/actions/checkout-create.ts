@@ -26,7 +26,7 @@ export const checkoutCreate = defineAction({
   errors: [INVALID_INPUT, INVALID_JSON, IDEMPOTENCY_CONFLICT, BLOCKED, NO_ROUTE, SPEND_LIMIT, UNAVAILABLE],
   next: 'Give checkoutUrl to the buyer; await webhook payment.paid or poll getPayment with id.',
   command: (input) => ['checkout', 'create', ...checkoutOptions(input)],
-  // Without an idempotencyKey: orders made from one example would share it.
+  // No idempotencyKey: all orders made from this example would share it.
   example: checkoutExample,
   run: async (deps, input) => {
     const { session, replayed } = await createCheckout(deps, input);

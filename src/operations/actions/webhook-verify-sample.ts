@@ -18,7 +18,7 @@ export const webhookVerifySample = defineAction({
   name: 'webhook.verify_sample',
   title: 'Verify a sample provider callback',
   description:
-    'Checks a provider callback. Use it to test signing, or to move a sandbox session without a buyer: a correctly signed sample is applied to it and queues its event; failed ends the session. Not for webhooks that you receive. Never touches production.',
+    'Checks a provider callback. Use it to test signing, or to change a sandbox session without a buyer: a correctly signed sample is applied to the session and queues its event; failed ends the session. Not for webhooks that you receive. Never changes production.',
   input: verifySampleRequest,
   output: verifySampleResult,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },

@@ -6,15 +6,15 @@ import { type AccountSum, DAY_MS, type LedgerShelf, shelvesOf } from '../../stor
 import { environmentsOf } from '../access/caller.ts';
 import type { Deps } from '../deps.ts';
 
-// A posting is dated before it is committed: entries older than any commit can take are complete, shelf by shelf.
+// A posting is dated before it is committed. Older entries are complete, because no commit takes that long.
 const COMPLETE_AFTER_MS = 60_000;
-/** Entries summed at a time: the embedded database answers in the thread that serves, and payments must not wait. */
+/** Entries per read. The embedded database reads on the main thread, and a longer read would delay payments. */
 const PART = 1000;
 
 /**
- * What every account held at the beginning of that moment, so that a posting of that moment comes on top; without `at`, or
- * if that is in the future, what every account holds now, with all that is booked. Days are summed already: only the
- * entries of the last day before `at` are read.
+ * Balances of every account before `at`, without postings dated exactly at `at`. Without `at`, or with one in the future, the
+ * current balances with every booking. The sums of whole days are stored, so this reads only the entries of the last day
+ * before `at`.
  */
 export async function ledgerBalances(
   deps: Pick<Deps, 'store' | 'now' | 'caller'>,

@@ -22,7 +22,7 @@ export const EXPORT_COLUMNS = [
   'refund_id',
 ] as const;
 
-/** Entries read at a time: the embedded database answers in the thread that serves, and payments must not wait. */
+/** Entries per read. The embedded database reads on the main thread, and a longer read would delay payments. */
 const PAGE = 100;
 // What spreadsheets would take for a formula gets an apostrophe before it: https://owasp.org/www-community/attacks/CSV_Injection
 const FORMAT = { record_delimiter: 'windows', escape_formulas: true } as const;

@@ -93,7 +93,7 @@ function messageOf(
 ): ProviderMessage {
   const { eventId, refundId, status, amount, currency } = callback;
   const { sessionId } = known;
-  // Another session has another payment.
+  // A message about another session does not name this payment.
   const paymentId = callback.sessionId === sessionId ? known.paymentId : null;
   const about = { provider, environment, eventId, sessionId, paymentId, refundId, status, amount, currency };
   return { ...about, outcome, flagged: isFlagged(outcome), body, received };

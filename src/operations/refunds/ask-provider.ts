@@ -15,10 +15,10 @@ const FIRST_DELAY_MS = 5000;
 const LONGEST_DELAY_MS = 60 * 60_000;
 
 /**
- * Asks a provider to give money back, and then for the outcome until it has one. A refund fails only by the provider's
- * answer, since the money may have gone out: a refusal, or for {@link UNKNOWN_PAYMENT_MS} no other answer than that it does
- * not know the payment. Of several instances that find the refund due, one asks; if its process ends between the answer and
- * the commit, the next one asks under the same id and gets the same answer.
+ * Asks a provider for a refund, and later for its outcome until there is one. Without an answer the money may have been paid
+ * out, so only an answer of the provider fails a refund: a refusal, or for {@link UNKNOWN_PAYMENT_MS} no other answer than
+ * that it does not know the payment. If several instances find the refund due, one of them asks. If its process ends between
+ * the answer and the commit, the next one asks with the same id and gets the same answer.
  */
 export async function askForRefund(deps: Deps, found: DueRefund): Promise<void> {
   const due: DueRefund = { ...found, attempts: found.attempts + 1, dueAt: deps.now() + LEASE_MS };
@@ -44,7 +44,7 @@ export async function askForRefund(deps: Deps, found: DueRefund): Promise<void> 
   await applyRefundAnswer(deps, refund, answer);
 }
 
-/** Providers forget idempotency keys in time: a repeated request first asks for the outcome of the earlier one. */
+/** Requests the refund. A repeat first asks for the outcome of the earlier request, because providers forget idempotency keys. */
 async function ask(
   provider: Provider,
   { attempts }: DueRefund,
@@ -59,7 +59,7 @@ async function ask(
   return answer;
 }
 
-/** Asks again later, though the provider's callback may be sooner; after some days a person has to look. */
+/** Postpones the next question to the provider. After some days the log asks the operator to look. */
 async function postpone(deps: Deps, due: DueRefund, problem?: string): Promise<void> {
   const delay = Math.min(FIRST_DELAY_MS * 2 ** (due.attempts - 1), LONGEST_DELAY_MS);
   note(deps, due, problem);

@@ -17,7 +17,7 @@ import { type Decided, readDecisions } from './decisions.ts';
 /** What a checkout would be quoted, or where its buyer would be sent, and why. Nothing is written or drawn. */
 export interface Supposed extends Pick<ToldDecision, 'snapshot' | 'routes' | 'input' | 'output'> {
   rejected: string | null;
-  /** Warnings about the rules of the request; none where it has no rules. */
+  /** Warnings about the rules of the request; none without rules. */
   warnings: Issue[];
 }
 

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { text } from '../../contract/fields.ts';
 
-/** The id of a record as the input of a tool; the operation itself says whether there is such a record. */
+/** Id of a record as the input of a tool. It checks the prefix; the operation checks that the record exists. */
 export function idInput(description: string, example: string, ...prefixes: string[]): z.ZodString {
   const known = new RegExp(`^(?:${prefixes.join('|')})_`);
   return text(5, 120)

@@ -23,7 +23,7 @@ export const refundCreate = defineOperation({
   name: 'refund.create',
   title: 'Refund a payment',
   description:
-    'Gives the buyer back what was paid, or the part in amount. Irreversible: money leaves. Use it only where the user asked for this refund. Send a new idempotencyKey for each refund: without one, a resend refunds again.',
+    'Refunds the whole payment, or the part in amount. Irreversible: money leaves. Use it only if the user asked for this refund. Send a new idempotencyKey for each refund: without one, a resend refunds again.',
   input,
   output: refund,
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },

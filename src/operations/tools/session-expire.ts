@@ -14,7 +14,7 @@ export const sessionExpire = defineOperation({
   name: 'session.expire',
   title: 'Expire a checkout session',
   description:
-    'Withdraws a session that no buyer has started: its checkoutUrl takes no payment any more. Irreversible. One that has expired already stays as it is.',
+    'Withdraws a session that no buyer has started: its checkoutUrl takes no payment any more. Irreversible. Repeating the call changes nothing.',
   input,
   output: checkoutSession,
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },

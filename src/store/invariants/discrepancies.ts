@@ -40,7 +40,7 @@ export const DISCREPANCY_INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'mismatch_listed',
-    says: 'Every flagged message that tells of money, or reuses an event id, is in a discrepancy of its session, or tells of no more than one that is.',
+    says: 'Every flagged message that reports money, or reuses an event id, is in a discrepancy of its session, or reports no more than one that is.',
     sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
       WHERE message.flagged = 1 AND (message.status = 'paid' OR message.outcome = 'event_conflict') AND NOT EXISTS (
         SELECT 1 FROM discrepancies AS discrepancy

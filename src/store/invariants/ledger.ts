@@ -65,7 +65,7 @@ export const LEDGER_INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'ledger_sums',
-    says: 'The running sums of an account and day (since 1970) are what its ledger entries add up to.',
+    says: 'The running sums of an account and day (since 1970) equal the sums of its ledger entries.',
     sql: `SELECT DISTINCT environment || ' ' || account || ' ' || day AS id FROM (
         SELECT environment, account, created / ${DAY_MS} AS day, CASE WHEN amount > 0 THEN amount ELSE 0 END AS debits,
           CASE WHEN amount < 0 THEN -amount ELSE 0 END AS credits FROM ledger_entries

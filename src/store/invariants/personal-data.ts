@@ -24,7 +24,7 @@ export const PERSONAL_DATA_INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'erased_records',
-    says: 'Of an erased customer no metadata, no bodies and reasons of providers, no answers of receivers and no notes are kept; erase it once more.',
+    says: 'An erased customer has no metadata, provider bodies and reasons, receiver answers or notes; erase the customer once more.',
     sql: `SELECT DISTINCT session.id AS id FROM customers AS customer
       JOIN sessions AS session ON session.customer_id = customer.id
       WHERE customer.status = 'erased' AND (

@@ -24,7 +24,7 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'message_origin',
-    says: 'A provider message that is not flagged is of the environment of its session, and of the provider of its payment.',
+    says: 'A provider message that is not flagged has the environment of its session and the provider of its payment.',
     sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
       JOIN sessions AS session ON session.id = message.session_id
       LEFT JOIN payments AS payment ON payment.id = message.payment_id

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts';
 
-/** A provider's own reason for a failure, and since when it answers that it does not know the payment of a refund. */
+/** Columns for a provider's own failure reason, and for the time since which it does not know the payment of a refund. */
 export const failures: Migration = {
   version: 12,
   name: 'failures',

@@ -1,13 +1,13 @@
 import type { Migration } from './migration.ts';
 
-/** The environment of a sender: that of the record, except where the message was flagged because it was another. */
+/** Environment of a sender: that of the record, or the other one if the message was flagged for its environment. */
 const senderOf = (environment: string) =>
   `CASE WHEN message.outcome <> 'environment_mismatch' THEN COALESCE(${environment}, 'sandbox')
     WHEN ${environment} = 'production' THEN 'sandbox' ELSE 'production' END`;
 
 /**
- * One table of messages about payments, settlements and refunds, whose key has the sender's environment. Earlier versions
- * did not store a currency. An event id that was applied in both tables stays in two rows: `conflict` tells them apart.
+ * One table for messages about payments, settlements and refunds. Its key includes the sender's environment. Earlier versions
+ * did not store a currency. An event id that was applied in both old tables keeps its two rows, which `conflict` distinguishes.
  */
 export const providerInbox: Migration = {
   version: 13,

@@ -8,9 +8,9 @@ INSERT INTO ledger_sums (environment, account, day, slot, debits, credits)
 `;
 
 /**
- * What was booked in each account on each day (of UTC), kept by a trigger in the transaction of every entry. The `slot` on
- * PostgreSQL is the server process of the connection: transactions of two connections never wait for the same row. The
- * trigger comes before the sums of what is there already: it locks the table, so that nothing is missed or counted twice.
+ * Sums of each account and UTC day, which a trigger updates in the transaction of every entry. On PostgreSQL `slot` is the
+ * server process of the connection, so that transactions of two connections never wait for the same row. The migration creates
+ * the trigger before it sums the existing entries: creating it locks the table, so no entry is missed or counted twice.
  */
 export const ledgerSums: Migration = {
   version: 14,
