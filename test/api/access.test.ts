@@ -277,7 +277,7 @@ describe('a key that is revoked while the body of a request is on its way', () =
 });
 
 describe('an export of the ledger', () => {
-  it('sends no further part to a key that was revoked meanwhile', async (context) => {
+  it('sends no further part after its key has been revoked', async (context) => {
     const key = await makeKey(service.url, 'sandbox', { scope: 'read' });
     const read = async () => {
       const response = await fetch(`${service.url}/api/gateway/ledger/export`, { headers: bearer(key) });
@@ -290,14 +290,14 @@ describe('an export of the ledger', () => {
     context.mock.method(store, 'journal', async (...asked: Parameters<typeof journal>) => {
       await store.commit([{ type: 'api_key_revoked', keyId, at: now() }]);
       gate.forget();
-      // A page that is full is not the last one.
+      // A full page is not the last one.
       const [entry] = await journal(...asked);
       return Array.from({ length: asked[1].limit }, () => entry!);
     });
     await assert.rejects(read());
   });
 
-  it('is refused with 403 where it names the other environment', async () => {
+  it('is refused with 403 if it names the other environment', async () => {
     const key = await makeKey(service.url, 'sandbox', { scope: 'read' });
     const url = `${service.url}/api/gateway/ledger/export?environment=production`;
     assert.equal((await fetch(url, { headers: bearer(key) })).status, 403);

@@ -54,7 +54,7 @@ test('what is no JSON object is refused in the envelope of the action', async ()
   assert.equal(get.status, 405);
 });
 
-test('a preview answers a known idempotency key as a creation would', async () => {
+test('a preview with a known idempotency key has the same result as a creation', async () => {
   await using service = await startTestService();
   const body = sessionBody({ idempotencyKey: 'order-A-1001' });
   const { body: created } = await act(service.url, 'checkout.create', body);

@@ -13,12 +13,12 @@ interface Refusal {
   error?: Repairable & { code: string };
 }
 
-/** The session, its payment and so on that the path of an endpoint names are the examples of the documentation. */
+/** URL of an endpoint whose path parameters are the documented examples. */
 function urlOf(base: string, path: string, params: Record<string, { example: string }> = {}): string {
   return base + path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name]!.example));
 }
 
-test('over REST, null for an optional field of any operation is refused with the order to omit it', async (t) => {
+test('over REST, null for an optional field of any operation is refused, and the suggestion is to omit it', async (t) => {
   await using service = await startTestService({ variables: { TEST_CLOCK: 'true', ...BOOTSTRAP } });
   let refused = 0;
   for (const { operationId, method, path, params, body, bodyType } of servedEndpoints(
@@ -46,7 +46,7 @@ test('over REST, null for an optional field of any operation is refused with the
   assert(refused > 0);
 });
 
-test('over REST, null in every optional field at once is repaired at once', async () => {
+test('over REST, one repair removes null from every optional field', async () => {
   await using service = await startTestService();
   const { body: answered } = await call<{ inputSchema: JsonSchema }>(
     'GET',
@@ -85,7 +85,7 @@ test('over MCP, null counts as absent in every optional field of every tool', as
   assert(taken > 0);
 });
 
-test('over MCP, null stays where it is a value, and in fields that do not exist', async () => {
+test('over MCP, null stays in fields that accept it and in unknown fields', async () => {
   await using service = await startTestService();
   const example = await callTool(service.url, 'webhook_example', { txHash: null });
   const { data } = example.structuredContent.result!['payload'] as { data: { tx_hash: string | null } };

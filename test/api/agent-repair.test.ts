@@ -96,9 +96,9 @@ test('two orders with a bad idempotencyKey, repaired as suggested, are two sessi
   ]) {
     const first = await sell({ ...order, idempotencyKey: one });
     assert.notEqual(first, await sell({ ...order, idempotencyKey: other }));
-    assert.equal(first, await sell({ ...order, idempotencyKey: one }), 'the same request again is the same order');
+    assert.equal(first, await sell({ ...order, idempotencyKey: one }), 'a repeated request is the same order');
   }
-  // Nothing tells these two orders apart, so the key is removed.
+  // The two orders have equal bodies, so the suggestion removes the key.
   const empty = { ...order, idempotencyKey: '' };
   assert.notEqual(await sell(empty), await sell(empty));
 });

@@ -133,7 +133,7 @@ test('a verified sample with failed ends its session, and the receiver gets paym
   await using service = await startTestService({ variables: { WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET } });
   const { secret } = (await guideOf(service.url)).verifySample;
   const { webhooks } = new Stripe('sk_test_none');
-  /** Sends a sample; compares merchantWebhookQueued with the events that the receiver got because of it. */
+  /** Sends a sample, and checks that merchantWebhookQueued agrees with the events that the receiver got for it. */
   const fail = async (sessionId: string, eventId: string): Promise<boolean> => {
     await service.pass(0);
     const before = received.length;
@@ -141,7 +141,7 @@ test('a verified sample with failed ends its session, and the receiver gets paym
     const { body } = await verify(service.url, { payload, signature: sign(secret, payload) });
     await service.pass(0);
     const events = received.slice(before).map(({ headers, body }) => {
-      // The clock of this service stands still, in the past.
+      // The clock of this service is stopped at a time in the past.
       webhooks.constructEvent(body, headers['x-gateway-signature']!, SECRET, Number.MAX_SAFE_INTEGER);
       return JSON.parse(body) as { type: string; data: { session_id: string; status: string } };
     });
@@ -177,7 +177,7 @@ test('a verified sample with failed ends its session, and the receiver gets paym
   assert.equal(await statusOf(service, expired), 'expired');
 });
 
-test('a failed attempt that the provider itself reports leaves the session open', async () => {
+test('a failed attempt reported by the provider itself leaves the session open', async () => {
   await using service = await startTestService();
   const sessionId = await newSession(service);
   const { queued } = await providerSays(service, sessionId, 'failed');

@@ -21,7 +21,7 @@ const ROUTES: Record<Environment, string> = { sandbox: 'sandbox_card_acquirer', 
 
 describe('the security requirements in the OpenAPI document', () => {
   let keyed: TestService;
-  /** The same with a test clock, beside which nothing is created in production. */
+  /** A service with keys and a test clock, with which it creates nothing in production. */
   let clocked: TestService;
   let open: TestService;
   let keys: Map<TestService, Keys>;
@@ -81,7 +81,7 @@ describe('the security requirements in the OpenAPI document', () => {
     );
   }
 
-  /** The error code of the documented example of an operation, sent for records that do not exist. */
+  /** Error code of the answer to an operation's documented example, which names records that do not exist. */
   async function codeOf(
     url: string,
     { method, path, operation }: Documented,

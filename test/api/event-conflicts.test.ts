@@ -46,7 +46,7 @@ after(async () => {
   }
 });
 
-/** Sends a callback as the provider signs it; answers what it did. `spaces` changes its bytes, not its content. */
+/** Sends a callback signed like the provider's, and returns its outcome. `spaces` changes its bytes, not its content. */
 async function send(
   fields: Fields,
   { to = on, spaces = 0 }: { to?: TestService; spaces?: number } = {},
@@ -97,7 +97,7 @@ async function refunded(payment: Payment, event: string): Promise<Fields> {
   return { event, type: 'refund.succeeded', order: payment.sessionId, refund: refund.id, amount: 1000 };
 }
 
-/** Every record of the sessions that a callback could move. */
+/** Every record of the sessions that a callback could change. */
 async function records(...sessions: string[]): Promise<string> {
   const { store } = on.service.deps;
   const all = sessions.map(async (sessionId) => {
@@ -121,7 +121,7 @@ const conflictsOf = async (sessionId: string) => {
 };
 const warnings = () => on.logged.filter((line) => (JSON.parse(line) as { level: number }).level >= 40).length;
 
-/** First content of each kind of callback, and other contents of the same event id. */
+/** For each kind of callback, its first content and different contents with the same event id. */
 const KINDS: Record<string, () => Promise<{ first: Fields; resent: Fields; others: Record<string, Fields> }>> = {
   payment: async () => {
     const [payment, second] = [await started(), await started()];
@@ -163,8 +163,8 @@ const KINDS: Record<string, () => Promise<{ first: Fields; resent: Fields; other
 };
 
 for (const [kind, prepare] of Object.entries(KINDS)) {
-  describe(`a callback about a ${kind} whose event id arrived before`, () => {
-    test('is a silent duplicate if it says the same, whatever its bytes, times and descriptions', async () => {
+  describe(`a callback about a ${kind} with a reused event id`, () => {
+    test('is a silent duplicate if it has the same content, whatever its bytes, times and descriptions', async () => {
       const { first, resent } = await prepare();
       assert.equal(await send(first), 'applied');
       const sessionId = String(first['order']);
@@ -178,7 +178,7 @@ for (const [kind, prepare] of Object.entries(KINDS)) {
       assert.equal(warnings(), warned);
     });
 
-    test('is stored, flagged, listed and logged if it says something else, and changes nothing', async () => {
+    test('is stored, flagged, listed and logged if it has different content, and changes nothing', async () => {
       const { others } = await prepare();
       for (const what of Object.keys(others)) {
         const { first, others: fresh } = await prepare();
@@ -211,7 +211,7 @@ for (const [kind, prepare] of Object.entries(KINDS)) {
   });
 }
 
-test('contents without end under one event id are stored once for each session, and each is logged', async () => {
+test('of many different contents under one event id, one is stored for each session, and each is logged', async () => {
   const payment = await started();
   const first = captured(payment, `flood ${payment.id}`);
   assert.equal(await send(first), 'applied');
@@ -228,7 +228,7 @@ test('contents without end under one event id are stored once for each session, 
   assert.equal(await records(payment.sessionId), start);
 });
 
-test('of two contents that arrive at two instances at once, one is applied and the other is listed', async () => {
+test('if two instances receive different contents at once, one is applied and the other is listed', async () => {
   for (let round = 0; round < 5; round++) {
     const [one, two] = [await started(), await started()];
     const event = `race ${one.id}`;

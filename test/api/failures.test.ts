@@ -31,7 +31,7 @@ interface PaymentView {
   failure: Failure | null;
 }
 
-/** `code source reason`, or null. */
+/** Failure as `code source reason`, or null. */
 type Expected = string | null;
 
 let on: TestService;
@@ -84,7 +84,7 @@ const DECLINES: Record<RouteKind, string> = {
   local: 'declined issuer transfer_rejected',
 };
 
-/** What a payment says a moment after the buyer pressed the button, and later. */
+/** Failure of a payment right after the buyer pressed the button, and later. */
 function expectedBy(kind: RouteKind): Record<string, { atFirst: Expected; later?: [number | 'timeout', Expected] }> {
   return {
     paid: { atFirst: null },
@@ -101,8 +101,8 @@ function expectedBy(kind: RouteKind): Record<string, { atFirst: Expected; later?
   };
 }
 
-describe('every outcome of the simulated provider says why the payment failed', () => {
-  // The database makes no difference between the payment methods.
+describe('the failure of a payment for every outcome of the simulated provider', () => {
+  // The payment method makes no difference to the database.
   for (const kind of TEST_DATABASE === 'sqlite' ? ROUTE_KINDS : ROUTE_KINDS.slice(0, 1)) {
     test(`by ${kind}`, async () => {
       const expected = expectedBy(kind);
@@ -142,7 +142,7 @@ describe('every outcome of the simulated provider says why the payment failed', 
       ['abandoned buyer -'],
     ],
     [
-      'the buyer chooses another way',
+      'the buyer chooses another payment method',
       async (id) => {
         await startAt(on, id, 'card');
         await chooseAnotherWay(on.service.deps, id, 1);
@@ -150,7 +150,7 @@ describe('every outcome of the simulated provider says why the payment failed', 
       ['abandoned buyer -'],
     ],
     [
-      'every attempt is used up',
+      'the buyer uses up all attempts',
       async (id) => {
         for (let time = 0; time < 3; time++) {
           await attempt(on, id, 'card', 'declined');
@@ -211,7 +211,7 @@ describe('every outcome of the simulated provider says why the payment failed', 
     assert.deepEqual(await failuresOf(interrupted), ['handoff_refused gateway -']);
   });
 
-  test('a verified sample says that the payment failed', async () => {
+  test('a verified sample reports that the payment failed', async () => {
     const sessionId = await createSession(on);
     const payload = { eventId: 'sample_failed', sessionId, status: 'failed', amount: 49.99 };
     const signature = signCallback(SAMPLE_PROVIDER_SECRET, 1_700_000_000, JSON.stringify(payload));
@@ -220,7 +220,7 @@ describe('every outcome of the simulated provider says why the payment failed', 
   });
 });
 
-describe('what a provider says of a failure', () => {
+describe('the failure reason of a provider', () => {
   const codes: [reason: string | undefined, expected: Expected][] = [
     ['insufficient_funds', 'insufficient_funds buyer insufficient_funds'],
     ['incorrect_cvc', 'incorrect_cvc buyer incorrect_cvc'],
@@ -254,7 +254,7 @@ describe('what a provider says of a failure', () => {
     assert.ok(!page.includes('[31m<b>'));
   });
 
-  test('shows in the command line, in MCP and on the result of a test checkout', async () => {
+  test('is shown by the command line, by MCP and on the result page of a test checkout', async () => {
     const sessionId = await createSession(on);
     await attempt(on, sessionId, 'card', 'decline_then_paid');
     await on.pass(0);
@@ -271,7 +271,7 @@ describe('what a provider says of a failure', () => {
     assert.ok(page.includes('&quot;code&quot;: &quot;insufficient_funds&quot;'));
   });
 
-  test('goes when the buyer is erased', async () => {
+  test('is deleted when the buyer is erased', async () => {
     const sessionId = await createSession(on, { customer: 'erase.me@example.com' });
     await startAt(on, sessionId, 'card');
     await report(sessionId, 'DECLINED', 'the card of Erase Me');

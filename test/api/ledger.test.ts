@@ -219,7 +219,7 @@ test('a key of the sandbox sees the ledger of the sandbox only', async () => {
 });
 
 describe('reads of many entries', () => {
-  test('that are asked for at once are made one after the other, and those of now wait for none', async (context) => {
+  test('run one after the other if requested at once, and reads of current balances wait for none', async (context) => {
     const { store } = on.service.deps;
     const { shelfSum } = store;
     const gate = Promise.withResolvers<void>();
@@ -241,7 +241,7 @@ describe('reads of many entries', () => {
     assert.equal(most, 1);
   });
 
-  test('one export at a time: another one is answered 429, until the first is sent or given up', async (context) => {
+  test('an instance sends one export at a time: others get 429 until the first is sent or aborted', async (context) => {
     const { store } = on.service.deps;
     const { journal } = store;
     let gate = Promise.withResolvers<void>();

@@ -98,7 +98,7 @@ describe('the OpenAPI document', () => {
     const resources = Object.entries(api.components.schemas).flatMap(([name, schema]) =>
       resourcesIn(schema).map((resource) => [resource, name]),
     );
-    // A resource is an object whose property "object" is a constant; the constant names one resource.
+    // A resource is an object whose property "object" is a constant, its name.
     const schemasOf = Map.groupBy(resources, ([resource]) => resource);
     assert.deepEqual(
       [...schemasOf].filter(

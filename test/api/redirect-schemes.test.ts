@@ -22,7 +22,7 @@ const NEVER = [
   'ftp://shop.example',
 ];
 
-/** Offers a body on every way by which a session is made or previewed; answers whether each one took it. */
+/** Sends a body to every operation that creates or previews a session; returns whether each one accepted it. */
 async function offered({ url }: TestService, body: object, headers: Record<string, string> = {}): Promise<boolean[]> {
   const paths = ['gateway/sessions', 'agent/actions/checkout.preview', 'agent/actions/checkout.create'];
   const answers = await Promise.all(
@@ -34,7 +34,7 @@ async function offered({ url }: TestService, body: object, headers: Record<strin
       return false;
     }),
   );
-  // The tools are called without a key.
+  // The test calls the tools without a key.
   if (Object.keys(headers).length > 0) return answers;
   const tools = ['checkout_preview', 'checkout_create'];
   return [
@@ -43,7 +43,7 @@ async function offered({ url }: TestService, body: object, headers: Record<strin
   ];
 }
 
-test('a redirectUrl may be https, http, an app scheme with a dot, or one that the operator names', async () => {
+test('a redirectUrl may use https, http, an app scheme with a dot, or a scheme named by the operator', async () => {
   await using usual = await startTestService();
   await using naming = await startTestService({ variables: { REDIRECT_SCHEMES: 'myapp, OtherApp' } });
   for (const [service, taken, refused] of [
@@ -59,7 +59,7 @@ test('a redirectUrl may be https, http, an app scheme with a dot, or one that th
   }
 });
 
-test('in production http is for loopback alone, and the key of an agent may name no other scheme', async () => {
+test('in production http is allowed for loopback only, and an agent key allows no other scheme', async () => {
   await using service = await startTestService({ variables: BOOTSTRAP });
   const production = bearer(ADMIN.production);
   const agent = bearer(await makeKey(service.url, 'sandbox', { scope: 'agent', spendPerDay: 1000 }));
@@ -72,7 +72,7 @@ test('in production http is for loopback alone, and the key of an agent may name
   }
 });
 
-test('a refused scheme is named along with the other problems', async () => {
+test('the error names a refused scheme along with the other problems', async () => {
   await using service = await startTestService();
   const body = { amount: 0, customer: 'x', redirectUrl: 'ssh://shop.example' };
   const { body: answer } = await call<Refusal>('POST', `${service.url}/api/gateway/sessions`, body);
@@ -80,7 +80,7 @@ test('a refused scheme is named along with the other problems', async () => {
   assert.deepEqual(paths, ['product', 'amount', 'customer', 'redirectUrl']);
 });
 
-test('the page of a stored session does not link to a scheme that is refused by now', async () => {
+test('the page of a stored session does not link to a scheme that is no longer allowed', async () => {
   await using naming = await startTestService({ variables: { REDIRECT_SCHEMES: 'myapp' } });
   await using usual = await startTestService({ beside: naming });
   const { body } = await call<{ id: string }>(
@@ -94,7 +94,7 @@ test('the page of a stored session does not link to a scheme that is refused by 
     assert.doesNotMatch(await pageOf(usual), /myapp/);
   };
   await assertLinks();
-  // The final page leads back to the merchant, where the first one offers to cancel.
+  // The final page links back to the merchant; the first one offers to cancel.
   await providerSays(naming, body.id, 'paid');
   await assertLinks();
 });

@@ -7,14 +7,14 @@ import { axeFaults, sidewaysScroll } from '../support/axe.ts';
 import { openPage, startBrowser } from '../support/browser.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 
-// One look: the pages of the service itself beside the checkout.
+// The pages of the service itself must look like the checkout.
 
 const ROOT = new URL('../../', import.meta.url);
 const COLOUR = /#[0-9a-f]{3,8}\b|\b(?:rgba?|hsla?|oklch|lab|light-dark)\(/i;
 
 let browser: Browser;
 let service: TestService;
-/** Takes one page a minute from an address. */
+/** Serves one page per minute and address. */
 let limited: TestService;
 let sessionId: string;
 
@@ -35,7 +35,7 @@ after(async () => {
 
 const checkout = () => `/checkout/${sessionId}`;
 
-/** A page that a form of no page of ours leads to. */
+/** Opens the page for a method that no form of the service uses. */
 async function openWrongMethod(page: Page): Promise<void> {
   await page.goto(service.url);
   await page.evaluate(`
@@ -49,7 +49,7 @@ async function openWrongMethod(page: Page): Promise<void> {
   await answered;
 }
 
-/** Every page that is neither the buyer's nor an answer about a checkout. */
+/** Every page of the service itself. */
 const PAGES: [name: string, open: (page: Page) => Promise<unknown>][] = [
   ['front page', (page) => page.goto(service.url)],
   ['reference', (page) => page.goto(`${service.url}/docs`)],
@@ -84,7 +84,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       });
     }
 
-    it('and the checkout have one ground, one accent, one type and one scale of radii', async () => {
+    it('share background, accent, type and radii with the checkout', async () => {
       const { page } = await openPage(browser, { colorScheme });
       const looks = new Map<string, unknown>();
       for (const path of ['/', '/docs', checkout(), '/no-such-page']) {
@@ -120,7 +120,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
   });
 }
 
-it('a failure of the service is a page with a reference to the log', async () => {
+it('a failure of the service shows a page with the request id of the log', async () => {
   const { store } = service.service.deps;
   const { page } = await openPage(browser);
   const { checkout: read } = store;
@@ -139,7 +139,7 @@ it('a failure of the service is a page with a reference to the log', async () =>
   await page.context().close();
 });
 
-it('a phone shows the commands of the front page whole, and copies them unbroken', async () => {
+it('a phone shows the commands of the front page whole, and copies them without line breaks', async () => {
   const { page } = await openPage(browser, { viewport: { width: 360, height: 740 } });
   await page.goto(service.url);
   const hidden = await page
@@ -156,7 +156,7 @@ it('a phone shows the commands of the front page whole, and copies them unbroken
   await page.context().close();
 });
 
-it('the fee is a row for the payment methods that have one, without a script too', async () => {
+it('the fee has a row for payment methods with a fee, also without a script', async () => {
   for (const javaScriptEnabled of [true, false]) {
     const { page } = await openPage(browser, { javaScriptEnabled });
     await page.goto(service.url + checkout());
@@ -172,12 +172,12 @@ it('the fee is a row for the payment methods that have one, without a script too
   }
 });
 
-it('one style sheet names colours and radii; the simulated provider alone has a palette of its own', () => {
+it('one style sheet defines colours and radii; only the simulated provider has its own palette', () => {
   const sheets = globSync('src/*/assets/*.css', { cwd: ROOT });
   assert.ok(sheets.length >= 5);
   const naming = sheets.filter((path) => {
     const sheet = readFileSync(new URL(path, ROOT), 'utf8');
-    // A second party has other values for the same names.
+    // The simulated provider has other values for the same names.
     const rules = path.endsWith('simulator.css') ? sheet.replace(/:root \{[^}]*\}/g, '') : sheet;
     return COLOUR.test(rules) || /border-radius:(?![^;]*(?:var\(|50%))/.test(rules);
   });

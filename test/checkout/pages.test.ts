@@ -244,7 +244,7 @@ test('final pages lead back to the merchant with session and status', async () =
   assert.equal(unfinished.status, 303);
 });
 
-test('a checkout that ended unpaid without a redirectUrl says that no money was taken, and offers a next step', async () => {
+test('a checkout that ended unpaid without a redirectUrl states that no money was taken, and offers a next step', async () => {
   const noMoney: Record<string, RegExp> = {
     'failed-own-page': /You have not been charged\./,
     'failed-uncertain-own-page': /We have not received any money\./,
@@ -265,7 +265,7 @@ test('a checkout that ended unpaid without a redirectUrl says that no money was 
   }
 });
 
-test('a fee of nothing is no row', async () => {
+test('a fee of zero has no row', async () => {
   assert.doesNotMatch(textOf(await page('paid-own-page')), /Payment fee/);
   assert.match(textOf(await page('paid')), /Payment fee \$6\.17/);
   assert.doesNotMatch(textOf(await page('waiting')), /Payment fee/);

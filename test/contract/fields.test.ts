@@ -231,7 +231,7 @@ describe('redirectUrl: an absolute URI to which a browser may be sent', () => {
     );
   });
 
-  test('app schemes without a dot pass where the operator names them, except those that nobody may name', () => {
+  test('app schemes without a dot pass if the operator names them, except forbidden ones', () => {
     const named = redirectUrlField(['myapp', 'shop']);
     assertTakes(named, 'myapp:done', 'MyApp:done', 'shop://thanks', 'com.example.shop:/thanks', 'https://shop.example');
     assertRefuses(named, 'invalid_format', 'myapps:done', 'ssh://x', 'shop://user@thanks', 'shop:a b');

@@ -223,7 +223,7 @@ describe('any JSON value', () => {
   });
 });
 
-test('two cursors are named together with every other problem, and the suggestion repairs all of them', () => {
+test('the error names two cursors together with every other problem, and the suggestion repairs all of them', () => {
   const query = inputReader(paymentsQuery);
   const good = 'pay_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m';
   for (const [input, paths] of [
@@ -238,7 +238,7 @@ test('two cursors are named together with every other problem, and the suggestio
           error.details.issues!.map(({ path }) => path),
           paths,
         );
-        // One cursor is left, so that the next request is not refused for the pair.
+        // One cursor remains, so that the next request is not refused for two cursors.
         assert.match(error.details.suggestion!, /remove endingBefore/i);
         return true;
       },

@@ -14,7 +14,7 @@ import { type Body, type Repairable, bodyOf, edited, repaired, violationsOf } fr
 const minimal = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' };
 const payload = { eventId: 'evt_1', sessionId: 'chk_1', status: 'paid', amount: 49.99 };
 
-/** What `body` is refused with; undefined where it is taken. */
+/** Details of the error for `body`; undefined if it is accepted. */
 function refusal(schema: z.ZodType, body: unknown): Repairable | undefined {
   try {
     inputReader(schema).read(body);
@@ -72,7 +72,7 @@ describe('ids that the caller chooses', () => {
     });
   }
 
-  test('the same bad key in two orders is repaired to two keys, and a resend of one order to the same', () => {
+  test('the same bad key in two orders is repaired to two keys, and a resend of one order to the same key', () => {
     const repairOf = (body: Body) => repaired(body, refusal(sessionRequest, body)!)['idempotencyKey'];
     const first = { ...minimal, idempotencyKey: 'A-1' };
     assert.notEqual(repairOf(first), repairOf({ ...first, product: 'Map' }));
@@ -80,7 +80,7 @@ describe('ids that the caller chooses', () => {
     assert.match(String(repairOf(first)), /^A-1-/);
   });
 
-  test('an idempotencyKey without a readable character is to be removed', () => {
+  test('the suggestion removes an idempotencyKey without a readable character', () => {
     for (const idempotencyKey of ['', '   ', '\0\0', '\u202e', '-'.repeat(121), []]) {
       const body = { ...minimal, idempotencyKey };
       assert.deepEqual(repaired(body, refusal(sessionRequest, body)!), minimal);
@@ -94,7 +94,7 @@ describe('ids that the caller chooses', () => {
 });
 
 describe('URLs', () => {
-  test('no suggestion names one, whatever is wrong with whichever field', () => {
+  test('no suggestion contains one, for any problem of any field', () => {
     const schemas = [...ACTIONS.map(({ input }) => input), createEndpointRequest, refundRequest];
     let seen = 0;
     for (const schema of schemas) {
@@ -109,7 +109,7 @@ describe('URLs', () => {
     assert(seen > 100);
   });
 
-  test('a required one is to be the caller’s own, an optional one can be removed', () => {
+  test('the suggestion asks for a URL of the caller’s own if it is required, and may remove an optional one', () => {
     assert.match(refusal(createEndpointRequest, { url: 'ftp://a' })!.suggestion!, /^Set url to .* of your own;/);
     assert.match(refusal(sessionRequest, { ...minimal, redirectUrl: 'x' })!.suggestion!, /^Remove redirectUrl, or set/);
   });
@@ -117,13 +117,13 @@ describe('URLs', () => {
 
 describe('amounts', () => {
   const suggestionFor = (schema: z.ZodType, body: Body) => refusal(schema, body)!.suggestion!;
-  test('are derived from the sent one where that is possible', () => {
+  test('are derived from the received value if possible', () => {
     assert.match(suggestionFor(sessionRequest, { ...minimal, amount: '12.50' }), /for example 12\.5;/);
     assert.match(suggestionFor(sessionRequest, { ...minimal, amount: 10.999 }), /for example 11;/);
     assert.match(suggestionFor(sessionRequest, { ...minimal, amount: 10_000.001 }), /for example 49\.99;/);
   });
 
-  test('of a refund are neither invented nor left out, which would refund everything', () => {
+  test('of a refund are neither invented nor removed, since a refund without amount refunds everything', () => {
     assert.doesNotMatch(suggestionFor(refundRequest, { amount: -5 }), /for example|remove/i);
   });
 });
@@ -144,7 +144,7 @@ describe('metadata', () => {
     assert.deepEqual(mended, others);
   });
 
-  test('values name their key and the limit, and keep what was sent as far as it fits', () => {
+  test('value problems name the key and the limit, and the repair keeps the received text up to the limit', () => {
     const { issues, mended } = repairedMetadata({
       kept: 'v',
       count: 7,
@@ -161,7 +161,7 @@ describe('metadata', () => {
     assert.deepEqual(mended, { kept: 'v', count: '7', gift: 'true', note: 'x'.repeat(500) });
   });
 
-  test('keys at fault are shown escaped and bounded, and only their pairs go', () => {
+  test('faulty keys are shown escaped and bounded, and only their pairs are removed', () => {
     const long = 'k'.repeat(100_000);
     const { issues, suggestion, mended } = repairedMetadata({
       kept: 'v',
@@ -214,7 +214,7 @@ describe('metadata', () => {
     );
   });
 
-  test('what is no object is refused without an empty object as its repair', () => {
+  test('a value that is not an object is refused, and the repair is not an empty object', () => {
     for (const metadata of ['{"a":"b"}', 7, ['a']]) {
       const { suggestion } = refusal(sessionRequest, { ...minimal, metadata })!;
       assert.match(suggestion!, /^Remove metadata, or set it to an object/);

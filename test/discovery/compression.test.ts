@@ -82,7 +82,7 @@ describe('documents that are the same for all callers', () => {
     }
   });
 
-  test('have an ETag for each encoding, by which nobody is sent the same again', async () => {
+  test('have an ETag for each encoding, and a request with it gets a 304', async () => {
     for (const path of [...DOCUMENTS, await stylesheet()]) {
       const tags = new Map<string, string>();
       for (const encoding of Object.keys(DECODE)) {
@@ -105,7 +105,7 @@ describe('documents that are the same for all callers', () => {
     }
   });
 
-  test('are compressed once, also for callers at the same time', async () => {
+  test('are compressed once, also for concurrent callers', async () => {
     for (const path of [...DOCUMENTS, await stylesheet()]) {
       sent.splice(0);
       for (const encoding of ['br', 'gzip']) {
@@ -117,7 +117,7 @@ describe('documents that are the same for all callers', () => {
     }
   });
 
-  test('come to at most 60 KB each', async () => {
+  test('take at most 60 KB each', async () => {
     for (const path of DOCUMENTS) {
       for (const encoding of ['br', 'gzip', CHROME]) {
         const { length } = (await ask(path, encoding)).bytes;
@@ -137,7 +137,7 @@ describe('documents that are the same for all callers', () => {
     }
   });
 
-  test('the reference may be stored, and is asked for again at each visit: the first API key changes it', async () => {
+  test('the reference may be stored, and is revalidated at each visit: the first API key changes it', async () => {
     const deps = service.service.deps as AppDeps;
     let isOpen = true;
     const own = await createApp({ ...deps, gate: { ...deps.gate, isOpen: async () => isOpen } }, [apiReference]);
@@ -154,7 +154,7 @@ describe('documents that are the same for all callers', () => {
   });
 });
 
-test('answers about anybody are never compressed: their length would tell what is in them', async () => {
+test('answers with private data are never compressed: their length would reveal the data', async () => {
   const { body } = await call<{ id: string }>('POST', `${service.url}/api/gateway/sessions`, sessionBody());
   const paths = [
     '/',

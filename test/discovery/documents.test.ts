@@ -201,7 +201,7 @@ describe('discovery documents', () => {
     }
   });
 
-  test('pages of other sites can read them, on loopback too, and nothing else', async () => {
+  test('pages of other sites can read these documents, on loopback too, and nothing else', async () => {
     for (const app of [guarded, exposed]) {
       const host = app === guarded ? 'localhost' : 'gateway.example';
       for (const path of [...DOCUMENTS, '/api/agent/schema/fees.estimate', '/api/agent/schema/none']) {

@@ -13,7 +13,7 @@ import { toolPath } from '../support/tools.ts';
 const TSC = fileURLToPath(new URL('../../node_modules/.bin/tsc', import.meta.url));
 const MINIMAL = "send('createSession', { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' });";
 
-/** A client whose request bodies and answers have the types of each operation. */
+/** A client with the types of each operation for request bodies and answers. */
 const CLIENT = `import type { components, operations } from './api.d.ts';
 type Content<Part> = Part extends { content: { 'application/json': infer Body } } ? Body : never;
 type Body<Id extends keyof operations> = Content<NonNullable<operations[Id]['requestBody']>>;
@@ -40,7 +40,7 @@ describe('types that openapi-typescript generates from the served document', () 
     await service[Symbol.asyncDispose]();
   });
 
-  test('take the example and the smallest body of every operation', async () => {
+  test('accept the example and the smallest body of every operation', async () => {
     const calls = Object.values(api.paths).flatMap((methods) =>
       Object.values(methods).flatMap(({ operationId, requestBody }) => {
         const content = requestBody?.content['application/json'];
@@ -66,7 +66,7 @@ export { url, status };`;
     ['a field of another type', MINIMAL.replace('49.99', "'49.99'")],
     ['an unknown field', MINIMAL.replace('amount', 'colour: 1, amount')],
   ] as const) {
-    test(`do not take ${fault}`, async () => {
+    test(`do not accept ${fault}`, async () => {
       assert.notEqual(call, MINIMAL);
       assert.notEqual((await compile(`${call}\nexport {};`)).code, 0);
     });

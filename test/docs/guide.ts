@@ -9,7 +9,7 @@ import { COMPILED, SERVICE, freePort, statusOf, until } from '../process/program
  * Runs a guide as its reader would: every fenced block in order, from the folder of the repository, in one shell, with a
  * home folder of its own. What a block is, its info string says:
  *
- * - `sh` is typed, and must succeed; `sh server` goes on running, and takes the place of an earlier one with the same command.
+ * - `sh` is typed, and must succeed; `sh server` keeps running, and replaces an earlier one with the same command.
  * - `ts file=NAME` and the like are written to a file in the current folder; without a name, `ts` and `js` are run there.
  * - `json` shows the answer of the command before it: the same fields, values aside; `json sample` only has to be JSON.
  * - `text` shows what has been printed: each line of it, in order, where `...` stands for anything.

@@ -321,7 +321,7 @@ describe('callbacks of every order, age and number', () => {
     assertUnchanged(hear(handedOff, other), handedOff, 'environment_mismatch');
   });
 
-  test('one of another provider changes nothing, whether it names the payment or the session only', () => {
+  test('a report of another provider changes nothing, whether it names the payment or only the session', () => {
     for (const payment of [1, null])
       for (const status of ['paid', 'failed', 'provider_pending'] as const) {
         const other = says(status, payment, { provider: 'another' });
@@ -330,7 +330,7 @@ describe('callbacks of every order, age and number', () => {
     assertUnchanged(hear(handedOff, says('paid', 7, { provider: 'another' })), handedOff, 'unknown_payment');
   });
 
-  test('one about a session that nobody has started opens a payment only where the provider has a route', () => {
+  test('a report about a session that no buyer has started creates a payment only if the provider has a route', () => {
     const routed = aCheckout();
     const unforeseen = { ...anAttempt(9), route: undefined };
     const decision = applyProviderEvent(routed, says('paid', null), unforeseen, NOW);

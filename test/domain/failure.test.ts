@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { FAILURE_CODES, FAILURE_SOURCES, failureMessage, providerText } from '../../src/domain/failure.ts';
 import { anyProviderText } from '../fixtures/failures.ts';
 
-test('a text of a provider is stored on one line, well-formed, bounded, and the same when it is stored again', () => {
+test('a provider text becomes one bounded, well-formed line, and normalising it again does not change it', () => {
   fc.assert(
     fc.property(fc.option(anyProviderText, { nil: null }), (text) => {
       const stored = providerText(text);

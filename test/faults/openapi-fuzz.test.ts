@@ -10,7 +10,7 @@ import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { type ApiFuzzReport, fuzzApi } from './openapi-fuzz.ts';
 
-// FUZZ_REQUESTS=20000 is the full run, and FUZZ_SEED repeats one.
+// FUZZ_REQUESTS=20000 makes a full run, and FUZZ_SEED repeats a run.
 const requests = Number(process.env['FUZZ_REQUESTS'] ?? 2000);
 const seed = Number(process.env['FUZZ_SEED'] ?? randomInt(2 ** 31));
 
@@ -25,7 +25,7 @@ describe(`answers to ${requests} generated requests, seed ${seed}`, () => {
     keyed = await startTestService({ variables: { ...variables, ...BOOTSTRAP } });
     open = await startTestService({ variables: { ...variables, TEST_CLOCK: 'true' } });
     const { sandbox, production } = await makeKeys(keyed.url);
-    // Keys of the sandbox's administrator are the most likely to be let in.
+    // The sandbox admin key is the most likely to be accepted.
     keys = [...Array.from({ length: 8 }, () => sandbox.admin), ...Object.values(sandbox), ...Object.values(production)];
     ids = await records(keyed, sandbox.admin);
   });
@@ -100,7 +100,7 @@ function statusesOf({ answers }: ApiFuzzReport): string {
     .join(', ');
 }
 
-/** Creates a paid session, a payment of another amount, a webhook endpoint and a refund; answers their ids. */
+/** Creates a paid session, a payment of another amount, a webhook endpoint and a refund; returns their ids. */
 async function records(service: TestService, key: string | undefined): Promise<string[]> {
   const headers = key === undefined ? {} : bearer(key);
   const post = async (path: string, body: unknown) => {

@@ -27,7 +27,7 @@ const MAX_KNOWN = 40;
 const ajv = createValidator();
 type Validator = ReturnType<typeof ajv.compile>;
 
-/** Sends generated requests for every documented operation to an app, and holds each answer against the document. */
+/** Sends generated requests for every documented operation to an app, and compares each answer with the document. */
 export async function fuzzApi(app: FastifyInstance, api: OpenApi, options: ApiFuzzOptions): Promise<ApiFuzzReport> {
   const { seed, requests, keys } = options;
   const known = createKnownIds(options.ids);
@@ -80,13 +80,13 @@ export async function fuzzApi(app: FastifyInstance, api: OpenApi, options: ApiFu
     }
     known.learn(operation.operationId, answer.payload);
   });
-  // The service has changed meanwhile: a smaller request would meet another state.
+  // No shrinking: the service has changed, so a smaller request would meet another state.
   const details = await fc.check(property, { seed, numRuns: requests, endOnFailure: true });
   const failure = details.failed ? `seed ${seed}, request ${sent}: ${String(details.errorInstance)}` : undefined;
   return { answers, sent, failure };
 }
 
-/** The ids of records by prefix, the newest of them. */
+/** The newest ids of records by prefix. */
 function createKnownIds(first: readonly string[]) {
   const ids = new Map<string, string[]>();
   const add = (id: string) => {
@@ -104,7 +104,7 @@ function createKnownIds(first: readonly string[]) {
     fill: (source: string) => source.replace(KNOWN_ID, (_, prefix: string, index) => at(prefix, Number(index))),
     learn(operationId: string, payload: string): void {
       for (const [, id = ''] of payload.matchAll(/"(?:id|\w+Id)":"([a-z]{3}_\w+)"/g)) {
-        // A revoked key of the run itself would end it.
+        // Revoking a key of the run itself would end the run.
         if (!id.startsWith('key_') || operationId === 'createApiKey') add(id);
       }
     },

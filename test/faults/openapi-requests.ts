@@ -8,7 +8,7 @@ export interface ApiRequest {
   path: string;
   operation: OpenApiOperation;
   params: Record<string, ParamValue>;
-  /** With its question mark; empty for none. */
+  /** Query string with its question mark, or empty. */
   query: string;
   headers: Record<string, string>;
   /** Index of one of the keys of the run; undefined for none. */
@@ -19,7 +19,7 @@ export interface ApiRequest {
 /** Percent-encoded text, or the n-th known id with the prefix of the parameter's example. */
 type ParamValue = { text: string } | { prefix: string; known: number };
 
-/** Replaced by a known id of that prefix when a request is sent. */
+/** Placeholder that becomes a known id of that prefix when the request is sent. */
 export const KNOWN_ID = /\{known:([a-z]{3}):(\d+)\}/g;
 
 const MAX_BODY_BYTES = 128 * 1024;
@@ -54,7 +54,7 @@ const HOSTILE_QUERIES = ['?%00=1', '?%ff=%fe', '?&&==&', '?limit[]=1', '?environ
 const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 40 }), fc.constantFrom(...HOSTILE_TEXTS));
 const json = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.constantFrom<unknown>(null, '\0', 1e308, -0, {}, [], [[[]]]));
 const knownId = (prefix: string) => fc.nat(99).map((n) => `{known:${prefix}:${n}}`);
-// A few, so that keys are used again.
+// Only a few keys, so that requests reuse them.
 const idempotencyKey = fc.nat(9).map((n) => `fuzz-key-${n}`);
 const anyKnownId = fc.constantFrom('chk', 'cus', 'pay', 'inv', 'ref', 'whe').chain(knownId);
 
@@ -77,7 +77,7 @@ function requestOf(
   const inPath = parameters.filter((parameter) => parameter.in === 'path');
   const [type, content] = Object.entries(operation.requestBody?.content ?? {})[0] ?? ['application/json'];
   const body = content ? bodyOf(api, type, content.schema, content.example) : fc.constant(undefined);
-  // A body can be sent where none is documented.
+  // Requests may also have a body that is not documented.
   const anyBody = method === 'GET' ? fc.constant(undefined) : fc.oneof({ weight: 9, arbitrary: body }, hostileBody);
   return fc.record({
     method: fc.constant(method),
@@ -148,7 +148,7 @@ function bodyOf(api: OpenApi, type: string, schema: JsonSchema, example: unknown
   );
 }
 
-/** The same object without a property, with one more, or with a hostile value in one place. */
+/** The object without one property, with an additional one, or with a hostile value in one place. */
 function changed(value: unknown): fc.Arbitrary<unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return json;
   const names = Object.keys(value);

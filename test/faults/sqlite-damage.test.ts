@@ -14,7 +14,7 @@ const PAGE_BYTES = 4096;
 const FILLED = 60;
 const MOST_REQUESTS = 500;
 
-/** A database with some sessions in it, whose service ended as it should. */
+/** Creates a database with some sessions, and shuts its service down cleanly. */
 async function filled(path: string): Promise<Record<string, string>> {
   const variables = { DATABASE_URL: `sqlite:${path}`, SHUTDOWN_DELAY: '0' };
   await using service = await startServiceProgram(variables);
@@ -37,7 +37,7 @@ function damage(path: string): void {
   closeSync(file);
 }
 
-/** Lists and creates sessions until the service is gone; answers how many were acknowledged, and every other status. */
+/** Lists and creates sessions until the service exits; returns the number of acknowledged ones, and every other status. */
 async function use({ url }: RunningService): Promise<{ acknowledged: number; others: Set<number> }> {
   const others = new Set<number>();
   let acknowledged = 0;
@@ -65,8 +65,8 @@ const fatalLines = ({ stdout }: RunningService) =>
     .split('\n')
     .filter((line) => line.includes('"level":60'));
 
-describe('a database file that is damaged', () => {
-  it('under a running service ends it with one line, and no later start serves it', async () => {
+describe('a damaged database file', () => {
+  it('ends a running service with one line, and no later start serves it', async () => {
     using folder = temporaryFolder();
     const path = folder.path('a.db');
     const variables = await filled(path);
@@ -74,7 +74,7 @@ describe('a database file that is damaged', () => {
     damage(path);
     const { others } = await use(service);
     assert.equal(await service.exited, 1);
-    // Until it is gone, a request meets the damage and is answered 503, or no longer finds anybody.
+    // Until the process exits, a request gets a 503 because of the damage, or cannot connect.
     assert.deepEqual(
       [...others].filter((status) => status !== 503),
       [0],
@@ -90,7 +90,7 @@ describe('a database file that is damaged', () => {
     for (let start = 0; start < 2; start++) assert.match(await refusal(variables), /a\.db is damaged: keep a copy/);
   });
 
-  it('after an unclean end is found by the next start', async () => {
+  it('is found by the next start after an unclean shutdown', async () => {
     using folder = temporaryFolder();
     const path = folder.path('a.db');
     const variables = await filled(path);
@@ -103,14 +103,14 @@ describe('a database file that is damaged', () => {
     for (let start = 0; start < 2; start++) assert.match(await refusal(variables), /a\.db is damaged: keep a copy/);
   });
 
-  it('is served after an unclean end if it is whole, and the log says that it was checked', async () => {
+  it('is served after an unclean shutdown if it is intact, and the log reports the check', async () => {
     using folder = temporaryFolder();
     const path = folder.path('a.db');
     const variables = await filled(path);
     const checked = ({ stdout }: RunningService) => stdout().includes('the file was checked');
     {
       await using killed = await startServiceProgram(variables);
-      assert.ok(!checked(killed), 'after a clean end');
+      assert.ok(!checked(killed), 'after a clean shutdown');
       assert.equal((await ask(killed.url + SESSIONS, sessionBody('last-key'))).status, 200);
     }
     await using service = await startServiceProgram(variables);

@@ -20,10 +20,10 @@ import { mountSmallDisk, whyNoDisk } from './small-disk.ts';
 const MEGABYTE = 1 << 20;
 const QUIET = { SHUTDOWN_DELAY: '0', LOG_LEVEL: 'warn' };
 const OPEN = new URL('../../src/store/open.ts', import.meta.url);
-// Accounts have no rights of their own on it; root has all of them, and becomes this one.
+// An unprivileged account: root may write to every file, so the test switches to this one.
 const NOBODY = 65_534;
 
-/** Creates sessions one after the other until one is refused, and answers those that were acknowledged. */
+/** Creates sessions one after the other until one is refused, and returns the acknowledged ones. */
 async function createUntilRefused(service: RunningService): Promise<string[]> {
   const acknowledged: string[] = [];
   for (;;) {
@@ -38,7 +38,7 @@ async function createUntilRefused(service: RunningService): Promise<string[]> {
 
 const readiness = (service: RunningService) => statusOf(`${service.url}/readyz`);
 
-/** Waits until it is ready by itself, then checks that it writes again and has lost nothing. */
+/** Waits until the service becomes ready by itself, then checks that it writes again and has lost nothing. */
 async function expectRecovery(service: RunningService, url: string, acknowledged: string[]): Promise<void> {
   await until(async () => (await readiness(service)) === 200);
   assert.equal((await ask(service.url + SESSIONS, sessionBody('disk-key-after'))).status, 200);
@@ -56,8 +56,8 @@ async function refusal(url: string): Promise<string> {
   return program.stderr();
 }
 
-describe('a disk that is full', () => {
-  it('makes the service not ready until it has room again, and the log gives its room back', async (test) => {
+describe('a full disk', () => {
+  it('makes the service not ready until the disk has room again, and truncates the write-ahead log', async (test) => {
     const reason = await whyNoDisk();
     if (reason !== undefined) return test.skip(reason);
     await using disk = mountSmallDisk(16);
@@ -108,7 +108,7 @@ describe('a database that cannot be written', () => {
     await using disk = mountSmallDisk(8);
     const url = `sqlite:${join(disk.folder, 'a.db')}`;
     await stopCleanly(await startServiceProgram({ DATABASE_URL: url, ...QUIET }));
-    // With the log of a process that was killed, SQLite can read such a database.
+    // With the write-ahead log of a killed process, SQLite can read such a database.
     {
       await using killed = await startServiceProgram({ DATABASE_URL: url, ...QUIET });
       assert.equal((await ask(killed.url + SESSIONS, sessionBody('disk-key-last'))).status, 200);
@@ -124,7 +124,7 @@ describe('a database that cannot be written', () => {
     assert.equal(await readiness(service), 200);
   });
 
-  it('is refused to an account that may only read it, in one line with the remedy', async () => {
+  it('is refused to an account without write permission, in one line with the remedy', async () => {
     using folder = temporaryFolder();
     const path = folder.path('data/a.db');
     mkdirSync(dirname(path));
@@ -133,7 +133,7 @@ describe('a database that cannot be written', () => {
     chmodSync(dirname(path), 0o555);
     chmodSync(dirname(dirname(path)), 0o755);
     const before = readdirSync(dirname(path));
-    // What it imports need not be in the reach of that account.
+    // The account may not be able to read the imported files.
     const program = `
       const { openStore } = await import(${JSON.stringify(OPEN.href)});
       await import(${JSON.stringify(new URL('./sqlite.ts', OPEN).href)});
@@ -168,7 +168,7 @@ describe('a new database', () => {
     const second = await startServiceProgram({ DATABASE_URL: `sqlite:${path}`, ...QUIET });
     await stopCleanly(second);
     assert.deepEqual([lines(first).length, lines(second).length], [1, 0]);
-    assert.ok(!existsSync(`${path}-wal`), 'the log of a service that ended as it should is gone');
+    assert.ok(!existsSync(`${path}-wal`), 'a clean shutdown removes the write-ahead log');
   });
 });
 
@@ -177,7 +177,7 @@ async function stopCleanly(service: RunningService): Promise<void> {
   assert.equal(await service.exited, 0, service.stdout());
 }
 
-/** Writes beyond it fail as with a disk quota. */
+/** Limits the file size: writes beyond it fail as with a disk quota. */
 function limitFiles(pid: number, bytes: string): void {
   execFileSync('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`]);
 }

@@ -21,7 +21,7 @@ const TOOL_NAMES = [
   'refund_create',
   'refund_get',
 ];
-/** Tools that are no operations of the agent API: their records are resources of the gateway API. */
+/** Tools without an operation in the agent API; their records are resources of the gateway API. */
 const TOOLS_ONLY = new Set(TOOL_NAMES.slice(TOOL_NAMES.indexOf('session_get')));
 
 interface ListedTool {
@@ -42,7 +42,7 @@ before(async () => {
 after(() => service[Symbol.asyncDispose]());
 
 describe('what is listed', () => {
-  test('twelve tools in fixed order, in at most 20 kB, each with its title, its words and four hints', async () => {
+  test('twelve tools in fixed order, in at most 20 kB, each with its title, description and four hints', async () => {
     const first = await rpc<{ tools: ListedTool[] }>(url, 'tools/list');
     const again = await rpc<{ tools: ListedTool[] }>(url, 'tools/list');
     assert.deepEqual(first.result, again.result);
@@ -226,7 +226,7 @@ describe('tools that are resources over REST', () => {
   });
 });
 
-test('the server card says where the server is, and passes the limits of its schema', async () => {
+test('the server card has the address of the server, and keeps the limits of its schema', async () => {
   const response = await fetch(`${url}/mcp/server-card`);
   assert.equal(response.headers.get('content-type'), 'application/mcp-server-card+json');
   assert.equal(response.headers.get('cache-control'), 'public, max-age=300');
@@ -269,7 +269,7 @@ describe('what never reaches a tool', () => {
     assert.equal(error?.code, -32_700);
   });
 
-  test('several messages in one body are refused, and the version that demands them is not offered', async () => {
+  test('several messages in one body are refused, and the version that requires batches is not offered', async () => {
     const message = { jsonrpc: '2.0', id: 1, method: 'ping' };
     const answer = await rpc(url, '', JSON.stringify([message, message]));
     assert.deepEqual([answer.status, (answer.error!.data as { code: string }).code], [400, 'invalid_input']);

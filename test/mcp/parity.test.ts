@@ -17,7 +17,7 @@ interface Case {
   action: string;
   what: string;
   body: Record<string, unknown>;
-  /** What REST gets instead. */
+  /** Input sent to REST instead. */
   overRest?: Record<string, unknown>;
 }
 
@@ -43,7 +43,7 @@ async function casesOf(url: string): Promise<Case[]> {
         action,
         what: `${path} ${what}`,
         body,
-        // Tools take null as absent.
+        // Tools treat null as absent.
         ...(what === 'null' && { overRest: edited(body, path.split('.'), undefined) }),
       })),
     ];

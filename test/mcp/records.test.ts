@@ -27,7 +27,7 @@ async function paid(): Promise<string> {
   return id;
 }
 
-/** What a tool answers over HTTP and over stdio, once each. */
+/** Answers of a tool over HTTP and over stdio, one each. */
 async function bothOf(name: string, input: Record<string, unknown>): Promise<Envelope[]> {
   const client = new Client({ name: 'records', version: '1' });
   await client.connect(new StdioClientTransport(stdioCommand(url)));
@@ -40,7 +40,7 @@ async function bothOf(name: string, input: Record<string, unknown>): Promise<Env
   }
 }
 
-describe('the tools of records answer what the gateway API answers', () => {
+describe('the tools for records return the answers of the gateway API', () => {
   test('reads of a session, of payments and of a refund', async () => {
     const id = await paid();
     const { body: refund } = await call<{ id: string }>('POST', `${url}/api/gateway/payments/${id}/refunds`, {
@@ -86,7 +86,7 @@ describe('the tools of records answer what the gateway API answers', () => {
     }
   });
 
-  test('a refund with a key is made once, over both ways and REST', async () => {
+  test('a refund with a key is made once over both transports and REST', async () => {
     const id = await paid();
     const input = { paymentId: id, amount: 10, reason: 'duplicate', idempotencyKey: 'refund-one-way' };
     const envelopes = await bothOf('refund_create', input);
@@ -106,12 +106,12 @@ describe('the tools of records answer what the gateway API answers', () => {
   });
 });
 
-test('an input that is no object, for a tool that takes nothing, is told in whole words', async () => {
+test('a tool without input refuses an input that is not an object, with a full sentence', async () => {
   const { structuredContent } = await callTool(url, 'routes_list', []);
   assert.match(structuredContent.error!.message, /^body: must be an empty object\.$/);
 });
 
-test('a key is shown the tools that it may call, and is refused the others as over REST', async () => {
+test('a key gets a list of the tools that it may call, and is refused the others as over REST', async () => {
   await using own = await startTestService({ variables: BOOTSTRAP });
   const { sandbox: keys } = await makeKeys(own.url);
   const withheld: Record<keyof typeof keys, string[]> = {
@@ -193,7 +193,7 @@ describe('a host that opens pages for its user', () => {
     });
   }
 
-  test('is not asked where nothing was created', async () => {
+  test('is not asked if nothing was created', async () => {
     await using host = await hostOf('http', 'accept');
     const answer = await host.client.callTool({ name: 'checkout_create', arguments: { amount: 0 } });
     assert.equal((answer as unknown as ToolAnswer).structuredContent.error!.code, 'invalid_input');

@@ -194,7 +194,7 @@ describe('bin/tillway.js, by which npm starts it', () => {
       assert.match(wrong.stderr, /^tillway: amount takes a number, such as 49\.99, not "a b"\n/);
     });
 
-    it(`keeps what it has compiled in the cache folder of its user: ${name}`, async () => {
+    it(`stores compiled sources in the cache folder of its user: ${name}`, async () => {
       using home = temporaryFolder();
       const { HOME, XDG_CACHE_HOME } = { HOME: home.path(''), XDG_CACHE_HOME: home.path('caches') };
       const run = (env: NodeJS.ProcessEnv) =>
@@ -203,7 +203,7 @@ describe('bin/tillway.js, by which npm starts it', () => {
       assert.ok(readdirSync(home.path('.cache/tillway'), { recursive: true }).length > 50);
       await run({ HOME, XDG_CACHE_HOME });
       assert.ok(existsSync(home.path('caches/tillway')));
-      // A folder that cannot be made is no reason to fail.
+      // The launcher does not fail if it cannot create the folder.
       await run({ XDG_CACHE_HOME: '/dev/null' });
     });
 

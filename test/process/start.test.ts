@@ -116,7 +116,7 @@ describe('the process, at its start,', { concurrency: 2 }, () => {
   async function refusal(variables: Record<string, string>): Promise<string> {
     await using program = startProgram(SERVICE, variables);
     assert.equal(await program.exited, 1);
-    // A database that was made on the way is named in the log.
+    // The log names a database that the start created.
     assert.match(program.stdout(), /^(?:\{[^\n]*created a new, empty database[^\n]*\n)?$/);
     const lines = program.stderr().split('\n');
     assert.equal(lines.length, 2, program.stderr());

@@ -37,7 +37,7 @@ describe('the process, at a shutdown,', { concurrency: 2 }, () => {
     const late = await startSlowRequest(service);
     assert.match(await early.finish(), /^HTTP\/1\.1 200 [\s\S]*\r\nconnection: close\r\n/i);
 
-    // This ends the delay: the service rejects new requests and waits for the one in progress.
+    // SIGINT ends the delay: the service rejects new requests and waits for the one in progress.
     service.signal('SIGINT');
     await untilRefused(service);
     const refused = await createSession(service.url);

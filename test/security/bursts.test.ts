@@ -10,7 +10,7 @@ import { type RunningService, startServiceProgram, statusOf, until } from '../pr
 
 const SENDER = new URL('send-burst.ts', import.meta.url).pathname;
 const CONNECTIONS = 1500;
-/** A single burst ends well within it on a busy machine. */
+/** Observation time; a single burst ends well within it even on a busy machine. */
 const OBSERVED_MS = 5000;
 const MIB = 1024 * 1024;
 
@@ -19,14 +19,14 @@ test('bursts of pipelined requests delay other clients by at most 1 s more than 
   await using service = await startServiceProgram({ DATABASE_URL: database.url, LOG_LEVEL: 'error' });
   await longestDelay(service, 0);
   const single = await longestDelay(service, 1);
-  // About 40 KiB and 60 KiB of requests: the second is nearly a whole chunk, as Node reads it.
+  // About 40 KiB and 60 KiB of requests; the second is nearly a whole chunk of Node's reads.
   for (const copies of [60, 1200]) {
     const delayMs = await longestDelay(service, copies);
     assert.ok(delayMs <= single + 1000, `${copies} requests a connection: ${delayMs} ms; one: ${single} ms`);
   }
 });
 
-/** The longest that another client waited for an answer while a burst was handled. */
+/** Longest time for which another client waited for an answer during a burst. */
 async function longestDelay({ url }: RunningService, copies: number): Promise<number> {
   const sender = spawn(process.execPath, [SENDER, new URL(url).port, String(CONNECTIONS), String(copies)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -38,7 +38,7 @@ async function longestDelay({ url }: RunningService, copies: number): Promise<nu
     const observe = async (ask: () => Promise<number>) => {
       while (isObserving) {
         const began = performance.now();
-        // An overloaded database makes it 503, which is an answer too.
+        // With an overloaded database the answer is 503, which also counts.
         assert.ok([200, 503].includes(await ask()), 'no answer');
         longestMs = Math.max(longestMs, performance.now() - began);
       }

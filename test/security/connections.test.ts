@@ -8,13 +8,13 @@ import { createConnections } from '../../src/http/server.ts';
 import { listenBeside } from '../../src/service/addresses.ts';
 
 const log = pino({ level: 'silent' });
-/** More than the buffers of a connection on which nobody reads. */
+/** More than the buffers of a connection whose client does not read. */
 const LARGE = Buffer.alloc(32 * 1024 * 1024, 'x');
 
 interface Limits {
   maxConnections?: number;
   requestTimeoutMs?: number;
-  /** Without a byte in either direction. */
+  /** Time without a byte in either direction. */
   idleTimeoutMs?: number;
 }
 
@@ -23,7 +23,7 @@ interface LimitedServer extends AsyncDisposable {
   port: number;
   /** Path and body of each request that was handled. */
   handled: string[];
-  /** Resolves once a request has begun. */
+  /** Resolves once a request has started. */
   begun: Promise<unknown>;
   /** Makes every incomplete request late. */
   timeOut(): void;
@@ -75,9 +75,9 @@ async function startServer(limits: Limits = {}, handle?: RequestListener): Promi
 
 interface Client {
   socket: Socket;
-  /** Everything that was received, once the connection is closed. */
+  /** All received text; resolves when the connection is closed. */
   closed: Promise<string>;
-  /** Resolves once the text was received. */
+  /** Resolves once the client has received the text. */
   received(part: string): Promise<void>;
 }
 
@@ -108,7 +108,7 @@ const post = (path: string, body: string, length = body.length) =>
 const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
 
 describe('a connection over the limit', () => {
-  it('is closed without an answer, runs no request, and takes no place', async () => {
+  it('is closed without an answer, runs no request, and does not count towards the limit', async () => {
     await using limited = await startServer({ maxConnections: 1 });
     const held = send(limited.port, get('/held'));
     await held.received('/held');
@@ -150,7 +150,7 @@ describe('a request that is sent before the previous one is answered', () => {
     assert.equal(begun, 1);
   });
 
-  it('does not run behind an answer that ends the connection', async () => {
+  it('does not run after an answer that closes the connection', async () => {
     await using limited = await startServer();
     const client = send(limited.port, get('/a', 'connection: close\r\n'));
     await client.received('/a');
@@ -160,7 +160,7 @@ describe('a request that is sent before the previous one is answered', () => {
   });
 });
 
-describe('bytes that are no request', () => {
+describe('bytes that are not a request', () => {
   const rests = {
     'a byte too much': '\0',
     'no HTTP': 'rubbish\r\n\r\n',
@@ -173,14 +173,14 @@ describe('bytes that are no request', () => {
     });
   }
 
-  it('are answered 400 where a body breaks off, and the request does not run', async () => {
+  it('are answered 400 inside a chunked body, and the request does not run', async () => {
     await using limited = await startServer();
     const broken = 'POST /b HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n';
     assert.deepEqual(statuses(await send(limited.port, broken).closed), [400]);
     assert.deepEqual(limited.handled, []);
   });
 
-  it('are answered 405 with the methods of their own path where only the method is unknown', async () => {
+  it('are answered 405 with the methods of their path if only the method is unknown', async () => {
     await using limited = await startServer();
     const client = send(limited.port, post('/first', '{}'));
     await client.received('/first');
@@ -203,13 +203,13 @@ describe('a connection', () => {
     client.socket.destroy();
   });
 
-  it('carries a request whose Expect header is unknown', async () => {
+  it('carries a request with an unknown Expect header', async () => {
     await using limited = await startServer();
     const client = send(limited.port, get('/a', 'expect: 200-ok\r\nconnection: close\r\n'));
     assert.deepEqual(statuses(await client.closed), [200]);
   });
 
-  it('ends with 408 where a body is late, and the rest of the body does not make it run', async () => {
+  it('ends with 408 if a body is late, and the request does not run when the rest arrives', async () => {
     await using limited = await startServer();
     const client = send(limited.port, post('/late', '{', 2));
     await limited.begun;
@@ -220,12 +220,12 @@ describe('a connection', () => {
     assert.deepEqual(limited.handled, []);
   });
 
-  it('that sends nothing ends without an answer', async () => {
+  it('is closed without an answer if the client sends nothing', async () => {
     await using limited = await startServer({ requestTimeoutMs: 50 });
     assert.equal(await send(limited.port, '').closed, '');
   });
 
-  it('whose client does not read the answer is closed', async () => {
+  it('is closed if the client does not read the answer', async () => {
     await using limited = await startServer({ idleTimeoutMs: 100 }, (_request, response) => response.end(LARGE));
     const accepted = once(limited.server, 'connection');
     const client = send(limited.port, get('/'));

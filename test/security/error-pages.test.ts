@@ -5,13 +5,13 @@ import { type AppDeps, createApp } from '../../src/http/app.ts';
 import { PARTS } from '../../src/service/parts.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 
-// What Chromium, Firefox and Safari send when a person opens an address.
+// The Accept headers of Chromium, Firefox and Safari when a person opens an address.
 const BROWSERS = [
   'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8',
   'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
   'text/html',
 ];
-// curl and fetch, none at all, the SDK, an MCP client, one that would rather have JSON, an image.
+// The Accept headers of curl and fetch, no header, the SDK, an MCP client, a client that prefers JSON, an image request.
 const PROGRAMS = [
   '*/*',
   undefined,
@@ -143,7 +143,7 @@ describe('a refusal', () => {
     });
   }
 
-  it('is the JSON envelope on the paths of programs, whatever they accept', async () => {
+  it('is the JSON envelope on paths for programs, whatever `Accept` contains', async () => {
     for (const [method, url] of ALWAYS_JSON) {
       const { statusCode, headers, body } = await ask({ method, url }, BROWSERS[0]);
       assert.ok(statusCode >= 400, `${method} ${url}`);
@@ -153,7 +153,7 @@ describe('a refusal', () => {
     }
   });
 
-  it('has an answer to HEAD with the same headers and no body', async () => {
+  it('answers HEAD with the same headers and no body', async () => {
     const types = { 'text/html': 'text/html', '*/*': 'application/json' };
     for (const [accept, type] of Object.entries(types)) {
       const got = await fetch(`${tillway.url}/no-such-page`, { headers: { accept } });
@@ -167,7 +167,7 @@ describe('a refusal', () => {
     }
   });
 
-  it('for too many requests says how long to wait', async () => {
+  it('for too many requests states how long to wait', async () => {
     await using limited = await startTestService({ variables: { PAGE_RATE_LIMIT: '1' } });
     const open = () => fetch(limited.url, { headers: { accept: BROWSERS[0]! } });
     await (await open()).text();
@@ -178,7 +178,7 @@ describe('a refusal', () => {
     assert.ok(text.includes(`Try again in ${answer.headers.get('retry-after')} second`));
   });
 
-  it('about a checkout stays the page of the shop, for a program too', async () => {
+  it('about a checkout is still the page of the shop, for a program too', async () => {
     for (const accept of [BROWSERS[0], '*/*', 'application/json']) {
       const { statusCode, body } = await ask({ url: '/checkout/chk_none' }, accept);
       assert.equal(statusCode, 404);

@@ -52,7 +52,7 @@ function connected(sender: Sender): Provider {
   return { ...adapter, id: sender.provider, environment: sender.environment };
 }
 
-/** Sends a callback as the sender signs it. */
+/** Sends a callback with the sender's signature. */
 async function send(sender: Sender, fields: Record<string, unknown>): Promise<string> {
   const body = JSON.stringify({ currency: 'USD', ...fields });
   const signature = signCallback(nameOf(sender), Math.floor(on.clock.now() / 1000), body);
@@ -69,7 +69,7 @@ let buyers = 0;
 const newSession = ({ environment }: Sender) =>
   createSession(on, { environment, customer: `buyer${++buyers}@example.com` });
 
-/** A payment that was handed to the owner. */
+/** A payment that was handed off to the owner. */
 async function pendingAt(owner: Sender): Promise<Payment> {
   const { deps } = on.service;
   const session = await newSession(owner);
@@ -93,7 +93,7 @@ async function paidAt(owner: Sender): Promise<Payment> {
   return payment;
 }
 
-/** Every record that a callback about the session could move. */
+/** Every record that a callback about the session could change. */
 async function records(sessionId: string): Promise<string> {
   const { store } = on.service.deps;
   const checkout = (await store.checkout(sessionId))!;
@@ -113,7 +113,7 @@ async function records(sessionId: string): Promise<string> {
 const outcomeFor = (owner: Sender, sender: Sender) =>
   sender.environment === owner.environment ? 'provider_mismatch' : 'environment_mismatch';
 
-/** Each callback, with what there is before it. */
+/** Each callback, with the records that exist before it. */
 const CALLBACKS: Record<string, (owner: Sender) => Promise<{ session: string; fields: Record<string, unknown> }>> = {
   'a payment that was paid': async (owner) => {
     const payment = await pendingAt(owner);
@@ -146,7 +146,7 @@ async function refunding(owner: Sender, type: string) {
 for (const [what, prepare] of Object.entries(CALLBACKS)) {
   describe(`a callback about ${what}`, () => {
     for (const owner of SENDERS) {
-      test(`at ${nameOf(owner)} moves records for that sender only`, async () => {
+      test(`at ${nameOf(owner)} changes records for that sender only`, async () => {
         const { session, fields } = await prepare(owner);
         const callback = { ...fields, event: `${what} ${session}` };
         const { store } = on.service.deps;
@@ -167,7 +167,7 @@ for (const [what, prepare] of Object.entries(CALLBACKS)) {
         ]);
         const open = (await store.listDiscrepancies({ sessionId: session, status: 'open' }, { limit: 100 })).items;
         assert.deepEqual(new Set(open.map(({ kind }) => kind)), new Set(listed));
-        // The owner's own message has the same event id: the inbox tells the senders apart.
+        // The owner's own message has the same event id, because the inbox distinguishes the senders.
         assert.equal(await send(owner, callback), 'applied');
         assert.notEqual(await records(session), start);
       });
@@ -193,7 +193,7 @@ describe('a report that names no payment', () => {
     });
 
   for (const owner of SENDERS) {
-    test(`moves records of a session at ${nameOf(owner)} for that sender only`, async () => {
+    test(`changes records of a session at ${nameOf(owner)} for that sender only`, async () => {
       const { sessionId } = await pendingAt(owner);
       const start = await records(sessionId);
       for (const sender of SENDERS.filter((other) => other !== owner)) {
@@ -204,7 +204,7 @@ describe('a report that names no payment', () => {
       assert.notEqual(await records(sessionId), start);
     });
 
-    test(`is booked on a route of ${nameOf(owner)} where nobody has started the session, or not at all`, async () => {
+    test(`is booked on a route of ${nameOf(owner)} if no buyer has started the session, or not at all`, async () => {
       const session = await newSession(owner);
       const start = await records(session);
       const { deps } = on.service;
@@ -228,7 +228,7 @@ describe('a report that names no payment', () => {
     });
   }
 
-  test('is about an earlier attempt at its sender, not about the newer one at another provider', async () => {
+  test('is about an earlier attempt at its sender, not about a newer one at another provider', async () => {
     const [alpha, beta] = [SENDERS[0]!, SENDERS[1]!];
     const { deps } = on.service;
     const first = await pendingAt(alpha);
@@ -263,7 +263,7 @@ test('a payment stays with its provider after its route has left the catalogue',
   }
 });
 
-test('an answer to an inquiry moves payments of the provider that was asked only', async () => {
+test('an answer to an inquiry changes payments of the asked provider only', async () => {
   for (const owner of SENDERS) {
     const payment = await pendingAt(owner);
     const start = await records(payment.sessionId);

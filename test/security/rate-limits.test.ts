@@ -209,7 +209,7 @@ describe('callbacks', () => {
   const path = (provider: string) => `/api/providers/${provider}/callbacks`;
   const forged = (from: string, provider = 'sandbox') => ask(path(provider), from, { method: 'POST', body: '{}' });
 
-  /** A callback that the provider has signed. */
+  /** Sends a callback that the provider has signed. */
   function genuine(from: string, fields: Record<string, unknown>): Promise<Asked> {
     const body = JSON.stringify({ type: 'charge.updated', state: 'CAPTURED', currency: 'USD', ...fields });
     const signature = signCallback(SECRET, Math.floor(tillway.clock.now() / 1000), body);
@@ -221,7 +221,7 @@ describe('callbacks', () => {
     (tillway.service.deps.providers as Map<string, Provider>).set('signing', own);
   });
 
-  it('that are forged are answered as often a minute and address as CALLBACK_RATE_LIMIT says, then 429', async () => {
+  it('that are forged get 429 after CALLBACK_RATE_LIMIT callbacks per minute and address', async () => {
     const from = newAddress();
     const first = await forged(from);
     assert.equal(first.headers.get('ratelimit-policy'), `"forged-callbacks";q=${CALLBACKS};w=60`);
@@ -240,7 +240,7 @@ describe('callbacks', () => {
     assert.deepEqual(await statuses(CALLBACKS + 1, () => forged(from, 'unknown')), { 404: CALLBACKS, 429: 1 });
   });
 
-  it('that are genuine are applied, however many forged ones the same address has sent', async () => {
+  it('that are genuine are applied, however many forged ones came from the same address', async () => {
     const from = newAddress();
     const created = await ask('/api/gateway/sessions', newAddress(), {
       method: 'POST',

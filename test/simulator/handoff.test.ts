@@ -176,7 +176,7 @@ test('an inquiry that gets no clear answer rejects, and cancelling what never ar
   assert.equal(await sandbox.inquireRefund(refund), undefined);
 });
 
-test('only a 404 of the provider itself says that a refund has no payment there, and not that of a proxy', async () => {
+test('only a 404 of the provider itself means that it does not know the payment of a refund, not a 404 of a proxy', async () => {
   const refund = { refundId: idOf('ref', 1), payment: aPayment(), amount: 100 };
   const answered = async (body: string) => {
     await using server = await startServer((_request, response) => void response.writeHead(404).end(body));

@@ -35,7 +35,7 @@ async function askForRefund(id: string, amount?: number): Promise<string> {
   return body.id;
 }
 
-/** Marks a session as paid the way a developer does. */
+/** Marks a session as paid by a sample, as a developer does. */
 async function sample(sessionId: string): Promise<void> {
   const payload = { eventId: `sample_${++samples}`, sessionId, status: 'paid', amount: 49.99 };
   const signature = signCallback(SAMPLE_PROVIDER_SECRET, 1_700_000_000, JSON.stringify(payload));
@@ -44,7 +44,7 @@ async function sample(sessionId: string): Promise<void> {
   assert.equal(status, 200);
 }
 
-/** Lets time pass, in steps as long as the poller would wait. */
+/** Moves the clock forward in steps of the poller's interval. */
 async function wait(hours: number): Promise<void> {
   for (let minute = 0; minute < hours * 60; minute += 5) await on.pass(300 * SECOND);
 }
@@ -70,7 +70,7 @@ describe('a payment that webhook.verify_sample marked paid is refunded like any 
       await sample(failing);
       const failed = await askForRefund(failing, 10.02);
       await on.pass(5 * SECOND);
-      assert.equal((await refundOf(failed)).status, 'failed', 'the cents choose the outcome here too');
+      assert.equal((await refundOf(failed)).status, 'failed', 'the cents of the amount select the outcome here too');
       assert.equal(await on.service.deps.store.ledgerTotal(), 0);
     });
   }
@@ -83,7 +83,7 @@ describe('a provider that does not know the payment of a refund', () => {
     inquire: async () => undefined,
   };
 
-  /** A refund of 10.00 of a payment of 49.99, with another provider in the place of the simulated one. */
+  /** A refund of 10.00 of a payment of 49.99, with a provider that replaces the simulated one. */
   async function refundAt(
     provider: Partial<Provider>,
     use: (refundId: string, sessionId: string, lines: () => Record<string, unknown>[]) => Promise<void>,
@@ -103,7 +103,7 @@ describe('a provider that does not know the payment of a refund', () => {
     }
   }
 
-  test('makes it fail after an hour: visible by API and command line, and the books are as before', async () => {
+  test('makes the refund fail after an hour, which the API and the command line show, and reverses the posting', async () => {
     await refundAt(DENIES, async (id, sessionId, lines) => {
       const { store } = on.service.deps;
       await wait(0.5);
@@ -138,7 +138,7 @@ describe('a provider that does not know the payment of a refund', () => {
     });
   });
 
-  test('and that reports the refund as paid out afterwards is logged as an error, and the books stay', async () => {
+  test('causes an error in the log if it later reports the refund as paid out, and the books do not change', async () => {
     await refundAt(DENIES, async (id, sessionId, lines) => {
       await wait(2);
       const callback = { eventId: `${id} late`, sessionId, refundId: id, amount: 1000, currency: 'USD' };
@@ -160,7 +160,7 @@ describe('a provider that does not know the payment of a refund', () => {
     ['knows the payment after all', ({ inquire }) => ({ inquire })],
   ];
   for (const [name, provider] of open) {
-    test(`but one that ${name} leaves the refund pending`, async () => {
+    test(`leaves the refund pending if it ${name}`, async () => {
       const answers = provider(on.service.deps.providers.get('sandbox')!);
       await refundAt({ ...DENIES, ...answers }, async (id, _session, lines) => {
         await wait(5);
@@ -173,7 +173,7 @@ describe('a provider that does not know the payment of a refund', () => {
     });
   }
 
-  test('has to say so for a whole hour: any other answer begins it anew', async () => {
+  test('must give that answer for a whole hour: any other answer restarts the hour', async () => {
     let isAway = false;
     const refund = async () => {
       if (isAway) throw new Error('answered 500');

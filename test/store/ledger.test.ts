@@ -257,7 +257,7 @@ describe('the journal', () => {
   });
 });
 
-test('balances of now and of a midnight are right over several days, and read no entry', async () => {
+test('current balances and balances at midnight are correct over several days, and read no entry', async () => {
   await using database = await createTestDatabase();
   const store = await openTestStore(database.settings);
   try {
@@ -276,7 +276,7 @@ test('balances of now and of a midnight are right over several days, and read no
         assert.deepEqual([account, debits, credits], [account, sum(1), sum(-1)], String(at));
       }
     }
-    // The same with the entries of a part of a day.
+    // The same for a time within a day, which reads entries.
     for (const at of [midnight - DAY - 1, midnight - 1, midnight + 5, midnight + 6]) {
       const { environments } = await ledgerBalances({ ...deps, store }, { environment: 'sandbox', at }, 1);
       const { debits } = environments[0]!.accounts[0]!;
@@ -292,7 +292,7 @@ test('balances of now and of a midnight are right over several days, and read no
   }
 });
 
-test('entries of before the running sums are in them after the migration', async () => {
+test('the migration adds existing entries to the running sums', async () => {
   await using database = await createTestDatabase();
   const before = await openTestStore(database.settings);
   await paid(before, 1);

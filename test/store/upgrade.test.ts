@@ -86,7 +86,7 @@ const BEFORE_LEDGER_SUMS = [
   TEST_DATABASE === 'sqlite' ? 'DROP TRIGGER ledger_entries_sum' : 'DROP FUNCTION sum_ledger_entry CASCADE',
 ];
 
-/** Undoes `provider-inbox`: messages about refunds had a table of their own, and no message an environment. Undoes later ones too. */
+/** Undoes `provider-inbox`, before which refund messages had their own table and no message had an environment, and later ones. */
 const BEFORE_PROVIDER_INBOX = [
   ...BEFORE_LEDGER_SUMS,
   `CREATE TABLE refund_messages AS SELECT provider, event_id, refund_id, status, amount, outcome, flagged, body, received
@@ -232,7 +232,7 @@ test('wrong amounts of before count for their payments, and what was left out is
   await assertSound(database.url);
 });
 
-test('provider messages of before keep their rows, under the environment of their sender', async () => {
+test('earlier provider messages keep their rows, with the environment of their sender', async () => {
   await using database = await createTestDatabase();
   const beside = { databaseUrl: database.url };
   let session = '';

@@ -57,7 +57,7 @@ function walk(
 interface WrongValue {
   what: string;
   value: unknown;
-  /** The key of the faulty pair, as the path of the issue shows it. */
+  /** Key of the faulty pair, as shown in the path of the issue. */
   named?: string[];
 }
 
@@ -115,7 +115,7 @@ export function repaired(body: Body, { suggestion = '', issues = [] }: Repairabl
   }, body);
 }
 
-/** The first order of a suggestion about a path, and the text after the path. */
+/** First instruction of a suggestion about a path, and the text after the path. */
 function orderFor(path: string, suggestion: string): { verb: string; rest: string } {
   const lower = suggestion.charAt(0).toLowerCase() + suggestion.slice(1);
   for (const verb of ['remove', 'shorten', 'set']) {
@@ -126,7 +126,7 @@ function orderFor(path: string, suggestion: string): { verb: string; rest: strin
   throw new Error(`the suggestion says nothing about ${path}: ${suggestion}`);
 }
 
-/** The keys of a dotted path. A key in quotes that ends with three dots is the start of a longer one. */
+/** The keys of a dotted path. A quoted key that ends with three dots is the start of a longer key. */
 function keysOf(path: string, body: Body): string[] {
   const shown = path.match(/"(?:[^"\\]|\\.)*"|[^.]+/g) ?? [];
   return shown.reduce<string[]>((keys, part) => {
@@ -153,7 +153,7 @@ function leadingJson(text: string): unknown {
   throw new Error(`no example in ${text}`);
 }
 
-/** The paths of fields that may be left out and do not take null, nested ones included. */
+/** Paths of optional fields that do not accept null, including nested ones. */
 export function omittableFields({ properties = {}, required = [] }: JsonSchema): string[][] {
   return Object.entries(properties).flatMap(([name, field]) => {
     const isOmittable = !required.includes(name) && ![field.type].flat().includes('null');

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-// Code for the browser is text: its types are not those of this program.
+// The browser code is a string, because its types are not those of this program.
 
 /** The violations that axe-core finds on a page, with the markup of each. */
 export async function axeFaults(page: Page): Promise<string[]> {
@@ -14,7 +14,7 @@ export async function axeFaults(page: Page): Promise<string[]> {
   return results.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
 }
 
-/** By how many pixels a page is wider than its window. */
+/** Number of pixels by which a page is wider than its window. */
 export function sidewaysScroll(page: Page): Promise<number> {
   return page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 }

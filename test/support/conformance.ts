@@ -64,7 +64,7 @@ function check(api: OpenApi, schema: JsonSchema, body: unknown, call: string): v
 
 const strictComponents = new WeakMap<OpenApi, Record<string, JsonSchema>>();
 
-/** The schema with its components, where no object has a property that the document does not describe. */
+/** The schema with its components, closed so that no object may have an undocumented property. */
 export function strictSchema(api: OpenApi, schema: JsonSchema): object {
   const schemas =
     strictComponents.get(api) ??
@@ -73,7 +73,7 @@ export function strictSchema(api: OpenApi, schema: JsonSchema): object {
   return { ...closed(schema), components: { schemas } };
 }
 
-/** Responses are open to later versions. A `part` is closed by the schema that refers to it. */
+/** Closes a schema, which the document leaves open for later versions. The schema that refers to a `part` closes that part. */
 function closed(schema: JsonSchema, role: 'whole' | 'part' = 'whole'): JsonSchema & { unevaluatedProperties?: false } {
   const { $ref, properties, additionalProperties, items, anyOf, allOf } = schema;
   const isOpen = $ref !== undefined || allOf || (properties && additionalProperties === undefined);

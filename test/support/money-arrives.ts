@@ -4,7 +4,7 @@ import type { TestService } from './service.ts';
 
 let messages = 0;
 
-/** A report of the session's own provider: the shortest way to a payment with a status. */
+/** Applies a report of the session's own provider: the shortest way to a payment with a given status. */
 export async function providerSays(
   { service }: Pick<TestService, 'service'>,
   sessionId: string,

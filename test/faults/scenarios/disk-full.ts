@@ -191,7 +191,7 @@ async function crash(postgres: Postgres): Promise<boolean> {
   return crashes() > before;
 }
 
-/** The process lives and reads, as long as there is a database that runs; it is ready unless the last write was refused. */
+/** Checks that the process runs and reads while its database runs, and that it is ready unless the last write was refused. */
 async function expectAlive(instance: Instance, mustRead: boolean, { keys, problems }: Journal): Promise<void> {
   const id = [...keys.values()].find((known) => known !== undefined);
   const health = await instance.get('/healthz');
