@@ -1,10 +1,13 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '../domain/errors.ts';
 import type { Connections } from './server.ts';
 
 // Payments in progress and workers call the simulated provider of this process, which then sends callbacks.
 const SERVED_WHILE_DRAINING = ['/simulator/api/', '/api/providers/', '/healthz', '/readyz'];
+
+/** Time in which clients that reconnect at once, and to whom `/readyz` means nothing, send their last request. */
+const LAST_REQUESTS_MS = 200;
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -20,24 +23,40 @@ interface Readiness {
 /** Makes `close` finish the requests in progress. While the app is not ready, every answer closes its connection. */
 export function closeGracefully(app: FastifyInstance, { isReady }: Readiness, connections: Connections): void {
   let isDraining = false;
+  let hasClients = false;
+  let portClosed: Promise<void> | undefined;
   app.decorate('drain', () => {
     isDraining = true;
     return connections.answered();
   });
   app.addHook('onRequest', ({ url }, _reply, done) => {
-    if (!isDraining || SERVED_WHILE_DRAINING.some((path) => url.startsWith(path))) return done();
+    if (isReady() || SERVED_WHILE_DRAINING.some((path) => url.startsWith(path))) return done();
+    hasClients = true;
+    if (!isDraining) return done();
+    void reject(done);
+  });
+  async function reject(done: (error: Error) => void): Promise<void> {
+    await portClosed;
     done(
       new GatewayError('unavailable', 'The service is shutting down.', {
         suggestion: 'Send the same request again in a moment: it was not carried out.',
       }),
     );
-  });
+  }
   app.addHook('onSend', (_request, reply, _payload, done) => {
     if (!isReady()) reply.header('connection', 'close');
     done();
   });
   app.addHook('preClose', async () => {
+    // The kernel resets connections that wait to be accepted when the port closes. So the last clients get their answer
+    // after that: until then they open no other connection.
+    const closing = Promise.withResolvers<void>();
+    portClosed = closing.promise;
+    if (hasClients) await sleep(LAST_REQUESTS_MS);
+    // The event loop has just accepted every waiting connection.
+    await nextTurn();
     app.server.close();
+    closing.resolve();
     // A connection accepted earlier may have a request that the server has not read yet.
     await nextTurn();
     while (connections.hasRequests()) await connections.answered();

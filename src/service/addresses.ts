@@ -25,6 +25,8 @@ export function hostInUrl(host: string): string {
 const FIRST_FREE_PORT = 20_000;
 const FREE_PORTS = 12_000;
 const MOST_PROBES = 100;
+/** Connections that may wait to be accepted. Node's 511 make the kernel drop some of a burst; they try again after 1 s. */
+const BACKLOG = 4096;
 
 /** Its port is held until just before the service listens there: another one that starts could find it free, too. */
 export interface HeldPlace extends Place, AsyncDisposable {
@@ -71,7 +73,7 @@ export async function listenAt(
   try {
     const [first, ...others] = await addressesOf(host);
     await place[Symbol.asyncDispose]?.();
-    await app.listen({ host: first!, port });
+    await app.listen({ host: first!, port, backlog: BACKLOG });
     const { port: bound } = app.server.address() as AddressInfo;
     for (const address of others) await listenBeside(app.server, address, bound, app.log);
     return bound;
@@ -100,7 +102,7 @@ export async function listenBeside(
       log.warn({ err, address }, 'nobody listens at this address of localhost');
       resolve();
     });
-    door.listen(port, address, resolve);
+    door.listen({ port, host: address, backlog: BACKLOG }, resolve);
   });
   served.once('close', () => door.close());
 }
