@@ -46,6 +46,10 @@ export function remedyOf(issue: z.core.$ZodIssue, faulty: Faulty): string {
   if (ofPair === 'key') return `remove ${path}, or change its key`;
   if (ofPair === 'pairs') return `remove ${path}`;
   const set = `set ${path} to ${expected}`;
+  // Two orders can have the same body, so an id without content is not derived from it.
+  if (OWN_ID.test(path) && !hasContent(faulty.received)) {
+    return isRequired ? `set ${path} to an id of your own: ${expected}` : `remove ${path}, or set it to ${expected}`;
+  }
   const derived = derivedValue(issue, faulty);
   if (derived !== undefined) return `${set}, for example ${JSON.stringify(derived)}`;
   if (schema.format === 'uri') return isRequired ? `${set} of your own` : `remove ${path}, or set it to ${expected}`;
@@ -56,14 +60,13 @@ export function remedyOf(issue: z.core.$ZodIssue, faulty: Faulty): string {
     if (schema.type !== 'array') return `remove ${path}, or set it to ${expected}`;
   }
   const example = exampleOf(faulty);
-  return example === undefined ? set : `${set}, for example ${JSON.stringify(example)}`;
+  return example === undefined ? set : `${set}, for example ${example}`;
 }
 
 /** Valid value derived from the received one; undefined if there is none. */
 function derivedValue(issue: z.core.$ZodIssue, faulty: Faulty): unknown {
-  const { path, schema, isRequired, isDeclared, received, input } = faulty;
-  // Two orders can have the same body. If the received id does not distinguish them, the suggestion removes an optional id.
-  if (OWN_ID.test(path)) return isRequired || hasContent(received) ? ownId(received, input) : undefined;
+  const { path, schema, isDeclared, received, input } = faulty;
+  if (OWN_ID.test(path)) return ownId(received, input);
   const isPlain = typeof received === 'number' || typeof received === 'boolean';
   // A value of metadata.
   if (!isDeclared && schema.type === 'string' && isPlain) return String(received);
@@ -92,17 +95,24 @@ function textOf(received: unknown): string {
   return typeof received === 'string' || typeof received === 'number' ? String(received) : '';
 }
 
-/** Example from the schema, with ids unique to this input; undefined if it contains a URL, which would be a third party's. */
-function exampleOf({ path, schema, input }: Faulty): unknown {
-  const example = withOwnIds(sampleOf(schema, 'required'), path === 'body' ? '' : path, input);
-  return /https?:/.test(JSON.stringify(example) ?? '') ? undefined : example;
+/**
+ * Example from the schema as JSON, without the ids that the caller chooses; undefined if it contains a URL, which would be
+ * a third party's.
+ */
+function exampleOf({ path, schema }: Faulty): string | undefined {
+  const sample = sampleOf(schema, 'required');
+  const ownIds = ownIdsIn(sample, path);
+  const example = JSON.stringify(sample, (name, value: unknown) => (ownIds.includes(name) ? undefined : value));
+  if (example === undefined || /https?:/.test(example)) return undefined;
+  return ownIds.length > 0 ? `${example}, with an ${ownIds.join(' and an ')} of your own` : example;
 }
 
-function withOwnIds(sample: unknown, path: string, input: unknown): unknown {
-  if (OWN_ID.test(path)) return ownId(undefined, input);
-  if (typeof sample !== 'object' || sample === null || Array.isArray(sample)) return sample;
-  return Object.fromEntries(
-    Object.entries(sample).map(([key, value]) => [key, withOwnIds(value, path === '' ? key : `${path}.${key}`, input)]),
+/** Names of the ids that the caller chooses, in a sample of the field at `path`. */
+function ownIdsIn(sample: unknown, path: string): string[] {
+  if (typeof sample !== 'object' || sample === null) return [];
+  const prefix = path === 'body' ? '' : `${path}.`;
+  return Object.entries(sample).flatMap(([name, value]) =>
+    OWN_ID.test(prefix + name) ? [name] : ownIdsIn(value, prefix + name),
   );
 }
 

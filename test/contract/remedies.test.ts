@@ -90,6 +90,10 @@ describe('ids that the caller chooses', () => {
   test('a missing callback gets an event id of its own', () => {
     const eventIdOf = (body: Body) => valueAt(repaired(body, refusal(verifySampleRequest, body)!), 'payload.eventId');
     assert.notEqual(eventIdOf({ provider: 'one' }), eventIdOf({ provider: 'other' }));
+    for (const body of [{}, { payload: {} }, { payload: { ...payload, eventId: '' } }]) {
+      assert.doesNotMatch(refusal(verifySampleRequest, body)!.suggestion!, /"eventId"|eventId to [^;]*for example/);
+      assert.notEqual(eventIdOf(body), eventIdOf(body));
+    }
   });
 });
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { JsonSchema } from '../../src/contract/json-schema.ts';
 
 /** A program that knows JSON Schema and what errors say, and nothing of this service. */
@@ -109,6 +110,7 @@ export function repaired(body: Body, { suggestion = '', issues = [] }: Repairabl
       const [, limit] = /^ to at most (\d+) characters/.exec(rest)!;
       return edited(current, keys, String(valueAt(current, keys)).slice(0, Number(limit)));
     }
+    if (rest.startsWith(' to an id of your own')) return edited(current, keys, `own-id-${randomUUID()}`);
     const marker = ', for example ';
     const example = rest.indexOf(marker) + marker.length;
     return edited(current, keys, leadingJson(rest.slice(example)));
@@ -144,8 +146,10 @@ function valueAt(body: Body, keys: string[]): unknown {
 /** The JSON value at the start of a text that goes on behind it. */
 function leadingJson(text: string): unknown {
   for (let end = text.indexOf(';'); end !== -1; end = text.indexOf(';', end + 1)) {
+    const [example, ownId] = text.slice(0, end).split(/, with an (\w+) of your own$/);
     try {
-      return JSON.parse(text.slice(0, end).replace(/, or remove it$/, ''));
+      const value = JSON.parse(example!.replace(/, or remove it$/, '')) as Body;
+      return ownId === undefined ? value : { ...value, [ownId]: `own-id-${randomUUID()}` };
     } catch {
       // The semicolon stood inside the value.
     }
