@@ -52,8 +52,10 @@ function fieldsOf(api: OpenApi, schema: JsonSchema, depth: number): Field[] {
   const { properties, required = [] } = resolve(api, schema);
   if (!properties || depth > MAX_DEPTH) return [];
   return Object.entries(properties).flatMap(([name, part]) => {
-    const field = resolve(api, part);
-    const inner = field.items ?? field.anyOf?.[0] ?? field;
+    const resolved = resolve(api, part);
+    const items = resolved.items && resolve(api, resolved.items);
+    const field = items ? { ...resolved, items } : resolved;
+    const inner = items ?? field.anyOf?.[0] ?? field;
     return [{ name, schema: field, required: required.includes(name), depth }, ...fieldsOf(api, inner, depth + 1)];
   });
 }
@@ -78,12 +80,14 @@ function row(field: { name: string; depth: number; required: boolean; schema: Js
 
 function typeOf(schema: JsonSchema): string {
   const types = [schema.type ?? (schema.const === undefined ? 'any' : typeof schema.const)].flat();
-  const named = types.join(' or ');
+  const itemType = [schema.items?.type ?? 'value'].flat().join(' or ');
+  const named = types.map((type) => (type === 'array' ? `array of ${itemType}s` : type)).join(' or ');
   return schema.format === undefined ? named : `${named}, ${schema.format}`;
 }
 
 /** What the description, which gives lengths and bounds in words, does not say. */
-function limitsOf({ enum: values, const: only, default: preset }: JsonSchema): string[] {
+function limitsOf({ enum: own, items, const: only, default: preset }: JsonSchema): string[] {
+  const values = own ?? items?.enum;
   const limits: string[] = [];
   if (values) limits.push(...values.map((value) => JSON.stringify(value)));
   if (only !== undefined) limits.push(JSON.stringify(only));
