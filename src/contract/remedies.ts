@@ -46,18 +46,19 @@ export function remedyOf(issue: z.core.$ZodIssue, faulty: Faulty): string {
   if (ofPair === 'key') return `remove ${path}, or change its key`;
   if (ofPair === 'pairs') return `remove ${path}`;
   const set = `set ${path} to ${expected}`;
+  const removeOrSet = `remove ${path}, or set it to ${expected}`;
   // Two orders can have the same body, so an id without content is not derived from it.
   if (OWN_ID.test(path) && !hasContent(faulty.received)) {
-    return isRequired ? `set ${path} to an id of your own: ${expected}` : `remove ${path}, or set it to ${expected}`;
+    return isRequired ? `set ${path} to an id of your own: ${expected}` : removeOrSet;
   }
   const derived = derivedValue(issue, faulty);
   if (derived !== undefined) return `${set}, for example ${JSON.stringify(derived)}`;
-  if (schema.format === 'uri') return isRequired ? `${set} of your own` : `remove ${path}, or set it to ${expected}`;
+  if (schema.format === 'uri') return isRequired ? `${set} of your own` : removeOrSet;
   if (isLongText(issue, faulty)) return `shorten ${path} to at most ${schema.maxLength} characters`;
   if (!isRequired && (schema.default === undefined || schema.type === 'object')) {
     // Removing an optional number, such as the amount of a refund, would lift a limit: no suggestion removes one.
     if (isNumber(schema)) return set;
-    if (schema.type !== 'array') return `remove ${path}, or set it to ${expected}`;
+    if (schema.type !== 'array') return removeOrSet;
   }
   const example = exampleOf(faulty);
   return example === undefined ? set : `${set}, for example ${example}`;
@@ -120,9 +121,8 @@ function isNumber({ type }: JsonSchema): boolean {
   return type === 'number' || type === 'integer';
 }
 
-/** Whether a text is too long and can be cut. An id cannot: its start is another id. */
+/** Whether a text is too long and can be cut. The id of a record cannot: its start is another id. */
 function isLongText(issue: z.core.$ZodIssue, { path, schema }: Faulty): boolean {
-  if (OWN_ID.test(path)) return false;
   return issue.code === 'too_big' && issue.origin === 'string' && schema.format === undefined && !path.endsWith('Id');
 }
 

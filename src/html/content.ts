@@ -55,7 +55,7 @@ export async function sendContent(
   const etag = coding === undefined ? `"${tag}"` : `"${tag}-${coding}"`;
   varyBy(reply, 'accept-encoding').header('etag', etag);
   if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
-  // Of a text, Fastify would say the charset, which is no parameter of every type.
+  // The body is a buffer: Fastify adds a charset to the type of a string, and some types have no such parameter.
   reply.type(type);
   if (coding === undefined) return reply.send(bytes);
   const form = compressed.get(coding) ?? COMPRESS[coding](bytes);

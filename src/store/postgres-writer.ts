@@ -198,7 +198,7 @@ export function createWriter(options: WriterOptions): Pick<Store, 'commit' | 'on
       return new Promise((resolve, reject) => {
         const since = performance.now();
         const [statements, order] = [statementsOf(changes), lockOrderOf(changes)];
-        // Whatever arrives in this turn of the event loop travels together.
+        // Change sets that arrive in the same turn of the event loop are sent together.
         if (waiting.push({ changes, statements, order, since, resolve, reject }) === 1)
           setImmediate(onNobodysBehalf, pump);
       });

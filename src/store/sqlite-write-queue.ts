@@ -72,7 +72,7 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
   function write(changes: Change[], writes: Write[]): Promise<CommitResult> {
     if (isDead) return Promise.reject(unwritable());
     return new Promise((resolve, reject) => {
-      // Whatever arrives in this turn of the event loop travels together.
+      // Change sets that arrive in the same turn of the event loop are sent together.
       if (waiting.push({ changes, writes, resolve, reject }) === 1) setImmediate(send);
     });
   }

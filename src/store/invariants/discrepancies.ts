@@ -115,7 +115,7 @@ export const DISCREPANCY_INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'buyer_owed',
-    says: 'The buyer is owed in the books what refunds are under way, what could not go back, and surplus that is not kept.',
+    says: 'The books owe the buyer the refunds in progress, the money that could not be returned, and surplus that the merchant does not keep.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN (SELECT payment_id, SUM(amount) AS amount FROM ledger_entries
         WHERE account = 'buyer_refunds_payable' GROUP BY payment_id) AS booked ON booked.payment_id = payment.id
