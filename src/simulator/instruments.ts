@@ -135,7 +135,7 @@ export const INSTRUMENTS: readonly Instrument[] = [
   {
     id: 'callback_lost',
     label: 'Callback lost',
-    outcome: 'The payment is captured but no callback comes; the gateway finds it when it asks.',
+    outcome: 'The payment is captured but no callback follows; the gateway finds it by an inquiry.',
     cardNumber: '4000000000000085',
     script: { status: 'paid', callbacks: [] },
   },
@@ -152,7 +152,7 @@ export const HANDOFF_TAGS: readonly HandoffTag[] = [
   {
     tag: 'handoff_error',
     label: 'Handoff refused once',
-    outcome: 'The first handoff of a session is refused, so that the next route takes the payment.',
+    outcome: 'The first handoff of a session is refused; the next route takes the payment.',
   },
   {
     tag: 'handoff_down',
@@ -162,7 +162,7 @@ export const HANDOFF_TAGS: readonly HandoffTag[] = [
   {
     tag: 'handoff_timeout',
     label: 'Handoff without an answer',
-    outcome: 'The payment is taken, but the answer comes too late; the gateway finds it when it asks.',
+    outcome: 'The provider accepts the payment but answers too late; the gateway finds it by an inquiry.',
   },
 ];
 

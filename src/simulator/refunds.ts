@@ -25,33 +25,32 @@ const AT_ONCE: Omit<RefundScript, 'cents'> = { outcome: 'It succeeds at once.', 
 export const REFUND_SCRIPTS: readonly RefundScript[] = [
   {
     cents: 1,
-    outcome: 'It is pending, and a callback says 2 seconds later that it succeeded.',
+    outcome: 'It is pending; 2 seconds later a callback reports success.',
     status: 'pending',
     callback: { outcome: 'succeeded', afterMs: 2 * SECOND_MS },
   },
   { cents: 2, outcome: 'It fails at once.', status: 'failed' },
   {
     cents: 3,
-    outcome: "It succeeds at once, and fails 30 seconds later: the buyer's bank sends the money back.",
+    outcome: "It succeeds at once, and fails 30 seconds later: the buyer's bank returns the money.",
     status: 'succeeded',
     callback: { outcome: 'failed', afterMs: 30 * SECOND_MS },
   },
   {
     cents: 4,
-    outcome: 'It succeeds, but the first answer is lost; the gateway finds it when it asks again.',
+    outcome: 'It succeeds, but the first answer is lost; the gateway finds it by an inquiry.',
     status: 'succeeded',
     firstAnswer: 'lost',
   },
   {
     cents: 5,
-    outcome:
-      'It is pending in the first answer, and no callback comes; the gateway finds it succeeded when it asks again.',
+    outcome: 'It is pending in the first answer, and no callback follows; the gateway finds the success by an inquiry.',
     status: 'succeeded',
     firstAnswer: 'PENDING',
   },
   {
     cents: 6,
-    outcome: 'It is pending, and a callback says 2 seconds later that it failed.',
+    outcome: 'It is pending; 2 seconds later a callback reports failure.',
     status: 'pending',
     callback: { outcome: 'failed', afterMs: 2 * SECOND_MS },
   },

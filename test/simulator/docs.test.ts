@@ -9,11 +9,11 @@ test('docs/testing.md lists exactly the test outcomes that there are', () => {
   const lines = page.split('\n').map((line) => line.replace(/ +\|/g, ' |'));
   const rows = lines.filter((line) => line.startsWith('| ') && line.includes('`'));
   assert.deepEqual(rows, [
-    '| Outcome | Card number | `outcome` | What happens |',
+    '| Outcome | Card number | `outcome` | Effect |',
     ...INSTRUMENTS.map(
       ({ id, label, outcome, cardNumber }) => `| ${label} | \`${spacedCard(cardNumber)}\` | \`${id}\` | ${outcome} |`,
     ),
-    '| What fails | `customer` | What happens |',
+    '| Failure | `customer` | Effect |',
     ...HANDOFF_TAGS.map(({ tag, label, outcome }) => `| ${label} | \`buyer+${tag}@example.com\` | ${outcome} |`),
     ...REFUND_SCRIPTS.map(({ cents, outcome }) => `| \`x.0${cents}\` | ${outcome} |`),
   ]);
