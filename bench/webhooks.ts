@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { Pool } from 'undici';
-import { renderEvent } from '../src/contract/render.ts';
+import { renderEvent } from '../src/contract/event-contract.ts';
 import { newSession } from '../src/domain/new-session.ts';
 import { splitFees } from '../src/domain/fees.ts';
 import { createIdSource } from '../src/domain/id.ts';

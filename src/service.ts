@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { FastifyInstance } from 'fastify';
 import type { Config } from './config.ts';
 import { inputReader } from './contract/problems.ts';
-import { sessionRequestWith } from './contract/requests.ts';
+import { sessionRequestWith } from './contract/session-contract.ts';
 import { type RandomBytes, createIdSource } from './domain/id.ts';
 import { type AppDeps, createApp } from './http/app.ts';
 import { createGate } from './operations/access/gate.ts';

@@ -1,6 +1,6 @@
 import { fastify } from 'fastify';
 import { inputReader } from '../../src/contract/problems.ts';
-import { sessionRequest } from '../../src/contract/requests.ts';
+import { sessionRequest } from '../../src/contract/session-contract.ts';
 
 /** The baseline: bare Fastify that parses and validates the same body with the same schema, and writes nothing. */
 const reader = inputReader(sessionRequest);

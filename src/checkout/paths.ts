@@ -1,4 +1,4 @@
-import type { Urls } from '../contract/render.ts';
+import type { Urls } from '../contract/session-contract.ts';
 
 export type Step = 'pay' | 'switch' | 'cancel' | 'continue' | 'complete' | 'status';
 

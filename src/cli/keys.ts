@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { ApiKeyResource } from '../contract/api-keys.ts';
+import type { ApiKeyResource } from '../contract/api-key-contract.ts';
 import { KEY_SCOPES, type KeyScope } from '../domain/api-key.ts';
 import { createIdSource } from '../domain/id.ts';
 import { centsFromAmount } from '../domain/money.ts';
@@ -122,7 +122,7 @@ function revokeCommand(context: CommandContext, local: LocalCommands): Command {
 async function loadOperations() {
   const [operations, { renderApiKey }] = await Promise.all([
     import('../operations/api-keys.ts'),
-    import('../contract/api-keys.ts'),
+    import('../contract/api-key-contract.ts'),
   ]);
   return { ...operations, renderApiKey };
 }

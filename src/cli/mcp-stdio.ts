@@ -2,7 +2,7 @@ import type { Readable, Writable } from 'node:stream';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { type RawRequest, Tillway, TillwayError } from '../../sdk/src/index.ts';
 import { inputReader } from '../contract/problems.ts';
-import type { ActionError } from '../contract/resources.ts';
+import type { ActionError } from '../contract/error-contract.ts';
 import { GatewayError } from '../domain/errors.ts';
 import { VERSION } from '../domain/version.ts';
 import { hintOf } from '../http/agent.ts';

@@ -1,29 +1,13 @@
 import type { z } from 'zod';
 import type { KeyScope } from '../domain/api-key.ts';
-import type { ErrorCode } from '../domain/errors.ts';
+import type { ErrorCode, ErrorDetails } from '../domain/errors.ts';
 import type { Environment } from '../domain/route.ts';
-import type { ActionError } from './resources.ts';
-
-export type EndpointTag =
-  | 'sessions'
-  | 'customers'
-  | 'payments'
-  | 'refunds'
-  | 'discrepancies'
-  | 'invoices'
-  | 'events'
-  | 'deliveries'
-  | 'webhook endpoints'
-  | 'ledger'
-  | 'settlement'
-  | 'routing'
-  | 'test clock'
-  | 'keys'
-  | 'agent';
+import type { EndpointTag } from './openapi-tags.ts';
+import { SAMPLE_EVENT_ID, SAMPLE_IDS, SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
 /**
- * What a key must be allowed to do: `look` any key is; `create` one that may begin sessions (scopes agent, write, admin);
- * `read` and `write` the merchant's records; `admin` the operator's settings.
+ * Permission of a key: `look`, of any key; `create`, to begin sessions (scopes agent, write, admin); `read` and `write`,
+ * of the merchant's records; `admin`, of the operator's settings.
  */
 export type Access = 'look' | 'create' | 'read' | 'write' | 'admin';
 
@@ -40,40 +24,117 @@ export function scopesOf(access: Access): readonly KeyScope[] {
   return SCOPES[access];
 }
 
-/** One endpoint of the API, as the server serves it and the OpenAPI document describes it. */
-export interface Endpoint {
-  operationId: string;
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  access: Access;
+/** Example of an error: the error object of a response without its code. */
+export type ErrorExample = { message: string } & ErrorDetails;
+
+interface PathParameter {
+  description: string;
+  example: string;
+  /** The values, if the set is closed. */
+  enum?: readonly string[];
+}
+
+/** The parts of an endpoint that its definition states. */
+interface EndpointDefinition {
+  /** Method and path, with `{name}` for path parameters. */
+  route: `${Endpoint['method']} /${string}`;
+  /** Default: `read` for GET, else `write`. */
+  access?: Access;
   /**
    * Restriction that applies whatever the scope of the key. `required` rejects callers without a key, even if the
    * service has no keys. An environment rejects keys of the other environment.
    */
   keys?: 'required' | Environment;
-  /** With `{name}` for path parameters. */
-  path: string;
-  tag: EndpointTag;
   summary: string;
   description: string;
-  /** Description, example and, where the set is closed, values of each path parameter. */
-  params?: Record<string, { description: string; example: string; enum?: readonly string[] }>;
   query?: z.ZodType;
   body?: z.ZodType;
-  /** Left out: JSON. */
+  /** Default: JSON. */
   bodyType?: 'text/csv';
   requestExample?: unknown;
   response: z.ZodType;
-  /** Left out: JSON. Errors always are. */
+  /** Default: JSON. Errors are always JSON. */
   responseType?: 'text/csv';
-  /** Whether the response has an ETag, so that a request with a matching If-None-Match gets a 304. */
+  /** The response has an ETag, and a request with a matching If-None-Match gets a 304. */
   etag?: true;
-  /** What errors carry besides `ok` and `error`: the name of the action or operation. */
+  /** Property of errors besides `ok` and `error`: the name of the action or operation. */
   envelope?: 'action' | 'operation';
-  /** Error codes, besides those that `errorCodesOf` adds to every endpoint. */
-  errors: readonly ErrorCode[];
-  /** What an error looks like here, where the usual example of its code would mislead. */
-  errorExamples?: Partial<Record<ErrorCode, Omit<ActionError, 'code'>>>;
+  /** Error codes, besides those that `errorCodesOf` adds to every endpoint and `not_found` for paths with parameters. */
+  errors?: readonly ErrorCode[];
+  /** Examples of errors for which the usual example of the code would mislead. */
+  errorExamples?: Partial<Record<ErrorCode, ErrorExample>>;
 }
+
+/** One endpoint of the API, as the server serves it and the OpenAPI document describes it. */
+export interface Endpoint extends Omit<EndpointDefinition, 'route'> {
+  operationId: string;
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  path: string;
+  tag: EndpointTag;
+  access: Access;
+  params: Record<string, PathParameter>;
+  errors: readonly ErrorCode[];
+}
+
+/** An endpoint with the types of its query and body. */
+type Defined<Definition> = Omit<Endpoint, 'query' | 'body'> &
+  Pick<Definition, Extract<keyof Definition, 'query' | 'body'>>;
+
+/** The endpoints of one tag by operation id. */
+export function endpoints<const Definitions extends Record<string, EndpointDefinition>>(
+  tag: EndpointTag,
+  definitions: Definitions,
+) {
+  return Object.fromEntries(
+    Object.entries(definitions).map(([operationId, definition]) => [
+      operationId,
+      endpointOf(tag, operationId, definition),
+    ]),
+  ) as unknown as { [Id in keyof Definitions]: Defined<Definitions[Id]> };
+}
+
+/** Definition of an endpoint that reads one record. */
+export function get<Response extends z.ZodType>(
+  path: `/${string}`,
+  summary: string,
+  response: Response,
+  description: string,
+) {
+  return { route: `GET ${path}`, summary, description, response } as const;
+}
+
+export function endpointOf(tag: EndpointTag, operationId: string, definition: EndpointDefinition): Endpoint {
+  const { route, errors = [], ...rest } = definition;
+  const [method, path] = route.split(' ') as [Endpoint['method'], string];
+  const names = Array.from(path.matchAll(/\{(\w+)\}/g), ([, name]) => name as keyof typeof PATH_PARAMETERS);
+  const access = method === 'GET' ? 'read' : 'write';
+  return {
+    access,
+    ...rest,
+    operationId,
+    tag,
+    method,
+    path,
+    params: Object.fromEntries(names.map((name) => [name, PATH_PARAMETERS[name]])),
+    errors: names.length === 0 || errors.includes('not_found') ? errors : [...errors, 'not_found'],
+  };
+}
+
+const PATH_PARAMETERS = {
+  sessionId: { description: 'A checkout session: chk_...', example: SAMPLE_IDS.chk },
+  customerId: { description: 'A customer: cus_...', example: SAMPLE_IDS.cus },
+  paymentId: { description: 'A payment (pay_...) or a session (chk_...).', example: SAMPLE_IDS.pay },
+  invoiceId: { description: 'An invoice: inv_...', example: SAMPLE_IDS.inv },
+  refundId: { description: 'A refund: ref_...', example: SAMPLE_IDS.ref },
+  discrepancyId: { description: 'A discrepancy: dis_...', example: SAMPLE_IDS.dis },
+  eventId: { description: 'An event: evt_, the id of its session, _ and a status.', example: SAMPLE_EVENT_ID },
+  deliveryId: { description: 'A delivery: dlv_...', example: SAMPLE_IDS.dlv },
+  recoveryId: { description: 'A recovery: rcv_...', example: SAMPLE_IDS.rcv },
+  endpointId: { description: 'A webhook endpoint: whe_...', example: SAMPLE_IDS.whe },
+  routeId: { description: 'A route, by its id.', example: SAMPLE_ROUTE_ID },
+  keyId: { description: 'An API key: key_...', example: SAMPLE_IDS.key },
+  operation: { description: 'Name of an operation.', example: 'checkout.create' },
+} satisfies Record<string, PathParameter>;
 
 /** Error codes of authentication, limits and service failures, possible on every endpoint. */
 const EVERYWHERE: readonly ErrorCode[] = ['unauthorized', 'forbidden', 'rate_limited', 'internal_error', 'unavailable'];

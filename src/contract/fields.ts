@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { MAX_AMOUNT, amountFromCents, centsFromAmount } from '../domain/money.ts';
 import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
+import { described } from './resource-fields.ts';
+import { SAMPLE_TIME } from './sample-ids.ts';
 
 /** Far above every session: keeps sample amounts inside exact integer arithmetic. */
 const MAX_SAMPLE_AMOUNT = 1_000_000;
@@ -22,13 +24,26 @@ export function text(min: number, max: number) {
     .meta(min === 0 ? { maxLength: max } : { minLength: min, maxLength: max });
 }
 
+/** A string in which `faultOf` finds no fault; the message of a fault begins with "must". */
+export function checkedText(format: string, faultOf: (value: string) => string | undefined) {
+  return z.string().check((context) => {
+    const message = faultOf(context.value);
+    if (message !== undefined) context.issues.push({ code: 'invalid_format', format, message, input: context.value });
+  });
+}
+
+/** A time that a caller sends. */
+export function moment(what: string) {
+  return described(z.iso.datetime({ offset: true }), what, SAMPLE_TIME);
+}
+
 type Fault =
   | { code: 'invalid_format'; format: string; message: string }
   | { code: 'too_small'; origin: string; minimum: number; inclusive: true; message: string }
   | { code: 'too_big'; origin: string; maximum: number; inclusive: true; message: string };
 
 function textFault(value: string, min: number, max: number): Fault | undefined {
-  // PostgreSQL stores no NUL, and UTF-8 no lone surrogate: what cannot be kept is not taken.
+  // PostgreSQL stores no NUL, and UTF-8 no lone surrogate: the service rejects both.
   if (!value.isWellFormed() || value.includes('\0')) {
     return { code: 'invalid_format', format: 'text', message: 'must be valid Unicode text without NUL characters' };
   }
@@ -77,18 +92,8 @@ export const movedAmount = dollars(amountFromCents(Number.MAX_SAFE_INTEGER), { o
 
 export const email = z
   .email()
-  .check((context) => {
-    if (context.value.length > MAX_EMAIL_LENGTH) {
-      context.issues.push({
-        code: 'too_big',
-        origin: 'string',
-        maximum: MAX_EMAIL_LENGTH,
-        inclusive: true,
-        input: context.value,
-      });
-    }
-  })
-  .meta({ maxLength: MAX_EMAIL_LENGTH, examples: ['buyer@example.com'] });
+  .max(MAX_EMAIL_LENGTH)
+  .meta({ examples: ['buyer@example.com'] });
 
 export const environment = z
   .enum(ENVIRONMENTS as ['sandbox', 'production'])

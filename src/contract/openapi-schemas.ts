@@ -1,116 +1,8 @@
 import { z } from 'zod';
-import { apiKeyResource, createdApiKey } from './api-keys.ts';
-import { customerExport } from './customer-endpoints.ts';
-import { delivery, deliveryDetails } from './deliveries.ts';
-import { capabilitiesResult, schemaResult } from './discovery.ts';
-import { discrepancy } from './discrepancies.ts';
 import type { Endpoint } from './endpoint.ts';
-import { ERROR_EXAMPLES } from './error-examples.ts';
+import { ERROR_EXAMPLES } from './error-contract.ts';
 import { type JsonSchema, jsonSchemaOf, namedJsonSchemas } from './json-schema.ts';
-import { ledgerBalances, ledgerEntry } from './ledger.ts';
-import { recovery } from './recoveries.ts';
-import { refund } from './refunds.ts';
-import { sessionRequest, verifySampleRequest } from './requests.ts';
-import {
-  actionError,
-  checkoutResult,
-  checkoutSession,
-  customer,
-  feesEstimateResult,
-  hasMore,
-  invoice,
-  payment,
-  routeSummary,
-  routesListResult,
-  verifySampleResult,
-  webhookEvent,
-  webhookExampleResult,
-} from './resources.ts';
-import {
-  backtestResult,
-  dryRunResult,
-  routeStanding,
-  routingDecision,
-  routingDecisions,
-  routingReplay,
-  routingVerdict,
-  rulesResource,
-  transitionResource,
-} from './routing.ts';
-import { settlement, settlementImport } from './settlements.ts';
-import { testClockResource } from './test-clock.ts';
-import {
-  deletedEndpoint,
-  webhookEndpoint,
-  webhookEndpointWithSecret,
-  webhookTest,
-} from './webhook-endpoint-resource.ts';
-import { routeSelector, ruleSetSchema } from '../routing/rules.ts';
-
-/** Request bodies with a name of their own; others are named after their operation. */
-const REQUESTS: Record<string, z.ZodType> = {
-  SessionRequest: sessionRequest,
-  VerifySampleRequest: verifySampleRequest,
-};
-
-/** Schemas of both requests and responses. */
-const RULES: Record<string, z.ZodType> = {
-  RouteSelector: routeSelector,
-  RuleSet: ruleSetSchema,
-};
-
-const RESPONSES: Record<string, z.ZodType> = {
-  ActionError: actionError,
-  ApiKey: apiKeyResource,
-  ApiKeyScope: apiKeyResource.shape.scope,
-  Capabilities: capabilitiesResult,
-  CheckoutResult: checkoutResult,
-  CheckoutSession: checkoutSession,
-  CreatedApiKey: createdApiKey,
-  Customer: customer,
-  CustomerExport: customerExport,
-  DeletedWebhookEndpoint: deletedEndpoint,
-  Delivery: delivery,
-  DeliveryDetails: deliveryDetails,
-  Discrepancy: discrepancy,
-  Environment: customer.shape.environment,
-  ExportedPayment: customerExport.shape.payments.element,
-  ExportedRefund: customerExport.shape.refunds.element,
-  ExportedSession: customerExport.shape.sessions.element,
-  Fees: payment.shape.fees,
-  FeeSplit: checkoutResult.shape.feeSplit,
-  FeesEstimate: feesEstimateResult,
-  HasMore: hasMore,
-  Invoice: invoice,
-  LedgerBalances: ledgerBalances,
-  LedgerEntry: ledgerEntry,
-  Metadata: payment.shape.metadata,
-  OperationSchemas: schemaResult,
-  Payment: payment,
-  Recovery: recovery,
-  Refund: refund,
-  RouteStanding: routeStanding,
-  RouteSummary: routeSummary,
-  RouteSummaryList: routesListResult,
-  RoutingBacktest: backtestResult,
-  RoutingCandidate: routingDecision.shape.candidates.element,
-  RoutingDecision: routingDecision,
-  RoutingDecisions: routingDecisions,
-  RoutingDryRun: dryRunResult,
-  RoutingReplay: routingReplay,
-  RoutingRules: rulesResource,
-  RoutingTransition: transitionResource,
-  RoutingVerdict: routingVerdict,
-  Settlement: settlement,
-  SettlementImport: settlementImport,
-  TestClock: testClockResource,
-  VerifySampleResult: verifySampleResult,
-  WebhookEndpoint: webhookEndpoint,
-  WebhookEndpointWithSecret: webhookEndpointWithSecret,
-  WebhookEvent: webhookEvent,
-  WebhookExample: webhookExampleResult,
-  WebhookTest: webhookTest,
-};
+import { schemaNames } from './resource.ts';
 
 // Schemas with fewer properties share them with others by chance.
 const MIN_BASE_PROPERTIES = 5;
@@ -124,25 +16,31 @@ export interface Components {
 
 /** Named schemas for the body and the response of every endpoint, and for each resource in them. */
 export function componentsOf(endpoints: readonly Endpoint[]): Components {
-  const requests = new Map(Object.entries({ ...REQUESTS, ...RULES }));
-  const responses = new Map(Object.entries({ ...RESPONSES, ...RULES }));
-  const names = new Map<z.core.$ZodType, string>([...requests, ...responses].map(([name, schema]) => [schema, name]));
-  const add = (into: Map<string, z.ZodType>, schema: z.ZodType, name: string) => {
+  const names = new Map<z.core.$ZodType, string>();
+  const registries = { input: z.registry<{ id: string }>(), output: z.registry<{ id: string }>() };
+  const taken = new Set<string>();
+  const add = (schema: z.core.$ZodType, name: string, ...directions: ('input' | 'output')[]) => {
     if (names.has(schema)) return;
     names.set(schema, name);
     // Each list endpoint builds its own envelope; the envelopes of one resource are equal.
-    if (!into.has(name)) into.set(name, schema);
+    if (taken.has(name)) return;
+    taken.add(name);
+    for (const direction of directions) registries[direction].add(schema, { id: name });
   };
+  for (const [schema, { name, io }] of schemaNames) {
+    if (io === 'both') add(schema, name, 'input', 'output');
+    else add(schema, name, io);
+  }
   for (const { operationId, body, bodyType, response, responseType } of endpoints) {
-    if (body && bodyType === undefined) add(requests, body, `${pascalCase(operationId)}Request`);
+    if (body && bodyType === undefined) add(body, `${pascalCase(operationId)}Request`, 'input');
     const item = itemOf(response);
     const list = item && names.get(item);
-    if (responseType === undefined)
-      add(responses, response, list === undefined ? `${pascalCase(operationId)}Response` : `${list}List`);
+    if (responseType !== undefined) continue;
+    add(response, list === undefined ? `${pascalCase(operationId)}Response` : `${list}List`, 'output');
   }
   const schemas = {
-    ...extended(namedJsonSchemas(registryOf(responses), 'output')),
-    ...namedJsonSchemas(registryOf(requests), 'input'),
+    ...extended(namedJsonSchemas(registries.output, 'output')),
+    ...namedJsonSchemas(registries.input, 'input'),
     ...envelopes(),
   };
   schemas['ActionError']!.properties!['code']!.enum = Object.keys(ERROR_EXAMPLES);
@@ -213,12 +111,6 @@ function without(
   const isOwn = (field: string) => !Object.hasOwn(base.properties!, field);
   const own = Object.fromEntries(Object.entries(properties).filter(([field]) => isOwn(field)));
   return { allOf: [{ $ref: refOf(name) }, { ...rest, properties: own, required: required.filter(isOwn) }] };
-}
-
-function registryOf(schemas: ReadonlyMap<string, z.ZodType>) {
-  const registry = z.registry<{ id: string }>();
-  for (const [id, schema] of schemas) registry.add(schema, { id });
-  return registry;
 }
 
 /** The schema of a record in a list. */

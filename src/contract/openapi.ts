@@ -2,12 +2,13 @@ import type { ErrorCode } from '../domain/errors.ts';
 import { type Endpoint, errorCodesOf } from './endpoint.ts';
 import { jsonSchemaOf, sampleOf } from './json-schema.ts';
 import { TAGS } from './openapi-tags.ts';
-import { SECURITY_SCHEMES, exampleOfError, securityOf } from './openapi-security.ts';
+import { SECURITY_SCHEMES, securityOf } from './openapi-security.ts';
 import { type Components, componentsOf, errorSchemaOf, refOf } from './openapi-schemas.ts';
 import type { OpenApi, OpenApiOperation, OpenApiParameter, OpenApiResponse } from './openapi-document.ts';
 import { shareParts } from './openapi-shared.ts';
-import { EVENT_TYPES } from './requests.ts';
-import { webhookEvent } from './resources.ts';
+import { webhookEvent } from './event-contract.ts';
+import { exampleOfError } from './error-contract.ts';
+import { type EventType, EVERY_TYPE } from '../domain/webhook-endpoint.ts';
 
 export interface OpenApiOptions {
   baseUrl: string;
@@ -48,7 +49,7 @@ export function openApiOf({ baseUrl, version, endpoints, statusOf }: OpenApiOpti
     const method = endpoint.method.toLowerCase() as 'get' | 'post' | 'put';
     paths[endpoint.path] = { ...paths[endpoint.path], [method]: operationOf(endpoint, refTo, statusOf) };
   }
-  const webhooks = Object.fromEntries(EVENT_TYPES.map((type) => [type, { post: webhookOf(type, refTo) }]));
+  const webhooks = Object.fromEntries(EVERY_TYPE.map((type) => [type, { post: webhookOf(type, refTo) }]));
   const operations = [...Object.values(paths), ...Object.values(webhooks)].flatMap((methods) => Object.values(methods));
   const shared = shareParts(operations);
   const used = new Set<string>([...endpoints.map(({ tag }) => tag), 'webhooks']);
@@ -121,7 +122,7 @@ function requestBodyOf(
   return { required, content: { [bodyType ?? JSON_TYPE]: content } };
 }
 
-function pathParameters({ params = {} }: Endpoint): OpenApiParameter[] {
+function pathParameters({ params }: Endpoint): OpenApiParameter[] {
   return Object.entries(params).map(([name, { description, example, enum: values }]) => ({
     name,
     in: 'path',
@@ -178,7 +179,7 @@ function errorExamples(endpoint: Endpoint, codes: readonly ErrorCode[]): Record<
   );
 }
 
-function webhookOf(type: (typeof EVENT_TYPES)[number], refTo: Components['refTo']): OpenApiOperation {
+function webhookOf(type: EventType, refTo: Components['refTo']): OpenApiOperation {
   const meaning = {
     'payment.provider_pending': 'The provider has taken the payment on; it is not confirmed. Do not fulfil yet.',
     'payment.paid': 'The payment is confirmed: fulfil the order.',

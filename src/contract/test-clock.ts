@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { Instant } from '../domain/records.ts';
-import { time } from './described.ts';
-import type { Endpoint } from './endpoint.ts';
-import { timestamp } from './render.ts';
+import { endpoints } from './endpoint.ts';
+import * as field from './resource-fields.ts';
+import { rendererOf, resource } from './resource.ts';
 
 /** 30 days. */
 export const MAX_ADVANCE_SECONDS = 2_592_000;
@@ -18,20 +18,18 @@ export const advanceRequest = z.strictObject({
     .meta({ examples: [86_400] }),
 });
 
-export const testClockResource = z.strictObject({
-  object: z.literal('test_clock').describe('Always test_clock.'),
-  status: z
-    .enum(['ready', 'advancing'])
-    .describe('advancing: time is being moved, and what falls due on the way is being done.')
-    .meta({ examples: ['ready'] }),
-  now: time('The time of this service, which goes on by itself between advances.', '2026-01-16T09:30:00.000Z'),
-  target: time('Where the advance under way leads, or null.')
-    .nullable()
-    .meta({ examples: [null] }),
-  advancedSeconds: z
-    .number()
-    .describe('How far its time is ahead of the real one: all advances together, those under way as far as they are.')
-    .meta({ examples: [86_400] }),
+export const testClockResource = resource('TestClock', 'test_clock', {
+  status: field.choice(
+    ['ready', 'advancing'],
+    'advancing: time is moving forward, and the service does the work that falls due on the way.',
+    'ready',
+  ),
+  now: field.time('The time of this service, which passes by itself between advances.', '2026-01-16T09:30:00.000Z'),
+  target: field.usuallyNull(field.time('The end of the advance in progress, or null.')),
+  advancedSeconds: field.count(
+    'How far its time is ahead of the real one: all advances together, including the one in progress so far.',
+    86_400,
+  ),
 });
 export type TestClockResource = z.output<typeof testClockResource>;
 
@@ -47,46 +45,35 @@ const errorExamples = {
 };
 
 /** Time in a sandbox that was started with TEST_CLOCK=true. */
-export const TEST_CLOCK_ENDPOINTS = {
-  get: {
-    operationId: 'getTestClock',
-    method: 'GET',
-    access: 'read',
-    path: '/api/gateway/test-clock',
-    tag: 'test clock',
+export const TEST_CLOCK_ENDPOINTS = endpoints('test clock', {
+  getTestClock: {
+    route: 'GET /api/gateway/test-clock',
     summary: 'Get the test clock',
-    description: 'The time of the service, and whether it is being moved.',
+    description: 'The time of the service, and whether an advance is in progress.',
     response: testClockResource,
     errors: ['forbidden'],
     errorExamples,
   },
-  advance: {
-    operationId: 'advanceTestClock',
-    method: 'POST',
-    access: 'write',
+  advanceTestClock: {
+    route: 'POST /api/gateway/test-clock/advance',
     keys: 'sandbox',
-    path: '/api/gateway/test-clock/advance',
-    tag: 'test clock',
     summary: 'Move time forward',
     description:
-      'Moves the time of the whole service forward. Everything that falls due on the way is done in its order, each at its own time: sessions expire, payments time out, webhooks are tried again. Answers at once with status advancing; get the clock until it is ready.\n\nTime never goes back. One advance at a time.',
+      'Moves the time of the whole service forward. Work that falls due on the way is done in its order, each at its own time: sessions expire, payments time out, webhooks are retried. Answers at once with status advancing; get the clock until it is ready.\n\nTime never goes back. One advance at a time.',
     body: advanceRequest,
     requestExample: { seconds: 86_400 },
     response: testClockResource,
     errors: ['forbidden', 'invalid_state'],
     errorExamples,
   },
-} as const satisfies Record<string, Endpoint>;
+});
+
+const render = rendererOf(testClockResource);
 
 export function renderTestClock(
   { offsetMs, target }: { offsetMs: number; target: Instant | null },
   now: Instant,
 ): TestClockResource {
-  return {
-    object: 'test_clock',
-    status: target === null ? 'ready' : 'advancing',
-    now: timestamp(now),
-    target: target === null ? null : timestamp(target),
-    advancedSeconds: offsetMs / 1000,
-  };
+  const status = target === null ? 'ready' : 'advancing';
+  return render({ now, target, status, advancedSeconds: offsetMs / 1000 });
 }

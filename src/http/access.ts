@@ -8,65 +8,63 @@ import { assertAllowed, assertEnvironment } from '../operations/access/caller.ts
 import { restrictStore } from '../operations/access/restrict-store.ts';
 import type { AppDeps } from './app.ts';
 
-interface Filter {
-  environment?: unknown;
+/** Options of a route that only admitted callers reach. */
+interface AdmittedRoute {
+  onRequest(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+  handler(request: FastifyRequest, reply: FastifyReply): Promise<unknown>;
 }
 
-type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
-
-/** Both, in the options of a route: what has passed one alone is not admitted. */
 interface Admission {
-  onRequest: Hook;
-  preHandler: Hook;
+  access: Access | ((request: FastifyRequest) => Access);
+  /** Whether this route refuses pages of other sites, or an earlier hook has done so. */
+  pages?: 'refused' | 'known';
 }
 
-const entered = new WeakMap<FastifyRequest, AppDeps>();
-const admitted = new WeakMap<FastifyRequest, AppDeps>();
 const restricted = new WeakMap<AppDeps, Map<Environment, AppDeps>>();
 
 /**
- * Hooks that let in who has the access: before anything of the body is read, and again once it is there, since whoever
- * sends it may take his time. Behind them, {@link depsOf} answers what the request may see and change. `pages` says
- * whether pages of other sites are refused here, or have been.
+ * Admits callers that have the access: before the body is read, and again once it has arrived, because a slow sender's key
+ * can be revoked meanwhile. `handler` gets the dependencies of the caller, which see and change only its environment.
  */
-export function admission(
-  deps: AppDeps,
-  access: Access | ((request: FastifyRequest) => Access),
-  pages: 'refused' | 'known' = 'refused',
-): Admission {
-  const own = originsOf(Object.values(deps.urls));
-  const onRequest: Hook = async (request, reply) => {
-    const caller = await identified(deps, request, reply);
-    if (!caller && pages === 'refused') refuseForeignPage(request, own);
-    assertAllowed({ caller }, typeof access === 'string' ? access : access(request));
-    const filter = ENVIRONMENTS.find((environment) => environment === (request.query as Filter).environment);
-    if (filter) assertEnvironment({ caller }, filter);
-    entered.set(request, caller ? { ...within(deps, caller.environment), caller } : deps);
+export function admit(
+  unrestricted: AppDeps,
+  { access, pages = 'refused' }: Admission,
+  handler: (request: FastifyRequest, reply: FastifyReply, deps: AppDeps) => Promise<unknown>,
+): AdmittedRoute {
+  const ownOrigins = originsOf(Object.values(unrestricted.urls));
+  const admitted = new WeakMap<FastifyRequest, AppDeps>();
+  return {
+    async onRequest(request, reply) {
+      const caller = await identify(unrestricted, request, reply);
+      if (!caller && pages === 'refused') refuseForeignPage(request, ownOrigins);
+      assertAllowed({ caller }, typeof access === 'string' ? access : access(request));
+      const asked = (request.query as { environment?: unknown }).environment;
+      const filter = ENVIRONMENTS.find((environment) => environment === asked);
+      if (filter) assertEnvironment({ caller }, filter);
+      admitted.set(request, caller ? { ...restrictTo(unrestricted, caller.environment), caller } : unrestricted);
+    },
+    async handler(request, reply) {
+      const deps = admitted.get(request);
+      if (!deps) throw new Error(`${request.method} ${request.routeOptions.url} was not admitted`);
+      if (!isRead(request)) await assertStillKnown(unrestricted, request);
+      return handler(request, reply, deps);
+    },
   };
-  const preHandler: Hook = async (request) => {
-    const own = entered.get(request);
-    if (!own) throw notAdmitted(request);
-    // Of those no body is waited for.
-    if (!isRead(request)) await assertStillKnown(deps, request);
-    admitted.set(request, own);
-  };
-  return { onRequest, preHandler };
 }
 
-/** For a request that has been let in, and took long since. Throws KeyRefusal where its key was revoked meanwhile. */
+/** Throws KeyRefusal if the key of an admitted request was revoked since. */
 export async function assertStillKnown({ gate }: AppDeps, request: FastifyRequest): Promise<void> {
   await gate.identify(authorizationOf(request));
 }
 
 /**
- * A page has any browser send what has no body, or one of plain text, to any address; where no key is asked for, that
- * would do. Our own pages name themselves, and programs name no origin.
+ * Any page can make a browser send a request without a body, or with plain text, to any address; without API keys, that
+ * would be enough. Our own pages send their origin, and programs send none.
  */
-function refuseForeignPage(request: FastifyRequest, own: ReadonlySet<string>): void {
-  if (isRead(request) || (request.headers.origin !== 'null' && !isFromElsewhere(request, own))) return;
+function refuseForeignPage(request: FastifyRequest, ownOrigins: ReadonlySet<string>): void {
+  if (isRead(request) || (request.headers.origin !== 'null' && !isFromElsewhere(request, ownOrigins))) return;
   throw new GatewayError('forbidden', 'This request was sent by a page of another site.', {
-    suggestion:
-      'Send it from a program or from a page of this service; pages of others need an API key to be asked for.',
+    suggestion: 'Send it from a program or from a page of this service. Pages of other sites need an API key.',
   });
 }
 
@@ -74,23 +72,8 @@ function isRead({ method }: FastifyRequest): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** The dependencies of an admitted request. */
-export function depsOf(request: FastifyRequest): AppDeps {
-  const deps = admitted.get(request);
-  if (!deps) throw notAdmitted(request);
-  return deps;
-}
-
-function notAdmitted({ method, routeOptions }: FastifyRequest): Error {
-  return new Error(`${method} ${routeOptions.url} was not admitted`);
-}
-
-/** The key of a request. Who is refused is counted too, by address. */
-async function identified(
-  { gate }: AppDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<ApiKey | undefined> {
+/** The key of a request. Refused requests count against the limits of their address. */
+async function identify({ gate }: AppDeps, request: FastifyRequest, reply: FastifyReply): Promise<ApiKey | undefined> {
   const { server } = request;
   let caller;
   try {
@@ -103,16 +86,16 @@ async function identified(
   return caller;
 }
 
-/** As they came: of two, Node would show the first alone. */
+/** Every Authorization header: Node's parsed headers contain only the first of two. */
 function authorizationOf({ raw: { rawHeaders } }: FastifyRequest): string[] {
   return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]!.toLowerCase() === 'authorization');
 }
 
-/** The dependencies with a store that is kept to an environment, made when they are first asked for. */
-function within(deps: AppDeps, environment: Environment): AppDeps {
-  const made = restricted.get(deps) ?? new Map<Environment, AppDeps>();
-  restricted.set(deps, made);
-  const known = made.get(environment) ?? { ...deps, store: restrictStore(deps.store, environment) };
-  made.set(environment, known);
-  return known;
+/** The dependencies with a store of one environment, created on first use. */
+function restrictTo(unrestricted: AppDeps, environment: Environment): AppDeps {
+  const made = restricted.get(unrestricted) ?? new Map<Environment, AppDeps>();
+  restricted.set(unrestricted, made);
+  const deps = made.get(environment) ?? { ...unrestricted, store: restrictStore(unrestricted.store, environment) };
+  made.set(environment, deps);
+  return deps;
 }

@@ -1,7 +1,5 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { AGENT_ENDPOINTS } from '../contract/endpoints.ts';
-import { inputReader } from '../contract/problems.ts';
-import { routesQuery } from '../contract/queries.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { AGENT_ENDPOINTS } from '../contract/capabilities-contract.ts';
 import { GatewayError } from '../domain/errors.ts';
 import { assertEnvironment, usualEnvironment } from '../operations/access/caller.ts';
 import { schemaUrl } from '../operations/capabilities/capabilities.ts';
@@ -9,57 +7,62 @@ import { listRoutes } from '../operations/list-routes.ts';
 import { nearestName } from '../operations/nearest-name.ts';
 import type { Operation } from '../operations/operation.ts';
 import { ACTIONS, OPERATIONS, describeService } from '../operations/registry.ts';
+import { admit } from './access.ts';
 import { schemaAnswer } from './agent-endpoints.ts';
-import { admission, depsOf } from './access.ts';
-import type { AppDeps } from './app.ts';
+import { apiPart, markReplayed, param, sentBody } from './api-part.ts';
+import type { AppDeps, Part } from './app.ts';
 import { discoveryLinks } from './discovery-links.ts';
 import { type PublicDocument, READABLE_BY_ALL_SITES, publicDocument, sendDocument } from './document.ts';
 import { sendError } from './errors.ts';
-import { param, serve, serveText } from './gateway.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
-const readRoutesQuery = inputReader(routesQuery);
 
 /** The same service for programs that know nothing of it beforehand: discovery, schemas and typed actions. */
-export function agentApi(app: FastifyInstance, deps: AppDeps): void {
-  const { base } = deps.urls;
-  // They do not change while the process runs; no start waits for them.
-  const schemas = new Map<string, string>();
+export const agentApi: Part = (app, unrestricted) => {
+  serveCapabilities(app, unrestricted);
+  lookups(app, unrestricted);
+  serveActions(app, unrestricted);
+};
+
+function serveCapabilities(app: FastifyInstance, unrestricted: AppDeps): void {
+  const { path, access } = AGENT_ENDPOINTS.capabilities;
   // One per environment; compressed again only after the health of a route has changed.
   const described = new Map<string | undefined, { body: string; document: PublicDocument }>();
-
-  const { capabilities, listRoutes: routes, getSchema } = AGENT_ENDPOINTS;
-  app.get(capabilities.path, admission(deps, capabilities.access), (request, reply) => {
-    const own = depsOf(request);
-    const environment = own.caller?.environment;
-    const body = JSON.stringify(describeService(own));
-    const known = described.get(environment);
-    // The health of its routes is that of now.
-    const document = known?.body === body ? known.document : publicDocument(body, JSON_TYPE, 0);
-    described.set(environment, { body, document });
-    reply.header('link', discoveryLinks(base));
-    return sendDocument(request, reply, document);
-  });
-  serve(app, deps, routes, async (request, _reply, deps) => {
-    const { environment } = readRoutesQuery.read(request.query, `Parameters: GET ${base}/openapi.json`);
-    const asked = environment ?? usualEnvironment(deps);
-    assertEnvironment(deps, asked);
-    return { ok: true, routes: listRoutes(deps, asked) };
-  });
-  serveText(app, deps, getSchema, async (request, reply) => {
-    reply.headers(READABLE_BY_ALL_SITES);
-    const operation = param(request, 'operation');
-    const named = OPERATIONS.get(operation);
-    if (!named) throw unknownName('operation', operation, [...OPERATIONS.keys()]);
-    const schema = schemas.get(operation) ?? JSON.stringify(schemaAnswer(named));
-    schemas.set(operation, schema);
-    return schema;
-  });
-  serveActions(app, deps);
+  app.get(
+    path,
+    admit(unrestricted, { access }, (request, reply, deps) => {
+      const environment = deps.caller?.environment;
+      const body = JSON.stringify(describeService(deps));
+      const known = described.get(environment);
+      const document = known?.body === body ? known.document : publicDocument(body, JSON_TYPE, 0);
+      described.set(environment, { body, document });
+      reply.header('link', discoveryLinks(deps.urls.base));
+      return sendDocument(request, reply, document);
+    }),
+  );
 }
 
-function serveActions(app: FastifyInstance, deps: AppDeps): void {
-  const { base } = deps.urls;
+const lookups = apiPart((serve) => {
+  // Schemas do not change while the process runs. Each is rendered on first use, so that it does not delay the start.
+  const schemas = new Map<string, string>();
+  serve(AGENT_ENDPOINTS.listRoutes, async ({ deps, query }) => {
+    const { environment = usualEnvironment(deps) } = query;
+    assertEnvironment(deps, environment);
+    return { ok: true, routes: listRoutes(deps, environment) };
+  });
+  serve(AGENT_ENDPOINTS.getSchema, async ({ reply, param: named }) => {
+    reply.headers(READABLE_BY_ALL_SITES);
+    const name = named('operation');
+    const operation = OPERATIONS.get(name);
+    if (!operation) throw unknownName('operation', name, [...OPERATIONS.keys()]);
+    const schema = schemas.get(name) ?? JSON.stringify(schemaAnswer(operation));
+    schemas.set(name, schema);
+    return schema;
+  });
+});
+
+function serveActions(app: FastifyInstance, unrestricted: AppDeps): void {
+  const { base } = unrestricted.urls;
   const actions = new Map(ACTIONS.map((action) => [action.name, action]));
   const named = (request: FastifyRequest): Operation => {
     const action = actionOf(request);
@@ -68,23 +71,20 @@ function serveActions(app: FastifyInstance, deps: AppDeps): void {
     return found;
   };
 
-  const admitted = admission(deps, (request) => actions.get(actionOf(request))?.access ?? 'look');
+  const access = (request: FastifyRequest) => actions.get(actionOf(request))?.access ?? 'look';
+  const { onRequest, handler } = admit(unrestricted, { access }, async (request, reply, deps) => {
+    const { name, execute } = named(request);
+    const { result, replayed } = await execute(deps, sentBody(request), hintOf(base, name));
+    markReplayed(reply, replayed);
+    return reply.type(JSON_TYPE).send(JSON.stringify({ ok: true, action: name, result }));
+  });
   app.post('/api/agent/actions/:action', {
-    ...admitted,
-    onRequest: [
-      admitted.onRequest,
-      // Before the body is read: no body is right for an action that does not exist.
-      async (request) => void named(request),
-    ],
+    // An unknown action is rejected before the body is read.
+    onRequest: [onRequest, async (request) => void named(request)],
     errorHandler(error, request, reply) {
       void sendError(withSchemaHint(error, actionOf(request), base), request, reply);
     },
-    handler: async (request, reply) => {
-      const action = named(request);
-      const sent = request.body === undefined ? {} : request.body;
-      const { result, replayed } = await action.execute(depsOf(request), sent, hintOf(base, action.name));
-      return sendResult(reply, action.name, result, replayed);
-    },
+    handler,
   });
 }
 
@@ -92,19 +92,14 @@ function actionOf(request: FastifyRequest): string {
   return param(request, 'action');
 }
 
-function sendResult(reply: FastifyReply, action: string, result: unknown, replayed = false): FastifyReply {
-  if (replayed) reply.header('idempotent-replayed', 'true');
-  return reply.type(JSON_TYPE).send(JSON.stringify({ ok: true, action, result }));
-}
-
-/** Where the caller of an operation finds what it takes. */
+/** Reference to the schema of an operation's input. */
 export function hintOf(base: string, operation: string): string {
   return OPERATIONS.has(operation)
     ? `Schema: GET ${schemaUrl(base, operation)}`
     : `Parameters: GET ${base}/openapi.json`;
 }
 
-/** Whatever is wrong with a body, the schema says what is right. */
+/** The error with a reference to the schema, if the body caused it. */
 export function withSchemaHint(error: unknown, operation: string, base: string): unknown {
   if (!(error instanceof GatewayError)) return error;
   if (error.code !== 'invalid_input' && error.code !== 'invalid_json') return error;

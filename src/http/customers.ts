@@ -1,41 +1,40 @@
-import type { FastifyInstance } from 'fastify';
-import { CUSTOMER_ENDPOINTS, blockRequest, eraseRequest } from '../contract/customer-endpoints.ts';
-import { renderDeliveryDetails } from '../contract/deliveries.ts';
-import { renderDiscrepancy } from '../contract/discrepancies.ts';
-import { inputReader } from '../contract/problems.ts';
-import { renderRefund } from '../contract/refunds.ts';
-import { renderCustomer, renderInvoice, renderPayment, renderSession, timestamp } from '../contract/render.ts';
+import { CUSTOMER_ENDPOINTS, renderCustomer, renderMessage } from '../contract/customer-contract.ts';
+import { renderDeliveryDetails } from '../contract/delivery-contract.ts';
+import { renderDiscrepancy } from '../contract/discrepancy-contract.ts';
+import { renderInvoice, renderPayment } from '../contract/payment-contract.ts';
+import { renderRefund } from '../contract/refund-contract.ts';
+import { timestamp } from '../contract/resource-fields.ts';
+import { renderSession } from '../contract/session-contract.ts';
 import type { Payment } from '../domain/records.ts';
 import type { Refund } from '../domain/refund.ts';
 import { blockCustomer, unblockCustomer } from '../operations/customers/block-customer.ts';
 import { eraseCustomer } from '../operations/customers/erase-customer.ts';
 import { type CustomerFile, type SessionFile, exportCustomer } from '../operations/customers/export-customer.ts';
+import { getCustomer } from '../operations/read-records.ts';
+import { apiPart, listing } from './api-part.ts';
 import type { AppDeps } from './app.ts';
-import { param, serve } from './gateway.ts';
 
-const readBlockRequest = inputReader(blockRequest);
-const readEraseRequest = inputReader(eraseRequest);
-
-/** What is done with customers. */
-export function customersApi(app: FastifyInstance, all: AppDeps): void {
-  const endpoints = CUSTOMER_ENDPOINTS;
-  const hint = `Schema: GET ${all.urls.base}/openapi.json`;
-
-  serve(app, all, endpoints.blockCustomer, async (request, _reply, deps) => {
-    const { reason = null } = readBlockRequest.read(request.body === undefined ? {} : request.body, hint);
-    return renderCustomer(await blockCustomer(deps, param(request, 'customerId'), reason));
-  });
-  serve(app, all, endpoints.unblockCustomer, async (request, _reply, deps) =>
-    renderCustomer(await unblockCustomer(deps, param(request, 'customerId'))),
+export const customersApi = apiPart((serve) => {
+  serve(
+    CUSTOMER_ENDPOINTS.listCustomers,
+    listing(({ store }, filter, page) => store.listCustomers(filter, page), renderCustomer),
   );
-  serve(app, all, endpoints.exportCustomer, async (request, _reply, deps) =>
-    renderExport(await exportCustomer(deps, param(request, 'customerId')), deps),
+  serve(CUSTOMER_ENDPOINTS.getCustomer, async ({ deps, param }) =>
+    renderCustomer(await getCustomer(deps, param('customerId'))),
   );
-  serve(app, all, endpoints.eraseCustomer, async (request, _reply, deps) => {
-    const { confirm } = readEraseRequest.read(request.body === undefined ? {} : request.body, hint);
-    return renderCustomer(await eraseCustomer(deps, param(request, 'customerId'), confirm));
-  });
-}
+  serve(CUSTOMER_ENDPOINTS.blockCustomer, async ({ deps, body: { reason = null }, param }) =>
+    renderCustomer(await blockCustomer(deps, param('customerId'), reason)),
+  );
+  serve(CUSTOMER_ENDPOINTS.unblockCustomer, async ({ deps, param }) =>
+    renderCustomer(await unblockCustomer(deps, param('customerId'))),
+  );
+  serve(CUSTOMER_ENDPOINTS.exportCustomer, async ({ deps, param }) =>
+    renderExport(await exportCustomer(deps, param('customerId')), deps),
+  );
+  serve(CUSTOMER_ENDPOINTS.eraseCustomer, async ({ deps, body: { confirm }, param }) =>
+    renderCustomer(await eraseCustomer(deps, param('customerId'), confirm)),
+  );
+});
 
 function renderExport({ customer, sessions }: CustomerFile, { urls, now }: AppDeps) {
   return {
@@ -52,7 +51,7 @@ function renderExport({ customer, sessions }: CustomerFile, { urls, now }: AppDe
     refunds: sessions.flatMap(({ refunds }) => refunds.map(exportedRefund)),
     events: sessions.flatMap(({ events }) => events.map(({ body }) => JSON.parse(body) as unknown)),
     deliveries: sessions.flatMap(deliveriesOf),
-    providerMessages: sessions.flatMap(messagesOf),
+    providerMessages: sessions.flatMap(({ messages }) => messages.map(renderMessage)),
     discrepancies: sessions.flatMap(({ discrepancies }) => discrepancies.map(renderDiscrepancy)),
   };
 }
@@ -69,16 +68,4 @@ function exportedRefund(refund: Refund) {
 function deliveriesOf({ events, deliveries }: SessionFile) {
   const bodies = new Map(events.map(({ id, body }) => [id, body]));
   return deliveries.map(({ delivery, log }) => renderDeliveryDetails(delivery, log, bodies.get(delivery.eventId)!));
-}
-
-function messagesOf({ messages }: SessionFile) {
-  return messages.map(({ provider, eventId, sessionId, status, outcome, body, received }) => ({
-    provider,
-    eventId,
-    sessionId,
-    status,
-    outcome,
-    body,
-    received: timestamp(received),
-  }));
 }

@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import type { ActionError } from '../contract/resources.ts';
+import type { ActionError } from '../contract/error-contract.ts';
 import { type ErrorCode, GatewayError, KeyRefusal } from '../domain/errors.ts';
 import { sendPage } from '../html/page.ts';
 import { logUnavailable } from '../telemetry/log.ts';

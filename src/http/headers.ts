@@ -1,4 +1,4 @@
-import type { Urls } from '../contract/render.ts';
+import type { Urls } from '../contract/session-contract.ts';
 
 const YEAR_SECONDS = 31_536_000;
 

@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
-import { renderFailure, renderInvoice, renderPayment, renderSession } from '../contract/render.ts';
+import { renderFailure, renderInvoice, renderPayment } from '../contract/payment-contract.ts';
+import { checkoutUrl, renderSession } from '../contract/session-contract.ts';
 import type { Payment } from '../domain/records.ts';
 import { isId } from '../domain/id.ts';
 import { type Html, html } from '../html/html.ts';
 import { serveAssets } from '../html/assets.ts';
 import { acceptForms, seeOther, sendPage } from '../html/page.ts';
 import { createCheckout } from '../operations/create-checkout.ts';
-import { checkoutUrl } from '../contract/render.ts';
 import type { MerchantEvent } from '../store/webhooks.ts';
 import type { AppDeps } from './app.ts';
 import { KEY_OPTION } from './docs-code.ts';

@@ -1,10 +1,9 @@
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply } from 'fastify';
-import { LEDGER_ENDPOINTS, balancesQuery, entriesQuery, exportQuery } from '../contract/ledger-endpoints.ts';
-import { renderBalances, renderEntry } from '../contract/ledger.ts';
-import { inputReader } from '../contract/problems.ts';
-import { pageOf } from '../contract/queries.ts';
-import { instantFrom } from '../contract/settlements.ts';
+import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
+import { LEDGER_ENDPOINTS, type exportQuery, renderBalances, renderEntry } from '../contract/ledger-contract.ts';
+import { pageOf } from '../contract/list-query.ts';
+import { instantFrom } from '../contract/settlement-contract.ts';
 import { GatewayError } from '../domain/errors.ts';
 import { createTurns } from '../operations/in-turn.ts';
 import { ledgerBalances } from '../operations/ledger/balances.ts';
@@ -12,51 +11,37 @@ import { exportJournal } from '../operations/ledger/export.ts';
 import { listJournal } from '../operations/ledger/journal.ts';
 import type { JournalFilter } from '../store/ledger.ts';
 import { assertStillKnown } from './access.ts';
-import type { AppDeps } from './app.ts';
-import { defined, renderList, serve, serveAs } from './gateway.ts';
+import { apiPart, defined, renderList } from './api-part.ts';
 
-const readBalancesQuery = inputReader(balancesQuery);
-const readEntriesQuery = inputReader(entriesQuery);
-const readExportQuery = inputReader(exportQuery);
-
-/** The books. */
-export function ledgerApi(app: FastifyInstance, all: AppDeps): void {
+export const ledgerApi = apiPart((serve) => {
   const inTurn = createTurns();
   let isExporting = false;
-  const hint = `Parameters: GET ${all.urls.base}/openapi.json`;
 
-  serve(app, all, LEDGER_ENDPOINTS.getBalances, async (request, _reply, deps) => {
-    const { environment, at } = readBalancesQuery.read(request.query, hint);
-    const asked = () => ledgerBalances(deps, { environment, at: instantFrom(at) });
+  serve(LEDGER_ENDPOINTS.getLedgerBalances, async ({ deps, query: { environment, at } }) => {
+    const read = () => ledgerBalances(deps, { environment, at: instantFrom(at) });
     // Each read sums entries in parts, between other events. Concurrent reads would put several parts between two events.
-    return renderBalances(await (at === undefined ? asked() : inTurn(asked)));
+    return renderBalances(await (at === undefined ? read() : inTurn(read)));
   });
-  serve(app, all, LEDGER_ENDPOINTS.listEntries, async (request, _reply, deps) => {
-    const query = readEntriesQuery.read(request.query, hint);
-    return renderList(await listJournal(deps, filterOf(query), pageOf(query)), renderEntry);
-  });
-  serveAs(
-    app,
-    all,
-    LEDGER_ENDPOINTS.exportEntries,
-    'text/csv; charset=utf-8; header=present',
-    async (request, reply, deps) => {
-      const parts = exportJournal(deps, filterOf(readExportQuery.read(request.query, hint)));
-      if (isExporting) throw exportInProgress(reply);
-      isExporting = true;
-      // What is wrong at once is still an error of the API; later the connection is cut, so that a part is not taken for all.
-      const first = await parts.next().catch((error: unknown) => {
-        isExporting = false;
-        throw error;
-      });
-      const text = Readable.from(after(first, parts, () => assertStillKnown(deps, request)));
-      // The stream closes after it is sent, or when the client disconnects.
-      text.once('close', () => (isExporting = false));
-      reply.header('content-disposition', 'attachment; filename="tillway-ledger.csv"');
-      return text;
-    },
+  serve(LEDGER_ENDPOINTS.listLedgerEntries, async ({ deps, query }) =>
+    renderList(await listJournal(deps, filterOf(query), pageOf(query)), renderEntry),
   );
-}
+  serve(LEDGER_ENDPOINTS.exportLedger, async ({ deps, query, request, reply }) => {
+    const parts = exportJournal(deps, filterOf(query));
+    if (isExporting) throw exportInProgress(reply);
+    isExporting = true;
+    // An error before the first part is an error response. A later one closes the connection, so that the client cannot
+    // take a part of the journal for all of it.
+    const first = await parts.next().catch((error: unknown) => {
+      isExporting = false;
+      throw error;
+    });
+    const text = Readable.from(after(first, parts, () => assertStillKnown(deps, request)));
+    // The stream closes after it is sent, or when the client disconnects.
+    text.once('close', () => (isExporting = false));
+    reply.header('content-disposition', 'attachment; filename="tillway-ledger.csv"');
+    return text;
+  });
+});
 
 const EXPORT_RETRY_SECONDS = 5;
 
@@ -67,30 +52,21 @@ function exportInProgress(reply: FastifyReply): GatewayError {
   });
 }
 
-type JournalQuery = ReturnType<typeof readExportQuery.read>;
-
-function filterOf(query: JournalQuery): JournalFilter {
-  const { account, kind, sessionId, paymentId, environment, from, until } = query;
-  return defined({
-    account,
-    kind,
-    sessionId,
-    paymentId,
-    environment,
-    from: instantFrom(from),
-    until: instantFrom(until),
-  });
+function filterOf(query: z.output<typeof exportQuery>): JournalFilter {
+  const { account, kind, sessionId, paymentId, environment } = query;
+  const range = { from: instantFrom(query.from), until: instantFrom(query.until) };
+  return defined({ account, kind, sessionId, paymentId, environment, ...range });
 }
 
-/** `isLet` refuses by throwing: whoever reads slowly must not go on with a key that was revoked. */
+/** `assertAdmitted` throws once the key is revoked, so that a slow reader does not get the rest. */
 async function* after(
   first: IteratorResult<string>,
   rest: AsyncGenerator<string>,
-  isLet: () => Promise<void>,
+  assertAdmitted: () => Promise<void>,
 ): AsyncGenerator<string> {
   if (!first.done) yield first.value;
   for await (const part of rest) {
-    await isLet();
+    await assertAdmitted();
     yield part;
   }
 }

@@ -1,44 +1,50 @@
 import type { FastifyInstance } from 'fastify';
-import { API_KEY_ENDPOINTS } from '../contract/api-key-endpoints.ts';
-import { CUSTOMER_ENDPOINTS } from '../contract/customer-endpoints.ts';
-import { DISCREPANCY_ENDPOINTS } from '../contract/discrepancy-endpoints.ts';
+import { API_KEY_ENDPOINTS } from '../contract/api-key-contract.ts';
+import { CUSTOMER_ENDPOINTS } from '../contract/customer-contract.ts';
+import { DELIVERY_ENDPOINTS, EVENT_ENDPOINTS } from '../contract/delivery-contract.ts';
+import { DISCREPANCY_ENDPOINTS } from '../contract/discrepancy-contract.ts';
 import type { Endpoint } from '../contract/endpoint.ts';
-import { GATEWAY_ENDPOINTS } from '../contract/endpoints.ts';
-import { WEBHOOK_ENDPOINT_ENDPOINTS } from '../contract/webhook-endpoint-endpoints.ts';
-import { WEBHOOK_ENDPOINTS } from '../contract/webhook-endpoints.ts';
+import { LEDGER_ENDPOINTS } from '../contract/ledger-contract.ts';
 import type { OpenApi } from '../contract/openapi-document.ts';
 import { openApiOf } from '../contract/openapi.ts';
-import { LEDGER_ENDPOINTS } from '../contract/ledger-endpoints.ts';
-import { SETTLEMENT_ENDPOINTS } from '../contract/settlement-endpoints.ts';
-import { REFUND_ENDPOINTS } from '../contract/refund-endpoints.ts';
-import { ROUTING_ENDPOINTS } from '../contract/routing-endpoints.ts';
+import { INVOICE_ENDPOINTS, PAYMENT_ENDPOINTS } from '../contract/payment-contract.ts';
+import { REFUND_ENDPOINTS } from '../contract/refund-contract.ts';
+import { ROUTING_ENDPOINTS } from '../contract/routing-contract.ts';
+import { ROUTING_DECISION_ENDPOINTS } from '../contract/routing-decision-contract.ts';
+import { SESSION_ENDPOINTS } from '../contract/session-contract.ts';
+import { SETTLEMENT_ENDPOINTS } from '../contract/settlement-contract.ts';
 import { TEST_CLOCK_ENDPOINTS } from '../contract/test-clock.ts';
+import { WEBHOOK_ENDPOINT_ENDPOINTS } from '../contract/webhook-endpoint-contract.ts';
 import { VERSION } from '../domain/version.ts';
 import { agentEndpoints } from './agent-endpoints.ts';
 import type { AppDeps } from './app.ts';
 import { type PublicDocument, publicDocument, sendDocument } from './document.ts';
 import { statusOf } from './errors.ts';
 
-/** Version of the API, as its description carries it. */
 const JSON_TYPE = 'application/json; charset=utf-8';
 const MAX_AGE_SECONDS = 300;
 
+const ENDPOINTS: readonly Endpoint[] = [
+  SESSION_ENDPOINTS,
+  CUSTOMER_ENDPOINTS,
+  PAYMENT_ENDPOINTS,
+  INVOICE_ENDPOINTS,
+  REFUND_ENDPOINTS,
+  SETTLEMENT_ENDPOINTS,
+  LEDGER_ENDPOINTS,
+  DISCREPANCY_ENDPOINTS,
+  EVENT_ENDPOINTS,
+  DELIVERY_ENDPOINTS,
+  WEBHOOK_ENDPOINT_ENDPOINTS,
+  ROUTING_DECISION_ENDPOINTS,
+  ROUTING_ENDPOINTS,
+  TEST_CLOCK_ENDPOINTS,
+  API_KEY_ENDPOINTS,
+].flatMap((group) => Object.values<Endpoint>(group));
+
 /** Every endpoint that this process serves, each action as one of its own. */
 export function servedEndpoints(deps: AppDeps): readonly Endpoint[] {
-  return [
-    ...Object.values(GATEWAY_ENDPOINTS),
-    ...Object.values(CUSTOMER_ENDPOINTS),
-    ...Object.values(REFUND_ENDPOINTS),
-    ...Object.values(SETTLEMENT_ENDPOINTS),
-    ...Object.values(LEDGER_ENDPOINTS),
-    ...Object.values(DISCREPANCY_ENDPOINTS),
-    ...Object.values(WEBHOOK_ENDPOINTS),
-    ...Object.values(WEBHOOK_ENDPOINT_ENDPOINTS),
-    ...Object.values(ROUTING_ENDPOINTS),
-    ...Object.values(TEST_CLOCK_ENDPOINTS),
-    ...Object.values(API_KEY_ENDPOINTS),
-    ...agentEndpoints(deps),
-  ];
+  return [...ENDPOINTS, ...agentEndpoints(deps)];
 }
 
 const described = new WeakMap<AppDeps, OpenApi>();

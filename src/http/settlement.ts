@@ -1,49 +1,45 @@
 import { isUtf8 } from 'node:buffer';
-import type { FastifyError, FastifyInstance } from 'fastify';
-import { inputReader } from '../contract/problems.ts';
-import { SETTLEMENT_ENDPOINTS, importQuery } from '../contract/settlement-endpoints.ts';
-import { instantFrom, renderImport, renderSettlement, settleRequest } from '../contract/settlements.ts';
+import type { FastifyError } from 'fastify';
+import { SETTLEMENT_ENDPOINTS, instantFrom, renderImport, renderSettlement } from '../contract/settlement-contract.ts';
 import { GatewayError } from '../domain/errors.ts';
 import { importSettlements } from '../operations/settlement/import-settlements.ts';
 import { recordPayout } from '../operations/settlement/record-payout.ts';
 import { MAX_FILE_BYTES } from '../operations/settlement/settlement-file.ts';
-import type { AppDeps } from './app.ts';
+import { apiPart } from './api-part.ts';
+import type { Part } from './app.ts';
 import { sendError } from './errors.ts';
-import { param, serve } from './gateway.ts';
 
-const readSettleRequest = inputReader(settleRequest);
-const readImportQuery = inputReader(importQuery);
-
-/** What has been paid out to the merchant. */
-export function settlementApi(app: FastifyInstance, all: AppDeps): void {
-  const hint = `Parameters: GET ${all.urls.base}/openapi.json`;
-
-  serve(app, all, SETTLEMENT_ENDPOINTS.settlePayment, async (request, _reply, deps) => {
-    const { amount, reference, settledAt } = readSettleRequest.read(request.body ?? {}, hint);
-    const told = { amount, reference, settledAt: instantFrom(settledAt) };
-    return renderSettlement(await recordPayout(deps, param(request, 'paymentId'), told));
-  });
-
+/** Payouts to the merchant. */
+export const settlementApi: Part = (app, unrestricted) => {
+  payouts(app, unrestricted);
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     const limits = { parseAs: 'buffer' as const, bodyLimit: MAX_FILE_BYTES };
     scope.addContentTypeParser<Buffer>('text/csv', limits, (_request, body, done) => {
-      if (isUtf8(body)) done(null, body.toString('utf8'));
-      else
-        done(
-          new GatewayError('invalid_input', 'The file is not UTF-8.', { suggestion: 'Save it as UTF-8; then resend.' }),
-        );
+      if (isUtf8(body)) return done(null, body.toString('utf8'));
+      const suggestion = 'Save it as UTF-8; then resend.';
+      done(new GatewayError('invalid_input', 'The file is not UTF-8.', { suggestion }));
     });
     scope.setErrorHandler((error: FastifyError, request, reply) => sendError(asFileError(error), request, reply));
-    serve(scope, all, SETTLEMENT_ENDPOINTS.importSettlements, async (request, _reply, deps) => {
-      const { dryRun, environment } = readImportQuery.read(request.query, hint);
-      const text = typeof request.body === 'string' ? request.body : '';
-      return renderImport(await importSettlements(deps, text, { environment, dryRun: dryRun === 'true' }));
-    });
+    imports(scope, unrestricted);
   });
-}
+};
 
-/** Elsewhere these words are about JSON. */
+const payouts = apiPart((serve) => {
+  serve(SETTLEMENT_ENDPOINTS.settlePayment, async ({ deps, body: { amount, reference, settledAt }, param }) => {
+    const payout = { amount, reference, settledAt: instantFrom(settledAt) };
+    return renderSettlement(await recordPayout(deps, param('paymentId'), payout));
+  });
+});
+
+const imports = apiPart((serve) => {
+  serve(SETTLEMENT_ENDPOINTS.importSettlements, async ({ deps, query: { dryRun, environment }, request }) => {
+    const text = typeof request.body === 'string' ? request.body : '';
+    return renderImport(await importSettlements(deps, text, { environment, dryRun: dryRun === 'true' }));
+  });
+});
+
+/** The errors of the body parser in terms of a file, not of JSON. */
 function asFileError(error: FastifyError): Error {
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':

@@ -1,31 +1,30 @@
 import type { FastifyInstance } from 'fastify';
-import { inputReader } from '../contract/problems.ts';
-import { TEST_CLOCK_ENDPOINTS, advanceRequest, renderTestClock } from '../contract/test-clock.ts';
+import { TEST_CLOCK_ENDPOINTS, renderTestClock } from '../contract/test-clock.ts';
 import { advanceTestClock, clockOf, readTestClock } from '../operations/advance-time.ts';
 import type { TestClock } from '../operations/test-clock.ts';
-import type { AppDeps } from './app.ts';
-import { serve } from './gateway.ts';
+import { apiPart } from './api-part.ts';
+import type { Part } from './app.ts';
 
 // What the workers themselves ask of this service, by way of the simulated provider, is theirs to wait for.
 const LET_THROUGH = ['/simulator/api/', '/api/providers/', '/api/gateway/test-clock'];
 // A call may be one of the test clock itself.
 const NOT_WAITED_FOR = '/mcp';
 
-const readAdvance = inputReader(advanceRequest);
-
 /** Time that a developer moves; refused where the service has no test clock. */
-export function testClockApi(app: FastifyInstance, deps: AppDeps): void {
-  if (deps.testClock) keepApart(app, deps.testClock);
-  serve(app, deps, TEST_CLOCK_ENDPOINTS.get, async (_request, _reply, deps) =>
-    renderTestClock(await readTestClock(deps), deps.now()),
-  );
-  serve(app, deps, TEST_CLOCK_ENDPOINTS.advance, async (request, _reply, deps) => {
+export const testClockApi: Part = (app, unrestricted) => {
+  if (unrestricted.testClock) keepApart(app, unrestricted.testClock);
+  testClockEndpoints(app, unrestricted);
+};
+
+const testClockEndpoints = apiPart((serve) => {
+  serve(TEST_CLOCK_ENDPOINTS.getTestClock, async ({ deps }) => renderTestClock(await readTestClock(deps), deps.now()));
+  serve(TEST_CLOCK_ENDPOINTS.advanceTestClock, async (call) => {
+    const { deps } = call;
+    // A service without a test clock refuses every body alike.
     clockOf(deps);
-    const hint = `Schema: GET ${deps.urls.base}/openapi.json`;
-    const { seconds } = readAdvance.read(request.body ?? {}, hint);
-    return renderTestClock(await advanceTestClock(deps, seconds), deps.now());
+    return renderTestClock(await advanceTestClock(deps, call.body.seconds), deps.now());
   });
-}
+});
 
 /**
  * A step of a buyer is with a provider for a moment: that must not look like half an hour without an answer. Nor is it

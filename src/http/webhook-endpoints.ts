@@ -1,62 +1,33 @@
-import type { FastifyInstance } from 'fastify';
-import { inputReader } from '../contract/problems.ts';
-import { endpointsQuery, pageOf } from '../contract/queries.ts';
-import { WEBHOOK_ENDPOINT_ENDPOINTS } from '../contract/webhook-endpoint-endpoints.ts';
-import {
-  changeEndpointRequest,
-  createEndpointRequest,
-  renderEndpoint,
-  rotateSecretRequest,
-} from '../contract/webhook-endpoint-resource.ts';
+import { WEBHOOK_ENDPOINT_ENDPOINTS, renderEndpoint } from '../contract/webhook-endpoint-contract.ts';
 import { changeEndpoint } from '../operations/webhook-endpoints/change-endpoint.ts';
 import { createEndpoint } from '../operations/webhook-endpoints/create-endpoint.ts';
 import { deleteEndpoint } from '../operations/webhook-endpoints/delete-endpoint.ts';
 import { endpointDetails, listEndpoints } from '../operations/webhook-endpoints/find-endpoint.ts';
 import { rotateSecret } from '../operations/webhook-endpoints/rotate-secret.ts';
 import { testEndpoint } from '../operations/webhook-endpoints/test-endpoint.ts';
-import type { AppDeps } from './app.ts';
-import { defined, param, renderList, serve } from './gateway.ts';
+import { apiPart, listing } from './api-part.ts';
 
-const readCreateRequest = inputReader(createEndpointRequest);
-const readChangeRequest = inputReader(changeEndpointRequest);
-const readRotateRequest = inputReader(rotateSecretRequest);
-const readQuery = inputReader(endpointsQuery);
-
-/** Where webhooks go to. */
-export function webhookEndpointsApi(app: FastifyInstance, outer: AppDeps): void {
+export const webhookEndpointsApi = apiPart((serve) => {
   const endpoints = WEBHOOK_ENDPOINT_ENDPOINTS;
-  const hint = `Fields: GET ${outer.urls.base}/openapi.json`;
-
-  serve(app, outer, endpoints.createWebhookEndpoint, async (request, _reply, deps) => {
-    const { secret, ...details } = await createEndpoint(deps, readCreateRequest.read(bodyOf(request.body), hint));
+  serve(endpoints.createWebhookEndpoint, async ({ deps, body }) => {
+    const { secret, ...details } = await createEndpoint(deps, body);
     return { ...renderEndpoint(details), secret };
   });
-  serve(app, outer, endpoints.listWebhookEndpoints, async (request, _reply, deps) => {
-    const query = readQuery.read(request.query, hint);
-    return renderList(await listEndpoints(deps, defined(query), pageOf(query)), renderEndpoint);
-  });
-  serve(app, outer, endpoints.getWebhookEndpoint, async (request, _reply, deps) =>
-    renderEndpoint(await endpointDetails(deps, param(request, 'endpointId'))),
+  serve(endpoints.listWebhookEndpoints, listing(listEndpoints, renderEndpoint));
+  serve(endpoints.getWebhookEndpoint, async ({ deps, param }) =>
+    renderEndpoint(await endpointDetails(deps, param('endpointId'))),
   );
-  serve(app, outer, endpoints.updateWebhookEndpoint, async (request, _reply, deps) => {
-    const wanted = readChangeRequest.read(bodyOf(request.body), hint);
-    return renderEndpoint(await changeEndpoint(deps, param(request, 'endpointId'), wanted));
-  });
-  serve(app, outer, endpoints.deleteWebhookEndpoint, async (request, _reply, deps) => {
-    const id = param(request, 'endpointId');
+  serve(endpoints.updateWebhookEndpoint, async ({ deps, body, param }) =>
+    renderEndpoint(await changeEndpoint(deps, param('endpointId'), body)),
+  );
+  serve(endpoints.deleteWebhookEndpoint, async ({ deps, param }) => {
+    const id = param('endpointId');
     await deleteEndpoint(deps, id);
     return { id, object: 'webhook_endpoint', deleted: true };
   });
-  serve(app, outer, endpoints.rotateWebhookSecret, async (request, _reply, deps) => {
-    const { expiresInHours } = readRotateRequest.read(bodyOf(request.body), hint);
-    const { secret, ...details } = await rotateSecret(deps, param(request, 'endpointId'), expiresInHours);
+  serve(endpoints.rotateWebhookSecret, async ({ deps, body, param }) => {
+    const { secret, ...details } = await rotateSecret(deps, param('endpointId'), body.expiresInHours);
     return { ...renderEndpoint(details), secret };
   });
-  serve(app, outer, endpoints.testWebhookEndpoint, async (request, _reply, deps) =>
-    testEndpoint(deps, param(request, 'endpointId')),
-  );
-}
-
-function bodyOf(body: unknown): unknown {
-  return body === undefined ? {} : body;
-}
+  serve(endpoints.testWebhookEndpoint, ({ deps, param }) => testEndpoint(deps, param('endpointId')));
+});

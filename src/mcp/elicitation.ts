@@ -6,7 +6,7 @@ import {
   type ServerContext,
   inputRequired,
 } from '@modelcontextprotocol/server';
-import type { CheckoutResult } from '../contract/resources.ts';
+import type { CheckoutResult } from '../contract/action-contract.ts';
 import type { Envelope } from './tools.ts';
 
 const PAYMENT = 'payment';

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { admission, depsOf } from '../http/access.ts';
+import { admit } from '../http/access.ts';
 import type { AppDeps } from '../http/app.ts';
 import { GatewayError } from '../domain/errors.ts';
 import { HTTP_STATUS, refusalHeaders, refusalOf, renderError } from '../http/errors.ts';
@@ -15,34 +15,32 @@ const INTERNAL_ERROR = -32_603;
 const REFUSED = -32_000;
 
 /** The operations as tools of the Model Context Protocol: stateless, one request after the other. */
-export function mcpEndpoint(app: FastifyInstance, deps: AppDeps): void {
+export function mcpEndpoint(app: FastifyInstance, unrestricted: AppDeps): void {
   // No start waits for the protocol, which takes a while to load.
-  let handler: Promise<ReturnType<typeof createHandler>> | undefined;
-  const load = async () => (await import('./handler.ts')).createHandler(deps);
+  let protocol: Promise<ReturnType<typeof createHandler>> | undefined;
+  const load = async () => (await import('./handler.ts')).createHandler(unrestricted);
 
-  // What a tool needs beyond that, it asks itself.
-  const admitted = admission(deps, 'look', 'known');
-  app.post(PATH, {
-    ...admitted,
-    onRequest: [(request, _reply, done) => done(callerFault(request, deps)), admitted.onRequest],
-    errorHandler(error, request, reply) {
-      void sendRpcError(error, request, reply);
-    },
-    handler: async (request, reply) => {
+  // Each tool asserts the access that it needs beyond `look`.
+  const { onRequest, handler } = admit(
+    unrestricted,
+    { access: 'look', pages: 'known' },
+    async (request, reply, deps) => {
       if (Array.isArray(request.body)) throw noBatches();
       const tool = toolOf(request.body);
       if (TOOL_NAMES.has(tool)) request.log = request.log.child({ tool });
-      const handle = await (handler ??= load());
-      await answerWith(
-        (asked) => handle(asked, request.body, depsOf(request)),
-        `${deps.urls.base}${PATH}`,
-        request,
-        reply,
-      );
-      // Why, the package has told at the level debug.
+      const handle = await (protocol ??= load());
+      await answerWith((asked) => handle(asked, request.body, deps), `${deps.urls.base}${PATH}`, request, reply);
+      // The package has logged the cause at the level debug.
       if (reply.statusCode >= 500) request.log.error('the protocol failed');
       return reply;
     },
+  );
+  app.post(PATH, {
+    onRequest: [(request, _reply, done) => done(callerFault(request, unrestricted)), onRequest],
+    errorHandler(error, request, reply) {
+      void sendRpcError(error, request, reply);
+    },
+    handler,
   });
 }
 

@@ -6,7 +6,7 @@ import {
   type jsonSchemaValidator,
 } from '@modelcontextprotocol/server';
 import { type JsonSchema, jsonSchemaOf } from '../contract/json-schema.ts';
-import type { ActionError } from '../contract/resources.ts';
+import type { ActionError } from '../contract/error-contract.ts';
 import type { Annotations, Operation } from '../operations/operation.ts';
 import { OPERATIONS, TOOLS } from '../operations/registry.ts';
 import { SAMPLE_PROVIDER_SECRET } from '../operations/samples.ts';

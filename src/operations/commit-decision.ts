@@ -1,4 +1,4 @@
-import { renderEvent } from '../contract/render.ts';
+import { renderEvent } from '../contract/event-contract.ts';
 import type { Decision, Effect } from '../domain/checkout-state.ts';
 import { GatewayError } from '../domain/errors.ts';
 import { outcomesOf } from '../domain/outcome.ts';

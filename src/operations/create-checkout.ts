@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
-import { checkoutUrl, redirectUrlOf, renderFeeSplit } from '../contract/render.ts';
-import type { SessionRequest } from '../contract/requests.ts';
-import type { CheckoutResult, FeeSplitResource, RouteSummary } from '../contract/resources.ts';
+import { type SessionRequest, checkoutUrl, redirectUrlOf } from '../contract/session-contract.ts';
+import { type FeeSplitResource, renderFeeSplit } from '../contract/payment-contract.ts';
+import type { CheckoutResult } from '../contract/action-contract.ts';
+import type { RouteSummary } from '../contract/route-contract.ts';
 import { newSession } from '../domain/new-session.ts';
 import { GatewayError } from '../domain/errors.ts';
 import { isErased } from '../domain/personal-data.ts';

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import type { InputReader } from '../contract/problems.ts';
-import type { Urls } from '../contract/render.ts';
-import type { SessionRequest } from '../contract/requests.ts';
+import type { SessionRequest, Urls } from '../contract/session-contract.ts';
 import type { ApiKey } from '../domain/api-key.ts';
 import type { NewId } from '../domain/id.ts';
 import type { Route } from '../domain/route.ts';

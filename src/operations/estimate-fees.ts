@@ -1,7 +1,6 @@
 import type { z } from 'zod';
-import { renderFeeSplit } from '../contract/render.ts';
-import type { FeesEstimateRequest } from '../contract/requests.ts';
-import type { feesEstimateResult } from '../contract/resources.ts';
+import { renderFeeSplit } from '../contract/payment-contract.ts';
+import type { FeesEstimateRequest, feesEstimateResult } from '../contract/action-contract.ts';
 import { GatewayError } from '../domain/errors.ts';
 import { splitFees } from '../domain/fees.ts';
 import { NO_EFFECT } from '../routing/evaluate-rules.ts';

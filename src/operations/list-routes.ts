@@ -1,4 +1,4 @@
-import type { RouteSummary } from '../contract/resources.ts';
+import type { RouteSummary } from '../contract/route-contract.ts';
 import type { Environment } from '../domain/route.ts';
 import type { Deps } from './deps.ts';
 

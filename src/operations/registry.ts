@@ -1,6 +1,6 @@
-import { noInput } from '../contract/requests.ts';
-import { type Capabilities, capabilitiesResult } from '../contract/discovery.ts';
-import { routesListResult } from '../contract/resources.ts';
+import { noInput } from '../contract/action-contract.ts';
+import { type Capabilities, capabilitiesResult } from '../contract/capabilities-contract.ts';
+import { routesListResult } from '../contract/route-contract.ts';
 import { checkoutCreate } from './actions/checkout-create.ts';
 import { checkoutPreview } from './actions/checkout-preview.ts';
 import { feesEstimate } from './actions/fees-estimate.ts';

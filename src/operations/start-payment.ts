@@ -1,4 +1,4 @@
-import { checkoutUrl } from '../contract/render.ts';
+import { checkoutUrl } from '../contract/session-contract.ts';
 import { pendingPayment, unchanged } from '../domain/checkout-state.ts';
 import { acceptHandoff, noteUnclear, refuseHandoff, startAttempt } from '../domain/checkout.ts';
 import type { Cents } from '../domain/money.ts';

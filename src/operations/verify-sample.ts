@@ -1,4 +1,4 @@
-import type { VerifySampleRequest } from '../contract/requests.ts';
+import type { VerifySampleRequest } from '../contract/action-contract.ts';
 import { CURRENCY } from '../domain/records.ts';
 import { GatewayError } from '../domain/errors.ts';
 import { isSignature, verifyCallback } from '../webhooks/sign.ts';

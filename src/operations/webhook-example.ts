@@ -1,6 +1,6 @@
-import { renderEvent } from '../contract/render.ts';
-import { SAMPLE_ROUTE_ID, type WebhookExampleRequest } from '../contract/requests.ts';
-import type { WebhookEvent } from '../contract/resources.ts';
+import { type WebhookEvent, renderEvent } from '../contract/event-contract.ts';
+import { SAMPLE_ROUTE_ID } from '../contract/sample-ids.ts';
+import type { WebhookExampleRequest } from '../contract/action-contract.ts';
 import { invalidField } from '../domain/errors.ts';
 import { splitFees } from '../domain/fees.ts';
 import type { Instant, ProviderStatus } from '../domain/records.ts';

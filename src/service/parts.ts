@@ -8,14 +8,14 @@ import { discrepanciesApi } from '../http/discrepancies.ts';
 import { discoveryDocuments } from '../http/discovery.ts';
 import { apiReference } from '../http/docs.ts';
 import { errorPages } from '../http/error-page.ts';
-import { gatewayApi } from '../http/gateway.ts';
+import { salesApi } from '../http/gateway.ts';
 import { ledgerApi } from '../http/ledger.ts';
 import { settlementApi } from '../http/settlement.ts';
 import { healthProbes } from '../http/health.ts';
 import { homePages } from '../http/home.ts';
 import { openApiDocument } from '../http/openapi.ts';
 import { refundsApi } from '../http/refunds.ts';
-import { routingApi } from '../http/routing.ts';
+import { routingApi, routingDecisionsApi } from '../http/routing.ts';
 import { testClockApi } from '../http/test-clock.ts';
 import { webhookEndpointsApi } from '../http/webhook-endpoints.ts';
 import { webhooksApi } from '../http/webhooks.ts';
@@ -24,7 +24,7 @@ import { serverCard } from '../mcp/server-card.ts';
 
 /** What the OpenAPI document describes. */
 export const API_PARTS: readonly Part[] = [
-  gatewayApi,
+  salesApi,
   customersApi,
   refundsApi,
   settlementApi,
@@ -33,6 +33,7 @@ export const API_PARTS: readonly Part[] = [
   webhooksApi,
   webhookEndpointsApi,
   routingApi,
+  routingDecisionsApi,
   testClockApi,
   apiKeysApi,
   agentApi,

@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { Capabilities } from '../../src/contract/discovery.ts';
+import type { Capabilities } from '../../src/contract/capabilities-contract.ts';
 import { commandLine } from '../../src/operations/capabilities/command-line.ts';
 import { ACTIONS } from '../../src/operations/registry.ts';
 import { runIn } from '../cli/terminal.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Capabilities } from '../../src/contract/discovery.ts';
+import type { Capabilities } from '../../src/contract/capabilities-contract.ts';
 import { type Body, type Repairable, bodyOf, repaired, violationsOf } from '../support/agent-client.ts';
 import { call, startTestService } from '../support/service.ts';
 

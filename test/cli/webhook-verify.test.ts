@@ -8,7 +8,7 @@ import { diagnose } from '../../src/cli/verify/diagnose.ts';
 import type { Diagnosis, Received } from '../../src/cli/verify/diagnosis.ts';
 import { judge } from '../../src/cli/verify/judge.ts';
 import { readHeaders } from '../../src/cli/verify/headers.ts';
-import { renderEvent } from '../../src/contract/render.ts';
+import { renderEvent } from '../../src/contract/event-contract.ts';
 import { SAMPLE_WEBHOOK_SECRET } from '../../src/operations/samples.ts';
 import { deliveryHeaders } from '../../src/webhooks/sign.ts';
 import { temporaryFolder } from '../process/program.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { Capabilities } from '../../src/contract/discovery.ts';
+import type { Capabilities } from '../../src/contract/capabilities-contract.ts';
 import { type OpenApi, resolveResponse } from '../../src/contract/openapi-document.ts';
 import { linksOf } from '../support/agent-client.ts';
 import { createValidator } from '../support/schemas.ts';

@@ -7,7 +7,7 @@ import { agentApi } from '../../src/http/agent.ts';
 import { type AppDeps, createApp } from '../../src/http/app.ts';
 import { discoveryDocuments } from '../../src/http/discovery.ts';
 import { apiReference } from '../../src/http/docs.ts';
-import { gatewayApi } from '../../src/http/gateway.ts';
+import { salesApi } from '../../src/http/gateway.ts';
 import { healthProbes } from '../../src/http/health.ts';
 import { homePages } from '../../src/http/home.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
@@ -30,7 +30,7 @@ describe('discovery documents', () => {
   before(async () => {
     local = await startTestService();
     open = await startTestService({ variables: { BASE_URL, ALLOW_UNAUTHENTICATED: 'true' } });
-    const parts = [homePages, gatewayApi, agentApi, openApiDocument, discoveryDocuments, apiReference, healthProbes];
+    const parts = [homePages, salesApi, agentApi, openApiDocument, discoveryDocuments, apiReference, healthProbes];
     guarded = await createApp(local.service.deps as AppDeps, parts);
     exposed = await createApp({ ...(open.service.deps as AppDeps), allowedHosts: undefined }, parts);
   });

@@ -1,6 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { METHODS } from 'node:http';
-import { AGENT_ENDPOINTS, GATEWAY_ENDPOINTS } from '../../src/contract/endpoints.ts';
+import { AGENT_ENDPOINTS } from '../../src/contract/capabilities-contract.ts';
+import { CUSTOMER_ENDPOINTS } from '../../src/contract/customer-contract.ts';
+import type { Endpoint } from '../../src/contract/endpoint.ts';
+import { INVOICE_ENDPOINTS, PAYMENT_ENDPOINTS } from '../../src/contract/payment-contract.ts';
+import { SESSION_ENDPOINTS } from '../../src/contract/session-contract.ts';
 import { ACTIONS, OPERATIONS } from '../../src/operations/registry.ts';
 import { SIGNATURE_HEADER } from '../../src/providers/sandbox.ts';
 import { INSTRUMENTS } from '../../src/simulator/instruments.ts';
@@ -94,7 +98,7 @@ const ACTION_BODIES: Record<string, Record<string, unknown>> = {
 
 function bodyRequest(random: Random, world: World): Draft {
   const actions = ACTIONS.map(({ name }) => name);
-  if (random.chance(0.4)) return json(GATEWAY_ENDPOINTS.createSession.path, mutatedBody(random, sessionOf(random)));
+  if (random.chance(0.4)) return json(SESSION_ENDPOINTS.createSession.path, mutatedBody(random, sessionOf(random)));
   const action = random.chance(0.95) ? random.pick(actions) : nastyText(random);
   const known = ACTION_BODIES[action];
   const valid = known ? membersOf(known) : sessionOf(random);
@@ -127,10 +131,10 @@ function payloadOf(random: Random, world: World): Members {
 }
 
 const LISTS = [
-  GATEWAY_ENDPOINTS.listSessions,
-  GATEWAY_ENDPOINTS.listCustomers,
-  GATEWAY_ENDPOINTS.listPayments,
-  GATEWAY_ENDPOINTS.listInvoices,
+  SESSION_ENDPOINTS.listSessions,
+  CUSTOMER_ENDPOINTS.listCustomers,
+  PAYMENT_ENDPOINTS.listPayments,
+  INVOICE_ENDPOINTS.listInvoices,
   AGENT_ENDPOINTS.listRoutes,
 ].map(({ path }) => path);
 
@@ -155,9 +159,10 @@ function queryOf(random: Random, world: World): string {
 }
 
 const PREFIXES = ['chk', 'pay', 'inv', 'cus'];
-const RECORDS = [...Object.values(GATEWAY_ENDPOINTS), ...Object.values(AGENT_ENDPOINTS)].filter(({ path }) =>
-  /\{|capabilities/.test(path),
-);
+const { getCustomer } = CUSTOMER_ENDPOINTS;
+const RECORDS = [SESSION_ENDPOINTS, { getCustomer }, PAYMENT_ENDPOINTS, INVOICE_ENDPOINTS, AGENT_ENDPOINTS]
+  .flatMap((group) => Object.values<Endpoint>(group))
+  .filter(({ path }) => /\{|capabilities/.test(path));
 
 function recordRequest(random: Random, world: World): Draft {
   const { method, path } = random.pick(RECORDS);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { type IncomingHttpHeaders, request } from 'node:http';
 import { after, before, describe, test } from 'node:test';
-import type { Capabilities } from '../../src/contract/discovery.ts';
+import type { Capabilities } from '../../src/contract/capabilities-contract.ts';
 import { callerFault } from '../../src/mcp/callers.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
 import { type Envelope, callTool, rpc } from './rpc.ts';

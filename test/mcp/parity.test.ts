@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import type { Capabilities } from '../../src/contract/discovery.ts';
+import type { Capabilities } from '../../src/contract/capabilities-contract.ts';
 import type { JsonSchema } from '../../src/contract/json-schema.ts';
 import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';

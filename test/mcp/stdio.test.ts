@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type RequestListener, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { SAMPLE_SESSION_ID } from '../../src/contract/requests.ts';
+import { SAMPLE_SESSION_ID } from '../../src/contract/sample-ids.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import type { ToolAnswer } from './rpc.ts';
 import { startBridge } from './stdio.ts';

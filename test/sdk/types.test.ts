@@ -3,10 +3,24 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { z } from 'zod';
-import type { balancesQuery, entriesQuery, exportQuery } from '../../src/contract/ledger-endpoints.ts';
-import type { ledgerBalances, ledgerEntry } from '../../src/contract/ledger.ts';
-import type { settleRequest, settlement, settlementImport } from '../../src/contract/settlements.ts';
-import type { apiKeyResource, createdApiKey, keyRequest } from '../../src/contract/api-keys.ts';
+import type { balancesQuery, entriesQuery, exportQuery, ledgerBalances, ledgerEntry } from '../../src/contract/ledger-contract.ts';
+import type { settleRequest, settlement, settlementImport } from '../../src/contract/settlement-contract.ts';
+import type { apiKeyResource, createdApiKey, keyRequest, keysQuery } from '../../src/contract/api-key-contract.ts';
+import type { deliveriesQuery, delivery, deliveryDetails, recoverRequest, recovery } from '../../src/contract/delivery-contract.ts';
+import type { capabilitiesResult, schemaResult } from '../../src/contract/capabilities-contract.ts';
+import type { blockRequest, customer, customerExport, customersQuery, eraseRequest } from '../../src/contract/customer-contract.ts';
+import type { changeEndpointRequest, createEndpointRequest, deletedEndpoint, endpointsQuery, rotateSecretRequest, webhookEndpoint, webhookEndpointWithSecret, webhookTest } from '../../src/contract/webhook-endpoint-contract.ts';
+import type { eventsQuery, webhookEvent } from '../../src/contract/event-contract.ts';
+import type { invoice, invoicesQuery, payment, paymentsQuery } from '../../src/contract/payment-contract.ts';
+import type { overrideRequest, routeStanding, rulesQuery, rulesResource, standingsQuery, transitionResource, transitionsQuery } from '../../src/contract/routing-contract.ts';
+import type { checkoutSession, sessionRequest, sessionsQuery } from '../../src/contract/session-contract.ts';
+import type { discrepanciesQuery, discrepancy, resolveRequest } from '../../src/contract/discrepancy-contract.ts';
+import type { refund, refundRequest, refundsOfPaymentQuery, refundsQuery } from '../../src/contract/refund-contract.ts';
+import type { checkoutResult, feesEstimateRequest, feesEstimateResult, verifySampleRequest, verifySampleResult, webhookExampleRequest, webhookExampleResult } from '../../src/contract/action-contract.ts';
+import type { listOf } from '../../src/contract/list-query.ts';
+import type { routesListResult } from '../../src/contract/route-contract.ts';
+import type { backtestRequest, backtestResult, dryRunRequest, dryRunResult, routingDecisions, routingReplay } from '../../src/contract/routing-decision-contract.ts';
+import type { advanceRequest, testClockResource } from '../../src/contract/test-clock.ts';
 import type {
   ApiKey,
   ApiKeyListParams,
@@ -86,66 +100,6 @@ import type {
   WebhookExampleParams,
   WebhookTest,
 } from '../../sdk/src/index.ts';
-import type { delivery, deliveryDetails } from '../../src/contract/deliveries.ts';
-import type { recoverRequest, recovery } from '../../src/contract/recoveries.ts';
-import type { capabilitiesResult, schemaResult } from '../../src/contract/discovery.ts';
-import type {
-  customersQuery,
-  keysQuery,
-  deliveriesQuery,
-  endpointsQuery,
-  eventsQuery,
-  invoicesQuery,
-  paymentsQuery,
-  rulesQuery,
-  sessionsQuery,
-  standingsQuery,
-  transitionsQuery,
-} from '../../src/contract/queries.ts';
-import type { blockRequest, customerExport, eraseRequest } from '../../src/contract/customer-endpoints.ts';
-import type { discrepanciesQuery, discrepancy, resolveRequest } from '../../src/contract/discrepancies.ts';
-import type { refund, refundRequest, refundsOfPaymentQuery, refundsQuery } from '../../src/contract/refunds.ts';
-import type {
-  feesEstimateRequest,
-  sessionRequest,
-  verifySampleRequest,
-  webhookExampleRequest,
-} from '../../src/contract/requests.ts';
-import type {
-  checkoutResult,
-  checkoutSession,
-  customer,
-  feesEstimateResult,
-  invoice,
-  listOf,
-  payment,
-  routesListResult,
-  verifySampleResult,
-  webhookEvent,
-  webhookExampleResult,
-} from '../../src/contract/resources.ts';
-import type {
-  backtestRequest,
-  backtestResult,
-  dryRunRequest,
-  dryRunResult,
-  overrideRequest,
-  routeStanding,
-  routingDecisions,
-  routingReplay,
-  rulesResource,
-  transitionResource,
-} from '../../src/contract/routing.ts';
-import type {
-  changeEndpointRequest,
-  createEndpointRequest,
-  deletedEndpoint,
-  rotateSecretRequest,
-  webhookEndpoint,
-  webhookEndpointWithSecret,
-  webhookTest,
-} from '../../src/contract/webhook-endpoint-resource.ts';
-import type { advanceRequest, testClockResource } from '../../src/contract/test-clock.ts';
 import type { ErrorCode, Issue } from '../../src/domain/errors.ts';
 import type { ruleSetSchema } from '../../src/routing/rules.ts';
 

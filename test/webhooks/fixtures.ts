@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type RequestListener, createServer } from 'node:http';
 import type { Server } from 'node:net';
 import type { TestContext } from 'node:test';
-import { renderEvent } from '../../src/contract/render.ts';
+import { renderEvent } from '../../src/contract/event-contract.ts';
 import { newSession } from '../../src/domain/new-session.ts';
 import { splitFees } from '../../src/domain/fees.ts';
 import { type IdPrefix, createIdSource } from '../../src/domain/id.ts';

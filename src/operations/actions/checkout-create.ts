@@ -1,5 +1,5 @@
-import { sessionRequest } from '../../contract/requests.ts';
-import { checkoutResult as checkoutResultSchema } from '../../contract/resources.ts';
+import { sessionRequest } from '../../contract/session-contract.ts';
+import { checkoutResult as checkoutResultSchema } from '../../contract/action-contract.ts';
 import { checkoutResult, createCheckout } from '../create-checkout.ts';
 import {
   BLOCKED,

@@ -1,6 +1,7 @@
-import { checkoutUrl, renderFeeSplit } from '../../contract/render.ts';
-import { SAMPLE_SESSION_ID, sessionRequest } from '../../contract/requests.ts';
-import { type CheckoutResult, checkoutResult } from '../../contract/resources.ts';
+import { checkoutUrl, sessionRequest } from '../../contract/session-contract.ts';
+import { renderFeeSplit } from '../../contract/payment-contract.ts';
+import { SAMPLE_SESSION_ID } from '../../contract/sample-ids.ts';
+import { type CheckoutResult, checkoutResult } from '../../contract/action-contract.ts';
 import { splitFees } from '../../domain/fees.ts';
 import { optionsOf } from '../capabilities/command-line.ts';
 import { previewCheckout } from '../create-checkout.ts';

@@ -1,5 +1,4 @@
-import { feesEstimateRequest } from '../../contract/requests.ts';
-import { feesEstimateResult } from '../../contract/resources.ts';
+import { feesEstimateRequest, feesEstimateResult } from '../../contract/action-contract.ts';
 import { optionsOf } from '../capabilities/command-line.ts';
 import { estimateFees } from '../estimate-fees.ts';
 import { INVALID_INPUT, INVALID_JSON, READ_ONLY, defineAction } from '../operation.ts';

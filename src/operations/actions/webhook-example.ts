@@ -1,5 +1,4 @@
-import { webhookExampleRequest } from '../../contract/requests.ts';
-import { webhookExampleResult } from '../../contract/resources.ts';
+import { webhookExampleRequest, webhookExampleResult } from '../../contract/action-contract.ts';
 import { optionsOf } from '../capabilities/command-line.ts';
 import { INVALID_INPUT, INVALID_JSON, READ_ONLY, defineAction } from '../operation.ts';
 import { sampleRoute, webhookExample } from '../webhook-example.ts';

@@ -1,5 +1,5 @@
-import { SAMPLE_PROVIDER, SAMPLE_SESSION_ID, verifySampleRequest } from '../../contract/requests.ts';
-import { verifySampleResult } from '../../contract/resources.ts';
+import { SAMPLE_PROVIDER, SAMPLE_SESSION_ID } from '../../contract/sample-ids.ts';
+import { verifySampleRequest, verifySampleResult } from '../../contract/action-contract.ts';
 import { optionsOf } from '../capabilities/command-line.ts';
 import { INVALID_INPUT, INVALID_JSON, UNAVAILABLE, defineAction } from '../operation.ts';
 import { verifySample } from '../verify-sample.ts';

@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import { jsonSchemaOf } from '../../contract/json-schema.ts';
-import type { Capabilities } from '../../contract/discovery.ts';
-import type { CheckoutResult, RouteSummary, webhookExampleResult } from '../../contract/resources.ts';
+import type { Capabilities } from '../../contract/capabilities-contract.ts';
+import type { CheckoutResult, webhookExampleResult } from '../../contract/action-contract.ts';
+import type { RouteSummary } from '../../contract/route-contract.ts';
 import { type Asked, usualEnvironment } from '../access/caller.ts';
 import { listRoutes } from '../list-routes.ts';
 import { type Action, type ExampleDeps, INVALID_INPUT, INVALID_JSON, SPEND_LIMIT, UNAVAILABLE } from '../operation.ts';

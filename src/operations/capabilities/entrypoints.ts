@@ -1,13 +1,14 @@
+import { AGENT_ENDPOINTS, type Capabilities } from '../../contract/capabilities-contract.ts';
+import { CUSTOMER_ENDPOINTS } from '../../contract/customer-contract.ts';
+import { DELIVERY_ENDPOINTS, EVENT_ENDPOINTS } from '../../contract/delivery-contract.ts';
 import type { Endpoint } from '../../contract/endpoint.ts';
-import { AGENT_ENDPOINTS, GATEWAY_ENDPOINTS } from '../../contract/endpoints.ts';
-import { WEBHOOK_ENDPOINTS } from '../../contract/webhook-endpoints.ts';
 import { jsonSchemaOf } from '../../contract/json-schema.ts';
-import type { Capabilities } from '../../contract/discovery.ts';
+import { INVOICE_ENDPOINTS, PAYMENT_ENDPOINTS } from '../../contract/payment-contract.ts';
+import { SESSION_ENDPOINTS } from '../../contract/session-contract.ts';
 
 type Entrypoint = Capabilities['entrypoints'][number];
-type Listed = Endpoint & Pick<Entrypoint, 'method'>;
 
-// What a caller must know of an endpoint beyond its summary.
+// Advice on an endpoint beyond its summary.
 const ADVICE: Record<string, string> = {
   createSession: 'Body as checkout.create.',
   listSessions: 'POST /{id}/expire: withdraw, while routed.',
@@ -19,31 +20,27 @@ const ADVICE: Record<string, string> = {
   getSession: 'Why its route: GET /api/gateway/routing/decisions/{id}.',
   getPayment: 'Takes a chk_ id too: poll it until paid; 404 until the buyer starts.',
 };
-// Said with the list of their kind.
-const WITH_THEIR_LIST = new Set<string>([
-  'expireSession',
-  'getCustomer',
-  'getInvoice',
-  'getEvent',
-  'resendEvent',
-  'getDelivery',
-  'replayDelivery',
-  'recoverDeliveries',
-  'getRecovery',
-]);
+// The advice of a list names the endpoints of its single records.
+const LISTED: readonly Endpoint[] = [
+  SESSION_ENDPOINTS.createSession,
+  SESSION_ENDPOINTS.listSessions,
+  SESSION_ENDPOINTS.getSession,
+  CUSTOMER_ENDPOINTS.listCustomers,
+  PAYMENT_ENDPOINTS.listPayments,
+  PAYMENT_ENDPOINTS.getPayment,
+  INVOICE_ENDPOINTS.listInvoices,
+  EVENT_ENDPOINTS.listEvents,
+  DELIVERY_ENDPOINTS.listDeliveries,
+  AGENT_ENDPOINTS.listRoutes,
+];
 /** The query parameters of every list; the summary names them once. */
 export const COMMON_QUERY = ['environment', 'limit', 'startingAfter', 'endingBefore'];
 
 /** The OpenAPI document has the rest. */
 const MAX_FILTERS = 4;
 
-/** Every endpoint but those said with another, and what stands under schemas and actions. */
+/** The endpoints that a client needs first; the OpenAPI document has the others. */
 export function entrypointsOf(base: string): Entrypoint[] {
-  const endpoints: Listed[] = [
-    ...Object.values(GATEWAY_ENDPOINTS),
-    ...Object.values(WEBHOOK_ENDPOINTS),
-    AGENT_ENDPOINTS.listRoutes,
-  ];
   const document = (id: string, path: string, use: string): Entrypoint => ({
     id,
     method: 'GET',
@@ -51,20 +48,18 @@ export function entrypointsOf(base: string): Entrypoint[] {
     use,
   });
   return [
-    ...endpoints
-      .filter(({ operationId }) => !WITH_THEIR_LIST.has(operationId))
-      .map((endpoint) => entrypointOf(base, endpoint)),
+    ...LISTED.map((endpoint) => entrypointOf(base, endpoint)),
     { id: 'mcp', method: 'POST', url: `${base}/mcp`, use: 'The same as MCP tools, Streamable HTTP.' },
     document('openapi', '/openapi.json', 'OpenAPI 3.1: every parameter and field.'),
     document('llms', '/llms.txt', 'All of this in short.'),
   ];
 }
 
-function entrypointOf(base: string, endpoint: Listed): Entrypoint {
+function entrypointOf(base: string, endpoint: Endpoint): Entrypoint {
   const { operationId: id, method, path, summary, query } = endpoint;
   const url = `${base}${path}`;
   const names = query ? Object.keys(jsonSchemaOf(query, 'input').properties ?? {}) : [];
   const filters = names.filter((name) => !COMMON_QUERY.includes(name)).slice(0, MAX_FILTERS);
   const use = [`${summary}.`, ADVICE[id], filters.length > 0 && `Query: ${filters.join(', ')}.`].filter(Boolean);
-  return { id, method, url, use: use.join(' ') };
+  return { id, method: method as Entrypoint['method'], url, use: use.join(' ') };
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { RefundRequestBody } from '../../contract/refunds.ts';
+import type { RefundRequestBody } from '../../contract/refund-contract.ts';
 import { GatewayError, invalidField } from '../../domain/errors.ts';
 import { type Cents, amountFromCents } from '../../domain/money.ts';
 import type { Checkout, Payment } from '../../domain/records.ts';

@@ -1,4 +1,4 @@
-import type { ToldDecision } from '../../contract/render-routing.ts';
+import type { ToldDecision } from '../../contract/routing-decision-contract.ts';
 import { decide } from '../../routing/decide.ts';
 import type { DecisionOutput, Snapshot } from '../../routing/decision.ts';
 import { readDecision } from '../../routing/decision-record.ts';

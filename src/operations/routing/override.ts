@@ -1,4 +1,4 @@
-import type { OverrideRequest } from '../../contract/routing.ts';
+import type { OverrideRequest } from '../../contract/routing-contract.ts';
 import { GatewayError, invalidField } from '../../domain/errors.ts';
 import type { Environment, RouteHealth } from '../../domain/route.ts';
 import { override } from '../../routing/health-override.ts';

@@ -1,5 +1,4 @@
-import type { BacktestRequest, DryRunRequest } from '../../contract/routing.ts';
-import type { ToldDecision } from '../../contract/render-routing.ts';
+import type { BacktestRequest, DryRunRequest, ToldDecision } from '../../contract/routing-decision-contract.ts';
 import type { Issue } from '../../domain/errors.ts';
 import { CURRENCY } from '../../domain/records.ts';
 import { checkRules } from '../../routing/check-rules.ts';

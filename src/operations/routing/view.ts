@@ -1,5 +1,4 @@
-import { renderRoute } from '../../contract/render.ts';
-import type { RouteSummary } from '../../contract/resources.ts';
+import { type RouteSummary, renderRoute } from '../../contract/route-contract.ts';
 import type { NewId } from '../../domain/id.ts';
 import type { Instant } from '../../domain/records.ts';
 import { type Environment, ROUTE_KINDS, type Route, type RouteHealth, type RouteKind } from '../../domain/route.ts';

@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import { SAMPLE_PAYMENT_ID } from '../../contract/described.ts';
+import { SAMPLE_PAYMENT_ID, SAMPLE_SESSION_ID } from '../../contract/sample-ids.ts';
 import { jsonSchemaOf, sampleOf } from '../../contract/json-schema.ts';
-import { renderPayment } from '../../contract/render.ts';
-import { SAMPLE_SESSION_ID } from '../../contract/requests.ts';
-import { payment } from '../../contract/resources.ts';
+import { payment, renderPayment } from '../../contract/payment-contract.ts';
 import { INVALID_INPUT, NOT_FOUND, READ_ONLY, UNAVAILABLE, defineOperation } from '../operation.ts';
 import { getPayment } from '../read-records.ts';
 import { idInput } from './id-input.ts';

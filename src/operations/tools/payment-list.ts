@@ -1,10 +1,8 @@
 import { z } from 'zod';
-import { SAMPLE_PAYMENT_ID } from '../../contract/described.ts';
+import { SAMPLE_CUSTOMER_ID, SAMPLE_PAYMENT_ID } from '../../contract/sample-ids.ts';
 import { jsonSchemaOf, sampleOf } from '../../contract/json-schema.ts';
-import { DEFAULT_LIMIT, MAX_LIMIT } from '../../contract/queries.ts';
-import { renderPayment } from '../../contract/render.ts';
-import { SAMPLE_CUSTOMER_ID } from '../../contract/requests.ts';
-import { listOf, payment } from '../../contract/resources.ts';
+import { DEFAULT_LIMIT, MAX_LIMIT, listOf } from '../../contract/list-query.ts';
+import { payment, renderPayment } from '../../contract/payment-contract.ts';
 import { PAYMENT_STATUSES } from '../../domain/records.ts';
 import { INVALID_INPUT, READ_ONLY, UNAVAILABLE, defineOperation } from '../operation.ts';
 import { idInput } from './id-input.ts';

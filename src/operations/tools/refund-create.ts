@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { SAMPLE_PAYMENT_ID } from '../../contract/described.ts';
+import { SAMPLE_PAYMENT_ID } from '../../contract/sample-ids.ts';
 import { jsonSchemaOf, sampleOf } from '../../contract/json-schema.ts';
-import { refund, refundRequest, renderRefund } from '../../contract/refunds.ts';
+import { refund, refundRequest, renderRefund } from '../../contract/refund-contract.ts';
 import {
   IDEMPOTENCY_CONFLICT,
   INVALID_INPUT,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { SAMPLE_REFUND_ID } from '../../contract/described.ts';
+import { SAMPLE_REFUND_ID } from '../../contract/sample-ids.ts';
 import { jsonSchemaOf, sampleOf } from '../../contract/json-schema.ts';
-import { refund, renderRefund } from '../../contract/refunds.ts';
+import { refund, renderRefund } from '../../contract/refund-contract.ts';
 import { INVALID_INPUT, NOT_FOUND, READ_ONLY, UNAVAILABLE, defineOperation } from '../operation.ts';
 import { getRefund } from '../refunds/read-refunds.ts';
 import { idInput } from './id-input.ts';

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { jsonSchemaOf, sampleOf } from '../../contract/json-schema.ts';
-import { renderSession } from '../../contract/render.ts';
-import { SAMPLE_SESSION_ID } from '../../contract/requests.ts';
-import { checkoutSession } from '../../contract/resources.ts';
+import { checkoutSession, renderSession } from '../../contract/session-contract.ts';
+import { SAMPLE_SESSION_ID } from '../../contract/sample-ids.ts';
 import { expireSession } from '../expire-session.ts';
 import { INVALID_INPUT, INVALID_STATE, NOT_FOUND, UNAVAILABLE, defineOperation } from '../operation.ts';
 import { idInput } from './id-input.ts';

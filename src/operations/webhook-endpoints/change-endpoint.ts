@@ -1,4 +1,4 @@
-import type { ChangeEndpointRequest, EndpointDetails } from '../../contract/webhook-endpoint-resource.ts';
+import type { ChangeEndpointRequest, EndpointDetails } from '../../contract/webhook-endpoint-contract.ts';
 import { GatewayError } from '../../domain/errors.ts';
 import { type WebhookEndpoint, withStatus } from '../../domain/webhook-endpoint.ts';
 import type { Deps } from '../deps.ts';

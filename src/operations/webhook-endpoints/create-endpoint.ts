@@ -1,4 +1,4 @@
-import type { CreateEndpointRequest, EndpointDetails } from '../../contract/webhook-endpoint-resource.ts';
+import type { CreateEndpointRequest, EndpointDetails } from '../../contract/webhook-endpoint-contract.ts';
 import { GatewayError } from '../../domain/errors.ts';
 import type { Environment } from '../../domain/route.ts';
 import { MAX_ENDPOINTS, type WebhookEndpoint, newEndpoint, rotated } from '../../domain/webhook-endpoint.ts';

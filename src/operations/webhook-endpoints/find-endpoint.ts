@@ -1,4 +1,4 @@
-import type { EndpointDetails } from '../../contract/webhook-endpoint-resource.ts';
+import type { EndpointDetails } from '../../contract/webhook-endpoint-contract.ts';
 import { timeOfId } from '../../domain/id.ts';
 import { GatewayError } from '../../domain/errors.ts';
 import type { Environment } from '../../domain/route.ts';

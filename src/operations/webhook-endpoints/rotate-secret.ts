@@ -1,4 +1,4 @@
-import type { EndpointDetails } from '../../contract/webhook-endpoint-resource.ts';
+import type { EndpointDetails } from '../../contract/webhook-endpoint-contract.ts';
 import { GatewayError } from '../../domain/errors.ts';
 import { MAX_EARLIER_SECRETS, rotated } from '../../domain/webhook-endpoint.ts';
 import type { Deps } from '../deps.ts';

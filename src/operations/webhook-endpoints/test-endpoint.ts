@@ -1,6 +1,6 @@
-import { timestamp } from '../../contract/render.ts';
-import { webhookExampleRequest } from '../../contract/requests.ts';
-import type { WebhookTestResource } from '../../contract/webhook-endpoint-resource.ts';
+import { timestamp } from '../../contract/resource-fields.ts';
+import { webhookExampleRequest } from '../../contract/action-contract.ts';
+import type { WebhookTestResource } from '../../contract/webhook-endpoint-contract.ts';
 import { GatewayError } from '../../domain/errors.ts';
 import type { WebhookEndpoint } from '../../domain/webhook-endpoint.ts';
 import { deliveryHeaders } from '../../webhooks/sign.ts';

@@ -1,49 +1,59 @@
+import { z } from 'zod';
 import type { ErrorCode } from '../domain/errors.ts';
-import type { ActionError } from './resources.ts';
+import type { Endpoint, ErrorExample } from './endpoint.ts';
+import { label } from './resource-fields.ts';
+import { named } from './resource.ts';
 
-/** What a key is told that does not reach so far. */
-export const SCOPE_NEEDED: Omit<ActionError, 'code'> = {
+export const actionError = named(
+  'ActionError',
+  z.strictObject({
+    code: label('The error code, for programs.', 'invalid_input'),
+    message: label('The error in one sentence.', 'customer must be an email address.'),
+    field: label('The first faulty field.', 'customer').optional(),
+    suggestion: label('The next step, in one sentence.', 'Set customer to an email address, then resend.').optional(),
+    issues: z
+      .array(
+        z.strictObject({
+          path: label('The field, dotted.', 'customer'),
+          code: label('The kind of problem.', 'invalid_format'),
+          message: label('The problem in words.', 'must be an email address'),
+        }),
+      )
+      .describe('Every problem found, one a field.')
+      .meta({ examples: [[{ path: 'customer', code: 'invalid_format', message: 'must be an email address' }]] })
+      .optional(),
+  }),
+);
+export type ActionError = z.output<typeof actionError>;
+
+const SCOPE_NEEDED: ErrorExample = {
   message: 'This needs an API key of scope write or admin; this one is read.',
   suggestion: 'Use a key of scope write: the operator makes one with "tillway keys create --scope write".',
 };
 
-/** Example of `invalid_input` for an endpoint that takes a query and no body. */
-export const MALFORMED_REQUEST: Omit<ActionError, 'code'> = {
+const MALFORMED_REQUEST: ErrorExample = {
   message: 'The query has a NUL character in it.',
   suggestion: 'Remove %00 from the query; then resend.',
 };
 
-/** What each refusal looks like; messages vary, codes do not. */
-export const ERROR_EXAMPLES: Record<ErrorCode, Omit<ActionError, 'code'>> = {
-  invalid_input: {
-    message: 'customer: must be an email address of at most 254 characters, not "buyer@".',
-    field: 'customer',
-    suggestion:
-      'Set customer to an email address of at most 254 characters, for example "buyer@example.com"; then resend.',
-    issues: [
-      {
-        path: 'customer',
-        code: 'invalid_format',
-        message: 'must be an email address of at most 254 characters, not "buyer@"',
-      },
-    ],
-  },
+/** Examples of errors by code. Messages vary. */
+export const ERROR_EXAMPLES: Record<ErrorCode, ErrorExample> = {
+  invalid_input: fieldError(
+    'customer',
+    'invalid_format',
+    'must be an email address of at most 254 characters, not "buyer@"',
+    'Set customer to an email address of at most 254 characters, for example "buyer@example.com"; then resend.',
+  ),
   invalid_json: {
     message: 'The body is not valid JSON.',
     suggestion: 'Send one JSON object with the header Content-Type: application/json.',
   },
-  invalid_signature: {
-    message: 'signature: does not match the payload under the sample provider secret.',
-    field: 'signature',
-    suggestion: 'Sign the payload with the sample provider secret, or send a placeholder; then resend.',
-    issues: [
-      {
-        path: 'signature',
-        code: 'invalid_signature',
-        message: 'does not match the payload under the sample provider secret',
-      },
-    ],
-  },
+  invalid_signature: fieldError(
+    'signature',
+    'invalid_signature',
+    'does not match the payload under the sample provider secret',
+    'Sign the payload with the sample provider secret, or send a placeholder; then resend.',
+  ),
   unauthorized: {
     message: 'This service asks for an API key.',
     suggestion:
@@ -56,7 +66,7 @@ export const ERROR_EXAMPLES: Record<ErrorCode, Omit<ActionError, 'code'>> = {
   },
   not_found: {
     message: 'No payment "pay_1" exists.',
-    suggestion: 'Use the id of a payment as a list or an earlier answer gave it.',
+    suggestion: 'Use the id of a payment from a list or an earlier response.',
   },
   unknown_operation: {
     message: 'There is no operation "checkout.creat".',
@@ -102,3 +112,16 @@ export const ERROR_EXAMPLES: Record<ErrorCode, Omit<ActionError, 'code'>> = {
     suggestion: 'Retry once with the same idempotencyKey; if it fails again, stop and report the x-request-id.',
   },
 };
+
+/** Example of an error about one field. */
+export function fieldError(field: string, code: string, message: string, suggestion: string): ErrorExample {
+  return { message: `${field}: ${message}.`, field, suggestion, issues: [{ path: field, code, message }] };
+}
+
+/** Example of an error. An endpoint that does not list `forbidden` returns it only for keys without its scope. */
+export function exampleOfError(code: ErrorCode, { errors, method }: Endpoint): ErrorExample {
+  if (code === 'forbidden' && !errors.includes(code)) return SCOPE_NEEDED;
+  // An endpoint without a body rejects only malformed queries.
+  if (code === 'invalid_input' && method === 'GET') return MALFORMED_REQUEST;
+  return ERROR_EXAMPLES[code];
+}

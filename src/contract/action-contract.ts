@@ -1,0 +1,142 @@
+import { z } from 'zod';
+import { PROVIDER_STATUSES } from '../domain/records.ts';
+import { EVERY_TYPE } from '../domain/webhook-endpoint.ts';
+import { providerStatus, webhookEvent } from './event-contract.ts';
+import { amount, environment as requestEnvironment, routeKind, sampleAmount, sampleMetadata, text } from './fields.ts';
+import { feeSplit } from './payment-contract.ts';
+import * as field from './resource-fields.ts';
+import { named } from './resource.ts';
+import { routeSummary } from './route-contract.ts';
+import {
+  SAMPLE_CHECKOUT_URL,
+  SAMPLE_CUSTOMER_ID,
+  SAMPLE_EVENT_ID,
+  SAMPLE_PROVIDER,
+  SAMPLE_ROUTE_ID,
+  SAMPLE_SESSION_ID,
+  SAMPLE_TX_HASH,
+} from './sample-ids.ts';
+import { environment } from './session-contract.ts';
+
+// Inputs and results of the typed actions for agents.
+
+const SAMPLE_AMOUNT = 49.99;
+
+/** Body of `fees.estimate`. */
+export const feesEstimateRequest = z.strictObject({
+  amount,
+  preferredRoute: routeKind.optional().describe('Way to pay to prefer; local is by bank.'),
+  routeId: field.described(text(3, 120), 'Exactly this route, 3 to 120 characters.', SAMPLE_ROUTE_ID).optional(),
+  environment: requestEnvironment,
+});
+export type FeesEstimateRequest = z.output<typeof feesEstimateRequest>;
+
+const sampleText = (what: string, value: string) =>
+  text(1, 120).default(value).describe(`${what} 1 to 120 characters.`);
+
+/** Body of `webhook.example`. */
+export const webhookExampleRequest = z.strictObject({
+  event: field.choice(EVERY_TYPE, 'Which event to show.').default('payment.paid'),
+  provider: sampleText('Provider it names.', SAMPLE_PROVIDER),
+  sessionId: sampleText('Session it names.', SAMPLE_SESSION_ID),
+  customerId: sampleText('Customer it names.', SAMPLE_CUSTOMER_ID),
+  amount: sampleAmount
+    .default(SAMPLE_AMOUNT)
+    .describe('US dollars, not cents: more than 0, at most 1000000, at most two decimals.'),
+  routeId: sampleText('Route it names.', SAMPLE_ROUTE_ID),
+  txHash: text(1, 200)
+    .nullable()
+    .default(SAMPLE_TX_HASH)
+    .describe("Provider's reference, 1 to 200 characters, or null."),
+  livemode: z.boolean().default(false).describe('true: as in production.'),
+  metadata: sampleMetadata,
+});
+export type WebhookExampleRequest = z.output<typeof webhookExampleRequest>;
+
+/** Body of `webhook.verify_sample`. */
+export const verifySampleRequest = named(
+  'VerifySampleRequest',
+  z.strictObject({
+    provider: sampleText('Provider that calls.', SAMPLE_PROVIDER),
+    signature: field
+      .described(
+        text(0, 500),
+        'At most 500 characters. t=<unix>,v1=<64 hex> is verified; else a placeholder.',
+        'placeholder',
+      )
+      .optional(),
+    payload: z
+      .strictObject({
+        eventId: field.described(
+          text(1, 200),
+          "Provider's id of it, 1 to 200 characters; applied once.",
+          'your-event-id',
+        ),
+        sessionId: field.described(text(1, 120), 'The checkout session, 1 to 120 characters.', SAMPLE_SESSION_ID),
+        status: field.choice(
+          PROVIDER_STATUSES,
+          'provider_pending: accepted; paid: confirmed; failed: the session ends unpaid.',
+        ),
+        amount: sampleAmount
+          .meta({ examples: [SAMPLE_AMOUNT] })
+          .describe('US dollars, not cents: more than 0, at most 1000000, at most two decimals.'),
+        txHash: field.described(text(1, 200), "Provider's reference, 1 to 200 characters.", SAMPLE_TX_HASH).optional(),
+      })
+      .describe('The callback.'),
+  }),
+  'input',
+);
+export type VerifySampleRequest = z.output<typeof verifySampleRequest>;
+
+/** Operations that take no input. */
+export const noInput = z.strictObject({});
+
+export const checkoutResult = named(
+  'CheckoutResult',
+  z.strictObject({
+    id: field.id('chk', 'The session; in a preview, the id of a session that does not exist.'),
+    merchant: field.label('The merchant that the buyer sees.', 'Demo merchant'),
+    product: field.label('The product.', 'Field guide'),
+    amount: field.dollars("The merchant's price."),
+    customer: field.mail("The buyer's email address."),
+    route: routeSummary,
+    feeSplit,
+    checkoutUrl: field.uri('Give this to the buyer; in a preview it opens a page that says so.', SAMPLE_CHECKOUT_URL),
+    redirectUrl: field.uri('Where the buyer goes afterwards.', 'https://shop.example/thanks'),
+    status: z.literal('routed').describe('Always routed: created, waiting for the buyer.'),
+    environment,
+    dryRun: field.flag('true for a preview: nothing was written.', false),
+    idempotencyKey: field.label('The key given.', 'order-A-1001').optional(),
+    clientReferenceId: field.label('The reference given.', 'A-1001').optional(),
+  }),
+);
+export type CheckoutResult = z.output<typeof checkoutResult>;
+
+export const feesEstimateResult = named('FeesEstimate', z.strictObject({ environment, route: routeSummary, feeSplit }));
+
+export const webhookExampleResult = named(
+  'WebhookExample',
+  z.strictObject({
+    headers: z
+      .record(z.string(), z.string())
+      .describe('Headers of the delivery, signed with the sample webhook secret.')
+      .meta({ examples: [{ 'x-gateway-event': SAMPLE_EVENT_ID }] }),
+    payload: webhookEvent.describe('Body of the delivery: the signature is over its compact JSON.'),
+  }),
+);
+
+export const verifySampleResult = named(
+  'VerifySampleResult',
+  z.strictObject({
+    accepted: z.literal(true).describe('Always true: a rejected sample is an error.'),
+    provider: field.label('The provider given.', 'sandbox'),
+    eventId: field.label("The provider's id of the callback.", 'evt_provider_1'),
+    sessionId: field.label('The session given.', SAMPLE_SESSION_ID),
+    status: providerStatus,
+    merchantWebhookQueued: field.flag(
+      'true only if a verified sample of an existing sandbox session really queued a merchant event.',
+      false,
+    ),
+    signatureVerified: field.flag('true for a valid signature; false for a placeholder or none.', true),
+  }),
+);

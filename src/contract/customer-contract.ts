@@ -1,0 +1,163 @@
+import { z } from 'zod';
+import { CUSTOMER_STATUSES } from '../domain/records.ts';
+import { deliveryDetails } from './delivery-contract.ts';
+import { discrepancy } from './discrepancy-contract.ts';
+import { endpoints, get } from './endpoint.ts';
+import { fieldError } from './error-contract.ts';
+import { webhookEvent } from './event-contract.ts';
+import { text } from './fields.ts';
+import { anyText, environment as environmentFilter, idOf, list, listQuery, status } from './list-query.ts';
+import { invoice, payment } from './payment-contract.ts';
+import { refund } from './refund-contract.ts';
+import * as field from './resource-fields.ts';
+import { named, rendererOf, resource } from './resource.ts';
+import { SAMPLE_CUSTOMER_ID, SAMPLE_DECISION_ID, SAMPLE_PAYMENT_ID, SAMPLE_PROVIDER } from './sample-ids.ts';
+import { checkoutSession, environment } from './session-contract.ts';
+
+const MAX_REASON = 500;
+
+export const customer = resource('Customer', 'customer', {
+  id: field.id('cus', 'The customer.'),
+  email: field.mail('Email address, as first given.'),
+  status: field.choice(
+    CUSTOMER_STATUSES,
+    'active; blocked: no session can be created or paid; erased: no stored data names the buyer, and email is a placeholder.',
+  ),
+  statusReason: field.usuallyNull(field.label('Reason of the block, as given then, or null.', 'chargebacks')),
+  created: field.time('When the customer was first seen.'),
+  environment,
+});
+
+export const renderCustomer = rendererOf(customer);
+
+export const customersQuery = listQuery('cus', {
+  customerId: idOf('Only this customer', 'cus'),
+  email: anyText('Only the customer of this address: the whole address, case aside.', 'buyer@example.com'),
+  status,
+  environment: environmentFilter,
+});
+
+/** Body of `POST /api/gateway/customers/{customerId}/block`. */
+export const blockRequest = z.strictObject({
+  reason: field
+    .described(
+      text(1, MAX_REASON),
+      `Reason, for your own records: 1 to ${MAX_REASON} characters. The buyer never sees it.`,
+      'chargebacks',
+    )
+    .optional(),
+});
+
+/** Body of `POST /api/gateway/customers/{customerId}/erase`. */
+export const eraseRequest = z.strictObject({
+  confirm: field.label('The id of the customer once more: erasure cannot be undone.', SAMPLE_CUSTOMER_ID),
+});
+
+const idempotencyKey = (example: string) => field.label('As given in the request, or null.', example).nullable();
+
+const message = z.strictObject({
+  provider: field.label('The sender.', SAMPLE_PROVIDER),
+  eventId: field.label("The provider's id of it.", 'ev_9c1f'),
+  sessionId: field.id('chk', 'The checkout session.'),
+  status: field.label('The reported status, normalised.', 'paid'),
+  outcome: field.label('Its effect: applied, ignored, or why it was flagged.', 'applied'),
+  body: field.label('The received body, unchanged.', '{"event":"ev_9c1f"}'),
+  received: field.time('When it arrived.'),
+});
+export const renderMessage = rendererOf(message);
+
+const exportedSession = named(
+  'ExportedSession',
+  checkoutSession.extend({
+    idempotencyKey: idempotencyKey('order-A-1001'),
+    decisionId: field.label('The routing decision behind its offer, or null.', SAMPLE_DECISION_ID).nullable(),
+  }),
+);
+
+const exportedPayment = named(
+  'ExportedPayment',
+  payment.extend({
+    providerReference: field.label("The provider's own id of it, or null.", 'sbx_pay_9c1f').nullable(),
+    providerUrl: field.label("The provider's page for the buyer, or null.", 'https://pay.example/9c1f').nullable(),
+    txHash: field.label('The transaction on a blockchain or at a bank, or null.', '0x9c1f').nullable(),
+  }),
+);
+
+const exportedRefund = named('ExportedRefund', refund.extend({ idempotencyKey: idempotencyKey('refund-A-1001') }));
+
+export const customerExport = named(
+  'CustomerExport',
+  z.strictObject({
+    object: z.literal('customer_export').describe('Always customer_export.'),
+    exported: field.time('When this was read.'),
+    customer,
+    sessions: z.array(exportedSession).describe('Newest first.'),
+    payments: z.array(exportedPayment),
+    invoices: z.array(invoice),
+    refunds: z.array(exportedRefund),
+    events: z.array(webhookEvent),
+    deliveries: z.array(deliveryDetails).describe('With the log of their attempts, which includes the responses.'),
+    providerMessages: z.array(message).describe('Provider messages about payments and refunds.'),
+    discrepancies: z.array(discrepancy),
+  }),
+);
+export type CustomerExport = z.output<typeof customerExport>;
+
+const invalid_state = {
+  message: `Customer ${SAMPLE_CUSTOMER_ID} is erased: nothing can be created for it any more.`,
+  suggestion: 'Leave it. A buyer who comes back with the same address is another customer, who can be blocked.',
+};
+
+export const CUSTOMER_ENDPOINTS = endpoints('customers', {
+  listCustomers: list('/api/gateway/customers', 'List customers', customersQuery, customer),
+  getCustomer: get('/api/gateway/customers/{customerId}', 'Get a customer', customer, 'One customer.'),
+  blockCustomer: {
+    route: 'POST /api/gateway/customers/{customerId}/block',
+    summary: 'Block a customer',
+    description:
+      'From now on no session is created for the customer, and no payment starts on existing sessions. Payments in progress continue, and money that arrives is booked. A blocked customer stays blocked. The body is optional.',
+    body: blockRequest,
+    requestExample: { reason: 'chargebacks' },
+    response: customer,
+    errors: ['not_found', 'invalid_state'],
+    errorExamples: { invalid_state },
+  },
+  unblockCustomer: {
+    route: 'POST /api/gateway/customers/{customerId}/unblock',
+    summary: 'Unblock a customer',
+    description: 'Undoes a block; an active customer stays active. Takes no body.',
+    response: customer,
+    errors: ['not_found', 'invalid_state'],
+    errorExamples: { invalid_state },
+  },
+  exportCustomer: {
+    route: 'GET /api/gateway/customers/{customerId}/export',
+    access: 'admin',
+    summary: 'Export a customer',
+    description: 'All stored data about one buyer, in one document.',
+    response: customerExport,
+  },
+  eraseCustomer: {
+    route: 'POST /api/gateway/customers/{customerId}/erase',
+    access: 'admin',
+    summary: 'Erase a customer',
+    description:
+      'Permanently removes the data that can name the buyer: the address, metadata, redirect URLs and references, the bodies of provider messages and the responses of receivers. Amounts, states, ids and the ledger stay; email becomes a placeholder. Sessions that no buyer has started expire, and idempotency keys stay used.\n\nRefused while a payment or refund is pending or an event is still to be delivered. Erasing once more removes data that arrived since. The same address is a new customer afterwards. With SQLite, remnants of the old text can lie in unused parts of the file until the service is started again.',
+    body: eraseRequest,
+    requestExample: { confirm: SAMPLE_CUSTOMER_ID },
+    response: customer,
+    errors: ['not_found', 'invalid_state'],
+    errorExamples: {
+      invalid_input: fieldError(
+        'confirm',
+        'invalid_value',
+        'is not the id of the customer',
+        `Set confirm to "${SAMPLE_CUSTOMER_ID}"; then resend.`,
+      ),
+      invalid_state: {
+        message: `Customer ${SAMPLE_CUSTOMER_ID} cannot be erased yet: payments are pending (${SAMPLE_PAYMENT_ID}).`,
+        suggestion: 'Block the customer, so that nothing new begins, and erase it once these have ended.',
+      },
+    },
+  },
+});

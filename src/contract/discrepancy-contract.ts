@@ -1,0 +1,125 @@
+import { z } from 'zod';
+import {
+  DISCREPANCY_KINDS,
+  DISCREPANCY_STATUSES,
+  type Discrepancy,
+  RESOLUTIONS,
+  actionsOf,
+} from '../domain/discrepancy.ts';
+import { endpoints } from './endpoint.ts';
+import { fieldError } from './error-contract.ts';
+import { text } from './fields.ts';
+import { environment, idOf, list, listQuery } from './list-query.ts';
+import * as field from './resource-fields.ts';
+import { rendererWith, resource } from './resource.ts';
+import { SAMPLE_DISCREPANCY_ID, SAMPLE_PROVIDER } from './sample-ids.ts';
+
+const ACTIONS = ['refund', 'accept'] as const;
+const MAX_NOTE = 500;
+
+/** Body of `POST /api/gateway/discrepancies/{discrepancyId}/resolve`. */
+export const resolveRequest = z.strictObject({
+  action: field.choice(
+    ACTIONS,
+    'refund: the buyer gets the money back; accept: the money stays. One of the actions of the record.',
+    'refund',
+  ),
+  note: field
+    .described(
+      text(1, MAX_NOTE),
+      `Your note, 1 to ${MAX_NOTE} characters. Required if nothing can be booked; refused if the buyer was erased.`,
+      'agreed with the buyer by phone',
+    )
+    .optional(),
+});
+
+export const discrepanciesQuery = listQuery('dis', {
+  kind: field.choice(DISCREPANCY_KINDS, 'Only discrepancies of this kind.').optional(),
+  status: field.choice(DISCREPANCY_STATUSES, 'Only open, or only resolved ones.').optional(),
+  sessionId: idOf('Only discrepancies of this session', 'chk'),
+  environment,
+});
+
+export const discrepancy = resource('Discrepancy', 'discrepancy', {
+  id: field.id('dis', 'The discrepancy.'),
+  kind: field.choice(
+    DISCREPANCY_KINDS,
+    'surplus: a second payment for a paid session. The other kinds are provider messages that were not booked. amount_mismatch, currency_mismatch: a wrong amount or currency; environment_mismatch, provider_mismatch: about a payment of the other environment, or of another provider; event_conflict: a reused event id with different content; unknown_payment: money for a payment that is not one of the session.',
+    'amount_mismatch',
+  ),
+  status: field.choice(DISCREPANCY_STATUSES, 'open: until the money is where it should be.', 'open'),
+  environment: field.environmentOf('Environment of the session.'),
+  sessionId: field.id('chk', 'The checkout session.'),
+  customerId: field.id('cus', 'The customer.'),
+  paymentId: field.id('pay', 'The payment, or null if it is not one of ours.').nullable(),
+  provider: field.label('The provider that has the money, or null if it is unknown.', SAMPLE_PROVIDER).nullable(),
+  providerEventId: field.label("Id of the provider's message that reported it, or null.", 'ev_9c1f').nullable(),
+  expected: field.dollars(
+    "The expected part of the session's amount, without the buyer's fee. 0 if no more money was expected: for a surplus, for an event_conflict, and for money beyond an earlier decision.",
+    49.99,
+  ),
+  received: field.dollars(
+    'The received part of the expected amount; if expected is 0, all money received beyond it.',
+    48.99,
+  ),
+  currency: field.label('Currency of the received money, or null if it is unknown.', 'USD').nullable(),
+  actions: z
+    .array(z.enum(ACTIONS))
+    .describe('The actions that are possible now; none while a refund is in progress and after the resolution.')
+    .meta({ examples: [['refund', 'accept']] }),
+  refundId: field.usuallyNull(field.id('ref', 'Its newest refund, or null.')),
+  resolution: field.usuallyNull(
+    field.choice(
+      RESOLUTIONS,
+      'How it was resolved, or null. paid_in_full: the right amount arrived after all, and this is part of it.',
+    ),
+  ),
+  note: field.usuallyNull(field.label('The note of the resolution, or null.', 'agreed with the buyer by phone')),
+  created: field.time('When it was found.'),
+  resolvedAt: field.usuallyNull(field.time('When it was resolved, or null.')),
+});
+export type DiscrepancyResource = z.output<typeof discrepancy>;
+
+const render = rendererWith(discrepancy);
+
+export function renderDiscrepancy(record: Discrepancy): DiscrepancyResource {
+  return render(record, { providerEventId: record.eventId, currency: record.currency, actions: actionsOf(record) });
+}
+
+export const DISCREPANCY_ENDPOINTS = endpoints('discrepancies', {
+  listDiscrepancies: list(
+    '/api/gateway/discrepancies',
+    'List discrepancies',
+    discrepanciesQuery,
+    discrepancy,
+    'Newest first. status=open lists unresolved discrepancies.',
+  ),
+  getDiscrepancy: {
+    route: 'GET /api/gateway/discrepancies/{discrepancyId}',
+    summary: 'Get a discrepancy',
+    description: 'One discrepancy, with the actions that are possible.',
+    response: discrepancy,
+  },
+  resolveDiscrepancy: {
+    route: 'POST /api/gateway/discrepancies/{discrepancyId}/resolve',
+    summary: 'Resolve a discrepancy',
+    description:
+      'refund gives the money back: the record stays open until the refund has succeeded, and can be decided again if the refund fails. The service refunds a surplus by itself; use refund for a surplus if that refund has failed.\n\naccept of an amount_mismatch takes the received amount as payment in full: the session is paid, its event is sent, and the merchant bears the difference. accept of a surplus lets the merchant keep it. The other kinds cannot be booked: ask the provider to return any money that it took, and use accept with a note of that.',
+    body: resolveRequest,
+    requestExample: { action: 'refund' },
+    response: discrepancy,
+    errors: ['invalid_state'],
+    errorExamples: {
+      invalid_input: fieldError(
+        'action',
+        'invalid_value',
+        'must be one of "refund", "accept"',
+        'Set action to "refund" or "accept"; then resend.',
+      ),
+      invalid_state: {
+        message: `Discrepancy ${SAMPLE_DISCREPANCY_ID} is resolved already: accepted.`,
+        suggestion: 'Leave it: what was decided stands.',
+      },
+    },
+  },
+});

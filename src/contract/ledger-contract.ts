@@ -1,0 +1,142 @@
+import { z } from 'zod';
+import { ACCOUNTS, type BalancesAt, type JournalEntry, POSTING_KINDS } from '../domain/ledger.ts';
+import { amountFromCents } from '../domain/money.ts';
+import { CURRENCY } from '../domain/records.ts';
+import { endpoints } from './endpoint.ts';
+import { moment } from './fields.ts';
+import { environment as environmentFilter, idOf, list, listQuery } from './list-query.ts';
+import * as field from './resource-fields.ts';
+import { rendererWith, resource } from './resource.ts';
+import { SAMPLE_PAYMENT_ID } from './sample-ids.ts';
+
+const account = field.choice(
+  ACCOUNTS,
+  "provider_clearing: our money that the provider holds; provider_cost: the provider's charges; merchant_payable: money owed to the merchant; gateway_revenue: our fees; buyer_refunds_payable: money owed to buyers.",
+  'merchant_payable',
+);
+const kind = field.choice(
+  POSTING_KINDS,
+  'paid: a buyer has paid; settled: the merchant was paid out; refund: a refund was requested; refund_paid: it was paid out; refund_failed: it was not, and its posting is reversed; adjustment: money that was resolved by hand.',
+  'paid',
+);
+const environment = field.environmentOf('Environment of the payments.');
+
+export const balancesQuery = z.strictObject({
+  at: moment('The balances at the start of this moment: ISO 8601. Default: now, with everything booked.').optional(),
+  environment: environmentFilter,
+});
+
+const journalFilter = {
+  account: account.optional(),
+  kind: kind.optional(),
+  sessionId: idOf('Only entries of this session', 'chk'),
+  paymentId: idOf('Only entries of this payment', 'pay'),
+  from: moment('Only entries booked then or later: ISO 8601.').optional(),
+  until: moment('Only entries booked before: ISO 8601.').optional(),
+  environment: environmentFilter,
+};
+
+export const entriesQuery = listQuery('entry', journalFilter);
+export const exportQuery = z.strictObject(journalFilter);
+
+export const ledgerBalances = resource('LedgerBalances', 'ledger_balances', {
+  at: field.time(
+    'The time of the balances: they contain every earlier posting. Without at in the request, every posting.',
+  ),
+  currency: z.literal(CURRENCY).describe('Always USD.'),
+  environments: z
+    .array(
+      z.strictObject({
+        environment,
+        accounts: z
+          .array(
+            z.strictObject({
+              account,
+              debits: field.dollars('Sum of the debits.', 1250),
+              credits: field.dollars('Sum of the credits.', 48.54),
+              balance: field.dollars('Debits minus credits: negative for money that the account owes.', 1201.46),
+            }),
+          )
+          .describe('Every account.'),
+        total: field.dollars('The sum of the balances: always 0.', 0),
+      }),
+    )
+    .describe('The requested environments: sandbox money and real money are never added.'),
+});
+
+export const ledgerEntry = resource('LedgerEntry', 'ledger_entry', {
+  id: field.label('The entry: the id of its posting, and its line there.', `${SAMPLE_PAYMENT_ID}:paid:2`),
+  postingId: field.label('The posting: its entries sum to 0.', `${SAMPLE_PAYMENT_ID}:paid`),
+  kind,
+  account,
+  debit: field.dollars('Debit of the account; 0 for a credit.', 0),
+  credit: field.dollars('Credit of the account; 0 for a debit.', 48.54),
+  currency: z.literal(CURRENCY).describe('Always USD.'),
+  paymentId: field.id('pay', 'The payment.'),
+  sessionId: field.id('chk', 'The checkout session.'),
+  refundId: field.usuallyNull(field.id('ref', 'The refund of the posting, or null.')),
+  environment,
+  created: field.time('When it was booked.'),
+});
+
+export const ledgerExport = z
+  .string()
+  .describe('CSV (RFC 4180) with a header, oldest entry first.')
+  .meta({
+    examples: [
+      `entry_id,posting_id,created,environment,kind,account,debit,credit,currency,payment_id,session_id,refund_id\r\n`,
+    ],
+  });
+
+const render = rendererWith(ledgerBalances);
+const renderJournalEntry = rendererWith(ledgerEntry);
+
+export function renderBalances(balances: BalancesAt): z.output<typeof ledgerBalances> {
+  const environments = balances.environments.map((each) => {
+    const total = each.accounts.reduce((sum, { debits, credits }) => sum + debits - credits, 0);
+    const accounts = each.accounts.map(({ account: name, debits, credits }) => ({
+      account: name,
+      debits: amountFromCents(debits),
+      credits: amountFromCents(credits),
+      balance: amountFromCents(debits - credits),
+    }));
+    return { environment: each.environment, accounts, total: amountFromCents(total) };
+  });
+  return render(balances, { environments });
+}
+
+export function renderEntry(entry: JournalEntry): z.output<typeof ledgerEntry> {
+  const { postingId, line, amount } = entry;
+  return renderJournalEntry(entry, {
+    id: `${postingId}:${line}`,
+    debit: amountFromCents(Math.max(amount, 0)),
+    credit: amountFromCents(Math.max(-amount, 0)),
+  });
+}
+
+export const LEDGER_ENDPOINTS = endpoints('ledger', {
+  getLedgerBalances: {
+    route: 'GET /api/gateway/ledger/balances',
+    summary: 'Get the balances of the ledger',
+    description:
+      'The balance of every account now, or at a given time; a UTC midnight is the fastest to answer. Debits are positive: provider_clearing is our money that the provider holds, and a negative merchant_payable is money owed to the merchant.',
+    query: balancesQuery,
+    response: ledgerBalances,
+  },
+  listLedgerEntries: list(
+    '/api/gateway/ledger/entries',
+    'List the entries of the ledger',
+    entriesQuery,
+    ledgerEntry,
+    'The journal, newest first. The entries of a posting stand together and sum to 0; none is ever changed or removed, a correction is another posting.',
+  ),
+  exportLedger: {
+    route: 'GET /api/gateway/ledger/export',
+    summary: 'Export the ledger as CSV',
+    description:
+      'The journal until now as one CSV file, oldest first, sent while it is read. Columns: entry_id, posting_id, created, environment, kind, account, debit, credit (dollars with two decimals, one of both empty), currency, payment_id, session_id, refund_id.',
+    query: exportQuery,
+    response: ledgerExport,
+    responseType: 'text/csv',
+  },
+});

@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import { type IdPrefix, isId } from '../domain/id.ts';
+import { sessionOfEvent } from '../domain/records.ts';
+import { ENVIRONMENTS } from '../domain/route.ts';
+import { checkedText } from './fields.ts';
+import { described, flag, label } from './resource-fields.ts';
+import { named } from './resource.ts';
+import { SAMPLE_EVENT_ID, SAMPLE_PAYMENT_ID } from './sample-ids.ts';
+
+export const DEFAULT_LIMIT = 20;
+export const MAX_LIMIT = 100;
+
+const limit = checkedText('integer', (value) =>
+  /^[1-9]\d*$/.test(value) ? undefined : 'must be a whole number of 1 or more',
+)
+  .optional()
+  .describe('How many records at most: 1 to 100, larger is taken as 100. Default 20.')
+  .meta({ type: 'integer', minimum: 1, default: DEFAULT_LIMIT });
+
+/** A filter whose value is any text. */
+export const anyText = (what: string, example: string) => label(what, example).optional();
+
+export function idOf(what: string, ...prefixes: IdPrefix[]) {
+  const form = `an id that starts with ${prefixes.map((prefix) => `${prefix}_`).join(' or ')}`;
+  const id = checkedText('id', (value) => (isId(value, ...prefixes) ? undefined : `must be ${form}`));
+  return described(id, `${what}: ${form}.`, `${prefixes[0]}_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m`).optional();
+}
+
+function eventIdOf(what: string) {
+  const form = 'evt_, the id of its session, _ and a status';
+  const isEvent = (value: string) => sessionOfEvent(value) !== undefined;
+  const id = checkedText('id', (value) => (isEvent(value) ? undefined : `must be the id of an event: ${form}`));
+  return described(id, `${what}: ${form}.`, SAMPLE_EVENT_ID).optional();
+}
+
+function entryIdOf(what: string) {
+  const id = z
+    .string()
+    .regex(/^\w{1,60}:\w{1,20}:\d{1,3}$/, 'must be the id of a ledger entry: that of its posting, and its line');
+  return described(id, `${what}: the id of its posting, and its line there.`, `${SAMPLE_PAYMENT_ID}:paid:2`).optional();
+}
+
+export const status = anyText('Only records with this status. A status that does not exist matches nothing.', 'paid');
+export const environment = z
+  .enum(ENVIRONMENTS as ['sandbox', 'production'])
+  .optional()
+  .describe('Only records of this environment. Default: both; with an API key, its own.');
+
+type CursorOf = IdPrefix | 'evt' | 'entry';
+
+function cursorOf(prefix: CursorOf, what: string) {
+  if (prefix === 'entry') return entryIdOf(what);
+  return prefix === 'evt' ? eventIdOf(what) : idOf(what, prefix);
+}
+
+export function listQuery<Fields extends z.ZodRawShape>(prefix: CursorOf, fields: Fields) {
+  return z
+    .strictObject({
+      ...fields,
+      limit,
+      startingAfter: cursorOf(prefix, 'The page of records older than this one'),
+      endingBefore: cursorOf(prefix, 'The page of records newer than this one'),
+    })
+    .refine(
+      (query: { startingAfter?: unknown; endingBefore?: unknown }) =>
+        query.startingAfter === undefined || query.endingBefore === undefined,
+      {
+        path: ['endingBefore'],
+        message: 'must not be given together with startingAfter',
+        params: { issueCode: 'invalid_value', remedy: 'remove' },
+        // Zod skips this check after other problems by default, but the error must name every problem.
+        when: ({ value }) => typeof value === 'object' && value !== null,
+      },
+    );
+}
+
+/** Query parameters that choose a page. */
+export interface PageQuery {
+  limit?: string | undefined;
+  startingAfter?: string | undefined;
+  endingBefore?: string | undefined;
+}
+
+/** The page that a query asks for. */
+export function pageOf({ limit: most = String(DEFAULT_LIMIT), startingAfter, endingBefore }: PageQuery) {
+  return {
+    limit: Math.min(Number(most), MAX_LIMIT),
+    ...(startingAfter !== undefined && { startingAfter }),
+    ...(endingBefore !== undefined && { endingBefore }),
+  };
+}
+
+export const hasMore = named('HasMore', flag('Whether there are more in the requested direction.', false));
+
+/** The envelope of every list. */
+export function listOf<Item extends z.ZodType>(item: Item) {
+  return z.strictObject({
+    object: z.literal('list').describe('Always list.'),
+    data: z.array(item).describe('The records, newest first.'),
+    hasMore,
+  });
+}
+
+/** Definition of an endpoint that lists records. */
+export function list<Query extends z.ZodType>(
+  path: `/${string}`,
+  summary: string,
+  query: Query,
+  item: z.ZodType,
+  description = 'Newest first.',
+) {
+  return { route: `GET ${path}`, summary, description, query, response: listOf(item) } as const;
+}

@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import { REFUND_REASONS, REFUND_STATUSES } from '../domain/refund.ts';
+import { endpoints, get } from './endpoint.ts';
+import { fieldError } from './error-contract.ts';
+import { sampleAmount, text } from './fields.ts';
+import { environment, idOf, list, listQuery, status as statusFilter } from './list-query.ts';
+import * as field from './resource-fields.ts';
+import { rendererOf, resource } from './resource.ts';
+import { SAMPLE_PAYMENT_ID } from './sample-ids.ts';
+
+const status = statusFilter.meta({ examples: ['failed'] });
+
+/** Body of `POST /api/gateway/payments/{paymentId}/refunds`. */
+export const refundRequest = z.strictObject({
+  amount: field
+    .described(sampleAmount, 'US dollars, not cents: more than 0, at most what is left. Default: all that is left.', 10)
+    .optional(),
+  reason: field
+    .choice(['requested_by_customer', 'duplicate', 'fraudulent', 'other'], 'Reason, for your own records.')
+    .optional()
+    .meta({ examples: ['requested_by_customer'] }),
+  idempotencyKey: field
+    .described(
+      text(8, 120),
+      'Your key, 8 to 120 characters: a resend answers the same refund. Keys of sessions are separate.',
+      'your-refund-id',
+    )
+    .optional(),
+});
+export type RefundRequestBody = z.output<typeof refundRequest>;
+
+export const refundsQuery = listQuery('ref', {
+  paymentId: idOf('Only refunds of this payment', 'pay'),
+  sessionId: idOf('Only refunds of this session', 'chk'),
+  status,
+  environment,
+});
+
+export const refundsOfPaymentQuery = listQuery('ref', { status });
+
+export const refund = resource('Refund', 'refund', {
+  id: field.id('ref', 'The refund.'),
+  paymentId: field.id('pay', 'The payment.'),
+  sessionId: field.id('chk', 'The checkout session.'),
+  environment: field.environmentOf('Environment of the payment.'),
+  amount: field.dollars('The refunded amount.', 10),
+  currency: field.currency(),
+  reason: field
+    .choice(
+      REFUND_REASONS,
+      'As given, or null. The service itself refunds surplus (a second payment of an order) and mismatch (money of another amount than requested).',
+    )
+    .nullable()
+    .meta({ examples: ['requested_by_customer'] }),
+  status: field.choice(
+    REFUND_STATUSES,
+    'pending: the provider has not reported yet; succeeded: it has paid the money out; failed: the buyer does not have it. A bank can return money days later: succeeded then becomes failed, which is final.',
+    'pending',
+  ),
+  failureReason: field.usuallyNull(
+    field.label('Reason of the failure in words, or null.', "the buyer's bank declined the refund"),
+  ),
+  created: field.time('When it was requested.'),
+  updated: field.time('When its status last changed.'),
+});
+export type RefundResource = z.output<typeof refund>;
+
+export const renderRefund = rendererOf(refund);
+
+export const REFUND_ENDPOINTS = endpoints('refunds', {
+  createRefund: {
+    route: 'POST /api/gateway/payments/{paymentId}/refunds',
+    summary: 'Refund a payment',
+    description:
+      "Refunds what the buyer paid, or a part of it, as often as something is left: the total, with the buyer's fee. Fees and costs are refunded in proportion. The refund is pending until the provider reports its outcome: read it again, or look at the payment's refundedAmount.\n\nWith an idempotencyKey, the same request can be sent again safely: it answers the first refund, with the header Idempotent-Replayed: true; the same key with another body or payment is refused. All fields are optional, and so is the body.",
+    body: refundRequest,
+    requestExample: { amount: 10, reason: 'requested_by_customer' },
+    response: refund,
+    errors: ['invalid_state', 'idempotency_conflict'],
+    errorExamples: {
+      invalid_input: fieldError(
+        'amount',
+        'too_big',
+        'is more than the 39.99 USD that is left of the payment',
+        'Set amount to at most 39.99, or leave it out to refund all that is left.',
+      ),
+      invalid_state: {
+        message: `Payment ${SAMPLE_PAYMENT_ID} is pending: only a paid one is refunded.`,
+        suggestion: 'Read the payment, and refund it once its status is paid.',
+      },
+      idempotency_conflict: {
+        message: 'This idempotencyKey was used for another refund.',
+        field: 'idempotencyKey',
+        suggestion:
+          'Resend the first body to the first payment to get its refund again, or set idempotencyKey to a new key.',
+        issues: [{ path: 'idempotencyKey', code: 'idempotency_conflict', message: 'was used for another refund' }],
+      },
+    },
+  },
+  listRefundsOfPayment: list(
+    '/api/gateway/payments/{paymentId}/refunds',
+    'List the refunds of a payment',
+    refundsOfPaymentQuery,
+    refund,
+  ),
+  listRefunds: list(
+    '/api/gateway/refunds',
+    'List refunds',
+    refundsQuery,
+    refund,
+    'Newest first. status=failed lists refunds whose money the buyer does not have.',
+  ),
+  getRefund: get('/api/gateway/refunds/{refundId}', 'Get a refund', refund, 'One refund with its present status.'),
+});

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+
+type ToWire = (stored: unknown) => unknown;
+/** Conversions of stored values by the schema of their field. */
+export const conversions = z.registry<{ toWire: ToWire }>();
+
+/** Names of schemas in the OpenAPI document, and whether requests, responses or both contain them. */
+export const schemaNames = new Map<z.core.$ZodType, { name: string; io: 'input' | 'output' | 'both' }>();
+
+/** Gives a schema a name in the OpenAPI document. */
+export function named<Schema extends z.ZodType>(
+  name: string,
+  schema: Schema,
+  io: 'input' | 'output' | 'both' = 'output',
+): Schema {
+  schemaNames.set(schema, { name, io });
+  return schema;
+}
+
+/** A resource of the API: its `object` field has the given value. */
+export function resource<const Type extends string, Fields extends z.ZodRawShape>(
+  name: string,
+  object: Type,
+  fields: Fields,
+) {
+  const { id, ...others } = fields;
+  const shape = { ...(id && { id }), object: z.literal(object).describe(`Always ${object}.`), ...others };
+  return named(name, z.strictObject(shape as unknown as { object: z.ZodLiteral<Type> } & Fields));
+}
+
+/** The stored values from which a rendered value is made: times are numbers, and constants are not stored. */
+type Stored<Rendered> = Rendered extends string
+  ? string extends Rendered
+    ? string | number
+    : Rendered
+  : Rendered extends readonly (infer Item)[]
+    ? readonly Stored<Item>[]
+    : Rendered extends object
+      ? { [Key in Exclude<keyof Rendered, 'object' | 'currency'>]: Stored<Rendered[Key]> }
+      : Rendered;
+
+/**
+ * Renders records by the description of their resource: each field from the property of the same name. `own` gives the
+ * fields that a record has not under that name. Properties that the resource does not describe are left out.
+ */
+export function rendererWith<Schema extends z.ZodObject>(schema: Schema) {
+  const toWire = toWireOf(schema) as (record: object, own: object) => z.output<Schema>;
+  return <const Own extends Partial<z.output<Schema>>>(
+    record: Omit<Stored<z.output<Schema>>, keyof Own>,
+    own: Own,
+  ): z.output<Schema> => toWire(record, own);
+}
+
+/** Renders records that have every field of the resource under the same name. */
+export function rendererOf<Schema extends z.ZodObject>(schema: Schema) {
+  const render = rendererWith(schema);
+  return (record: Stored<z.output<Schema>>): z.output<Schema> => render(record as never, {});
+}
+
+function toWireOf(schema: z.core.$ZodType): (stored: unknown, own?: object) => unknown {
+  const conversion = conversions.get(schema);
+  if (conversion) return conversion.toWire;
+  if (schema instanceof z.ZodLiteral) return () => schema.value;
+  if (schema instanceof z.ZodNullable) {
+    const toWire = toWireOf(schema.unwrap());
+    return (stored) => (stored === null ? null : toWire(stored));
+  }
+  if (schema instanceof z.ZodArray) {
+    const toWire = toWireOf(schema.element);
+    return (stored) => (stored as unknown[]).map((item) => toWire(item));
+  }
+  if (!(schema instanceof z.ZodObject)) return (stored) => stored;
+  const fields = Object.entries(schema.shape).map(([name, field]) => [name, toWireOf(field)] as const);
+  return (stored, own = {}) => {
+    const rendered: Record<string, unknown> = {};
+    for (const [name, toWire] of fields) {
+      rendered[name] = Object.hasOwn(own, name)
+        ? (own as Record<string, unknown>)[name]
+        : toWire((stored as Record<string, unknown>)[name]);
+    }
+    return rendered;
+  };
+}

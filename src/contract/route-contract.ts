@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import type { Route } from '../domain/route.ts';
+import * as field from './resource-fields.ts';
+import { kind } from './resource-fields.ts';
+import { named, rendererWith } from './resource.ts';
+import { SAMPLE_ROUTE_ID } from './sample-ids.ts';
+
+export const routeHealth = (what: string) => field.choice(['live', 'degraded', 'standby'], what);
+
+export const routeSummary = named(
+  'RouteSummary',
+  z
+    .strictObject({
+      id: field.label('The route.', SAMPLE_ROUTE_ID),
+      label: field.label('Its name.', 'Card, simulated acquirer'),
+      integrationId: field.label('The provider that carries it.', 'sandbox'),
+      integrationLabel: field.label("The provider's name.", 'Simulated provider'),
+      kind,
+      network: field.label('The network it settles on.', 'card_network'),
+      asset: field.label('The asset it settles in.', 'USD'),
+      score: field.count(
+        '0 to 100 points, higher is better: the expected success now, less cost and wait, without chance.',
+        93.1,
+      ),
+      health: routeHealth('live: takes payments; degraded: takes payments, 10 points behind; standby: takes none now.'),
+      payerLabel: field.label('Its name for the buyer.', 'Card'),
+      eta: field.label('How long until the payment is confirmed, in words.', 'a few seconds'),
+      buyerFeeRate: field.rate('Fee that the buyer pays on top of the amount.', 0),
+      gatewayFeeRate: field.rate('Fee that the gateway deducts from the amount.', 0.029),
+      providerCostRate: field.rate("The provider's charge to the gateway.", 0.019),
+      kycPolicy: field.choice(
+        ['none', 'light', 'full', 'provider'],
+        'Identity check of the buyer: none, light, full, or left to the provider.',
+      ),
+    })
+    .describe('A connection over which a payment can be made.'),
+);
+export type RouteSummary = z.output<typeof routeSummary>;
+
+const render = rendererWith(routeSummary);
+
+/** `score` is 0 to 100. */
+export function renderRoute(route: Route, score: number): RouteSummary {
+  return render(route, { score });
+}
+
+export const routesListResult = named(
+  'RouteSummaryList',
+  z.strictObject({
+    ok: z.literal(true).describe('Always true.'),
+    routes: z.array(routeSummary).describe('The routes, best first.'),
+  }),
+);

@@ -1,0 +1,162 @@
+import { z } from 'zod';
+import { isId } from '../domain/id.ts';
+import { SESSION_STATUSES, type Session } from '../domain/records.ts';
+import { endpoints } from './endpoint.ts';
+import {
+  amount,
+  checkedText,
+  email,
+  environment as requestEnvironment,
+  metadata as requestMetadata,
+  routeKind,
+  text,
+} from './fields.ts';
+import { anyText, environment as environmentFilter, list, listQuery, status } from './list-query.ts';
+import { isPlainHttp, redirectUrlField } from './redirect-url.ts';
+import * as field from './resource-fields.ts';
+import { named, rendererWith, resource } from './resource.ts';
+import { SAMPLE_CHECKOUT_URL } from './sample-ids.ts';
+
+// Fields that the records of a sale share.
+export const currency = field.currency('Currency of every amount here: always USD.');
+export const environment = named(
+  'Environment',
+  field.environmentOf('`sandbox` moves test money only, `production` real money.'),
+);
+export const metadata = named(
+  'Metadata',
+  z
+    .record(z.string(), z.string())
+    .describe('Your own data as given at creation: values are strings of at most 500 characters.')
+    .meta({ examples: [{ orderId: 'A-1001' }] }),
+);
+
+export const checkoutSession = resource('CheckoutSession', 'checkout_session', {
+  id: field.id('chk', 'The session.'),
+  checkoutUrl: field.uri('Send the buyer here to pay.', SAMPLE_CHECKOUT_URL),
+  status: field.choice(
+    SESSION_STATUSES,
+    'routed: waiting for the buyer; pending: payment in progress; paid: confirmed, safe to fulfil; failed; expired.',
+  ),
+  amount: field.dollars("The merchant's price."),
+  currency,
+  redirectUrl: field.uri('Where the buyer goes afterwards.', 'https://shop.example/thanks'),
+  customer: field.mail("The buyer's email address."),
+  metadata,
+  environment,
+  product: field.label('The product.', 'Field guide'),
+  customerId: field.id('cus', 'The customer.'),
+  clientReferenceId: field.label('Your own id of the order, or null.', 'A-1001').nullable(),
+  created: field.time('When the session was created.'),
+  expiresAt: field.time('When the session expires if no buyer starts to pay.', '2026-01-16T09:30:00.000Z'),
+});
+export type CheckoutSessionResource = z.output<typeof checkoutSession>;
+
+/** Public URLs of the service: `base` for programs, `checkout` for buyers. Neither ends in a slash. */
+export interface Urls {
+  base: string;
+  checkout: string;
+}
+
+export function checkoutUrl(urls: Urls, sessionId: string): string {
+  return `${urls.checkout}/checkout/${sessionId}`;
+}
+
+/** The page to which the buyer returns: the merchant's page, or our own status page. */
+export function redirectUrlOf(urls: Urls, session: Pick<Session, 'id' | 'redirectUrl'>): string {
+  return session.redirectUrl ?? `${checkoutUrl(urls, session.id)}/complete`;
+}
+
+const render = rendererWith(checkoutSession);
+
+export function renderSession(session: Session, urls: Urls): CheckoutSessionResource {
+  return render(session, {
+    checkoutUrl: checkoutUrl(urls, session.id),
+    redirectUrl: redirectUrlOf(urls, session),
+    customer: session.customerEmail,
+  });
+}
+
+/**
+ * Body of `POST /api/gateway/sessions`, `checkout.preview` and `checkout.create`. `appSchemes` are the schemes that the
+ * operator allows in `redirectUrl` in addition to the default ones.
+ */
+export function sessionRequestWith(appSchemes: readonly string[]) {
+  return z
+    .strictObject({
+      product: field.described(text(1, 120), 'The product, 1 to 120 characters.', 'Field guide'),
+      amount,
+      customer: email.describe("The buyer's email address, at most 254 characters."),
+      preferredRoute: routeKind.optional().describe('Way to pay to prefer; local is by bank.'),
+      redirectUrl: redirectUrlField(appSchemes)
+        .optional()
+        .describe(
+          'Where the buyer returns: https, http in sandbox, or an app scheme with a dot; at most 2048 characters.',
+        ),
+      metadata: requestMetadata,
+      idempotencyKey: field
+        .described(text(8, 120), 'Your key, 8 to 120 characters: a resend answers the same session.', 'your-order-id')
+        .optional(),
+      clientReferenceId: field
+        .described(text(3, 120), 'Your id of the order, 3 to 120 characters.', 'your-order-id')
+        .optional(),
+      environment: requestEnvironment,
+    })
+    .refine(
+      (body: { environment?: unknown; redirectUrl?: unknown }) =>
+        body.environment !== 'production' || typeof body.redirectUrl !== 'string' || !isPlainHttp(body.redirectUrl),
+      {
+        path: ['redirectUrl'],
+        message: 'must use https in production',
+        params: { issueCode: 'invalid_format' },
+        // Along with the problems of other fields, not after them.
+        when: ({ value }) => typeof value === 'object' && value !== null,
+      },
+    );
+}
+
+/** The body without additional app schemes. Its JSON Schema does not depend on them. */
+export const sessionRequest = named('SessionRequest', sessionRequestWith([]), 'input');
+export type SessionRequest = z.output<typeof sessionRequest>;
+
+export const sessionsQuery = listQuery('chk', {
+  customer: checkedText('customer', (value) =>
+    value.includes('@') || isId(value, 'cus') ? undefined : 'must be an email address or an id that starts with cus_',
+  )
+    .optional()
+    .describe('Only sessions of this customer: an email address, case aside, or an id that starts with cus_.')
+    .meta({ examples: ['buyer@example.com'] }),
+  status,
+  clientReferenceId: anyText('Only sessions that carry this reference of yours.', 'A-1001'),
+  environment: environmentFilter,
+});
+
+export const SESSION_ENDPOINTS = endpoints('sessions', {
+  createSession: {
+    route: 'POST /api/gateway/sessions',
+    access: 'create',
+    summary: 'Create a checkout session',
+    description:
+      'Creates a session and answers with the checkoutUrl to which the buyer is redirected. A customer is created if the email address is new.\n\nThe buyer returns to redirectUrl with session_id and status added to its query, or stays on a status page if none is given. A preferredRoute without a usable route is replaced by the best other.\n\nWith an idempotencyKey, the same request can be sent again safely: it answers the first session, with the header Idempotent-Replayed: true; the same key with another body is refused.',
+    body: sessionRequest,
+    requestExample: { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' },
+    response: checkoutSession,
+    errors: ['forbidden', 'idempotency_conflict', 'no_eligible_route', 'spend_limit_exceeded'],
+  },
+  listSessions: list('/api/gateway/sessions', 'List checkout sessions', sessionsQuery, checkoutSession),
+  getSession: {
+    route: 'GET /api/gateway/sessions/{sessionId}',
+    access: 'look',
+    summary: 'Get a checkout session',
+    description: 'One session with its present status.',
+    response: checkoutSession,
+  },
+  expireSession: {
+    route: 'POST /api/gateway/sessions/{sessionId}/expire',
+    summary: 'Expire a checkout session',
+    description:
+      'Withdraws a session that no buyer has started. A session that has expired already is answered unchanged. Takes no body.',
+    response: checkoutSession,
+    errors: ['invalid_state'],
+  },
+});

@@ -1,0 +1,117 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import type { Endpoint } from '../contract/endpoint.ts';
+import { type PageQuery, pageOf } from '../contract/list-query.ts';
+import { inputReader } from '../contract/problems.ts';
+import { assertKey } from '../operations/access/caller.ts';
+import type { Listed } from '../store/page.ts';
+import { traced } from '../telemetry/tracing.ts';
+import { admit } from './access.ts';
+import type { AppDeps, Part } from './app.ts';
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+type ReadBy<Schema> = Schema extends z.ZodType ? z.output<Schema> : never;
+type QueryOf<Of> = Of extends { query: infer Schema } ? ReadBy<Schema> : never;
+type BodyOf<Of> = Of extends { body: infer Schema } ? ReadBy<Schema> : never;
+
+/** A request of an admitted caller. */
+export interface Call<Of> {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  /** The caller's dependencies, which see and change no more than the caller may. */
+  deps: AppDeps;
+  param(name: string): string;
+  /** Parsed on access; throws GatewayError `invalid_input`. */
+  readonly query: QueryOf<Of>;
+  /** Parsed on access, `{}` if absent; throws GatewayError `invalid_input`. */
+  readonly body: BodyOf<Of>;
+}
+
+/** The filters of a query: its parameters without those that choose a page or are absent. */
+type FilterOf<Query> = Defined<Omit<Query, keyof PageQuery>>;
+
+/** Serves an endpoint. `handler` returns the response: an object, or text or a stream in the endpoint's format. */
+type Serve = <Of extends Endpoint>(endpoint: Of, handler: (call: Call<Of>) => Promise<unknown>) => void;
+type Page = ReturnType<typeof pageOf>;
+
+/** Handler of a list that `find` reads page by page. */
+export function listing<Query extends PageQuery & Record<string, unknown>, Item>(
+  find: (deps: AppDeps, filter: FilterOf<Query>, page: Page) => Promise<Listed<Item>>,
+  render: (item: Item, deps: AppDeps) => unknown,
+) {
+  return async ({ deps, query }: { deps: AppDeps; readonly query: Query }) => {
+    const { limit: _limit, startingAfter: _after, endingBefore: _before, ...filter } = query;
+    const listed = await find(deps, defined(filter) as FilterOf<Query>, pageOf(query));
+    return renderList(listed, (item) => render(item, deps));
+  };
+}
+
+/** A part of the app that serves endpoints. Its handlers get the caller's dependencies and no others. */
+export function apiPart(define: (serve: Serve) => void): Part {
+  return (app, unrestricted) => {
+    define((endpoint, handler) => {
+      const { operationId: name, method, path, access, keys, responseType } = endpoint;
+      const read = readersOf(endpoint, unrestricted.urls.base);
+      const type = responseType === 'text/csv' ? 'text/csv; charset=utf-8; header=present' : JSON_TYPE;
+      app.route({
+        method,
+        url: path.replace(/\{(\w+)\}/g, ':$1'),
+        ...admit(unrestricted, { access }, async (request, reply, deps) => {
+          assertKey(deps, keys);
+          const call = {
+            request,
+            reply,
+            deps,
+            param: (parameter: string) => param(request, parameter),
+            get query() {
+              return read.query(request);
+            },
+            get body() {
+              return read.body(request);
+            },
+          };
+          const answer = await traced(deps.tracing, { name }, () => handler(call));
+          const isReady = typeof answer === 'string' || answer instanceof Readable;
+          return reply.type(type).send(isReady ? answer : JSON.stringify(answer));
+        }),
+      });
+    });
+  };
+}
+
+function readersOf<Of extends Endpoint>({ query, body }: Of, base: string) {
+  const [queryReader, bodyReader] = [query && inputReader(query), body && inputReader(body)];
+  return {
+    query: (request: FastifyRequest) =>
+      queryReader?.read(request.query, `Parameters: GET ${base}/openapi.json`) as QueryOf<Of>,
+    body: (request: FastifyRequest) =>
+      bodyReader?.read(sentBody(request), `Schema: GET ${base}/openapi.json`) as BodyOf<Of>,
+  };
+}
+
+/** The parsed JSON of the body; `{}` for none. */
+export function sentBody({ body }: FastifyRequest): unknown {
+  return body === undefined ? {} : body;
+}
+
+export function param(request: FastifyRequest, name: string): string {
+  return (request.params as Record<string, string>)[name]!;
+}
+
+export function renderList<Item, Rendered>({ items, hasMore }: Listed<Item>, render: (item: Item) => Rendered) {
+  return { object: 'list', data: items.map((item) => render(item)), hasMore };
+}
+
+/** Marks the response to a repeated request. */
+export function markReplayed(reply: FastifyReply, replayed: boolean | undefined): void {
+  if (replayed) reply.header('idempotent-replayed', 'true');
+}
+
+type Defined<Fields> = { [Key in keyof Fields]?: Exclude<Fields[Key], undefined> };
+
+/** The same fields without those that are undefined. */
+export function defined<Fields extends Record<string, unknown>>(fields: Fields): Defined<Fields> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<Fields>;
+}
