@@ -45,9 +45,9 @@ export const apiKeyResource = resource('ApiKey', 'api_key', {
   scope,
   last4: field.label('The last four characters of its text.', '4fG9'),
   status: field.choice(['active', 'revoked'], 'revoked: requests with it are rejected.'),
-  spendPerCheckout: field.usuallyNull(field.dollars('Limit per checkout, or null.', 50)),
-  spendPerDay: field.usuallyNull(field.dollars('Limit for the checkouts of a day (UTC) together, or null.', 200)),
-  spentToday: field.usuallyNull(field.dollars('Amount spent since 00:00 UTC; null for keys without limits.', 37.5)),
+  spendPerCheckout: field.orNull(field.dollars('Limit per checkout, or null.', 50)),
+  spendPerDay: field.orNull(field.dollars('Limit for the checkouts of a day (UTC) together, or null.', 200)),
+  spentToday: field.orNull(field.dollars('Amount spent since 00:00 UTC; null for keys without limits.', 37.5)),
   source: field.choice(
     KEY_SOURCES,
     'How it was made: api, command (tillway keys create), or configuration (BOOTSTRAP_API_KEYS).',
@@ -55,7 +55,7 @@ export const apiKeyResource = resource('ApiKey', 'api_key', {
   ),
   created: field.time('When it was made.'),
   lastUsedAt: field.time('When it was last used, to the minute, or null.').nullable(),
-  revokedAt: field.usuallyNull(field.time('When it was revoked; null while it is active.')),
+  revokedAt: field.orNull(field.time('When it was revoked; null while it is active.')),
 });
 export type ApiKeyResource = z.output<typeof apiKeyResource>;
 

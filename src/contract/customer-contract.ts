@@ -23,7 +23,7 @@ export const customer = resource('Customer', 'customer', {
     CUSTOMER_STATUSES,
     'active; blocked: no session can be created or paid; erased: no stored data names the buyer, and email is a placeholder.',
   ),
-  statusReason: field.usuallyNull(field.label('Reason of the block, as given then, or null.', 'chargebacks')),
+  statusReason: field.orNull(field.label('Reason of the block, as given then, or null.', 'chargebacks')),
   created: field.time('When the customer was first seen.'),
   environment,
 });

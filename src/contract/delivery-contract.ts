@@ -29,7 +29,7 @@ export const delivery = resource('Delivery', 'delivery', {
     'dead',
   ),
   attempts: field.count('Attempts begun, including those before a replay.', 5),
-  nextAttemptAt: field.usuallyNull(
+  nextAttemptAt: field.orNull(
     field.time('When the next attempt is due, or null; during an attempt, when it would be repeated if lost.'),
   ),
   lastAttempt: z

@@ -67,16 +67,16 @@ export const discrepancy = resource('Discrepancy', 'discrepancy', {
     .array(z.enum(ACTIONS))
     .describe('The actions that are possible now; none while a refund is in progress and after the resolution.')
     .meta({ examples: [['refund', 'accept']] }),
-  refundId: field.usuallyNull(field.id('ref', 'Its newest refund, or null.')),
-  resolution: field.usuallyNull(
+  refundId: field.orNull(field.id('ref', 'Its newest refund, or null.')),
+  resolution: field.orNull(
     field.choice(
       RESOLUTIONS,
       'How it was resolved, or null. paid_in_full: the right amount arrived after all, and this is part of it.',
     ),
   ),
-  note: field.usuallyNull(field.label('The note of the resolution, or null.', 'agreed with the buyer by phone')),
+  note: field.orNull(field.label('The note of the resolution, or null.', 'agreed with the buyer by phone')),
   created: field.time('When it was found.'),
-  resolvedAt: field.usuallyNull(field.time('When it was resolved, or null.')),
+  resolvedAt: field.orNull(field.time('When it was resolved, or null.')),
 });
 export type DiscrepancyResource = z.output<typeof discrepancy>;
 

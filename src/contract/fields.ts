@@ -4,7 +4,7 @@ import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
 import { described } from './resource-fields.ts';
 import { SAMPLE_TIME } from './sample-ids.ts';
 
-/** Far above every session: keeps sample amounts inside exact integer arithmetic. */
+/** Far above every session; sample amounts stay within exact integer arithmetic. */
 const MAX_SAMPLE_AMOUNT = 1_000_000;
 const MAX_METADATA_PAIRS = 10;
 const MAX_METADATA_TEXT = 500;
@@ -84,10 +84,10 @@ export const amount = dollars(MAX_AMOUNT)
   .meta({ examples: [49.99] })
   .describe('US dollars, not cents: more than 0, at most 10000, at most two decimals.');
 
-/** An amount in a sample, which no session has to carry. */
+/** An amount that is not bound to the limits of a session. */
 export const sampleAmount = dollars(MAX_SAMPLE_AMOUNT);
 
-/** An amount that a provider has moved, whatever was asked for: also nothing, and all that integers count exactly. */
+/** An amount that a provider has moved: from 0 to the largest exact integer of cents. */
 export const movedAmount = dollars(amountFromCents(Number.MAX_SAFE_INTEGER), { orZero: true });
 
 export const email = z
@@ -102,12 +102,12 @@ export const environment = z
 
 export const routeKind = z.enum(ROUTE_KINDS as ['card', 'wallet', 'local']);
 
-/** String pairs that travel with a session into its payment, its invoice and its events. */
+/** String pairs of a session, its payments, invoices and events. */
 export const metadata = metadataField(MAX_METADATA_PAIRS)
   .default({})
   .describe('Your own data: at most 10 pairs, keys of 1 to 500 and values of at most 500 characters.');
 
-/** Metadata where the spec sets no number of pairs. */
+/** Metadata without a limit of pairs. */
 export const sampleMetadata = metadataField(Infinity)
   .default({})
   .describe('Your own data: keys of 1 to 500 and values of at most 500 characters.');
@@ -138,7 +138,7 @@ function metadataField(maxPairs: number) {
 }
 
 // Characters that JSON can only write escaped. V8 can take a key with escapes for another one
-// (https://github.com/nodejs/node/issues/63785): what may be changed on the way is not taken.
+// (https://github.com/nodejs/node/issues/63785), so such keys are rejected.
 const ESCAPED_IN_JSON = /["\\\u0000-\u001f]/;
 
 function tooManyPairs({ length }: readonly string[], maximum: number): Fault {

@@ -27,11 +27,11 @@ export interface JsonSchema {
   examples?: unknown[];
 }
 
-/** What a caller sends (`input`: defaulted fields are optional) or receives (`output`). No `$ref`, every part inline. */
+/** JSON Schema of a request (`input`: fields with defaults are optional) or response (`output`), without `$ref`. */
 export function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   return z.toJSONSchema(schema, {
     io,
-    // Metadata is checked by hand and described by hand.
+    // Custom checks, such as that of metadata, describe themselves.
     unrepresentable: 'any',
     override: ({ jsonSchema }) => simplify(jsonSchema as JsonSchema),
   }) as JsonSchema;

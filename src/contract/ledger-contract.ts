@@ -74,7 +74,7 @@ export const ledgerEntry = resource('LedgerEntry', 'ledger_entry', {
   currency: z.literal(CURRENCY).describe('Always USD.'),
   paymentId: field.id('pay', 'The payment.'),
   sessionId: field.id('chk', 'The checkout session.'),
-  refundId: field.usuallyNull(field.id('ref', 'The refund of the posting, or null.')),
+  refundId: field.orNull(field.id('ref', 'The refund of the posting, or null.')),
   environment,
   created: field.time('When it was booked.'),
 });

@@ -61,9 +61,7 @@ export function refOf(name: string): string {
 
 /** Name of the error schema of an endpoint. */
 export function errorSchemaOf(envelope: Endpoint['envelope']): string {
-  return { action: 'ActionErrorResponse', operation: 'OperationErrorResponse', none: 'ErrorResponse' }[
-    envelope ?? 'none'
-  ];
+  return `${pascalCase(envelope ?? '')}ErrorResponse`;
 }
 
 function envelopes(): Record<string, JsonSchema> {

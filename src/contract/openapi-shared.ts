@@ -7,31 +7,35 @@ import type {
 } from './openapi-document.ts';
 import { pascalCase } from './openapi-schemas.ts';
 
-type Shared = Pick<OpenApi['components'], 'parameters' | 'responses'>;
-
-/** Replaces parameters and error responses that several operations share with references to components. */
-export function shareParts(operations: readonly OpenApiOperation[]): Shared {
-  const parameters = createCollection<OpenApiParameter>('parameters');
-  const responses = createCollection<OpenApiResponse>('responses');
-  for (const { operationId, parameters: own = [], responses: answers } of operations) {
-    for (const parameter of own) if ('name' in parameter) parameters.add(parameter, parameter.name, operationId);
-    for (const [status, response] of errorsOf(answers)) responses.add(response, nameOf(response), operationId + status);
-  }
-  for (const operation of operations) {
-    if (operation.parameters) {
-      operation.parameters = operation.parameters.map((part) => ('name' in part ? parameters.shared(part) : part));
-    }
-    for (const [status, response] of errorsOf(operation.responses)) {
-      operation.responses[status] = responses.shared(response);
-    }
-  }
-  return { parameters: parameters.components(), responses: responses.components() };
+/** A part of an operation that others may share. */
+interface Use<Part> {
+  part: Part;
+  name: string;
+  /** Distinguishes another part of the same name. */
+  suffix: string;
+  replace(reference: OpenApiReference): void;
 }
 
-function errorsOf(responses: OpenApiOperation['responses']): [status: string, response: OpenApiResponse][] {
-  return Object.entries(responses).flatMap(([status, response]) =>
-    status >= '400' && !('$ref' in response) ? [[status, response]] : [],
+/** Replaces parameters and error responses that several operations share with references to components. */
+export function shareParts(
+  operations: readonly OpenApiOperation[],
+): Pick<OpenApi['components'], 'parameters' | 'responses'> {
+  const parameters = operations.flatMap(({ operationId: suffix, parameters: own = [] }) =>
+    own.map((parameter, index): Use<OpenApiParameter> => {
+      const part = parameter as OpenApiParameter;
+      return { part, name: part.name, suffix, replace: (reference) => (own[index] = reference) };
+    }),
   );
+  const responses = operations.flatMap(({ operationId, responses: own }) =>
+    Object.entries(own)
+      .filter(([status]) => status >= '400')
+      .map(([status, response]): Use<OpenApiResponse> => {
+        const part = response as OpenApiResponse;
+        const replace = (reference: OpenApiReference) => (own[status] = reference);
+        return { part, name: nameOf(part), suffix: operationId + status, replace };
+      }),
+  );
+  return { parameters: share('parameters', parameters), responses: share('responses', responses) };
 }
 
 /** Name from the envelope, for agent endpoints, and the error codes: `ActionRateLimited`. */
@@ -41,29 +45,17 @@ function nameOf({ content }: OpenApiResponse): string {
   return envelope + Object.keys(examples).map(pascalCase).join('Or');
 }
 
-/** Collection that counts equal parts and names those that occur more than once. */
-function createCollection<Part extends object>(kind: keyof Shared) {
-  const known = new Map<string, { name: string; part: Part; count: number }>();
+/** The parts that occur more than once, by name. */
+function share<Part>(kind: string, uses: readonly Use<Part>[]): Record<string, Part> {
   const names = new Set<string>();
-  return {
-    add(part: Part, name: string, operation: string): void {
-      const key = JSON.stringify(part);
-      const entry = known.get(key) ?? {
-        name: names.has(name) ? `${name}Of${pascalCase(operation)}` : name,
-        part,
-        count: 0,
-      };
-      names.add(entry.name);
-      entry.count++;
-      known.set(key, entry);
-    },
-    shared(part: Part): Part | OpenApiReference {
-      const entry = known.get(JSON.stringify(part));
-      return entry && entry.count > 1 ? { $ref: `#/components/${kind}/${entry.name}` } : part;
-    },
-    components(): Record<string, Part> {
-      const shared = [...known.values()].filter(({ count }) => count > 1);
-      return Object.fromEntries(shared.map(({ name, part }) => [name, part]));
-    },
-  };
+  const shared: Record<string, Part> = {};
+  for (const same of Map.groupBy(uses, ({ part }) => JSON.stringify(part)).values()) {
+    const { part, name, suffix } = same[0]!;
+    const unique = names.has(name) ? `${name}Of${pascalCase(suffix)}` : name;
+    names.add(unique);
+    if (same.length === 1) continue;
+    shared[unique] = part;
+    for (const { replace } of same) replace({ $ref: `#/components/${kind}/${unique}` });
+  }
+  return shared;
 }

@@ -6,6 +6,7 @@ import { SECURITY_SCHEMES, securityOf } from './openapi-security.ts';
 import { type Components, componentsOf, errorSchemaOf, refOf } from './openapi-schemas.ts';
 import type { OpenApi, OpenApiOperation, OpenApiParameter, OpenApiResponse } from './openapi-document.ts';
 import { shareParts } from './openapi-shared.ts';
+import { SAMPLE_EVENT_ID } from './sample-ids.ts';
 import { webhookEvent } from './event-contract.ts';
 import { exampleOfError } from './error-contract.ts';
 import { type EventType, EVERY_TYPE } from '../domain/webhook-endpoint.ts';
@@ -70,7 +71,7 @@ export function openApiOf({ baseUrl, version, endpoints, statusOf }: OpenApiOpti
     paths,
     webhooks,
     components: { schemas, ...shared, securitySchemes: SECURITY_SCHEMES },
-    // Of webhooks, which have signatures; every endpoint has its own.
+    // Requirements of webhooks, which have signatures. Every endpoint has its own.
     security: [],
   };
 }
@@ -149,14 +150,10 @@ function queryParameters({ query }: Endpoint): OpenApiParameter[] {
   });
 }
 
-/** One response a status, with an example a code. */
+/** One response for each status, with one example for each code. */
 function errorResponses(endpoint: Endpoint, statusOf: OpenApiOptions['statusOf']): Record<string, OpenApiResponse> {
   const { envelope } = endpoint;
-  const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of errorCodesOf(endpoint)) {
-    const status = statusOf(code, envelope);
-    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
-  }
+  const byStatus = Map.groupBy(errorCodesOf(endpoint), (code) => statusOf(code, envelope));
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => {
       const schema = { $ref: refOf(errorSchemaOf(envelope)) };
@@ -179,52 +176,40 @@ function errorExamples(endpoint: Endpoint, codes: readonly ErrorCode[]): Record<
   );
 }
 
+const MEANINGS: Record<EventType, string> = {
+  'payment.provider_pending': 'The provider has accepted the payment; it is not confirmed. Do not fulfil yet.',
+  'payment.paid': 'The payment is confirmed: fulfil the order.',
+  'payment.failed': 'The payment failed, timed out or was rejected. Do not fulfil.',
+};
+
+/** Description and example of each header of a webhook. */
+const WEBHOOK_HEADERS: Record<string, [description: string, example: string]> = {
+  'x-gateway-event': ['The id of the event.', SAMPLE_EVENT_ID],
+  'x-gateway-signature': [
+    't=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and the raw body, keyed with your whole secret>. Two v1 while a secret is rotated.',
+    't=1768469400,v1=...',
+  ],
+  'webhook-id': ['The id of the event, for Standard Webhooks verifiers.', SAMPLE_EVENT_ID],
+  'webhook-timestamp': ['Unix seconds of this attempt.', '1768469400'],
+  'webhook-signature': [
+    'v1,<base64 HMAC-SHA256 of id.timestamp.body, keyed with the decoded part behind whsec_>.',
+    'v1,...',
+  ],
+};
+
 function webhookOf(type: EventType, refTo: Components['refTo']): OpenApiOperation {
-  const meaning = {
-    'payment.provider_pending': 'The provider has taken the payment on; it is not confirmed. Do not fulfil yet.',
-    'payment.paid': 'The payment is confirmed: fulfil the order.',
-    'payment.failed': 'The payment failed, timed out or was rejected. Do not fulfil.',
-  }[type];
   const sample = sampleOf(jsonSchemaOf(webhookEvent, 'output')) as { id: string; data: object };
   const status = type.slice('payment.'.length);
-  const header = (name: string, description: string, example: string): OpenApiParameter => ({
-    name,
-    in: 'header',
-    required: true,
-    description,
-    schema: { type: 'string' },
-    example,
-  });
-  const id = sample.id.replace(/paid$/, status);
+  const example = { ...sample, id: sample.id.replace(/paid$/, status), type, data: { ...sample.data, status } };
   return {
     operationId: type,
     tags: ['webhooks'],
     summary: type,
-    description: `${meaning} Verify the signature over the raw body before changing an order, process each event id once, and answer exactly 200: anything else is retried.`,
-    parameters: [
-      header('x-gateway-event', 'The id of the event.', sample.id),
-      header(
-        'x-gateway-signature',
-        't=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and the raw body, keyed with your whole secret>. Two v1 while a secret is rotated.',
-        't=1768469400,v1=...',
-      ),
-      header('webhook-id', 'The id of the event, for Standard Webhooks verifiers.', sample.id),
-      header('webhook-timestamp', 'Unix seconds of this attempt.', '1768469400'),
-      header(
-        'webhook-signature',
-        'v1,<base64 HMAC-SHA256 of id.timestamp.body, keyed with the decoded part behind whsec_>.',
-        'v1,...',
-      ),
-    ],
-    requestBody: {
-      required: true,
-      content: {
-        'application/json': {
-          schema: refTo(webhookEvent),
-          example: { ...sample, id, type, data: { ...sample.data, status } },
-        },
-      },
-    },
+    description: `${MEANINGS[type]} Verify the signature over the raw body before changing an order, process each event id once, and answer exactly 200: anything else is retried.`,
+    parameters: Object.entries(WEBHOOK_HEADERS).map(([name, [description, value]]) => {
+      return { name, in: 'header', required: true, description, schema: { type: 'string' }, example: value };
+    }),
+    requestBody: { required: true, content: { [JSON_TYPE]: { schema: refTo(webhookEvent), example } } },
     responses: { 200: { description: 'The only answer that acknowledges the delivery.' } },
   };
 }

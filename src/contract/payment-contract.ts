@@ -82,7 +82,7 @@ export const payment = resource('Payment', 'payment', {
     PAYMENT_STATUSES,
     'pending: not yet confirmed; paid: confirmed, safe to fulfil; failed: failed or rejected.',
   ),
-  failure: field.usuallyNull(paymentFailure).describe('The cause of the failure; null unless status is failed.'),
+  failure: field.orNull(paymentFailure).describe('The cause of the failure; null unless status is failed.'),
   ledgerStatus: field.choice(
     ['pending', 'settled', 'refunded'],
     'pending: settlement not yet recorded; settled: paid out to the merchant; refunded: fully refunded.',

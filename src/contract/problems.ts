@@ -4,16 +4,16 @@ import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
 import { faultOfPair, fieldAt, isShare, remedyOf } from './remedies.ts';
 
 const MAX_QUOTED_LENGTH = 80;
-// Far more than all fields there are; a body of nothing but problems must not be answered with twenty times its size.
+// More than any request has fields. The response to a body full of problems must not be many times its size.
 const MAX_NAMED = 50;
 const PLAIN_KEY = /^[A-Za-z0-9_-]{1,80}$/;
 
 interface Problem extends Issue {
-  /** What to do about it: `Set amount to ..., for example 49.99`. */
+  /** Repair: `set amount to ..., for example 49.99`. */
   remedy: string;
 }
 
-/** Reads input against one schema; made once per schema, since it keeps the JSON Schema that words the errors. */
+/** Parser of input by one schema. It caches the JSON Schema for the texts of errors. */
 export interface InputReader<Output> {
   /**
    * The parsed input, or a GatewayError `invalid_input` naming every problem at once.
@@ -23,7 +23,7 @@ export interface InputReader<Output> {
 }
 
 export function inputReader<Schema extends z.ZodType>(schema: Schema): InputReader<z.output<Schema>> {
-  // Only a refusal needs it.
+  // Only errors need it.
   let described: JsonSchema | undefined;
   return {
     read(input, hint = '') {
@@ -103,7 +103,7 @@ function codeOf(issue: z.core.$ZodIssue): string {
   return typeof issueCode === 'string' ? issueCode : issue.code;
 }
 
-/** What a check of our own says it wants, where it says so. */
+/** The expectation in the message of one of our own checks, if it contains one. */
 function wordsOf(issue: z.core.$ZodIssue): string | undefined {
   const own = issue.code === 'invalid_format' && issue.format !== 'email';
   return own && issue.message.startsWith('must be an ') ? issue.message.slice('must be '.length) : undefined;
@@ -167,7 +167,7 @@ function valueAt(input: unknown, path: PropertyKey[]): unknown {
   return current;
 }
 
-// A short value helps; a long or nested one would carry a stranger's text into a machine's instructions.
+// A short value helps. A long or nested one would put a third party's text into instructions for a program.
 function quoted(value: unknown): string {
   if (value === undefined) return '; it is missing';
   if (typeof value === 'object' && value !== null) return '';

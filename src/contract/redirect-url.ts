@@ -16,7 +16,7 @@ const UNSAFE = /[\u0000-\u0020\u007f-\u009f\\]/;
 const URI_CHARACTERS = /^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*$/;
 const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** Whether an operator may name this app scheme, in lower case and without a colon, in REDIRECT_SCHEMES. */
+/** Predicate for app schemes, in lower case and without a colon, that REDIRECT_SCHEMES may name. */
 export function isNameableScheme(scheme: string): boolean {
   return SCHEME.test(scheme) && scheme !== 'http' && scheme !== 'https' && !NEVER.test(scheme);
 }
@@ -52,7 +52,7 @@ export function redirectFault(value: string, named: readonly string[]): string |
   return undefined;
 }
 
-/** In production the buyer's outcome travels encrypted, unless it does not leave the machine. */
+/** Plain http beyond this machine. In production the redirect of a buyer must be encrypted. */
 export function isPlainHttp(value: string): boolean {
   if (!URL.canParse(value)) return false;
   const url = new URL(value);

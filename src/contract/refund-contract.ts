@@ -57,7 +57,7 @@ export const refund = resource('Refund', 'refund', {
     'pending: the provider has not reported yet; succeeded: it has paid the money out; failed: the buyer does not have it. A bank can return money days later: succeeded then becomes failed, which is final.',
     'pending',
   ),
-  failureReason: field.usuallyNull(
+  failureReason: field.orNull(
     field.label('Reason of the failure in words, or null.', "the buyer's bank declined the refund"),
   ),
   created: field.time('When it was requested.'),

@@ -121,7 +121,7 @@ function isNumber({ type }: JsonSchema): boolean {
   return type === 'number' || type === 'integer';
 }
 
-/** Whether a text is too long and can be cut. The id of a record cannot: its start is another id. */
+/** Predicate for texts that are too long and can be cut. The id of a record cannot: its start is another id. */
 function isLongText(issue: z.core.$ZodIssue, { path, schema }: Faulty): boolean {
   return issue.code === 'too_big' && issue.origin === 'string' && schema.format === undefined && !path.endsWith('Id');
 }
@@ -138,7 +138,7 @@ function isToBeRemoved(issue: z.core.$ZodIssue): boolean {
   return issue.code === 'custom' && issue.params?.['remedy'] === 'remove';
 }
 
-/** Money has cents; a share of something has whatever decimals it has. */
+/** A fraction, which can have any decimals. Other numbers are amounts with two decimals. */
 export function isShare({ maximum }: JsonSchema): boolean {
   return maximum !== undefined && maximum <= 1;
 }

@@ -57,7 +57,7 @@ export function choice<const Value extends string>(values: readonly Value[], wha
 export const environmentOf = (what: string) => choice(ENVIRONMENTS, what);
 export const kind = choice(ROUTE_KINDS, 'Payment method of the buyer: card, wallet, or a local bank method.');
 /** A field that is null in the example. */
-export const usuallyNull = <Schema extends z.ZodType>(schema: Schema) => schema.nullable().meta({ examples: [null] });
+export const orNull = <Schema extends z.ZodType>(schema: Schema) => schema.nullable().meta({ examples: [null] });
 
 export function timestamp(instant: Instant): string {
   return new Date(instant).toISOString();

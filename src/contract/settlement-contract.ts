@@ -78,7 +78,7 @@ const reportedLine = z.strictObject({
   paymentId: field.label('The payment that it names, or null.', SAMPLE_PAYMENT_ID).nullable(),
   reference: field.label("The provider's reference in the line, or null.", 'sp_0af3').nullable(),
   amount: field.dollars('The amount of the line; null if it is unreadable.', 48.54).nullable(),
-  code: field.usuallyNull(field.choice(MISMATCH_CODES, 'Why it did not match, for programs; null if it did.')),
+  code: field.orNull(field.choice(MISMATCH_CODES, 'Why it did not match, for programs; null if it did.')),
   message: field.label('Result of the line, in words.', 'Settled.'),
 });
 

@@ -25,7 +25,7 @@ export const testClockResource = resource('TestClock', 'test_clock', {
     'ready',
   ),
   now: field.time('The time of this service, which passes by itself between advances.', '2026-01-16T09:30:00.000Z'),
-  target: field.usuallyNull(field.time('The end of the advance in progress, or null.')),
+  target: field.orNull(field.time('The end of the advance in progress, or null.')),
   advancedSeconds: field.count(
     'How far its time is ahead of the real one: all advances together, including the one in progress so far.',
     86_400,

@@ -126,9 +126,9 @@ export const webhookEndpoint = resource('WebhookEndpoint', 'webhook_endpoint', {
     .meta({ examples: [SAMPLE_TYPES] }),
   description: field.label('Your own description of it.', SAMPLE_DESCRIPTION),
   status: field.choice(['active', 'disabled'], 'disabled: it gets no new deliveries, and pending ones wait.', 'active'),
-  disabledReason: field.usuallyNull(field.label('Reason why it is disabled, in words; null while it is active.', '')),
-  disabledAt: field.usuallyNull(field.time('When it was disabled.')),
-  failingSince: field.usuallyNull(
+  disabledReason: field.orNull(field.label('Reason why it is disabled, in words; null while it is active.', '')),
+  disabledAt: field.orNull(field.time('When it was disabled.')),
+  failingSince: field.orNull(
     field.time('The first failure since the last success, or null. After 120 hours the next failure disables it.'),
   ),
   lastSuccessAt: field.time('When it last acknowledged a delivery, to the minute, or null.').nullable(),
@@ -136,7 +136,7 @@ export const webhookEndpoint = resource('WebhookEndpoint', 'webhook_endpoint', {
     .array(
       z.strictObject({
         created: field.time('When it was made.'),
-        expiresAt: field.usuallyNull(field.time('When it ceases to sign; null for the newest.')),
+        expiresAt: field.orNull(field.time('When it ceases to sign; null for the newest.')),
       }),
     )
     .describe('The secrets that sign deliveries, the newest first, without their values.'),
@@ -165,7 +165,7 @@ export const webhookTest = resource('WebhookTest', 'webhook_test', {
     .count('HTTP status of the response, or null without a response.', 200)
     .nullable()
     .meta({ examples: [200] }),
-  failure: field.usuallyNull(field.label('Reason of the failure in words; null if it was acknowledged.', '')),
+  failure: field.orNull(field.label('Reason of the failure in words; null if it was acknowledged.', '')),
   durationMs: field.count('How long it took, in milliseconds.', 84),
   responseBody: field.label('The first 16 KiB of the response, as text.', 'ok'),
   headers: z

@@ -16,7 +16,7 @@ interface AdmittedRoute {
 
 interface Admission {
   access: Access | ((request: FastifyRequest) => Access);
-  /** Whether this route refuses pages of other sites, or an earlier hook has done so. */
+  /** `refused`: this route refuses pages of other sites; `known`: an earlier hook has checked the origin. */
   pages?: 'refused' | 'known';
 }
 

@@ -36,6 +36,16 @@ type FilterOf<Query> = Defined<Omit<Query, keyof PageQuery>>;
 type Serve = <Of extends Endpoint>(endpoint: Of, handler: (call: Call<Of>) => Promise<unknown>) => void;
 type Page = ReturnType<typeof pageOf>;
 
+/** Handler of an operation on the record that a path parameter names. */
+export function onRecord<Item>(
+  parameter: string,
+  operation: (deps: AppDeps, id: string) => Promise<Item>,
+  render: (item: Item, deps: AppDeps) => unknown,
+) {
+  return async ({ deps, param: named }: Pick<Call<Endpoint>, 'deps' | 'param'>) =>
+    render(await operation(deps, named(parameter)), deps);
+}
+
 /** Handler of a list that `find` reads page by page. */
 export function listing<Query extends PageQuery & Record<string, unknown>, Item>(
   find: (deps: AppDeps, filter: FilterOf<Query>, page: Page) => Promise<Listed<Item>>,

@@ -24,22 +24,22 @@ import { closeGracefully } from './shutdown.ts';
 // A printable ASCII character, encoded once or more often.
 const PERCENT_ENCODED = /%(?:25)*([2-7][0-9a-f])/gi;
 
-/** What the HTTP side needs besides the operations' dependencies. */
+/** Dependencies of the HTTP side. */
 export interface AppDeps extends Deps {
-  /** Turns false when the process is about to end. */
+  /** Becomes false before the process exits. */
   isReady(): boolean;
   newRequestId(): string;
-  /** Whether the front page lets a person create a test checkout; `while_open`: as long as there is no API key. */
+  /** The front page offers a test checkout; `while_open`: as long as there is no API key. */
   demo: boolean | 'while_open';
   gate: Gate;
   /** Cryptographically secure. */
   randomBytes: RandomBytes;
-  /** Names under which this service is called; undefined where any will do. */
+  /** Accepted host names; undefined for any. */
   allowedHosts: ReadonlySet<string> | undefined;
   limits: Limits;
-  /** Undefined where no metrics are kept. */
+  /** Undefined without metrics. */
   requests: RequestObserver | undefined;
-  /** This machine's: what is limited is what comes in a real second. */
+  /** The clock of this machine: rate limits count real seconds. */
   clock: Clock;
 }
 
@@ -56,7 +56,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
   const loggerInstance: FastifyBaseLogger = deps.log;
   const app = fastify({
     loggerInstance,
-    // One line a request, with the path but not the query: addresses can stand in it.
+    // One line for each request, with its path and without its query, which can contain email addresses.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     bodyLimit: MAX_BODY_BYTES,
     genReqId: requestIds(limits.trustedProxies, deps.newRequestId),
@@ -70,7 +70,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
     forceCloseConnections: true,
   });
 
-  /** No hook is run for these. */
+  /** Answers a request for which Fastify runs no hook. */
   async function refuseUnrouted(error: Error, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     reply.headers(headers).header('x-request-id', request.id);
     if (!deps.isReady()) reply.header('connection', 'close');
@@ -100,18 +100,18 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {
-    // An answer goes out in an event of its socket, which knows of no request.
+    // The response is sent in an event of its socket, outside the context of the request.
     onBehalfOf(request.origin!, () => logRequest(request, reply));
     done();
   });
   closeGracefully(app, deps, connections);
   await limitRates(app, deps);
-  // What is refused has been counted.
+  // Rejected requests have been counted by the rate limits.
   app.addHook('onRequest', (request, _reply, done) => {
     done(addressFault(request) ?? hostFault(request, deps.allowedHosts));
   });
   for (const part of parts) part(app, deps);
-  // Before Fastify looks at what comes with it.
+  // Before Fastify reads the body.
   app.addHook('onRequest', (request, reply, done) => done(pathFault(request, reply, paths)));
   await app.ready();
   return app;
@@ -124,7 +124,7 @@ function logRequest({ log, method, url }: FastifyRequest, { statusCode: status, 
 
 interface PathTable {
   add(url: string, methods: string | readonly string[]): void;
-  /** As the Allow header lists them; empty where nothing is served. */
+  /** In the format of the Allow header; empty for an unknown path. */
   methodsAt(path: string): string;
 }
 
@@ -143,7 +143,7 @@ function createPathTable(): PathTable {
   };
 }
 
-/** 405 where the path is served with another method, else 404; whatever comes with it. */
+/** 405 if the path is served with another method, else 404. */
 function pathFault(request: FastifyRequest, reply: FastifyReply, paths: PathTable): GatewayError | undefined {
   if (!request.is404) return undefined;
   const methods = paths.methodsAt(request.url);
@@ -158,7 +158,7 @@ function pathFault(request: FastifyRequest, reply: FastifyReply, paths: PathTabl
   });
 }
 
-/** No id, address or reference has a NUL character, and PostgreSQL takes it in no text. */
+/** No id, address or reference contains a NUL character, and PostgreSQL stores none. */
 function addressFault({ url }: FastifyRequest): GatewayError | undefined {
   if (!url.includes('%00')) return undefined;
   if (pathOf(url).includes('%00')) return new GatewayError('not_found', 'There is nothing at this path.');
@@ -174,7 +174,7 @@ function hostFault(request: FastifyRequest, allowed: AppDeps['allowedHosts']): G
       suggestion: 'Send a Host header, as HTTP/1.1 demands.',
     });
   }
-  // Node takes the first; what stands in front may have gone by another.
+  // Node uses the first; a proxy may have used another.
   if (countOf(request, 'host') > 1) {
     return new GatewayError('invalid_input', 'The request has more than one Host header.', {
       suggestion: 'Send one Host header, as HTTP/1.1 demands.',
@@ -183,8 +183,8 @@ function hostFault(request: FastifyRequest, allowed: AppDeps['allowedHosts']): G
   return allowed && !allowed.has(hostNameOf(request)) ? unknownHost() : undefined;
 }
 
-// Without credentials, whoever can reach the port may use it; a name that is not ours means a page elsewhere has been
-// pointed at this machine (DNS rebinding) to make a visitor's browser do so.
+// Without API keys, every program that reaches the port may use it. An unknown host name indicates DNS rebinding: a page of
+// another site that makes a visitor's browser send requests to this machine.
 function unknownHost(): GatewayError {
   return new GatewayError('forbidden', 'This service is not known under that host name.', {
     suggestion: 'Use the address in BASE_URL, or set BASE_URL to the address that you use.',
@@ -204,7 +204,7 @@ function pathOf(url: string): string {
   return end === -1 ? url : url.slice(0, end);
 }
 
-/** A path as it may stand in a log: keys, secrets, email addresses and card numbers get sent where ids belong. */
+/** A path for the log, without keys, secrets, email addresses and card numbers, which clients send in place of ids. */
 function loggedPath(url: string): string {
   return pathOf(url)
     .split('/')

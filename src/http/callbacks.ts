@@ -11,7 +11,7 @@ interface CallbackPath {
 }
 type CallbackRequest = FastifyRequest<CallbackPath>;
 
-/** Where providers report: the signature is verified over the raw bytes, and the answer comes after the commit. */
+/** Provider callbacks: the signature is verified over the raw bytes, and the response is sent after the commit. */
 export function providerCallbacks(app: FastifyInstance, deps: AppDeps): void {
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
@@ -44,7 +44,7 @@ async function verify({ providers }: AppDeps, request: CallbackRequest): Promise
   return { provider, body, signal: provider.readCallback(body, request.headers) };
 }
 
-/** Answers what it did. */
+/** Applies the message and returns its outcome. */
 async function apply(
   deps: AppDeps,
   signal: ProviderSignal,

@@ -11,7 +11,7 @@ import { blockCustomer, unblockCustomer } from '../operations/customers/block-cu
 import { eraseCustomer } from '../operations/customers/erase-customer.ts';
 import { type CustomerFile, type SessionFile, exportCustomer } from '../operations/customers/export-customer.ts';
 import { getCustomer } from '../operations/read-records.ts';
-import { apiPart, listing } from './api-part.ts';
+import { apiPart, listing, onRecord } from './api-part.ts';
 import type { AppDeps } from './app.ts';
 
 export const customersApi = apiPart((serve) => {
@@ -19,18 +19,12 @@ export const customersApi = apiPart((serve) => {
     CUSTOMER_ENDPOINTS.listCustomers,
     listing(({ store }, filter, page) => store.listCustomers(filter, page), renderCustomer),
   );
-  serve(CUSTOMER_ENDPOINTS.getCustomer, async ({ deps, param }) =>
-    renderCustomer(await getCustomer(deps, param('customerId'))),
-  );
+  serve(CUSTOMER_ENDPOINTS.getCustomer, onRecord('customerId', getCustomer, renderCustomer));
   serve(CUSTOMER_ENDPOINTS.blockCustomer, async ({ deps, body: { reason = null }, param }) =>
     renderCustomer(await blockCustomer(deps, param('customerId'), reason)),
   );
-  serve(CUSTOMER_ENDPOINTS.unblockCustomer, async ({ deps, param }) =>
-    renderCustomer(await unblockCustomer(deps, param('customerId'))),
-  );
-  serve(CUSTOMER_ENDPOINTS.exportCustomer, async ({ deps, param }) =>
-    renderExport(await exportCustomer(deps, param('customerId')), deps),
-  );
+  serve(CUSTOMER_ENDPOINTS.unblockCustomer, onRecord('customerId', unblockCustomer, renderCustomer));
+  serve(CUSTOMER_ENDPOINTS.exportCustomer, onRecord('customerId', exportCustomer, renderExport));
   serve(CUSTOMER_ENDPOINTS.eraseCustomer, async ({ deps, body: { confirm }, param }) =>
     renderCustomer(await eraseCustomer(deps, param('customerId'), confirm)),
   );

@@ -1,4 +1,4 @@
-/** A document by which a program finds out about this service. */
+/** A document that describes this service to programs. */
 export interface DiscoveryLink {
   /** A registered link relation. https://www.iana.org/assignments/link-relations */
   relation: 'service-desc' | 'service-doc' | 'service-meta' | 'status' | 'api-catalog' | 'describedby';
@@ -6,12 +6,12 @@ export interface DiscoveryLink {
   type: string;
 }
 
-/** Where the catalogue of RFC 9727 stands. */
+/** Path of the catalogue of RFC 9727. */
 export const CATALOGUE_PATH = '/.well-known/api-catalog';
 /** RFC 9264, with the profile of RFC 9727. */
 export const CATALOGUE_TYPE = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"';
 
-/** What describes the API; the catalogue names it, as the Link headers do. */
+/** Descriptions of the API, for the catalogue and the Link headers. */
 export const SERVICE_LINKS: readonly DiscoveryLink[] = [
   { relation: 'service-desc', path: '/openapi.json', type: 'application/json' },
   { relation: 'service-desc', path: '/arazzo.yaml', type: 'application/yaml' },
@@ -27,7 +27,7 @@ const HEADER_LINKS: readonly DiscoveryLink[] = [
   { relation: 'describedby', path: '/llms.txt', type: 'text/plain' },
 ];
 
-/** Value of the Link header (RFC 8288) of whatever a program may start from. */
+/** Value of the Link header (RFC 8288) of entry points for programs. */
 export function discoveryLinks(base: string): string {
   return HEADER_LINKS.map(
     ({ relation, path, type }) => `<${base}${path}>; rel="${relation}"; type="${type.replaceAll('"', '\\"')}"`,

@@ -10,7 +10,7 @@ import { servedEndpoints } from './openapi.ts';
 const MAX_AGE_SECONDS = 300;
 const ARAZZO_FILE = new URL('./assets/arazzo.yaml', import.meta.url);
 
-/** What tells a program that has only a URL where everything is. */
+/** Documents for programs that know only the URL of the service. */
 export function discoveryDocuments(app: FastifyInstance, deps: AppDeps): void {
   const { base } = deps.urls;
   const serve = (path: string, type: string, make: () => string) => {

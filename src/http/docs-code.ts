@@ -1,6 +1,6 @@
 import { type Html, html } from '../html/html.ts';
 
-/** How curl sends the key that is in the environment. */
+/** Option of curl that sends the key from the environment. */
 export const KEY_OPTION = '-H "Authorization: Bearer $TILLWAY_API_KEY"';
 
 interface CurlOptions {

@@ -85,7 +85,7 @@ function typeOf(schema: JsonSchema): string {
   return schema.format === undefined ? named : `${named}, ${schema.format}`;
 }
 
-/** What the description, which gives lengths and bounds in words, does not say. */
+/** Values and defaults, which the description does not contain. */
 function limitsOf({ enum: own, items, const: only, default: preset }: JsonSchema): string[] {
   const values = own ?? items?.enum;
   const limits: string[] = [];

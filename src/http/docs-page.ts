@@ -20,7 +20,7 @@ interface Section {
 
 interface DocsOptions {
   stylesheet: Asset;
-  /** Whether the service requires an API key. */
+  /** The service requires an API key. */
   asksForKey: boolean;
   /** A sample of each successful response, by operation id. */
   samples: ReadonlyMap<string, unknown>;

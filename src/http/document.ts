@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Content, createContent, sendContent, varyBy } from '../html/content.ts';
 
-/** A description of this service that holds no record of anybody. */
+/** A description of this service, without records. */
 export interface PublicDocument {
   content: Content;
-  /** How long it may be used without asking again; 0: ask each time. */
+  /** Lifetime in caches; 0: revalidate each time. */
   maxAgeSeconds: number;
 }
 
@@ -26,7 +26,7 @@ export function sendDocument(
   { content, maxAgeSeconds }: PublicDocument,
 ): Promise<FastifyReply> {
   const { authorization } = request.headers;
-  // What is described can differ by the environment of a key.
+  // The document can differ by the environment of the key.
   const whose = authorization === undefined || maxAgeSeconds > 0 ? 'public' : 'private';
   reply.header('cache-control', `${whose}, max-age=${maxAgeSeconds}`);
   if (maxAgeSeconds === 0) varyBy(reply, 'authorization');

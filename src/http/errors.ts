@@ -4,7 +4,7 @@ import { type ErrorCode, GatewayError, KeyRefusal } from '../domain/errors.ts';
 import { sendPage } from '../html/page.ts';
 import { logUnavailable } from '../telemetry/log.ts';
 
-/** The one table of refusals: HTTP status by code. */
+/** HTTP status by error code. */
 export const HTTP_STATUS: Record<ErrorCode, number> = {
   invalid_input: 400,
   invalid_json: 400,
@@ -27,7 +27,7 @@ export const HTTP_STATUS: Record<ErrorCode, number> = {
 
 const RETRY_AFTER_SECONDS = 1;
 
-// The actions endpoint answers 400 for every failure of an action; these are refusals before one runs, or our own fault.
+// The actions endpoint answers 400 for every failure of an action. These errors precede the action or are our own fault.
 const NOT_OF_THE_ACTION = new Set<ErrorCode>([
   'unauthorized',
   'payload_too_large',
@@ -38,7 +38,7 @@ const NOT_OF_THE_ACTION = new Set<ErrorCode>([
   'method_not_allowed',
 ]);
 
-/** What the errors of an agent endpoint name besides `{ok, error}`. */
+/** Property of the errors of an agent endpoint besides `{ok, error}`. */
 type Envelope = 'action' | 'operation' | undefined;
 
 /** The HTTP status of an error, on an endpoint with this envelope. */
@@ -46,7 +46,7 @@ export function statusOf(code: ErrorCode, envelope: Envelope): number {
   return envelope === 'action' && !NOT_OF_THE_ACTION.has(code) ? 400 : HTTP_STATUS[code];
 }
 
-/** What a caller is told of an error; what only we may know is logged. */
+/** The error for the caller. Details of internal errors are logged only. */
 export function refusalOf(error: unknown, log: Pick<FastifyBaseLogger, 'error' | 'warn'>): GatewayError {
   const refusal = asGatewayError(error);
   if (refusal.code === 'internal_error') log.error({ err: error }, 'request failed');
@@ -54,16 +54,16 @@ export function refusalOf(error: unknown, log: Pick<FastifyBaseLogger, 'error' |
   return refusal;
 }
 
-/** What goes with a refusal, whatever envelope it has. */
+/** Headers of an error response. */
 export function refusalHeaders(refusal: GatewayError, reply: Pick<FastifyReply, 'hasHeader'>): Record<string, string> {
   // https://www.rfc-editor.org/rfc/rfc6750#section-3
   if (refusal instanceof KeyRefusal) return { 'www-authenticate': 'Bearer' };
   const isForLater = refusal.code === 'unavailable' || refusal.code === 'rate_limited';
-  // What a limit knows, it has said.
+  // A rate limit has set its own Retry-After.
   return isForLater && !reply.hasHeader('retry-after') ? { 'retry-after': String(RETRY_AFTER_SECONDS) } : {};
 }
 
-/** Turns every error into its answer: JSON, or the error page of the request's scope. */
+/** Sends the response to an error: JSON, or the error page of the request's scope. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = refusalOf(error, request.log);
   const { envelope, name } = namedIn(request);
@@ -80,7 +80,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 
 const AGENT_PATH = /^\/api\/agent\/(actions|schema)\/([^/?#]+)(?:[?#]|$)/;
 
-/** The action or operation that a request names, told from its path: a wrong method has no route to tell it. */
+/** The action or operation in the path of a request, also for a wrong method, which has no route. */
 function namedIn({ url }: FastifyRequest): { envelope: Envelope; name: string } {
   const match = AGENT_PATH.exec(url);
   if (!match) return { envelope: undefined, name: '' };

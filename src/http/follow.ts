@@ -6,16 +6,16 @@ import { trustOf } from './proxies.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null before the first hook, and for what never reaches it. */
+    /** Null before the first hook. */
     origin: Origin | null;
   }
 }
 
-/** Is told of every request once its answer has gone out, or its caller has. */
+/** Observer of requests that were answered or whose clients disconnected. */
 export interface RequestObserver {
   /** `route` is the template of the path. */
   request(route: string, method: string, status: number, seconds: number): void;
-  /** What never became a request has been refused. */
+  /** Bytes that never became a request were rejected. */
   refused(status: number): void;
 }
 
@@ -25,10 +25,10 @@ interface Following {
 }
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-// nginx's word for a caller that left before the answer: https://nginx.org/en/docs/dev/development_guide.html#http_phases
+// Status of nginx for a client that disconnected before the response: https://nginx.org/en/docs/dev/development_guide.html#http_phases
 const CALLER_LEFT = 499;
 
-/** Whatever is done for a request is done on its behalf; must be added before every other hook. */
+/** Runs the work for a request in its context. This hook must be added before every other hook. */
 export function followRequests(app: FastifyInstance, { tracing, requests }: Following): void {
   app.decorateRequest('origin', null);
   app.addHook('onRequest', (request, reply, done) => {
@@ -37,7 +37,7 @@ export function followRequests(app: FastifyInstance, { tracing, requests }: Foll
     if (span ?? requests) reply.raw.once('close', () => finish(request, reply, span, requests));
     onBehalfOf(request.origin, done);
   });
-  // A body is read in events of its socket, which know of no request.
+  // The body is read in events of its socket, outside the context of the request.
   app.addHook('preValidation', (request, _reply, done) => {
     if (request.origin === null || request.origin === currentOrigin()) done();
     else onBehalfOf(request.origin, done);
@@ -52,7 +52,7 @@ function beginSpan(tracing: Tracing, request: FastifyRequest): Span {
     name: `${method} ${route}`,
     kind: 'server',
     parent: typeof parent === 'string' ? parent : null,
-    // Neither path, query nor address: the template says what was asked, and the request's id finds the rest in the log.
+    // Without path, query and address: the log has them under the request id.
     attributes: {
       'http.request.method': method,
       'http.route': route,
@@ -81,15 +81,15 @@ function routeOf({ routeOptions }: FastifyRequest): string {
   return routeOptions.url ?? '(none)';
 }
 
-/** As the semantic conventions have it: whatever is not a usual one has one name together. */
+/** The method by the semantic conventions, which have one name for all unknown methods. */
 function methodOf({ method }: FastifyRequest): string {
   return METHODS.has(method) ? method : '_OTHER';
 }
 
-// One of a proxy that makes its own, and not a number that could be anything.
+// An id with letters: a plain number could be personal data.
 const REQUEST_ID = /^(?=.*[A-Za-z])[\w-]{16,64}$/;
 
-/** Which id a request gets: that of a trusted proxy where it is of a safe form, else one of ours. */
+/** Source of request ids: the id of a trusted proxy if its form is safe, else one of ours. */
 export function requestIds(
   trustedProxies: readonly string[],
   newRequestId: () => string,

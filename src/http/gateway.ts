@@ -1,10 +1,14 @@
 import { INVOICE_ENDPOINTS, PAYMENT_ENDPOINTS, renderInvoice, renderPayment } from '../contract/payment-contract.ts';
 import { SESSION_ENDPOINTS, renderSession } from '../contract/session-contract.ts';
 import { isId } from '../domain/id.ts';
+import type { Session } from '../domain/records.ts';
 import { createCheckout } from '../operations/create-checkout.ts';
 import { expireSession } from '../operations/expire-session.ts';
 import { getInvoice, getPayment, getSession } from '../operations/read-records.ts';
-import { apiPart, listing, markReplayed, sentBody } from './api-part.ts';
+import { apiPart, listing, markReplayed, onRecord, sentBody } from './api-part.ts';
+import type { AppDeps } from './app.ts';
+
+const renderFor = (session: Session, { urls }: AppDeps) => renderSession(session, urls);
 
 /** Sessions, payments and invoices. */
 export const salesApi = apiPart((serve) => {
@@ -16,17 +20,10 @@ export const salesApi = apiPart((serve) => {
   });
   serve(
     SESSION_ENDPOINTS.listSessions,
-    listing(
-      ({ store }, filter, page) => store.listSessions(filter, page),
-      (session, { urls }) => renderSession(session, urls),
-    ),
+    listing(({ store }, filter, page) => store.listSessions(filter, page), renderFor),
   );
-  serve(SESSION_ENDPOINTS.getSession, async ({ deps, param }) =>
-    renderSession(await getSession(deps, param('sessionId')), deps.urls),
-  );
-  serve(SESSION_ENDPOINTS.expireSession, async ({ deps, param }) =>
-    renderSession(await expireSession(deps, param('sessionId')), deps.urls),
-  );
+  serve(SESSION_ENDPOINTS.getSession, onRecord('sessionId', getSession, renderFor));
+  serve(SESSION_ENDPOINTS.expireSession, onRecord('sessionId', expireSession, renderFor));
   serve(
     PAYMENT_ENDPOINTS.listPayments,
     listing(({ store }, { paymentId, ...filter }, page) => {
@@ -35,14 +32,10 @@ export const salesApi = apiPart((serve) => {
       return store.listPayments({ ...filter, ...named }, page);
     }, renderPayment),
   );
-  serve(PAYMENT_ENDPOINTS.getPayment, async ({ deps, param }) =>
-    renderPayment(await getPayment(deps, param('paymentId'))),
-  );
+  serve(PAYMENT_ENDPOINTS.getPayment, onRecord('paymentId', getPayment, renderPayment));
   serve(
     INVOICE_ENDPOINTS.listInvoices,
     listing(({ store }, filter, page) => store.listInvoices(filter, page), renderInvoice),
   );
-  serve(INVOICE_ENDPOINTS.getInvoice, async ({ deps, param }) =>
-    renderInvoice(await getInvoice(deps, param('invoiceId'))),
-  );
+  serve(INVOICE_ENDPOINTS.getInvoice, onRecord('invoiceId', getInvoice, renderInvoice));
 });

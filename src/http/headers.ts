@@ -2,10 +2,10 @@ import type { Urls } from '../contract/session-contract.ts';
 
 const YEAR_SECONDS = 31_536_000;
 
-/** Nothing of an answer that is not a page may be shown, run or framed as one. Pages bring a policy of their own. */
+/** Responses that are not pages must not be shown, run or framed as pages. Pages have their own policy. */
 const NOT_A_PAGE = "default-src 'none'; frame-ancestors 'none'";
 
-/** The headers that every answer carries, also those to bytes that never became a request. */
+/** Headers of every response, also to bytes that never became a request. */
 export function commonHeaders(urls: Urls): Readonly<Record<string, string>> {
   const isHttps = Object.values(urls).some((url) => url.startsWith('https:'));
   return {

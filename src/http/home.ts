@@ -13,11 +13,11 @@ import { KEY_OPTION } from './docs-code.ts';
 import { discoveryLinks } from './discovery-links.ts';
 import { SITE_STYLE, sitePage } from './site.ts';
 
-// What the button sells: something with a price that makes every fee visible.
+// The demo product has a price that makes every fee visible.
 const DEMO_PRODUCT = 'Field guide to birds';
 const DEMO_AMOUNT = 49.99;
 
-/** The front door: what this is, and a test checkout for whoever wants to see one. */
+/** The front page, with a test checkout. */
 export function homePages(app: FastifyInstance, deps: AppDeps): void {
   serveAssets(app, [SITE_STYLE]);
   app.get('/', async (_request, reply) => {
@@ -48,7 +48,7 @@ export function homePages(app: FastifyInstance, deps: AppDeps): void {
   });
 }
 
-/** Its sessions are made, and shown, without a key. */
+/** Demo sessions are created and shown without an API key. */
 async function hasDemo({ demo, gate }: AppDeps): Promise<boolean> {
   return demo === 'while_open' ? gate.isOpen() : demo;
 }

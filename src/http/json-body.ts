@@ -21,8 +21,8 @@ export function parseJsonBody(body: Buffer): unknown {
 }
 
 /**
- * The same valid JSON with nothing escaped that need not be. V8 can take a key that is written with escapes for another
- * one (https://github.com/nodejs/node/issues/63785); of those that must be written so the contract takes none.
+ * The same valid JSON without unnecessary escapes. V8 can take a key that is written with escapes for another one
+ * (https://github.com/nodejs/node/issues/63785); the contract rejects keys that need escapes.
  */
 function withPlainKeys(json: string): string {
   return json.replace(/\\(?:u([0-9a-fA-F]{4})|(.))/g, (escape, hex: string | undefined, letter: string | undefined) => {

@@ -8,20 +8,20 @@ import type { Clock } from '../runtime.ts';
 import { bareAddress } from './proxies.ts';
 import { WindowStore } from './window-store.ts';
 
-/** What this service takes of one caller, and of all together. Undefined: as much as comes. */
+/** Limits of one caller, and of all together. Undefined: unlimited. */
 export interface Limits {
-  /** Addresses and networks (CIDR) whose X-Forwarded-For is believed. */
+  /** Addresses and networks (CIDR) whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[];
   maxConnections: number;
   headersTimeoutMs: number;
   requestTimeoutMs: number;
-  /** Whether calls of the API are limited, to {@link CALLS_PER_SECOND}. */
+  /** `standard` limits calls of the API to {@link CALLS_PER_SECOND}. */
   api: 'off' | 'standard';
-  /** Requests for public pages a minute, by address; what an open page asks by itself is {@link LOOKS_PER_PAGE} as often. */
+  /** Requests for public pages per minute and address; status requests of open pages: {@link LOOKS_PER_PAGE} as many. */
   pages: number | undefined;
   /** Callbacks per minute and address that fail verification. */
   callbacks: number | undefined;
-  /** Payments begun a minute, by address; with it {@link PAYMENTS_PER_SESSION} hold. */
+  /** Payments begun per minute and address; also enables {@link PAYMENTS_PER_SESSION}. */
   payments: number | undefined;
 }
 
@@ -33,7 +33,7 @@ interface LimitDeps {
 
 export const CALLS_PER_SECOND = { production: 100, sandbox: 25 } as const;
 export const PAYMENTS_PER_SESSION = 10;
-/** How often an open checkout may ask how it stands, for each page that its address may open; counted apart from those. */
+/** Status requests of open checkouts for each page that the address may open, counted separately. */
 export const LOOKS_PER_PAGE = 10;
 
 const SECOND_MS = 1000;
@@ -41,7 +41,7 @@ const MINUTE_MS = 60_000;
 // About 10 MB for each limit, at worst.
 const PLACES = 50_000;
 
-/** Who calls the API with a key. */
+/** A caller with an API key. */
 interface KnownCaller {
   id: string;
   environment: Environment;
@@ -51,7 +51,7 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Counts a call of the API; throws GatewayError `rate_limited`. `caller` is undefined where no key is known. */
     limitCall(request: FastifyRequest, reply: FastifyReply, caller: KnownCaller | undefined): Promise<void>;
-    /** Counts as a page what no hook is run for; throws likewise. */
+    /** Counts a request without hooks as a page; throws likewise. */
     limitPage(request: FastifyRequest, reply: FastifyReply): Promise<void>;
     /** Counts a callback that no connected provider has signed; throws likewise. */
     limitForgedCallback(request: FastifyRequest, reply: FastifyReply): Promise<void>;
@@ -59,13 +59,13 @@ declare module 'fastify' {
 }
 
 interface Limit {
-  /** As the headers call it. */
+  /** Name in the headers. */
   name: string;
   lengthMs: number;
   take: ReturnType<FastifyInstance['createRateLimit']>;
 }
 
-/** Limits what one caller may ask for. The counters are this process's own. */
+/** Limits the requests of one caller. Each process has its own counters. */
 export async function limitRates(app: FastifyInstance, deps: LimitDeps): Promise<void> {
   const { limits, clock } = deps;
   const Store = class extends WindowStore {
@@ -107,7 +107,7 @@ export async function limitRates(app: FastifyInstance, deps: LimitDeps): Promise
   app.addHook('onRequest', warnOfProxies(deps));
 }
 
-/** The limits of the API are for whoever has authenticated, which is known later than an address. */
+/** The limits of the API apply to authenticated callers, which are known later than the address. */
 function decorateWithCalls(app: FastifyInstance, { api }: Limits): void {
   const callers = new WeakMap<FastifyRequest, KnownCaller | undefined>();
   const calls = (name: string): Limit => ({
@@ -164,7 +164,7 @@ type Kind = 'page' | 'look' | 'payment' | 'api' | 'free';
 
 function kindOf({ routeOptions: { url }, method }: FastifyRequest): Kind {
   if (url === '/healthz' || url === '/readyz' || url?.startsWith('/simulator/api/')) return 'free';
-  // A page that says to wait has a style, too; browsers ask for it once.
+  // A page that asks the buyer to wait needs its stylesheet, which browsers request once.
   if (url?.startsWith('/assets/')) return 'free';
   // Only a callback that fails verification counts: see limitForgedCallback.
   if (url === '/api/providers/:provider/callbacks') return 'free';
@@ -173,10 +173,10 @@ function kindOf({ routeOptions: { url }, method }: FastifyRequest): Kind {
   return url === '/checkout/:id/pay' && method === 'POST' ? 'payment' : 'page';
 }
 
-/** The caller's address, or of IPv6 the network that one customer gets: whoever has one address of it has all. */
+/** The caller's IPv4 address, or the IPv6 network that a provider assigns to one customer. */
 function addressOf(request: FastifyRequest): string {
   const ip = bareAddress(request.ip);
-  // A proxy may pass on what is no address at all, of any length.
+  // A proxy may forward any text in place of an address.
   return normalizeIP(isIP(ip) === 0 ? (request.socket.remoteAddress ?? '') : ip);
 }
 
@@ -185,7 +185,7 @@ function sessionOf(request: FastifyRequest): string {
   return isId(id, 'chk') ? id : 'unknown';
 }
 
-/** Behind a proxy that is not named, or that names nobody, all callers have one address and share its limits. */
+/** Behind an untrusted proxy, or one that sends no address, all callers have one address and share its limits. */
 function warnOfProxies({
   limits,
   log,

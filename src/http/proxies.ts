@@ -1,6 +1,6 @@
 import { BlockList, isIPv6 } from 'node:net';
 
-/** Whether an address is that of a trusted proxy; `entries` are addresses and networks (CIDR). */
+/** Predicate for addresses of trusted proxies; `entries` are addresses and networks (CIDR). */
 export function trustOf(entries: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const entry of entries) {
@@ -14,7 +14,7 @@ export function trustOf(entries: readonly string[]): (address: string) => boolea
   };
 }
 
-/** An address as X-Forwarded-For names it, without the port, brackets and quotation marks that some proxies write. */
+/** An address from X-Forwarded-For without the port, brackets and quotation marks that some proxies add. */
 export function bareAddress(named: string): string {
   const text = named.trim().replace(/^"(.*)"$/, '$1');
   const [, inBrackets, beforePort] = /^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/.exec(text) ?? [];

@@ -2,7 +2,7 @@ import { REFUND_ENDPOINTS, renderRefund } from '../contract/refund-contract.ts';
 import { pageOf } from '../contract/list-query.ts';
 import { createRefund } from '../operations/refunds/create-refund.ts';
 import { getRefund, listRefundsOfPayment } from '../operations/refunds/read-refunds.ts';
-import { apiPart, defined, listing, markReplayed, renderList } from './api-part.ts';
+import { apiPart, defined, listing, markReplayed, onRecord, renderList } from './api-part.ts';
 
 export const refundsApi = apiPart((serve) => {
   serve(REFUND_ENDPOINTS.createRefund, async ({ deps, body, param, reply }) => {
@@ -18,5 +18,5 @@ export const refundsApi = apiPart((serve) => {
     REFUND_ENDPOINTS.listRefunds,
     listing(({ store }, filter, page) => store.listRefunds(filter, page), renderRefund),
   );
-  serve(REFUND_ENDPOINTS.getRefund, async ({ deps, param }) => renderRefund(await getRefund(deps, param('refundId'))));
+  serve(REFUND_ENDPOINTS.getRefund, onRecord('refundId', getRefund, renderRefund));
 });

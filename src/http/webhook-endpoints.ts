@@ -5,7 +5,7 @@ import { deleteEndpoint } from '../operations/webhook-endpoints/delete-endpoint.
 import { endpointDetails, listEndpoints } from '../operations/webhook-endpoints/find-endpoint.ts';
 import { rotateSecret } from '../operations/webhook-endpoints/rotate-secret.ts';
 import { testEndpoint } from '../operations/webhook-endpoints/test-endpoint.ts';
-import { apiPart, listing } from './api-part.ts';
+import { apiPart, listing, onRecord } from './api-part.ts';
 
 export const webhookEndpointsApi = apiPart((serve) => {
   const endpoints = WEBHOOK_ENDPOINT_ENDPOINTS;
@@ -14,9 +14,7 @@ export const webhookEndpointsApi = apiPart((serve) => {
     return { ...renderEndpoint(details), secret };
   });
   serve(endpoints.listWebhookEndpoints, listing(listEndpoints, renderEndpoint));
-  serve(endpoints.getWebhookEndpoint, async ({ deps, param }) =>
-    renderEndpoint(await endpointDetails(deps, param('endpointId'))),
-  );
+  serve(endpoints.getWebhookEndpoint, onRecord('endpointId', endpointDetails, renderEndpoint));
   serve(endpoints.updateWebhookEndpoint, async ({ deps, body, param }) =>
     renderEndpoint(await changeEndpoint(deps, param('endpointId'), body)),
   );

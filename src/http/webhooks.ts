@@ -13,7 +13,7 @@ import { getDelivery, getEvent } from '../operations/read-records.ts';
 import { getRecovery, recoverDeliveries } from '../operations/recover-deliveries.ts';
 import { replayDelivery } from '../operations/replay-delivery.ts';
 import { resendEvent } from '../operations/resend-event.ts';
-import { apiPart, defined, listing, renderList } from './api-part.ts';
+import { apiPart, defined, listing, onRecord, renderList } from './api-part.ts';
 
 /** Events and their deliveries. */
 export const webhooksApi = apiPart((serve) => {
@@ -39,14 +39,10 @@ export const webhooksApi = apiPart((serve) => {
     const { delivery, event, log } = await getDelivery(deps, param('deliveryId'));
     return renderDeliveryDetails(delivery, log, event.body);
   });
-  serve(DELIVERY_ENDPOINTS.replayDelivery, async ({ deps, param }) =>
-    renderDelivery(await replayDelivery(deps, param('deliveryId'))),
-  );
+  serve(DELIVERY_ENDPOINTS.replayDelivery, onRecord('deliveryId', replayDelivery, renderDelivery));
   serve(DELIVERY_ENDPOINTS.recoverDeliveries, async ({ deps, body: { from, until, all }, param }) => {
     const range = { from: Date.parse(from), until: instantFrom(until), all };
     return renderRecovery(await recoverDeliveries(deps, param('endpointId'), range));
   });
-  serve(DELIVERY_ENDPOINTS.getRecovery, async ({ deps, param }) =>
-    renderRecovery(await getRecovery(deps, param('recoveryId'))),
-  );
+  serve(DELIVERY_ENDPOINTS.getRecovery, onRecord('recoveryId', getRecovery, renderRecovery));
 });

@@ -7,13 +7,13 @@ interface Window {
 }
 
 /**
- * Counts by key in windows that begin with the first request of each key. What it keeps is bounded: where there are more
- * keys than places, the window that ends first is forgotten first.
+ * Counts by key in windows that begin with the first request of each key. The number of windows is bounded: a new one evicts
+ * the window that ends first.
  */
 export class WindowStore implements FastifyRateLimitStore {
   readonly #now: () => number;
   readonly #places: number;
-  // In the order in which the windows began, so in that in which they end: all are of one length.
+  // Ordered by start, and so by end: all windows have the same length.
   readonly #windows = new Map<string, Window>();
 
   constructor(now: () => number, places: number) {
@@ -38,7 +38,7 @@ export class WindowStore implements FastifyRateLimitStore {
     callback(null, { current: window?.count ?? 0, ttl: window ? window.began + lengthMs - now : lengthMs });
   }
 
-  /** Every limit counts by itself. */
+  /** A separate store for each limit. */
   child(): WindowStore {
     return new WindowStore(this.#now, this.#places);
   }
@@ -60,7 +60,7 @@ export class WindowStore implements FastifyRateLimitStore {
   }
 }
 
-/** A clock that was put back must not leave a window open for longer than it is. */
+/** A clock that was set back must not extend a window. */
 function isOpen({ began }: Window, now: number, lengthMs: number): boolean {
   return now >= began && now < began + lengthMs;
 }
