@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { Endpoint } from '../../src/contract/endpoint.ts';
-import { scopesOf } from '../../src/contract/endpoint.ts';
+import { type Endpoint, scopesOf } from '../../src/contract/endpoint.ts';
 import { jsonSchemaOf, sampleOf } from '../../src/contract/json-schema.ts';
 import { KEY_SCOPES, type KeyScope, hashOfKey } from '../../src/domain/api-key.ts';
 import type { ErrorCode } from '../../src/domain/errors.ts';
@@ -76,12 +75,8 @@ async function fill(environment: Environment): Promise<Record<string, string>> {
   await providerSays(service, other, 'paid', { amount: 1 });
   const recoveryId = await post(`webhook-endpoints/${endpointId}/recover`, { from: '2026-03-01T00:00:00.000Z' });
   const found: Record<string, string> = { routeId: ROUTES[environment], recoveryId };
-  const { body: payments } = await call<{ data: { id: string }[] }>(
-    'GET',
-    `${url}/api/gateway/payments`,
-    undefined,
-    headers,
-  );
+  const paymentsUrl = `${url}/api/gateway/payments`;
+  const { body: payments } = await call<{ data: { id: string }[] }>('GET', paymentsUrl, undefined, headers);
   await post(`payments/${payments.data[0]!.id}/refunds`, { amount: 1 });
   for (const endpoint of endpoints) {
     if (endpoint.method !== 'GET' || endpoint.path.includes('{')) continue;
@@ -146,7 +141,7 @@ describe('every endpoint', () => {
     }
   });
 
-  it('is closed without a key: 401, before anything of the request is looked at', async () => {
+  it('answers 401 without a key, before it looks at anything else of the request', async () => {
     for (const endpoint of endpoints) {
       const answer = await ask(endpoint, undefined, {});
       assert.equal(answer.status, 401, nameOf(endpoint));
@@ -157,7 +152,7 @@ describe('every endpoint', () => {
     }
   });
 
-  it('lets in exactly the scopes that its access says', async () => {
+  it('admits exactly the scopes of its access', async () => {
     for (const endpoint of endpoints) {
       const allowed: readonly KeyScope[] = scopesOf(endpoint.access);
       for (const scope of KEY_SCOPES) {
@@ -172,7 +167,7 @@ describe('every endpoint', () => {
     }
   });
 
-  it('knows nothing of the other environment, and changes nothing there', async () => {
+  it('does not find records of the other environment, and changes none', async () => {
     const shown = async () => {
       const answers: Record<string, string> = {};
       for (const environment of ENVIRONMENTS) {
@@ -236,17 +231,16 @@ describe('every endpoint', () => {
   });
 });
 
-describe('a key that is revoked while the body of a request is on its way', () => {
-  it('opens nothing with it: no endpoint, no action, no tool', async () => {
+describe('a key that is revoked while the body of a request arrives', () => {
+  it('is rejected by every endpoint, action and tool', async () => {
     const key = await makeKey(service.url, 'sandbox', { scope: 'admin', name: 'Lost' });
     const admin = bearer(keys.sandbox.admin);
     const text = async (path: string) => {
       const shown = await fetch(`${service.url}/api/gateway/${path}?limit=100`, { headers: admin });
       return (await shown.text()).replace(/"lastUsedAt":("[^"]*"|null)/g, '');
     };
-    const { body: lost } = await call<{ data: { id: string }[] }>('GET', `${service.url}/api/gateway/keys`, undefined, {
-      ...bearer(key),
-    });
+    const keysUrl = `${service.url}/api/gateway/keys`;
+    const { body: lost } = await call<{ data: { id: string }[] }>('GET', keysUrl, undefined, bearer(key));
     const { id } = lost.data[0]!;
     const half: [name: string, sent: HalfSent][] = [];
     for (const endpoint of endpoints) {
@@ -304,56 +298,31 @@ describe('an export of the ledger', () => {
   });
 });
 
-describe('what is public', () => {
-  it('needs no key: documents, probes, pages of buyers, the simulated provider', async () => {
-    const paths = [
-      '/',
-      '/healthz',
-      '/readyz',
-      '/docs',
-      '/openapi.json',
-      '/llms.txt',
-      '/arazzo.yaml',
-      '/.well-known/api-catalog',
-      '/simulator',
-      `/checkout/${ids.sandbox['sessionId']}`,
-    ];
-    for (const path of paths) assert.equal((await fetch(service.url + path)).status, 200, path);
+describe('a path without a key', () => {
+  it('serves documents, probes, checkout pages and the simulated provider', async () => {
+    const documents =
+      '/ /healthz /readyz /docs /openapi.json /llms.txt /arazzo.yaml /.well-known/api-catalog /simulator';
+    for (const path of [...documents.split(' '), `/checkout/${ids.sandbox['sessionId']}`])
+      assert.equal((await fetch(service.url + path)).status, 200, path);
     // It asks for a signature, and not for a key.
     const callback = await call('POST', `${service.url}/api/providers/sandbox/callbacks`, {});
     assert.deepEqual([callback.status, callback.headers.get('www-authenticate')], [401, null]);
   });
 
-  it('is no path that is not there: 404 and 405 as ever', async () => {
+  it('answers 404 and 405 like other paths', async () => {
     assert.equal((await fetch(`${service.url}/api/gateway/nothing`)).status, 404);
     assert.equal((await fetch(`${service.url}/api/gateway/sessions`, { method: 'DELETE' })).status, 405);
   });
 
-  it('is not the test checkout of the front page, once there is a key', async () => {
+  it('does not serve the test checkout of the front page once there is a key', async () => {
     assert.ok(!(await (await fetch(`${service.url}/`)).text()).includes('action="/demo"'));
-    const before = (
-      await call<{ data: unknown[] }>(
-        'GET',
-        `${service.url}/api/gateway/sessions?limit=100`,
-        undefined,
-        bearer(keys.sandbox.read),
-      )
-    ).body.data.length;
-    const pressed = await fetch(`${service.url}/demo`, {
-      method: 'POST',
-      redirect: 'manual',
-      headers: { origin: service.url },
-    });
+    const sessions = async () =>
+      (await fetch(`${service.url}/api/gateway/sessions?limit=100`, { headers: bearer(keys.sandbox.read) })).text();
+    const before = await sessions();
+    const headers = { origin: service.url };
+    const pressed = await fetch(`${service.url}/demo`, { method: 'POST', redirect: 'manual', headers });
     assert.ok(pressed.status >= 300 && pressed.status < 500, String(pressed.status));
-    const now = (
-      await call<{ data: unknown[] }>(
-        'GET',
-        `${service.url}/api/gateway/sessions?limit=100`,
-        undefined,
-        bearer(keys.sandbox.read),
-      )
-    ).body.data.length;
-    assert.equal(now, before);
+    assert.equal(await sessions(), before);
     const shown = await fetch(`${service.url}/demo?session_id=${ids.sandbox['sessionId']}`, { redirect: 'manual' });
     assert.equal(shown.status, 303);
   });
@@ -368,7 +337,7 @@ describe('POST /mcp', () => {
       bearer(key),
     );
 
-  it('is closed without a key, whatever is sent', async () => {
+  it('answers 401 without a key', async () => {
     const answer = await rpc(service.url, 'tools/list');
     assert.equal(answer.status, 401);
     assert.equal(answer.headers.get('www-authenticate'), 'Bearer');
@@ -376,7 +345,7 @@ describe('POST /mcp', () => {
     assert.equal((await rpc(service.url, '', '{')).status, 401);
   });
 
-  it('answers a tool that needs more than the key as REST does', async () => {
+  it('rejects a tool beyond the scope of the key as REST does', async () => {
     const payload = { eventId: 'evt_1', sessionId: ids.sandbox['sessionId'], status: 'paid', amount: 49.99 };
     const { result } = await tool('webhook_verify_sample', { payload }, keys.sandbox.agent);
     assert.equal(result.structuredContent.error?.code, 'forbidden');
@@ -386,7 +355,7 @@ describe('POST /mcp', () => {
     assert.equal((await tool('checkout_preview', sessionBody(), keys.sandbox.agent)).result.structuredContent.ok, true);
   });
 
-  it('keeps to the environment of the key', async () => {
+  it('finds only records of the environment of the key', async () => {
     const found = async (environment: Environment, key: string) =>
       (await tool('payment_get', { paymentId: ids[environment]['sessionId'] }, key)).result.structuredContent;
     assert.equal((await found('sandbox', keys.sandbox.agent)).ok, true);
@@ -398,7 +367,7 @@ describe('POST /mcp', () => {
     assert.ok(routes.includes(ROUTES.production) && !routes.includes(ROUTES.sandbox));
   });
 
-  it('serves many at once, each by its own key', async () => {
+  it('serves simultaneous requests each by its own key', async () => {
     const asked = Array.from({ length: 40 }, (_, index) => ENVIRONMENTS[index % 2]!);
     const answers = await Promise.all(asked.map((environment) => tool('routes_list', {}, keys[environment].agent)));
     for (const [index, { result }] of answers.entries()) {
@@ -408,20 +377,17 @@ describe('POST /mcp', () => {
   });
 });
 
-describe('what belongs to the whole installation', () => {
-  it('is set by keys of production alone: routing rules', async () => {
+describe('settings of the whole installation', () => {
+  it('such as routing rules are changed by production keys only', async () => {
     const url = `${service.url}/api/gateway/routing/rules`;
+    // oxlint-disable-next-line unicorn/no-thenable -- the rule language says then
+    const effect = { then: { explore: false } };
+    const when = { environment: 'production', customer: 'vip@example.com' };
     const rules = {
       version: 1,
       rules: [
-        {
-          id: 'secret-of-production',
-          when: { environment: 'production', customer: 'vip@example.com' },
-          // oxlint-disable-next-line unicorn/no-thenable -- the word of the language of rules
-          then: { explore: false },
-        },
-        // oxlint-disable-next-line unicorn/no-thenable -- as above
-        { id: 'of-both', then: { explore: false } },
+        { id: 'secret-of-production', when, ...effect },
+        { id: 'of-both', ...effect },
       ],
     };
     assert.equal((await call('PUT', url, rules, bearer(keys.sandbox.admin))).status, 403);
@@ -435,7 +401,7 @@ describe('what belongs to the whole installation', () => {
 });
 
 describe('the store of a key', () => {
-  it('has every read there is: restricted, shared, or refused', async () => {
+  it('has every read of the store: restricted, shared, or refused', async () => {
     await using database = await createTestDatabase();
     const store = await openTestStore(database.settings);
     try {

@@ -1,39 +1,24 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Tillway } from '../../sdk/src/index.ts';
-import { providerSays } from '../support/money-arrives.ts';
-import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import type { WebhookEvent } from '../../src/contract/event-contract.ts';
+import { type List, merchantOf } from '../support/merchant.ts';
+import { refused } from '../support/routing.ts';
+import { type TestService, call, startTestService } from '../support/service.ts';
 import { runIn } from '../cli/terminal.ts';
-
-interface EventAnswer {
-  id: string;
-  type: string;
-}
-interface List {
-  object: string;
-  data: EventAnswer[];
-  hasMore: boolean;
-}
-interface Refusal {
-  error: { code: string; field?: string; message: string; suggestion?: string };
-}
 
 describe('the feed of the API', () => {
   let tillway: TestService;
   let api: string;
   const sold: string[] = [];
 
-  async function sell(...statuses: ('provider_pending' | 'paid')[]): Promise<string> {
-    const { body } = await call<{ id: string }>('POST', `${tillway.url}/api/gateway/sessions`, sessionBody());
-    for (const status of statuses) {
-      await providerSays(tillway, body.id, status);
-      sold.push(`evt_${body.id}_${status}`);
-    }
-    return body.id;
+  async function sell(...statuses: ('provider_pending' | 'paid')[]): Promise<void> {
+    const id = await merchantOf(tillway).sell(statuses);
+    sold.push(...statuses.map((status) => `evt_${id}_${status}`));
   }
 
-  async function feed(query: string): Promise<List> {
-    const { status, body } = await call<List>('GET', `${api}?${query}`);
+  async function feed(query: string): Promise<List<WebhookEvent>> {
+    const { status, body } = await call<List<WebhookEvent>>('GET', `${api}?${query}`);
     assert.equal(status, 200, JSON.stringify(body));
     return body;
   }
@@ -44,12 +29,12 @@ describe('the feed of the API', () => {
   });
   after(() => tillway[Symbol.asyncDispose]());
 
-  it('is empty before anything happened', async () => {
+  it('is empty without events', async () => {
     assert.deepEqual(await feed('after='), { object: 'list', data: [], hasMore: false });
     assert.equal((await runIn(tillway, 'events', 'feed')).stdout, 'None.\n');
   });
 
-  it('goes from the oldest to the newest, page by page, and on from where it was', async () => {
+  it('goes from the oldest to the newest, page by page, and continues after a given event', async () => {
     for (let count = 0; count < 3; count++) {
       await sell('provider_pending', 'paid');
       tillway.clock.advance(1);
@@ -66,13 +51,13 @@ describe('the feed of the API', () => {
     );
   });
 
-  it('keeps every event byte for byte as it was sent', async () => {
+  it('contains every event byte for byte as it was sent', async () => {
     const text = await (await fetch(`${api}?after=&limit=1`)).text();
     const one = await (await fetch(`${api}/${sold[0]}`)).text();
     assert.equal(text, `{"object":"list","data":[${one}],"hasMore":true}`);
   });
 
-  it('is filtered by type and environment, with the same places', async () => {
+  it('is filtered by type and environment', async () => {
     const paid = await feed('after=&type=payment.paid');
     assert.deepEqual(
       paid.data.map(({ id }) => id),
@@ -83,7 +68,7 @@ describe('the feed of the API', () => {
     assert.deepEqual((await feed('after=&type=unheard.of')).data, []);
   });
 
-  it('refuses what it cannot be combined with, and an event that does not exist, in words', async () => {
+  it('rejects other cursors and an event that does not exist', async () => {
     for (const [query, field] of [
       [`after=&startingAfter=${sold[0]}`, 'startingAfter'],
       [`after=&endingBefore=${sold[0]}`, 'endingBefore'],
@@ -91,15 +76,14 @@ describe('the feed of the API', () => {
       ['after=yesterday', 'after'],
       [`after=evt_chk_${'0'.repeat(36)}_paid`, 'after'],
     ] as const) {
-      const { status, body } = await call<Refusal>('GET', `${api}?${query}`);
-      assert.deepEqual([status, body.error.code, body.error.field], [400, 'invalid_input', field], query);
-      assert.ok(body.error.suggestion);
+      const error = await refused([400, 'invalid_input'], 'GET', `${api}?${query}`);
+      assert.equal(error.field, field, query);
+      assert.ok(error.suggestion);
+      if (query.endsWith('0_paid')) assert.match(error.message, /no event evt_chk_0+_paid exists here/);
     }
-    const { body } = await call<Refusal>('GET', `${api}?after=evt_chk_${'0'.repeat(36)}_paid`);
-    assert.match(body.error.message, /no event evt_chk_0+_paid exists here/);
   });
 
-  it('is read by the SDK to its end, with a cursor to begin with the next time', async () => {
+  it('is read by the SDK to its end, which returns a cursor for the next time', async () => {
     const client = new Tillway({ baseUrl: tillway.url, maxRetries: 0 });
     const all: string[] = [];
     const reading = client.events.feed({ limit: 2 });
@@ -117,14 +101,14 @@ describe('the feed of the API', () => {
     assert.equal(nothing.cursor, sold.at(-1));
   });
 
-  it('is printed by the command line, and says where to go on', async () => {
+  it('is printed by the command line, with the cursor for the next page', async () => {
     const { stdout } = await runIn(tillway, 'events', 'feed', '--after', sold[1]!, '--limit', '2');
     assert.match(stdout, new RegExp(`${sold[2]}[^]*${sold[3]}[^]*go on: --after ${sold[3]}\n$`));
     assert.doesNotMatch(stdout, new RegExp(sold[4]!));
     const json = await runIn(tillway, 'events', 'feed', '--after', sold[4]!, '--json');
     const lines = json.stdout.trimEnd().split('\n');
     assert.deepEqual(
-      lines.map((line) => (JSON.parse(line) as EventAnswer).id),
+      lines.map((line) => (JSON.parse(line) as WebhookEvent).id),
       sold.slice(5),
     );
   });

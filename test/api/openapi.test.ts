@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { type OpenApi, parametersOf, resolveResponse } from '../../src/contract/openapi-document.ts';
 import type { JsonSchema } from '../../src/contract/json-schema.ts';
 import { type AppDeps, type Part, createApp } from '../../src/http/app.ts';
-import { assertConforms, strictSchema } from '../support/conformance.ts';
+import { strictSchema } from '../support/conformance.ts';
 import { createValidator } from '../support/schemas.ts';
 import { API_PARTS } from '../../src/service/parts.ts';
-import { call, sessionBody, startTestService } from '../support/service.ts';
+import { type TestService, call, startTestService } from '../support/service.ts';
 
-async function documentOf(url: string): Promise<OpenApi> {
-  return (await call<OpenApi>('GET', `${url}/openapi.json`)).body;
-}
+let service: TestService;
+let api: OpenApi;
+before(async () => {
+  service = await startTestService();
+  api = (await call<OpenApi>('GET', `${service.url}/openapi.json`)).body;
+});
+after(() => service[Symbol.asyncDispose]());
 
 function operationsOf({ paths }: OpenApi) {
   return Object.entries(paths).flatMap(([path, methods]) =>
@@ -19,9 +23,7 @@ function operationsOf({ paths }: OpenApi) {
 }
 
 describe('the OpenAPI document', () => {
-  test('is whole: version, unique ids, declared parameters, resolvable references', async () => {
-    await using service = await startTestService();
-    const api = await documentOf(service.url);
+  test('has a version, unique ids, declared parameters and resolvable references', async () => {
     assert.equal(api.openapi, '3.1.0');
     assert.equal(api.info.version, '0.1.0');
     assert.deepEqual(
@@ -49,8 +51,6 @@ describe('the OpenAPI document', () => {
   });
 
   test('has schemas that compile and examples that fit them', async () => {
-    await using service = await startTestService();
-    const api = await documentOf(service.url);
     const ajv = createValidator();
     let examples = 0;
     const events = Object.values(api.webhooks).map(({ post }) => post);
@@ -76,14 +76,12 @@ describe('the OpenAPI document', () => {
   test('has at most 200 KB, with a base URL of 64 characters', async () => {
     const baseUrl = `https://checkout.${'a'.repeat(30)}.example/payments`;
     assert.equal(baseUrl.length, 64);
-    await using service = await startTestService({ variables: { BASE_URL: baseUrl, ALLOW_UNAUTHENTICATED: 'true' } });
-    const { length } = new Uint8Array(await (await fetch(`${service.url}/openapi.json`)).arrayBuffer());
-    assert.ok(length <= 200_000, `${length} bytes`);
+    await using long = await startTestService({ variables: { BASE_URL: baseUrl, ALLOW_UNAUTHENTICATED: 'true' } });
+    const { byteLength } = await (await fetch(`${long.url}/openapi.json`)).arrayBuffer();
+    assert.ok(byteLength <= 200_000, `${byteLength} bytes`);
   });
 
   test('names the schema of every JSON body, and of every resource within one', async () => {
-    await using service = await startTestService();
-    const api = await documentOf(service.url);
     let bodies = 0;
     for (const { operation } of operationsOf(api)) {
       const responses = Object.values(operation.responses).map((response) => resolveResponse(api, response));
@@ -110,8 +108,6 @@ describe('the OpenAPI document', () => {
   });
 
   test('has no default in a request body', async () => {
-    await using service = await startTestService();
-    const api = await documentOf(service.url);
     assert.doesNotMatch(JSON.stringify(api.components.schemas), /"default":/);
     const { body } = await call<{ inputSchema: { properties: Record<string, { default?: unknown }> } }>(
       'GET',
@@ -121,8 +117,6 @@ describe('the OpenAPI document', () => {
   });
 
   test('lists conflict errors wherever a request can carry an idempotency key', async () => {
-    await using service = await startTestService();
-    const api = await documentOf(service.url);
     const withKey = operationsOf(api).filter(({ operation }) => {
       const schema = operation.requestBody?.content['application/json']?.schema;
       return schema && 'idempotencyKey' in (api.components.schemas[schema.$ref!.split('/').at(-1)!]!.properties ?? {});
@@ -144,8 +138,6 @@ describe('the OpenAPI document', () => {
   });
 
   test('describes every served route of the API, and nothing else', async () => {
-    await using service = await startTestService();
-    const api = await documentOf(service.url);
     const served = await servedRoutes(service.service.deps as AppDeps);
     const documented = operationsOf(api).map(({ path, method }) => `${method.toUpperCase()} ${path}`);
     // One route runs every action; the document has a path for each.
@@ -178,49 +170,7 @@ async function servedRoutes(deps: AppDeps): Promise<string[]> {
   return served;
 }
 
-test('answers conform: successes, refusals, unknown paths', async () => {
-  await using service = await startTestService();
-  const api = await documentOf(service.url);
-  const body = sessionBody({ idempotencyKey: 'order-A-1001' });
-  const { body: session } = await call<{ id: string }>('POST', `${service.url}/api/gateway/sessions`, body);
-  const calls: [string, string, unknown?][] = [
-    ['POST', '/api/gateway/sessions', body],
-    ['POST', '/api/gateway/sessions', { ...body, amount: 1 }],
-    ['POST', '/api/gateway/sessions', {}],
-    ['POST', '/api/gateway/sessions', '{'],
-    ['GET', '/api/gateway/sessions?limit=1'],
-    ['GET', `/api/gateway/sessions/${session.id}`],
-    ['GET', '/api/gateway/customers'],
-    ['GET', '/api/gateway/customers/cus_none'],
-    ['GET', `/api/gateway/payments/${session.id}`],
-    ['GET', '/api/gateway/payments?limit=none'],
-    ['GET', '/api/gateway/invoices'],
-    ['GET', '/api/gateway/deliveries?status=dead'],
-    ['GET', '/api/gateway/deliveries/dlv_none'],
-    ['POST', '/api/gateway/deliveries/dlv_none/replay'],
-    ['POST', `/api/gateway/sessions/${session.id}/expire`],
-    ['GET', '/api/agent/capabilities'],
-    ['GET', '/api/agent/routes'],
-    ['GET', '/api/agent/routes?environment=none'],
-    ['GET', '/api/agent/schema/checkout.create'],
-    ['GET', '/api/agent/schema/none'],
-    ['POST', '/api/agent/actions/checkout.preview', body],
-    ['POST', '/api/agent/actions/checkout.create', body],
-    ['POST', '/api/agent/actions/fees.estimate', { amount: 'ten' }],
-    ['POST', '/api/agent/actions/webhook.example', {}],
-    ['POST', '/api/agent/actions/none', {}],
-    ['GET', '/api/gateway/none'],
-    ['DELETE', '/api/gateway/payments'],
-  ];
-  for (const [method, path, sent] of calls) {
-    const answer = await call(method, `${service.url}${path}`, sent);
-    assertConforms(api, method, path, answer.status, answer.body);
-  }
-});
-
 test('a NUL character in a query or a path is answered as documented', async () => {
-  await using service = await startTestService();
-  const api = await documentOf(service.url);
   for (const { path, method, operation } of operationsOf(api)) {
     const examples = new Map(parametersOf(api, operation).map(({ name, example }) => [name, String(example)]));
     const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => examples.get(name)!);
@@ -234,13 +184,11 @@ test('a NUL character in a query or a path is answered as documented', async () 
   }
 });
 
-test('the reference page names every endpoint, runs no script and asks nobody else', async () => {
-  await using service = await startTestService();
+test('the reference page names every endpoint, runs no script and loads nothing from other sites', async () => {
   const response = await fetch(`${service.url}/docs`);
   assert.equal(response.status, 200);
   assert.match(response.headers.get('content-security-policy') ?? '', /default-src 'none'/);
   const page = await response.text();
-  const api = await documentOf(service.url);
   for (const { path, operation } of operationsOf(api)) {
     assert(page.includes(`id="${operation.operationId}"`), operation.operationId);
     assert(page.includes(operation.summary), path);

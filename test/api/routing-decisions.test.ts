@@ -17,6 +17,8 @@ import {
 } from '../support/routing.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 
+// oxlint-disable unicorn/no-thenable -- the rule language says then
+
 interface Chosen {
   id: string;
   route: { id: string };
@@ -25,24 +27,13 @@ interface Chosen {
 
 const ROUTES_OF_THE_SANDBOX = 6;
 const AT_ONCE = 20;
-// One decision in 200 looks where nobody has looked: that none of so many does is less likely than a broken disk.
+// One decision in 200 explores the route tried least recently; that none of so many does is practically impossible.
 const MOST_SESSIONS = 6000;
-// Ids that no session has, some of them meant to break something.
-const STRANGE_IDS = [
-  'chk_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m',
-  'chk_',
-  '__proto__',
-  'constructor',
-  'pay_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m',
-  '%00',
-  'chk_%00',
-  '%F0%9F%A6%89',
-  "'%20OR%201=1%20--",
-  '..%2F..%2Frules',
-  'x'.repeat(2000),
-  'null',
-  'NaN',
-];
+// Ids that no session has, some of them malicious.
+const STRANGE_IDS = ['chk', 'pay']
+  .map((prefix) => `${prefix}_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m`)
+  .concat('chk_ __proto__ constructor %00 chk_%00 %F0%9F%A6%89 null NaN ..%2F..%2Frules'.split(' '))
+  .concat(["'%20OR%201=1%20--", 'x'.repeat(2000)]);
 
 async function act({ url }: TestService, action: string, body: unknown): Promise<Chosen> {
   const answer = await call<{ result: Chosen }>('POST', `${url}/api/agent/actions/${action}`, body);
@@ -57,7 +48,7 @@ describe('the decisions about a session', () => {
   });
   after(() => on[Symbol.asyncDispose]());
 
-  it('are its offer at first, with every route of the environment and its numbers', async () => {
+  it('start with its offer, which has every route of the environment and its numbers', async () => {
     const sessionId = await createSession(on);
     const [offer, ...others] = await decisionsOf(on, sessionId);
     assert.ok(offer);
@@ -80,7 +71,7 @@ describe('the decisions about a session', () => {
     }
   });
 
-  it('are the attempt too, once the buyer has started: its route is the route of the payment', async () => {
+  it('contain the attempt once the buyer has started, with the route of the payment', async () => {
     const sessionId = await createSession(on);
     await startAt(on, sessionId, 'wallet');
     const [offer, attempt, ...others] = await decisionsOf(on, sessionId);
@@ -102,7 +93,7 @@ describe('the decisions about a session', () => {
     }
   });
 
-  it('are one more for each failover, which says who refused', async () => {
+  it('contain one more for each failover, which names the route that refused', async () => {
     const sessionId = await createSession(on, { customer: 'buyer+handoff_error@example.com' });
     await startAt(on, sessionId, 'card');
     const [, first, second, ...others] = await decisionsOf(on, sessionId);
@@ -117,7 +108,7 @@ describe('the decisions about a session', () => {
     for (const { paymentId, chosen } of [first!, second]) assert.equal(routes.get(paymentId!), chosen);
   });
 
-  it('are found for ids of sessions only, whatever else is asked', async () => {
+  it('are found for ids of sessions only', async () => {
     for (const id of STRANGE_IDS) {
       const path = `${on.url}/api/gateway/routing/decisions/${id}`;
       await refused([404, 'not_found'], 'GET', path);
@@ -125,17 +116,15 @@ describe('the decisions about a session', () => {
     }
   });
 
-  it('name neither the buyer nor anything of metadata, in the answer or in the database', async () => {
+  it('contain neither the buyer nor metadata, in the response and in the database', async () => {
     await using provider = await startFakeProvider();
     await using shop = await startTestService();
     await saveRules(
       shop,
-      // oxlint-disable-next-line unicorn/no-thenable -- the rule language says then
       { id: 'vip', when: { 'metadata.tier': 'secret-tier' }, then: { explore: false } },
       {
         id: 'by-customer',
         when: { customer: { prefix: 'private.person' } },
-        // oxlint-disable-next-line unicorn/no-thenable -- the rule language says then
         then: { split: [{ route: 'sandbox_card_backup', pct: 100 }], by: 'customer' },
       },
     );
@@ -160,14 +149,13 @@ describe('the decisions about a session', () => {
   });
 });
 
-test('a creation that is repeated keeps its first decision', async () => {
+test('a repeated creation has its first decision', async () => {
   await using on = await startTestService();
   const body = sessionBody({ idempotencyKey: 'decided-once-1' });
   const first = await call<{ id: string }>('POST', `${on.url}/api/gateway/sessions`, body);
   const before = await decisionsOf(on, first.body.id);
   await saveRules(on, {
     id: 'locals',
-    // oxlint-disable-next-line unicorn/no-thenable -- the rule language says then
     then: { only: { kind: 'local' } },
   });
   const rows = await routingRows(on);
@@ -239,7 +227,6 @@ describe('a replay', () => {
     await using on = await startTestService();
     await saveRules(on, {
       id: 'dear',
-      // oxlint-disable-next-line unicorn/no-thenable -- the rule language says then
       then: { margin: 0.1, objective: 'total', failover: 'any', prefer: 'sandbox_card_backup' },
     });
     const sessionId = await createSession(on, { customer: 'buyer+handoff_error@example.com' });
@@ -255,7 +242,7 @@ describe('a replay', () => {
     await assertReplays(on, [{ id: sessionId, decisions }]);
   });
 
-  it('says so where what is stored of a decision was changed', async () => {
+  it('reports a stored decision that was changed', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await startAt(on, sessionId, 'card');
@@ -274,7 +261,7 @@ describe('a replay', () => {
     ]);
   });
 
-  it('says so where what the decision was made on was changed', async () => {
+  it('reports a stored snapshot that was changed', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     const [offer] = await decisionsOf(on, sessionId);
@@ -284,7 +271,7 @@ describe('a replay', () => {
     assert.notEqual(decisions[0]?.again, offer?.chosen);
   });
 
-  it('says which algorithm decided where that was another one', async () => {
+  it('names the algorithm of a decision by another one', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await runSql(on.databaseUrl, `UPDATE routing_decisions SET body = REPLACE(body, '"sdts/1"', '"sdts/0"')`);
@@ -293,8 +280,8 @@ describe('a replay', () => {
   });
 });
 
-describe('what only asks', () => {
-  it('answers as creating does: the same route and the same fees', async () => {
+describe('a request that only reads', () => {
+  it('returns the same route and fees as creating', async () => {
     await using on = await startTestService();
     for (const wish of [{}, { preferredRoute: 'local' }, { preferredRoute: 'wallet', amount: 1234.56 }]) {
       const body = sessionBody(wish);
@@ -308,7 +295,7 @@ describe('what only asks', () => {
     }
   });
 
-  it('is not touched by exploration: the order stays while decisions go this way and that', async () => {
+  it('is not affected by exploration', async () => {
     using routes = twinRoutes();
     await using provider = await startFakeProvider();
     provider.answer = 'accept_without_page';
@@ -331,7 +318,7 @@ describe('what only asks', () => {
     assert.equal(taken.size, 2);
   });
 
-  it('writes nothing: previews, estimates, lists, dry runs, backtests, replays', async () => {
+  it('writes nothing, be it a preview, estimate, list, dry run, backtest or replay', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await startAt(on, sessionId, 'card');
@@ -340,7 +327,6 @@ describe('what only asks', () => {
     assert.ok(before['routing_decisions']! > 0 && before['routing_snapshots']! > 0);
     const rules = {
       version: 1,
-      // oxlint-disable-next-line unicorn/no-thenable -- the rule language says then
       rules: [{ id: 'local', then: { only: { kind: 'local' } } }],
     };
     for (let count = 0; count < 3; count++) {

@@ -1,44 +1,22 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { type TestContext, after, before, describe, test } from 'node:test';
+import type { DeliveryResource } from '../../src/contract/delivery-contract.ts';
+import type { WebhookEndpointResource, WebhookTestResource } from '../../src/contract/webhook-endpoint-contract.ts';
+import type { ProviderStatus } from '../../src/domain/records.ts';
+import { EVERY_TYPE } from '../../src/domain/webhook-endpoint.ts';
 import { verifyCallback } from '../../src/webhooks/sign.ts';
 import { contentsOf } from '../support/database.ts';
-import { providerSays } from '../support/money-arrives.ts';
-import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { merchantOf } from '../support/merchant.ts';
+import { type Refusal, refused } from '../support/routing.ts';
+import { type TestService, call, startTestService } from '../support/service.ts';
 import { SECRET, receiver } from '../webhooks/fixtures.ts';
 
 const HOUR = 3_600_000;
 const KEY = randomBytes(32).toString('base64');
 const URL = 'https://shop.example/webhooks';
-const EVERY_TYPE = ['payment.provider_pending', 'payment.paid', 'payment.failed'];
 
-interface Endpoint {
-  id: string;
-  object: string;
-  url: string;
-  environment: string;
-  source: string;
-  events: string[];
-  description: string;
-  status: string;
-  disabledReason: string | null;
-  disabledAt: string | null;
-  failingSince: string | null;
-  lastSuccessAt: string | null;
-  secrets: { created: string; expiresAt: string | null }[];
-  created: string;
-  secret?: string;
-}
-interface Delivery {
-  id: string;
-  endpointId: string;
-  type: string;
-  status: string;
-}
-interface Refusal {
-  ok: boolean;
-  error: { code: string; message: string; field?: string; suggestion?: string };
-}
+type Endpoint = WebhookEndpointResource & { secret?: string };
 
 let tillway: TestService;
 const path = (rest = '', service = tillway) => `${service.url}/api/gateway/webhook-endpoints${rest}`;
@@ -74,31 +52,23 @@ async function remove(id: string, service = tillway): Promise<void> {
   assert.deepEqual([status, body], [200, { id, object: 'webhook_endpoint', deleted: true }]);
 }
 
-async function refused(
-  method: string,
-  rest: string,
-  body?: unknown,
-  service = tillway,
-): Promise<Refusal['error'] & { status: number }> {
-  const { status, body: answer } = await call<Refusal>(method, path(rest, service), body);
-  assert.equal(answer.ok, false, JSON.stringify(answer));
-  return { ...answer.error, status };
+/** The `invalid_input` for a body, which must name that field. */
+async function refusedField(field: string, method: string, url: string, body: unknown) {
+  const error = await refused([400, 'invalid_input'], method, url, body);
+  assert.equal(error.field, field);
+  return error;
 }
 
-/** A session of which the provider has said these. Answers its id. */
-async function sell(service: TestService, ...statuses: ('provider_pending' | 'paid' | 'failed')[]): Promise<string> {
-  const { body } = await call<{ id: string }>('POST', `${service.url}/api/gateway/sessions`, sessionBody());
-  for (const status of statuses) await providerSays(service, body.id, status);
-  return body.id;
+function sell(service: TestService, ...statuses: ProviderStatus[]): Promise<string> {
+  return merchantOf(service).sell(statuses);
 }
 
-async function deliveriesOf(service: TestService, sessionId: string): Promise<Delivery[]> {
-  const url = `${service.url}/api/gateway/deliveries?sessionId=${sessionId}`;
-  return (await call<{ data: Delivery[] }>('GET', url)).body.data;
+function deliveriesOf(service: TestService, sessionId: string): Promise<DeliveryResource[]> {
+  return merchantOf(service).deliveries(`sessionId=${sessionId}`);
 }
 
 describe('creating', () => {
-  test('answers the endpoint and its secret; no other answer, no log and no row shows that', async () => {
+  test('returns the endpoint and its secret, which no later response, log line or row contains', async () => {
     const made = await create({ events: ['payment.paid'], description: 'Order system', environment: 'production' });
     const { secret, ...shown } = made;
     assert.match(made.id, /^whe_\w{36}$/);
@@ -133,13 +103,13 @@ describe('creating', () => {
     await remove(made.id);
   });
 
-  test('takes sandbox and every type where nothing else is said', async () => {
+  test('defaults to sandbox and every type', async () => {
     const made = await create();
     assert.deepEqual([made.environment, made.events, made.description], ['sandbox', EVERY_TYPE, '']);
     await remove(made.id);
   });
 
-  test('takes 20 in an environment and not one more, however many ask at once', async () => {
+  test('allows at most 20 in an environment, also with simultaneous requests', async () => {
     const answers = await Promise.all(
       Array.from({ length: 24 }, () => call<Endpoint & Refusal>('POST', path(), { url: URL })),
     );
@@ -159,49 +129,51 @@ describe('creating', () => {
   });
 
   const TOO_LONG = `https://shop.example/${'a'.repeat(2049 - 'https://shop.example/'.length)}`;
-  const FAULTS: [fields: object, field: string, message: RegExp][] = [
-    [{}, 'url', /missing/],
-    [{ url: '' }, 'url', /absolute http or https URL/],
-    [{ url: 'shop.example' }, 'url', /absolute http or https URL/],
-    [{ url: 'ftp://shop.example/' }, 'url', /http or https/],
-    [{ url: 'https:/shop.example' }, 'url', /http or https/],
-    [{ url: 'https://user@shop.example/' }, 'url', /user name/],
-    [{ url: 'https://:secret@shop.example/' }, 'url', /user name/],
-    [{ url: 'https://@shop.example/' }, 'url', /user name/],
-    [{ url: 'https://shop.example/#x' }, 'url', /fragment/],
-    [{ url: 'https://shop.example/#' }, 'url', /fragment/],
-    [{ url: 'https://shop.example/a b' }, 'url', /spaces/],
-    [{ url: 'https://shop.example\\x' }, 'url', /backslashes/],
-    [{ url: 'https://shop.example/\n' }, 'url', /control/],
-    [{ url: TOO_LONG }, 'url', /2048/],
-    [{ url: 7 }, 'url', /absolute URI/],
-    [{ url: 'http://shop.example/', environment: 'production' }, 'url', /https in production/],
-    [{ url: 'http://127.0.0.1/' }, 'url', /127\.0\.0\.1: it is loopback/],
-    [{ url: 'http://2130706433/' }, 'url', /127\.0\.0\.1: it is loopback/],
-    [{ url: 'http://0x7f.1/' }, 'url', /loopback/],
-    [{ url: 'https://[::1]/' }, 'url', /::1: it is loopback/],
-    [{ url: 'https://10.0.0.8/' }, 'url', /is private/],
-    [{ url: 'https://169.254.169.254/latest' }, 'url', /link-local/],
-    [{ url: 'https://[::ffff:10.0.0.1]/' }, 'url', /is private/],
-    [{ url: URL, events: [] }, 'events', /one or more/],
-    [{ url: URL, events: 'payment.paid' }, 'events', /array/],
-    [{ url: URL, events: ['payment.paid', 'payment.paid'] }, 'events', /once/],
-    [{ url: URL, events: ['payment.refunded'] }, 'events', /nothing but/],
-    [{ url: URL, description: 'a'.repeat(501) }, 'description', /500/],
-    [{ url: URL, environment: 'test' }, 'environment', /sandbox/],
-    [{ url: URL, secret: 'whsec_mine' }, 'secret', /not a property/],
-  ];
-  for (const [fields, field, message] of FAULTS) {
-    test(`refuses ${JSON.stringify(fields).slice(0, 90)}`, async () => {
-      const error = await refused('POST', '', fields);
-      assert.deepEqual([error.status, error.code, error.field], [400, 'invalid_input', field]);
+  test('rejects faulty fields, and names the fault', async () => {
+    const faults: [url: string, message: RegExp][] = [
+      ['', /absolute http or https URL/],
+      ['shop.example', /absolute http or https URL/],
+      ['ftp://shop.example/', /http or https/],
+      ['https:/shop.example', /http or https/],
+      ['https://user@shop.example/', /user name/],
+      ['https://:secret@shop.example/', /user name/],
+      ['https://@shop.example/', /user name/],
+      ['https://shop.example/#x', /fragment/],
+      ['https://shop.example/#', /fragment/],
+      ['https://shop.example/a b', /spaces/],
+      ['https://shop.example\\x', /backslashes/],
+      ['https://shop.example/\n', /control/],
+      [TOO_LONG, /2048/],
+      ['http://127.0.0.1/', /127\.0\.0\.1: it is loopback/],
+      ['http://2130706433/', /127\.0\.0\.1: it is loopback/],
+      ['http://0x7f.1/', /loopback/],
+      ['https://[::1]/', /::1: it is loopback/],
+      ['https://10.0.0.8/', /is private/],
+      ['https://169.254.169.254/latest', /link-local/],
+      ['https://[::ffff:10.0.0.1]/', /is private/],
+    ];
+    const others: [fields: Record<string, unknown>, field: string, message: RegExp][] = [
+      [{}, 'url', /missing/],
+      [{ url: 7 }, 'url', /absolute URI/],
+      [{ url: 'http://shop.example/', environment: 'production' }, 'url', /https in production/],
+      [{ url: URL, events: [] }, 'events', /one or more/],
+      [{ url: URL, events: 'payment.paid' }, 'events', /array/],
+      [{ url: URL, events: ['payment.paid', 'payment.paid'] }, 'events', /once/],
+      [{ url: URL, events: ['payment.refunded'] }, 'events', /nothing but/],
+      [{ url: URL, description: 'a'.repeat(501) }, 'description', /500/],
+      [{ url: URL, environment: 'test' }, 'environment', /sandbox/],
+      [{ url: URL, secret: 'whsec_mine' }, 'secret', /not a property/],
+    ];
+    const cases = [...faults.map(([url, message]) => [{ url }, 'url', message] as const), ...others];
+    for (const [fields, field, message] of cases) {
+      const error = await refusedField(field, 'POST', path(), fields);
       assert.match(error.message, message);
       assert(error.suggestion !== undefined);
-      assert.deepEqual(await list(), []);
-    });
-  }
+    }
+    assert.deepEqual(await list(), []);
+  });
 
-  test('takes what is just within the limits', async () => {
+  test('accepts values at the limits', async () => {
     const longest = TOO_LONG.slice(0, 2048);
     for (const fields of [
       { url: longest },
@@ -217,7 +189,7 @@ describe('creating', () => {
 });
 
 describe('changing', () => {
-  test('changes what is named and nothing else', async () => {
+  test('changes only the given fields', async () => {
     const { secret: _, ...made } = await create();
     const other = 'https://else.example/hook';
     assert.deepEqual(await patch(made.id, { url: other }), { ...made, url: other });
@@ -244,7 +216,7 @@ describe('changing', () => {
     await remove(made.id);
   });
 
-  test('refuses what creating refuses, and a change of nothing', async () => {
+  test('rejects the same faults as creating, and an empty change', async () => {
     const { secret: _, ...made } = await create({ environment: 'production' });
     for (const [fields, field] of [
       [{}, 'body'],
@@ -254,14 +226,13 @@ describe('changing', () => {
       [{ status: 'deleted' }, 'status'],
       [{ environment: 'sandbox' }, 'environment'],
     ] as const) {
-      const error = await refused('PATCH', `/${made.id}`, fields);
-      assert.deepEqual([error.status, error.code, error.field], [400, 'invalid_input', field]);
+      await refusedField(field, 'PATCH', path(`/${made.id}`), fields);
     }
     assert.deepEqual(await get(made.id), made);
     await remove(made.id);
   });
 
-  test('of changes at the same time none is lost', async () => {
+  test('loses no simultaneous change', async () => {
     const { id } = await create();
     await Promise.all([
       patch(id, { description: 'x' }),
@@ -292,7 +263,7 @@ describe('rotating', () => {
     await remove(made.id);
   });
 
-  test('24 hours where nothing is said; 0 ends all earlier secrets at once', async () => {
+  test('overlaps for 24 hours by default; 0 ends all earlier secrets at once', async () => {
     const { id } = await create();
     const { body: day } = await call<Endpoint>('POST', path(`/${id}/rotate-secret`));
     assert.equal(day.secrets[1]!.expiresAt, new Date(tillway.clock.now() + 24 * HOUR).toISOString());
@@ -310,19 +281,17 @@ describe('rotating', () => {
   test('at most 10 earlier secrets sign at a time', async () => {
     const { id } = await create();
     for (let turn = 0; turn < 10; turn++) await call('POST', path(`/${id}/rotate-secret`));
-    const error = await refused('POST', `/${id}/rotate-secret`);
-    assert.deepEqual([error.status, error.code], [409, 'invalid_state']);
-    assert.match(error.suggestion ?? '', /expiresInHours/);
+    const { suggestion } = await refused([409, 'invalid_state'], 'POST', path(`/${id}/rotate-secret`));
+    assert.match(suggestion ?? '', /expiresInHours/);
     assert.equal((await get(id)).secrets.length, 11);
     assert.equal((await call('POST', path(`/${id}/rotate-secret`), { expiresInHours: 0 })).status, 200);
     await remove(id);
   });
 
-  test('refuses hours that cannot be meant', async () => {
+  test('rejects `expiresInHours` unless it is an integer from 0 to 24', async () => {
     const { id } = await create();
     for (const expiresInHours of [-1, 25, 1.5, '24', null]) {
-      const error = await refused('POST', `/${id}/rotate-secret`, { expiresInHours });
-      assert.deepEqual([error.status, error.field], [400, 'expiresInHours']);
+      await refusedField('expiresInHours', 'POST', path(`/${id}/rotate-secret`), { expiresInHours });
     }
     assert.equal((await get(id)).secrets.length, 1);
     await remove(id);
@@ -330,7 +299,7 @@ describe('rotating', () => {
 });
 
 describe('deleting', () => {
-  test('takes it out of every list and read, and its secrets out of the database', async () => {
+  test('removes it from every list and read, and its secrets from the database', async () => {
     const { id } = await create();
     const { store } = tillway.service.deps;
     const [sealed] = await store.endpointSecrets([id]);
@@ -343,19 +312,15 @@ describe('deleting', () => {
       ['POST', '/rotate-secret', {}],
       ['POST', '/test', undefined],
     ] as const) {
-      const error = await refused(method, `/${id}${rest}`, body);
-      assert.deepEqual([error.status, error.code], [404, 'not_found']);
-      assert.match(error.message, /has been deleted/);
+      const { message } = await refused([404, 'not_found'], method, path(`/${id}${rest}`), body);
+      assert.match(message, /has been deleted/);
     }
     assert.deepEqual(await store.endpointSecrets([id]), []);
     assert(!JSON.stringify(await store.sealedSecrets()).includes(sealed!.sealed));
     assert.equal((await store.endpoint(id))!.url, '');
-  });
-
-  test('what never was is not found', async () => {
-    for (const id of [`whe_${'0'.repeat(36)}`, 'x']) {
-      assert.equal((await refused('GET', `/${id}`)).status, 404);
-      assert.equal((await refused('DELETE', `/${id}`)).status, 404);
+    for (const unknown of [`whe_${'0'.repeat(36)}`, 'x']) {
+      await refused([404, 'not_found'], 'GET', path(`/${unknown}`));
+      await refused([404, 'not_found'], 'DELETE', path(`/${unknown}`));
     }
   });
 });
@@ -372,7 +337,7 @@ test('lists are newest first, page by page, and filter by environment', async ()
   assert.deepEqual(await ids('?limit=2'), made.slice(0, 2));
   assert.deepEqual(await ids(`?startingAfter=${made[1]}`), [made[2]]);
   assert.deepEqual(await ids(`?endingBefore=${made[1]}`), [made[0]]);
-  assert.equal((await refused('GET', '?type=x')).status, 400);
+  await refused([400, 'invalid_input'], 'GET', path('?type=x'));
   for (const id of made) await remove(id);
 });
 
@@ -421,7 +386,7 @@ test('events go to every endpoint whose filter has their type, signed with its o
   assert.notEqual((await get(shop.endpoint.id, shop.tillway)).lastSuccessAt, null);
 });
 
-test('a rotated secret signs the next delivery of every instance, the old one beside it until it expires', async (context) => {
+test('a rotated secret signs the next delivery of every instance, together with the old one until that expires', async (context) => {
   const shop = await openShop(context, () => 200);
   const beside = await startTestService({ variables: { ENCRYPTION_KEY: KEY }, beside: shop.tillway });
   context.after(() => beside[Symbol.asyncDispose]());
@@ -448,7 +413,7 @@ test('a rotated secret signs the next delivery of every instance, the old one be
   assert.equal(shop.received.length, 7);
 });
 
-test('what fails for 120 hours is disabled with the reason, gets nothing new, and goes on once it is enabled', async (context) => {
+test('an endpoint that fails for 120 hours is disabled with the reason, gets nothing new, and continues once it is enabled', async (context) => {
   let answer = 500;
   const shop = await openShop(context, () => answer);
   const { id } = shop.endpoint;
@@ -481,7 +446,7 @@ test('what fails for 120 hours is disabled with the reason, gets nothing new, an
   assert.equal((await deliveriesOf(service, waits))[0]!.status, 'delivered');
 });
 
-test('410 disables, and what waits for a deleted endpoint is given up', async (context) => {
+test('410 disables an endpoint, and the pending deliveries of a deleted one become dead', async (context) => {
   const shop = await openShop(context, () => 410);
   const service = shop.tillway;
   const sessionId = await sell(service, 'provider_pending', 'paid');
@@ -505,24 +470,12 @@ test('410 disables, and what waits for a deleted endpoint is given up', async (c
   assert.equal(body.log.at(-1)!.failure, 'not attempted: the endpoint was deleted');
 });
 
-interface Tested {
-  object: string;
-  endpointId: string;
-  eventId: string;
-  delivered: boolean;
-  statusCode: number | null;
-  failure: string | null;
-  durationMs: number;
-  responseBody: string;
-  headers: string[];
-}
-
-test('a test delivery is one signed sample that nobody can take for a sale, and leaves nothing behind', async (context) => {
+test('a test delivery is one signed sample that cannot be mistaken for a sale, and nothing of it is stored', async (context) => {
   let answer = 200;
   const shop = await openShop(context, () => answer);
   const { id, secret } = shop.endpoint;
   const url = path(`/${id}/test`, shop.tillway);
-  const { body } = await call<Tested>('POST', url);
+  const { body } = await call<WebhookTestResource>('POST', url);
   assert.deepEqual(
     [body.object, body.endpointId, body.delivered, body.statusCode, body.failure, body.responseBody],
     ['webhook_test', id, true, 200, null, 'from the shop'],
@@ -538,7 +491,7 @@ test('a test delivery is one signed sample that nobody can take for a sale, and 
   );
   answer = 503;
   await patch(id, { status: 'disabled' }, shop.tillway);
-  const { body: failed } = await call<Tested>('POST', url);
+  const { body: failed } = await call<WebhookTestResource>('POST', url);
   assert.deepEqual([failed.delivered, failed.statusCode, failed.failure], [false, 503, 'answered 503']);
   await shop.tillway.pass(HOUR);
   assert.equal(shop.received.length, 2);
@@ -549,7 +502,7 @@ test('a test delivery is one signed sample that nobody can take for a sale, and 
 });
 
 describe('the endpoint of the configuration', () => {
-  test('is listed, and can be enabled and tested here, and nothing else', async (context) => {
+  test('is listed, and can only be enabled and tested through the API', async (context) => {
     const { url, received } = await receiver(context, 410);
     const variables = { ENCRYPTION_KEY: KEY, WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET };
     await using service = await startTestService({ variables });
@@ -563,28 +516,26 @@ describe('the endpoint of the configuration', () => {
       ['DELETE', '', undefined, /WEBHOOK_URL/],
       ['POST', '/rotate-secret', {}, /WEBHOOK_SECRET/],
     ] as const) {
-      const error = await refused(method, `/${id}${rest}`, body, service);
-      assert.deepEqual([error.status, error.code], [409, 'invalid_state']);
-      assert.match(error.suggestion ?? '', remedy);
+      const { suggestion } = await refused([409, 'invalid_state'], method, path(`/${id}${rest}`, service), body);
+      assert.match(suggestion ?? '', remedy);
     }
     assert.deepEqual(await list('', service), [configured]);
     await sell(service, 'paid');
     await service.pass(0);
     assert.equal((await get(id, service)).status, 'disabled');
     assert.equal((await patch(id, { status: 'active' }, service)).status, 'active');
-    const { body } = await call<Tested>('POST', path(`/${id}/test`, service));
+    const { body } = await call<WebhookTestResource>('POST', path(`/${id}/test`, service));
     assert.equal(body.statusCode, 410);
     assert(verifyCallback(SECRET, signatureOf(received.at(-1) as never), received.at(-1)!.body));
     assert(!(await contentsOf(service.databaseUrl)).includes(SECRET));
   });
 
-  test('can be deleted once no configuration names it, and is there again when one does', async (context) => {
+  test('can be deleted once no configuration names it, and returns when one does', async (context) => {
     const { url } = await receiver(context);
     await using first = await startTestService({ variables: { WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET } });
     const [{ id }] = (await list('', first)) as [Endpoint];
     await using second = await startTestService({ beside: first });
-    const error = await refused('POST', `/${id}/test`, undefined, second);
-    assert.deepEqual([error.status, error.code], [409, 'invalid_state']);
+    await refused([409, 'invalid_state'], 'POST', path(`/${id}/test`, second));
     await remove(id, second);
     assert.deepEqual(await list('', second), []);
     await using third = await startTestService({
@@ -599,14 +550,14 @@ describe('the endpoint of the configuration', () => {
 });
 
 describe('ENCRYPTION_KEY', () => {
-  test('a start that finds secrets which no key opens fails, and says so in one line', async () => {
+  test('a start fails with one line if no key opens a stored secret', async () => {
     await using service = await startTestService({ variables: { ENCRYPTION_KEY: KEY } });
     const { id } = await create({}, service);
     const other = randomBytes(32).toString('base64');
     await assert.rejects(startTestService({ beside: service, variables: { ENCRYPTION_KEY: other } }), (error: Error) =>
       error.message.startsWith(`ENCRYPTION_KEY does not open the webhook secrets of ${id}`),
     );
-    // Behind a new key the old one opens, and what it opened is sealed with the new one then.
+    // After a new key, the old one still opens secrets, which are then sealed with the new one.
     const both = await startTestService({ beside: service, variables: { ENCRYPTION_KEY: `${other},${KEY}` } });
     await both[Symbol.asyncDispose]();
     const fresh = await startTestService({ beside: service, variables: { ENCRYPTION_KEY: other } });

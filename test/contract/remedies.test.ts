@@ -134,33 +134,18 @@ describe('amounts', () => {
 });
 
 describe('metadata', () => {
-  test('pairs beyond the limit are named, and the first ten stay', () => {
+  test('pairs beyond the limit are removed, and faulty values keep the received text up to the limit', () => {
     const pairs = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`key${index}`, 'v']));
-    const { issues, mended } = repairedMetadata(pairs);
-    assert.deepEqual(
-      issues.map(({ path, code }) => [path, code]),
-      [
-        ['metadata.key10', 'too_big'],
-        ['metadata.key11', 'too_big'],
-      ],
-    );
-    for (const { message } of issues) assert.match(message!, /12 .*10/);
+    const many = repairedMetadata(pairs);
+    for (const { message } of many.issues) assert.match(message!, /12 .*10/);
     const { key10: _10, key11: _11, ...others } = pairs;
-    assert.deepEqual(mended, others);
-  });
+    assert.deepEqual(many.mended, others);
 
-  test('value problems name the key and the limit, and the repair keeps the received text up to the limit', () => {
-    const { issues, mended } = repairedMetadata({
-      kept: 'v',
-      count: 7,
-      gift: true,
-      note: 'x'.repeat(501),
-      list: [],
-      none: null,
-    });
+    const faulty = { count: 7, gift: true, note: 'x'.repeat(501), list: [], none: null };
+    const { issues, mended } = repairedMetadata({ kept: 'v', ...faulty });
     assert.deepEqual(
       issues.map(({ path }) => path),
-      ['metadata.count', 'metadata.gift', 'metadata.note', 'metadata.list', 'metadata.none'],
+      Object.keys(faulty).map((name) => `metadata.${name}`),
     );
     for (const { message } of issues) assert.match(message!, /500/);
     assert.deepEqual(mended, { kept: 'v', count: '7', gift: 'true', note: 'x'.repeat(500) });
@@ -168,15 +153,8 @@ describe('metadata', () => {
 
   test('faulty keys are shown escaped and bounded, and only their pairs are removed', () => {
     const long = 'k'.repeat(100_000);
-    const { issues, suggestion, mended } = repairedMetadata({
-      kept: 'v',
-      'a.b': 7,
-      '\u202eevil\u0085': 7,
-      '': 'v',
-      'a"b': 'v',
-      'c\nd': 'v',
-      [long]: 'v',
-    });
+    const faulty = { 'a.b': 7, '\u202eevil\u0085': 7, '': 'v', 'a"b': 'v', 'c\nd': 'v', [long]: 'v' };
+    const { issues, suggestion, mended } = repairedMetadata({ kept: 'v', ...faulty });
     assert.deepEqual(
       issues.map(({ path }) => path),
       [

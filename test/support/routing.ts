@@ -4,7 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { z } from 'zod';
-import type { RoutingDecisionResource, dryRunResult, routingReplay } from '../../src/contract/routing-decision-contract.ts';
+import type {
+  RoutingDecisionResource,
+  dryRunResult,
+  routingReplay,
+} from '../../src/contract/routing-decision-contract.ts';
 import type { routeStanding, rulesResource } from '../../src/contract/routing-contract.ts';
 import { withClient } from './database.ts';
 import { type Answer, type TestService, call, startTestService } from './service.ts';
