@@ -26,7 +26,7 @@ const SAMPLE_AMOUNT = 49.99;
 export const feesEstimateRequest = z.strictObject({
   amount,
   preferredRoute: routeKind.optional().describe('Way to pay to prefer; local is by bank.'),
-  routeId: field.described(text(3, 120), 'Exactly this route, 3 to 120 characters.', SAMPLE_ROUTE_ID).optional(),
+  routeId: field.optional(text(3, 120), 'Exactly this route, 3 to 120 characters.', SAMPLE_ROUTE_ID),
   environment: requestEnvironment,
 });
 export type FeesEstimateRequest = z.output<typeof feesEstimateRequest>;
@@ -58,13 +58,11 @@ export const verifySampleRequest = named(
   'VerifySampleRequest',
   z.strictObject({
     provider: sampleText('Provider that calls.', SAMPLE_PROVIDER),
-    signature: field
-      .described(
-        text(0, 500),
-        'At most 500 characters. t=<unix>,v1=<64 hex> is verified; else a placeholder.',
-        'placeholder',
-      )
-      .optional(),
+    signature: field.optional(
+      text(0, 500),
+      'At most 500 characters. t=<unix>,v1=<64 hex> is verified; else a placeholder.',
+      'placeholder',
+    ),
     payload: z
       .strictObject({
         eventId: field.described(
@@ -80,7 +78,7 @@ export const verifySampleRequest = named(
         amount: sampleAmount
           .meta({ examples: [SAMPLE_AMOUNT] })
           .describe('US dollars, not cents: more than 0, at most 1000000, at most two decimals.'),
-        txHash: field.described(text(1, 200), "Provider's reference, 1 to 200 characters.", SAMPLE_TX_HASH).optional(),
+        txHash: field.optional(text(1, 200), "Provider's reference, 1 to 200 characters.", SAMPLE_TX_HASH),
       })
       .describe('The callback.'),
   }),

@@ -21,21 +21,17 @@ const scope = named(
 export const keyRequest = z.strictObject({
   name: field.described(text(1, 120), 'Purpose of the key.', 'Shop backend'),
   scope,
-  environment: field.choice(ENVIRONMENTS, "The requesting key's environment, which is also the default.").optional(),
-  spendPerCheckout: field
-    .described(
-      amount,
-      'Limit per checkout in US dollars, not cents. Only for agents, who need this, spendPerDay or both.',
-      50,
-    )
-    .optional(),
-  spendPerDay: field
-    .described(
-      sampleAmount,
-      'Limit for the checkouts of a day (UTC) together, in US dollars, not cents. Only for agents.',
-      200,
-    )
-    .optional(),
+  environment: z.optional(field.choice(ENVIRONMENTS, "The requesting key's environment, which is also the default.")),
+  spendPerCheckout: field.optional(
+    amount,
+    'Limit per checkout in US dollars, not cents. Only for agents, who need this, spendPerDay or both.',
+    50,
+  ),
+  spendPerDay: field.optional(
+    sampleAmount,
+    'Limit for the checkouts of a day (UTC) together, in US dollars, not cents. Only for agents.',
+    200,
+  ),
 });
 
 export const apiKeyResource = resource('ApiKey', 'api_key', {

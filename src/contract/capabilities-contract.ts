@@ -116,9 +116,9 @@ export const capabilitiesResult = named(
 export type Capabilities = z.output<typeof capabilitiesResult>;
 
 export const routesQuery = z.strictObject({
-  environment: field
-    .choice(ENVIRONMENTS, 'Routes of this environment. Default: that of the API key; without keys, sandbox.')
-    .optional(),
+  environment: z.optional(
+    field.choice(ENVIRONMENTS, 'Routes of this environment. Default: that of the API key; without keys, sandbox.'),
+  ),
 });
 
 /** The agent endpoints that take no action; those of the actions follow from the operation registry. */

@@ -39,13 +39,11 @@ export const customersQuery = listQuery('cus', {
 
 /** Body of `POST /api/gateway/customers/{customerId}/block`. */
 export const blockRequest = z.strictObject({
-  reason: field
-    .described(
-      text(1, MAX_REASON),
-      `Reason, for your own records: 1 to ${MAX_REASON} characters. The buyer never sees it.`,
-      'chargebacks',
-    )
-    .optional(),
+  reason: field.optional(
+    text(1, MAX_REASON),
+    `Reason, for your own records: 1 to ${MAX_REASON} characters. The buyer never sees it.`,
+    'chargebacks',
+  ),
 });
 
 /** Body of `POST /api/gateway/customers/{customerId}/erase`. */

@@ -82,21 +82,21 @@ export const deliveriesQuery = listQuery('dlv', {
   eventId: anyText('Only deliveries of this event: its whole id.', SAMPLE_EVENT_ID),
   type: typeFilter,
   status: statusFilter.meta({ examples: ['dead'] }),
-  statusClass: field
-    .choice(
+  statusClass: z.optional(
+    field.choice(
       ANSWER_CLASSES,
       'Only deliveries whose last attempt had such a response; none: no response. Deliveries without an attempt match no class.',
-    )
-    .optional(),
-  createdFrom: moment('Only deliveries made then or later: ISO 8601.').optional(),
-  createdUntil: moment('Only deliveries made before: ISO 8601.').optional(),
+    ),
+  ),
+  createdFrom: z.optional(moment('Only deliveries made then or later: ISO 8601.')),
+  createdUntil: z.optional(moment('Only deliveries made before: ISO 8601.')),
   environment,
 });
 
 /** Body of a recovery. */
 export const recoverRequest = z.strictObject({
   from: moment('Events made then or later. ISO 8601.').meta({ examples: ['2026-01-15T06:00:00.000Z'] }),
-  until: moment('Events made before. Default, and limit: now. ISO 8601.').optional(),
+  until: z.optional(moment('Events made before. Default, and limit: now. ISO 8601.')),
   all: z.boolean().default(false).describe('true: also events that the endpoint has acknowledged. Default false.'),
 });
 

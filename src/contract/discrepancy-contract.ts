@@ -24,18 +24,16 @@ export const resolveRequest = z.strictObject({
     'refund: the buyer gets the money back; accept: the money stays. One of the actions of the record.',
     'refund',
   ),
-  note: field
-    .described(
-      text(1, MAX_NOTE),
-      `Your note, 1 to ${MAX_NOTE} characters. Required if nothing can be booked; refused if the buyer was erased.`,
-      'agreed with the buyer by phone',
-    )
-    .optional(),
+  note: field.optional(
+    text(1, MAX_NOTE),
+    `Your note, 1 to ${MAX_NOTE} characters. Required if nothing can be booked; refused if the buyer was erased.`,
+    'agreed with the buyer by phone',
+  ),
 });
 
 export const discrepanciesQuery = listQuery('dis', {
-  kind: field.choice(DISCREPANCY_KINDS, 'Only discrepancies of this kind.').optional(),
-  status: field.choice(DISCREPANCY_STATUSES, 'Only open, or only resolved ones.').optional(),
+  kind: z.optional(field.choice(DISCREPANCY_KINDS, 'Only discrepancies of this kind.')),
+  status: z.optional(field.choice(DISCREPANCY_STATUSES, 'Only open, or only resolved ones.')),
   sessionId: idOf('Only discrepancies of this session', 'chk'),
   environment,
 });

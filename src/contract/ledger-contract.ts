@@ -22,7 +22,7 @@ const kind = field.choice(
 const environment = field.environmentOf('Environment of the payments.');
 
 export const balancesQuery = z.strictObject({
-  at: moment('The balances at the start of this moment: ISO 8601. Default: now, with everything booked.').optional(),
+  at: z.optional(moment('The balances at the start of this moment: ISO 8601. Default: now, with everything booked.')),
   environment: environmentFilter,
 });
 
@@ -31,8 +31,8 @@ const journalFilter = {
   kind: kind.optional(),
   sessionId: idOf('Only entries of this session', 'chk'),
   paymentId: idOf('Only entries of this payment', 'pay'),
-  from: moment('Only entries booked then or later: ISO 8601.').optional(),
-  until: moment('Only entries booked before: ISO 8601.').optional(),
+  from: z.optional(moment('Only entries booked then or later: ISO 8601.')),
+  until: z.optional(moment('Only entries booked before: ISO 8601.')),
   environment: environmentFilter,
 };
 

@@ -12,20 +12,21 @@ const status = statusFilter.meta({ examples: ['failed'] });
 
 /** Body of `POST /api/gateway/payments/{paymentId}/refunds`. */
 export const refundRequest = z.strictObject({
-  amount: field
-    .described(sampleAmount, 'US dollars, not cents: more than 0, at most what is left. Default: all that is left.', 10)
-    .optional(),
-  reason: field
-    .choice(['requested_by_customer', 'duplicate', 'fraudulent', 'other'], 'Reason, for your own records.')
-    .optional()
-    .meta({ examples: ['requested_by_customer'] }),
-  idempotencyKey: field
-    .described(
-      text(8, 120),
-      'Your key, 8 to 120 characters: a resend answers the same refund. Keys of sessions are separate.',
-      'your-refund-id',
+  amount: field.optional(
+    sampleAmount,
+    'US dollars, not cents: more than 0, at most what is left. Default: all that is left.',
+    10,
+  ),
+  reason: z
+    .optional(
+      field.choice(['requested_by_customer', 'duplicate', 'fraudulent', 'other'], 'Reason, for your own records.'),
     )
-    .optional(),
+    .meta({ examples: ['requested_by_customer'] }),
+  idempotencyKey: field.optional(
+    text(8, 120),
+    'Your key, 8 to 120 characters: a resend answers the same refund. Keys of sessions are separate.',
+    'your-refund-id',
+  ),
 });
 export type RefundRequestBody = z.output<typeof refundRequest>;
 

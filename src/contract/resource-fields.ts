@@ -17,6 +17,10 @@ export function described<Schema extends z.ZodType>(
   return schema.describe(what).meta({ ...(format !== undefined && { format }), examples: [example] });
 }
 
+/** The same for a field that may be absent. */
+export const optional = <Schema extends z.ZodType>(schema: Schema, what: string, example: unknown) =>
+  described(schema, what, example).optional();
+
 /** An amount, stored in cents. */
 export const dollars = (what: string, example = 49.99) =>
   described(

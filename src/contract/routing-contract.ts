@@ -79,7 +79,7 @@ export const overrideRequest = z.strictObject({
     'standby takes the route out of use; automatic returns it to the health machine.',
     'standby',
   ),
-  until: moment('When it ends by itself: ISO 8601, in the future. Default: not by itself.').optional(),
+  until: z.optional(moment('When it ends by itself: ISO 8601, in the future. Default: not by itself.')),
   reason: text(1, 200)
     .default('no reason given')
     .describe('Reason, for later readers: 1 to 200 characters.')

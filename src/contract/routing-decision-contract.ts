@@ -162,9 +162,9 @@ export const backtestRequest = z.strictObject({
     .optional()
     .describe('Worth of a paid payment, as a fraction of its amount, unless a rule says so.')
     .meta({ examples: [0.15] }),
-  objective: field
-    .choice(Object.keys(OBJECTIVES) as ObjectiveName[], 'Whose cost counts, unless a rule says so.')
-    .optional(),
+  objective: z.optional(
+    field.choice(Object.keys(OBJECTIVES) as ObjectiveName[], 'Whose cost counts, unless a rule says so.'),
+  ),
   limit: z
     .int()
     .min(1)

@@ -94,12 +94,12 @@ export function sessionRequestWith(appSchemes: readonly string[]) {
           'Where the buyer returns: https, http in sandbox, or an app scheme with a dot; at most 2048 characters.',
         ),
       metadata: requestMetadata,
-      idempotencyKey: field
-        .described(text(8, 120), 'Your key, 8 to 120 characters: a resend answers the same session.', 'your-order-id')
-        .optional(),
-      clientReferenceId: field
-        .described(text(3, 120), 'Your id of the order, 3 to 120 characters.', 'your-order-id')
-        .optional(),
+      idempotencyKey: field.optional(
+        text(8, 120),
+        'Your key, 8 to 120 characters: a resend answers the same session.',
+        'your-order-id',
+      ),
+      clientReferenceId: field.optional(text(3, 120), 'Your id of the order, 3 to 120 characters.', 'your-order-id'),
       environment: requestEnvironment,
     })
     .refine(

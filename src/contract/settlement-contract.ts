@@ -14,25 +14,25 @@ const MAX_REFERENCE = 200;
 
 /** Body of `POST /api/gateway/payments/{paymentId}/settle`. */
 export const settleRequest = z.strictObject({
-  amount: field
-    .described(
-      movedAmount,
-      'The paid out amount, compared with what is left of the payment: US dollars, not cents.',
-      48.54,
-    )
-    .optional(),
-  settledAt: moment(
-    'When it was paid out: ISO 8601, from the year 2000 on, not in the future. Default now.',
-  ).optional(),
-  reference: field
-    .described(text(1, MAX_REFERENCE), 'Name of the payout, for example on a bank statement.', 'PO-2026-0115')
-    .optional(),
+  amount: field.optional(
+    movedAmount,
+    'The paid out amount, compared with what is left of the payment: US dollars, not cents.',
+    48.54,
+  ),
+  settledAt: z.optional(
+    moment('When it was paid out: ISO 8601, from the year 2000 on, not in the future. Default now.'),
+  ),
+  reference: field.optional(
+    text(1, MAX_REFERENCE),
+    'Name of the payout, for example on a bank statement.',
+    'PO-2026-0115',
+  ),
 });
 
 export const importQuery = z.strictObject({
-  dryRun: field
-    .choice(['true', 'false'], 'true: report what would be recorded, and record nothing. Default false.', 'false')
-    .optional(),
+  dryRun: z.optional(
+    field.choice(['true', 'false'], 'true: report what would be recorded, and record nothing. Default false.', 'false'),
+  ),
   environment: environment.describe('Settle payments of this environment only. Default: both.'),
 });
 

@@ -85,12 +85,12 @@ export const changeEndpointRequest = z
     url: url.optional(),
     events: events.optional(),
     description: description.optional(),
-    status: field
-      .choice(
+    status: z.optional(
+      field.choice(
         ['active', 'disabled'],
         'active enables it: pending deliveries are sent, and its failures are forgotten. disabled disables it.',
-      )
-      .optional(),
+      ),
+    ),
   })
   .refine((fields: object) => Object.keys(fields).length > 0, {
     message: 'must name something to change: url, events, description or status',

@@ -231,7 +231,7 @@ describe('a rule', () => {
     const chosen = new Set<string>();
     // All of 40 fair draws are equal once in 10^12 times.
     for (let count = 0; count < 40; count++) {
-      const sessionId = await createSession(on);
+      const sessionId = await createSession(on, { customer: `buyer${count}@example.com` });
       await startAt(on, sessionId, 'card');
       const [offer, attempt] = await decisionsOf(on, sessionId);
       assert.deepEqual([offer?.mode, attempt?.mode, attempt?.chosen], ['rule', 'rule', offer?.chosen]);
