@@ -1,8 +1,8 @@
 import { type Html, html } from '../html/html.ts';
-import type { SimulatedPayment } from '../store/simulator.ts';
 import type { CardField, CardForm } from './card-form.ts';
 import { INSTRUMENTS, spacedCard } from './instruments.ts';
 import { dollars } from './layout.ts';
+import type { Charge } from './simulator-store.ts';
 
 const LABELS: Record<CardField, string> = {
   number: 'Test card number',
@@ -19,13 +19,13 @@ const HINTS: Record<CardField, string> = {
 const ORDER: readonly CardField[] = ['number', 'expiry', 'cvc', 'name'];
 
 /** The card form; the outcome is chosen by the number. */
-export function cardForm(payment: SimulatedPayment, form: CardForm): Html {
+export function cardForm(charge: Charge, form: CardForm): Html {
   const faulty = ORDER.filter((field) => form.problems[field] !== undefined);
   return html`<h1>Pay by test card</h1>
     ${faulty.length > 0 && problemSummary(faulty, form)}
     <form method="post" novalidate>
       ${ORDER.map((field) => textField(field, form, field === faulty[0]))}
-      <button class="button" type="submit">Pay ${dollars(payment.total)}</button>
+      <button class="button" type="submit">Pay ${dollars(charge.total)}</button>
     </form>`;
 }
 

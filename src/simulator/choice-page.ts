@@ -1,7 +1,7 @@
 import { type Html, html } from '../html/html.ts';
-import type { SimulatedPayment } from '../store/simulator.ts';
 import { INSTRUMENTS } from './instruments.ts';
 import { dollars } from './layout.ts';
+import type { Charge } from './simulator-store.ts';
 
 const TRANSFER_REFERENCE_LENGTH = 8;
 
@@ -12,30 +12,30 @@ export interface Choice {
 }
 
 /** The wallet: the buyer approves, and says how it shall end. */
-export function walletForm(payment: SimulatedPayment, choice: Choice): Html {
+export function walletForm(charge: Charge, choice: Choice): Html {
   return html`<h1>Approve in your test wallet</h1>
     <p class="lead">
-      ${payment.merchant} asks for <strong>${dollars(payment.total)}</strong> from your test wallet. It holds no money.
+      ${charge.merchant} asks for <strong>${dollars(charge.total)}</strong> from your test wallet. It holds no money.
     </p>
     ${outcomeForm(choice, 'Approve payment')}`;
 }
 
 /** The bank transfer: the buyer is told where to send the money, and says that it is sent. */
-export function bankForm(payment: SimulatedPayment, choice: Choice): Html {
+export function bankForm(charge: Charge, choice: Choice): Html {
   return html`<h1>Send a test bank transfer</h1>
     <p class="lead">With a real bank you would now make this transfer. Here there is nothing to send.</p>
     <dl class="transfer">
       <div>
         <dt>Amount</dt>
-        <dd>${dollars(payment.total)}</dd>
+        <dd>${dollars(charge.total)}</dd>
       </div>
       <div>
         <dt>Reference</dt>
-        <dd class="digits">${transferReference(payment)}</dd>
+        <dd class="digits">${transferReference(charge)}</dd>
       </div>
       <div>
         <dt>To</dt>
-        <dd>${payment.merchant}, at the simulated bank</dd>
+        <dd>${charge.merchant}, at the simulated bank</dd>
       </div>
       <div>
         <dt>Account</dt>
@@ -70,6 +70,6 @@ function outcomeForm({ chosen, problem }: Choice, button: string): Html {
   </form>`;
 }
 
-function transferReference({ reference }: SimulatedPayment): string {
+function transferReference({ reference }: Charge): string {
   return `SIM-${reference.slice(-TRANSFER_REFERENCE_LENGTH).toUpperCase()}`;
 }

@@ -1,7 +1,7 @@
 import { loadStyle } from '../html/assets.ts';
 import { iconOf, renderFrame } from '../html/frame.ts';
 import { type Html, html } from '../html/html.ts';
-import type { SimulatedPayment } from '../store/simulator.ts';
+import type { Charge } from './simulator-store.ts';
 
 export const STYLESHEET = loadStyle(new URL('./assets/simulator.css', import.meta.url));
 
@@ -44,15 +44,15 @@ export function layout({ title, body, refreshTo, wide = false }: LayoutOptions):
 }
 
 /** What the buyer is about to pay, and to whom. */
-export function receipt(payment: SimulatedPayment): Html {
-  const fee = payment.total - payment.amount;
+export function receipt(charge: Charge): Html {
+  const fee = charge.total - charge.amount;
   return html`<section class="receipt" aria-labelledby="receipt-title">
-    <h2 id="receipt-title">Pay ${payment.merchant}</h2>
-    <p class="total">${dollars(payment.total)}</p>
+    <h2 id="receipt-title">Pay ${charge.merchant}</h2>
+    <p class="total">${dollars(charge.total)}</p>
     <dl>
       <div>
-        <dt>${payment.product}</dt>
-        <dd>${dollars(payment.amount)}</dd>
+        <dt>${charge.product}</dt>
+        <dd>${dollars(charge.amount)}</dd>
       </div>
       ${
         fee !== 0 &&
@@ -63,7 +63,7 @@ export function receipt(payment: SimulatedPayment): Html {
       }
       <div class="sum">
         <dt>Total in US dollars</dt>
-        <dd>${dollars(payment.total)}</dd>
+        <dd>${dollars(charge.total)}</dd>
       </div>
     </dl>
   </section>`;

@@ -48,12 +48,12 @@ export async function attempt(on: TestService, sessionId: string, kind: RouteKin
 }
 
 /** Everything that a session has come to, in short. */
-export async function stateOf({ service }: TestService, sessionId: string) {
+export async function stateOf({ service, simulator }: TestService, sessionId: string) {
   const { store } = service.deps;
   const checkout = await store.checkout(sessionId);
   assert(checkout);
   const messages = await store.providerMessages(sessionId);
-  const simulated = await store.simulatedPaymentsOfSession(sessionId);
+  const simulated = await simulator.chargesOfSession(sessionId);
   return {
     session: checkout.session.status,
     payments: checkout.payments.map(({ status }) => status),

@@ -187,16 +187,16 @@ describe('sending', () => {
     // Nobody knows the signature any more.
     const own = useOtherSecret(on);
     await on.pass(0);
-    const [waiting] = await on.service.deps.store.simulatedCallbacksDue(Number.MAX_SAFE_INTEGER, 10);
+    const [waiting] = await on.simulator.callbacksDue(Number.MAX_SAFE_INTEGER, 10);
     assert.equal(waiting?.attempts, 1);
     assert.equal(waiting.dueAt, on.clock.now() + 1000);
     for (let attempts = 2; attempts <= 8; attempts++) {
-      const [next] = await on.service.deps.store.simulatedCallbacksDue(Number.MAX_SAFE_INTEGER, 10);
+      const [next] = await on.simulator.callbacksDue(Number.MAX_SAFE_INTEGER, 10);
       assert(next);
       on.clock.advance(next.dueAt - on.clock.now());
       await on.service.runDue();
     }
-    assert.deepEqual(await on.service.deps.store.simulatedCallbacksDue(Number.MAX_SAFE_INTEGER, 10), []);
+    assert.deepEqual(await on.simulator.callbacksDue(Number.MAX_SAFE_INTEGER, 10), []);
     own();
   });
 

@@ -158,7 +158,7 @@ test('no production payment is handed to the simulated provider', async () => {
   const request = handoffOf();
   const production = { ...request, session: { ...request.session, environment: 'production' as const } };
   assert.equal((await sandbox.handoff(production)).outcome, 'refused');
-  assert.equal(await on.service.deps.store.simulatedPaymentOf(request.payment.id), undefined);
+  assert.equal(await on.simulator.chargeOfPayment(request.payment.id), undefined);
 });
 
 test('an inquiry that gets no clear answer rejects, and cancelling what never arrived does not', async () => {
@@ -216,10 +216,10 @@ function onceItHasArrived(on: TestService, sessionId: string): AbortSignal {
 }
 
 /** The simulated provider on a port of its own, over the same database, slower than its caller waits. */
-async function startSlowSimulator({ service, clock, url }: TestService) {
+async function startSlowSimulator({ service, simulator: store, clock, url }: TestService) {
   const simulator = createSimulator({
     ...KEYS,
-    store: service.deps.store,
+    store,
     callbackUrl: `${url}/api/providers/sandbox/callbacks`,
     publicUrl: url,
     now: clock.now,

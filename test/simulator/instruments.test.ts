@@ -89,7 +89,7 @@ for (const kind of TEST_DATABASE === 'sqlite' ? ROUTE_KINDS : ROUTE_KINDS.slice(
           await expectState(on, sessionId, state);
         }
         assert.equal(await on.service.deps.store.ledgerTotal(), 0);
-        assert.deepEqual(await on.service.deps.store.simulatedCallbacksDue(Number.MAX_SAFE_INTEGER, 10), []);
+        assert.deepEqual(await on.simulator.callbacksDue(Number.MAX_SAFE_INTEGER, 10), []);
       });
     }
 

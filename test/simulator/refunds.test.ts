@@ -43,8 +43,8 @@ async function state(refundId: string): Promise<string> {
   const { store } = on.service.deps;
   const { status, paymentId } = (await store.refund(refundId))!;
   const { refunded, refundPending, ledgerStatus } = (await store.payment(paymentId))!;
-  const simulated = await store.simulatedRefund(refundId);
-  const charge = (await store.simulatedPaymentOf(paymentId))!;
+  const simulated = await on.simulator.refund(refundId);
+  const charge = (await on.simulator.chargeOfPayment(paymentId))!;
   const here = `${status}, refunded ${refunded}, pending ${refundPending}, ledger ${ledgerStatus}`;
   return `${here}; at the provider ${simulated?.status ?? 'unknown'}, ${charge.refunded}`;
 }
@@ -174,7 +174,7 @@ describe('the provider is a second party', () => {
     const payment = await paidPayment();
     const request = { refundId: idOf('ref', 8), payment, amount: 1000 };
     for (let time = 0; time < 2; time++) assert.deepEqual(await own.refund(request), SUCCEEDED);
-    assert.equal((await on.service.deps.store.simulatedPaymentOf(payment.id))!.refunded, 1000);
+    assert.equal((await on.simulator.chargeOfPayment(payment.id))!.refunded, 1000);
     assert.deepEqual(await own.refund({ ...request, amount: 999 }), REFUSED);
   });
 
