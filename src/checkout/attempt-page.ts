@@ -7,12 +7,12 @@ import { heading, lede, renderNotice, stepForm } from './parts.ts';
 import type { Attempt, CheckoutState } from './state.ts';
 import { renderSummary, renderSums } from './summary.ts';
 
-type UnderWay = Extract<CheckoutState, { name: 'waiting' | 'confirming' }>;
+type InProgress = Extract<CheckoutState, { name: 'waiting' | 'confirming' }>;
 
 const REFRESH_SECONDS = 15;
 
-/** A payment is at its provider: the page waits for its word. */
-export function renderAttempt(shop: Shop, session: Session, state: UnderWay, notice: Notice | null): Html {
+/** The page of a payment in progress, which waits for the provider's report. */
+export function renderAttempt(shop: Shop, session: Session, state: InProgress, notice: Notice | null): Html {
   const { attempt } = state;
   const provider = html`<bdi>${attempt.provider}</bdi>`;
   const usually = attempt.eta !== null && html` This usually takes ${attempt.eta}.`;
@@ -32,12 +32,10 @@ export function renderAttempt(shop: Shop, session: Session, state: UnderWay, not
   </div>`;
 }
 
-/** For browsers without a script. */
-export function refreshHead(): Html {
-  return html`<noscript><meta http-equiv="refresh" content="${REFRESH_SECONDS}" /></noscript>`;
-}
+/** Reloads the page in browsers without JavaScript. */
+export const REFRESH_HEAD = html`<noscript><meta http-equiv="refresh" content="${REFRESH_SECONDS}" /></noscript>`;
 
-/** Sends the browser on to the provider: a page of ours, since `form-action` holds for redirects after a form too. */
+/** Redirects to the provider from a page, because `form-action` also restricts redirects after a form. */
 export function renderContinue(attempt: Attempt, url: string): Html {
   return html`<div class="narrow panel">
     ${heading(html`Taking you to <bdi>${attempt.provider}</bdi>`)}
@@ -46,10 +44,6 @@ export function renderContinue(attempt: Attempt, url: string): Html {
       <a class="button" href="${url}" rel="noreferrer">Continue to <bdi>${attempt.provider}</bdi></a>
     </p>
   </div>`;
-}
-
-export function continueHead(url: string): Html {
-  return html`<meta http-equiv="refresh" content="0;url=${url}" />`;
 }
 
 function renderLiveLine(shop: Shop, session: Session): Html {
