@@ -11,7 +11,7 @@ const PENDING = 'payment.provider_pending';
 
 type State = Awaited<ReturnType<typeof stateOf>>;
 
-/** What a session has come to at first, and after some time. */
+/** State of a session at first, and after some time. */
 interface Expected {
   atFirst: Partial<State>;
   later?: [afterMs: number | 'timeout', state: Partial<State>];
@@ -72,7 +72,7 @@ const EXPECTED: Record<string, Expected> = {
   callback_lost: { atFirst: { ...UNPAID, messages: [], simulated: ['paid'] }, later: [30 * SECOND, PAID] },
 };
 
-// What tells the ways to pay apart is no database's.
+// Payment methods do not differ by database.
 for (const kind of TEST_DATABASE === 'sqlite' ? ROUTE_KINDS : ROUTE_KINDS.slice(0, 1)) {
   describe(`test outcomes by ${kind}`, () => {
     for (const { id } of INSTRUMENTS) {
@@ -93,76 +93,77 @@ for (const kind of TEST_DATABASE === 'sqlite' ? ROUTE_KINDS : ROUTE_KINDS.slice(
       });
     }
 
-    test('decline_then_paid, second attempt', async () => {
-      await using on = await startTestService();
-      const sessionId = await createSession(on);
-      await attempt(on, sessionId, kind, 'decline_then_paid');
-      await on.pass(SECOND);
-      await attempt(on, sessionId, kind, 'decline_then_paid');
-      await on.pass(0);
-      await expectState(on, sessionId, {
-        session: 'paid',
-        payments: ['failed', 'paid'],
-        invoices: ['void', 'paid'],
-        events: [PENDING, 'payment.paid'],
+    /** Outcome and pause of each attempt of a session, `started` for one that the buyer does not finish, and the final state. */
+    const sessions: [title: string, attempts: [outcome: string, afterMs: number][], state: Partial<State>][] = [
+      [
+        'decline_then_paid pays at the second attempt',
+        [
+          ['decline_then_paid', SECOND],
+          ['decline_then_paid', 0],
+        ],
+        {
+          session: 'paid',
+          payments: ['failed', 'paid'],
+          invoices: ['void', 'paid'],
+          events: [PENDING, 'payment.paid'],
+        },
+      ],
+      [
+        'three declines fail the session',
+        [
+          ['declined', SECOND],
+          ['declined', SECOND],
+          ['declined', SECOND],
+        ],
+        { session: 'failed', payments: ['failed', 'failed', 'failed'], events: [PENDING, 'payment.failed'] },
+      ],
+      [
+        'a late success after a paid retry is surplus, and refunded',
+        [
+          ['late_success', SECOND],
+          ['paid', SECOND],
+          ['', 30 * SECOND],
+        ],
+        {
+          session: 'paid',
+          payments: ['paid', 'paid'],
+          invoices: ['void', 'paid'],
+          ledger: ['refunded', 'pending'],
+          surplus: [true, false],
+          events: [PENDING, 'payment.paid'],
+          simulated: ['refunded', 'paid'],
+        },
+      ],
+      [
+        'a late success cancels the retry in progress',
+        [
+          ['late_success', SECOND],
+          ['started', 30 * SECOND],
+        ],
+        {
+          session: 'paid',
+          payments: ['paid', 'failed'],
+          invoices: ['paid', 'void'],
+          failures: [null, 'superseded'],
+          events: [PENDING, 'payment.paid'],
+          simulated: ['paid', 'cancelled'],
+        },
+      ],
+    ];
+    for (const [title, attempts, state] of sessions) {
+      test(title, async () => {
+        await using on = await startTestService();
+        const sessionId = await createSession(on);
+        for (const [outcome, afterMs] of attempts) {
+          if (outcome === 'started') assert.equal((await start(on, sessionId, kind)).outcome, 'continue');
+          else if (outcome !== '') await attempt(on, sessionId, kind, outcome);
+          await on.pass(afterMs);
+        }
+        await expectState(on, sessionId, state);
+        assert.equal(await on.service.deps.store.ledgerTotal(), 0);
+        if (state.session === 'failed') assert.deepEqual(await start(on, sessionId, kind), { outcome: 'closed' });
       });
-    });
-
-    test('declined until attempts are used up', async () => {
-      await using on = await startTestService();
-      const sessionId = await createSession(on);
-      for (let count = 0; count < 3; count++) {
-        await attempt(on, sessionId, kind, 'declined');
-        await on.pass(SECOND);
-      }
-      await expectState(on, sessionId, {
-        session: 'failed',
-        payments: ['failed', 'failed', 'failed'],
-        events: [PENDING, 'payment.failed'],
-      });
-      assert.deepEqual(await start(on, sessionId, kind), { outcome: 'closed' });
-    });
-
-    test('late success after a retry that paid is surplus, and refunded', async () => {
-      await using on = await startTestService();
-      const sessionId = await createSession(on);
-      await attempt(on, sessionId, kind, 'late_success');
-      await on.pass(SECOND);
-      await attempt(on, sessionId, kind, 'paid');
-      await on.pass(SECOND);
-      await on.pass(30 * SECOND);
-      await expectState(on, sessionId, {
-        session: 'paid',
-        payments: ['paid', 'paid'],
-        invoices: ['void', 'paid'],
-        ledger: ['refunded', 'pending'],
-        events: [PENDING, 'payment.paid'],
-        simulated: ['refunded', 'paid'],
-      });
-      const checkout = await on.service.deps.store.checkout(sessionId);
-      assert.deepEqual(
-        checkout?.payments.map(({ surplus }) => surplus),
-        [true, false],
-      );
-      assert.equal(await on.service.deps.store.ledgerTotal(), 0);
-    });
-
-    test('late success cancels the retry that waits', async () => {
-      await using on = await startTestService();
-      const sessionId = await createSession(on);
-      await attempt(on, sessionId, kind, 'late_success');
-      await on.pass(SECOND);
-      assert.equal((await start(on, sessionId, kind)).outcome, 'continue');
-      await on.pass(30 * SECOND);
-      await expectState(on, sessionId, {
-        session: 'paid',
-        payments: ['paid', 'failed'],
-        invoices: ['paid', 'void'],
-        failures: [null, 'superseded'],
-        events: [PENDING, 'payment.paid'],
-        simulated: ['paid', 'cancelled'],
-      });
-    });
+    }
   });
 }
 
