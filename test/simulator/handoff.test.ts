@@ -78,7 +78,7 @@ test('handoff_timeout is ambiguous: no other route is tried, and the inquiry fin
   assert.equal((await stateOf(on, sessionId)).session, 'paid');
 });
 
-test('a stop waits for a payment that is on its way to the provider, and refuses what comes meanwhile', async () => {
+test('a shutdown waits for a handoff in flight, and rejects new requests', async () => {
   await using on = await startTestService();
   const own = on.service.deps.providers.get('sandbox')!;
   const [paying, waiting] = [await createSession(on), await createSession(on)];
@@ -99,7 +99,7 @@ test('a stop waits for a payment that is on its way to the provider, and refuses
   await stopped;
 });
 
-test('a handoff that never arrived is found out by the inquiry, and the buyer may try again', async () => {
+test('the inquiry finds out that a handoff never arrived, and the buyer may try again', async () => {
   await using on = await startTestService();
   const own = on.service.deps.providers.get('sandbox')!;
   const sessionId = await createSession(on);
@@ -127,11 +127,11 @@ test('the same charge is taken over once, and a refused one stays refused', asyn
   assert.equal((await sandbox.handoff(other)).outcome, 'refused');
 });
 
-test('a handoff is refused where it cannot have arrived, and ambiguous where it may have', async () => {
-  // Nobody listens there, and no other test is given it.
+test('a handoff is refused if it cannot have arrived, and ambiguous if it may have', async () => {
+  // No process listens on this port.
   assert.equal((await sandboxAt('http://127.0.0.1:1').handoff(handoffOf())).outcome, 'refused');
 
-  // It speaks no version of TLS that we do: the request never left.
+  // Without a common version of TLS the request is never sent.
   const old = createTlsServer({ minVersion: 'TLSv1', maxVersion: 'TLSv1.1' });
   await new Promise<void>((resolve) => old.listen(0, '127.0.0.1', resolve));
   const { port } = old.address() as AddressInfo;
@@ -161,7 +161,7 @@ test('no production payment is handed to the simulated provider', async () => {
   assert.equal(await on.simulator.chargeOfPayment(request.payment.id), undefined);
 });
 
-test('an inquiry that gets no clear answer rejects, and cancelling what never arrived does not', async () => {
+test('an inquiry without a clear answer rejects, and cancelling an unknown payment does not', async () => {
   await using broken = await startServer((_request, response) => void response.writeHead(500).end('{}'));
   await assert.rejects(sandboxAt(broken.url).inquire(aPayment()));
   await assert.rejects(sandboxAt(broken.url).cancel(aPayment()));
@@ -176,7 +176,7 @@ test('an inquiry that gets no clear answer rejects, and cancelling what never ar
   assert.equal(await sandbox.inquireRefund(refund), undefined);
 });
 
-test('only a 404 of the provider itself means that it does not know the payment of a refund, not a 404 of a proxy', async () => {
+test('only a 404 of the provider itself means that it does not know a payment, not one of a proxy', async () => {
   const refund = { refundId: idOf('ref', 1), payment: aPayment(), amount: 100 };
   const answered = async (body: string) => {
     await using server = await startServer((_request, response) => void response.writeHead(404).end(body));
@@ -204,7 +204,7 @@ function connect({ service }: TestService, provider: Provider): void {
   (service.deps.providers as Map<string, Provider>).set(provider.id, provider);
 }
 
-/** Time that is up when the simulated provider has the payment, to which it does not answer yet. */
+/** A timeout that expires when the simulated provider has the payment, before it answers. */
 function onceItHasArrived(on: TestService, sessionId: string): AbortSignal {
   const limit = new AbortController();
   const timeOut = async () => {
@@ -215,7 +215,7 @@ function onceItHasArrived(on: TestService, sessionId: string): AbortSignal {
   return limit.signal;
 }
 
-/** The simulated provider on a port of its own, over the same database, slower than its caller waits. */
+/** The simulated provider on another port over the same database, slower than the timeout of its caller. */
 async function startSlowSimulator({ service, simulator: store, clock, url }: TestService) {
   const simulator = createSimulator({
     ...KEYS,
