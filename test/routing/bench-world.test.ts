@@ -282,7 +282,7 @@ describe('the queue of outcomes', () => {
           assert.equal(queue.take(), order);
         }
         assert.equal(queue.nextAt(), Infinity);
-        assert.throws(() => queue.take(), /nothing is under way/);
+        assert.throws(() => queue.take(), /the queue is empty/);
       }),
     );
   });

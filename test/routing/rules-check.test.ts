@@ -1,4 +1,4 @@
-/* oxlint-disable unicorn/no-thenable -- the word of the rule language */
+/* oxlint-disable unicorn/no-thenable -- a keyword of the rule language */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GatewayError, type Issue } from '../../src/domain/errors.ts';

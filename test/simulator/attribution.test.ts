@@ -1,65 +1,26 @@
-/* oxlint-disable unicorn/no-thenable -- the word of the rule language */
+/* oxlint-disable unicorn/no-thenable -- a keyword of the rule language */
 import assert from 'node:assert/strict';
-import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
-import { ROUTE_KINDS } from '../../src/domain/route.ts';
 import { chooseAnotherWay } from '../../src/operations/leave-payment.ts';
 import { saveRules } from '../../src/operations/routing/rules.ts';
-import { INSTRUMENTS } from '../../src/simulator/instruments.ts';
 import { brokenInvariants } from '../faults/scenario.ts';
-import { settingsOf, withClient } from '../support/database.ts';
+import { settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
-import { TEST_DATABASE } from '../support/database.ts';
-import { attempt, createSession, postCallback, replaceProvider, start, startAt, trustSecret } from './buyer.ts';
+import {
+  OUTCOME,
+  attempt,
+  createSession,
+  outcomesOf,
+  postCallback,
+  replaceProvider,
+  start,
+  startAt,
+  trustSecret,
+} from './buyer.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
-
-/** Routing outcomes of a session, payment by payment: `stage result successes/failures/neutrals`. */
-async function taught({ databaseUrl }: TestService, sessionId: string): Promise<string[][]> {
-  const sql = `SELECT payment_id, stage, result, successes, failures, neutrals FROM route_outcomes
-    WHERE payment_id IN (SELECT id FROM payments WHERE session_id = '${sessionId}')
-    ORDER BY payment_id, created, CASE stage WHEN 'handoff' THEN 1 WHEN 'result' THEN 2 ELSE 3 END`;
-  const rows = await rowsOf(databaseUrl, sql);
-  const ofPayments = Map.groupBy(rows, (row) => row['payment_id']);
-  return [...ofPayments.values()].map((ofPayment) =>
-    ofPayment.map(
-      ({ stage, result, successes, failures, neutrals }) =>
-        `${String(stage)} ${String(result)} ${String(successes)}/${String(failures)}/${String(neutrals)}`,
-    ),
-  );
-}
-
-async function rowsOf(url: string, sql: string): Promise<Record<string, unknown>[]> {
-  if (!url.startsWith('sqlite:')) return withClient(url, async (client) => (await client.query(sql)).rows);
-  const database = new DatabaseSync(url.slice('sqlite:'.length), { readOnly: true });
-  try {
-    return database.prepare(sql).all();
-  } finally {
-    database.close();
-  }
-}
-
-const ACCEPTED = 'handoff accepted 0/0/0';
-const REFUSED = 'handoff refused 0/2/0';
-const PAID = 'result paid 1/0/0';
-const FAILED = 'result failed 0/1/0';
-const NEUTRAL = 'result neutral 0/0/1';
-
-const BY_INSTRUMENT: Record<string, { laterMs: number; expected: string[] }> = {
-  paid: { laterMs: 0, expected: [ACCEPTED, PAID] },
-  paid_later: { laterMs: 20 * SECOND, expected: [ACCEPTED, PAID] },
-  decline_then_paid: { laterMs: 0, expected: [ACCEPTED, NEUTRAL] },
-  declined: { laterMs: 0, expected: [ACCEPTED, NEUTRAL] },
-  provider_error: { laterMs: 0, expected: [ACCEPTED, FAILED] },
-  // The provider reports that it is processing, so a payment without a result is its fault.
-  abandoned: { laterMs: Number.NaN, expected: [ACCEPTED, FAILED] },
-  duplicates: { laterMs: 0, expected: [ACCEPTED, PAID] },
-  reordered: { laterMs: 2 * SECOND, expected: [ACCEPTED, PAID] },
-  late_success: { laterMs: 30 * SECOND, expected: [ACCEPTED, NEUTRAL, 'late paid 1/0/-1'] },
-  wrong_amount: { laterMs: Number.NaN, expected: [ACCEPTED, FAILED] },
-  callback_lost: { laterMs: 30 * SECOND, expected: [ACCEPTED, PAID] },
-};
+const { accepted: ACCEPTED, refused: REFUSED, paid: PAID, failed: FAILED, neutral: NEUTRAL } = OUTCOME;
 
 /** Moves the clock to the timeout of the payment. */
 async function passTimeout(on: TestService, sessionId: string): Promise<void> {
@@ -92,23 +53,6 @@ async function say(on: TestService, sessionId: string, { event, state, reason }:
   assert.equal((await postCallback(on, callback)).status, 200);
 }
 
-// Payment methods do not differ by database.
-for (const kind of TEST_DATABASE === 'sqlite' ? ROUTE_KINDS : ROUTE_KINDS.slice(0, 1)) {
-  test(`every test outcome by ${kind} has the routing outcomes of the table`, async () => {
-    await using on = await startTestService();
-    assert.deepEqual(Object.keys(BY_INSTRUMENT).toSorted(), INSTRUMENTS.map(({ id }) => id).toSorted());
-    for (const [id, { laterMs, expected }] of Object.entries(BY_INSTRUMENT)) {
-      const sessionId = await createSession(on);
-      await attempt(on, sessionId, kind, id);
-      await on.pass(0);
-      if (Number.isNaN(laterMs)) await passTimeout(on, sessionId);
-      else await on.pass(laterMs);
-      assert.deepEqual(await taught(on, sessionId), [expected], id);
-    }
-    assert.deepEqual(await brokenInvariants(settingsOf(on.databaseUrl)), []);
-  });
-}
-
 describe('a decline', () => {
   const reasons: [reason: string | undefined, expected: string][] = [
     ...['insufficient_funds', 'incorrect_cvc', 'expired_card', 'authentication_failed', 'card_declined'].map(
@@ -129,7 +73,7 @@ describe('a decline', () => {
       const sessionId = await createSession(on);
       await startAt(on, sessionId, 'card');
       await say(on, sessionId, { event: 'declined', state: 'DECLINED', ...(reason !== undefined && { reason }) });
-      assert.deepEqual(await taught(on, sessionId), [[ACCEPTED, expected]], reason ?? 'no reason');
+      assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, expected]], reason ?? 'no reason');
     }
   });
 });
@@ -141,7 +85,7 @@ describe('a payment that ends without a provider report', () => {
     const page = await startAt(on, sessionId, 'card');
     await fetch(`${page}/cancel`, { method: 'POST', redirect: 'manual', body: new URLSearchParams() });
     await on.pass(0);
-    assert.deepEqual(await taught(on, sessionId), [[ACCEPTED, NEUTRAL]]);
+    assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, NEUTRAL]]);
   });
 
   test('is neutral if the buyer switches, which late money reverses', async () => {
@@ -152,12 +96,12 @@ describe('a payment that ends without a provider report', () => {
     const [first] = (await on.service.deps.store.checkout(sessionId))!.payments;
     await chooseAnotherWay(on.service.deps, sessionId, 1);
     on.clock.advance(SECOND);
-    assert.deepEqual(await taught(on, sessionId), [[ACCEPTED, NEUTRAL]]);
+    assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, NEUTRAL]]);
     await startAt(on, sessionId, 'wallet');
     on.clock.advance(SECOND);
     await say(on, sessionId, { event: 'captured', state: 'CAPTURED' }, first!.id);
     // The second payment is superseded, which is neutral too.
-    assert.deepEqual(await taught(on, sessionId), [
+    assert.deepEqual(await outcomesOf(on, sessionId), [
       [ACCEPTED, NEUTRAL, 'late paid 1/0/-1'],
       [ACCEPTED, NEUTRAL],
     ]);
@@ -167,7 +111,7 @@ describe('a payment that ends without a provider report', () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await on.pass(25 * 60 * MINUTE);
-    assert.deepEqual(await taught(on, sessionId), []);
+    assert.deepEqual(await outcomesOf(on, sessionId), []);
   });
 
   test('is neutral if it times out while the provider waits for the buyer', async () => {
@@ -175,7 +119,7 @@ describe('a payment that ends without a provider report', () => {
     const sessionId = await createSession(on);
     await startAt(on, sessionId, 'card');
     await passTimeout(on, sessionId);
-    assert.deepEqual(await taught(on, sessionId), [[ACCEPTED, NEUTRAL]]);
+    assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, NEUTRAL]]);
   });
 
   test('is a failure if it times out while the provider is unreachable, which late money reverses', async () => {
@@ -186,10 +130,10 @@ describe('a payment that ends without a provider report', () => {
     const away = async () => Promise.reject(new Error('the provider is away'));
     replaceProvider(on, { inquire: away, cancel: away });
     await passTimeout(on, sessionId);
-    assert.deepEqual(await taught(on, sessionId), [[ACCEPTED, FAILED]]);
+    assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, FAILED]]);
     on.clock.advance(SECOND);
     await say(on, sessionId, { event: 'captured', state: 'CAPTURED' });
-    assert.deepEqual(await taught(on, sessionId), [[ACCEPTED, FAILED, 'late paid 1/-1/0']]);
+    assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, FAILED, 'late paid 1/-1/0']]);
   });
 });
 
@@ -198,14 +142,14 @@ describe('a refused handoff', () => {
     await using on = await startTestService();
     const sessionId = await createSession(on, { customer: 'buyer+handoff_error@example.com' });
     await startAt(on, sessionId, 'card');
-    assert.deepEqual(new Set(await taught(on, sessionId)), new Set([[REFUSED], [ACCEPTED]]));
+    assert.deepEqual(new Set(await outcomesOf(on, sessionId)), new Set([[REFUSED], [ACCEPTED]]));
   });
 
   test('counts as two failures on every route that refuses', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on, { customer: 'buyer+handoff_down@example.com' });
     assert.equal((await start(on, sessionId, 'card')).outcome, 'refused');
-    assert.deepEqual(await taught(on, sessionId), [[REFUSED], [REFUSED]]);
+    assert.deepEqual(await outcomesOf(on, sessionId), [[REFUSED], [REFUSED]]);
   });
 
   test('is reversed completely by late money', async () => {
@@ -221,7 +165,7 @@ describe('a refused handoff', () => {
     const [first] = (await deps.store.checkout(sessionId))!.payments;
     on.clock.advance(SECOND);
     await say(on, sessionId, { event: 'captured', state: 'CAPTURED' }, first!.id);
-    assert.deepEqual(new Set(await taught(on, sessionId)), new Set([[REFUSED], [REFUSED, 'late paid 1/-2/0']]));
+    assert.deepEqual(new Set(await outcomesOf(on, sessionId)), new Set([[REFUSED], [REFUSED, 'late paid 1/-2/0']]));
     assert.deepEqual(await brokenInvariants(settingsOf(on.databaseUrl)), []);
   });
 });
@@ -244,7 +188,7 @@ describe('repeated and reordered reports', () => {
       }
       const failedFirst = order.indexOf(DECLINED) < order.indexOf(CAPTURED);
       const expected = failedFirst ? [ACCEPTED, FAILED, 'late paid 1/-1/0'] : [ACCEPTED, PAID];
-      assert.deepEqual(await taught(on, sessionId), [expected], order.map(({ event }) => event).join(', '));
+      assert.deepEqual(await outcomesOf(on, sessionId), [expected], order.map(({ event }) => event).join(', '));
     }
     assert.deepEqual(await brokenInvariants(settingsOf(on.databaseUrl)), []);
   });
@@ -259,7 +203,7 @@ describe('repeated and reordered reports', () => {
       await startAt(one, sessionId, 'card');
       const reports = race % 2 === 0 ? [CAPTURED, CAPTURED] : [DECLINED, CAPTURED, DECLINED, CAPTURED];
       await Promise.all(reports.map((report, index) => say([one, other][(index + race) % 2]!, sessionId, report)));
-      const [found] = await taught(one, sessionId);
+      const [found] = await outcomesOf(one, sessionId);
       if (found!.includes(PAID)) {
         ends.paidFirst++;
         assert.deepEqual(found, [ACCEPTED, PAID]);
@@ -287,7 +231,7 @@ describe('repeated and reordered reports', () => {
       { type: 'outcome_recorded', outcome: { ...late, ...counts } },
     ]);
     assert.deepEqual(result, { done: false, conflict: 'version' });
-    assert.deepEqual(await taught(on, sessionId), [[ACCEPTED]]);
+    assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED]]);
   });
 });
 

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
 import type { RouteKind } from '../../src/domain/route.ts';
 import { type StartedPayment, startPayment } from '../../src/operations/start-payment.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import { createSandboxProvider } from '../../src/providers/sandbox.ts';
 import { type Instrument, instrumentById } from '../../src/simulator/instruments.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
+import { withClient } from '../support/database.ts';
 import { type TestService, call, sessionBody } from '../support/service.ts';
 
 /** Key of the callbacks that tests sign themselves. */
@@ -101,4 +103,38 @@ export async function postCallback(
   const headers = { 'content-type': 'application/json', 'x-provider-signature': signature };
   const response = await fetch(`${url}/api/providers/${provider}/callbacks`, { method: 'POST', body, headers });
   return { status: response.status, outcome: ((await response.json()) as { outcome?: string }).outcome };
+}
+
+// Routing outcomes: `stage result successes/failures/neutrals`.
+export const OUTCOME = {
+  accepted: 'handoff accepted 0/0/0',
+  refused: 'handoff refused 0/2/0',
+  paid: 'result paid 1/0/0',
+  failed: 'result failed 0/1/0',
+  neutral: 'result neutral 0/0/1',
+};
+
+/** Routing outcomes of a session, payment by payment. */
+export async function outcomesOf({ databaseUrl }: TestService, sessionId: string): Promise<string[][]> {
+  const sql = `SELECT payment_id, stage, result, successes, failures, neutrals FROM route_outcomes
+    WHERE payment_id IN (SELECT id FROM payments WHERE session_id = '${sessionId}')
+    ORDER BY payment_id, created, CASE stage WHEN 'handoff' THEN 1 WHEN 'result' THEN 2 ELSE 3 END`;
+  const rows = await rowsOf(databaseUrl, sql);
+  const ofPayments = Map.groupBy(rows, (row) => row['payment_id']);
+  return [...ofPayments.values()].map((ofPayment) =>
+    ofPayment.map(
+      ({ stage, result, successes, failures, neutrals }) =>
+        `${String(stage)} ${String(result)} ${String(successes)}/${String(failures)}/${String(neutrals)}`,
+    ),
+  );
+}
+
+async function rowsOf(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  if (!url.startsWith('sqlite:')) return withClient(url, async (client) => (await client.query(sql)).rows);
+  const database = new DatabaseSync(url.slice('sqlite:'.length), { readOnly: true });
+  try {
+    return database.prepare(sql).all();
+  } finally {
+    database.close();
+  }
 }

@@ -1,4 +1,4 @@
-/* oxlint-disable unicorn/no-thenable -- the word of the rule language */
+/* oxlint-disable unicorn/no-thenable -- a keyword of the rule language */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -534,7 +534,7 @@ type Step =
 
 interface Schedule {
   handoffs: [HandoffFate[], HandoffFate[]];
-  /** Whether inquiries, and cancellations and refunds, are answered. */
+  /** For each inquiry, and each cancellation or refund, true if it is answered. */
   inquiries: [boolean[], boolean[]];
   settlings: [boolean[], boolean[]];
   steps: Step[];

@@ -3,13 +3,14 @@ import { describe, test } from 'node:test';
 import { ROUTE_KINDS } from '../../src/domain/route.ts';
 import { INSTRUMENTS, instrumentByCard } from '../../src/simulator/instruments.ts';
 import { type TestService, startTestService } from '../support/service.ts';
-import { TEST_DATABASE } from '../support/database.ts';
-import { attempt, createSession, start, stateOf } from './buyer.ts';
+import { brokenInvariants } from '../faults/scenario.ts';
+import { TEST_DATABASE, settingsOf } from '../support/database.ts';
+import { OUTCOME, attempt, createSession, outcomesOf, start, stateOf } from './buyer.ts';
 
 const SECOND = 1000;
 const PENDING = 'payment.provider_pending';
 
-type State = Awaited<ReturnType<typeof stateOf>>;
+type State = Awaited<ReturnType<typeof stateOf>> & { outcomes: string[][] };
 
 /** State of a session at first, and after some time. */
 interface Expected {
@@ -33,6 +34,7 @@ const PAID: Partial<State> = {
   messages: ['applied'],
   flagged: 0,
   simulated: ['paid'],
+  outcomes: [[OUTCOME.accepted, OUTCOME.paid]],
 };
 const DECLINED: Partial<State> = {
   session: 'pending',
@@ -42,6 +44,7 @@ const DECLINED: Partial<State> = {
   events: [PENDING],
   messages: ['applied'],
   simulated: ['failed'],
+  outcomes: [[OUTCOME.accepted, OUTCOME.neutral]],
 };
 const TIMED_OUT: Partial<State> = {
   session: 'failed',
@@ -50,21 +53,29 @@ const TIMED_OUT: Partial<State> = {
   failures: ['timed_out'],
   events: [PENDING, 'payment.failed'],
   simulated: ['cancelled'],
+  // The provider reported that it was processing, so a payment without a result is its fault.
+  outcomes: [[OUTCOME.accepted, OUTCOME.failed]],
 };
+const PAID_LATE: Partial<State> = { ...PAID, messages: ['applied', 'applied'] };
 
 const EXPECTED: Record<string, Expected> = {
   paid: { atFirst: PAID },
   paid_later: {
     atFirst: { ...UNPAID, simulated: ['pending'] },
-    later: [20 * SECOND, { ...PAID, messages: ['applied', 'applied'] }],
+    later: [20 * SECOND, PAID_LATE],
   },
   decline_then_paid: { atFirst: { ...DECLINED, failures: ['insufficient_funds'] } },
   declined: { atFirst: DECLINED },
-  provider_error: { atFirst: { ...DECLINED, failures: ['processing_error'] } },
+  provider_error: {
+    atFirst: { ...DECLINED, failures: ['processing_error'], outcomes: [[OUTCOME.accepted, OUTCOME.failed]] },
+  },
   abandoned: { atFirst: { ...UNPAID, messages: [] }, later: ['timeout', { ...TIMED_OUT, messages: [] }] },
   duplicates: { atFirst: PAID },
   reordered: { atFirst: PAID, later: [2 * SECOND, { ...PAID, messages: ['applied', 'ignored'] }] },
-  late_success: { atFirst: DECLINED, later: [30 * SECOND, { ...PAID, messages: ['applied', 'applied'] }] },
+  late_success: {
+    atFirst: DECLINED,
+    later: [30 * SECOND, { ...PAID_LATE, outcomes: [[OUTCOME.accepted, OUTCOME.neutral, 'late paid 1/0/-1']] }],
+  },
   wrong_amount: {
     atFirst: { ...UNPAID, messages: ['amount_mismatch'], flagged: 1 },
     later: ['timeout', { ...TIMED_OUT, failures: ['amount_mismatch'], messages: ['amount_mismatch'], flagged: 1 }],
@@ -88,7 +99,7 @@ for (const kind of TEST_DATABASE === 'sqlite' ? ROUTE_KINDS : ROUTE_KINDS.slice(
           await on.pass(after === 'timeout' ? await timeLeft(on, sessionId) : after);
           await expectState(on, sessionId, state);
         }
-        assert.equal(await on.service.deps.store.ledgerTotal(), 0);
+        assert.deepEqual(await brokenInvariants(settingsOf(on.databaseUrl)), []);
         assert.deepEqual(await on.simulator.callbacksDue(Number.MAX_SAFE_INTEGER, 10), []);
       });
     }
@@ -181,7 +192,7 @@ function doubled(digit: number): number {
 }
 
 async function expectState(on: TestService, sessionId: string, expected: Partial<State>): Promise<void> {
-  const state = await stateOf(on, sessionId);
+  const state: State = { ...(await stateOf(on, sessionId)), outcomes: await outcomesOf(on, sessionId) };
   const compared = Object.fromEntries(Object.keys(expected).map((key) => [key, state[key as keyof State]]));
   assert.deepEqual(compared, expected);
 }
