@@ -52,48 +52,27 @@ function results(kinds: string, end = NOON + 9 * MINUTE): HealthResult[] {
     .map((letter, index) => ({ at: end - index * SECOND, kind: names[letter]! }));
 }
 
+function latency(fastP95Seconds: number, n = 20): Partial<HealthSignals> {
+  return { latency: { fastP95Seconds, slowP95Seconds: 20, n } };
+}
+
 describe('a live route becomes degraded', () => {
-  test('when its success rate fell suddenly after it became live, and not before', () => {
-    assert.equal(move(live, { shiftedAt: NOON + 1 }), 'degraded');
-    assert.equal(move(live, { shiftedAt: NOON }), undefined);
-  });
-
-  test('when it is more than 10 points below its usual success rate', () => {
-    const fast = (mean: number) => ({ fast: { mean, n: 100 }, slow: { mean: 0.9, n: 300 } });
-    assert.equal(move(live, fast(0.79)), 'degraded');
-    assert.equal(move(live, fast(0.81)), undefined);
-  });
-
-  test('with few outcomes, only when it is more than 2.5 standard errors below', () => {
+  const fast = (mean: number, n: number) => ({ fast: { mean, n } });
+  const alone = { slow: { mean: 0.5, n: 300 }, peers: { routesOfKind: 1, inAutomaticStandby: 0, usable: 1 } };
+  const fallen = { shiftedAt: NOON + 10 * SECOND, ...fast(0.5, 50) };
+  const limits: [title: string, degrades: Partial<HealthSignals>, stays: Partial<HealthSignals>][] = [
+    ['when its success rate fell suddenly after it became live', { shiftedAt: NOON + 1 }, { shiftedAt: NOON }],
+    ['when it is more than 10 points below its usual success rate', fast(0.79, 100), fast(0.81, 100)],
     // A standard error of 0.5 over 25 outcomes is 0.1: the limit is 0.25.
-    const fast = (mean: number) => ({ fast: { mean, n: 25 }, slow: { mean: 0.5, n: 300 } });
-    assert.equal(
-      move(live, { ...fast(0.36), peers: { routesOfKind: 1, inAutomaticStandby: 0, usable: 1 } }),
-      undefined,
-    );
-    assert.equal(
-      move(live, { ...fast(0.24), peers: { routesOfKind: 1, inAutomaticStandby: 0, usable: 1 } }),
-      'degraded',
-    );
-  });
-
-  test('never for a drop in fewer than 20 outcomes', () => {
-    assert.equal(move(live, { fast: { mean: 0.5, n: 19.9 } }), undefined);
-    assert.equal(move(live, { fast: { mean: 0.5, n: 20 } }), 'degraded');
-  });
-
-  test('when payments take more than three times as long as usual, with at least 20 of them', () => {
-    const latency = (fastP95Seconds: number, n = 20) => ({ latency: { fastP95Seconds, slowP95Seconds: 20, n } });
-    assert.equal(move(live, latency(61)), 'degraded');
-    assert.equal(move(live, latency(60)), undefined);
-    assert.equal(move(live, latency(61, 19)), undefined);
-  });
-
-  test('only after 120 seconds of being live', () => {
-    const trouble = { shiftedAt: NOON + 10 * SECOND, fast: { mean: 0.5, n: 50 } };
-    assert.equal(move(live, { ...trouble, now: NOON + 120 * SECOND - 1 }), undefined);
-    assert.equal(move(live, { ...trouble, now: NOON + 120 * SECOND }), 'degraded');
-  });
+    ['when it is 2.5 standard errors below', { ...alone, ...fast(0.24, 25) }, { ...alone, ...fast(0.36, 25) }],
+    ['by a drop in at least 20 outcomes', fast(0.5, 20), fast(0.5, 19.9)],
+    ['when payments take more than three times as long as usual', latency(61), latency(60)],
+    ['when at least 20 payments take too long', latency(61), latency(61, 19)],
+    ['after 120 seconds', { ...fallen, now: NOON + 120 * SECOND }, { ...fallen, now: NOON + 120 * SECOND - 1 }],
+  ];
+  for (const [title, degrades, stays] of limits) {
+    test(title, () => assert.deepEqual([move(live, degrades), move(live, stays)], ['degraded', undefined]));
+  }
 
   test('with the reason in words and numbers', () => {
     assert.deepEqual(look(live, { fast: { mean: 0.712, n: 40 } })?.transition, {
@@ -109,10 +88,33 @@ describe('a live route becomes degraded', () => {
 describe('a degraded route becomes live', () => {
   const counted = (successes: number, failures: number): HealthRecord => ({ ...degraded, successes, failures });
 
-  test('after 20 outcomes', () => {
-    assert.equal(move(counted(18, 1)), undefined);
-    assert.equal(move(counted(18, 2)), 'live');
-  });
+  const full = counted(20, 0);
+  const few = counted(3, 0);
+  const halfHour = { now: NOON + 30 * MINUTE };
+  const low = { ...halfHour, fast: { mean: 0.3, n: 10 }, slow: { mean: 0.3, n: 300 } };
+  const limits: [title: string, becomesLive: Parameters<typeof move>, stays: Parameters<typeof move>][] = [
+    ['after 20 outcomes', [counted(18, 2)], [counted(18, 1)]],
+    [
+      'at most 3 points below usual',
+      [full, { fast: { mean: 0.871, n: 30 } }],
+      [full, { fast: { mean: 0.869, n: 30 } }],
+    ],
+    ['after 120 seconds', [full, { now: NOON + 120 * SECOND }], [full, { now: NOON + 120 * SECOND - 1 }]],
+    [
+      'with no handoff error in its last 10 results',
+      [full, { recent: results('easasasasas') }],
+      [full, { recent: results('easasasasa') }],
+    ],
+    ['when payments take at most twice as long as usual', [full, latency(40)], [full, latency(41)]],
+    ['with little traffic, after 30 minutes', [few, halfHour], [few, { now: NOON + 30 * MINUTE - 1 }]],
+    ['with little traffic, after at least 3 outcomes', [few, halfHour], [counted(2, 0), halfHour]],
+    ['with little traffic, without failures', [few, halfHour], [counted(18, 1), halfHour]],
+    ['unless it is still below usual', [few, halfHour], [few, { ...halfHour, fast: { mean: 0.7, n: 30 } }]],
+    ['unless it would go into standby', [few, halfHour], [few, low]],
+  ];
+  for (const [title, becomesLive, stays] of limits) {
+    test(title, () => assert.deepEqual([move(...becomesLive), move(...stays)], ['live', undefined]));
+  }
 
   test('counting each outcome once, however often it is seen', () => {
     const first = look(counted(10, 0), { recent: results('asasanaf') })?.record;
@@ -129,62 +131,22 @@ describe('a degraded route becomes live', () => {
   test('counting no outcome from before it was degraded', () => {
     assert.equal(look(degraded, { recent: results('ssssssssss', NOON) }), undefined);
   });
-
-  test('when its success rate is no more than 3 points below the usual one', () => {
-    assert.equal(move(counted(20, 0), { fast: { mean: 0.869, n: 30 } }), undefined);
-    assert.equal(move(counted(20, 0), { fast: { mean: 0.871, n: 30 } }), 'live');
-  });
-
-  test('after 120 seconds', () => {
-    assert.equal(move(counted(20, 0), { now: NOON + 120 * SECOND - 1 }), undefined);
-    assert.equal(move(counted(20, 0), { now: NOON + 120 * SECOND }), 'live');
-  });
-
-  test('with no handoff error in its last 10 results', () => {
-    assert.equal(move(counted(20, 0), { recent: results('easasasasas') }), 'live');
-    assert.equal(move(counted(20, 0), { recent: results('easasasasa') }), undefined);
-  });
-
-  test('when payments take at most twice as long as usual', () => {
-    const latency = (fastP95Seconds: number) => ({ latency: { fastP95Seconds, slowP95Seconds: 20, n: 20 } });
-    assert.equal(move(counted(20, 0), latency(41)), undefined);
-    assert.equal(move(counted(20, 0), latency(40)), 'live');
-  });
-
-  test('with little traffic, after 30 minutes with at least 3 outcomes, all of them successes', () => {
-    const halfHour = { now: NOON + 30 * MINUTE };
-    assert.equal(move(counted(3, 0), halfHour), 'live');
-    assert.equal(move(counted(2, 0), halfHour), undefined);
-    assert.equal(move(counted(18, 1), halfHour), undefined);
-    assert.equal(move(counted(3, 0), { now: NOON + 30 * MINUTE - 1 }), undefined);
-  });
-
-  test('not while its success rate would degrade it again', () => {
-    const low = { fast: { mean: 0.3, n: 10 }, slow: { mean: 0.3, n: 300 } };
-    assert.equal(move(counted(3, 0), { now: NOON + 40 * MINUTE, ...low }), undefined);
-    assert.equal(move(counted(3, 0), { now: NOON + 40 * MINUTE, fast: { mean: 0.7, n: 30 } }), undefined);
-  });
 });
 
 describe('a live or degraded route goes into standby', () => {
-  for (const record of [live, degraded]) {
-    test(`from ${record.state} after 3 handoff errors in a row`, () => {
-      assert.equal(move(record, { recent: results('eee') }), 'standby');
-      assert.equal(move(record, { recent: results('ee') }), undefined);
+  const runs: [title: string, standby: string[], stays: string[]][] = [
+    ['after 3 handoff errors in a row', ['eee'], ['ee']],
+    ['with a run that only an accepted handoff or a success breaks', ['efene'], ['eeae', 'eese']],
+    ['after 5 of its last 10 handoffs failed', ['eaeaeaeaea'], ['aaeaeaeaea', 'eaeaeaeaeaa']],
+  ];
+  for (const [title, standby, stays] of runs) {
+    test(title, () => {
+      for (const record of [live, degraded]) {
+        for (const kinds of standby) assert.equal(move(record, { recent: results(kinds) }), 'standby', kinds);
+        for (const kinds of stays) assert.equal(move(record, { recent: results(kinds) }), undefined, kinds);
+      }
     });
   }
-
-  test('with a run that an accepted handoff or a success breaks, and other results do not', () => {
-    assert.equal(move(live, { recent: results('eeae') }), undefined);
-    assert.equal(move(live, { recent: results('eese') }), undefined);
-    assert.equal(move(live, { recent: results('efene') }), 'standby');
-  });
-
-  test('after 5 of its last 10 handoffs failed', () => {
-    assert.equal(move(live, { recent: results('eaeaeaeaea') }), 'standby');
-    assert.equal(move(live, { recent: results('aaeaeaeaea') }), undefined);
-    assert.equal(move(live, { recent: results('eaeaeaeaeaa') }), undefined, 'the eleventh does not count');
-  });
 
   test('only for results since it entered its state', () => {
     assert.equal(move(live, { recent: results('eee', NOON) }), undefined);
