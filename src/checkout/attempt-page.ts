@@ -5,7 +5,7 @@ import { formatUsd } from './money-text.ts';
 import type { Notice } from './notices.ts';
 import { heading, lede, renderNotice, stepForm } from './parts.ts';
 import type { Attempt, CheckoutState } from './state.ts';
-import { renderSummary, renderSums } from './summary.ts';
+import { renderColumns, renderSums } from './summary.ts';
 
 type InProgress = Extract<CheckoutState, { name: 'waiting' | 'confirming' }>;
 
@@ -22,14 +22,10 @@ export function renderAttempt(shop: Shop, session: Session, state: InProgress, n
         ${lede(html`Finish paying at ${provider}. Already done? Then stay here.${usually}`)}`
       : html`${heading('We are confirming with the provider', { icon: 'clock', mood: 'calm' })}
         ${lede(html`${provider} has not confirmed this payment yet. There is nothing you need to do.${usually}`)}`;
-  return html`<div class="columns">
-    ${renderSummary(session, renderSums(attempt.payment.fees))}
-    <section class="panel" aria-labelledby="heading">
-      ${renderNotice(notice)} ${opening} ${renderLiveLine(shop, session)}
-      ${state.name === 'waiting' && html`<p><a class="button" href="${state.url}" rel="noreferrer">Continue at ${provider}</a></p>`}
-      ${renderWaysOut(shop, session, attempt)}
-    </section>
-  </div>`;
+  const content = html`${renderNotice(notice)} ${opening} ${renderLiveLine(shop, session)}
+  ${state.name === 'waiting' && html`<p><a class="button" href="${state.url}" rel="noreferrer">Continue at ${provider}</a></p>`}
+  ${renderWaysOut(shop, session, attempt)}`;
+  return renderColumns(session, renderSums(attempt.payment.fees), content);
 }
 
 /** Reloads the page in browsers without JavaScript. */

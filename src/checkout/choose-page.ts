@@ -6,7 +6,7 @@ import { formatUsd } from './money-text.ts';
 import type { Notice } from './notices.ts';
 import { heading, leaveLink, lede, renderNotice, stepForm } from './parts.ts';
 import type { CheckoutState, Method, Setback } from './state.ts';
-import { renderSummary, renderSumsOfMethods } from './summary.ts';
+import { renderColumns, renderSumsOfMethods } from './summary.ts';
 
 type Choose = Extract<CheckoutState, { name: 'choose' }>;
 type NoMethod = Extract<CheckoutState, { name: 'no_method' }>;
@@ -28,52 +28,41 @@ const SETBACKS: Record<Setback['reason'], { title: string; text: string }> = {
 /** The payment methods, one of them preselected, and one button. */
 export function renderChoose(shop: Shop, session: Session, state: Choose, notice: Notice | null): Html {
   const { methods, setback } = state;
-  return html`<div class="columns">
-    ${renderSummary(session, renderSumsOfMethods(methods))}
-    <section class="panel" aria-labelledby="heading">
-      ${renderNotice(notice)} ${renderOpening(setback)}
-      <form method="post" action="${shop.paths.step(session.id, 'pay')}">
-        <fieldset>
-          <legend class="${setback ? 'legend' : 'unseen'}">Ways to pay</legend>
-          ${methods.map((method, index) => renderMethod(method, index === 0))}
-        </fieldset>
-        <button class="button">
-          <span class="for-any">Continue to pay</span>
-          ${methods.map(({ kind, fees }) => html`<span class="for-${kind}">Pay ${formatUsd(fees.total)}</span>`)}
-        </button>
-        <p class="small center">You confirm on the provider's page in the next step.</p>
-      </form>
-      ${leaveOrCancel(shop, session)}
-    </section>
-  </div>`;
+  const content = html`${renderNotice(notice)} ${renderOpening(setback)}
+    <form method="post" action="${shop.paths.step(session.id, 'pay')}">
+      <fieldset>
+        <legend class="${setback ? 'legend' : 'unseen'}">Ways to pay</legend>
+        ${methods.map((method, index) => renderMethod(method, index === 0))}
+      </fieldset>
+      <button class="button">
+        <span class="for-any">Continue to pay</span>
+        ${methods.map(({ kind, fees }) => html`<span class="for-${kind}">Pay ${formatUsd(fees.total)}</span>`)}
+      </button>
+      <p class="small center">You confirm on the provider's page in the next step.</p>
+    </form>
+    ${leaveOrCancel(shop, session)}`;
+  return renderColumns(session, renderSumsOfMethods(methods), content);
 }
 
 /** The page if no payment method is available. */
 export function renderNoMethod(shop: Shop, session: Session, state: NoMethod, notice: Notice | null): Html {
   const before = state.setback && `${SETBACKS[state.setback.reason].text} `;
-  return html`<div class="columns">
-    ${renderSummary(session, null)}
-    <section class="panel" aria-labelledby="heading">
-      ${renderNotice(notice)} ${heading('This payment cannot be taken right now', { icon: 'stop', mood: 'bad' })}
-      ${lede(html`${before}No way to pay is available for this order at the moment${!before && ', and you have not been charged'}.`)}
-      <p>Please try again later, or ask <bdi>${shop.merchant}</bdi> for another way to pay.</p>
-      <p><a class="button" href="${shop.paths.checkout(session.id)}">Check again</a></p>
-      ${leaveOrCancel(shop, session)}
-    </section>
-  </div>`;
+  const content = html`${renderNotice(notice)}
+    ${heading('This payment cannot be taken right now', { icon: 'stop', mood: 'bad' })}
+    ${lede(html`${before}No way to pay is available for this order at the moment${!before && ', and you have not been charged'}.`)}
+    <p>Please try again later, or ask <bdi>${shop.merchant}</bdi> for another way to pay.</p>
+    <p><a class="button" href="${shop.paths.checkout(session.id)}">Check again</a></p>
+    ${leaveOrCancel(shop, session)}`;
+  return renderColumns(session, null, content);
 }
 
 /** The page of a buyer from whom nothing is taken; it gives no reason. */
 export function renderNotTaken(shop: Shop, session: Session, { isUntouched }: NotTaken): Html {
-  return html`<div class="columns">
-    ${renderSummary(session, null)}
-    <section class="panel" aria-labelledby="heading">
-      ${heading('This payment cannot be taken', { icon: 'stop', mood: 'bad' })}
-      ${isUntouched && lede('You have not been charged.')}
-      <p>Please ask <bdi>${shop.merchant}</bdi> about this order.</p>
-      ${leaveOrCancel(shop, session)}
-    </section>
-  </div>`;
+  const content = html`${heading('This payment cannot be taken', { icon: 'stop', mood: 'bad' })}
+    ${isUntouched && lede('You have not been charged.')}
+    <p>Please ask <bdi>${shop.merchant}</bdi> about this order.</p>
+    ${leaveOrCancel(shop, session)}`;
+  return renderColumns(session, null, content);
 }
 
 function renderOpening(setback: Setback | null): Html {

@@ -17,7 +17,7 @@ export interface Shop {
 export interface Live {
   statusPath: string;
   version: number;
-  /** Whether the checkout has ended. */
+  /** True if the checkout has ended. */
   final: boolean;
 }
 

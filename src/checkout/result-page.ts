@@ -4,7 +4,7 @@ import type { Shop } from './layout.ts';
 import { formatUsd } from './money-text.ts';
 import { heading, lede, linkableUrl, returnPart } from './parts.ts';
 import type { CheckoutState } from './state.ts';
-import { renderProduct, renderSummary, renderSums } from './summary.ts';
+import { renderColumns, renderProduct, renderSums } from './summary.ts';
 
 type Paid = Extract<CheckoutState, { name: 'paid' }>;
 type Failed = Extract<CheckoutState, { name: 'failed' }>;
@@ -61,14 +61,17 @@ interface Ending {
 
 function renderEnd(shop: Shop, session: Session, { title, text, next, mayStillBePaid }: Ending): Html {
   const again = html`<p><a class="button" href="${shop.paths.checkout(session.id)}">Check again</a></p>`;
-  return html`<div class="columns">
-    ${renderSummary(session, null)}
-    <section class="panel" aria-labelledby="heading">
-      ${title} ${lede(text)}
+  const isLinked = linkableUrl(shop, session) !== null;
+  const wayOn = isLinked
+    ? returnPart(shop, session, true)
+    : html`${mayStillBePaid && again} ${renderContact(shop, session)}`;
+  return renderColumns(
+    session,
+    null,
+    html`${title} ${lede(text)}
       <p>${next}</p>
-      ${linkableUrl(shop, session) === null ? html`${mayStillBePaid && again} ${renderContact(shop, session)}` : returnPart(shop, session, true)}
-    </section>
-  </div>`;
+      ${wayOn}`,
+  );
 }
 
 /** References by which the merchant finds the order, for a buyer without a link back to the merchant. */

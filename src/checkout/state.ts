@@ -29,7 +29,7 @@ export interface Attempt {
   payment: Payment;
   provider: string;
   eta: string | null;
-  /** Whether the buyer may abandon it and choose another method. */
+  /** True if the buyer may abandon it and choose another method. */
   canSwitch: boolean;
 }
 
@@ -76,7 +76,7 @@ export function stateOf(checkout: Checkout, deps: MethodDeps, now: Instant): Che
   return methods.length === 0 ? { name: 'no_method', setback } : { name: 'choose', methods, setback };
 }
 
-/** Whether the provider reported, by callback or in answer to an inquiry, that it took no money. */
+/** True if the provider reported, by callback or in answer to an inquiry, that it took no money. */
 function isCertain({ failureCode }: Payment): boolean {
   return failureCode !== null && (isDecline(failureCode) || failureCode === 'handoff_refused');
 }
@@ -85,7 +85,7 @@ function isDecline(code: FailureCode): code is DeclineCode {
   return DECLINE_CODES.some((known) => known === code);
 }
 
-/** Whether the checkout has ended. */
+/** True if the checkout has ended. */
 export function isFinal(state: CheckoutState): boolean {
   return state.name === 'paid' || state.name === 'failed' || state.name === 'expired';
 }

@@ -6,8 +6,8 @@ import { icon } from './icons.ts';
 import { formatUsd } from './money-text.ts';
 import type { Method } from './state.ts';
 
-/** Product, price and buyer, beside every state of a checkout except the receipt. `rows` is null if the buyer cannot pay. */
-export function renderSummary(session: Session, rows: Html | null): Html {
+/** Product, price and buyer. */
+function renderSummary(session: Session, rows: Html | null): Html {
   return html`<section class="summary" aria-label="Order summary">
     <dl class="sums">${renderProduct(session)} ${rows}</dl>
     <p class="small">For <bdi class="email">${session.customerEmail}</bdi></p>
@@ -18,6 +18,14 @@ export function renderSummary(session: Session, rows: Html | null): Html {
       </p>`
     }
   </section>`;
+}
+
+/** Page with the order summary beside its content. `rows` is null if the buyer cannot pay. */
+export function renderColumns(session: Session, rows: Html | null, content: Html): Html {
+  return html`<div class="columns">
+    ${renderSummary(session, rows)}
+    <section class="panel" aria-labelledby="heading">${content}</section>
+  </div>`;
 }
 
 export function renderProduct({ product, amount }: Session): Html {

@@ -76,7 +76,7 @@ export function formOf(request: FastifyRequest): URLSearchParams {
   return request.body instanceof URLSearchParams ? request.body : new URLSearchParams();
 }
 
-/** Whether a page of another site caused the request; `own` are the origins of our pages. */
+/** True if a page of another site caused the request; `own` are the origins of our pages. */
 export function isFromElsewhere({ headers }: FastifyRequest, own: ReadonlySet<string>): boolean {
   const { 'sec-fetch-site': site, origin, host } = headers;
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';

@@ -10,7 +10,7 @@ export interface HandoffRequest {
   merchant: string;
   /** URL to which the provider sends the buyer back. */
   returnUrl: string;
-  /** How long to wait for an answer, in milliseconds; after that it is ambiguous. */
+  /** Timeout of the handoff in milliseconds, after which its result is ambiguous. */
   timeoutMs: number;
 }
 
@@ -43,32 +43,29 @@ export interface ProviderAnswer extends ProviderReport {
   reference: string;
   /** Page on which the buyer pays; null if there is none. */
   url: string | null;
-  /** Whether the provider still waits for the buyer; false if the provider itself is processing the payment. */
+  /** True while the provider waits for the buyer; false if it is processing the payment. */
   awaitsBuyer: boolean;
 }
 
-/** A verified callback, normalised. */
-export interface ProviderCallback extends ProviderReport {
+/** Normalised part of every verified callback. `amount` is in cents. */
+interface VerifiedCallback {
   eventId: string;
   sessionId: string;
+  amount: number;
+  currency: string;
 }
 
-/** A verified callback about a refund, normalised. `amount` is the refund's, in cents; `reason` is in words. */
-export interface ProviderRefundCallback extends RefundOutcome {
-  eventId: string;
-  sessionId: string;
+/** A callback about a payment. */
+export type ProviderCallback = VerifiedCallback & ProviderReport;
+
+/** A callback about a refund. `amount` is the refund's; `reason` is a sentence. */
+export interface ProviderRefundCallback extends VerifiedCallback, RefundOutcome {
   refundId: string;
-  amount: number;
-  currency: string;
 }
 
-/** A verified callback that a payment has been paid out to the merchant. `amount` is the session's amount in cents. */
-export interface SettlementCallback {
-  eventId: string;
-  sessionId: string;
+/** A callback about the payout of a payment to the merchant. `amount` is the session's amount. */
+export interface SettlementCallback extends VerifiedCallback {
   paymentId: string;
-  amount: number;
-  currency: string;
   /** The provider's own id of the payout; null if it gives none. */
   reference: string | null;
   /** Null if the provider gives no time. */

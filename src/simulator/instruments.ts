@@ -10,7 +10,7 @@ export interface Step {
   agedMs?: number;
   /** Cents missing from the amount. */
   shortBy?: number;
-  /** How many times the same event is sent; 1 by default. */
+  /** Number of times the same event is sent; 1 by default. */
   copies?: number;
 }
 

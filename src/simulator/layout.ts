@@ -25,7 +25,7 @@ export interface LayoutOptions {
   wide?: boolean;
 }
 
-/** Frame of the simulated provider's pages. Nobody must take them for those of a real provider. */
+/** Frame of the simulated provider's pages. They must not be mistaken for those of a real provider. */
 export function layout({ title, body, refreshTo, wide = false }: LayoutOptions): Html {
   const head = html`<meta name="robots" content="noindex" />
     ${refreshTo !== undefined && html`<meta http-equiv="refresh" content="0;url=${refreshTo}" />`}`;

@@ -32,7 +32,7 @@ export function simulatorPages(app: FastifyInstance, deps: SimulatorDeps, public
       const charge = await deps.store.charge(request.params.reference);
       if (!charge) return sendPage(reply, 404, unknownPage());
       const { instrument, filled } = readPayForm(charge, form, deps.now());
-      // A second click, or a second tab, goes where the first one went.
+      // A second click, or a second tab, gets the redirect of the first one.
       if (charge.status === 'open') {
         if (!instrument) return sendPage(reply, 400, payPage(charge, filled));
         await payWith(deps, charge, instrument);

@@ -60,7 +60,7 @@ export interface TakenRefund {
   refund: ChargeRefund;
   /** State in the answer, if it differs from the recorded one. */
   state?: RefundState;
-  /** Whether the connection ends without an answer. */
+  /** True if the connection ends without an answer. */
   isLost: boolean;
 }
 
