@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { ROUTE_KINDS } from '../../src/domain/route.ts';
 import { INSTRUMENTS, instrumentByCard } from '../../src/simulator/instruments.ts';
 import { type TestService, startTestService } from '../support/service.ts';
@@ -86,9 +86,14 @@ const EXPECTED: Record<string, Expected> = {
 // Payment methods do not differ by database.
 for (const kind of TEST_DATABASE === 'sqlite' ? ROUTE_KINDS : ROUTE_KINDS.slice(0, 1)) {
   describe(`test outcomes by ${kind}`, () => {
+    let on: TestService;
+    before(async () => {
+      on = await startTestService();
+    });
+    after(() => on[Symbol.asyncDispose]());
+
     for (const { id } of INSTRUMENTS) {
       test(id, async () => {
-        await using on = await startTestService();
         const sessionId = await createSession(on);
         await attempt(on, sessionId, kind, id);
         await on.pass(0);
@@ -163,7 +168,6 @@ for (const kind of TEST_DATABASE === 'sqlite' ? ROUTE_KINDS : ROUTE_KINDS.slice(
     ];
     for (const [title, attempts, state] of sessions) {
       test(title, async () => {
-        await using on = await startTestService();
         const sessionId = await createSession(on);
         for (const [outcome, afterMs] of attempts) {
           if (outcome === 'started') assert.equal((await start(on, sessionId, kind)).outcome, 'continue');

@@ -72,10 +72,10 @@ test('a link of the list fills in the form', async () => {
   assert.match(await (await fetch(`${wallet}?use=declined`)).text(), /value="declined"[^>]*checked/);
 });
 
-// Well-formed numbers of real card networks, without an account.
-for (const number of ['4111111111111111', '5555 5555 5555 4444', '3782-822463-10005', '4242424242424241']) {
-  test(`a card number that is not a test number is rejected and not stored: ${number}`, async () => {
-    await using on = await startTestService();
+test('a card number that is not a test number is rejected and not stored', async () => {
+  await using on = await startTestService();
+  // Well-formed numbers of real card networks, without an account.
+  for (const number of ['4111111111111111', '5555 5555 5555 4444', '3782-822463-10005', '4242424242424241']) {
     const sessionId = await createSession(on);
     const page = await startAt(on, sessionId, 'card');
     const response = await submit(page, { ...CARD, number, name: number });
@@ -85,17 +85,16 @@ for (const number of ['4111111111111111', '5555 5555 5555 4444', '3782-822463-10
     assert.match(text, /id="number"[^>]*aria-describedby="number-problem number-hint"[^>]*aria-invalid="true"/);
     await submit(page, { ...CARD, cvc: 'x', name: number });
     await on.pass(0);
-    assert.equal((await stateOf(on, sessionId)).session, 'pending');
-    assert.deepEqual((await stateOf(on, sessionId)).simulated, ['open']);
+    assert.partialDeepStrictEqual(await stateOf(on, sessionId), { session: 'pending', simulated: ['open'] });
 
     const digits = number.replace(/\D/g, '');
     const database = await contentsOf(on.databaseUrl);
     assert.ok(database.includes(sessionId));
-    for (const [where, kept] of Object.entries({ page: text, log: on.logged.join('\n'), database })) {
-      assert(!kept.includes(number) && !kept.includes(digits), where);
+    for (const [where, stored] of Object.entries({ page: text, log: on.logged.join('\n'), database })) {
+      assert(!stored.includes(number) && !stored.includes(digits), where);
     }
-  });
-}
+  }
+});
 
 test('each invalid field has its message, and the other fields keep their values', async () => {
   await using on = await startTestService();
