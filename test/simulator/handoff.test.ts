@@ -5,7 +5,6 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { fastify } from 'fastify';
-import { ROUTE_KINDS } from '../../src/domain/route.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import { type SandboxOptions, createSandboxProvider } from '../../src/providers/sandbox.ts';
 import { createRandomBytes } from '../../src/runtime.ts';
@@ -17,38 +16,36 @@ import { instrumentById } from '../../src/simulator/instruments.ts';
 
 const KEYS = { apiKey: 'a-key-of-this-test', callbackSecret: 'a-secret-of-this-test' };
 
-for (const kind of ROUTE_KINDS) {
-  test(`handoff_error fails over to the next route by ${kind}, and the buyer pays there`, async () => {
-    await using on = await startTestService();
-    const sessionId = await createSession(on, { customer: 'buyer+handoff_error@example.com' });
-    const page = await startAt(on, sessionId, kind);
-    await submit(page, fieldsOf(kind, instrumentById('paid')!));
-    await on.pass(0);
-    const state = await stateOf(on, sessionId);
-    assert.equal(state.session, 'paid');
-    assert.deepEqual(state.events, ['payment.provider_pending', 'payment.paid']);
-    const checkout = await on.service.deps.store.checkout(sessionId);
-    assert.equal(checkout?.session.attempts, 1);
-    assert.equal(new Set(checkout.payments.map(({ route }) => route.id)).size, 2);
-    // Both were made within the same millisecond.
-    const refused = checkout.payments.find(({ failureCode }) => failureCode === 'handoff_refused');
-    const paid = checkout.payments.find(({ failureCode }) => failureCode === null);
-    assert.deepEqual([refused?.status, paid?.status], ['failed', 'paid']);
-    const invoiceOf = (id: string | undefined) => checkout.invoices.find(({ paymentId }) => paymentId === id)?.status;
-    assert.deepEqual([invoiceOf(refused?.id), invoiceOf(paid?.id)], ['void', 'paid']);
-  });
+test('handoff_error fails over to the next route, and the buyer pays there', async () => {
+  await using on = await startTestService();
+  const sessionId = await createSession(on, { customer: 'buyer+handoff_error@example.com' });
+  const page = await startAt(on, sessionId, 'wallet');
+  await submit(page, fieldsOf('wallet', instrumentById('paid')!));
+  await on.pass(0);
+  const state = await stateOf(on, sessionId);
+  assert.equal(state.session, 'paid');
+  assert.deepEqual(state.events, ['payment.provider_pending', 'payment.paid']);
+  const checkout = await on.service.deps.store.checkout(sessionId);
+  assert.equal(checkout?.session.attempts, 1);
+  assert.equal(new Set(checkout.payments.map(({ route }) => route.id)).size, 2);
+  // Both were made within the same millisecond.
+  const refused = checkout.payments.find(({ failureCode }) => failureCode === 'handoff_refused');
+  const paid = checkout.payments.find(({ failureCode }) => failureCode === null);
+  assert.deepEqual([refused?.status, paid?.status], ['failed', 'paid']);
+  const invoiceOf = (id: string | undefined) => checkout.invoices.find(({ paymentId }) => paymentId === id)?.status;
+  assert.deepEqual([invoiceOf(refused?.id), invoiceOf(paid?.id)], ['void', 'paid']);
+});
 
-  test(`handoff_down refuses every route by ${kind}, and nothing is announced`, async () => {
-    await using on = await startTestService();
-    const sessionId = await createSession(on, { customer: 'Buyer+HANDOFF_DOWN@example.com' });
-    assert.deepEqual(await start(on, sessionId, kind), { outcome: 'refused' });
-    const state = await stateOf(on, sessionId);
-    assert.equal(state.session, 'pending');
-    assert.deepEqual(new Set(state.failures), new Set(['handoff_refused']));
-    assert.deepEqual(state.events, []);
-    assert.deepEqual(state.simulated, []);
-  });
-}
+test('handoff_down refuses every route, and no event is sent', async () => {
+  await using on = await startTestService();
+  const sessionId = await createSession(on, { customer: 'Buyer+HANDOFF_DOWN@example.com' });
+  assert.deepEqual(await start(on, sessionId, 'wallet'), { outcome: 'refused' });
+  const state = await stateOf(on, sessionId);
+  assert.equal(state.session, 'pending');
+  assert.deepEqual(new Set(state.failures), new Set(['handoff_refused']));
+  assert.deepEqual(state.events, []);
+  assert.deepEqual(state.simulated, []);
+});
 
 test('handoff_timeout is ambiguous: no other route is tried, and the inquiry finds the payment', async (context) => {
   await using on = await startTestService();
