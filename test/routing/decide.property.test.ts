@@ -263,7 +263,7 @@ test('an attempt without exploring chooses the quoted route', () => {
       const offer = decide(snapshot, offerOf(wish), EAGER);
       const attempt = decide(snapshot, attemptOf({ ...wish, barred: [] }), EAGER);
       if (attempt.chosen === null) return;
-      // While a route is tried, nobody says what a rule would have chosen instead.
+      // During a probe, the choice that a rule would have made is not reported.
       const isTest = attempt.mode === 'probe' && wish.effect.ordering.type !== 'smart';
       if (!isTest) assert.equal(attempt.mode === 'rule' ? attempt.chosen : attempt.greedy, offer.chosen);
       const settled = attemptOf({ ...wish, barred: [], effect: { ...wish.effect, explore: false } });
