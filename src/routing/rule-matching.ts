@@ -84,21 +84,17 @@ function matcherOfPart(key: string, part: Condition[string]): Matcher {
   return (facts) => holds(reading.read(facts));
 }
 
-function every(matchers: readonly Matcher[]): Matcher {
-  const [only] = matchers;
-  if (only && matchers.length === 1) return only;
-  return (facts) => matchers.every((matches) => matches(facts));
+function every<Value>(predicates: readonly ((value: Value) => boolean)[]): (value: Value) => boolean {
+  const [only] = predicates;
+  if (only && predicates.length === 1) return only;
+  return (value) => predicates.every((holds) => holds(value));
 }
 
 function comparisonOf(test: RuleTest, reading: Reading): Comparison {
   if (Array.isArray(test)) return comparisonBy('in', test, reading);
   if (typeof test !== 'object') return comparisonBy('eq', test, reading);
-  const comparisons = Object.entries(test as RuleOperators).map(([operator, operand]) =>
-    comparisonBy(operator as keyof RuleOperators, operand, reading),
-  );
-  const [only] = comparisons;
-  if (only && comparisons.length === 1) return only;
-  return (value) => comparisons.every((holds) => holds(value));
+  const operators = Object.entries(test as RuleOperators) as [keyof RuleOperators, unknown][];
+  return every(operators.map(([operator, operand]) => comparisonBy(operator, operand, reading)));
 }
 
 /** A missing value equals nothing and has no order: only `ne`, `nin` and `exists: false` hold for it. */
