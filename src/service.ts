@@ -26,7 +26,9 @@ import { PARTS } from './service/parts.ts';
 import { type OpenTelemetry, type Telemetry, createTelemetry } from './service/telemetry.ts';
 import { webhookDepsOf } from './service/webhooks.ts';
 import { createDeliveryWorker, runDue, stopAll, workersOf } from './service/workers.ts';
+import { createSimulatorStore } from './simulator/simulator-store.ts';
 import { createSimulator } from './simulator/simulator.ts';
+import type { Database } from './store/database.ts';
 import type { OpenStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 
@@ -86,7 +88,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
   const testClock = await testClockOf(opened, config, surroundings);
   const store = testClock ? { ...opened, now: testClock.now } : opened;
   const now = () => store.now();
-  const simulated = { store, now, realNow, localUrl, publicUrl: config.checkoutUrl ?? base };
+  const simulated = { database: opened.database, now, realNow, localUrl, publicUrl: config.checkoutUrl ?? base };
   const { simulator, sandbox } = createSandbox(config, surroundings, simulated);
   const providers = new Map<string, Provider>([[sandbox.id, telemetry.provider(sandbox)]]);
   const newId = createIdSource(now, randomBytes);
@@ -148,7 +150,7 @@ function sessionDepsOf({ merchantName, sessionTtlMs, redirectSchemes }: Config) 
 }
 
 interface Simulated {
-  store: Store;
+  database: Database;
   now(): number;
   realNow(): number;
   localUrl: string;
@@ -156,11 +158,13 @@ interface Simulated {
 }
 
 /** The simulated provider lives in the same process, and is spoken to over HTTP as any other. */
-function createSandbox(config: Config, { randomBytes, log }: Surroundings, { localUrl, ...simulated }: Simulated) {
+function createSandbox(config: Config, { randomBytes, log }: Surroundings, options: Simulated) {
+  const { database, localUrl, ...simulated } = options;
   const secrets = { apiKey: secret(randomBytes), callbackSecret: secret(randomBytes) };
   const simulator = createSimulator({
     ...secrets,
     ...simulated,
+    store: createSimulatorStore(database),
     settlementDelayMs: config.sandboxSettlementDelayMs,
     callbackUrl: `${localUrl}/api/providers/sandbox/callbacks`,
     randomBytes,

@@ -1,4 +1,4 @@
-/** One payment that has to be routed. */
+/** A payment to route. */
 export interface BenchPayment {
   /** Counts from 0. */
   number: number;
@@ -8,15 +8,15 @@ export interface BenchPayment {
   amount: number;
 }
 
-/** What became of a payment, told when it becomes known and never earlier. */
+/** Outcome of a payment, reported when it is known and never earlier. */
 export interface BenchOutcome {
   arm: number;
   payment: BenchPayment;
-  /** Seconds since the start of the scenario: when it became known. */
+  /** Time at which it is known, in seconds since the start of the scenario. */
   at: number;
   /** `buyer_failure` carries a code that names the buyer's or issuer's fault; only attributing contenders may look at it. */
   result: 'paid' | 'route_failure' | 'buyer_failure';
-  /** Whether the route refused the payment at the handoff. */
+  /** True if the route refused the payment at the handoff. */
   handoffError: boolean;
 }
 
@@ -26,21 +26,21 @@ export interface Contender {
   learn(outcome: BenchOutcome): void;
 }
 
-/** What a contender is told about the world that it is put into. */
+/** A contender's knowledge of its world. */
 export interface World {
   arms: number;
   /** Cost of each arm, a fraction of the amount. */
   costs: readonly number[];
-  /** Arms from the best success rate to the worst, as they are at the start: what a static priority is built from. */
+  /** Arms by their success rate at the start, best first, for a static priority. */
   priorityAtStart: readonly number[];
   /** For the contender's own random numbers; the world has its own. */
   seed: number;
-  /** What a paid payment is worth, a fraction of the amount; Infinity where success alone counts. */
+  /** Value of a paid payment, a fraction of the amount; Infinity if success alone counts. */
   margin: number;
 }
 
 export interface ContenderType {
-  /** As in the table. */
+  /** Name in the tables. */
   name: string;
   create(world: World): Contender;
 }

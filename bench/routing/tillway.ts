@@ -6,7 +6,7 @@ import { DEFAULT_POLICY, type Policy } from '../../src/routing/policy.ts';
 import type { BenchOutcome, BenchPayment, Contender, ContenderType, World } from './contender.ts';
 
 export interface TillwayOptions {
-  /** How old the estimates that a choice is made from may be; 0 has them made anew for each choice. */
+  /** Maximum age of the estimates of a choice; 0 computes them for each choice. */
   viewSeconds?: number;
   policy?: Policy;
 }
@@ -16,8 +16,8 @@ const CONFIGURED_SUCCESS_RATE = 0.85;
 const LIVE = { health: 'live', etaMinutes: 0 } as const;
 
 /**
- * The router of `src/routing` as an instance runs it, without rules and health: outcomes by buckets, then a choice. What
- * the buyer or the issuer is to blame for is neutral.
+ * The router of `src/routing` as an instance runs it, without rules and health: outcomes by buckets, then a choice.
+ * Failures of buyers and issuers are neutral.
  */
 export function tillway(options: TillwayOptions = {}): ContenderType {
   return { name: 'tillway', create: (world) => contender(world, options) };
@@ -79,7 +79,7 @@ function contender(world: World, { viewSeconds = 0, policy }: TillwayOptions): C
   };
 }
 
-/** Where success alone counts, every route costs nothing and a payment is worth its amount. */
+/** Costs and margin of a world; if success alone counts, routes cost nothing and the margin is 1. */
 function forMargin(policy: Policy, margin: number): Policy {
   return { ...policy, objective: { ...policy.objective, margin: margin === Infinity ? 1 : margin } };
 }

@@ -5,14 +5,14 @@ import { formatUsd } from './money-text.ts';
 import type { Notice } from './notices.ts';
 import { heading, lede, renderNotice, stepForm } from './parts.ts';
 import type { Attempt, CheckoutState } from './state.ts';
-import { renderSummary, renderSums } from './summary.ts';
+import { renderColumns, renderSums } from './summary.ts';
 
-type UnderWay = Extract<CheckoutState, { name: 'waiting' | 'confirming' }>;
+type InProgress = Extract<CheckoutState, { name: 'waiting' | 'confirming' }>;
 
 const REFRESH_SECONDS = 15;
 
-/** A payment is at its provider: the page waits for its word. */
-export function renderAttempt(shop: Shop, session: Session, state: UnderWay, notice: Notice | null): Html {
+/** The page of a payment in progress, which waits for the provider's report. */
+export function renderAttempt(shop: Shop, session: Session, state: InProgress, notice: Notice | null): Html {
   const { attempt } = state;
   const provider = html`<bdi>${attempt.provider}</bdi>`;
   const usually = attempt.eta !== null && html` This usually takes ${attempt.eta}.`;
@@ -22,22 +22,16 @@ export function renderAttempt(shop: Shop, session: Session, state: UnderWay, not
         ${lede(html`Finish paying at ${provider}. Already done? Then stay here.${usually}`)}`
       : html`${heading('We are confirming with the provider', { icon: 'clock', mood: 'calm' })}
         ${lede(html`${provider} has not confirmed this payment yet. There is nothing you need to do.${usually}`)}`;
-  return html`<div class="columns">
-    ${renderSummary(session, renderSums(attempt.payment.fees))}
-    <section class="panel" aria-labelledby="heading">
-      ${renderNotice(notice)} ${opening} ${renderLiveLine(shop, session)}
-      ${state.name === 'waiting' && html`<p><a class="button" href="${state.url}" rel="noreferrer">Continue at ${provider}</a></p>`}
-      ${renderWaysOut(shop, session, attempt)}
-    </section>
-  </div>`;
+  const content = html`${renderNotice(notice)} ${opening} ${renderLiveLine(shop, session)}
+  ${state.name === 'waiting' && html`<p><a class="button" href="${state.url}" rel="noreferrer">Continue at ${provider}</a></p>`}
+  ${renderWaysOut(shop, session, attempt)}`;
+  return renderColumns(session, renderSums(attempt.payment.fees), content);
 }
 
-/** For browsers without a script. */
-export function refreshHead(): Html {
-  return html`<noscript><meta http-equiv="refresh" content="${REFRESH_SECONDS}" /></noscript>`;
-}
+/** Reloads the page in browsers without JavaScript. */
+export const REFRESH_HEAD = html`<noscript><meta http-equiv="refresh" content="${REFRESH_SECONDS}" /></noscript>`;
 
-/** Sends the browser on to the provider: a page of ours, since `form-action` holds for redirects after a form too. */
+/** Redirects to the provider from a page, because `form-action` also restricts redirects after a form. */
 export function renderContinue(attempt: Attempt, url: string): Html {
   return html`<div class="narrow panel">
     ${heading(html`Taking you to <bdi>${attempt.provider}</bdi>`)}
@@ -46,10 +40,6 @@ export function renderContinue(attempt: Attempt, url: string): Html {
       <a class="button" href="${url}" rel="noreferrer">Continue to <bdi>${attempt.provider}</bdi></a>
     </p>
   </div>`;
-}
-
-export function continueHead(url: string): Html {
-  return html`<meta http-equiv="refresh" content="0;url=${url}" />`;
 }
 
 function renderLiveLine(shop: Shop, session: Session): Html {

@@ -5,17 +5,17 @@ import type { Shop } from './layout.ts';
 import { formatUsd } from './money-text.ts';
 import type { Notice } from './notices.ts';
 import { heading, leaveLink, lede, renderNotice, stepForm } from './parts.ts';
-import type { CheckoutState, Setback, Way } from './state.ts';
-import { renderSummary, renderSumsOfWays } from './summary.ts';
+import type { CheckoutState, Method, Setback } from './state.ts';
+import { renderColumns, renderSumsOfMethods } from './summary.ts';
 
 type Choose = Extract<CheckoutState, { name: 'choose' }>;
-type NoWay = Extract<CheckoutState, { name: 'no_way' }>;
+type NoMethod = Extract<CheckoutState, { name: 'no_method' }>;
 type NotTaken = Extract<CheckoutState, { name: 'not_taken' }>;
 
 const SETBACKS: Record<Setback['reason'], { title: string; text: string }> = {
   declined: { title: 'That payment did not go through', text: 'You have not been charged.' },
   handoff_refused: { title: 'Try again or pay another way', text: 'You have not been charged.' },
-  // The buyer may have approved it at the last moment: then the money counts, and nothing more is due.
+  // The buyer may have approved it at the last moment; then the money counts and the order is paid.
   abandoned: {
     title: 'Choose another way to pay',
     text: 'We have stopped the earlier payment. If you had approved it already, wait a moment before you pay again.',
@@ -25,55 +25,44 @@ const SETBACKS: Record<Setback['reason'], { title: string; text: string }> = {
   superseded: { title: 'Choose how to pay', text: '' },
 };
 
-/** The ways to pay, one of them chosen, and one button. */
+/** The payment methods, one of them preselected, and one button. */
 export function renderChoose(shop: Shop, session: Session, state: Choose, notice: Notice | null): Html {
-  const { ways, setback } = state;
-  return html`<div class="columns">
-    ${renderSummary(session, renderSumsOfWays(ways))}
-    <section class="panel" aria-labelledby="heading">
-      ${renderNotice(notice)} ${renderOpening(setback)}
-      <form method="post" action="${shop.paths.step(session.id, 'pay')}">
-        <fieldset>
-          <legend class="${setback ? 'legend' : 'unseen'}">Ways to pay</legend>
-          ${ways.map((way, index) => renderWay(way, index === 0))}
-        </fieldset>
-        <button class="button">
-          <span class="for-any">Continue to pay</span>
-          ${ways.map(({ kind, fees }) => html`<span class="for-${kind}">Pay ${formatUsd(fees.total)}</span>`)}
-        </button>
-        <p class="small center">You confirm on the provider's page in the next step.</p>
-      </form>
-      ${leaveOrCancel(shop, session)}
-    </section>
-  </div>`;
+  const { methods, setback } = state;
+  const content = html`${renderNotice(notice)} ${renderOpening(setback)}
+    <form method="post" action="${shop.paths.step(session.id, 'pay')}">
+      <fieldset>
+        <legend class="${setback ? 'legend' : 'unseen'}">Ways to pay</legend>
+        ${methods.map((method, index) => renderMethod(method, index === 0))}
+      </fieldset>
+      <button class="button">
+        <span class="for-any">Continue to pay</span>
+        ${methods.map(({ kind, fees }) => html`<span class="for-${kind}">Pay ${formatUsd(fees.total)}</span>`)}
+      </button>
+      <p class="small center">You confirm on the provider's page in the next step.</p>
+    </form>
+    ${leaveOrCancel(shop, session)}`;
+  return renderColumns(session, renderSumsOfMethods(methods), content);
 }
 
-/** Nothing can take the payment: said plainly, with the way back. */
-export function renderNoWay(shop: Shop, session: Session, state: NoWay, notice: Notice | null): Html {
+/** The page if no payment method is available. */
+export function renderNoMethod(shop: Shop, session: Session, state: NoMethod, notice: Notice | null): Html {
   const before = state.setback && `${SETBACKS[state.setback.reason].text} `;
-  return html`<div class="columns">
-    ${renderSummary(session, null)}
-    <section class="panel" aria-labelledby="heading">
-      ${renderNotice(notice)} ${heading('This payment cannot be taken right now', { icon: 'stop', mood: 'bad' })}
-      ${lede(html`${before}No way to pay is available for this order at the moment${!before && ', and you have not been charged'}.`)}
-      <p>Please try again later, or ask <bdi>${shop.merchant}</bdi> for another way to pay.</p>
-      <p><a class="button" href="${shop.paths.checkout(session.id)}">Check again</a></p>
-      ${leaveOrCancel(shop, session)}
-    </section>
-  </div>`;
+  const content = html`${renderNotice(notice)}
+    ${heading('This payment cannot be taken right now', { icon: 'stop', mood: 'bad' })}
+    ${lede(html`${before}No way to pay is available for this order at the moment${!before && ', and you have not been charged'}.`)}
+    <p>Please try again later, or ask <bdi>${shop.merchant}</bdi> for another way to pay.</p>
+    <p><a class="button" href="${shop.paths.checkout(session.id)}">Check again</a></p>
+    ${leaveOrCancel(shop, session)}`;
+  return renderColumns(session, null, content);
 }
 
-/** Said plainly, and without a reason. */
+/** The page of a buyer from whom nothing is taken; it gives no reason. */
 export function renderNotTaken(shop: Shop, session: Session, { isUntouched }: NotTaken): Html {
-  return html`<div class="columns">
-    ${renderSummary(session, null)}
-    <section class="panel" aria-labelledby="heading">
-      ${heading('This payment cannot be taken', { icon: 'stop', mood: 'bad' })}
-      ${isUntouched && lede('You have not been charged.')}
-      <p>Please ask <bdi>${shop.merchant}</bdi> about this order.</p>
-      ${leaveOrCancel(shop, session)}
-    </section>
-  </div>`;
+  const content = html`${heading('This payment cannot be taken', { icon: 'stop', mood: 'bad' })}
+    ${isUntouched && lede('You have not been charged.')}
+    <p>Please ask <bdi>${shop.merchant}</bdi> about this order.</p>
+    ${leaveOrCancel(shop, session)}`;
+  return renderColumns(session, null, content);
 }
 
 function renderOpening(setback: Setback | null): Html {
@@ -85,7 +74,7 @@ function renderOpening(setback: Setback | null): Html {
   return html`${heading(title)} ${lede(`${text} You can try ${tries} within the next ${minutes}.`)}`;
 }
 
-function renderWay({ kind, label, eta, fees }: Way, chosen: boolean): Html {
+function renderMethod({ kind, label, eta, fees }: Method, chosen: boolean): Html {
   const fee = fees.buyerFee === 0 ? 'no fee' : `${formatUsd(fees.buyerFee)} fee`;
   return html`<label class="way">
       <input type="radio" name="kind" id="way-${kind}" value="${kind}" required ${chosen && html`checked`} />

@@ -1,7 +1,7 @@
 import { Html } from '../html/html.ts';
 import type { RouteKind } from '../domain/route.ts';
 
-// Drawn on a 24 by 24 grid, in the colour of the text around them. Beside a word each, so hidden from screen readers.
+// Drawn on a 24 by 24 grid, in the colour of the text. Each has a text next to it, so screen readers skip it.
 const DRAWINGS = {
   card: '<rect x="3" y="5.5" width="18" height="13" rx="2.5"/><path d="M3 10h18M6.5 14.5h4"/>',
   wallet:
@@ -19,7 +19,7 @@ export function icon(name: IconName): Html {
   return new Html(`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">${DRAWINGS[name]}</svg>`);
 }
 
-/** A large icon over a heading: what kind of news it is. */
+/** A large icon over a heading. */
 export function sign(name: IconName, mood: 'good' | 'calm' | 'bad'): Html {
   return new Html(`<span class="sign ${mood}">${icon(name).markup}</span>`);
 }

@@ -3,7 +3,7 @@ import { renderFrame } from '../html/frame.ts';
 import { type Html, html } from '../html/html.ts';
 import type { Paths } from './paths.ts';
 
-/** What all pages share. */
+/** Settings and assets of all pages. */
 export interface Shop {
   merchant: string;
   /** App schemes that the operator allows in a redirectUrl. */
@@ -13,11 +13,11 @@ export interface Shop {
   script: Asset;
 }
 
-/** What the script needs to keep a page current. */
+/** Data with which the script keeps a page current. */
 export interface Live {
   statusPath: string;
   version: number;
-  /** Nothing will change any more by itself. */
+  /** True if the checkout has ended. */
   final: boolean;
 }
 

@@ -2,7 +2,7 @@ import type { Cents } from '../domain/money.ts';
 
 const CENTS = 100;
 
-/** What a buyer reads: 123456 is `$1,234.56`. In integers only. Throws RangeError for what is no amount of cents. */
+/** Amount for a buyer: 123456 is `$1,234.56`. Throws RangeError unless it is a non-negative integer of cents. */
 export function formatUsd(cents: Cents): string {
   if (!Number.isSafeInteger(cents) || cents < 0) throw new RangeError(`${cents} is no amount in cents`);
   const part = cents % CENTS;

@@ -1,4 +1,4 @@
-/** What a checkout page can say about the step that led to it. The code travels in `?notice=`; only these are known. */
+/** Messages about the step that led to a page, by the code in `?notice=`. */
 export const NOTICES = {
   no_route: 'This way to pay is not available any more. You have not been charged: please choose another one.',
   fee_changed: 'The fee has changed since you opened this page. You have not been charged: please check the new total.',
@@ -10,11 +10,7 @@ export const NOTICES = {
 
 export type Notice = keyof typeof NOTICES;
 
-/** Null for anything else. */
-export function readNotice(value: string): Notice | null {
-  return isNotice(value) ? value : null;
-}
-
-function isNotice(value: string): value is Notice {
-  return Object.hasOwn(NOTICES, value);
+/** Null for an unknown code. */
+export function readNotice(code: unknown): Notice | null {
+  return typeof code === 'string' && Object.hasOwn(NOTICES, code) ? (code as Notice) : null;
 }

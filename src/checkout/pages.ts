@@ -3,13 +3,14 @@ import { leadingPayment } from '../domain/checkout-state.ts';
 import { GatewayError } from '../domain/errors.ts';
 import { isId } from '../domain/id.ts';
 import type { Checkout } from '../domain/records.ts';
+import { html } from '../html/html.ts';
 import { loadScript, loadStyle, serveAssets } from '../html/assets.ts';
 import { acceptForms, formOf, seeOther, sendPage } from '../html/page.ts';
 import { sessionNotFound } from '../operations/not-found.ts';
 import type { Deps } from '../operations/deps.ts';
 import { cancelCheckout, chooseAnotherWay } from '../operations/leave-payment.ts';
 import { type StartedPayment, startPayment } from '../operations/start-payment.ts';
-import { continueHead, renderContinue } from './attempt-page.ts';
+import { renderContinue } from './attempt-page.ts';
 import { type Page, type Shop, renderDocument } from './layout.ts';
 import { type Notice, readNotice } from './notices.ts';
 import { createPaths } from './paths.ts';
@@ -21,10 +22,10 @@ import { isFinal, stateOf } from './state.ts';
 
 interface Visit {
   Params: { id: string };
-  Querystring: { notice?: string | string[]; preview?: string | string[] };
+  Querystring: { notice?: unknown; preview?: unknown };
 }
 
-/** The buyer's pages: whole without a script, and no GET or HEAD ever changes anything. */
+/** The buyer's pages. They work without JavaScript, and no GET or HEAD changes anything. */
 export function checkoutPages(app: FastifyInstance, deps: Deps): void {
   const style = loadStyle(new URL('assets/checkout.css', import.meta.url));
   const script = loadScript(new URL('assets/checkout.js', import.meta.url));
@@ -40,7 +41,7 @@ export function checkoutPages(app: FastifyInstance, deps: Deps): void {
   });
 }
 
-/** For the script: enough to see that something has changed. */
+/** The state that the script compares to detect a change. */
 async function readStatus(deps: Deps, id: string) {
   const checkout = await deps.store.checkout(id);
   if (!checkout) throw sessionNotFound(id);
@@ -52,7 +53,7 @@ function showPages(scope: FastifyInstance, deps: Deps, shop: Shop): void {
   scope.get<Visit>('/checkout/:id', async (request, reply) => {
     const { id } = request.params;
     const checkout = await deps.store.checkout(id);
-    if (checkout) return show(reply, shop, await pageOf(deps, shop, checkout, noticeOf(request)));
+    if (checkout) return show(reply, shop, await pageOf(deps, shop, checkout, readNotice(request.query.notice)));
     const preview = request.query.preview === '1' && isId(id, 'chk');
     return preview ? show(reply, shop, PREVIEW) : show(reply, shop, UNKNOWN, 404);
   });
@@ -74,14 +75,14 @@ function showPages(scope: FastifyInstance, deps: Deps, shop: Shop): void {
     return show(reply, shop, {
       title: 'Taking you to the provider',
       testMode: session.environment === 'sandbox',
-      head: continueHead(state.url),
+      head: html`<meta http-equiv="refresh" content="0;url=${state.url}" />`,
       main: renderContinue(state.attempt, state.url),
     });
   });
 
   scope.get('/checkout/*', (_request, reply) => show(reply, shop, UNKNOWN, 404));
 
-  // Where a buyer lands who opens the address of a form again.
+  // A buyer may open the address of a form again.
   for (const step of ['pay', 'switch', 'cancel'] as const) {
     scope.get<Visit>(`/checkout/:id/${step}`, (request, reply) =>
       seeOther(reply, shop.paths.checkout(request.params.id)),
@@ -133,7 +134,7 @@ function pathAfter(shop: Shop, id: string, started: StartedPayment): string {
 
 async function pageOf(deps: Deps, shop: Shop, checkout: Checkout, notice: Notice | null): Promise<Page> {
   const state = stateOf(checkout, deps, deps.now());
-  // Only where there is something to choose: what is under way goes on, and what has ended is told.
+  // Only a buyer who would choose is stopped: a payment in progress goes on, and an ended checkout is shown.
   if (state.name === 'choose') {
     const customer = await deps.store.customer(checkout.session.customerId);
     const isUntouched = checkout.payments.length === 0;
@@ -144,10 +145,6 @@ async function pageOf(deps: Deps, shop: Shop, checkout: Checkout, notice: Notice
 
 function noticed(path: string, notice: Notice | null): string {
   return notice === null ? path : `${path}?notice=${notice}`;
-}
-
-function noticeOf({ query }: FastifyRequest<Visit>): Notice | null {
-  return typeof query.notice === 'string' ? readNotice(query.notice) : null;
 }
 
 function show(reply: FastifyReply, shop: Shop, page: Page, status = 200): FastifyReply {

@@ -7,7 +7,7 @@ import { NOTICES, type Notice } from './notices.ts';
 import type { Step } from './paths.ts';
 import { destinationOf, returnUrl } from './return-url.ts';
 
-/** How long the script waits before it takes the buyer back to the merchant. */
+/** Delay before the script takes the buyer back to the merchant. */
 const RETURN_AFTER_SECONDS = 5;
 
 /** The one heading of a page; the script moves the focus here when the page changes. */
@@ -33,7 +33,7 @@ export function stepForm(shop: Shop, session: Session, step: Step, label: string
   </form>`;
 }
 
-/** Back to the merchant before anything was started: the session stays as it is. */
+/** Link back to the merchant before anything was started; the session does not change. */
 export function leaveLink(shop: Shop, session: Session): Html | null {
   const redirectUrl = linkableUrl(shop, session);
   if (redirectUrl === null) return null;
@@ -43,11 +43,8 @@ export function leaveLink(shop: Shop, session: Session): Html | null {
   </p>`;
 }
 
-/**
- * Back to the merchant from a final state: with a script by itself after a moment that the buyer can stop, unless there
- * is something to read first.
- */
-export function returnPart(shop: Shop, session: Session, byItself: boolean): Html {
+/** Link back to the merchant from a final state. With `automatic`, the script follows it after a countdown that the buyer can stop. */
+export function returnPart(shop: Shop, session: Session, automatic: boolean): Html {
   const redirectUrl = linkableUrl(shop, session);
   if (redirectUrl === null) return html`<p class="small">You can close this page now.</p>`;
   const href = returnUrl(redirectUrl, session.id, session.status);
@@ -56,7 +53,7 @@ export function returnPart(shop: Shop, session: Session, byItself: boolean): Htm
       <a class="button" data-return-link href="${href}" rel="noreferrer">Return to <bdi>${shop.merchant}</bdi></a>
     </p>
     <p class="small center destination">Leads to <bdi>${destination}</bdi></p>
-    ${byItself && renderReturning(destination)}`;
+    ${automatic && renderReturning(destination)}`;
 }
 
 /** The redirectUrl; null if there is none, or if the current settings reject its scheme, which earlier ones may have allowed. */

@@ -1,7 +1,7 @@
 import type { Cents } from '../domain/money.ts';
 import { ROUTE_KINDS, type RouteKind } from '../domain/route.ts';
 
-/** What the buyer chose, and the total the page showed for it. */
+/** The chosen method, and the total that the page showed for it. */
 export interface PayForm {
   kind: RouteKind;
   acceptedTotal: Cents;
@@ -9,7 +9,7 @@ export interface PayForm {
 
 const WHOLE_CENTS = /^[0-9]{1,12}$/;
 
-/** Undefined for what our own page does not send. */
+/** Undefined for a form that our own page does not send. */
 export function readPayForm(form: URLSearchParams): PayForm | undefined {
   const kind = ROUTE_KINDS.find((known) => known === form.get('kind'));
   const total = kind && form.get(`total_${kind}`);

@@ -4,13 +4,13 @@ import type { Shop } from './layout.ts';
 import { formatUsd } from './money-text.ts';
 import { heading, lede, linkableUrl, returnPart } from './parts.ts';
 import type { CheckoutState } from './state.ts';
-import { renderSummary, renderSums } from './summary.ts';
+import { renderColumns, renderProduct, renderSums } from './summary.ts';
 
 type Paid = Extract<CheckoutState, { name: 'paid' }>;
 type Failed = Extract<CheckoutState, { name: 'failed' }>;
 
 /** The receipt. */
-export function renderPaid(shop: Shop, session: Session, { payment, way, surplus }: Paid): Html {
+export function renderPaid(shop: Shop, session: Session, { payment, method, surplus }: Paid): Html {
   const refunded = payment.ledgerStatus === 'refunded';
   const total = formatUsd(payment.fees.total);
   const merchant = html`<bdi>${shop.merchant}</bdi>`;
@@ -18,26 +18,10 @@ export function renderPaid(shop: Shop, session: Session, { payment, way, surplus
     ${heading(refunded ? 'Payment refunded' : 'Payment received', { icon: 'check', mood: 'good' })}
     ${lede(refunded ? html`${total} is on its way back to you from ${merchant}.` : html`Thank you. You paid ${total} to ${merchant}.`)}
     ${surplus.map(renderSurplus)}
-    <dl class="sums">
-      <div>
-        <dt class="product" dir="auto">${session.product}</dt>
-        <dd>${formatUsd(session.amount)}</dd>
-      </div>
-      ${renderSums(payment.fees)}
-    </dl>
+    <dl class="sums">${renderProduct(session)} ${renderSums(payment.fees)}</dl>
     <dl class="facts">
-      <div>
-        <dt>Paid by</dt>
-        <dd><bdi class="email">${session.customerEmail}</bdi></dd>
-      </div>
-      <div>
-        <dt>Paid with</dt>
-        <dd><bdi>${way}</bdi></dd>
-      </div>
-      <div>
-        <dt>Reference</dt>
-        <dd class="reference">${payment.id}</dd>
-      </div>
+      ${fact('Paid by', html`<bdi class="email">${session.customerEmail}</bdi>`)}
+      ${fact('Paid with', html`<bdi>${method}</bdi>`)} ${fact('Reference', payment.id, true)}
     </dl>
     ${returnPart(shop, session, !refunded && surplus.length === 0)}
   </div>`;
@@ -77,33 +61,36 @@ interface Ending {
 
 function renderEnd(shop: Shop, session: Session, { title, text, next, mayStillBePaid }: Ending): Html {
   const again = html`<p><a class="button" href="${shop.paths.checkout(session.id)}">Check again</a></p>`;
-  return html`<div class="columns">
-    ${renderSummary(session, null)}
-    <section class="panel" aria-labelledby="heading">
-      ${title} ${lede(text)}
+  const isLinked = linkableUrl(shop, session) !== null;
+  const wayOn = isLinked
+    ? returnPart(shop, session, true)
+    : html`${mayStillBePaid && again} ${renderContact(shop, session)}`;
+  return renderColumns(
+    session,
+    null,
+    html`${title} ${lede(text)}
       <p>${next}</p>
-      ${linkableUrl(shop, session) === null ? html`${mayStillBePaid && again} ${renderContact(shop, session)}` : returnPart(shop, session, true)}
-    </section>
-  </div>`;
+      ${wayOn}`,
+  );
 }
 
 /** References by which the merchant finds the order, for a buyer without a link back to the merchant. */
 function renderContact({ merchant }: Shop, { id, clientReferenceId }: Session): Html {
-  const order = html`<div>
-    <dt>Order</dt>
-    <dd class="reference"><bdi>${clientReferenceId}</bdi></dd>
-  </div>`;
   return html`<p>If you have a question, contact <bdi>${merchant}</bdi> and give this reference:</p>
     <dl class="facts">
-      ${clientReferenceId !== null && order}
-      <div>
-        <dt>Checkout</dt>
-        <dd class="reference">${id}</dd>
-      </div>
+      ${clientReferenceId !== null && fact('Order', html`<bdi>${clientReferenceId}</bdi>`, true)}
+      ${fact('Checkout', id, true)}
     </dl>`;
 }
 
-/** A second real payment of the same order is nobody's to keep. */
+function fact(term: string, detail: Html | string, isReference = false): Html {
+  return html`<div>
+    <dt>${term}</dt>
+    <dd ${isReference && html`class="reference"`}>${detail}</dd>
+  </div>`;
+}
+
+/** Notice about a second real payment of the same order, which is always refunded. */
 function renderSurplus({ fees, ledgerStatus }: Payment): Html {
   const total = formatUsd(fees.total);
   const text =

@@ -1,7 +1,7 @@
 import type { Checkout } from '../domain/records.ts';
 import type { Html } from '../html/html.ts';
-import { refreshHead, renderAttempt } from './attempt-page.ts';
-import { renderChoose, renderNoWay, renderNotTaken } from './choose-page.ts';
+import { REFRESH_HEAD, renderAttempt } from './attempt-page.ts';
+import { renderChoose, renderNoMethod, renderNotTaken } from './choose-page.ts';
 import type { Page, Shop } from './layout.ts';
 import type { Notice } from './notices.ts';
 import { renderExpired, renderFailed, renderPaid } from './result-page.ts';
@@ -9,7 +9,7 @@ import { type CheckoutState, isFinal } from './state.ts';
 
 const TITLES: Record<CheckoutState['name'], string> = {
   choose: 'Choose how to pay',
-  no_way: 'No way to pay right now',
+  no_method: 'No way to pay right now',
   not_taken: 'This payment cannot be taken',
   waiting: 'Waiting for your payment',
   confirming: 'Confirming your payment',
@@ -18,9 +18,9 @@ const TITLES: Record<CheckoutState['name'], string> = {
   expired: 'Checkout expired',
 };
 
-/** The page of a checkout in whatever state it is. */
+/** The page of a checkout in any state. */
 export function sessionPage(shop: Shop, { session }: Checkout, state: CheckoutState, notice: Notice | null): Page {
-  const underWay = state.name === 'waiting' || state.name === 'confirming';
+  const inProgress = state.name === 'waiting' || state.name === 'confirming';
   return {
     title: TITLES[state.name],
     testMode: session.environment === 'sandbox',
@@ -29,9 +29,9 @@ export function sessionPage(shop: Shop, { session }: Checkout, state: CheckoutSt
       version: session.version,
       final: isFinal(state),
     },
-    // Whether a payment can be stopped is news for as long as it goes on, and no other news is.
-    main: mainOf(shop, session, state, underWay === (notice === 'not_stopped') ? notice : null),
-    ...(underWay && { head: refreshHead() }),
+    // A payment in progress shows this notice only, and other states show every other notice.
+    main: mainOf(shop, session, state, inProgress === (notice === 'not_stopped') ? notice : null),
+    ...(inProgress && { head: REFRESH_HEAD }),
   };
 }
 
@@ -39,8 +39,8 @@ function mainOf(shop: Shop, session: Checkout['session'], state: CheckoutState, 
   switch (state.name) {
     case 'choose':
       return renderChoose(shop, session, state, notice);
-    case 'no_way':
-      return renderNoWay(shop, session, state, notice);
+    case 'no_method':
+      return renderNoMethod(shop, session, state, notice);
     case 'not_taken':
       return renderNotTaken(shop, session, state);
     case 'waiting':

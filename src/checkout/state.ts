@@ -8,15 +8,15 @@ import type { Deps } from '../operations/deps.ts';
 import { factsOf, refusedRoutes } from '../operations/routing/attempts.ts';
 import { effectOf, waysToPay } from '../operations/routing/offers.ts';
 
-/** One way to pay, as the buyer chooses it. */
-export interface Way {
+/** A payment method that the buyer can choose. */
+export interface Method {
   kind: RouteKind;
   label: string;
   eta: string;
   fees: FeeSplit;
 }
 
-/** How far the last attempt came, where the buyer is to try again. */
+/** Outcome of the last attempt, if the buyer may try again. */
 export interface Setback {
   /** `declined` for every code that a provider reports. */
   reason: 'declined' | Exclude<FailureCode, DeclineCode>;
@@ -24,59 +24,59 @@ export interface Setback {
   minutesLeft: number;
 }
 
-/** An attempt under way. */
+/** An attempt in progress. */
 export interface Attempt {
   payment: Payment;
   provider: string;
   eta: string | null;
-  /** Whether the buyer may drop it and still choose another way. */
+  /** True if the buyer may abandon it and choose another method. */
   canSwitch: boolean;
 }
 
-/** The one thing that the page of a checkout says. */
+/** State of a checkout as its page shows it. */
 export type CheckoutState =
-  /** `ways` is never empty; the best one is first. */
-  | { name: 'choose'; ways: Way[]; setback: Setback | null }
-  | { name: 'no_way'; setback: Setback | null }
-  /** Nothing is taken of this buyer, and a stranger is not told why. */
+  /** `methods` is never empty; the best one is first. */
+  | { name: 'choose'; methods: Method[]; setback: Setback | null }
+  | { name: 'no_method'; setback: Setback | null }
+  /** The merchant takes no payment from this buyer; the page does not tell the reason. */
   | { name: 'not_taken'; isUntouched: boolean }
   | { name: 'waiting'; attempt: Attempt; url: string }
-  /** The provider may hold the payment, but has nowhere to send the buyer, or not yet. */
+  /** The provider may have the payment, but has no page for the buyer, or none yet. */
   | { name: 'confirming'; attempt: Attempt }
   /** `surplus` are second real payments of the same session. */
-  | { name: 'paid'; payment: Payment; way: string; surplus: Payment[] }
-  /** `certain`: no money can be under way. */
+  | { name: 'paid'; payment: Payment; method: string; surplus: Payment[] }
+  /** `certain`: no money can arrive any more. */
   | { name: 'failed'; certain: boolean }
   | { name: 'expired' };
 
-/** What is there to pay with. */
-export type Rails = Pick<Deps, 'routes' | 'router' | 'newId' | 'now'>;
+/** Dependencies of the choice of payment methods. */
+export type MethodDeps = Pick<Deps, 'routes' | 'router' | 'newId' | 'now'>;
 
 const MINUTE_MS = 60_000;
 
-export function stateOf(checkout: Checkout, rails: Rails, now: Instant): CheckoutState {
+export function stateOf(checkout: Checkout, deps: MethodDeps, now: Instant): CheckoutState {
   const { session, payments } = checkout;
   switch (session.status) {
     case 'paid':
-      return stateOfPaid(checkout, rails);
+      return stateOfPaid(checkout, deps);
     case 'failed':
       return { name: 'failed', certain: payments.every(isCertain) };
     case 'expired':
       return { name: 'expired' };
     case 'pending': {
       const payment = pendingPayment(checkout);
-      if (payment) return stateOfAttempt(checkout, payment, rails);
+      if (payment) return stateOfAttempt(checkout, payment, deps);
       break;
     }
     case 'routed':
       break;
   }
-  const ways = waysOf(checkout, rails, now);
+  const methods = methodsOf(checkout, deps, now);
   const setback = setbackOf(checkout, now);
-  return ways.length === 0 ? { name: 'no_way', setback } : { name: 'choose', ways, setback };
+  return methods.length === 0 ? { name: 'no_method', setback } : { name: 'choose', methods, setback };
 }
 
-/** Whether the provider reported, by callback or in answer to an inquiry, that it took no money. */
+/** True if the provider reported, by callback or in answer to an inquiry, that it took no money. */
 function isCertain({ failureCode }: Payment): boolean {
   return failureCode !== null && (isDecline(failureCode) || failureCode === 'handoff_refused');
 }
@@ -85,19 +85,19 @@ function isDecline(code: FailureCode): code is DeclineCode {
   return DECLINE_CODES.some((known) => known === code);
 }
 
-/** Whether the page will not change any more by itself. */
+/** True if the checkout has ended. */
 export function isFinal(state: CheckoutState): boolean {
   return state.name === 'paid' || state.name === 'failed' || state.name === 'expired';
 }
 
-function stateOfPaid(checkout: Checkout, { routes }: Rails): CheckoutState {
+function stateOfPaid(checkout: Checkout, { routes }: MethodDeps): CheckoutState {
   const payment = leadingPayment(checkout)!;
   const route = routes.find(({ id }) => id === payment.route.id);
   const surplus = checkout.payments.filter((other) => other.surplus);
-  return { name: 'paid', payment, way: route?.payerLabel ?? payment.route.label, surplus };
+  return { name: 'paid', payment, method: route?.payerLabel ?? payment.route.label, surplus };
 }
 
-function stateOfAttempt({ session }: Checkout, payment: Payment, { routes }: Rails): CheckoutState {
+function stateOfAttempt({ session }: Checkout, payment: Payment, { routes }: MethodDeps): CheckoutState {
   const route = routes.find(({ id }) => id === payment.route.id);
   const attempt: Attempt = {
     payment,
@@ -109,11 +109,11 @@ function stateOfAttempt({ session }: Checkout, payment: Payment, { routes }: Rai
   return { name: 'waiting', attempt, url: payment.providerUrl };
 }
 
-function waysOf(checkout: Checkout, rails: Rails, now: Instant): Way[] {
+function methodsOf(checkout: Checkout, deps: MethodDeps, now: Instant): Method[] {
   const { session } = checkout;
   const { environment, preferredRoute: preferredKind } = session;
-  const effect = effectOf(rails, environment, () => factsOf(session, now));
-  return waysToPay(rails, { environment, preferredKind, effect, barred: refusedRoutes(checkout) }).map((route) => ({
+  const effect = effectOf(deps, environment, () => factsOf(session, now));
+  return waysToPay(deps, { environment, preferredKind, effect, barred: refusedRoutes(checkout) }).map((route) => ({
     kind: route.kind,
     label: route.payerLabel,
     eta: route.eta,

@@ -4,18 +4,12 @@ import type { RouteKind } from '../domain/route.ts';
 import { type Html, html } from '../html/html.ts';
 import { icon } from './icons.ts';
 import { formatUsd } from './money-text.ts';
-import type { Way } from './state.ts';
+import type { Method } from './state.ts';
 
-/** Product, price and buyer, beside every state of a checkout except the receipt. `rows` is null if the buyer cannot pay. */
-export function renderSummary(session: Session, rows: Html | null): Html {
+/** Product, price and buyer. */
+function renderSummary(session: Session, rows: Html | null): Html {
   return html`<section class="summary" aria-label="Order summary">
-    <dl class="sums">
-      <div>
-        <dt class="product" dir="auto">${session.product}</dt>
-        <dd>${formatUsd(session.amount)}</dd>
-      </div>
-      ${rows}
-    </dl>
+    <dl class="sums">${renderProduct(session)} ${rows}</dl>
     <p class="small">For <bdi class="email">${session.customerEmail}</bdi></p>
     ${
       rows !== null &&
@@ -26,15 +20,30 @@ export function renderSummary(session: Session, rows: Html | null): Html {
   </section>`;
 }
 
-/** Fee and total of an attempt whose way is chosen. */
+/** Page with the order summary beside its content. `rows` is null if the buyer cannot pay. */
+export function renderColumns(session: Session, rows: Html | null, content: Html): Html {
+  return html`<div class="columns">
+    ${renderSummary(session, rows)}
+    <section class="panel" aria-labelledby="heading">${content}</section>
+  </div>`;
+}
+
+export function renderProduct({ product, amount }: Session): Html {
+  return html`<div>
+    <dt class="product" dir="auto">${product}</dt>
+    <dd>${formatUsd(amount)}</dd>
+  </div>`;
+}
+
+/** Fee and total of one payment. */
 export function renderSums(fees: FeeSplit): Html {
   return html`${renderFee(fees)}${renderTotal(formatUsd(fees.total))}`;
 }
 
 /** Fee and total of every payment method. The style sheet shows those of the chosen method, without a script. */
-export function renderSumsOfWays(ways: readonly Way[]): Html {
-  const fees = ways.map(({ kind, fees: split }) => renderFee(split, `for-${kind}`));
-  const totals = ways.map(({ kind, fees: { total } }) => html`<span class="for-${kind}">${formatUsd(total)}</span>`);
+export function renderSumsOfMethods(methods: readonly Method[]): Html {
+  const fees = methods.map(({ kind, fees: split }) => renderFee(split, `for-${kind}`));
+  const totals = methods.map(({ kind, fees: { total } }) => html`<span class="for-${kind}">${formatUsd(total)}</span>`);
   return html`${fees} ${renderTotal(html`<span class="for-any">see below</span>${totals}`)}`;
 }
 

@@ -8,7 +8,7 @@ import { type Content, createContent, sendContent } from './content.ts';
 export interface Asset {
   /** For example `/assets/checkout-3f2a91c0d4e5.css`. */
   path: string;
-  /** What a browser compares the content with before it uses it: `sha256-` and base64. */
+  /** Hash that the browser checks before it uses the content: `sha256-` and base64. */
   integrity: string;
   content: Content;
 }

@@ -3,7 +3,7 @@ import { GatewayError } from '../domain/errors.ts';
 import { type Content, createContent, sendContent } from './content.ts';
 import type { Html } from './html.ts';
 
-// Nothing from elsewhere, nothing inline, no frames around it.
+// Nothing from other origins, nothing inline, no framing.
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "object-src 'none'",
@@ -28,7 +28,6 @@ declare module 'fastify' {
 /** Renders an error for a person. `reply` already has its headers, such as Retry-After. */
 export type ErrorPage = (refusal: GatewayError, request: FastifyRequest, reply: FastifyReply) => Html | undefined;
 
-/** Sends a page. */
 export function sendPage(reply: FastifyReply, status: number, page: Html): FastifyReply {
   return reply
     .code(status)
@@ -48,14 +47,14 @@ export function sendSharedPage(request: FastifyRequest, reply: FastifyReply, pag
   return sendContent(request, reply, page);
 }
 
-/** Sends the browser on with a GET. */
+/** Redirects the browser with a GET. */
 export function seeOther(reply: FastifyReply, location: string): FastifyReply {
   return reply.code(303).header('location', location).send();
 }
 
 /**
- * Lets a scope take what plain HTML forms of our own pages send; `request.body` is then a URLSearchParams. What another
- * site sends is refused with GatewayError `forbidden`, before anything of it is read. `ownUrls` are where the pages are.
+ * Lets a scope accept HTML forms; `request.body` is then a URLSearchParams. A form that a page of another site sent is
+ * rejected with GatewayError `forbidden` before its body is read. `ownUrls` are the addresses of our pages.
  */
 export function acceptForms(scope: FastifyInstance, ownUrls: readonly string[]): void {
   const own = originsOf(ownUrls);
@@ -72,16 +71,16 @@ export function originsOf(urls: readonly string[]): ReadonlySet<string> {
   return new Set(urls.map((url) => new URL(url).origin));
 }
 
-/** The fields of a form. */
+/** The fields of a form; none if the request had none. */
 export function formOf(request: FastifyRequest): URLSearchParams {
   return request.body instanceof URLSearchParams ? request.body : new URLSearchParams();
 }
 
-/** Whether a page of another site had a browser send it; `own` are the origins of our pages. */
+/** True if a page of another site caused the request; `own` are the origins of our pages. */
 export function isFromElsewhere({ headers }: FastifyRequest, own: ReadonlySet<string>): boolean {
   const { 'sec-fetch-site': site, origin, host } = headers;
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';
-  // Our own pages name no referrer, so a browser that does not send Sec-Fetch-Site says `null` for them.
+  // Our pages have the referrer policy no-referrer, so an old browser without Sec-Fetch-Site sends the origin `null`.
   if (origin === undefined || origin === 'null') return false;
   const from = URL.parse(origin);
   return from === null || (!own.has(from.origin) && from.host !== host);

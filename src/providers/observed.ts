@@ -1,9 +1,9 @@
-import { type Span, type Tracing, traced } from '../telemetry/tracing.ts';
+import { type Tracing, traced } from '../telemetry/tracing.ts';
 import type { Provider } from './provider.ts';
 
 export type ProviderCall = 'handoff' | 'inquire' | 'cancel' | 'refund';
 
-/** Is told of every call to a provider once it is over; `result` is of few values. */
+/** Callback after every call to a provider. `result` has few values, so that it can label a metric. */
 export type OnProviderCall = (provider: string, call: ProviderCall, result: string, seconds: number) => void;
 
 /** The same provider, with its calls measured and traced. */
@@ -17,11 +17,8 @@ export function observeProvider<Observed extends Provider>(
     ask: (...args: Args) => Promise<Answer>,
     resultOf: (answer: Answer) => string,
   ): (...args: Args) => Promise<Answer> {
-    const start = {
-      name: `${provider.id} ${call}`,
-      kind: 'client',
-      attributes: { 'tillway.provider': provider.id },
-    } as const;
+    const attributes = { 'tillway.provider': provider.id };
+    const start = { name: `${provider.id} ${call}`, kind: 'client', attributes } as const;
     return (...args) =>
       traced(tracing, start, async (span) => {
         const began = performance.now();
@@ -31,7 +28,7 @@ export function observeProvider<Observed extends Provider>(
           result = resultOf(answer);
           return answer;
         } finally {
-          tell(span, result);
+          span?.set({ 'tillway.provider.result': result });
           onCall?.(provider.id, call, result, (performance.now() - began) / 1000);
         }
       });
@@ -44,8 +41,4 @@ export function observeProvider<Observed extends Provider>(
     cancel: observed('cancel', provider.cancel, (answer) => answer),
     refund: observed('refund', provider.refund, (answer) => (answer === 'unknown' ? answer : 'accepted')),
   };
-}
-
-function tell(span: Span | undefined, result: string): void {
-  span?.set({ 'tillway.provider.result': result });
 }

@@ -5,7 +5,7 @@ import type { ProviderStatus } from '../domain/records.ts';
 import type { RefundOutcome } from '../domain/refund.ts';
 import type { HandoffRequest, ProviderAnswer, ProviderReport, ProviderSignal, RefundRequest } from './provider.ts';
 
-// Only an explicit success is money; a state that this table does not know is still under way.
+// Only an explicit success is money; a payment of an unknown state is in progress.
 const STATUS = new Map<string, ProviderStatus>([
   ['CAPTURED', 'paid'],
   ['DECLINED', 'failed'],
@@ -64,7 +64,7 @@ const settledEvent = z.object({
 const errorAnswer = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
 const refundAnswer = refund.extend({ state: name });
 const refundEvent = refund.extend({ event: name, type: name });
-// As above: only an explicit word is one.
+// A refund of an unknown state is pending.
 const REFUND_STATUS = new Map<string, RefundOutcome['status']>([
   ['REFUNDED', 'succeeded'],
   ['FAILED', 'failed'],
@@ -76,7 +76,7 @@ const REFUND_FAILURE = new Map([
   ['account_closed', "the buyer's bank sent the money back: the account is closed"],
 ]);
 
-/** What the simulated provider calls one of our payments. */
+/** A handoff in the words of the simulated provider. */
 export function chargeOf({ session, payment, merchant, returnUrl }: HandoffRequest): Record<string, unknown> {
   return {
     charge: payment.id,
@@ -92,7 +92,7 @@ export function chargeOf({ session, payment, merchant, returnUrl }: HandoffReque
   };
 }
 
-/** An answer of the provider's API about one charge; undefined where it is something else. */
+/** The API's answer about one charge; undefined if the body is something else. */
 export function readAnswer(json: unknown): ProviderAnswer | undefined {
   const { success, data } = chargeAnswer.safeParse(json);
   if (!success) return undefined;
@@ -105,14 +105,14 @@ export function readError(json: unknown): { code: string; message: string } | un
   return errorAnswer.safeParse(json).data?.error;
 }
 
-/** What the simulated provider calls one of our refunds. */
+/** A refund in the words of the simulated provider. */
 export function refundOf({ refundId, amount, payment }: RefundRequest): Record<string, unknown> {
   const { sessionId: order, route, fees } = payment;
   const charge = { order, kind: route.kind, amount: payment.amount, total: fees.total };
   return { refund: refundId, amount, currency: 'USD', charge };
 }
 
-/** An answer of the provider's API about one refund; undefined where it is something else, or about another one. */
+/** The API's answer about one refund; undefined if the body is something else, or about another refund. */
 export function readRefund(json: unknown, { refundId, amount }: RefundRequest): RefundOutcome | undefined {
   const { success, data } = refundAnswer.safeParse(json);
   return success && data.refund === refundId && data.amount === amount ? outcomeOf(data.state, data.reason) : undefined;
@@ -125,19 +125,19 @@ function outcomeOf(state: string, reason: string | null | undefined): RefundOutc
   return { status, reason: REFUND_FAILURE.get(reason) ?? `the provider reports ${reason}` };
 }
 
-/** A callback whose signature is right. Throws GatewayError `invalid_input` for one that makes no sense. */
+/** Reads a verified callback. Throws GatewayError `invalid_input` if it is not one of this provider. */
 export function readEvent(rawBody: Buffer): ProviderSignal {
   const json = jsonOf(rawBody);
-  const told = refundEvent.safeParse(json);
-  if (told.success) {
-    const { event: eventId, type, order: sessionId, refund: refundId, reason, ...money } = told.data;
+  const refunded = refundEvent.safeParse(json);
+  if (refunded.success) {
+    const { event: eventId, type, order: sessionId, refund: refundId, reason, ...money } = refunded.data;
     return { about: 'refund', callback: { eventId, sessionId, refundId, ...money, ...outcomeOf(type, reason) } };
   }
-  const paidOut = settledEvent.safeParse(json);
-  if (paidOut.success) {
-    const { event: eventId, order: sessionId, charge: paymentId, payout, created, ...money } = paidOut.data;
-    const told = { reference: payout ?? null, settledAt: created * 1000 };
-    return { about: 'settlement', callback: { eventId, sessionId, paymentId, ...money, ...told } };
+  const settled = settledEvent.safeParse(json);
+  if (settled.success) {
+    const { event: eventId, order: sessionId, charge: paymentId, payout, created, ...money } = settled.data;
+    const details = { reference: payout ?? null, settledAt: created * 1000 };
+    return { about: 'settlement', callback: { eventId, sessionId, paymentId, ...money, ...details } };
   }
   const result = chargeEvent.safeParse(json);
   if (!result.success) {
@@ -147,27 +147,16 @@ export function readEvent(rawBody: Buffer): ProviderSignal {
     });
   }
   const { event, type, order, ...rest } = result.data;
-  // An event of another type says nothing that this adapter knows.
+  // An event of another type has no state that this adapter knows.
   const report = reportOf(type === CHARGE_EVENT ? rest : { ...rest, state: type });
   return { about: 'payment', callback: { ...report, eventId: event, sessionId: order } };
 }
 
-function reportOf({
-  charge: paymentId,
-  state,
-  reason,
-  amount,
-  currency,
-  transaction,
-}: Omit<z.output<typeof charge>, 'order'>): ProviderReport {
-  return {
-    paymentId,
-    status: STATUS.get(state) ?? 'provider_pending',
-    amount,
-    currency,
-    txHash: transaction ?? null,
-    failure: STATUS.get(state) === 'failed' ? failureOf(state, reason ?? null) : null,
-  };
+function reportOf(data: Omit<z.output<typeof charge>, 'order'>): ProviderReport {
+  const { charge: paymentId, state, reason, amount, currency, transaction } = data;
+  const status = STATUS.get(state) ?? 'provider_pending';
+  const failure = status === 'failed' ? failureOf(state, reason ?? null) : null;
+  return { paymentId, status, amount, currency, txHash: transaction ?? null, failure };
 }
 
 /** A cancelled charge was cancelled by its buyer. */

@@ -9,10 +9,10 @@ import { chargeOf, readAnswer, readError, readEvent, readRefund, refundOf } from
 export const SIGNATURE_HEADER = 'x-provider-signature';
 const TOLERANCE_SECONDS = 300;
 const CALL_TIMEOUT_MS = 10_000;
-// A call is not cut off before it is connected: this is how long that may take.
+// The timeout of a call does not cover the time to connect; this one does.
 const CONNECT_TIMEOUT_MS = 2000;
 
-// The request never left: nobody can hold the payment.
+// Errors after which the request was certainly not sent: no connection, or no common version of TLS.
 const NOT_SENT = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -20,41 +20,16 @@ const NOT_SENT = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
-  // Its certificate was not accepted, or there was no common version of TLS: both before a request can be sent.
   'ERR_TLS_CERT_ALTNAME_INVALID',
   'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
   'ERR_SSL_UNSUPPORTED_PROTOCOL',
-  'CERT_CHAIN_TOO_LONG',
-  'CERT_HAS_EXPIRED',
-  'CERT_NOT_YET_VALID',
-  'CERT_REJECTED',
-  'CERT_REVOKED',
-  'CERT_SIGNATURE_FAILURE',
-  'CERT_UNTRUSTED',
-  'CRL_HAS_EXPIRED',
-  'CRL_NOT_YET_VALID',
-  'CRL_SIGNATURE_FAILURE',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'ERROR_IN_CERT_NOT_AFTER_FIELD',
-  'ERROR_IN_CERT_NOT_BEFORE_FIELD',
-  'ERROR_IN_CRL_LAST_UPDATE_FIELD',
-  'ERROR_IN_CRL_NEXT_UPDATE_FIELD',
-  'HOSTNAME_MISMATCH',
-  'INVALID_CA',
-  'INVALID_PURPOSE',
-  'PATH_LENGTH_EXCEEDED',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY',
-  'UNABLE_TO_DECRYPT_CERT_SIGNATURE',
-  'UNABLE_TO_DECRYPT_CRL_SIGNATURE',
-  'UNABLE_TO_GET_CRL',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
+// A certificate that was not accepted: https://nodejs.org/api/tls.html#x509-certificate-error-codes
+const CERTIFICATE_ERROR =
+  /^(?:CERT_|CRL_|UNABLE_TO_|ERROR_IN_C|(?:DEPTH_ZERO_)?SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_)/;
 
 export interface SandboxOptions {
-  /** Where the simulated provider's API is, without a trailing slash. */
+  /** Origin of the simulated provider's API, without a trailing slash. */
   url: string;
   apiKey: string;
   callbackSecret: string;
@@ -62,7 +37,7 @@ export interface SandboxOptions {
   now: () => number;
 }
 
-/** The simulated provider, spoken to over HTTP like any other. It moves sandbox payments only. */
+/** Adapter of the simulated provider, over HTTP like that of any other provider. It moves sandbox payments only. */
 export function createSandboxProvider({ url, apiKey, callbackSecret, now }: SandboxOptions): Provider {
   const dispatcher = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
   const payments = `${url}/simulator/api/payments`;
@@ -82,7 +57,7 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
     id: 'sandbox',
     environment: 'sandbox',
     async handoff(handoff: HandoffRequest): Promise<HandoffResult> {
-      // A catalogue may name this provider where it must not be: no simulated money in production, ever.
+      // A catalogue may name this provider for production routes by mistake.
       if (handoff.session.environment !== 'sandbox') {
         return { outcome: 'refused', reason: 'sandbox payments only', providerReason: null };
       }
@@ -106,32 +81,23 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
     readKept: (body: string) => readEvent(Buffer.from(body)),
     async inquire(payment: Payment, timeoutMs = CALL_TIMEOUT_MS) {
       const { status, json } = await ask('GET', `/${encodeURIComponent(payment.id)}`, timeoutMs);
-      if (status === 404) return undefined;
-      const report = status === 200 ? readAnswer(json) : undefined;
-      if (!report) throw unexpected('inquiry', status);
-      return report;
+      return status === 404 ? undefined : expected('inquiry', status, readAnswer(json));
     },
     async cancel(payment: Payment, timeoutMs = CALL_TIMEOUT_MS) {
       const { status } = await ask('POST', `/${encodeURIComponent(payment.id)}/cancel`, timeoutMs);
-      if (status !== 200 && status !== 404) throw unexpected('cancel', status);
-      return status === 404 ? 'unknown' : 'cancelled';
+      return status === 404 ? 'unknown' : expected('cancel', status, 'cancelled' as const);
     },
     async refund(refund: RefundRequest) {
       const { status, json } = await ask('POST', refundsOf(refund.payment), CALL_TIMEOUT_MS, refundOf(refund));
       if (status === 404 && readError(json)?.code === 'not_found') return 'unknown';
-      // A clear no; what is wrong with the request itself, or with the provider, may pass.
+      // Only 409 is a clear refusal; other errors may be temporary.
       if (status === 409) return { status: 'failed', reason: 'the provider refused the refund' };
-      const outcome = status === 200 ? readRefund(json, refund) : undefined;
-      if (!outcome) throw unexpected('refund', status);
-      return outcome;
+      return expected('refund', status, readRefund(json, refund));
     },
     async inquireRefund(refund: RefundRequest) {
       const path = `${refundsOf(refund.payment)}/${encodeURIComponent(refund.refundId)}`;
       const { status, json } = await ask('GET', path, CALL_TIMEOUT_MS);
-      if (status === 404) return undefined;
-      const outcome = status === 200 ? readRefund(json, refund) : undefined;
-      if (!outcome) throw unexpected('inquiry about a refund', status);
-      return outcome;
+      return status === 404 ? undefined : expected('inquiry about a refund', status, readRefund(json, refund));
     },
   };
 }
@@ -155,7 +121,7 @@ function handoffResult({ status, json }: Answer): HandoffResult {
   const answer = status === 200 ? readAnswer(json) : undefined;
   if (answer) return { outcome: 'accepted', reference: answer.reference, url: answer.url };
   const reason = `the provider answered ${status}`;
-  // A failure inside the provider leaves open whether it kept the payment; 4xx and 503 say that it did not.
+  // 4xx and 503 mean that the provider does not have the payment; other failures leave that open.
   const refused = (status >= 400 && status < 500) || status === 503;
   if (!refused) return { outcome: 'ambiguous', reason };
   return { outcome: 'refused', reason, providerReason: readError(json)?.message ?? null };
@@ -167,9 +133,11 @@ function refundsOf({ id }: Payment): string {
 
 function wasSent(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code !== 'string' || !NOT_SENT.has(code);
+  return typeof code !== 'string' || !(NOT_SENT.has(code) || CERTIFICATE_ERROR.test(code));
 }
 
-function unexpected(what: string, status: number): Error {
-  return new Error(`the simulated provider answered ${status} to the ${what}`);
+/** The answer to a call; throws unless the status is 200 and the body could be read. */
+function expected<Answered>(call: string, status: number, answer: Answered | undefined): Answered {
+  if (status === 200 && answer !== undefined) return answer;
+  throw new Error(`the simulated provider answered ${status} to the ${call}`);
 }

@@ -40,8 +40,8 @@ const catalogueSchema = z.strictObject({
 });
 
 /**
- * The routes of a catalogue file. In the file rates are fractions (0.029 is 2.9 %), times are seconds or what their name
- * says. `health` is where a route begins; `standby` is a route that is not to be used.
+ * The routes of a catalogue file. In the file rates are fractions (0.029 is 2.9 %), and times are in seconds unless their name
+ * has another unit. `health` is the first state of a route; `standby` disables it.
  * Throws an Error with every problem on one line.
  */
 export function parseCatalogue(json: unknown): Route[] {

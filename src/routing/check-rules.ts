@@ -9,13 +9,13 @@ import { MAX_RULES, ORDERINGS, type Rule, type RuleSet, ruleSchema, ruleSetSchem
 
 export interface CheckedRules {
   ruleSet: RuleSet;
-  /** What is allowed and probably not meant, first to last. */
+  /** Rules that are allowed but probably not intended, first to last. */
   warnings: Issue[];
 }
 
 /**
- * The rule set in `input`, which may be any JSON. Throws GatewayError `invalid_input` naming every problem at once: of
- * its shape, of what it names that the catalogue does not have, and of what the rules say together.
+ * The rule set in `input`, which may be any JSON. Throws GatewayError `invalid_input` with all problems: of its shape, of names
+ * that are not in the catalogue, and of the rules together.
  */
 export function checkRules(input: unknown, routes: readonly Route[]): CheckedRules {
   const result = ruleSetSchema.safeParse(input);
@@ -25,8 +25,8 @@ export function checkRules(input: unknown, routes: readonly Route[]): CheckedRul
     ...shapeFaults,
     ...duplicateIds(rules),
     ...rules.flatMap((rule, index) => {
-      const { data: sound } = ruleSchema.safeParse(rule);
-      return sound ? catalogueFaults(sound, routes).map((fault) => within(index, fault)) : [];
+      const { data: valid } = ruleSchema.safeParse(rule);
+      return valid ? catalogueFaults(valid, routes).map((fault) => within(index, fault)) : [];
     }),
   ];
   if (!result.success || faults.length > 0) throw refusalOf(faults.toSorted(byRule), input);
@@ -38,7 +38,7 @@ export function checkRules(input: unknown, routes: readonly Route[]): CheckedRul
   return { ruleSet, warnings: warnings.toSorted(byRule).map((warning) => issueOf(warning, input)) };
 }
 
-/** The rules of what may be no rule set at all. */
+/** The rules of any input. */
 function rulesIn(input: unknown): unknown[] {
   if (typeof input !== 'object' || input === null || !('rules' in input)) return [];
   return Array.isArray(input.rules) ? input.rules.slice(0, MAX_RULES) : [];
@@ -57,7 +57,7 @@ function duplicateIds(rules: readonly unknown[]): RuleFault[] {
   });
 }
 
-/** What a rule names that the catalogue does not have; paths lead from the rule. */
+/** Names of a rule that are not in the catalogue; paths are relative to the rule. */
 function catalogueFaults({ then }: Rule, routes: readonly Route[]): RuleFault[] {
   const selected = (['exclude', 'only', 'priority', 'prefer'] as const).flatMap((name) => {
     const selector = then[name];
@@ -90,10 +90,10 @@ function splitFaults(split: NonNullable<Rule['then']['split']>, routes: readonly
   return faults;
 }
 
-/** By index of a rule, the id of an earlier one that leaves it nothing to do, if any; absent where it never applies. */
+/** By index of a rule, the id of an earlier rule that supersedes it, if any; absent if the rule never applies. */
 type Standing = Map<number, string | undefined>;
 
-/** What the rules come to, taken together, in one environment. */
+/** Analysis of all rules together in one environment. */
 interface Survey {
   faults: RuleFault[];
   warnings: RuleFault[];
@@ -137,7 +137,7 @@ function exhaustion(index: number, then: Rule['then'], environment: Environment)
   return { path, code: 'no_route_left', message: `leaves no route of ${environment}, for any session`, remedy };
 }
 
-/** Rules, and orderings of rules, that cannot come into effect in any environment. */
+/** Rules and orderings without effect in any environment. */
 function deadParts(rules: readonly Rule[], surveys: readonly Survey[]): RuleFault[] {
   const standings = surveys.map((survey) => survey.rules);
   const orderings = surveys.map((survey) => survey.orderings);

@@ -3,19 +3,19 @@ import type { Draws } from './draw.ts';
 import { indexOf, scoreOf, valueOf } from './objective.ts';
 import type { Policy } from './policy.ts';
 
-/** A route as one decision sees it. Kept with the decision: choosing again from the same numbers gives the same choice. */
+/** A route in one decision. It is stored with the decision, so that a replay makes the same choice. */
 export interface Candidate {
   id: string;
-  /** Whether it may be chosen at all: rules, health and the buyer's wish have been asked. */
+  /** False if rules, health or the buyer's choice exclude it. */
   eligible: boolean;
   health: RouteHealth;
-  /** Expected success rate, and how many outcomes it rests on. */
+  /** Expected success rate, and the number of outcomes behind it. */
   p: number;
   n: number;
   /** Fraction of the amount, see `costOf`. */
   cost: number;
   etaMinutes: number;
-  /** Milliseconds since 1970 when an attempt over it was last seen, or null. */
+  /** Time of the last attempt in ms since 1970, or null. */
   triedAt: number | null;
 }
 
@@ -24,20 +24,20 @@ export interface ChooseOptions {
   draws: Draws;
   /** Cents. */
   amount: number;
-  /** Whether rules and the session permit another route than the best known. */
+  /** True if rules and the session allow exploring. */
   explore: boolean;
   /** Exploration budget of this instance before the decision, as a share of a ticket. */
   tokens: number;
 }
 
-/** How one candidate fared, in the order of the candidates. */
+/** Result of one candidate, in the order of the candidates. */
 export interface Standing {
   id: string;
   eligible: boolean;
   score: number;
-  /** Expected value less the penalty of its health, as a fraction of the amount; the score is made of it. */
+  /** Expected value less the penalty of its health, as a fraction of the amount; the score is derived from it. */
   value: number;
-  /** The same of the success rate that was drawn: what the winner was chosen by. */
+  /** The same with the drawn success rate; the highest index wins. */
   index: number;
 }
 
@@ -47,15 +47,15 @@ export interface Choice {
   mode: ChoiceMode;
   chosen: string;
   greedy: string;
-  /** What the choice gives up against the greedy one, as a fraction of the amount: 0 or more. */
+  /** Loss of expected value against the greedy choice, as a fraction of the amount: 0 or more. */
   loss: number;
   tokensAfter: number;
   standings: Standing[];
 }
 
 /**
- * The eligible candidate of the highest value, no draw in it; the smaller id where two are equal. Routes in standby are
- * the last resort, whatever their value.
+ * The eligible candidate with the highest value, without draws; the smaller id of two equal ones. Routes in standby are only
+ * considered if all are.
  */
 export function greedy<T extends Candidate>(candidates: readonly T[], policy: Policy): T | undefined {
   const isOpen = openAmong(candidates);
@@ -77,9 +77,8 @@ export function publishedScoreOf(candidate: Candidate, policy: Policy): number {
 }
 
 /**
- * Chooses one of the eligible candidates, or undefined where there is none. The best known is taken unless the draws
- * favour another and the budget can pay for the difference, or this decision is the one in `floorEvery` that looks
- * where nobody has looked for longest.
+ * Chooses one of the eligible candidates; undefined if there is none. It takes the greedy one unless the draws favour another
+ * and the budget covers the loss, or unless this is the one decision in `floorEvery` that takes the least recently tried.
  */
 export function choose(candidates: readonly Candidate[], options: ChooseOptions): Choice | undefined {
   const { policy, draws, tokens } = options;
@@ -110,7 +109,8 @@ export function choose(candidates: readonly Candidate[], options: ChooseOptions)
   return { ...exploit, mode: 'explore', chosen: winner.id, loss, tokensAfter: earned - loss };
 }
 
-function meanIndexOf({ p, cost, etaMinutes, health }: Candidate, { objective }: Policy): number {
+/** Expected value less the penalty of the candidate's health, as a fraction of the amount. */
+export function meanIndexOf({ p, cost, etaMinutes, health }: Candidate, { objective }: Policy): number {
   return indexOf(valueOf(p, cost, etaMinutes, objective), health, objective);
 }
 
@@ -123,7 +123,7 @@ function standingOf(candidate: Candidate, { policy, draws }: ChooseOptions): Sta
   return { id, eligible, score: scoreOf(value, policy.objective), value, index };
 }
 
-/** Which candidates there are to choose from: those that are eligible, of them those in standby only for want of others. */
+/** Filter of the candidates that can be chosen: eligible, and not in standby unless all are. */
 function openAmong(candidates: readonly Candidate[]): (candidate: Candidate) => boolean {
   const isWorking = ({ eligible, health }: Candidate) => eligible && health !== 'standby';
   return candidates.some(isWorking) ? isWorking : ({ eligible }) => eligible;

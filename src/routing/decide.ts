@@ -1,16 +1,16 @@
-import { choose, publishedScoreOf } from './choose.ts';
+import { choose, meanIndexOf, publishedScoreOf } from './choose.ts';
 import type { Contestant, DecisionInput, DecisionOutput, RouteFacts, Snapshot, Verdict } from './decision.ts';
 import { drawsOf } from './draw.ts';
 import type { RuleEffect, RuleOrdering } from './evaluate-rules.ts';
-import { costOf, indexOf, valueOf } from './objective.ts';
+import { costOf } from './objective.ts';
 import { OBJECTIVES, type Policy } from './policy.ts';
 import { reasonOf } from './reasons.ts';
 
 const DECIMALS = 1_000_000;
 
 /**
- * Which route it shall be, and why. A pure function: the same snapshot and input give the same bytes. Operator and rules
- * come before the wish of the merchant, that before health, health before the order of rules, and exploration last.
+ * Chooses a route and gives the reason. A pure function: the same snapshot and input give the same bytes. The precedence is:
+ * operator and rules, the merchant's preferred kind, health, orderings by rules, exploration.
  */
 export function decide(snapshot: Snapshot, input: DecisionInput, base: Policy): DecisionOutput {
   const policy = policyOf(base, input.effect);
@@ -19,7 +19,7 @@ export function decide(snapshot: Snapshot, input: DecisionInput, base: Policy): 
   return describe(contestants, verdict, input, policy);
 }
 
-/** The policy with what a rule says of it. */
+/** The policy with the margin and the objective of a rule. */
 export function policyOf(base: Policy, { margin, objective }: RuleEffect): Policy {
   if (margin === null && objective === null) return base;
   const weights = objective === null ? base.objective.weights : OBJECTIVES[objective];
@@ -60,8 +60,8 @@ function verdictOf(contestants: Contestant[], input: DecisionInput, policy: Poli
   if (usable) for (const contestant of standby) exclude(contestant, contestant.facts.words);
   if (probed) return { ...nothing, mode: 'probe', chosen: probed, greedy: bestOf(contestants, policy) };
   if (!usable) {
-    // Never no route while one exists that the operator has not disabled; and a quote there is always, where rules allow:
-    // the route is chosen again when the buyer starts.
+    // A payment always has a route unless all are disabled. A quote only needs a route that rules allow, because the route is
+    // chosen again when the buyer starts.
     const pool = standby.length > 0 || input.purpose === 'attempt' ? standby : quotable(contestants, input);
     const chosen = byValue(pool, policy)[0];
     return chosen ? { ...nothing, mode: 'panic', chosen, greedy: chosen } : nothing;
@@ -69,7 +69,7 @@ function verdictOf(contestants: Contestant[], input: DecisionInput, policy: Poli
   return ordered(contestants, input, policy, nothing);
 }
 
-/** Routes that no rule excludes, though nothing can be sent over them now. */
+/** Routes that are off but that no rule excludes. */
 function quotable(contestants: readonly Contestant[], input: DecisionInput): Contestant[] {
   const { effect, kind, preferredKind } = input;
   if (input.effect.rejected !== null) return [];
@@ -83,7 +83,7 @@ function quotable(contestants: readonly Contestant[], input: DecisionInput): Con
   return preferred.length > 0 ? preferred : off;
 }
 
-/** Leaves the merchant's kind alone in the race, where it has a route that is not in standby. */
+/** Excludes other kinds than the merchant's preferred one, if that has a route that is not in standby. */
 function preferKind(contestants: Contestant[], { preferredKind, kind }: DecisionInput): void {
   if (preferredKind === null || kind !== null) return;
   const isPreferred = ({ facts }: Contestant) => facts.kind === preferredKind;
@@ -93,7 +93,7 @@ function preferKind(contestants: Contestant[], { preferredKind, kind }: Decision
   }
 }
 
-/** A route in standby whose time to be tried again has come; a buyer's payment is risked for it, so a small one. */
+/** A route in standby whose probe is due. The probe risks a buyer's payment, so the payment must be small. */
 function probeOf(contestants: readonly Contestant[], input: DecisionInput, policy: Policy): Contestant | undefined {
   const { draw, effect, amount } = input;
   if (!draw?.mayProbe || !effect.explore || (amount ?? 0) > policy.exploration.maxAmount) return undefined;
@@ -102,7 +102,7 @@ function probeOf(contestants: readonly Contestant[], input: DecisionInput, polic
   );
 }
 
-/** Whether a rule that orders the routes would send the payment there, were the route not in standby. */
+/** True if an ordering by rules would choose the route if it were not in standby. */
 function wouldBeFirst({ id }: Contestant, contestants: readonly Contestant[], ordering: RuleOrdering): boolean {
   switch (ordering.type) {
     case 'smart':
@@ -170,16 +170,11 @@ function bestOf(contestants: readonly Contestant[], policy: Policy): Contestant 
 }
 
 function byValue(contestants: readonly Contestant[], policy: Policy): Contestant[] {
-  const values = new Map(contestants.map((one) => [one, valueIn(one, policy)]));
+  const values = new Map(contestants.map((one) => [one, meanIndexOf(one, policy)]));
   return contestants.toSorted((a, b) => values.get(b)! - values.get(a)! || (a.id < b.id ? -1 : 1));
 }
 
-/** Expected value, less what its health takes off, as a fraction of the amount. */
-function valueIn({ p, cost, etaMinutes, health }: Contestant, { objective }: Policy): number {
-  return indexOf(valueOf(p, cost, etaMinutes, objective), health, objective);
-}
-
-/** Decimals that a person can do something with, and that JSON gives back as they are. */
+/** Rounded to decimals that JSON preserves. */
 function rounded(value: number): number {
   return Math.round(value * DECIMALS) / DECIMALS;
 }
@@ -204,12 +199,12 @@ function describe(
       route: one.id,
       score: publishedScoreOf(one, policy),
       cost: one.cost,
-      value: rounded(valueIn(one, policy)),
+      value: rounded(meanIndexOf(one, policy)),
       index: indexes.has(one.id) && one.eligible ? rounded(indexes.get(one.id)!) : null,
       rank: ranked.includes(one) ? ranked.indexOf(one) + 1 : null,
       excluded: one === chosen ? null : one.excluded,
     })),
-    gapTop2: chosen && second ? rounded(valueIn(chosen, policy) - valueIn(second, policy)) : null,
+    gapTop2: chosen && second ? rounded(meanIndexOf(chosen, policy) - meanIndexOf(second, policy)) : null,
     exploreLoss: rounded(loss),
     tokensAfter: tokensAfter === null ? null : rounded(tokensAfter),
   };

@@ -1,54 +1,31 @@
 import type { DecidedCandidate, DecisionInput, DecisionOutput } from './decision.ts';
 import { NO_EFFECT } from './evaluate-rules.ts';
 
-/** A candidate without the names of its fields, in their order. */
-type Packed = [
-  route: string,
-  score: number,
-  cost: number,
-  value: number,
-  index: number | null,
-  rank: number | null,
-  excluded: string | null,
-];
+const FIELDS = ['route', 'score', 'cost', 'value', 'index', 'rank', 'excluded'] as const;
+
+/** The values of a candidate, in the order of `FIELDS`. */
+type Packed = DecidedCandidate[(typeof FIELDS)[number]][];
 
 interface Stored {
-  /** The effect of no rule is left out. */
+  /** Null for `NO_EFFECT`. */
   input: Omit<DecisionInput, 'effect'> & { effect: DecisionInput['effect'] | null };
   output: Omit<DecisionOutput, 'candidates'> & { candidates: Packed[] };
 }
 
-/** A decision as text to keep: there is one for each payment, and most of it would be names of fields. */
+/** A decision as text to store. There is one for each payment, so it leaves out the names of fields that repeat. */
 export function writeDecision(input: DecisionInput, output: DecisionOutput): string {
   const stored: Stored = {
     input: { ...input, effect: input.effect === NO_EFFECT ? null : input.effect },
-    output: {
-      ...output,
-      candidates: output.candidates.map(({ route, score, cost, value, index, rank, excluded }) => [
-        route,
-        score,
-        cost,
-        value,
-        index,
-        rank,
-        excluded,
-      ]),
-    },
+    output: { ...output, candidates: output.candidates.map((candidate) => FIELDS.map((name) => candidate[name])) },
   };
   return JSON.stringify(stored);
 }
 
-/** What was written, with its fields in the same order: as JSON both are the same bytes. */
+/** Reads a stored decision. Its fields have the same order, so that its JSON has the same bytes. */
 export function readDecision(text: string): { input: DecisionInput; output: DecisionOutput } {
   const { input, output } = JSON.parse(text) as Stored;
-  const candidates = output.candidates.map(([route, score, cost, value, index, rank, excluded]): DecidedCandidate => ({
-    route,
-    score,
-    cost,
-    value,
-    index,
-    rank,
-    excluded,
-  }));
+  const candidates = output.candidates.map((values) =>
+    Object.fromEntries(FIELDS.map((name, index) => [name, values[index]])),
+  ) as unknown as DecidedCandidate[];
   return { input: { ...input, effect: input.effect ?? NO_EFFECT }, output: { ...output, candidates } };
 }

@@ -4,16 +4,16 @@ import type { Environment, RouteHealth, RouteKind } from '../domain/route.ts';
 import type { Candidate, Standing } from './choose.ts';
 import type { RuleEffect } from './evaluate-rules.ts';
 
-/** What is known of one route at one moment. Rates are parts per million. */
+/** Facts of one route at one time. Rates are parts per million. */
 export interface RouteFacts {
   id: string;
   kind: RouteKind;
   health: RouteHealth;
-  /** Why nothing may be sent over it at all, in words; null where something may. */
+  /** Reason for which the route cannot be used at all; null if it can. */
   off: string | null;
-  /** Its health, in words. */
+  /** Description of its health. */
   words: string;
-  /** In standby, and due to be tried again with one payment. */
+  /** True if the route is in standby and its probe is due. */
   probe: boolean;
   p: number;
   n: number;
@@ -26,7 +26,7 @@ export interface RouteFacts {
   triedAt: Instant | null;
 }
 
-/** All routes of an environment at one moment: what any number of decisions are made on. Plain JSON. */
+/** All routes of an environment at one time, the basis of any number of decisions. Plain JSON. */
 export interface Snapshot {
   id: string;
   at: Instant;
@@ -35,58 +35,57 @@ export interface Snapshot {
   routes: RouteFacts[];
 }
 
-/** What a decision is made of besides the snapshot. Plain JSON, and nothing in it names a person. */
+/** Input of a decision besides the snapshot. Plain JSON without personal data. */
 export interface DecisionInput {
   algorithm: string;
-  /** `offer` is what a session is quoted when it is created; `attempt` is where its buyer is sent. */
+  /** `offer`: the quote of a new session. `attempt`: the route of a payment. */
   purpose: 'offer' | 'attempt';
   at: Instant;
-  /** What the draws follow from, and the budget there is for exploring; nothing is drawn for an offer. */
+  /** Seed of the draws and the budget of exploring; null for an offer, which draws nothing. */
   draw: { seed: string; sessionId: string; attempt: number; tokens: number; mayProbe: boolean } | null;
-  /** The kind that the buyer has chosen. */
+  /** The buyer's choice. */
   kind: RouteKind | null;
-  /** The kind that the merchant prefers. */
+  /** The merchant's preference. */
   preferredKind: RouteKind | null;
   amount: Cents | null;
-  /** Routes that this attempt may not take, and why in words: refused already, or dearer than the buyer was shown. */
+  /** Routes that this attempt must not use, with the reason: they refused it, or cost more than the buyer was shown. */
   barred: Record<string, string>;
   effect: RuleEffect;
 }
 
 export type DecisionMode = 'exploit' | 'explore' | 'floor' | 'probe' | 'rule' | 'panic' | 'none';
 
-/** How one route fared. */
+/** Result of one route. */
 export interface DecidedCandidate {
   route: string;
   score: number;
   cost: number;
-  /** Expected value, and that with the draw in it, as fractions of the amount; null where nothing was drawn. */
+  /** Expected value, and the same with the draw, as fractions of the amount; null if nothing was drawn. */
   value: number;
   index: number | null;
-  /** 1 is the one that was chosen; null where it was excluded. */
+  /** 1 is the chosen route; null if the route was excluded. */
   rank: number | null;
-  /** Why it could not be chosen, in words. */
+  /** Reason of the exclusion. */
   excluded: string | null;
 }
 
 export interface DecisionOutput {
   mode: DecisionMode;
   chosen: string | null;
-  /** What would have been chosen without exploration. */
+  /** The choice without exploration. */
   greedy: string | null;
   reason: string;
   candidates: DecidedCandidate[];
-  /** How far the first is ahead of the second in expected value, as a fraction of the amount; null without a second. */
+  /** Lead of the first over the second in expected value, as a fraction of the amount; null without a second. */
   gapTop2: number | null;
-  /** What exploration gives up in expected value, as a fraction of the amount. */
+  /** Loss of expected value by exploring, as a fraction of the amount. */
   exploreLoss: number;
-  /** The exploration budget that is left; null where none was asked for. */
+  /** The remaining exploration budget; null for an offer. */
   tokensAfter: number | null;
 }
 
-/** One route while it is decided about. */
+/** A route during a decision. */
 export interface Contestant extends Candidate {
-  /** What the decision knows of it. */
   facts: RouteFacts;
   excluded: string | null;
 }
@@ -95,7 +94,7 @@ export interface Verdict {
   mode: DecisionMode;
   chosen: Contestant | undefined;
   greedy: Contestant | undefined;
-  /** The rule that ordered the routes, where one did. */
+  /** The rule that ordered the routes, if any. */
   rule: string | null;
   loss: number;
   tokensAfter: number | null;

@@ -1,8 +1,8 @@
-/** The chance that goes into one decision: numbers that follow from names alone, the same on every machine. */
+/** Random numbers of one decision. They are a function of names alone, the same on every machine. */
 export interface Draws {
-  /** A standard Gaussian of this route; it does not depend on which other routes are candidates. */
+  /** A standard Gaussian of a route, independent of the other candidates. */
   gaussianOf(routeId: string): number;
-  /** Uniform in [0, 1), of the decision as a whole. */
+  /** A number in [0, 1) of the decision as a whole. */
   uniform: number;
 }
 
@@ -13,10 +13,10 @@ interface Hash {
 }
 
 const EMPTY: Hash = { first: 0xdeadbeef, second: 0x41c6ce57 };
-// No code unit of a string: "a" then "bc" is not "ab" then "c".
+// Not a code unit of any string, so that "a" then "bc" differs from "ab" then "c".
 const END_OF_TEXT = 0x10000;
 const TWO_TO_32 = 2 ** 32;
-// What sfc32's author has it discard after seeding, so that near seeds give unrelated streams.
+// The author of sfc32 discards these steps after seeding, so that near seeds give unrelated streams.
 const WARM_UP_STEPS = 12;
 
 function absorb({ first, second }: Hash, text: string): Hash {
@@ -25,14 +25,14 @@ function absorb({ first, second }: Hash, text: string): Hash {
     const unit = i < text.length ? text.charCodeAt(i) : END_OF_TEXT;
     a = Math.imul(a ^ unit, 0x9e3779b1);
     b = Math.imul(b ^ unit, 0x5f356495);
-    // Each lane lets the other's high bits into its low ones, or the low bits would depend on low bits only.
+    // Each lane mixes the other's high bits into its low ones, which would otherwise depend on low bits only.
     a ^= b >>> 15;
     b ^= a >>> 13;
   }
   return { first: a, second: b };
 }
 
-/** The bits of a lane, each made to depend on every other (the finaliser of MurmurHash3, public domain). */
+/** Makes every bit of a lane depend on every other (the finalizer of MurmurHash3, public domain). */
 function avalanche(lane: number): number {
   let bits = Math.imul(lane ^ (lane >>> 16), 0x85ebca6b);
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
@@ -58,8 +58,8 @@ function streamOf({ first, second }: Hash): () => number {
 }
 
 /**
- * Marsaglia's polar method. It needs a logarithm and a root only, which are the same wherever V8 is; sines and powers may
- * come from the C library.
+ * Marsaglia's polar method. It needs only a logarithm and a root, which V8 implements itself; sines and powers may come from
+ * the C library and differ between machines.
  */
 function gaussianFrom(next: () => number): number {
   for (;;) {
@@ -70,12 +70,12 @@ function gaussianFrom(next: () => number): number {
   }
 }
 
-/** A number in [0, 1) that follows from the texts; where one ends and the next begins matters. */
+/** A number in [0, 1), as a function of the texts and their boundaries. */
 export function uniformOf(...texts: readonly string[]): number {
   return streamOf(texts.reduce(absorb, EMPTY))();
 }
 
-/** The draws of one attempt of one session; `seed` is the instance's, kept with its decisions. */
+/** The draws of one attempt of one session. `seed` is the instance's and stored with its decisions. */
 export function drawsOf(seed: string, sessionId: string, attempt: number): Draws {
   const decision = [seed, sessionId, String(attempt)].reduce(absorb, EMPTY);
   return {

@@ -12,7 +12,7 @@ import { type Suspected, suspectedNeutrals } from './neutral-guard.ts';
 import type { Policy } from './policy.ts';
 import { type RouteMemory, pooledRates } from './pooled-prior.ts';
 
-/** What the configuration says of a route. */
+/** Configuration of a route. */
 export interface RoutePrior {
   id: string;
   /** Share of attempts expected to succeed, 0 to 1. */
@@ -21,44 +21,44 @@ export interface RoutePrior {
   group: string;
 }
 
-/** What is known of a route at one moment. Rounded: decisions are made, kept and computed again from these numbers. */
+/** Estimate of a route at one time. Rounded, because decisions are made from these numbers, stored with them and replayed. */
 export interface RouteEstimate {
   /** Expected success rate, 4 decimals. */
   p: number;
-  /** Outcomes that it rests on, 1 decimal. */
+  /** Number of outcomes behind it, 1 decimal. */
   n: number;
-  /** It lies between these in four cases out of five. */
+  /** Bounds of its 80 % interval. */
   low: number;
   high: number;
-  /** What the last quarter of an hour or so says by itself; with n = 0 the mean is the slow one. */
+  /** Level of about the last quarter of an hour; with n = 0 the mean is the slow one. */
   fast: { mean: number; n: number };
-  /** The usual level, of hours, with what other routes and the configuration say mixed in. */
+  /** Usual level, over hours, combined with the prior from other routes and the configuration. */
   slow: { mean: number; n: number };
-  /** Probability that something disturbs the route at present, 4 decimals. */
+  /** Probability that the route is disturbed, 4 decimals. */
   disturbance: number;
-  /** When a disturbance was last detected, ms since 1970: the end of its bucket. */
+  /** Time of the last detected disturbance in ms since 1970: the end of its bucket. */
   shiftedAt: number | null;
-  /** 95 in 100 payments arrive within so many seconds, if times are log-normal; null with fewer than 2 timed. */
+  /** 95th percentiles of the time to paid in seconds, if times are log-normal; null with fewer than 2 timed payments. */
   latency: { p95SecondsFast: number | null; p95SecondsSlow: number | null; nFast: number; nSlow: number };
-  /** The neutral outcomes are held against the route, since it has far more of them than its peers. */
+  /** True if neutral outcomes count against the route, because it has far more of them than its peers. */
   neutralsCounted: boolean;
   /** The end of the bucket of the last outcome, ms since 1970. */
   lastOutcomeAt: number | null;
 }
 
-// What is published of a route that has always failed must still say that it may not: 0 would never be tried again.
+// A route that has always failed must keep a positive rate: a rate of 0 would never be tried again.
 const LOWEST_PUBLISHED = 0.0001;
 const HIGHEST_PUBLISHED = 0.9999;
-// Two times give a spread at all; the counts are published for those who want more.
+// The smallest number of times that has a spread; the counts are published.
 const LEAST_TIMED = 2;
-/** Four cases in five of a Gaussian lie within so many standard deviations, and 95 in 100 below so many. */
+/** Quantiles of a Gaussian in standard deviations: of the central 80 %, and of the lower 95 %. */
 const EIGHTY_PERCENT = 1.2816;
 const NINETY_FIFTH = 1.6449;
 
 /**
- * The states after one bucket, which comes after all those folded before. It takes the tallies of all routes at once,
- * since the level of all of them is a part of what each is compared with. Routes that are not in `priors` are left out;
- * the order of `priors` has to be the same wherever the states are, for the last bit of a sum depends on it.
+ * The states after one bucket, which must be later than all folded buckets. It takes the tallies of all routes at once, because
+ * each is compared with the level of all. Routes that are not in `priors` are ignored. All instances must use the same order of
+ * `priors`, because the last bit of a sum depends on it.
  */
 export function fold(
   states: States,
@@ -75,7 +75,7 @@ export function fold(
   return after;
 }
 
-/** What is known of each route of `priors` at a moment, ms since 1970. It changes from bucket to bucket, not within one. */
+/** Estimates of the routes of `priors` at a time in ms since 1970. They are constant within a bucket. */
 export function estimate(
   states: States,
   priors: readonly RoutePrior[],
@@ -89,7 +89,7 @@ export function estimate(
   return estimates;
 }
 
-/** A route's memory at one moment and what follows from it, not rounded. */
+/** A route's memory at one time and the estimates from it, not rounded. */
 interface Level {
   id: string;
   faded: RouteState;
@@ -109,8 +109,8 @@ function levelsAt(states: States, priors: readonly RoutePrior[], bucket: number,
 }
 
 /**
- * Two Beta posteriors, of the route as it usually is and as it is while disturbed, and their mixture. `n` follows from
- * the variance within them only: that either may be the true one is no reason to explore, since it passes by itself.
+ * The mixture of two Beta posteriors, of the usual and of the disturbed route. `n` follows from the variance within them only:
+ * the uncertainty between them is no reason to explore, because a disturbance passes by itself.
  */
 function levelOf(
   { id, faded }: RouteMemory,
@@ -124,7 +124,7 @@ function levelOf(
   const usual = (faded.fastSuccesses + estimate.fastPriorWeight * slowMean) / usualOutcomes;
   const disturbedOutcomes = faded.disturbedSuccesses + faded.disturbedFailures + disturbance.levelWeight;
   const disturbedPrior = disturbance.levelWeight * disturbance.levelShare * slowMean;
-  // A disturbance is no improvement, whatever a few lucky outcomes under it say.
+  // A few lucky outcomes must not make a disturbance look like an improvement.
   const disturbed = Math.min(usual, (faded.disturbedSuccesses + disturbedPrior) / disturbedOutcomes);
   const share = faded.disturbance;
   const p = (1 - share) * usual + share * disturbed;

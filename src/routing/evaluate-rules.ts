@@ -17,11 +17,11 @@ export type RuleOrdering =
   /** `head` first: the share of the split that the session fell into. */
   | { type: 'split'; head: string; rule: string };
 
-/** What the rules make of a session: plain JSON, and nothing of the session in it. */
+/** Effect of the rules on a session: plain JSON without data of the session. */
 export interface RuleEffect {
   /** The code of the rule that refuses the session. */
   rejected: string | null;
-  /** Each route once, with the first rule that rules it out. */
+  /** Each excluded route once, with the first rule that excludes it. */
   excluded: readonly { route: string; rule: string }[];
   explore: boolean;
   maxAttempts: number;
@@ -30,43 +30,43 @@ export interface RuleEffect {
   margin: number | null;
   objective: ObjectiveName | null;
   ordering: RuleOrdering;
-  /** The rules that had an effect, first to last, and which: `prefer rt_eu_card`. */
+  /** The rules that had an effect, first to last, and the effect, such as `prefer rt_eu_card`. */
   matched: readonly { id: string; effect: string }[];
 }
 
-/** A rule set ready for use, with the routes of each environment found. */
+/** A rule set with its routes resolved for each environment. */
 export interface CompiledRules {
   readonly environments: Readonly<Record<Environment, CompiledEnvironment>> | undefined;
 }
 
 interface CompiledEnvironment {
   rules: readonly CompiledRule[];
-  /** Effects that were answered before, by what they follow from. */
+  /** Cache of effects, by the rules that apply and the drawn share. */
   effects: Map<string, RuleEffect>;
 }
 
 interface CompiledRule {
   id: string;
-  /** Absent: always. */
+  /** Undefined: the rule always applies. */
   matches: Matcher | undefined;
   actions: RuleActions;
   excluded: readonly string[];
   ordering: CompiledOrdering | undefined;
-  /** What the rule does beside ordering, in words; empty for nothing. */
+  /** Description of the effects other than ordering; empty for none. */
   words: string;
 }
 
 interface CompiledOrdering {
   words: string;
-  /** One for each share of a split; else one. */
+  /** One for each share of a split; otherwise one. */
   outcomes: readonly RuleOrdering[];
-  /** Which of the outcomes; absent where there is one only. */
+  /** Index of the outcome; undefined if there is only one. */
   draw: ((facts: RuleFacts) => number) | undefined;
 }
 
 export const NO_RULES: CompiledRules = Object.freeze({ environments: undefined });
 
-/** The effect of no rule: the router orders, may explore, and tries three routes of the same kind at most. */
+/** The effect without rules: the router orders, may explore, and tries at most three routes of the same kind. */
 export const NO_EFFECT: RuleEffect = frozen({
   rejected: null,
   excluded: [],
@@ -79,13 +79,13 @@ export const NO_EFFECT: RuleEffect = frozen({
   matched: [],
 });
 
-// Outcomes are few, unless many rules match independently of each other; then none is kept for long.
+// Effects are few unless many rules match independently; then the cache is cleared often.
 const MAX_KEPT_EFFECTS = 1000;
 const SHARE_STEPS = 10_000;
 
 /**
- * A checked rule set, ready for use with these routes. A route that has left the catalogue since drops out of the rules
- * that name it, and leaves its share of a split to the others; an ordering that is left with no route does not apply.
+ * Resolves a checked rule set against routes. Routes that were removed from the catalogue since drop out of the rules that name
+ * them, and their share of a split goes to the others. An ordering without a route does not apply.
  */
 export function compileRules(ruleSet: RuleSet, routes: readonly Route[]): CompiledRules {
   if (ruleSet.rules.length === 0) return NO_RULES;
@@ -96,7 +96,7 @@ export function compileRules(ruleSet: RuleSet, routes: readonly Route[]): Compil
   return { environments: { sandbox: sandbox!, production: production! } };
 }
 
-/** What the rules make of a session. The same outcome of the same rules is the same object, which nobody may change. */
+/** The effect of the rules on a session. Equal effects of the same rules are one frozen object. */
 export function evaluateRules({ environments }: CompiledRules, facts: RuleFacts): RuleEffect {
   if (!environments) return NO_EFFECT;
   const { rules, effects } = environments[facts.environment];
@@ -106,7 +106,7 @@ export function evaluateRules({ environments }: CompiledRules, facts: RuleFacts)
   for (let index = 0; index < rules.length; index += 1) {
     const { matches, ordering, words, actions } = rules[index]!;
     const isFirstOrdering = ordering !== undefined && orderedBy < 0;
-    // A rule whose whole effect is an ordering that comes too late need not be asked.
+    // An ordering after the first has no effect, so its condition need not be evaluated.
     if (words === '' && !isFirstOrdering) continue;
     if (matches && !matches(facts)) continue;
     applied += `${index} `;
@@ -126,7 +126,7 @@ export function evaluateRules({ environments }: CompiledRules, facts: RuleFacts)
   return effect;
 }
 
-/** 22 characters, the same for equal effects and for no others, whichever way they came about. */
+/** A key of 22 characters, the same for equal effects only. */
 export function effectKey(effect: RuleEffect): string {
   let key = keys.get(effect);
   if (key === undefined) keys.set(effect, (key = hash('sha256', canonical(effect), 'base64url').slice(0, 22)));
@@ -135,7 +135,7 @@ export function effectKey(effect: RuleEffect): string {
 
 const keys = new WeakMap<RuleEffect, string>();
 
-// An effect that comes back from a database may have its properties in another order.
+// An effect from the database may have its properties in another order.
 function canonical(effect: RuleEffect): string {
   const { rejected, excluded, explore, maxAttempts, failover, margin, objective, ordering, matched } = effect;
   return JSON.stringify([
@@ -191,14 +191,14 @@ function compileRule({ id, when, then }: Rule, routes: readonly Route[]): Compil
   };
 }
 
-/** The routes among `routes` that a rule takes away. */
+/** The routes among `routes` that a rule excludes. */
 export function exclusionsOf({ exclude, only }: RuleActions, routes: readonly Route[]): Route[] {
   const allowed = only === undefined ? routes : routesOf(only, routes);
   const excluded = exclude === undefined ? [] : routesOf(exclude, routes);
   return routes.filter((route) => !allowed.includes(route) || excluded.includes(route));
 }
 
-/** How a rule orders `routes`, or undefined where it does not: it names none of them, or says nothing of order. */
+/** The ordering of `routes` by a rule; undefined if the rule has no ordering or names none of them. */
 export function orderingOf(id: string, then: RuleActions, routes: readonly Route[]): CompiledOrdering | undefined {
   if (then.smart) return { words: 'smart', outcomes: [{ type: 'smart' }], draw: undefined };
   if (then.split) return splitOf(id, then, routes);

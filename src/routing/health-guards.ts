@@ -4,7 +4,7 @@ import type { HealthCause, HealthRecord } from './health-record.ts';
 import { type HealthSignals, countInARow, isUntried, resultsSince } from './health-signals.ts';
 import { percent, timeInWords } from './health-words.ts';
 
-/** A move that the signals ask for. */
+/** A transition that the signals cause. */
 export interface Move {
   to: RouteHealth;
   cause: HealthCause;
@@ -70,13 +70,13 @@ export function toLive(record: HealthRecord, signals: HealthSignals, policy: Hea
   const { successes, failures } = record;
   const outcomes = successes + failures;
   const inStateMs = now - record.since;
-  // A route that the catalogue calls degraded has to show that it is not.
+  // A route that the catalogue sets to degraded needs outcomes to become live.
   if (record.cause !== 'configured' && isUntried(record, signals, policy) && !isSuspect(signals, policy)) {
     const because = 'no payment for 2 hours, and nothing is known against it';
     return { to: 'live', cause: 'recovered_quietly', because, numbers: { successes, failures } };
   }
   if (outcomes < policy.quietRecoveryMinimumOutcomes || inStateMs < policy.minimumStateSeconds * 1000) return undefined;
-  // What takes a route out of live must not hold while it goes back: it would come and go.
+  // A condition that degrades a live route must not hold, or the route would oscillate.
   if (isSuspect(signals, policy)) return undefined;
   const numbers = { successes, failures, successShare: fast.mean, usualSuccessShare: slow.mean };
   if (outcomes < policy.recoveryMinimumOutcomes) {

@@ -12,8 +12,8 @@ import {
 import { timeInWords } from './health-words.ts';
 
 /**
- * Sets what the operator decided over the automatic states or, with null, gives the route back to them. Undefined where
- * there is nothing to give back, and for a route that the catalogue disables: only the catalogue can bring that one back.
+ * Sets an operator's override or, with null, ends it. Undefined if there is no override to end, and for a route that the
+ * catalogue disables, which only the catalogue can enable.
  */
 export function override(record: HealthRecord, manual: HealthOverride | null, now: Instant): HealthChange | undefined {
   if (record.cause === 'disabled_in_catalogue') return undefined;
@@ -34,8 +34,8 @@ export function endOverride(record: HealthRecord, now: Instant): HealthChange {
 }
 
 /**
- * Follows a catalogue that was read anew: `standby` in it disables the route, anything else brings back one that it had
- * disabled. Undefined otherwise: a route that is in use keeps the state that it has earned.
+ * Applies a changed catalogue: `standby` disables the route, any other state enables a route that the catalogue had disabled.
+ * Undefined otherwise, because a route in use keeps its automatic state.
  */
 export function reconfigure(record: HealthRecord, configured: RouteHealth, now: Instant): HealthChange | undefined {
   const isDisabledThere = record.cause === 'disabled_in_catalogue';

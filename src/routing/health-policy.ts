@@ -1,21 +1,21 @@
-/** Every threshold of the health machine. Shares are 0 to 1; `Results` and `Outcomes` are counts. */
+/** Thresholds of the health state machine. Shares are 0 to 1; `Results` and `Outcomes` are counts. */
 export const HEALTH_POLICY = {
-  /** Between two moves from live to degraded or back. */
+  /** Minimum time between two transitions between live and degraded. */
   minimumStateSeconds: 120,
 
-  /** A fall below the usual success rate degrades if it is over this share and over that many standard errors. */
+  /** Fall below the usual success rate that degrades a route, as a share and in standard errors; both must be exceeded. */
   dropShare: 0.1,
   dropSigmas: 2.5,
   dropMinimumOutcomes: 20,
-  /** Seconds to paid, at the 95th percentile, against the usual ones. */
+  /** Ratio of the 95th percentile of the time to paid to the usual one. */
   slowFactor: 3,
   slowMinimumOutcomes: 20,
 
   recoveryMinimumOutcomes: 20,
-  /** How far below the usual success rate is good enough. */
+  /** Largest shortfall of the success rate at which a route recovers. */
   recoveryShare: 0.03,
   recoveryResultsWithoutHandoffError: 10,
-  /** Below `slowFactor`, so that a route between the two does not go back and forth. */
+  /** Below `slowFactor`, so that a route between the two does not oscillate. */
   recoverySlowFactor: 2,
   quietRecoverySeconds: 1800,
   quietRecoveryMinimumOutcomes: 3,
@@ -25,7 +25,7 @@ export const HEALTH_POLICY = {
   standbyHandoffResults: 10,
   standbySuccessShare: 0.35,
   standbyMinimumOutcomes: 8,
-  /** Of the routes of a kind, rounded down: as many may be in standby through their success rate. */
+  /** Share of the routes of a kind, rounded down, that may be in standby for their success rate. */
   standbyShareOfKind: 0.5,
 
   backoffSeconds: 30,
@@ -33,7 +33,7 @@ export const HEALTH_POLICY = {
   backoffMaximumSeconds: 600,
   /** Either way. */
   backoffJitterShare: 0.1,
-  /** Without any result for so long, what is held against a route is no longer known: it is tried in earnest. */
+  /** Time without results after which a route is used again. */
   untriedSeconds: 2 * 3600,
   probeSuccessesInARow: 3,
   probeLeaseSeconds: 120,

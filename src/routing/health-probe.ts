@@ -2,7 +2,7 @@ import type { Instant } from '../domain/records.ts';
 import { HEALTH_POLICY } from './health-policy.ts';
 import type { HealthRecord } from './health-record.ts';
 
-/** Whether one payment may now try a route that is in automatic standby. */
+/** True if one payment may now probe a route in automatic standby. */
 export function canProbe(record: HealthRecord, now: Instant): boolean {
   const { retryAt, leaseUntil } = record;
   if (retryAt === null || retryAt > now) return false;
@@ -10,8 +10,8 @@ export function canProbe(record: HealthRecord, now: Instant): boolean {
 }
 
 /**
- * The record with the route lent to one payment. The lease ends with any result of that payment, or by itself: a result
- * that is never heard of must not keep a route in standby. Undefined where no probe may start.
+ * The record with a probe leased to one payment. The lease ends with any result of that payment, or expires, so that a lost
+ * result does not keep a route in standby. Undefined if no probe may start.
  */
 export function leaseProbe(
   record: HealthRecord,
@@ -24,7 +24,7 @@ export function leaseProbe(
   return { ...record, leaseUntil, leasePaymentId: paymentId, version: record.version + 1 };
 }
 
-/** The record without the lease of that payment, whose result is known; undefined where it holds none. */
+/** The record without the lease of a payment whose result is known; undefined if the payment has no lease. */
 export function releaseProbe(record: HealthRecord, paymentId: string): HealthRecord | undefined {
   if (record.leasePaymentId !== paymentId) return undefined;
   return { ...record, leaseUntil: null, leasePaymentId: null, version: record.version + 1 };

@@ -1,7 +1,7 @@
 import type { Instant } from '../domain/records.ts';
 import type { RouteHealth } from '../domain/route.ts';
 
-/** Why a route is in the state that it is in. */
+/** Cause of a route's state. */
 export type HealthCause =
   | 'configured'
   | 'disabled_in_catalogue'
@@ -18,51 +18,51 @@ export type HealthCause =
   | 'override'
   | 'override_ended';
 
-/** What an operator, or the catalogue, decided over the automatic states. */
+/** A state that an operator or the catalogue has set over the automatic states. */
 export interface HealthOverride {
   state: RouteHealth;
-  /** When the automatic states take over again; null for not by itself. */
+  /** Time at which the automatic states apply again; null: the override does not end by itself. */
   until: Instant | null;
-  /** The operator's words. */
+  /** Reason that the operator gave. */
   reason: string;
 }
 
 /** The health of one route, as it is stored: plain JSON. */
 export interface HealthRecord {
-  /** As of the last change; `effectiveState` also knows of an override that has ended since. */
+  /** State after the last change; `effectiveState` considers overrides that have ended since. */
   state: RouteHealth;
   since: Instant;
   cause: HealthCause;
   /** State and cause in a sentence for a person. */
   words: string;
-  /** In automatic standby: when a probe may start. Otherwise null. */
+  /** In automatic standby, the time from which a probe may start; otherwise null. */
   retryAt: Instant | null;
-  /** Exponent of the present back-off or, out of standby, of the next one; 0 again once the route is live. */
+  /** Exponent of the current back-off or, outside standby, of the next one; a live route resets it to 0. */
   backoffs: number;
-  /** The probe that is under way, if any, and when it counts as lost. */
+  /** Lease of the probe in progress, if any: the time at which it expires, and its payment. */
   leaseUntil: Instant | null;
   leasePaymentId: string | null;
   manual: HealthOverride | null;
-  /** Outcomes since the route became degraded, counted until they are enough to recover on; 0 in other states. */
+  /** Outcomes since the route became degraded, up to the number that recovery needs; 0 in other states. */
   successes: number;
   failures: number;
-  /** Results up to this time have been counted. */
+  /** Time of the newest counted result. */
   countedAt: Instant;
-  /** Grows by one with every change: the guard of every write. */
+  /** Grows by one with every change; guards every write. */
   version: number;
 }
 
 export interface HealthTransition {
   from: RouteHealth;
-  /** The same as `from` where an override only changed its reason or its end. */
+  /** The same as `from` if an override only changed its reason or its end. */
   to: RouteHealth;
   cause: HealthCause;
   words: string;
-  /** What the decision was made on; shares are 0 to 1, times are in the unit that ends their name. */
+  /** Numbers that the decision rests on. Shares are 0 to 1; the names of times end with their unit. */
   numbers: Record<string, number>;
 }
 
-/** A record as it shall be, and what to tell of it: null where the state stays and only its details change. */
+/** The new record and its transition; the transition is null if only details of the state change. */
 export interface HealthChange {
   record: HealthRecord;
   transition: HealthTransition | null;
@@ -71,13 +71,13 @@ export interface HealthChange {
 /** The routes of one kind and environment, without those that are disabled. */
 export interface HealthPeers {
   routesOfKind: number;
-  /** Those in standby through their success rate. */
+  /** Routes in standby for their success rate. */
   inAutomaticStandby: number;
-  /** Those in no standby of any cause. */
+  /** Routes that are not in standby. */
   usable: number;
 }
 
-/** What a state begins with. */
+/** Details with which a route enters a state. */
 export interface HealthEntry {
   state: RouteHealth;
   cause: HealthCause;
@@ -88,7 +88,7 @@ export interface HealthEntry {
   manual?: HealthOverride;
 }
 
-/** A record that enters a state: nothing of the state before it counts on. */
+/** The record of a route that enters a state; counts of the previous state are dropped. */
 export function entered(version: number, entry: HealthEntry, now: Instant): HealthRecord {
   return {
     state: entry.state,
@@ -107,12 +107,12 @@ export function entered(version: number, entry: HealthEntry, now: Instant): Heal
   };
 }
 
-/** Where a route begins. `standby` in the catalogue is no automatic standby: it means that the route is not to be used. */
+/** The first record of a route. `standby` in the catalogue disables the route; it is not an automatic standby. */
 export function initialHealth(configured: RouteHealth, now: Instant): HealthRecord {
   return configuredHealth(1, configured, now);
 }
 
-/** The record under `version` of a route of which nothing is known but its catalogue entry. */
+/** The record of a route that has only its catalogue entry. */
 export function configuredHealth(version: number, configured: RouteHealth, now: Instant): HealthRecord {
   const words = `${configured}: ${configured === 'standby' ? 'disabled' : 'as configured'} in the catalogue`;
   if (configured !== 'standby') return entered(version, { state: configured, cause: 'configured', words }, now);
@@ -120,12 +120,12 @@ export function configuredHealth(version: number, configured: RouteHealth, now: 
   return entered(version, { state: 'standby', cause: 'disabled_in_catalogue', words, manual }, now);
 }
 
-/** The state that holds now: the operator's while it lasts, else the automatic one. */
+/** The state at a time: the operator's until the override ends, then the automatic one. */
 export function effectiveState(record: HealthRecord, now: Instant): RouteHealth {
   return isOverrideOver(record, now) ? stateAfterOverride(record) : record.state;
 }
 
-/** Whether the operator or the catalogue took the route out of use: it is not to be used even where nothing else is left. */
+/** True if the operator or the catalogue disabled the route: it is not used even if no other route is left. */
 export function isDisabled(record: HealthRecord, now: Instant): boolean {
   return record.manual?.state === 'standby' && !isOverrideOver(record, now);
 }
@@ -134,12 +134,12 @@ export function isOverrideOver({ manual }: HealthRecord, now: Instant): boolean 
   return manual !== null && manual.until !== null && manual.until <= now;
 }
 
-/** A route that was kept from payments has proved nothing: it comes back as degraded. */
+/** A route that was disabled has no recent results, so it returns as degraded. */
 export function stateAfterOverride({ state }: HealthRecord): RouteHealth {
   return state === 'standby' ? 'degraded' : state;
 }
 
-/** Counts the records of one kind and environment, the one that is to be judged among them. */
+/** Counts the records of one kind and environment, including the evaluated one. */
 export function healthPeers(recordsOfKind: readonly HealthRecord[], now: Instant): HealthPeers {
   const enabled = recordsOfKind.filter((record) => !isDisabled(record, now));
   const throughSuccess = enabled.filter(({ state, cause }) => state === 'standby' && cause === 'low_success');

@@ -2,7 +2,7 @@ import type { Instant } from '../domain/records.ts';
 import type { HealthPolicy } from './health-policy.ts';
 import type { HealthPeers, HealthRecord } from './health-record.ts';
 
-/** `handoff_accepted` says that the provider took the payment; one of the last three follows when its end is known. */
+/** `handoff_accepted`: the provider took the payment; one of the last three kinds follows with its outcome. */
 export type ResultKind = 'handoff_error' | 'handoff_accepted' | 'success' | 'failure' | 'neutral';
 
 export interface HealthResult {
@@ -10,16 +10,16 @@ export interface HealthResult {
   kind: ResultKind;
 }
 
-/** Share of successes and the (decayed) number of outcomes that it rests on. */
+/** Share of successes, and the (decayed) number of outcomes behind it. */
 export interface SuccessEstimate {
   mean: number;
   n: number;
 }
 
-/** What is known of a route when its health is looked at. */
+/** Input of a health evaluation of a route. */
 export interface HealthSignals {
   now: Instant;
-  /** When the success rate last fell suddenly. */
+  /** Time of the last sudden fall of the success rate. */
   shiftedAt: Instant | null;
   fast: SuccessEstimate;
   slow: SuccessEstimate;
@@ -30,25 +30,25 @@ export interface HealthSignals {
   peers: HealthPeers;
 }
 
-/** The results that count in the present state, newest first. */
+/** The results of the current state, newest first. */
 export function resultsSince({ since }: HealthRecord, { recent }: HealthSignals): HealthResult[] {
   return recent.filter(({ at }) => at > since);
 }
 
-/** Whether there has been no result for so long that nobody knows any more how the route is. */
+/** True if the last result is too old to judge the route by. */
 export function isUntried(record: HealthRecord, signals: HealthSignals, policy: HealthPolicy): boolean {
   const latest = resultsSince(record, signals)[0]?.at ?? record.since;
   return signals.now - latest >= policy.untriedSeconds * 1000;
 }
 
-/** How many of the kind came last, up to the newest of those that break the run; other kinds do neither. */
+/** Length of the latest run of results of `kinds`. `breaking` kinds end the run; other kinds are ignored. */
 export function countInARow(results: readonly HealthResult[], kinds: ResultKind[], breaking: ResultKind[]): number {
   const end = results.findIndex(({ kind }) => breaking.includes(kind));
   const run = end === -1 ? results : results.slice(0, end);
   return run.filter(({ kind }) => kinds.includes(kind)).length;
 }
 
-/** Whether an outcome is the route's failure. */
+/** True for a failure of the route. */
 export function isFailure({ kind }: HealthResult): boolean {
   return kind === 'failure' || kind === 'handoff_error';
 }

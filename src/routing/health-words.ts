@@ -1,6 +1,6 @@
 import type { Instant } from '../domain/records.ts';
 
-/** `12:04:30 UTC`, with the date before it where that is not the one of `now`. */
+/** `12:04:30 UTC`, with the date before it unless that is the date of `now`. */
 export function timeInWords(instant: Instant, now: Instant): string {
   const [date, time] = dateAndTime(instant);
   return date === dateAndTime(now)[0] ? `${time} UTC` : `${date} ${time} UTC`;

@@ -15,8 +15,8 @@ import { type HealthSignals, countInARow, isFailure, isUntried, resultsSince } f
 import { timeInWords } from './health-words.ts';
 
 /**
- * The record after one look at the signals, or undefined where nothing changes; at most one move a look. `jitter` is in
- * [0, 1). Results count if they are later than the record's `since`, so what moved a route once does not move it again.
+ * The record after one evaluation of the signals, with at most one transition; undefined if nothing changes. `jitter` is in
+ * [0, 1). Only results after the record's `since` count, so that a result does not move a route twice.
  */
 export function nextHealth(
   record: HealthRecord,
@@ -33,14 +33,14 @@ export function nextHealth(
     return move && moved(record, move, signals.now, policy, jitter);
   }
   const counted = withCounts(record, signals, policy);
-  // Estimates look further back than `since`: only outcomes of this state can tell that it has to end.
+  // Estimates include outcomes before `since`, but only outcomes of this state may end it.
   const canFall = counted.successes + counted.failures >= policy.standbyMinimumOutcomes;
   const move = (canFall ? toStandbyBySuccess(signals, policy) : undefined) ?? toLive(counted, signals, policy);
   if (move) return moved(record, move, signals.now, policy, jitter);
   return counted === record ? undefined : { record: counted, transition: null };
 }
 
-/** The outcomes that are new, counted while the route is degraded, until they are enough to recover on. */
+/** Counts new outcomes of a degraded route, up to the number that recovery needs. */
 function withCounts(record: HealthRecord, { recent }: HealthSignals, policy: HealthPolicy): HealthRecord {
   if (record.successes + record.failures >= policy.recoveryMinimumOutcomes) return record;
   const fresh = recent.filter(({ at }) => at > record.countedAt);
@@ -76,10 +76,10 @@ function fromStandby(
     const because = 'nothing was tried for 2 hours, so that it is tried in earnest';
     return moved(record, { to: 'degraded', cause: 'untried', because, numbers: {} }, now, policy, jitter);
   }
-  // What failed before a try was due belongs to the trouble that is known. And as the next try is later than any failure
-  // seen now, no failure counts twice.
-  const hasFailedTry = results.some((result) => isFailure(result) && result.at >= retryAt);
-  if (!hasFailedTry) return undefined;
+  // Failures before the probe was due belong to the known disturbance. The next probe is later than every failure so far, so
+  // that no failure counts twice.
+  const hasFailedProbe = results.some((result) => isFailure(result) && result.at >= retryAt);
+  if (!hasFailedProbe) return undefined;
   const backoffs = record.backoffs + 1;
   const nextTry = retryTime(backoffs, now, policy, jitter);
   const entry = `in standby since ${timeInWords(record.since, now)} for ${STANDBY_CAUSES[record.cause] ?? record.cause}`;
@@ -105,7 +105,7 @@ function moved(record: HealthRecord, move: Move, now: Instant, policy: HealthPol
   return { record: next, transition: { from: record.state, to, cause, words: next.words, numbers } };
 }
 
-/** A route that falls back soon waits longer each time; only being live again is taken as a cure. */
+/** A route that returns to standby before it was live backs off longer each time. */
 function backoffsAfter({ state, backoffs }: HealthRecord, to: RouteHealth): number {
   if (to === 'live') return 0;
   return state === 'standby' ? backoffs + 1 : backoffs;

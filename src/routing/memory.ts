@@ -1,24 +1,24 @@
 import type { Policy } from './policy.ts';
 
-/** What the outcomes of one route in one bucket of time add up to. Sums only, so their order does not matter. */
+/** Sums of the outcomes of one route in one bucket of time, independent of their order. */
 export interface Tally {
   /** Milliseconds since 1970, divided by the length of a bucket and rounded down. */
   bucket: number;
   successes: number;
-  /** Weighted: a handoff error counts 2. Below 0 where it corrects a failure of an earlier bucket that was paid later. */
+  /** Weighted: a handoff error counts 2. Negative if it corrects a failure of an earlier bucket that was paid later. */
   failures: number;
   /** Attempts that failed through the buyer or the issuer. */
   neutrals: number;
-  /** Outcomes of attempts made while the route was in standby: they say how it is, not how it usually is. */
+  /** Outcomes of attempts while the route was in standby. They show its current level, not its usual one. */
   probeSuccesses: number;
   probeFailures: number;
-  /** Payments whose time from handoff to paid is known, and the sums of its natural logarithm, ms, and of its square. */
+  /** Payments with a known time from handoff to paid, and the sums of the natural logarithm of that time in ms and of its square. */
   timed: number;
   logMs: number;
   logMsSquared: number;
 }
 
-/** The time to paid of what is remembered: count, and sums as in `Tally`. */
+/** Time to paid of the remembered payments: count, and sums as in `Tally`. */
 export interface LatencySums {
   count: number;
   logMs: number;
@@ -26,9 +26,8 @@ export interface LatencySums {
 }
 
 /**
- * What is remembered of one route: plain numbers, all sums faded to the bucket of its last outcome. The fast memory is in
- * two: outcomes of the route as it usually is, and of the route while something disturbs it. Each outcome goes to both,
- * by how probable either is.
+ * Memory of one route: sums that are faded to the bucket of its last outcome. The fast memory has two parts, for the usual and
+ * for the disturbed route. Each outcome is shared between them by the probability of a disturbance.
  */
 export interface RouteState {
   bucket: number;
@@ -40,68 +39,68 @@ export interface RouteState {
   slowSuccesses: number;
   slowFailures: number;
   slowNeutrals: number;
-  /** Probability that the route is disturbed: degraded or down, for a while. */
+  /** Probability that the route is temporarily degraded or down. */
   disturbance: number;
-  /** Whether a disturbance has been detected, and not yet been over. */
+  /** True from the detection of a disturbance until it is over. */
   isDisturbed: boolean;
-  /** The bucket in which one was last detected, or null. */
+  /** Bucket of the last detection, or null. */
   shiftedBucket: number | null;
   fastLatency: LatencySums;
   slowLatency: LatencySums;
 }
 
-/** The success rates to expect of a route as it usually is and of the same route while it is disturbed. */
+/** Expected success rates of a route, usually and while it is disturbed. */
 export interface Expectation {
   usual: number;
   disturbed: number;
 }
 
-/** The states of the routes of one environment, by route id. A route without one has had no outcome yet. */
+/** States of the routes of one environment, by route id. A route without a state has no outcome yet. */
 export type States = ReadonlyMap<string, RouteState>;
 
-// A single outcome is never proof, and what is believed can always be unlearnt.
+// Bounds that keep every outcome inconclusive and every belief reversible.
 const LOWEST_RATE = 0.02;
 const HIGHEST_RATE = 0.98;
 const LEAST_DISTURBANCE = 1e-6;
 const MOST_DISTURBANCE = 0.999;
 const NO_LATENCY: LatencySums = { count: 0, logMs: 0, logMsSquared: 0 };
+const NO_OUTCOMES: Omit<Tally, 'bucket'> = {
+  successes: 0,
+  failures: 0,
+  neutrals: 0,
+  probeSuccesses: 0,
+  probeFailures: 0,
+  timed: 0,
+  logMs: 0,
+  logMsSquared: 0,
+};
+const SUMS = Object.keys(NO_OUTCOMES) as (keyof typeof NO_OUTCOMES)[];
+const NO_FAST_OUTCOMES = {
+  fastSuccesses: 0,
+  fastFailures: 0,
+  fastNeutrals: 0,
+  disturbedSuccesses: 0,
+  disturbedFailures: 0,
+};
 
-/** A bucket with no outcome in it. */
+/** The tally of a bucket without outcomes. */
 export function emptyTally(bucket: number): Tally {
-  return {
-    bucket,
-    successes: 0,
-    failures: 0,
-    neutrals: 0,
-    probeSuccesses: 0,
-    probeFailures: 0,
-    timed: 0,
-    logMs: 0,
-    logMsSquared: 0,
-  };
+  return { bucket, ...NO_OUTCOMES };
 }
 
-/** Both together; of the same bucket. */
+/** The sum of two tallies of the same bucket. */
 export function addTallies(a: Tally, b: Tally): Tally {
-  return {
-    bucket: a.bucket,
-    successes: a.successes + b.successes,
-    failures: a.failures + b.failures,
-    neutrals: a.neutrals + b.neutrals,
-    probeSuccesses: a.probeSuccesses + b.probeSuccesses,
-    probeFailures: a.probeFailures + b.probeFailures,
-    timed: a.timed + b.timed,
-    logMs: a.logMs + b.logMs,
-    logMsSquared: a.logMsSquared + b.logMsSquared,
-  };
+  const sums = { ...a };
+  for (const name of SUMS) sums[name] += b[name];
+  return sums;
 }
 
-/** The bucket that a moment, ms since 1970, lies in. */
+/** The bucket of a time in ms since 1970. */
 export function bucketOf(ms: number, { bucketSeconds }: Policy): number {
   return Math.floor(ms / (bucketSeconds * 1000));
 }
 
-/** The state as it is at a later bucket, with no outcome since; without a state, that of a route without outcomes. */
+/** The state at a later bucket without outcomes since; without a state, that of a new route. */
 export function fadedTo(state: RouteState | undefined, bucket: number, policy: Policy): RouteState {
   if (!state) return freshState(bucket, policy);
   const age = bucket - state.bucket;
@@ -128,8 +127,8 @@ export function fadedTo(state: RouteState | undefined, bucket: number, policy: P
 }
 
 /**
- * A state of the tally's bucket with the tally in it. The probability of a disturbance follows Bayes' rule; outcomes are
- * then shared out by it. Within a bucket the order of outcomes is not known, so all are taken at once.
+ * Adds a tally to a state of the same bucket. Bayes' rule gives the probability of a disturbance, by which the outcomes are
+ * shared. The order of outcomes within a bucket is not known, so all are added at once.
  */
 export function withTally(state: RouteState, tally: Tally, expected: Expectation, policy: Policy): RouteState {
   const { fastMemoryOutcomes, slowMemoryOutcomes } = policy.estimate;
@@ -159,15 +158,11 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
   return detected(after, policy);
 }
 
-/** The state of a route that is known to have recovered: what was fast in it is forgotten, the usual level stays. */
+/** The state of a route that is known to have recovered: without its fast memory, with its usual level. */
 export function withFastCleared(state: RouteState): RouteState {
   return {
     ...state,
-    fastSuccesses: 0,
-    fastFailures: 0,
-    fastNeutrals: 0,
-    disturbedSuccesses: 0,
-    disturbedFailures: 0,
+    ...NO_FAST_OUTCOMES,
     disturbance: LEAST_DISTURBANCE,
     isDisturbed: false,
     fastLatency: NO_LATENCY,
@@ -177,11 +172,7 @@ export function withFastCleared(state: RouteState): RouteState {
 function freshState(bucket: number, policy: Policy): RouteState {
   return {
     bucket,
-    fastSuccesses: 0,
-    fastFailures: 0,
-    fastNeutrals: 0,
-    disturbedSuccesses: 0,
-    disturbedFailures: 0,
+    ...NO_FAST_OUTCOMES,
     slowSuccesses: 0,
     slowFailures: 0,
     slowNeutrals: 0,
@@ -194,22 +185,21 @@ function freshState(bucket: number, policy: Policy): RouteState {
 }
 
 function afterOutcomes(disturbance: number, successes: number, failures: number, expected: Expectation): number {
-  const [usual, disturbed] = [held(expected.usual), held(expected.disturbed)];
+  const [usual, disturbed] = [bounded(expected.usual), bounded(expected.disturbed)];
   const evidence = successes * Math.log(disturbed / usual) + failures * Math.log((1 - disturbed) / (1 - usual));
   const odds = (disturbance / (1 - disturbance)) * Math.exp(evidence);
-  // Infinite odds are as certain as it gets.
   const after = odds === Infinity ? 1 : odds / (1 + odds);
   return Math.min(MOST_DISTURBANCE, Math.max(LEAST_DISTURBANCE, after));
 }
 
-/** Detected above one probability and over below a lower one, so that a route on the edge is detected once. */
+/** Two thresholds, so that a route near one of them is detected once. */
 function detected(state: RouteState, { disturbance: { detectedAbove, overBelow } }: Policy): RouteState {
   if (state.isDisturbed) return { ...state, isDisturbed: state.disturbance >= overBelow };
   if (state.disturbance < detectedAbove) return state;
   return { ...state, isDisturbed: true, shiftedBucket: state.bucket };
 }
 
-/** Share of the time that a route is disturbed: what is believed of one that nothing has been heard of. */
+/** Expected share of time that a route is disturbed: the prior of a route without outcomes. */
 export function disturbedShareOfTime({ disturbance: { everySeconds, lastsSeconds } }: Policy): number {
   return lastsSeconds / (lastsSeconds + everySeconds);
 }
@@ -218,7 +208,7 @@ function forgettingPerBucket({ bucketSeconds, disturbance: { everySeconds, lasts
   return Math.exp(-bucketSeconds * (1 / everySeconds + 1 / lastsSeconds));
 }
 
-// Instances must agree to the last bit. V8 brings its own exp and log (src/base/ieee754.cc); pow may be the C library's.
+// Instances must agree to the last bit. V8 has its own exp and log (src/base/ieee754.cc); pow may be the C library's.
 function halvingPerBucket(halfLifeSeconds: number, { bucketSeconds }: Policy): number {
   return Math.exp((-Math.LN2 * bucketSeconds) / halfLifeSeconds);
 }
@@ -234,7 +224,7 @@ function power(base: number, exponent: number): number {
   return result;
 }
 
-// A correction takes outcomes back: nothing fades for it.
+// Negative outcomes are corrections, which fade nothing.
 function wholeCount(outcomes: number): number {
   return Math.max(0, Math.round(outcomes));
 }
@@ -247,6 +237,6 @@ function plus(a: LatencySums, b: LatencySums): LatencySums {
   return { count: a.count + b.count, logMs: a.logMs + b.logMs, logMsSquared: a.logMsSquared + b.logMsSquared };
 }
 
-function held(rate: number): number {
+function bounded(rate: number): number {
   return Math.min(HIGHEST_RATE, Math.max(LOWEST_RATE, rate));
 }

@@ -2,21 +2,21 @@ import type { RouteState } from './memory.ts';
 import type { Policy } from './policy.ts';
 import type { RouteMemory } from './pooled-prior.ts';
 
-/** How many neutral outcomes are to be taken for failures of the route, in either memory. */
+/** Neutral outcomes that count as failures of the route, in each memory. */
 export interface Suspected {
   fast: number;
   slow: number;
 }
 
-/** Outcomes of a route or of several, and how many of them were neutral. */
+/** Outcomes of one or several routes, and the neutral ones among them. */
 interface Counts {
   neutrals: number;
   outcomes: number;
 }
 
 /**
- * The neutral outcomes of each route that an adapter may have laid at the buyer's door wrongly, in the order of
- * `memories`. A route without peers in its group is never suspected.
+ * The neutral outcomes of each route that an adapter may have attributed to buyers wrongly, in the order of `memories`. A route
+ * without peers in its group is never suspected.
  */
 export function suspectedNeutrals(memories: readonly RouteMemory[], policy: Policy): Suspected[] {
   const groups = groupCountsOf(memories);
@@ -43,10 +43,8 @@ function groupCountsOf(memories: readonly RouteMemory[]): Map<string, { fast: Co
   for (const { group, faded } of memories) {
     const { fast, slow } = countsOf(faded);
     const others = groups.get(group);
-    groups.set(
-      group,
-      others ? { fast: together(fast, others.fast), slow: together(slow, others.slow) } : { fast, slow },
-    );
+    const sums = others && { fast: together(fast, others.fast), slow: together(slow, others.slow) };
+    groups.set(group, sums ?? { fast, slow });
   }
   return groups;
 }
@@ -56,8 +54,8 @@ function together(a: Counts, b: Counts): Counts {
 }
 
 /**
- * How many of a route's neutral outcomes are to be taken for failures of its own: where its share of them is far above
- * its peers', those beyond their share. What buyers get wrong, they get wrong on every route.
+ * Neutral outcomes of a route that count as its failures: if its share of them is far above that of its peers, those beyond
+ * their share. Buyers' mistakes occur on every route alike.
  */
 function suspectedOf(own: Counts, group: Counts, { neutralGuard: { ratio, leastOutcomes } }: Policy): number {
   const peers = { neutrals: group.neutrals - own.neutrals, outcomes: group.outcomes - own.outcomes };

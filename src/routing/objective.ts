@@ -6,7 +6,7 @@ type Objective = Policy['objective'];
 const PPM = 1_000_000;
 const LONGEST_WAIT_MINUTES = 60;
 
-/** What a payment over this route costs, as a fraction of its amount; below 0 where the weights make fees a gain. */
+/** Cost of a payment over a route, as a fraction of its amount; negative if the weights make fees a gain. */
 export function costOf(
   route: Pick<Route, 'buyerFeeRate' | 'gatewayFeeRate' | 'providerCostRate'>,
   weights: ObjectiveWeights,
@@ -18,21 +18,21 @@ export function costOf(
   return cost / PPM;
 }
 
-/** What sending a payment this way is expected to bring, as a fraction of its amount: it may be below 0. */
+/** Expected value of a payment over a route, as a fraction of its amount; it may be negative. */
 export function valueOf(p: number, cost: number, etaMinutes: number, objective: Objective): number {
   const hours = Math.min(Math.max(etaMinutes, 0), LONGEST_WAIT_MINUTES) / 60;
   return p * (objective.margin - cost) - objective.waitPerHour * hours;
 }
 
 /**
- * What `value` counts for in this health. The penalty is taken off, not multiplied in: a tenth off a loss would be a
- * gain, and the worse route the better one.
+ * The value less the penalty of the route's health. The penalty is subtracted and not a factor, because a factor would improve
+ * a negative value.
  */
 export function indexOf(value: number, health: RouteHealth, objective: Objective): number {
   return value - objective.healthPenalty[health] * objective.margin;
 }
 
-/** 0 to 100 with one decimal, higher is better: what is published of an index. */
+/** The published score of an index: 0 to 100 with one decimal, higher is better. */
 export function scoreOf(index: number, objective: Objective): number {
   const share = Math.min(1, Math.max(0, index / objective.margin));
   return Math.round(share * 1000) / 10;

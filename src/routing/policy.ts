@@ -1,11 +1,11 @@
-/** Weights of what a payment costs, in the cost that a route is judged by. */
+/** Weights of fees and costs in the cost of a route. */
 export interface ObjectiveWeights {
   buyerFee: number;
   gatewayFee: number;
   providerCost: number;
 }
 
-/** Who pays is what a merchant, the whole trade or the operator of the gateway look at. */
+/** Weights from the point of view of the merchant, of all parties together, and of the gateway's operator. */
 export const OBJECTIVES = frozen({
   merchant: { buyerFee: 1, gatewayFee: 1, providerCost: 0 },
   total: { buyerFee: 0, gatewayFee: 0, providerCost: 1 },
@@ -15,65 +15,64 @@ export const OBJECTIVES = frozen({
 export type ObjectiveName = keyof typeof OBJECTIVES;
 
 /**
- * Every number that the choice of a route depends on, beside the outcomes themselves. The algorithm is Thompson sampling
- * with three additions: outcomes are forgotten at two speeds, a filter tells disturbances from how a route usually is,
- * and what exploring may cost has a budget.
+ * Parameters of the choice of a route. The algorithm is Thompson sampling with three additions: outcomes are forgotten at two
+ * speeds, a filter separates disturbances from the usual level of a route, and a budget limits the cost of exploring.
  */
 export interface Policy {
-  /** Kept with each decision: changes whenever the same numbers would give another choice. */
+  /** Version, stored with each decision; it changes whenever the same numbers would give another choice. */
   algorithm: string;
-  /** Outcomes are added up by buckets of this length, so that all instances compute with the same sums. */
+  /** Length of the buckets in which outcomes are summed, so that all instances compute with the same sums. */
   bucketSeconds: number;
   estimate: {
     fastHalfLifeSeconds: number;
     slowHalfLifeSeconds: number;
-    /** Each outcome also fades what is remembered by 1 part in so many: the most that busy routes remember. */
+    /** Each outcome fades the memory by 1 part in so many, which limits the memory of busy routes. */
     fastMemoryOutcomes: number;
     slowMemoryOutcomes: number;
-    /** Outcomes that the configured success rates are worth against what all routes of the environment did. */
+    /** Weight, in outcomes, of the configured success rates against the outcomes of all routes of the environment. */
     pooledPriorWeight: number;
-    /** Outcomes that the level of all routes is worth against what one route did in the slow memory. */
+    /** Weight, in outcomes, of the level of all routes against the slow memory of one route. */
     slowPriorWeight: number;
-    /** Outcomes that the slow level of a route is worth against its fast memory. */
+    /** Weight, in outcomes, of the slow level of a route against its fast memory. */
     fastPriorWeight: number;
   };
-  /** Routes degrade or go down for a while and come back. How often, how long and how far, before anything is known. */
+  /** Prior of temporary disturbances of routes: how often they begin, how long they last and how far rates fall. */
   disturbance: {
     everySeconds: number;
     lastsSeconds: number;
-    /** The success rate that is expected of a disturbed route, as a share of its usual one. */
+    /** Expected success rate of a disturbed route, as a share of its usual one. */
     levelShare: number;
-    /** Outcomes that this expectation is worth against those seen since. */
+    /** Weight of this expectation, in outcomes. */
     levelWeight: number;
-    /** Share of the outcomes of a disturbed route that its usual level learns from, or a lasting change never would be. */
+    /** Share of the outcomes of a disturbed route that its usual level learns from, so that it learns lasting changes. */
     lastingShare: number;
-    /** Probability above which a disturbance is taken as detected, and the one below which it is over. */
+    /** Probability above which a disturbance counts as detected, and below which it counts as over. */
     detectedAbove: number;
     overBelow: number;
   };
   exploration: {
-    /** Divides the variance of the draws: 1 is Thompson sampling as in textbooks. */
+    /** Divisor of the variance of the draws; 1 is textbook Thompson sampling. */
     sharpening: number;
-    /** What exploring may cost in expected value, as shares of a ticket: earned by each decision, and kept at most. */
+    /** Budget of exploring in expected value, as shares of a ticket: earned by each decision, and the maximum. */
     budgetPerDecision: number;
     budgetCap: number;
-    /** Cents; larger payments take no part. */
+    /** Cents; larger payments do not explore. */
     maxAmount: number;
     /** One decision in so many goes to the route that was tried least recently. */
     floorEvery: number;
   };
   objective: {
-    /** What a paid payment is worth to the merchant, as a share of its amount. */
+    /** Value of a paid payment to the merchant, as a share of its amount. */
     margin: number;
-    /** What an hour until the payment arrives costs, as a share of its amount; longer waits cost no more than an hour. */
+    /** Cost of an hour until the payment arrives, as a share of its amount; longer waits cost the same. */
     waitPerHour: number;
     weights: ObjectiveWeights;
-    /** Taken off the value of a route by its health, as shares of the margin. */
+    /** Deduction from the value of a route by its health, as shares of the margin. */
     healthPenalty: { live: number; degraded: number; standby: number };
   };
-  /** When failures that an adapter lays at the buyer's door are suspected to be the route's own. */
+  /** Thresholds above which failures that an adapter attributes to buyers count against the route. */
   neutralGuard: {
-    /** A route is suspected when its share of neutral outcomes is so many times that of its peers. */
+    /** Ratio between the share of neutral outcomes of a suspected route and that of its peers. */
     ratio: number;
     /** Outcomes that both the route and its peers must have. */
     leastOutcomes: number;
@@ -81,14 +80,14 @@ export interface Policy {
 }
 
 /**
- * Frozen all the way down. Chosen in `bench/routing` on seeds 101 to 130, where the optimum is flat: what each part is for
- * shows when it is taken away. Mean regret of PAY (12 seeds), PAYLOW (30) and SWITCH (20), in percentage points:
+ * Deeply frozen. Chosen in `bench/routing` on seeds 101 to 130, where the optimum is flat. Removing a part shows its effect:
+ * mean regret of PAY (12 seeds), PAYLOW (30) and SWITCH (20), in percentage points:
  *
- * - as it is: 0.64, 3.87, 1.65
- * - disturbances never expected: 1.01, 3.85, 2.37; expected, and their outcomes learnt as usual ones: 0.78, 3.83, 1.86
- * - both memories fast: 0.78, 4.67, 1.50; the slow one is what merchants of little traffic live on
+ * - this policy: 0.64, 3.87, 1.65
+ * - without expecting disturbances: 1.01, 3.85, 2.37; expecting them, but learning from their outcomes fully: 0.78, 3.83, 1.86
+ * - with two fast memories: 0.78, 4.67, 1.50; the slow memory serves merchants of little traffic
  * - exploring without a budget: 0.67, 4.03, 1.55; without the floor: 0.75, 3.76, 1.78
- * - draws as wide as in textbooks (sharpening 1): 0.75, 3.76, 1.91
+ * - with the variance of textbooks (sharpening 1): 0.75, 3.76, 1.91
  *
  * Differences below 0.1 are within the noise of so many seeds.
  */

@@ -1,6 +1,6 @@
 import type { Contestant, DecisionInput, Verdict } from './decision.ts';
 
-/** Why the decision fell as it did, in one sentence that names the numbers it rests on. */
+/** The reason of a decision in one sentence, with the numbers that it rests on. */
 export function reasonOf(verdict: Verdict, second: Contestant | undefined, input: DecisionInput): string {
   const { chosen, greedy, rule } = verdict;
   if (input.effect.rejected !== null) return `a rule refuses this checkout: ${input.effect.rejected}`;

@@ -3,7 +3,7 @@ import { FIELD_NAMES, type Operator, type RuleFault, type RuleField, fieldNamed,
 export type RuleValue = string | number;
 export type RuleTest = RuleValue | readonly RuleValue[] | RuleOperators;
 
-/** All of them must hold. Amounts are in dollars, as in the API. */
+/** Operators of a field, which must all hold. Amounts are in dollars, as in the API. */
 export interface RuleOperators {
   eq?: RuleValue;
   ne?: RuleValue;
@@ -18,7 +18,7 @@ export interface RuleOperators {
   exists?: boolean;
 }
 
-/** When a rule applies: every field and every connective in it must hold. */
+/** Condition of a rule: every field and every connective in it must hold. */
 export interface Condition {
   all?: readonly Condition[];
   any?: readonly Condition[];
@@ -28,12 +28,12 @@ export interface Condition {
 
 type Path = (string | number)[];
 
-/** How deep `all`, `any` and `not` may stand in each other. */
+/** Maximum nesting of `all`, `any` and `not`. */
 export const MAX_NESTING = 8;
-/** The most values of an array, and the most fields of a condition. */
+/** Maximum number of values of an array, and of fields of a condition. */
 export const MAX_VALUES = 100;
 
-/** Everything that is wrong with a condition, in its order; none for a `Condition`. */
+/** All faults of a condition, in its order; none for a `Condition`. */
 export function conditionFaults(value: unknown): RuleFault[] {
   const faults: RuleFault[] = [];
   inspectCondition(value, [], 0, faults);
@@ -130,7 +130,7 @@ function codeOf(value: unknown, type: 'string' | 'number'): string {
   return typeof value === type ? 'invalid_value' : 'invalid_type';
 }
 
-/** The entries of an array of 1 to 100; of a longer one the first, so that their faults are named as well. */
+/** The first 100 entries of an array, so that their faults are reported even if the array is too long. */
 function arrayOf(value: unknown, what: string, path: Path, faults: RuleFault[]): [index: number, each: unknown][] {
   const message = `must be an array of 1 to ${MAX_VALUES} ${what}`;
   if (!Array.isArray(value)) {

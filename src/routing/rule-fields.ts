@@ -1,20 +1,20 @@
 import { MAX_AMOUNT, centsFromAmount } from '../domain/money.ts';
 import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
 
-/** One thing wrong with a part of a rule set; `path` leads there from that part. */
+/** A fault in a part of a rule set; `path` is relative to that part. */
 export interface RuleFault {
   path: (string | number)[];
   code: string;
   message: string;
-  /** What to do about it where that is not to set the field to what it `must be`: `remove it`. */
+  /** Remedy, unless it is to set the field to the value of `must be`; for example `remove it`. */
   remedy?: string;
 }
 
 export type Operator = 'eq' | 'ne' | 'in' | 'nin' | 'gt' | 'gte' | 'lt' | 'lte' | 'prefix' | 'suffix' | 'exists';
 
-/** What a condition can ask about, and what it can be compared with. */
+/** A field of conditions. */
 export interface RuleField {
-  /** What a value must be, in words. */
+  /** Description of the accepted values. */
   wanted: string;
   operators: readonly Operator[];
   accepts(value: unknown): boolean;
@@ -42,8 +42,8 @@ const freeText: RuleField = {
   accepts: (value) => typeof value === 'string' && isText(value, 0),
 };
 
-/** A field that a session may be without: it can be asked whether it is there. */
-const maybe = (field: RuleField): RuleField => ({ ...field, operators: [...field.operators, 'exists'] });
+/** An optional field, which has the operator `exists`. */
+const optional = (field: RuleField): RuleField => ({ ...field, operators: [...field.operators, 'exists'] });
 
 const FIELDS: Readonly<Record<string, RuleField>> = {
   amount: {
@@ -58,10 +58,10 @@ const FIELDS: Readonly<Record<string, RuleField>> = {
     accepts: (value) => typeof value === 'string' && CURRENCY_CODE.test(value),
   },
   environment: oneOf(ENVIRONMENTS),
-  preferredKind: maybe(oneOf(ROUTE_KINDS)),
+  preferredKind: optional(oneOf(ROUTE_KINDS)),
   product: freeText,
   customer: freeText,
-  clientReferenceId: maybe(freeText),
+  clientReferenceId: optional(freeText),
   hour: {
     wanted: 'a whole number of 0 to 23',
     operators: ORDERED,
@@ -69,9 +69,9 @@ const FIELDS: Readonly<Record<string, RuleField>> = {
   },
   weekday: oneOf(WEEKDAYS),
 };
-const METADATA = maybe(freeText);
+const METADATA = optional(freeText);
 
-/** The fields that have a name of their own; `metadata.<key>` comes on top. */
+/** The fields with a fixed name; `metadata.<key>` is another. */
 export const FIELD_NAMES: readonly string[] = Object.keys(FIELDS);
 
 export function fieldNamed(name: string): RuleField | undefined {
@@ -80,9 +80,9 @@ export function fieldNamed(name: string): RuleField | undefined {
   return isMetadata ? METADATA : undefined;
 }
 
-/** Whether a text has `min` to 500 characters, all of which a session could have. */
+/** True if a text has `min` to 500 characters, all of which a session can contain. */
 export function isText(value: string, min: number): boolean {
-  // Two UTF-16 units a character at most: what is longer need not be counted.
+  // A character has at most two UTF-16 units, so a longer text need not be counted.
   if (value.length < min || value.length > MAX_TEXT * 2) return false;
   return value.isWellFormed() && !value.includes('\0') && Array.from(value).length <= MAX_TEXT;
 }

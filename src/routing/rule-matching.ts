@@ -4,7 +4,7 @@ import type { Environment, RouteKind } from '../domain/route.ts';
 import type { Condition, RuleOperators, RuleTest, RuleValue } from './rule-conditions.ts';
 import { METADATA_PREFIX, WEEKDAYS } from './rule-fields.ts';
 
-/** What rules know of a session. */
+/** Facts of a session that rules can compare. */
 export interface RuleFacts {
   amount: Cents;
   currency: string;
@@ -21,11 +21,11 @@ export interface RuleFacts {
 }
 
 export type Matcher = (facts: RuleFacts) => boolean;
-/** A value as it is compared: null where the session is without it. */
+/** A value in comparable form; null if the session does not have it. */
 type Comparable = string | number | null;
 type Comparison = (value: Comparable) => boolean;
 
-/** How a field is read from the facts, and how what a rule says is brought to the same form. */
+/** Reads a field of the facts, and brings a value of a rule into the same form. */
 interface Reading {
   read(facts: RuleFacts): Comparable;
   normalised(value: RuleValue): RuleValue;
@@ -36,19 +36,19 @@ const MS_PER_DAY = 24 * MS_PER_HOUR;
 // 1970-01-01 was a Thursday.
 const FIRST_WEEKDAY = WEEKDAYS.indexOf('thu');
 
-const asItIs = (value: RuleValue): RuleValue => value;
+const unchanged = (value: RuleValue): RuleValue => value;
 const READINGS: Readonly<Record<string, Reading>> = {
   amount: { read: ({ amount }) => amount, normalised: (value) => centsFromAmount(Number(value)) ?? Number.NaN },
-  currency: { read: ({ currency }) => currency, normalised: asItIs },
-  environment: { read: ({ environment }) => environment, normalised: asItIs },
-  preferredKind: { read: ({ preferredKind }) => preferredKind, normalised: asItIs },
-  product: { read: ({ product }) => product, normalised: asItIs },
+  currency: { read: ({ currency }) => currency, normalised: unchanged },
+  environment: { read: ({ environment }) => environment, normalised: unchanged },
+  preferredKind: { read: ({ preferredKind }) => preferredKind, normalised: unchanged },
+  product: { read: ({ product }) => product, normalised: unchanged },
   customer: { read: ({ customer }) => customer.toLowerCase(), normalised: (value) => String(value).toLowerCase() },
-  clientReferenceId: { read: ({ clientReferenceId }) => clientReferenceId, normalised: asItIs },
-  hour: { read: ({ at }) => remainder(Math.floor(at / MS_PER_HOUR), 24), normalised: asItIs },
+  clientReferenceId: { read: ({ clientReferenceId }) => clientReferenceId, normalised: unchanged },
+  hour: { read: ({ at }) => remainder(Math.floor(at / MS_PER_HOUR), 24), normalised: unchanged },
   weekday: {
     read: ({ at }) => WEEKDAYS[remainder(Math.floor(at / MS_PER_DAY) + FIRST_WEEKDAY, 7)] ?? null,
-    normalised: asItIs,
+    normalised: unchanged,
   },
 };
 
@@ -61,10 +61,10 @@ function readingOf(field: string): Reading {
   if (named) return named;
   const key = field.slice(METADATA_PREFIX.length);
   const read = ({ metadata }: RuleFacts) => (Object.hasOwn(metadata, key) ? (metadata[key] ?? null) : null);
-  return { read, normalised: asItIs };
+  return { read, normalised: unchanged };
 }
 
-/** A condition as a function. It always answers, in time that grows with the condition only. */
+/** A condition as a function. It never throws, and its time depends on the size of the condition only. */
 export function matcherOf(condition: Condition): Matcher {
   return every(Object.entries(condition).map(([key, part]) => matcherOfPart(key, part)));
 }
@@ -84,27 +84,20 @@ function matcherOfPart(key: string, part: Condition[string]): Matcher {
   return (facts) => holds(reading.read(facts));
 }
 
-function every(matchers: readonly Matcher[]): Matcher {
-  const [only] = matchers;
-  if (only && matchers.length === 1) return only;
-  return (facts) => matchers.every((matches) => matches(facts));
+function every<Value>(predicates: readonly ((value: Value) => boolean)[]): (value: Value) => boolean {
+  const [only] = predicates;
+  if (only && predicates.length === 1) return only;
+  return (value) => predicates.every((holds) => holds(value));
 }
 
 function comparisonOf(test: RuleTest, reading: Reading): Comparison {
   if (Array.isArray(test)) return comparisonBy('in', test, reading);
   if (typeof test !== 'object') return comparisonBy('eq', test, reading);
-  const comparisons = Object.entries(test as RuleOperators).map(([operator, operand]) =>
-    comparisonBy(operator as keyof RuleOperators, operand, reading),
-  );
-  const [only] = comparisons;
-  if (only && comparisons.length === 1) return only;
-  return (value) => comparisons.every((holds) => holds(value));
+  const operators = Object.entries(test as RuleOperators) as [keyof RuleOperators, unknown][];
+  return every(operators.map(([operator, operand]) => comparisonBy(operator, operand, reading)));
 }
 
-/**
- * What a session is without equals nothing and stands in no order: `ne` and `nin` hold for it, all others but
- * `exists: false` do not.
- */
+/** A missing value equals nothing and has no order: only `ne`, `nin` and `exists: false` hold for it. */
 function comparisonBy(operator: keyof RuleOperators, operand: unknown, reading: Reading): Comparison {
   if (operator === 'exists') return (value) => (value !== null) === operand;
   if (operator === 'in' || operator === 'nin') {
@@ -132,7 +125,7 @@ function comparisonBy(operator: keyof RuleOperators, operand: unknown, reading: 
   }
 }
 
-/** Whether a condition holds for every session of an environment (true), for none (false), or it depends (undefined). */
+/** True if a condition holds for every session of an environment, false if for none, undefined if it depends on the session. */
 export function certainty(condition: Condition | undefined, environment: Environment): boolean | undefined {
   if (!condition) return true;
   const parts = Object.entries(condition).map(([key, part]) => {

@@ -2,16 +2,16 @@ import type { z } from 'zod';
 import { GatewayError, type Issue } from '../domain/errors.ts';
 import type { RuleFault } from './rule-fields.ts';
 
-// As many as are named of any other body.
+// The same limit as for every other request body.
 const MAX_NAMED = 50;
 const MAX_QUOTED_LENGTH = 80;
 const PLAIN_KEY = /^[A-Za-z0-9_-]{1,80}$/;
 
 const MUST_BE = /^must be /;
-/** Codes of names that are well formed, and are still not right: the message says which name. */
+/** Codes of well-formed but wrong names; the message quotes the name. */
 const NAME_CODES = new Set(['unknown_route', 'unknown_attribute', 'duplicate_route', 'duplicate_id']);
 
-/** What Zod found in a rule set, each with words of its own. */
+/** Faults that Zod found in a rule set. */
 export function faultsOf(issues: readonly z.core.$ZodIssue[]): RuleFault[] {
   return issues.flatMap((issue): RuleFault[] => {
     const path = issue.path.map((key) => (typeof key === 'number' ? key : String(key)));
@@ -32,7 +32,7 @@ export function faultsOf(issues: readonly z.core.$ZodIssue[]): RuleFault[] {
   });
 }
 
-/** A GatewayError `invalid_input` that names every fault, first to last in the rule set, and what to do about it. */
+/** A GatewayError `invalid_input` that lists the faults in the order of the rule set, each with its remedy. */
 export function refusalOf(faults: readonly RuleFault[], input: unknown): GatewayError {
   const named = faults.slice(0, MAX_NAMED);
   const issues = named.map((fault) => issueOf(fault, input));
@@ -51,7 +51,7 @@ function remedyOf({ path, message, remedy }: RuleFault): string {
   return `set ${dotted(path)} to ${message.replace(MUST_BE, '')}`;
 }
 
-/** A fault as the API names it, with the value at fault where that is short. */
+/** A fault as an issue of the API, with the faulty value if that is short. */
 export function issueOf({ path, code, message }: RuleFault, input: unknown): Issue {
   const value = valueAt(input, path);
   if (MUST_BE.test(message)) return { path: dotted(path), code, message: `${message}${quoted(value, ', not ')}` };
@@ -67,7 +67,7 @@ function valueAt(input: unknown, path: RuleFault['path']): unknown {
   return current;
 }
 
-// A short value helps; a long or nested one would carry a stranger's text into a machine's instructions.
+// A short value helps. A long or nested one could carry instructions to an agent that reads the message.
 function quoted(value: unknown, joint: string): string {
   if (value === undefined) return '; it is missing';
   if (typeof value === 'object' && value !== null) return '';

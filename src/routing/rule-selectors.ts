@@ -2,7 +2,7 @@ import { type KycPolicy, ROUTE_KINDS, type Route, type RouteKind } from '../doma
 import { MAX_VALUES } from './rule-conditions.ts';
 import { MAX_TEXT, type RuleFault, isText } from './rule-fields.ts';
 
-/** Routes by id, or by what they have in common; every attribute must fit, one of several values is enough. */
+/** Routes by id or by attributes. Every attribute must match, by one of its values. */
 export type RouteSelector = string | readonly string[] | RouteAttributes;
 
 export interface RouteAttributes {
@@ -17,10 +17,10 @@ export const KYC_POLICIES: readonly KycPolicy[] = ['none', 'light', 'full', 'pro
 const ATTRIBUTES = ['kind', 'integrationId', 'network', 'asset', 'kycPolicy'] as const;
 type Attribute = (typeof ATTRIBUTES)[number];
 const CHOICES: Partial<Record<Attribute, readonly string[]>> = { kind: ROUTE_KINDS, kycPolicy: KYC_POLICIES };
-// What is said of a selection in words stays one line, however many routes it names.
+// The description of a selector stays one line, however many routes it names.
 const MAX_NAMED = 5;
 
-/** What is wrong with the shape of a selector; none for a `RouteSelector`. Whether there are such routes is not asked. */
+/** Faults of the shape of a selector, without looking at the catalogue; none for a `RouteSelector`. */
 export function selectorShapeFaults(value: unknown): RuleFault[] {
   if (typeof value === 'string') return textFaults(value, [], 'the id of a route');
   if (Array.isArray(value)) return listFaults(value, [], (each, path) => textFaults(each, path, 'the id of a route'));
@@ -40,7 +40,7 @@ export function selectorShapeFaults(value: unknown): RuleFault[] {
   });
 }
 
-/** What of a selector no route of the catalogue fits, or it says twice. */
+/** Parts of a selector that match no route of the catalogue, or are repeated. */
 export function selectorCatalogueFaults(selector: RouteSelector, routes: readonly Route[]): RuleFault[] {
   if (typeof selector === 'string') return idFaults(selector, [], routes);
   if (isIdList(selector)) {
@@ -89,7 +89,7 @@ export function selectorInWords(selector: RouteSelector): string {
     .join(', ');
 }
 
-/** The first few of many, and how many more there are. */
+/** The first few values, and the number of the others. */
 export function listed(values: readonly string[], separator = ', '): string {
   const rest = values.length - MAX_NAMED;
   const named = values.slice(0, MAX_NAMED).join(separator);

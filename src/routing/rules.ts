@@ -4,13 +4,13 @@ import { type Condition, conditionFaults } from './rule-conditions.ts';
 import { FIELD_NAMES, type RuleFault, fieldNamed } from './rule-fields.ts';
 import { KYC_POLICIES, type RouteSelector, selectorShapeFaults } from './rule-selectors.ts';
 
-/** The most rules of a set. */
+/** Maximum number of rules in a set. */
 export const MAX_RULES = 200;
 const MAX_SHARES = 100;
 const MAX_REASON_LENGTH = 64;
 export const ORDERINGS = ['priority', 'prefer', 'split', 'smart'] as const;
 
-/** The part of a schema whose language is checked by hand: every fault with its own place and words. */
+/** A check by hand-written code within a schema: every fault has its own path and message. */
 function checkedBy(faultsOf: (value: unknown) => RuleFault[]) {
   return (context: { value: unknown; issues: z.core.$ZodRawIssue[] }): void => {
     for (const { path, code, message, remedy } of faultsOf(context.value)) {
@@ -107,7 +107,7 @@ const split = z
   .min(1, { error: SHARES })
   .max(MAX_SHARES, { error: SHARES });
 
-/** What a check of all effects together says; it is asked along with the checks of each, not after them. */
+/** Options of a check of all effects together, which runs along with the checks of each effect, not after them. */
 function together(error: string, issueCode: string, remedy: string) {
   const when = ({ value }: { value: unknown }) => typeof value === 'object' && value !== null && !Array.isArray(value);
   return { error, params: { issueCode, remedy }, when };
@@ -173,7 +173,7 @@ export const ruleSchema = z.strictObject(
       .describe('Names the rule in every explanation; each only once.')
       .meta({ examples: ['cards-first'] }),
     when: condition.optional(),
-    // oxlint-disable-next-line unicorn/no-thenable -- the word of the language; nobody awaits a schema
+    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of the rule language; a schema is never awaited
     then: actions
       .describe('What the rule does: any number of modifiers and at most one ordering, or reject alone.')
       .meta({
@@ -185,7 +185,7 @@ export const ruleSchema = z.strictObject(
 
 const RULES = `must be an array of at most ${MAX_RULES} rules`;
 
-/** An operator's rules about routes, first to last. For reading one, with every check there is, see `checkRules`. */
+/** An operator's rules about routes, first to last. `checkRules` parses a set with all checks. */
 export const ruleSetSchema = z.strictObject(
   {
     version: z.literal(1, { error: 'must be 1' }).describe('The language of the rules: 1.'),
@@ -199,6 +199,6 @@ export const ruleSetSchema = z.strictObject(
 
 export type RuleSet = z.output<typeof ruleSetSchema>;
 export type Rule = RuleSet['rules'][number];
-/** What a rule does. */
+/** Effects of a rule. */
 export type RuleActions = Rule['then'];
 export type Failover = NonNullable<RuleActions['failover']>;

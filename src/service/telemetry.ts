@@ -6,7 +6,7 @@ import { metricsEndpoint } from '../http/metrics.ts';
 import { observeProvider } from '../providers/observed.ts';
 import type { Provider } from '../providers/provider.ts';
 import { type OnBatch, watchCommits } from '../store/observed.ts';
-import type { Store } from '../store/store.ts';
+import type { OpenedStore } from '../store/database.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { isLoopbackHost } from '../webhooks/address.ts';
 import { hostInUrl, listenAt } from './addresses.ts';
@@ -20,7 +20,7 @@ export interface Telemetry {
   tracing: Tracing | undefined;
   requests: AppDeps['requests'];
   onBatch: OnBatch | undefined;
-  store(store: Store): Store;
+  store(store: OpenedStore): OpenedStore;
   provider<Observed extends Provider>(provider: Observed): Observed;
   /** Opens the port for metrics, where there is to be one. */
   open(deps: AppDeps): Promise<OpenTelemetry>;

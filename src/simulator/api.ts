@@ -2,17 +2,17 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '../domain/errors.ts';
-import type { SimulatedPayment } from '../store/simulator.ts';
 import { type SimulatorDeps, cancelCharge, capturedCharge, takeCharge } from './charges.ts';
 import { handoffTagOf } from './instruments.ts';
 import { chargeReader, refundReader, renderCharge, renderRefund } from './messages.ts';
 import { refundOf, takeRefund } from './refunds.ts';
+import type { Charge } from './simulator-store.ts';
 
 export interface ApiOptions {
   apiKey: string;
-  /** Where buyers reach the pages, without a trailing slash. */
+  /** Origin of the buyer's pages, without a trailing slash. */
   publicUrl: string;
-  /** How long the answer to a handoff tagged `handoff_timeout` takes. */
+  /** Delay of the answer to a handoff tagged `handoff_timeout`. */
   slowAnswerMs: number;
 }
 
@@ -30,13 +30,12 @@ export function simulatorApi(
   deps: SimulatorDeps,
   { apiKey, publicUrl, slowAnswerMs }: ApiOptions,
 ): void {
-  const render = (payment: SimulatedPayment) =>
-    renderCharge(payment, `${publicUrl}/simulator/pay/${payment.reference}`);
+  const render = (charge: Charge) => renderCharge(charge, `${publicUrl}/simulator/pay/${charge.reference}`);
 
-  async function chargeOf({ params }: FastifyRequest<ChargePath>): Promise<SimulatedPayment> {
-    const payment = await deps.store.simulatedPaymentOf(params.charge);
-    if (!payment) throw new GatewayError('not_found', 'The simulated provider has no such charge.');
-    return payment;
+  async function chargeOf({ params }: FastifyRequest<ChargePath>): Promise<Charge> {
+    const charge = await deps.store.chargeOfPayment(params.charge);
+    if (!charge) throw new GatewayError('not_found', 'The simulated provider has no such charge.');
+    return charge;
   }
 
   app.register(
@@ -44,9 +43,9 @@ export function simulatorApi(
       scope.addHook('onRequest', async (request) => requireKey(request, apiKey));
       scope.post('/', async (request) => {
         const order = chargeReader.read(request.body);
-        const payment = await takeCharge(deps, order);
+        const charge = await takeCharge(deps, order);
         if (handoffTagOf(order.buyer_email) === 'handoff_timeout') await sleepFor(request, slowAnswerMs);
-        return render(payment);
+        return render(charge);
       });
       scope.get<ChargePath>('/:charge', async (request) => render(await chargeOf(request)));
       scope.post<ChargePath>('/:charge/cancel', async (request) => {
@@ -56,23 +55,23 @@ export function simulatorApi(
       scope.post<ChargePath>('/:charge/refunds', async (request, reply) => {
         const order = refundReader.read(request.body);
         const sample = { charge: request.params.charge, merchant: '', product: 'Sample', return_url: publicUrl };
-        const payment = await capturedCharge(deps, { ...order.charge, ...sample });
-        const { refund, state, isLost } = await takeRefund(deps, payment, order);
-        if (!isLost) return renderRefund(payment, refund, state);
+        const charge = await capturedCharge(deps, { ...order.charge, ...sample });
+        const { refund, state, isLost } = await takeRefund(deps, charge, order);
+        if (!isLost) return renderRefund(charge, refund, state);
         reply.hijack();
         request.raw.socket.destroy();
         return undefined;
       });
       scope.get<RefundPath>('/:charge/refunds/:refund', async (request) => {
-        const payment = await chargeOf(request);
-        return renderRefund(payment, await refundOf(deps, payment, request.params.refund));
+        const charge = await chargeOf(request);
+        return renderRefund(charge, await refundOf(deps, charge, request.params.refund));
       });
     },
     { prefix: '/simulator/api/payments' },
   );
 }
 
-/** A caller that has given up meanwhile is not waited for, or a stop would be. */
+/** Ends early if the caller disconnects, so that a shutdown does not wait. */
 async function sleepFor({ raw: { socket } }: FastifyRequest, ms: number): Promise<void> {
   const left = new AbortController();
   const leave = () => left.abort();
@@ -82,7 +81,7 @@ async function sleepFor({ raw: { socket } }: FastifyRequest, ms: number): Promis
 }
 
 function requireKey(request: FastifyRequest, apiKey: string): void {
-  // Hashed first: the comparison needs equal lengths, and must not tell how much of a key is right.
+  // `timingSafeEqual` needs equal lengths, and must not reveal how much of a key is right.
   const given = sha256(request.headers.authorization ?? '');
   if (timingSafeEqual(given, sha256(`Bearer ${apiKey}`))) return;
   throw new GatewayError('unauthorized', 'The simulated provider does not know this API key.');

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
 import { request } from 'undici';
-import type { SimulatedCallback } from '../store/simulator.ts';
 import { signCallback } from '../webhooks/sign.ts';
 import { type Worker, createWorker, forEachOf } from '../workers/worker.ts';
 import { type SimulatorDeps, captureLate } from './charges.ts';
-import { capturesInFull, paysOut, refundToldBy } from './messages.ts';
+import { type SimulatorEvent, readEvent } from './messages.ts';
 import { moveRefund } from './refunds.ts';
+import { type Charge, type QueuedCallback, updateCallback } from './simulator-store.ts';
 
 const POLL_MS = 500;
 const PAGE = 100;
@@ -13,37 +13,39 @@ const WIDTH = 8;
 const TIMEOUT_MS = 10_000;
 // Longer than the callbacks of one charge can take.
 const LEASE_MS = 60_000;
-/** How long after each attempt that was not acknowledged the next one comes; after the last it is given up. */
+/** Delay after each attempt that was not acknowledged; after the last attempt the callback is given up. */
 const RETRY_DELAYS_MS = [1, 5, 30, 120, 600, 1800, 3600].map((seconds) => seconds * 1000);
 
 export interface CallbackOptions {
-  /** Where callbacks go. */
   callbackUrl: string;
-  /** What they are signed with. */
+  /** Key of the signatures. */
   callbackSecret: string;
-  /** The time by which they are, whatever the time by which they come due. */
+  /** Time of the signatures; a test clock does not move it. */
   realNow: () => number;
   log: Logger;
 }
 
-/** Sends the simulated provider's callbacks; those of one charge in turn, those of different ones side by side. */
+/** Sends the simulated provider's callbacks: those of one charge one after the other, those of different charges in parallel. */
 export function createCallbackWorker(
   deps: SimulatorDeps,
   { callbackUrl, callbackSecret, realNow, log }: CallbackOptions,
 ): Worker {
+  const { store, now } = deps;
+
   async function runOnce(): Promise<number> {
-    const due = await deps.store.simulatedCallbacksDue(deps.now(), PAGE);
+    const due = await store.callbacksDue(now(), PAGE);
     const charges = [...Map.groupBy(due, ({ reference }) => reference).values()];
     await forEachOf(
       charges,
       WIDTH,
       async (callbacks) => {
         for (const callback of callbacks) {
-          const claimed = { ...callback, attempts: callback.attempts + 1, dueAt: deps.now() + LEASE_MS };
-          const claim = await deps.store.commit([{ type: 'simulated_callback_claimed', callback: claimed }]);
-          // Otherwise another instance was faster, and goes on with this charge.
-          if (!claim.done) return;
-          await deliver(claimed);
+          const { reference, attempts } = callback;
+          const claimed = { ...callback, attempts: attempts + 1, dueAt: now() + LEASE_MS };
+          // Another instance may have claimed it first; that instance goes on with this charge.
+          if (!(await store.write(reference, [updateCallback(claimed, attempts)]))) return;
+          // If the lease has expired and another worker has claimed the callback, this write changes nothing.
+          await store.write(reference, [updateCallback(await deliver(claimed), claimed.attempts)]);
         }
       },
       (error, [callback]) => log.error({ err: error, callback: callback?.id }, 'simulated callback failed'),
@@ -51,34 +53,19 @@ export function createCallbackWorker(
     return due.length;
   }
 
-  async function deliver(callback: SimulatedCallback): Promise<void> {
-    const payment = (await deps.store.simulatedPayment(callback.reference))!;
-    const isVoid = paysOut(callback.body)
-      ? payment.refunded >= payment.captured
-      : capturesInFull(payment, callback.body) && !(await captureLate(deps, payment));
-    if (isVoid) {
-      await finish({ ...callback, status: 'dead' });
-      return;
-    }
-    const told = refundToldBy(callback.body);
-    if (told) await moveRefund(deps, payment.reference, told.refundId, told.outcome);
-    const status = await post(callback.body);
-    if (status === 200) {
-      await finish({ ...callback, status: 'done' });
-      return;
-    }
-    log.warn({ callback: callback.id, attempt: callback.attempts, status }, 'simulated callback not acknowledged');
-    const delay = RETRY_DELAYS_MS[callback.attempts - 1];
-    if (delay === undefined) await finish({ ...callback, status: 'dead' });
-    else await finish({ ...callback, dueAt: deps.now() + delay });
+  /** The callback after an attempt to deliver it. */
+  async function deliver(callback: QueuedCallback): Promise<QueuedCallback> {
+    const { id, reference, body, attempts } = callback;
+    const charge = (await store.charge(reference))!;
+    if (!(await takeEffect(deps, charge, readEvent(body)))) return { ...callback, status: 'dead' };
+    const status = await post(body);
+    if (status === 200) return { ...callback, status: 'done' };
+    log.warn({ callback: id, attempt: attempts, status }, 'simulated callback not acknowledged');
+    const delay = RETRY_DELAYS_MS[attempts - 1];
+    return delay === undefined ? { ...callback, status: 'dead' } : { ...callback, dueAt: now() + delay };
   }
 
-  /** Where the lease ran out and another worker has begun, its word stands. */
-  async function finish(callback: SimulatedCallback): Promise<void> {
-    await deps.store.commit([{ type: 'simulated_callback_finished', callback }]);
-  }
-
-  /** The status of the answer, or why there was none. */
+  /** Status code of the response, or the reason why there was none. */
   async function post(body: string): Promise<number | string> {
     const signature = signCallback(callbackSecret, Math.floor(realNow() / 1000), body);
     try {
@@ -95,6 +82,18 @@ export function createCallbackWorker(
     }
   }
 
-  const onWake = (wake: () => void) => deps.store.onCommit(wake);
-  return createWorker({ name: 'simulator', log, runOnce, onWake, pollMs: POLL_MS });
+  return createWorker({ name: 'simulator', log, runOnce, onWake: store.onWrite, pollMs: POLL_MS });
+}
+
+/** Makes an event true before its callback reports it. Returns false if it must not be reported any more. */
+async function takeEffect(deps: SimulatorDeps, charge: Charge, event: SimulatorEvent): Promise<boolean> {
+  switch (event.type) {
+    case 'charge.settled':
+      return charge.refunded < charge.captured;
+    case 'charge.updated':
+      return event.state !== 'CAPTURED' || event.amount !== charge.amount || captureLate(deps, charge);
+    default:
+      await moveRefund(deps, charge, event.refund, event.type === 'refund.failed' ? 'failed' : 'succeeded');
+      return true;
+  }
 }

@@ -6,7 +6,7 @@ export type CardFields = Record<CardField, string>;
 
 export interface CardForm {
   instrument: Instrument | undefined;
-  /** What goes back into the page: never anything that could be of a real card. */
+  /** Values shown again in the page: never data of a card that could be real. */
   values: CardFields;
   problems: Partial<CardFields>;
 }
@@ -17,13 +17,13 @@ export function emptyCardForm(): CardForm {
   return { instrument: undefined, values: { number: '', expiry: '', cvc: '', name: '' }, problems: {} };
 }
 
-/** The form as the link of a test number fills it in. */
+/** The form that the link of a test number opens. */
 export function filledCardForm(instrument: Instrument): CardForm {
   const values = { number: spacedCard(instrument.cardNumber), expiry: '12 / 34', cvc: '123', name: 'Test Buyer' };
   return { instrument, values, problems: {} };
 }
 
-/** Checks what was sent. Only one of the test numbers is taken; anything else is forgotten at once. */
+/** Checks a sent form. It accepts the test numbers only, and drops all fields of any other number. */
 export function readCardForm(form: URLSearchParams, now: Instant): CardForm {
   const field = (name: CardField) => form.get(name) ?? '';
   const instrument = instrumentByCard(field('number'));
@@ -33,7 +33,7 @@ export function readCardForm(form: URLSearchParams, now: Instant): CardForm {
   if (expiryProblem) problems.expiry = expiryProblem;
   if (!/^\s*\d{3,4}\s*$/.test(field('cvc'))) problems.cvc = 'Enter any 3 or 4 digits.';
   if (field('name').trim() === '') problems.name = 'Enter any name.';
-  return { instrument, values: keptValues(instrument, form), problems };
+  return { instrument, values: shownValues(instrument, form), problems };
 }
 
 function numberProblemOf(number: string): string {
@@ -44,12 +44,12 @@ function numberProblemOf(number: string): string {
 function expiryProblemOf(expiry: string, now: Instant): string | undefined {
   const match = EXPIRY.exec(expiry);
   if (!match) return 'Enter a month and a year, such as 12 / 34.';
-  // A card is good until the end of its month.
+  // A card is valid until the end of its month.
   const end = Date.UTC(2000 + Number(match[2]), Number(match[1]));
   return now < end ? undefined : 'Enter a date that is still to come, such as 12 / 34.';
 }
 
-function keptValues(instrument: Instrument, form: URLSearchParams): CardFields {
+function shownValues(instrument: Instrument, form: URLSearchParams): CardFields {
   const expiry = form.get('expiry') ?? '';
   const name = form.get('name') ?? '';
   return {

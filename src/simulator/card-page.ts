@@ -1,31 +1,25 @@
 import { type Html, html } from '../html/html.ts';
-import type { SimulatedPayment } from '../store/simulator.ts';
 import type { CardField, CardForm } from './card-form.ts';
 import { INSTRUMENTS, spacedCard } from './instruments.ts';
 import { dollars } from './layout.ts';
+import type { Charge } from './simulator-store.ts';
 
-const LABELS: Record<CardField, string> = {
-  number: 'Test card number',
-  expiry: 'Expiry date',
-  cvc: 'Security code',
-  name: 'Name on card',
-};
-const HINTS: Record<CardField, string> = {
-  number: 'Never a real card: one of the numbers below.',
-  expiry: 'Month and year, such as 12 / 34',
-  cvc: 'Any 3 digits',
-  name: 'Any name',
+const FIELDS: Record<CardField, [label: string, hint: string]> = {
+  number: ['Test card number', 'Never a real card: one of the numbers below.'],
+  expiry: ['Expiry date', 'Month and year, such as 12 / 34'],
+  cvc: ['Security code', 'Any 3 digits'],
+  name: ['Name on card', 'Any name'],
 };
 const ORDER: readonly CardField[] = ['number', 'expiry', 'cvc', 'name'];
 
 /** The card form; the outcome is chosen by the number. */
-export function cardForm(payment: SimulatedPayment, form: CardForm): Html {
+export function cardForm(charge: Charge, form: CardForm): Html {
   const faulty = ORDER.filter((field) => form.problems[field] !== undefined);
   return html`<h1>Pay by test card</h1>
     ${faulty.length > 0 && problemSummary(faulty, form)}
     <form method="post" novalidate>
       ${ORDER.map((field) => textField(field, form, field === faulty[0]))}
-      <button class="button" type="submit">Pay ${dollars(payment.total)}</button>
+      <button class="button" type="submit">Pay ${dollars(charge.total)}</button>
     </form>`;
 }
 
@@ -33,7 +27,7 @@ function problemSummary(faulty: readonly CardField[], form: CardForm): Html {
   return html`<div class="problem" role="alert">
     <h2>Please check the form</h2>
     <ul>
-      ${faulty.map((field) => html`<li><a href="#${field}">${LABELS[field]}</a>: ${form.problems[field]}</li>`)}
+      ${faulty.map((field) => html`<li><a href="#${field}">${FIELDS[field][0]}</a>: ${form.problems[field]}</li>`)}
     </ul>
   </div>`;
 }
@@ -41,13 +35,14 @@ function problemSummary(faulty: readonly CardField[], form: CardForm): Html {
 // Autofill is off on purpose: a browser must not offer a real card here.
 function textField(field: CardField, { values, problems }: CardForm, focus: boolean): Html {
   const problem = problems[field];
+  const [label, hint] = FIELDS[field];
   const described = problem === undefined ? `${field}-hint` : `${field}-problem ${field}-hint`;
   const attributes = html`id="${field}" name="${field}" type="text" value="${values[field]}" autocomplete="off"
   aria-describedby="${described}" aria-required="true" ${field !== 'name' && html`inputmode="numeric"`}
   ${problem !== undefined && html`aria-invalid="true"`} ${focus && html`autofocus`}`;
   return html`<div class="field field-${field}">
-    <label for="${field}">${LABELS[field]}</label>
-    <p class="hint" id="${field}-hint">${HINTS[field]}</p>
+    <label for="${field}">${label}</label>
+    <p class="hint" id="${field}-hint">${hint}</p>
     ${problem !== undefined && html`<p class="field-problem" id="${field}-problem">${problem}</p>`}
     <input ${attributes} />
   </div>`;

@@ -1,67 +1,63 @@
 import { GatewayError } from '../domain/errors.ts';
 import type { RandomBytes } from '../domain/id.ts';
 import type { Instant } from '../domain/records.ts';
-import type { SimulatedPayment } from '../store/simulator.ts';
-import type { Change, Store } from '../store/store.ts';
+import type { Write } from '../store/write.ts';
 import { type Instrument, type Script, type Step, handoffTagOf } from './instruments.ts';
-import { type ChargeOrder, renderEvent, renderPayoutEvent } from './messages.ts';
+import { type ChargeOrder, type SimulatorEvent, chargeUpdated, eventBody } from './messages.ts';
+import { type Charge, type SimulatorStore, insertCallback, insertCharge, updateCharge } from './simulator-store.ts';
 
 const REFERENCE_BYTES = 16;
 const TRANSACTION_BYTES = 20;
 const EVENT_BYTES = 12;
+// Each loser of a race reads what the winner wrote.
+const MAX_TRIES = 50;
 
-/** What the simulated provider works with. */
+/** Dependencies of the simulated provider. */
 export interface SimulatorDeps {
-  store: Store;
+  store: SimulatorStore;
   now: () => Instant;
   randomBytes: RandomBytes;
-  /** How long after it has taken the money it pays the merchant; 0: never. */
+  /** Time from a capture to its payout; 0: the provider never pays out. */
   settlementDelayMs: number;
 }
 
 type NewCharge = Omit<ChargeOrder, 'currency' | 'buyer_email'>;
 
-// Each loser of a race reads what the winner wrote.
-export const MAX_TRIES = 50;
-
 /**
- * Takes a charge over, once for each of the caller's ids. Throws GatewayError `invalid_state` where the buyer's
- * address asks for a refusal, or where the charge was refused before.
+ * Takes a charge over, once for each of the caller's ids. Throws GatewayError `invalid_state` if the buyer's address asks
+ * for a refusal, or if the charge was refused before.
  */
-export async function takeCharge(deps: SimulatorDeps, order: ChargeOrder): Promise<SimulatedPayment> {
+export async function takeCharge(deps: SimulatorDeps, order: ChargeOrder): Promise<Charge> {
   const tag = handoffTagOf(order.buyer_email);
   if (tag === 'handoff_down')
     throw new GatewayError('invalid_state', 'The simulated provider takes nothing of this buyer.');
-  const earlier = await deps.store.simulatedPaymentsOfSession(order.order);
+  const earlier = await deps.store.chargesOfSession(order.order);
   const refuse = tag === 'handoff_error' && earlier.length === 0;
-  const payment = newPayment(deps, order, refuse ? 'cancelled' : 'open');
-  await deps.store.commit([{ type: 'simulated_payment_created', payment }]);
-  // Where the caller asked before, or asks twice at once, this is the first one.
-  const first = (await deps.store.simulatedPaymentOf(order.charge))!;
-  if (first.status === 'cancelled') throw refused();
-  return first;
+  const charge = await createOnce(deps, newCharge(deps, order, refuse ? 'cancelled' : 'open'));
+  if (charge.status !== 'cancelled') return charge;
+  throw new GatewayError('invalid_state', 'The simulated provider refused this handoff.');
 }
 
-const DECLINE_REASONS: Record<SimulatedPayment['kind'], string> = {
+const DECLINE_REASONS: Record<Charge['kind'], string> = {
   card: 'card_declined',
   wallet: 'wallet_declined',
   local: 'transfer_rejected',
 };
 
-/** The buyer pressed the button: the charge moves, and its callbacks are queued with it. Ignored once it has moved. */
-export function payWith(deps: SimulatorDeps, payment: SimulatedPayment, instrument: Instrument): Promise<void> {
-  return move(deps, payment, async (current) => {
+/** Applies the outcome that the buyer chose, and queues its callbacks. Does nothing if the charge is not open any more. */
+export function payWith(deps: SimulatorDeps, charge: Charge, instrument: Instrument): Promise<void> {
+  return changeCharge(deps, charge, async (current) => {
     if (current.status !== 'open') return [];
-    const earlier = await deps.store.simulatedPaymentsOfSession(current.sessionId);
+    const earlier = await deps.store.chargesOfSession(current.sessionId);
     const declinedBefore = earlier.some(({ status }) => status === 'failed');
     const script = (declinedBefore ? instrument.afterDecline : undefined) ?? instrument.script;
     const captured = capturedBy(script, current);
     const reason = script.status === 'failed' ? (script.reason ?? DECLINE_REASONS[current.kind]) : null;
     const after = { ...current, status: script.status, reason, captured };
     return [
-      { type: 'simulated_payment_moved', payment: after, from: current.status },
-      ...script.callbacks.flatMap((step) => queued(deps, after, step)),
-      ...(captured === current.total ? payoutQueued(deps, after) : []),
+      updateCharge(after, current),
+      ...script.callbacks.flatMap((step) => queueUpdate(deps, after, step)),
+      ...(captured === current.total ? queuePayout(deps, after) : []),
     ];
   });
 }
@@ -70,58 +66,93 @@ export function payWith(deps: SimulatorDeps, payment: SimulatedPayment, instrume
  * The captured charge of a refund. `webhook.verify_sample` reports captures that this provider did not make. So a charge that
  * it does not know, or has not captured, becomes captured in full by the caller's record.
  */
-export async function capturedCharge(deps: SimulatorDeps, order: NewCharge): Promise<SimulatedPayment> {
-  const payment = { ...newPayment(deps, order, 'paid'), captured: order.total };
-  await deps.store.commit([{ type: 'simulated_payment_created', payment }]);
-  const first = (await deps.store.simulatedPaymentOf(order.charge))!;
-  await move(deps, first, async (current) =>
-    current.captured > 0 ? [] : [moved({ ...current, captured: current.total }, 'paid')],
+export async function capturedCharge(deps: SimulatorDeps, order: NewCharge): Promise<Charge> {
+  const charge = await createOnce(deps, { ...newCharge(deps, order, 'paid'), captured: order.total });
+  await changeCharge(deps, charge, (current) =>
+    current.captured > 0 ? [] : [updateCharge({ ...current, status: 'paid', captured: current.total }, current)],
   );
-  return first;
+  return charge;
 }
 
-/** The buyer goes back without paying; the merchant is told. */
-export function leaveUnpaid(deps: SimulatorDeps, payment: SimulatedPayment): Promise<void> {
-  return move(deps, payment, async (current) => {
+/** Cancels the charge for a buyer who leaves without paying, and queues the callback about it. */
+export function leaveUnpaid(deps: SimulatorDeps, charge: Charge): Promise<void> {
+  return changeCharge(deps, charge, (current) => {
     if (current.status !== 'open') return [];
-    const left: SimulatedPayment = { ...current, status: 'cancelled' };
-    return [moved(current, 'cancelled'), ...queued(deps, left, { state: 'CANCELLED', afterMs: 0 })];
+    const left: Charge = { ...current, status: 'cancelled' };
+    return [updateCharge(left, current), ...queueUpdate(deps, left, { state: 'CANCELLED', afterMs: 0 })];
   });
 }
 
-/** The merchant withdraws a charge. Where it comes too late, the capture is reported again, so that nobody misses it. */
-export function cancelCharge(deps: SimulatorDeps, payment: SimulatedPayment): Promise<void> {
-  return move(deps, payment, async (current) => {
-    if (current.status === 'open' || current.status === 'pending') return [moved(current, 'cancelled')];
-    return current.status === 'paid' ? queued(deps, current, { state: 'CAPTURED', afterMs: 0 }) : [];
+/** Cancels the charge for the merchant. If it is captured already, reports the capture again. */
+export function cancelCharge(deps: SimulatorDeps, charge: Charge): Promise<void> {
+  return changeCharge(deps, charge, (current) => {
+    const { status } = current;
+    if (status === 'open' || status === 'pending') return [updateCharge({ ...current, status: 'cancelled' }, current)];
+    return status === 'paid' ? queueUpdate(deps, current, { state: 'CAPTURED', afterMs: 0 }) : [];
   });
 }
 
-/** A capture is about to be reported; answers false where the charge was cancelled and it must not be. */
-export async function captureLate(deps: SimulatorDeps, payment: SimulatedPayment): Promise<boolean> {
-  let stands = true;
-  await move(deps, payment, async (current) => {
-    stands = current.status !== 'cancelled';
-    const late = current.status === 'pending' || current.status === 'failed';
-    return late ? [moved({ ...current, captured: current.total }, 'paid'), ...payoutQueued(deps, current)] : [];
+/** Captures the charge before its callback reports that. Returns false if the charge was cancelled: nothing is to be reported. */
+export async function captureLate(deps: SimulatorDeps, charge: Charge): Promise<boolean> {
+  let isCancelled = false;
+  await changeCharge(deps, charge, (current) => {
+    isCancelled = current.status === 'cancelled';
+    if (current.status !== 'pending' && current.status !== 'failed') return [];
+    const captured: Charge = { ...current, status: 'paid', captured: current.total };
+    return [updateCharge(captured, current), ...queuePayout(deps, captured)];
   });
-  return stands;
+  return !isCancelled;
 }
 
-/** Decides anew where another instance, or another request, was faster. */
-async function move(
-  deps: SimulatorDeps,
-  { reference }: SimulatedPayment,
-  changesOf: (current: SimulatedPayment) => Promise<Change[]>,
+/** Writes what `decide` answers for the current charge, and decides again whenever another request or instance was faster. */
+export async function changeCharge(
+  { store }: SimulatorDeps,
+  { reference }: Charge,
+  decide: (current: Charge) => Write[] | Promise<Write[]>,
 ): Promise<void> {
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
-    const changes = await changesOf((await deps.store.simulatedPayment(reference))!);
-    if (changes.length === 0 || (await deps.store.commit(changes)).done) return;
+    const writes = await decide((await store.charge(reference))!);
+    if (writes.length === 0 || (await store.write(reference, writes))) return;
   }
   throw new GatewayError('unavailable', 'The charge is changing too fast; try again.');
 }
 
-function newPayment(deps: SimulatorDeps, order: NewCharge, status: SimulatedPayment['status']): SimulatedPayment {
+/** Queues a callback; copies are rows of their own that carry the same event. */
+export function queueEvent(
+  deps: SimulatorDeps,
+  charge: Charge,
+  event: SimulatorEvent,
+  { dueAt = deps.now(), created = dueAt, copies = 1 }: { dueAt?: Instant; created?: Instant; copies?: number },
+): Write[] {
+  const id = `ev_${hex(deps, EVENT_BYTES)}`;
+  const body = eventBody(charge, id, event, created);
+  const callback = { reference: charge.reference, body, status: 'pending', attempts: 0, dueAt } as const;
+  return Array.from({ length: copies }, (_, copy) =>
+    insertCallback({ id: copy === 0 ? id : `${id}.${copy + 1}`, ...callback }),
+  );
+}
+
+function queueUpdate(deps: SimulatorDeps, charge: Charge, step: Step): Write[] {
+  const { state, afterMs, agedMs = 0, shortBy = 0, copies } = step;
+  const dueAt = deps.now() + afterMs;
+  const event = chargeUpdated(charge, state, Math.max(0, charge.amount - shortBy));
+  return queueEvent(deps, charge, event, { dueAt, created: dueAt - agedMs, ...(copies !== undefined && { copies }) });
+}
+
+function queuePayout(deps: SimulatorDeps, charge: Charge): Write[] {
+  if (deps.settlementDelayMs === 0) return [];
+  // In full: the gateway's own fee is not this provider's business.
+  const event = { type: 'charge.settled', payout: `po_${hex(deps, EVENT_BYTES)}`, amount: charge.amount } as const;
+  return queueEvent(deps, charge, event, { dueAt: deps.now() + deps.settlementDelayMs });
+}
+
+/** Stores a charge unless its payment has one already, and returns the stored one. */
+async function createOnce({ store }: SimulatorDeps, charge: Charge): Promise<Charge> {
+  await store.write(charge.reference, [insertCharge(charge)]);
+  return (await store.chargeOfPayment(charge.paymentId))!;
+}
+
+function newCharge(deps: SimulatorDeps, order: NewCharge, status: Charge['status']): Charge {
   return {
     reference: `sp_${hex(deps, REFERENCE_BYTES)}`,
     paymentId: order.charge,
@@ -141,54 +172,11 @@ function newPayment(deps: SimulatorDeps, order: NewCharge, status: SimulatedPaym
   };
 }
 
-function moved(payment: SimulatedPayment, status: SimulatedPayment['status']): Change {
-  return { type: 'simulated_payment_moved', payment: { ...payment, status }, from: payment.status };
-}
-
-/** What the provider takes at once; a payment that is short of something is taken all the same. */
-function capturedBy({ status, callbacks }: Script, { total }: SimulatedPayment): number {
+/** Cents that the provider captures at once, of a short payment too. */
+function capturedBy({ status, callbacks }: Script, { total }: Charge): number {
   const short = callbacks.find(({ shortBy }) => shortBy !== undefined)?.shortBy;
   if (short !== undefined) return Math.max(0, total - short);
   return status === 'paid' ? total : 0;
-}
-
-/** The callbacks of one step: copies are rows of their own that carry the same event. */
-function queued(deps: SimulatorDeps, payment: SimulatedPayment, step: Step): Change[] {
-  const id = newEventId(deps);
-  const dueAt = deps.now() + step.afterMs;
-  const amount = Math.max(0, payment.amount - (step.shortBy ?? 0));
-  const body = renderEvent(payment, { id, state: step.state, amount, created: dueAt - (step.agedMs ?? 0) });
-  return Array.from({ length: step.copies ?? 1 }, (_, copy) => ({
-    type: 'simulated_callback_queued',
-    callback: {
-      id: copy === 0 ? id : `${id}.${copy + 1}`,
-      reference: payment.reference,
-      body,
-      status: 'pending',
-      attempts: 0,
-      dueAt,
-    },
-  }));
-}
-
-/** What the merchant is paid out it is told of when that comes to pass. */
-function payoutQueued(deps: SimulatorDeps, payment: SimulatedPayment): Change[] {
-  const { settlementDelayMs, now } = deps;
-  if (settlementDelayMs === 0) return [];
-  const id = newEventId(deps);
-  const dueAt = now() + settlementDelayMs;
-  const body = renderPayoutEvent(payment, { id, payout: `po_${hex(deps, EVENT_BYTES)}`, created: dueAt });
-  const { reference } = payment;
-  const callback = { id, reference, body, status: 'pending', attempts: 0, dueAt } as const;
-  return [{ type: 'simulated_callback_queued', callback }];
-}
-
-export function newEventId(deps: SimulatorDeps): string {
-  return `ev_${hex(deps, EVENT_BYTES)}`;
-}
-
-function refused(): GatewayError {
-  return new GatewayError('invalid_state', 'The simulated provider refused this handoff.');
 }
 
 function hex({ randomBytes }: SimulatorDeps, size: number): string {

@@ -1,46 +1,36 @@
 import { type Html, html } from '../html/html.ts';
-import type { SimulatedPayment } from '../store/simulator.ts';
 import { INSTRUMENTS } from './instruments.ts';
-import { dollars } from './layout.ts';
+import { dollars, row } from './layout.ts';
+import type { Charge } from './simulator-store.ts';
 
 const TRANSFER_REFERENCE_LENGTH = 8;
 
 export interface Choice {
-  /** The outcome that is chosen at first. */
+  /** Id of the preselected outcome. */
   chosen: string;
   problem: string | undefined;
 }
 
-/** The wallet: the buyer approves, and says how it shall end. */
-export function walletForm(payment: SimulatedPayment, choice: Choice): Html {
+/** The wallet: the buyer chooses an outcome and approves. */
+export function walletForm(charge: Charge, choice: Choice): Html {
   return html`<h1>Approve in your test wallet</h1>
     <p class="lead">
-      ${payment.merchant} asks for <strong>${dollars(payment.total)}</strong> from your test wallet. It holds no money.
+      ${charge.merchant} asks for <strong>${dollars(charge.total)}</strong> from your test wallet. It holds no money.
     </p>
     ${outcomeForm(choice, 'Approve payment')}`;
 }
 
-/** The bank transfer: the buyer is told where to send the money, and says that it is sent. */
-export function bankForm(payment: SimulatedPayment, choice: Choice): Html {
+/** The bank transfer: the buyer sees the account and reports that the money is sent. */
+export function bankForm(charge: Charge, choice: Choice): Html {
   return html`<h1>Send a test bank transfer</h1>
     <p class="lead">With a real bank you would now make this transfer. Here there is nothing to send.</p>
     <dl class="transfer">
-      <div>
-        <dt>Amount</dt>
-        <dd>${dollars(payment.total)}</dd>
-      </div>
+      ${row('Amount', dollars(charge.total))}
       <div>
         <dt>Reference</dt>
-        <dd class="digits">${transferReference(payment)}</dd>
+        <dd class="digits">SIM-${charge.reference.slice(-TRANSFER_REFERENCE_LENGTH).toUpperCase()}</dd>
       </div>
-      <div>
-        <dt>To</dt>
-        <dd>${payment.merchant}, at the simulated bank</dd>
-      </div>
-      <div>
-        <dt>Account</dt>
-        <dd>none: this account does not exist</dd>
-      </div>
+      ${row('To', `${charge.merchant}, at the simulated bank`)} ${row('Account', 'none: this account does not exist')}
     </dl>
     ${outcomeForm(choice, 'I have sent it')}`;
 }
@@ -68,8 +58,4 @@ function outcomeForm({ chosen, problem }: Choice, button: string): Html {
     </fieldset>
     <button class="button" type="submit">${button}</button>
   </form>`;
-}
-
-function transferReference({ reference }: SimulatedPayment): string {
-  return `SIM-${reference.slice(-TRANSFER_REFERENCE_LENGTH).toUpperCase()}`;
 }

@@ -1,45 +1,42 @@
-/** What the simulated provider says of a charge; its own words, which the adapter translates. */
+/** State of a charge in the simulated provider's own words, which the adapter translates. */
 export type ChargeState = 'CREATED' | 'PROCESSING' | 'CAPTURED' | 'DECLINED' | 'CANCELLED' | 'REFUNDED';
 
 /** One callback of a test outcome. */
 export interface Step {
   state: ChargeState;
-  /** How long after the buyer pressed the button it is sent, in milliseconds. */
+  /** Time from the buyer's click until it is sent, in milliseconds. */
   afterMs: number;
-  /** How long before that the event says it happened, in milliseconds. */
+  /** Age of the event by then, in milliseconds. */
   agedMs?: number;
   /** Cents missing from the amount. */
   shortBy?: number;
-  /** How often the same event is sent; once by default. */
+  /** Number of times the same event is sent; 1 by default. */
   copies?: number;
 }
 
 export interface Script {
-  /** The charge right after the button. A full capture sent later makes it `paid` then. */
+  /** Status of the charge right after the click. A full capture that is sent later makes it `paid` then. */
   status: 'pending' | 'paid' | 'failed';
   /** Reason of a decline, as the simulated provider's own code; by default the code for that payment method. */
   reason?: string;
   callbacks: readonly Step[];
 }
 
-/** A way for a test payment to end: chosen by card number, or by name on the wallet and bank pages. */
+/** A test outcome, chosen by card number, or by name on the wallet and bank pages. */
 export interface Instrument {
   id: string;
   label: string;
-  /** What happens, in one sentence. */
+  /** Description in one sentence. */
   outcome: string;
   cardNumber: string;
   script: Script;
-  /** What it does instead, once a payment of the same session was declined. */
+  /** Script after an earlier payment of the same session was declined. */
   afterDecline?: Script;
 }
 
 const SECOND_MS = 1000;
-const PAID: Script = { status: 'paid', callbacks: [{ state: 'CAPTURED', afterMs: 0 }] };
-const DECLINED: Script = {
-  status: 'failed',
-  callbacks: [{ state: 'DECLINED', afterMs: 0 }],
-};
+const PAID = script('paid', step('CAPTURED'));
+const DECLINED = script('failed', step('DECLINED'));
 
 /** Every test outcome: pages, documentation and behaviour follow this table. */
 export const INSTRUMENTS: readonly Instrument[] = [
@@ -55,13 +52,7 @@ export const INSTRUMENTS: readonly Instrument[] = [
     label: 'Paid after a delay',
     outcome: 'The payment is processing at first, and captured 20 seconds later.',
     cardNumber: '4000000000000010',
-    script: {
-      status: 'pending',
-      callbacks: [
-        { state: 'PROCESSING', afterMs: 0 },
-        { state: 'CAPTURED', afterMs: 20 * SECOND_MS },
-      ],
-    },
+    script: script('pending', step('PROCESSING'), step('CAPTURED', 20)),
   },
   {
     id: 'decline_then_paid',
@@ -90,58 +81,46 @@ export const INSTRUMENTS: readonly Instrument[] = [
     label: 'Abandoned',
     outcome: 'No callback ever comes; the payment stays pending until it times out.',
     cardNumber: '4000000000000036',
-    script: { status: 'pending', callbacks: [] },
+    script: script('pending'),
   },
   {
     id: 'duplicates',
     label: 'Duplicate callbacks',
     outcome: 'The payment is captured, and the same event is sent three times.',
     cardNumber: '4000000000000044',
-    script: { status: 'paid', callbacks: [{ state: 'CAPTURED', afterMs: 0, copies: 3 }] },
+    script: script('paid', step('CAPTURED', 0, { copies: 3 })),
   },
   {
     id: 'reordered',
     label: 'Reordered callbacks',
     outcome: 'The payment is captured, and an older event that says processing comes 2 seconds after.',
     cardNumber: '4000000000000051',
-    script: {
-      status: 'paid',
-      callbacks: [
-        { state: 'CAPTURED', afterMs: 0 },
-        { state: 'PROCESSING', afterMs: 2 * SECOND_MS, agedMs: 5 * SECOND_MS },
-      ],
-    },
+    script: script('paid', step('CAPTURED'), step('PROCESSING', 2, { agedMs: 5 * SECOND_MS })),
   },
   {
     id: 'late_success',
     label: 'Late success after failure',
     outcome: 'The payment is declined now, and captured all the same 30 seconds later.',
     cardNumber: '4000000000000069',
-    script: {
-      status: 'failed',
-      callbacks: [
-        { state: 'DECLINED', afterMs: 0 },
-        { state: 'CAPTURED', afterMs: 30 * SECOND_MS },
-      ],
-    },
+    script: script('failed', step('DECLINED'), step('CAPTURED', 30)),
   },
   {
     id: 'wrong_amount',
     label: 'Wrong amount',
     outcome: 'A capture of 1.00 less than the amount is reported; the rest never comes.',
     cardNumber: '4000000000000077',
-    script: { status: 'pending', callbacks: [{ state: 'CAPTURED', afterMs: 0, shortBy: 100 }] },
+    script: script('pending', step('CAPTURED', 0, { shortBy: 100 })),
   },
   {
     id: 'callback_lost',
     label: 'Callback lost',
     outcome: 'The payment is captured but no callback follows; the gateway finds it by an inquiry.',
     cardNumber: '4000000000000085',
-    script: { status: 'paid', callbacks: [] },
+    script: script('paid'),
   },
 ];
 
-/** A tag in the buyer's email address, `anything+tag@example.com`: what happens before an outcome can be chosen. */
+/** A tag in the buyer's email address, `anything+tag@example.com`, which selects the outcome of the handoff. */
 export interface HandoffTag {
   tag: string;
   label: string;
@@ -166,6 +145,14 @@ export const HANDOFF_TAGS: readonly HandoffTag[] = [
   },
 ];
 
+function script(status: Script['status'], ...callbacks: Step[]): Script {
+  return { status, callbacks };
+}
+
+function step(state: ChargeState, afterSeconds = 0, more: Omit<Step, 'state' | 'afterMs'> = {}): Step {
+  return { state, afterMs: afterSeconds * SECOND_MS, ...more };
+}
+
 const TAG = /\+(handoff_[a-z]+)@/i;
 
 export function instrumentById(id: string): Instrument | undefined {
@@ -178,7 +165,7 @@ export function instrumentByCard(number: string): Instrument | undefined {
   return INSTRUMENTS.find(({ cardNumber }) => cardNumber === digits);
 }
 
-/** The tag of an email address that this table knows. */
+/** The known tag of an email address. */
 export function handoffTagOf(email: string): string | undefined {
   const tag = TAG.exec(email)?.[1]?.toLowerCase();
   return HANDOFF_TAGS.find((known) => known.tag === tag)?.tag;

@@ -1,7 +1,7 @@
 import { loadStyle } from '../html/assets.ts';
 import { iconOf, renderFrame } from '../html/frame.ts';
 import { type Html, html } from '../html/html.ts';
-import type { SimulatedPayment } from '../store/simulator.ts';
+import type { Charge } from './simulator-store.ts';
 
 export const STYLESHEET = loadStyle(new URL('./assets/simulator.css', import.meta.url));
 
@@ -20,12 +20,12 @@ export function dollars(cents: number): string {
 export interface LayoutOptions {
   title: string;
   body: Html;
-  /** Sends the browser on at once. */
+  /** URL that the browser opens at once. */
   refreshTo?: string;
   wide?: boolean;
 }
 
-/** Every page of the simulated provider: it must never be taken for a real one. */
+/** Frame of the simulated provider's pages. They must not be mistaken for those of a real provider. */
 export function layout({ title, body, refreshTo, wide = false }: LayoutOptions): Html {
   const head = html`<meta name="robots" content="noindex" />
     ${refreshTo !== undefined && html`<meta http-equiv="refresh" content="0;url=${refreshTo}" />`}`;
@@ -43,28 +43,26 @@ export function layout({ title, body, refreshTo, wide = false }: LayoutOptions):
   return renderFrame({ title: `${title} - Simulated provider`, style: STYLESHEET, icon: ICON, head, body: page });
 }
 
-/** What the buyer is about to pay, and to whom. */
-export function receipt(payment: SimulatedPayment): Html {
-  const fee = payment.total - payment.amount;
+/** Merchant, product, fee and total. */
+export function receipt(charge: Charge): Html {
+  const fee = charge.total - charge.amount;
   return html`<section class="receipt" aria-labelledby="receipt-title">
-    <h2 id="receipt-title">Pay ${payment.merchant}</h2>
-    <p class="total">${dollars(payment.total)}</p>
+    <h2 id="receipt-title">Pay ${charge.merchant}</h2>
+    <p class="total">${dollars(charge.total)}</p>
     <dl>
-      <div>
-        <dt>${payment.product}</dt>
-        <dd>${dollars(payment.amount)}</dd>
-      </div>
-      ${
-        fee !== 0 &&
-        html`<div>
-          <dt>Fee</dt>
-          <dd>${dollars(fee)}</dd>
-        </div>`
-      }
+      ${row(charge.product, dollars(charge.amount))} ${fee !== 0 && row('Fee', dollars(fee))}
       <div class="sum">
         <dt>Total in US dollars</dt>
-        <dd>${dollars(payment.total)}</dd>
+        <dd>${dollars(charge.total)}</dd>
       </div>
     </dl>
   </section>`;
+}
+
+/** A row of a description list. */
+export function row(term: string, description: string): Html {
+  return html`<div>
+    <dt>${term}</dt>
+    <dd>${description}</dd>
+  </div>`;
 }

@@ -3,13 +3,13 @@ import { inputReader } from '../contract/problems.ts';
 import { routeKind, text } from '../contract/fields.ts';
 import { redirectUrlField } from '../contract/redirect-url.ts';
 import { CURRENCY, type Instant } from '../domain/records.ts';
-import type { SimulatedPayment, SimulatedRefund } from '../store/simulator.ts';
 import type { ChargeState } from './instruments.ts';
+import type { Charge, ChargeRefund } from './simulator-store.ts';
 
 const MAX_NAME = 254;
 const cents = z.int().min(1);
 
-/** What a merchant's gateway sends to have a charge taken over. */
+/** Request body of a handoff: a merchant's gateway has a charge taken over. */
 const charge = z.strictObject({
   charge: text(1, MAX_NAME).describe("The caller's id of the charge; the same one is taken over once."),
   order: text(1, MAX_NAME),
@@ -26,7 +26,7 @@ const charge = z.strictObject({
 export type ChargeOrder = z.output<typeof charge>;
 export const chargeReader = inputReader(charge);
 
-/** What a merchant's gateway sends to have money given back. */
+/** Request body of a refund. */
 const refund = z.strictObject({
   refund: text(1, MAX_NAME).describe("The caller's id of the refund; the same one is given back once."),
   amount: cents,
@@ -39,21 +39,15 @@ const refund = z.strictObject({
 export type RefundOrder = z.output<typeof refund>;
 export const refundReader = inputReader(refund);
 
-/** What the simulated provider says of a refund; its own words, which the adapter translates. */
+/** State of a refund in the simulated provider's own words, which the adapter translates. */
 export type RefundState = 'PENDING' | 'REFUNDED' | 'FAILED';
 
-const REFUND_STATE: Record<SimulatedRefund['status'], RefundState> = {
+const REFUND_STATE: Record<ChargeRefund['status'], RefundState> = {
   pending: 'PENDING',
   succeeded: 'REFUNDED',
   failed: 'FAILED',
 };
-
-const eventBody = z.object({ state: z.string().optional(), amount: z.int() });
-const PAYOUT_EVENT = 'charge.settled';
-const payoutEvent = z.object({ type: z.literal(PAYOUT_EVENT) });
-const refundEvent = z.object({ refund: z.string(), type: z.enum(['refund.succeeded', 'refund.failed']) });
-
-const STATE: Record<SimulatedPayment['status'], ChargeState> = {
+const STATE: Record<Charge['status'], ChargeState> = {
   open: 'CREATED',
   pending: 'PROCESSING',
   paid: 'CAPTURED',
@@ -62,100 +56,59 @@ const STATE: Record<SimulatedPayment['status'], ChargeState> = {
   refunded: 'REFUNDED',
 };
 
+/** An event to report in a callback. `amount` is in cents. */
+export type SimulatorEvent = ChargeUpdated | ChargeSettled | RefundEvent;
+
+interface ChargeUpdated {
+  type: 'charge.updated';
+  state: ChargeState;
+  reason?: string | null;
+  amount: number;
+  transaction: string | null;
+}
+
+interface ChargeSettled {
+  type: 'charge.settled';
+  payout: string;
+  amount: number;
+}
+
+interface RefundEvent {
+  type: 'refund.succeeded' | 'refund.failed';
+  refund: string;
+  reason?: string;
+  amount: number;
+}
+
+export function chargeUpdated({ reason, txHash }: Charge, state: ChargeState, amount: number): ChargeUpdated {
+  const isTaken = state === 'CAPTURED' || state === 'REFUNDED';
+  const transaction = isTaken ? txHash : null;
+  return { type: 'charge.updated', state, ...(state === 'DECLINED' && { reason }), amount, transaction };
+}
+
+/** The body of a callback. */
+export function eventBody(charge: Charge, id: string, { type, ...event }: SimulatorEvent, created: Instant): string {
+  const { sessionId: order, paymentId } = charge;
+  const shared = { order, charge: paymentId, currency: CURRENCY, created: Math.floor(created / 1000) };
+  return JSON.stringify({ event: id, type, ...shared, ...event });
+}
+
+export function readEvent(body: string): SimulatorEvent {
+  return JSON.parse(body) as SimulatorEvent;
+}
+
 /** A charge as the API answers it; `page` is where its buyer goes. */
-export function renderCharge(payment: SimulatedPayment, page: string): Record<string, unknown> {
-  const state = STATE[payment.status];
-  return { reference: payment.reference, page, ...shared(payment, state, payment.amount) };
-}
-
-/** The body of a callback; `amount` is in cents. */
-export function renderEvent(
-  payment: SimulatedPayment,
-  event: { id: string; state: ChargeState; amount: number; created: Instant },
-): string {
-  return JSON.stringify({
-    event: event.id,
-    type: 'charge.updated',
-    ...shared(payment, event.state, event.amount),
-    created: Math.floor(event.created / 1000),
-  });
-}
-
-/** The body of the callback that the merchant has been paid out, in full: what the gateway keeps is not this provider's. */
-export function renderPayoutEvent(
-  { sessionId: order, paymentId: charge, amount }: SimulatedPayment,
-  event: { id: string; payout: string; created: Instant },
-): string {
-  return JSON.stringify({
-    event: event.id,
-    type: PAYOUT_EVENT,
-    order,
-    charge,
-    payout: event.payout,
-    amount,
-    currency: CURRENCY,
-    created: Math.floor(event.created / 1000),
-  });
-}
-
-/** Whether a callback that is still to be sent says that the merchant has been paid out. */
-export function paysOut(body: string): boolean {
-  return payoutEvent.safeParse(JSON.parse(body)).success;
+export function renderCharge(charge: Charge, page: string): Record<string, unknown> {
+  const { reference, sessionId: order, paymentId, amount, status } = charge;
+  const { type: _, ...state } = chargeUpdated(charge, STATE[status], amount);
+  return { reference, page, order, charge: paymentId, currency: CURRENCY, ...state };
 }
 
 /** A refund as the API answers it. */
 export function renderRefund(
-  payment: SimulatedPayment,
-  { id, amount, status, reason }: SimulatedRefund,
+  { sessionId: order, paymentId: charge }: Charge,
+  { id, amount, status, reason }: ChargeRefund,
   state: RefundState = REFUND_STATE[status],
 ): Record<string, unknown> {
-  const { sessionId: order, paymentId: charge } = payment;
   return { refund: id, order, charge, state, ...(state === 'FAILED' && { reason }), amount, currency: CURRENCY };
-}
-
-/** The body of a callback about a refund. */
-export function renderRefundEvent(
-  payment: SimulatedPayment,
-  { id: refundId, amount }: SimulatedRefund,
-  event: { id: string; outcome: 'succeeded' | 'failed'; reason: string | null; created: Instant },
-): string {
-  return JSON.stringify({
-    event: event.id,
-    type: `refund.${event.outcome}`,
-    order: payment.sessionId,
-    charge: payment.paymentId,
-    refund: refundId,
-    ...(event.reason !== null && { reason: event.reason }),
-    amount,
-    currency: CURRENCY,
-    created: Math.floor(event.created / 1000),
-  });
-}
-
-/** What a callback that is still to be sent says of a refund; undefined where it is about a charge. */
-export function refundToldBy(body: string): { refundId: string; outcome: 'succeeded' | 'failed' } | undefined {
-  const { success, data } = refundEvent.safeParse(JSON.parse(body));
-  return success
-    ? { refundId: data.refund, outcome: data.type === 'refund.failed' ? 'failed' : 'succeeded' }
-    : undefined;
-}
-
-/** Whether a callback that is still to be sent says that all of the money has come. */
-export function capturesInFull(payment: SimulatedPayment, body: string): boolean {
-  const { state, amount } = eventBody.parse(JSON.parse(body));
-  return state === 'CAPTURED' && amount === payment.amount;
-}
-
-function shared(payment: SimulatedPayment, state: ChargeState, amount: number): Record<string, unknown> {
-  const { sessionId: order, paymentId, reason, txHash } = payment;
-  const moved = state === 'CAPTURED' || state === 'REFUNDED';
-  return {
-    order,
-    charge: paymentId,
-    state,
-    ...(state === 'DECLINED' && { reason }),
-    amount,
-    currency: CURRENCY,
-    transaction: moved ? txHash : null,
-  };
 }

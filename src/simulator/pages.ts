@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { serveAssets } from '../html/assets.ts';
 import { acceptForms, formOf, seeOther, sendPage } from '../html/page.ts';
-import type { SimulatedPayment } from '../store/simulator.ts';
 import { type CardForm, filledCardForm, readCardForm } from './card-form.ts';
 import { type SimulatorDeps, leaveUnpaid, payWith } from './charges.ts';
 import { type Instrument, instrumentById } from './instruments.ts';
 import { STYLESHEET } from './layout.ts';
+import type { Charge } from './simulator-store.ts';
 import { type Filled, closedPage, instrumentsPage, payPage, returnPage, unknownPage } from './views.ts';
 
 interface PayPath {
@@ -13,7 +13,7 @@ interface PayPath {
   Querystring: { use?: unknown };
 }
 
-/** Where the buyer pays: plain pages and forms, complete without JavaScript. */
+/** The buyer's pages: plain pages and forms, complete without JavaScript. */
 export function simulatorPages(app: FastifyInstance, deps: SimulatorDeps, publicUrl: string): void {
   serveAssets(app, [STYLESHEET]);
   app.register(async (scope) => {
@@ -21,30 +21,30 @@ export function simulatorPages(app: FastifyInstance, deps: SimulatorDeps, public
     scope.get('/simulator', (_request, reply) => sendPage(reply, 200, instrumentsPage()));
 
     scope.get<PayPath>('/simulator/pay/:reference', async (request, reply) => {
-      const payment = await deps.store.simulatedPayment(request.params.reference);
-      if (!payment) return sendPage(reply, 404, unknownPage());
-      if (payment.status !== 'open') return sendPage(reply, 200, closedPage(payment));
-      return sendPage(reply, 200, payPage(payment, prefilled(request.query.use)));
+      const charge = await deps.store.charge(request.params.reference);
+      if (!charge) return sendPage(reply, 404, unknownPage());
+      if (charge.status !== 'open') return sendPage(reply, 200, closedPage(charge));
+      return sendPage(reply, 200, payPage(charge, prefilled(request.query.use)));
     });
 
     scope.post<PayPath>('/simulator/pay/:reference', async (request, reply) => {
       const form = formOf(request);
-      const payment = await deps.store.simulatedPayment(request.params.reference);
-      if (!payment) return sendPage(reply, 404, unknownPage());
-      const { instrument, filled } = readPayForm(payment, form, deps.now());
-      // A second click, or a second tab: it goes where the first one went.
-      if (payment.status === 'open') {
-        if (!instrument) return sendPage(reply, 400, payPage(payment, filled));
-        await payWith(deps, payment, instrument);
+      const charge = await deps.store.charge(request.params.reference);
+      if (!charge) return sendPage(reply, 404, unknownPage());
+      const { instrument, filled } = readPayForm(charge, form, deps.now());
+      // A second click, or a second tab, gets the redirect of the first one.
+      if (charge.status === 'open') {
+        if (!instrument) return sendPage(reply, 400, payPage(charge, filled));
+        await payWith(deps, charge, instrument);
       }
-      return sendBack(request, reply, payment);
+      return sendBack(request, reply, charge);
     });
 
     scope.post<PayPath>('/simulator/pay/:reference/cancel', async (request, reply) => {
-      const payment = await deps.store.simulatedPayment(request.params.reference);
-      if (!payment) return sendPage(reply, 404, unknownPage());
-      await leaveUnpaid(deps, payment);
-      return sendBack(request, reply, payment);
+      const charge = await deps.store.charge(request.params.reference);
+      if (!charge) return sendPage(reply, 404, unknownPage());
+      await leaveUnpaid(deps, charge);
+      return sendBack(request, reply, charge);
     });
   });
 }
@@ -56,13 +56,13 @@ function prefilled(use: unknown): Filled {
   return { card: filledCardForm(instrument), choice: { chosen: instrument.id, problem: undefined } };
 }
 
-/** What the buyer chose; without `instrument`, `filled` says what is wrong. */
+/** The buyer's choice; without `instrument`, `filled` tells the problem. */
 function readPayForm(
-  payment: SimulatedPayment,
+  charge: Charge,
   form: URLSearchParams,
   now: number,
 ): { instrument: Instrument | undefined; filled: Filled } {
-  if (payment.kind === 'card') {
+  if (charge.kind === 'card') {
     const card: CardForm = readCardForm(form, now);
     const complete = Object.keys(card.problems).length === 0;
     return { instrument: complete ? card.instrument : undefined, filled: { card } };
@@ -71,8 +71,8 @@ function readPayForm(
   return { instrument, filled: { choice: { chosen: '', problem: 'Choose one of the outcomes.' } } };
 }
 
-/** Back to the merchant. A form may lead within its own origin only; elsewhere a page of ours leads on. */
-function sendBack(request: FastifyRequest, reply: FastifyReply, payment: SimulatedPayment): FastifyReply {
-  const here = new URL(payment.returnUrl).host === request.headers.host;
-  return here ? seeOther(reply, payment.returnUrl) : sendPage(reply, 200, returnPage(payment));
+/** Sends the buyer back to the merchant. A form may redirect within its own origin only, so for another origin a page does. */
+function sendBack(request: FastifyRequest, reply: FastifyReply, charge: Charge): FastifyReply {
+  const here = new URL(charge.returnUrl).host === request.headers.host;
+  return here ? seeOther(reply, charge.returnUrl) : sendPage(reply, 200, returnPage(charge));
 }

@@ -1,17 +1,17 @@
 import { GatewayError } from '../domain/errors.ts';
-import type { SimulatedPayment, SimulatedRefund } from '../store/simulator.ts';
-import type { Change } from '../store/store.ts';
-import { MAX_TRIES, type SimulatorDeps, newEventId } from './charges.ts';
-import { type RefundOrder, type RefundState, renderRefundEvent } from './messages.ts';
+import type { Write } from '../store/write.ts';
+import { type SimulatorDeps, changeCharge, queueEvent } from './charges.ts';
+import type { RefundOrder, RefundState } from './messages.ts';
+import { type Charge, type ChargeRefund, insertRefund, updateCharge, updateRefund } from './simulator-store.ts';
 
-/** What a test refund comes to, by the cents of its amount. */
+/** A test outcome of a refund, chosen by the cents of its amount. */
 export interface RefundScript {
   cents: number;
-  /** What happens, in one sentence. */
+  /** Description in one sentence. */
   outcome: string;
-  /** The refund as it is recorded. */
-  status: SimulatedRefund['status'];
-  /** What the first answer says, where that is not what is recorded; `lost`: the connection ends without one. */
+  /** The status that the provider records. */
+  status: ChargeRefund['status'];
+  /** State in the first answer, if it differs from the recorded one; `lost`: the connection ends without an answer. */
   firstAnswer?: RefundState | 'lost';
   callback?: { outcome: 'succeeded' | 'failed'; afterMs: number };
 }
@@ -57,119 +57,92 @@ export const REFUND_SCRIPTS: readonly RefundScript[] = [
 ];
 
 export interface TakenRefund {
-  refund: SimulatedRefund;
-  /** What the answer says, where that is not what is recorded. */
+  refund: ChargeRefund;
+  /** State in the answer, if it differs from the recorded one. */
   state?: RefundState;
-  /** No answer is to be given. */
+  /** True if the connection ends without an answer. */
   isLost: boolean;
 }
 
 /**
- * Gives money of a charge back, once for each of the caller's ids. Throws GatewayError `invalid_state` for more than was
- * captured and is left, or an id that was used for something else.
+ * Refunds money of a charge, once for each of the caller's ids. Throws GatewayError `invalid_state` for more than was
+ * captured and is left, or an id that was used for another charge or amount.
  */
-export async function takeRefund(
-  deps: SimulatorDeps,
-  { reference }: SimulatedPayment,
-  order: RefundOrder,
-): Promise<TakenRefund> {
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
-    const first = await deps.store.simulatedRefund(order.refund);
+export async function takeRefund(deps: SimulatorDeps, charge: Charge, order: RefundOrder): Promise<TakenRefund> {
+  const { refund: id, amount } = order;
+  let taken: TakenRefund | undefined;
+  await changeCharge(deps, charge, async (current) => {
+    const { reference, captured, refunded } = current;
+    const first = await deps.store.refund(id);
     if (first) {
-      if (first.reference === reference && first.amount === order.amount) return { refund: first, isLost: false };
+      taken = { refund: first, isLost: false };
+      if (first.reference === reference && first.amount === amount) return [];
       throw new GatewayError('invalid_state', 'The refund was asked for before, of another charge or amount.');
     }
-    const payment = (await deps.store.simulatedPayment(reference))!;
-    if (order.amount > payment.captured - payment.refunded) {
+    if (amount > captured - refunded) {
       throw new GatewayError('invalid_state', 'The refund is more than what was captured of the charge and is left.');
     }
-    const script = scriptOf(order.amount);
-    const refund = newRefund(deps, reference, order, script);
-    if (!(await deps.store.commit(changesOf(deps, payment, refund, script))).done) continue;
-    const { firstAnswer } = script;
-    if (firstAnswer === undefined || firstAnswer === 'lost') return { refund, isLost: firstAnswer === 'lost' };
-    return { refund, state: firstAnswer, isLost: false };
-  }
-  throw new GatewayError('unavailable', 'The charge is changing too fast; try again.');
+    const { status, firstAnswer, callback } = scriptOf(amount);
+    const reason = status === 'failed' ? DECLINED : null;
+    const refund = { id, reference, amount, status, reason, created: deps.now() };
+    const isLost = firstAnswer === 'lost';
+    taken = { refund, isLost, ...(firstAnswer !== undefined && !isLost && { state: firstAnswer }) };
+    return [
+      insertRefund(refund),
+      ...(status === 'failed' ? [] : [addRefunded(current, amount)]),
+      ...(callback ? queueOutcome(deps, current, refund, callback) : []),
+    ];
+  });
+  return taken!;
 }
 
 /** Throws GatewayError `not_found`. */
-export async function refundOf(
-  deps: SimulatorDeps,
-  { reference }: SimulatedPayment,
-  id: string,
-): Promise<SimulatedRefund> {
-  const refund = await deps.store.simulatedRefund(id);
+export async function refundOf({ store }: SimulatorDeps, { reference }: Charge, id: string): Promise<ChargeRefund> {
+  const refund = await store.refund(id);
   if (refund?.reference === reference) return refund;
   throw new GatewayError('not_found', 'The simulated provider has no such refund of this charge.');
 }
 
-/** A callback is about to say what has become of a refund: that is so from now on. Money that came back can go again. */
-export async function moveRefund(
+/** Records the outcome of a refund before its callback reports it. Money of a failed refund can be refunded again. */
+export function moveRefund(
   deps: SimulatorDeps,
-  reference: string,
+  charge: Charge,
   id: string,
-  outcome: 'succeeded' | 'failed',
+  status: 'succeeded' | 'failed',
 ): Promise<void> {
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
-    const refund = (await deps.store.simulatedRefund(id))!;
-    if (refund.status === outcome || refund.status === 'failed') return;
-    const reason = outcome === 'failed' ? reasonOf(refund.status) : null;
-    const changes: Change[] = [
-      { type: 'simulated_refund_moved', refund: { ...refund, status: outcome, reason }, from: refund.status },
-    ];
-    const payment = (await deps.store.simulatedPayment(reference))!;
-    if (outcome === 'failed') changes.push(refunded(payment, -refund.amount));
-    if ((await deps.store.commit(changes)).done) return;
-  }
-  throw new GatewayError('unavailable', 'The refund is changing too fast; try again.');
+  return changeCharge(deps, charge, async (current) => {
+    const refund = (await deps.store.refund(id))!;
+    if (refund.status === status || refund.status === 'failed') return [];
+    const reason = status === 'failed' ? reasonOf(refund.status) : null;
+    const update = updateRefund({ ...refund, status, reason }, refund.status);
+    return status === 'failed' ? [update, addRefunded(current, -refund.amount)] : [update];
+  });
 }
 
 function scriptOf(amount: number): Omit<RefundScript, 'cents'> {
   return REFUND_SCRIPTS.find(({ cents }) => cents === amount % 100) ?? AT_ONCE;
 }
 
-function newRefund(
+function queueOutcome(
   deps: SimulatorDeps,
-  reference: string,
-  { refund: id, amount }: RefundOrder,
-  { status }: Pick<RefundScript, 'status'>,
-): SimulatedRefund {
-  return { id, reference, amount, status, reason: status === 'failed' ? DECLINED : null, created: deps.now() };
+  charge: Charge,
+  { id, amount, status }: ChargeRefund,
+  { outcome, afterMs }: NonNullable<RefundScript['callback']>,
+): Write[] {
+  const reason = outcome === 'failed' && { reason: reasonOf(status) };
+  const event = { type: `refund.${outcome}`, refund: id, ...reason, amount } as const;
+  return queueEvent(deps, charge, event, { dueAt: deps.now() + afterMs });
 }
 
-function changesOf(
-  deps: SimulatorDeps,
-  payment: SimulatedPayment,
-  refund: SimulatedRefund,
-  { callback }: Omit<RefundScript, 'cents'>,
-): Change[] {
-  const changes: Change[] = [{ type: 'simulated_refund_created', refund }];
-  if (refund.status !== 'failed') changes.push(refunded(payment, refund.amount));
-  if (callback) {
-    const id = newEventId(deps);
-    const dueAt = deps.now() + callback.afterMs;
-    const reason = callback.outcome === 'failed' ? reasonOf(refund.status) : null;
-    const body = renderRefundEvent(payment, refund, { id, outcome: callback.outcome, reason, created: dueAt });
-    const { reference } = payment;
-    changes.push({
-      type: 'simulated_callback_queued',
-      callback: { id, reference, body, status: 'pending', attempts: 0, dueAt },
-    });
-  }
-  return changes;
-}
-
-/** Why one fails that had this status. */
-function reasonOf(status: SimulatedRefund['status']): string {
+/** The reason of a refund that fails from this status. */
+function reasonOf(status: ChargeRefund['status']): string {
   return status === 'succeeded' ? SENT_BACK : DECLINED;
 }
 
-/** The charge with so much more, or less, of it given back. */
-function refunded(payment: SimulatedPayment, amount: number): Change {
-  const { captured, total, refunded: before } = payment;
-  const after = before + amount;
-  const held = captured === total ? 'paid' : 'pending';
-  const status = after === captured ? 'refunded' : held;
-  return { type: 'simulated_payment_refunded', payment: { ...payment, refunded: after, status }, refunded: before };
+/** Adds to what is refunded of the charge; a negative amount takes from it. */
+function addRefunded(charge: Charge, amount: number): Write {
+  const refunded = charge.refunded + amount;
+  const held = charge.captured === charge.total ? 'paid' : 'pending';
+  const status = refunded === charge.captured ? 'refunded' : held;
+  return updateCharge({ ...charge, refunded, status }, charge);
 }

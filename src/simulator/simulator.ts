@@ -1,46 +1,46 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { RandomBytes } from '../domain/id.ts';
-import type { Store } from '../store/store.ts';
 import type { Worker } from '../workers/worker.ts';
 import { simulatorApi } from './api.ts';
 import { createCallbackWorker } from './callbacks.ts';
 import type { SimulatorDeps } from './charges.ts';
 import { simulatorPages } from './pages.ts';
+import type { SimulatorStore } from './simulator-store.ts';
 
 const SLOW_ANSWER_MS = 8000;
 
 export interface SimulatorOptions {
-  store: Store;
-  /** What the merchant's gateway identifies itself with. */
+  store: SimulatorStore;
+  /** API key of the merchant's gateway. */
   apiKey: string;
-  /** What callbacks are signed with, and where they go. */
+  /** Key of the callbacks' signatures. */
   callbackSecret: string;
   callbackUrl: string;
-  /** Where buyers reach the pages, without a trailing slash. */
+  /** Origin of the buyer's pages, without a trailing slash. */
   publicUrl: string;
   /** Milliseconds since 1970. */
   now: () => number;
-  /** The time by which callbacks are signed; `now` where it is left out. */
+  /** Time of the callbacks' signatures; by default `now`. */
   realNow?: () => number;
   randomBytes: RandomBytes;
   log: Logger;
-  /** How long after it has taken the money it pays the merchant; 0, which is the default: never. */
+  /** Time from a capture to its payout; 0, the default: the provider never pays out. */
   settlementDelayMs?: number;
-  /** Longer than a gateway waits: the answer to a handoff that is to time out. Default 8 s. */
+  /** Delay of the answer to a handoff that is to time out, longer than a gateway waits. Default 8 s. */
   slowAnswerMs?: number;
 }
 
 export interface Simulator {
   /** Adds the provider's API and pages to an app. */
   part: (app: FastifyInstance) => void;
-  /** Sends its callbacks. */
+  /** Sends the callbacks. */
   worker: Worker;
 }
 
 /**
- * A payment provider that moves no money: a second party with an API, pages and signed callbacks of its own, which knows
- * the gateway by its HTTP interface only. It shares nothing with it but the database, where it has its own tables.
+ * A payment provider that moves no money: a second party with an API, pages and signed callbacks of its own, which talks to
+ * the gateway over HTTP only. Both use the same database, but the provider has its own tables.
  */
 export function createSimulator(options: SimulatorOptions): Simulator {
   const { store, now, realNow = now, randomBytes, slowAnswerMs = SLOW_ANSWER_MS, settlementDelayMs = 0 } = options;

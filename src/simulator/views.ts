@@ -1,13 +1,13 @@
 import { type Html, html } from '../html/html.ts';
-import type { SimulatedPayment } from '../store/simulator.ts';
 import { type CardForm, emptyCardForm } from './card-form.ts';
 import { cardForm, testNumbers } from './card-page.ts';
 import { type Choice, bankForm, walletForm } from './choice-page.ts';
 import { HANDOFF_TAGS, INSTRUMENTS, spacedCard } from './instruments.ts';
 import { REFUND_SCRIPTS } from './refunds.ts';
 import { layout, receipt } from './layout.ts';
+import type { Charge } from './simulator-store.ts';
 
-/** What the buyer has filled in so far. */
+/** The form fields that the buyer has filled in. */
 export interface Filled {
   card?: CardForm;
   choice?: Choice;
@@ -15,34 +15,34 @@ export interface Filled {
 
 const CHOICE: Choice = { chosen: 'paid', problem: undefined };
 
-const TITLES: Record<SimulatedPayment['kind'], string> = {
+const TITLES: Record<Charge['kind'], string> = {
   card: 'Pay by test card',
   wallet: 'Approve in your test wallet',
   local: 'Send a test bank transfer',
 };
 
 /** The page of a charge that waits for its buyer. */
-export function payPage(payment: SimulatedPayment, { card = emptyCardForm(), choice = CHOICE }: Filled): Html {
+export function payPage(charge: Charge, { card = emptyCardForm(), choice = CHOICE }: Filled): Html {
   const faulty = choice.problem !== undefined || Object.keys(card.problems).length > 0;
   const body = html`<div class="columns">
-    ${receipt(payment)}
+    ${receipt(charge)}
     <section class="panel">
-      ${formOf(payment, card, choice)}
-      <form class="leave" method="post" action="/simulator/pay/${payment.reference}/cancel">
-        <button class="button quiet" type="submit">Cancel and go back to ${payment.merchant}</button>
+      ${formOf(charge, card, choice)}
+      <form class="leave" method="post" action="/simulator/pay/${charge.reference}/cancel">
+        <button class="button quiet" type="submit">Cancel and go back to ${charge.merchant}</button>
       </form>
-      ${payment.kind === 'card' && testNumbers(card)}
+      ${charge.kind === 'card' && testNumbers(card)}
     </section>
   </div>`;
-  return layout({ title: `${faulty ? 'Error: ' : ''}${TITLES[payment.kind]}`, body, wide: true });
+  return layout({ title: `${faulty ? 'Error: ' : ''}${TITLES[charge.kind]}`, body, wide: true });
 }
 
-function formOf(payment: SimulatedPayment, card: CardForm, choice: Choice): Html {
-  if (payment.kind === 'card') return cardForm(payment, card);
-  return payment.kind === 'wallet' ? walletForm(payment, choice) : bankForm(payment, choice);
+function formOf(charge: Charge, card: CardForm, choice: Choice): Html {
+  if (charge.kind === 'card') return cardForm(charge, card);
+  return charge.kind === 'wallet' ? walletForm(charge, choice) : bankForm(charge, choice);
 }
 
-const CLOSED: Record<Exclude<SimulatedPayment['status'], 'open'>, [title: string, text: string]> = {
+const CLOSED: Record<Exclude<Charge['status'], 'open'>, [title: string, text: string]> = {
   pending: ['Payment under way', 'The simulated provider has this payment and is working on it.'],
   paid: ['Payment made', 'This test payment is captured. No money has moved.'],
   failed: ['Payment declined', 'This test payment was declined. You can try again at the merchant.'],
@@ -50,8 +50,8 @@ const CLOSED: Record<Exclude<SimulatedPayment['status'], 'open'>, [title: string
   refunded: ['Payment refunded', 'This test payment was captured and has been given back.'],
 };
 
-/** The page of a charge that needs its buyer no more. */
-export function closedPage({ status, merchant, returnUrl }: SimulatedPayment): Html {
+/** The page of a charge that no longer waits for its buyer. */
+export function closedPage({ status, merchant, returnUrl }: Charge): Html {
   const [title, text] = CLOSED[status === 'open' ? 'pending' : status];
   const body = html`<section class="panel">
     <h1>${title}</h1>
@@ -61,8 +61,8 @@ export function closedPage({ status, merchant, returnUrl }: SimulatedPayment): H
   return layout({ title, body });
 }
 
-/** Takes the buyer to another origin, to which a form must not lead. */
-export function returnPage({ merchant, returnUrl }: SimulatedPayment): Html {
+/** Sends the buyer to another origin, to which a form must not redirect. */
+export function returnPage({ merchant, returnUrl }: Charge): Html {
   const body = html`<section class="panel">
     <h1>Taking you back</h1>
     <p class="lead">You are on your way back to ${merchant}.</p>
@@ -79,7 +79,7 @@ export function unknownPage(): Html {
   return layout({ title: 'No such payment', body });
 }
 
-/** Every test outcome, for the merchant's developer. */
+/** The list of test outcomes, for the merchant's developer. */
 export function instrumentsPage(): Html {
   const body = html`<section class="panel">
     <h1>Test outcomes</h1>
@@ -89,13 +89,8 @@ export function instrumentsPage(): Html {
       will do.
     </p>
     <ul class="catalogue">
-      ${INSTRUMENTS.map(
-        ({ label, outcome, cardNumber }) =>
-          html`<li>
-            <h2>${label}</h2>
-            <p class="digits">${spacedCard(cardNumber)}</p>
-            <p>${outcome}</p>
-          </li>`,
+      ${INSTRUMENTS.map(({ label, outcome, cardNumber }) =>
+        catalogueItem(html`<h2>${label}</h2>`, spacedCard(cardNumber), outcome),
       )}
     </ul>
     <h2>Before the buyer gets here</h2>
@@ -104,26 +99,23 @@ export function instrumentsPage(): Html {
       created.
     </p>
     <ul class="catalogue">
-      ${HANDOFF_TAGS.map(
-        ({ tag, label, outcome }) =>
-          html`<li>
-            <h3>${label}</h3>
-            <p class="digits">buyer+${tag}<wbr />@example.com</p>
-            <p>${outcome}</p>
-          </li>`,
+      ${HANDOFF_TAGS.map(({ tag, label, outcome }) =>
+        catalogueItem(html`<h3>${label}</h3>`, html`buyer+${tag}<wbr />@example.com`, outcome),
       )}
     </ul>
     <h2>Refunds</h2>
     <p class="lead">The cents of a refund decide what comes of it; with all others it succeeds at once.</p>
     <ul class="catalogue">
-      ${REFUND_SCRIPTS.map(
-        ({ cents, outcome }) =>
-          html`<li>
-            <p class="digits">x.0${cents}</p>
-            <p>${outcome}</p>
-          </li>`,
-      )}
+      ${REFUND_SCRIPTS.map(({ cents, outcome }) => catalogueItem(undefined, `x.0${cents}`, outcome))}
     </ul>
   </section>`;
   return layout({ title: 'Test outcomes', body, wide: true });
+}
+
+function catalogueItem(heading: Html | undefined, digits: string | Html, outcome: string): Html {
+  return html`<li>
+    ${heading}
+    <p class="digits">${digits}</p>
+    <p>${outcome}</p>
+  </li>`;
 }

@@ -21,16 +21,6 @@ import {
 import { claimTask, finishTask, insertMessage, insertTask } from './tables/providers.ts';
 import { claimRefund, insertRefund, postponeRefund, updateRefund } from './tables/refunds.ts';
 import { claimWake, insertSession, updateSession } from './tables/sessions.ts';
-import {
-  claimCallback,
-  finishCallback,
-  insertCallback,
-  insertSimulatedPayment,
-  insertSimulatedRefund,
-  moveSimulatedPayment,
-  moveSimulatedRefund,
-  refundSimulatedPayment,
-} from './tables/simulator.ts';
 import { writesOfEndpoint } from './tables/webhook-endpoints.ts';
 import {
   addDelivery,
@@ -105,14 +95,6 @@ const WRITES: { [Type in Change['type']]: (change: Extract<Change, { type: Type 
   rules_saved: (change) => insertRules(change.rules),
   estimates_folded: (change) => foldEstimates(change.estimates, change.from),
   test_clock_changed: (change) => saveClock(change.clock),
-  simulated_payment_created: (change) => insertSimulatedPayment(change.payment),
-  simulated_payment_moved: (change) => moveSimulatedPayment(change.payment, change.from),
-  simulated_payment_refunded: (change) => refundSimulatedPayment(change.payment, change.refunded),
-  simulated_refund_created: (change) => insertSimulatedRefund(change.refund),
-  simulated_refund_moved: (change) => moveSimulatedRefund(change.refund, change.from),
-  simulated_callback_queued: (change) => insertCallback(change.callback),
-  simulated_callback_claimed: (change) => claimCallback(change.callback),
-  simulated_callback_finished: (change) => finishCallback(change.callback),
 };
 
 function writesOfChange<Type extends Change['type']>(change: Extract<Change, { type: Type }>): Write | Write[] {
@@ -131,8 +113,6 @@ const WORK = new Set<Change['type']>([
   'task_finished',
   'refund_created',
   'refund_postponed',
-  'simulated_callback_queued',
-  'simulated_callback_finished',
 ]);
 
 /** Whether a worker may have something to do after these changes. */
@@ -194,10 +174,6 @@ export function lockOrderOf(changes: Change[]): string {
       case 'endpoint_failed':
       case 'endpoint_disabled':
         return change.endpointId;
-      case 'simulated_payment_created':
-      case 'simulated_payment_moved':
-      case 'simulated_payment_refunded':
-        return change.payment.sessionId;
       default:
     }
   }

@@ -16,7 +16,7 @@ export type OnBatch = (sets: readonly { changes: Change[] }[]) => void;
 export interface CommitWatch {
   onBatch: OnBatch;
   /** The same store, with its commits measured and traced. */
-  observed(store: Store): Store;
+  observed<Opened extends Store>(store: Opened): Opened;
 }
 
 /** Measures the commits of a store, and traces those that are part of a trace. */

@@ -1,13 +1,13 @@
+import type { OpenedStore } from './database.ts';
 import type { SqliteOptions } from './sqlite.ts';
 import type { PostgresOptions } from './postgres.ts';
 import type { ExaminedDatabase } from './examined.ts';
 import type { Migration } from './migrations/migration.ts';
-import type { Store } from './store.ts';
 
 /** Which database, as `DATABASE_URL` names it. */
 export type DatabaseSettings = { kind: 'sqlite'; path: string } | { kind: 'postgres'; url: string; poolSize: number };
 
-export type OpenStore = (database: DatabaseSettings, options: OpenStoreOptions) => Promise<Store>;
+export type OpenStore = (database: DatabaseSettings, options: OpenStoreOptions) => Promise<OpenedStore>;
 
 export type OpenStoreOptions = Omit<SqliteOptions, 'path'> & Omit<PostgresOptions, 'url' | 'poolSize'>;
 

@@ -14,6 +14,7 @@ import {
 import { forPostgres } from './postgres-sql.ts';
 import type { OnBatch } from './observed.ts';
 import type { Change, CommitResult, Conflict, Store } from './store.ts';
+import type { Write } from './write.ts';
 
 /** How many change sets travel together at most. */
 const MAX_BATCH = 200;
@@ -68,8 +69,13 @@ export interface WriterOptions {
   onBatch?: OnBatch | undefined;
 }
 
+export interface Writer extends Pick<Store, 'commit' | 'onCommit' | 'close'> {
+  /** Commits statements that are no changes of the store's port. Batches take their locks in the order of `lockOrder`. */
+  write(writes: Write[], lockOrder: string): Promise<CommitResult>;
+}
+
 /** Commits whatever waits, many change sets in one transaction and one round trip; one that fails, fails alone. */
-export function createWriter(options: WriterOptions): Pick<Store, 'commit' | 'onCommit' | 'close'> {
+export function createWriter(options: WriterOptions): Writer {
   const { connections, random, onBatch } = options;
   const listeners: (() => void)[] = [];
   let waiting: Waiting[] = [];
@@ -193,16 +199,19 @@ export function createWriter(options: WriterOptions): Pick<Store, 'commit' | 'on
     }
   }
 
+  function enqueue(changes: Change[], writes: Write[], order: string): Promise<CommitResult> {
+    return new Promise((resolve, reject) => {
+      const since = performance.now();
+      const statements = statementsOf(writes);
+      // Change sets that arrive in the same turn of the event loop are sent together.
+      if (waiting.push({ changes, statements, order, since, resolve, reject }) === 1)
+        setImmediate(onNobodysBehalf, pump);
+    });
+  }
+
   return {
-    commit(changes) {
-      return new Promise((resolve, reject) => {
-        const since = performance.now();
-        const [statements, order] = [statementsOf(changes), lockOrderOf(changes)];
-        // Change sets that arrive in the same turn of the event loop are sent together.
-        if (waiting.push({ changes, statements, order, since, resolve, reject }) === 1)
-          setImmediate(onNobodysBehalf, pump);
-      });
-    },
+    commit: async (changes) => enqueue(changes, writesOf(changes), lockOrderOf(changes)),
+    write: (writes, lockOrder) => enqueue([], writes, lockOrder),
     onCommit(listener) {
       listeners.push(listener);
     },
@@ -220,8 +229,7 @@ const PATIENCE: Statement = {
 };
 
 /** Throws TypeError for a value that no column holds. */
-function statementsOf(changes: Change[]): StatementSet {
-  const writes = writesOf(changes);
+function statementsOf(writes: Write[]): StatementSet {
   // Alone, a guard that does not hold has written nothing. With others it must take them back, and so be an error.
   const strict = writes.length > 1;
   return writes.map(({ sql, params, guard, locks }) => {

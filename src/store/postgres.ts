@@ -8,6 +8,7 @@ import {
   refuseOutdated,
   warnOfNew,
 } from './migrate.ts';
+import type { OpenedStore } from './database.ts';
 import type { Query, Row, SqlValue } from './keyset.ts';
 import type { OnBatch } from './observed.ts';
 import { runBatch } from './postgres-batch.ts';
@@ -24,7 +25,6 @@ import { forPostgres, migrationForPostgres } from './postgres-sql.ts';
 import { createWriter } from './postgres-writer.ts';
 import { createReads } from './reads.ts';
 import type { ExaminedDatabase } from './examined.ts';
-import type { Store } from './store.ts';
 
 export interface PostgresOptions extends PostgresSettings {
   /** From 0 up to, not including, 1. */
@@ -42,7 +42,7 @@ const COMMIT = { sql: 'COMMIT', params: [] };
 const MIGRATION_LOCK = 7_455_929;
 
 /** A PostgreSQL primary, which any number of instances may share. */
-export async function openPostgres(options: PostgresOptions): Promise<Store> {
+export async function openPostgres(options: PostgresOptions): Promise<OpenedStore> {
   const { url, poolSize, random, log, onBatch, serving } = options;
   const missing = await migratePostgres(url, log);
   const { host, pathname } = new URL(url);
@@ -78,6 +78,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     now: clock.now,
     commit: writer.commit,
     onCommit: writer.onCommit,
+    database: { select, write: async (writes, lockOrder) => (await writer.write(writes, lockOrder)).done },
     async ping() {
       await connections.use(async (client) => {
         // It answers, but as a standby does: the next call needs a connection to whatever is the primary by then.

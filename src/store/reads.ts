@@ -29,7 +29,6 @@ import * as payments from './tables/payments.ts';
 import * as providers from './tables/providers.ts';
 import * as sessions from './tables/sessions.ts';
 import { createRoutingReads } from './tables/routing-reads.ts';
-import { createSimulatorReads } from './tables/simulator-reads.ts';
 import { createEndpointReads } from './tables/webhook-endpoints.ts';
 import * as webhooks from './tables/webhooks.ts';
 
@@ -53,7 +52,6 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
     ...createMonitoringReads(selectEach),
     ...createPersonalDataReads(select, selectEach),
     ...createRoutingReads(select, selectEach),
-    ...createSimulatorReads(select),
     ...createRefundReads(select),
     ...createEndpointReads(select, selectEach),
     customer,

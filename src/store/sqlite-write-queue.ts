@@ -22,6 +22,8 @@ const LEAST_ROOM_BYTES = 1 << 20;
 
 export interface Writer {
   commit(changes: Change[]): Promise<CommitResult>;
+  /** Commits statements that are no changes of the store's port. */
+  write(writes: Write[]): Promise<CommitResult>;
   onCommit(listener: () => void): void;
   /** Throws if the writer has died or the file is damaged. */
   assertUsable(): void;
@@ -115,6 +117,7 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
 
   return {
     commit: (changes) => write(changes, writesOf(changes)),
+    write: (writes) => write([], writes),
     onCommit(listener) {
       listeners.push(listener);
     },

@@ -2,6 +2,7 @@ import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Clock } from '../runtime.ts';
+import type { OpenedStore } from './database.ts';
 import type { Query, Row, SqlValue } from './keyset.ts';
 import {
   CREATE_MIGRATIONS,
@@ -21,7 +22,6 @@ import { CORRUPT, explained, isDamage, sqliteCodeOf } from './sqlite-faults.ts';
 import { clearRemnants } from './sqlite-remnants.ts';
 import { REWRITE_HEADER, startWriter } from './sqlite-write-queue.ts';
 import type { ExaminedDatabase } from './examined.ts';
-import type { Store } from './store.ts';
 
 export interface SqliteOptions {
   path: string;
@@ -39,7 +39,8 @@ export interface SqliteOptions {
 }
 
 /** The embedded database: it reads on this thread, and one writer thread commits all waiting writes at once. */
-export async function openSqlite({ path, clock, onFatal, onBatch, log, serving }: SqliteOptions): Promise<Store> {
+export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
+  const { path, clock, onFatal, onBatch, log, serving } = options;
   if (serving) checkAfterUncleanEnd(path, log);
   const missing = migrateSqlite(path);
   if (serving) {
@@ -86,6 +87,7 @@ export async function openSqlite({ path, clock, onFatal, onBatch, log, serving }
     now: clock.now,
     commit: writer.commit,
     onCommit: writer.onCommit,
+    database: { select, write: async (writes) => (await writer.write(writes)).done },
     async ping() {
       await select('SELECT 1');
       await writer.assertWritable();

@@ -15,7 +15,6 @@ import type { PersonalDataChange, PersonalDataReads } from './personal-data.ts';
 import type { RefundChange, RefundReads } from './refunds.ts';
 import type { Listed, Page } from './page.ts';
 import type * as routing from './routing.ts';
-import type { SimulatorChange, SimulatorReads } from './simulator.ts';
 import type { WebhookChange, WebhookReads } from './webhooks.ts';
 
 /** A session that time has something to bring to. */
@@ -43,7 +42,6 @@ export type Change =
   | LedgerChange
   | PersonalDataChange
   | RefundChange
-  | SimulatorChange
   | WebhookChange
   | { type: 'customer_created'; customer: Customer }
   /** Guarded by its idempotency key being new, and its customer being active and of its address. */
@@ -142,7 +140,6 @@ export interface Store
     MonitoringReads,
     PersonalDataReads,
     RefundReads,
-    SimulatorReads,
     WebhookReads {
   /** The time by which everything in the database happens: the same for all instances. */
   now(): Instant;

@@ -6,7 +6,7 @@ import { openPage, startBrowser } from '../support/browser.ts';
 import { type FakeProvider, connect, startFakeProvider } from '../support/fake-provider.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 
-// What the script adds: news without a reload, one submit for two clicks, the way back by itself.
+// Behaviour of the script: updates without a reload, one submit for two clicks, the automatic return.
 
 let browser: Browser;
 let service: TestService;
@@ -39,14 +39,14 @@ function isMarked(page: Page): Promise<boolean> {
   return page.evaluate(() => 'marked' in globalThis);
 }
 
-/** Time that passes in the page when a test says so alone. */
+/** Stops the clock of the page; the test moves it. */
 async function stopClock(page: Page): Promise<void> {
   await page.clock.install({ time: 0 });
-  // It runs until then, and must not have come further.
+  // The clock runs until it is paused, and must not be past that time.
   await page.clock.pauseAt(3_600_000);
 }
 
-test('news comes without a reload, with the focus on its heading and said aloud', async () => {
+test('a change appears without a reload, with the focus on its heading and announced', async () => {
   const id = await stage.create({ redirectUrl: undefined });
   await stage.start(id);
   const { page, complaints } = await openPage(browser);
@@ -71,7 +71,7 @@ test('news comes without a reload, with the focus on its heading and said aloud'
   await page.context().close();
 });
 
-test('a lost connection is said, survived, and made good', async () => {
+test('a lost connection is shown, and the page updates after it', async () => {
   const id = await stage.create({ redirectUrl: undefined });
   await stage.start(id);
   const { page } = await openPage(browser);
@@ -89,7 +89,7 @@ test('a lost connection is said, survived, and made good', async () => {
   await page.context().close();
 });
 
-test('the page asks at growing intervals, not while hidden, and not once all is settled', async () => {
+test('the page polls at growing intervals, not while hidden and not after the end', async () => {
   const id = await stage.create({ redirectUrl: undefined });
   await stage.start(id);
   const { page, requests } = await openPage(browser);
@@ -99,7 +99,7 @@ test('the page asks at growing intervals, not while hidden, and not once all is 
       Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true });
       document.dispatchEvent(new Event('visibilitychange'));
     `);
-  // What the page asks for takes none of its time.
+  // Requests take no time of the page's clock.
   const pass = async (seconds: number) => {
     for (let second = 0; second < seconds; second++) {
       await page.clock.runFor(1000);
@@ -142,7 +142,7 @@ test('the page asks at growing intervals, not while hidden, and not once all is 
   await page.context().close();
 });
 
-test('two clicks start one payment, and a provider elsewhere is reached past form-action', async () => {
+test('two clicks start one payment, and form-action does not block the provider', async () => {
   const id = await stage.create();
   const { page, complaints } = await openPage(browser);
   await page.goto(stage.url(id));
@@ -156,7 +156,7 @@ test('two clicks start one payment, and a provider elsewhere is reached past for
   assert.equal(fake.handoffs.length, handoffs + 1);
   await page.getByRole('link', { name: 'Back' }).click();
   await heading(page, 'Waiting for your payment').waitFor();
-  // The page in between is no trap on the way back.
+  // The page in between does not redirect again on the way back.
   await page.goBack();
   await page.goBack();
   await heading(page, 'Waiting for your payment').waitFor();
@@ -164,7 +164,7 @@ test('two clicks start one payment, and a provider elsewhere is reached past for
   await page.context().close();
 });
 
-test('at the end the buyer is taken to the merchant, unless they stay', async () => {
+test('the buyer returns to the merchant automatically, unless they stay', async () => {
   const id = await stage.create();
   await stage.start(id);
   await stage.report(id, 'paid');
@@ -203,7 +203,7 @@ test('at the end the buyer is taken to the merchant, unless they stay', async ()
   }
 });
 
-test('a notice has the focus, and a reload does not repeat it', async () => {
+test('a notice has the focus, and a reload removes it', async () => {
   const id = await stage.create();
   const { page } = await openPage(browser);
   await page.goto(`${stage.url(id)}?notice=fee_changed`);

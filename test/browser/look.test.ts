@@ -7,8 +7,6 @@ import { axeFaults, sidewaysScroll } from '../support/axe.ts';
 import { openPage, startBrowser } from '../support/browser.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 
-// The pages of the service itself must look like the checkout.
-
 const ROOT = new URL('../../', import.meta.url);
 const COLOUR = /#[0-9a-f]{3,8}\b|\b(?:rgba?|hsla?|oklch|lab|light-dark)\(/i;
 
@@ -35,7 +33,7 @@ after(async () => {
 
 const checkout = () => `/checkout/${sessionId}`;
 
-/** Opens the page for a method that no form of the service uses. */
+/** Opens the error page of a method that the path does not have. */
 async function openWrongMethod(page: Page): Promise<void> {
   await page.goto(service.url);
   await page.evaluate(`
@@ -63,7 +61,7 @@ const PAGES: [name: string, open: (page: Page) => Promise<unknown>][] = [
 for (const colorScheme of ['light', 'dark'] as const) {
   describe(`the pages of the service, ${colorScheme}`, () => {
     for (const [name, open] of PAGES) {
-      it(`${name}: axe finds nothing, 320 px are enough, nothing comes from elsewhere, nothing asks for an icon`, async () => {
+      it(`${name}: no fault of axe, fits 320 px, no foreign request, no request for an icon`, async () => {
         const { page, complaints, requests } = await openPage(browser, {
           colorScheme,
           viewport: { width: 320, height: 640 },
@@ -104,7 +102,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await page.context().close();
     });
 
-    it('show an unchosen radio button by at least 3:1 (WCAG 1.4.11)', async () => {
+    it('show an unchecked radio button with a contrast of at least 3:1 (WCAG 1.4.11)', async () => {
       const { page } = await openPage(browser, { colorScheme });
       await page.goto(service.url + checkout());
       const [edge, inside, box] = await page.evaluate<string[]>(`
@@ -124,12 +122,12 @@ it('a failure of the service shows a page with the request id of the log', async
   const { store } = service.service.deps;
   const { page } = await openPage(browser);
   const { checkout: read } = store;
-  store.checkout = () => Promise.reject(new Error('planted'));
+  store.checkout = () => Promise.reject(new Error('injected'));
   try {
     await page.goto(`${service.url}/demo?session_id=${sessionId}`);
     await page.getByRole('heading', { name: 'Something failed on this server' }).waitFor();
     const reference = await page.locator('.foot code').innerText();
-    assert.ok(service.logged.some((line) => line.includes(reference) && line.includes('planted')));
+    assert.ok(service.logged.some((line) => line.includes(reference) && line.includes('injected')));
     assert.deepEqual(await axeFaults(page), []);
   } finally {
     store.checkout = read;
@@ -139,7 +137,7 @@ it('a failure of the service shows a page with the request id of the log', async
   await page.context().close();
 });
 
-it('a phone shows the commands of the front page whole, and copies them without line breaks', async () => {
+it('a phone shows the commands of the front page completely, and copies them without line breaks', async () => {
   const { page } = await openPage(browser, { viewport: { width: 360, height: 740 } });
   await page.goto(service.url);
   const hidden = await page
@@ -156,7 +154,7 @@ it('a phone shows the commands of the front page whole, and copies them without 
   await page.context().close();
 });
 
-it('the fee has a row for payment methods with a fee, also without a script', async () => {
+it('the fee has a row for payment methods with a fee, also without JavaScript', async () => {
   for (const javaScriptEnabled of [true, false]) {
     const { page } = await openPage(browser, { javaScriptEnabled });
     await page.goto(service.url + checkout());
@@ -177,7 +175,7 @@ it('one style sheet defines colours and radii; only the simulated provider has i
   assert.ok(sheets.length >= 5);
   const naming = sheets.filter((path) => {
     const sheet = readFileSync(new URL(path, ROOT), 'utf8');
-    // The simulated provider has other values for the same names.
+    // The simulated provider has other values for the same variables.
     const rules = path.endsWith('simulator.css') ? sheet.replace(/:root \{[^}]*\}/g, '') : sheet;
     return COLOUR.test(rules) || /border-radius:(?![^;]*(?:var\(|50%))/.test(rules);
   });

@@ -1,30 +1,54 @@
 import assert from 'node:assert/strict';
+import { type IncomingHttpHeaders, createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
+import { Webhook } from 'standardwebhooks';
+import { Stripe } from 'stripe';
 import { type WatchedPage, openStayingPage, startBrowser } from '../support/browser.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 
-// The whole way of a buyer, against the simulated provider, in a real browser.
+// Payments in a real browser, with the simulated provider. The merchant's receiver verifies events with foreign libraries.
 
+const SECRET = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
+const ARRIVAL_TRIES = 1200;
 const SHOP = 'https://shop.example';
 const ASK_AGAIN_MS = 200;
 const TIMEOUT_MS = 120_000;
 
+interface Received {
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
 let browser: Browser;
 let service: TestService;
+const received: Received[] = [];
+const receiver = createServer((request, response) => {
+  void text(request)
+    .then((body) => received.push({ headers: request.headers, body }))
+    .finally(() => response.end());
+});
 
 before(async () => {
-  service = await startTestService({ live: true });
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+  const { port } = receiver.address() as AddressInfo;
+  const variables = { WEBHOOK_URL: `http://127.0.0.1:${port}/webhooks`, WEBHOOK_SECRET: SECRET };
+  service = await startTestService({ live: true, variables });
   browser = await startBrowser();
 });
 
 after(async () => {
   await browser.close();
   await service[Symbol.asyncDispose]();
+  receiver.close();
+  receiver.closeAllConnections();
 });
 
 async function createSession(overrides: Record<string, unknown> = {}): Promise<{ id: string; url: string }> {
-  const body = sessionBody({ redirectUrl: `${SHOP}/thanks?order=7`, ...overrides });
+  const body = sessionBody({ redirectUrl: `${SHOP}/thanks?order=7`, metadata: { orderId: 'A-1' }, ...overrides });
   const answer = await call<{ id: string; checkoutUrl: string }>('POST', `${service.url}/api/gateway/sessions`, body);
   return { id: answer.body.id, url: answer.body.checkoutUrl };
 }
@@ -46,7 +70,7 @@ async function payByTestCard(page: Page, label: string): Promise<void> {
   await page.getByRole('button', { name: /^Pay \$/ }).click();
 }
 
-/** Waits for a heading; without a script by asking again, as the page says. */
+/** Waits for a heading; without JavaScript by following the link `Check again`. */
 async function see(page: Page, heading: string, javaScriptEnabled: boolean): Promise<void> {
   const wanted = page.getByRole('heading', { name: heading, level: 1 });
   if (javaScriptEnabled) return wanted.waitFor();
@@ -63,6 +87,35 @@ function statusOf(id: string): Promise<string> {
   return service.service.deps.store.session(id).then((session) => session!.status);
 }
 
+/** The events of a session in the order of arrival, verified by both libraries. */
+async function verifiedEvents(sessionId: string, count: number): Promise<Record<string, unknown>[]> {
+  const ofSession = () => received.filter(({ body }) => body.includes(sessionId));
+  for (let attempt = 0; attempt < ARRIVAL_TRIES && ofSession().length < count; attempt++) await sleep(25);
+  const stripe = new Stripe('sk_test_unused');
+  return ofSession().map(({ headers, body }) => {
+    const byStripe = stripe.webhooks.constructEvent(body, String(headers['x-gateway-signature']), SECRET);
+    const byStandard = new Webhook(SECRET).verify(body, headers as Record<string, string>);
+    assert.deepEqual(byStandard, byStripe);
+    assert.equal(headers['x-gateway-event'], byStripe.id);
+    return byStandard as unknown as Record<string, unknown>;
+  });
+}
+
+/** Checks the signed events of a paid session, and that their data is that of the API. */
+async function assertPaidEvents(id: string, kind: string): Promise<void> {
+  const events = await verifiedEvents(id, 2);
+  const idOf = (name: string) => [`evt_${id}_${name}`, `payment.${name}`, false];
+  assert.deepEqual(
+    events.map((event) => [event['id'], event['type'], event['livemode']]),
+    [idOf('provider_pending'), idOf('paid')],
+  );
+  const data = events[1]!['data'] as Record<string, unknown>;
+  const { body } = await call<Record<string, unknown>>('GET', `${service.url}/api/gateway/payments/${id}`);
+  assert.equal(body['status'], 'paid');
+  assert.deepEqual([data['fees'], data['metadata']], [body['fees'], { orderId: 'A-1' }]);
+  assert.equal((data['route'] as { kind: string }).kind, kind);
+}
+
 function assertQuiet({ complaints, requests }: WatchedPage): void {
   assert.deepEqual(complaints, []);
   const elsewhere = requests.filter((line) => !line.includes(` ${service.url}/`) && !line.includes(` ${SHOP}/`));
@@ -73,7 +126,7 @@ function assertQuiet({ complaints, requests }: WatchedPage): void {
 }
 
 for (const javaScriptEnabled of [true, false]) {
-  const how = javaScriptEnabled ? 'with a script' : 'without a script';
+  const how = javaScriptEnabled ? 'with JavaScript' : 'without JavaScript';
 
   test(`pays by card, end to end, ${how}`, { timeout: TIMEOUT_MS }, async () => {
     const { id, url } = await createSession();
@@ -82,7 +135,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByRole('button', { name: 'Pay $49.99' }).click();
     await payByTestCard(page, 'Paid at once');
     await see(page, 'Payment received', javaScriptEnabled);
-    assert.equal(await statusOf(id), 'paid');
+    await assertPaidEvents(id, 'card');
     assertQuiet(watched);
     await page.getByRole('link', { name: 'Return to Demo merchant' }).click();
     await page.waitForURL(`${SHOP}/thanks?order=7&session_id=${id}&status=paid`);
@@ -103,12 +156,12 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByRole('button', { name: 'Approve payment' }).click();
     await see(page, 'Payment received', javaScriptEnabled);
     await page.getByRole('main').getByText('You paid $50.24').waitFor();
-    assert.equal(await statusOf(id), 'paid');
     assertQuiet(watched);
     await page.context().close();
+    assert.equal(await statusOf(id), 'paid');
   });
 
-  test(`leaves a payment under way for another one, and then cancels, ${how}`, { timeout: TIMEOUT_MS }, async () => {
+  test(`abandons a payment for another one, and then cancels, ${how}`, { timeout: TIMEOUT_MS }, async () => {
     const { id, url } = await createSession();
     const watched = await open(url, javaScriptEnabled);
     const { page } = watched;
@@ -136,6 +189,25 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByRole('link', { name: 'Cancel and return to Demo merchant' }).click();
     await page.waitForURL(`${SHOP}/thanks?order=7&session_id=${id}&status=routed`);
     assert.equal(await statusOf(id), 'routed');
+    await page.context().close();
+  });
+
+  test(`creates a test checkout on the front page and shows its result, ${how}`, { timeout: TIMEOUT_MS }, async () => {
+    const watched = await open(service.url, javaScriptEnabled);
+    const { page } = watched;
+    await page.getByRole('button', { name: 'Create a test checkout' }).click();
+    await page.getByRole('radio', { name: /^Bank transfer/ }).check();
+    await page.getByRole('button', { name: /^Pay \$/ }).click();
+    await page.getByRole('radio', { name: 'Paid at once' }).check();
+    await page.getByRole('button', { name: 'I have sent it' }).click();
+    await see(page, 'Payment received', javaScriptEnabled);
+    await page.getByRole('link', { name: /^Return to/ }).click();
+    await page.getByRole('heading', { name: 'The session is paid' }).waitFor();
+    for (const title of ['Session', 'Payment', 'Invoice', 'Webhook event']) {
+      await page.getByRole('heading', { name: title, exact: true }).first().waitFor();
+    }
+    await page.getByText('payment.paid').first().waitFor();
+    assertQuiet(watched);
     await page.context().close();
   });
 }

@@ -15,12 +15,12 @@ const NOT_STOPPED = '?notice=not_stopped';
 let fake: FakeProvider;
 let on: TestService;
 let stage: Stage;
-type Word = ProviderReport['status'] | 'unknown' | 'away';
-let said: Map<string, Word>;
-let usual: Word;
+type Answer = ProviderReport['status'] | 'unknown' | 'away';
+let said: Map<string, Answer>;
+let usual: Answer;
 let asked: string[];
 
-/** What the provider knows of a payment, which it is not by itself asked to change. */
+/** The provider's answer about a payment. */
 function known({ id, amount }: Payment) {
   const status = said.get(id) ?? usual;
   if (status === 'away') throw new Error('the provider is away');
@@ -55,7 +55,7 @@ const paymentsOf = async (id: string) => (await on.service.deps.store.checkout(i
 const codesOf = async (id: string) =>
   (await paymentsOf(id)).map(({ status, failureCode, failureSource }) => [status, failureCode, failureSource]);
 
-/** A session whose first attempt its provider has, or may have. */
+/** A session whose first attempt its provider has or may have. */
 async function begun(answer: FakeProvider['answer'] = 'accept'): Promise<{ id: string; payment: Payment }> {
   const id = await stage.create();
   await stage.start(id, answer);
@@ -66,9 +66,9 @@ async function pageOf(id: string, query = ''): Promise<string> {
   return (await fetch(`${stage.url(id)}${query}`)).text();
 }
 
-describe('choosing another way to pay', () => {
+describe('choosing another payment method', () => {
   for (const word of ['failed', 'unknown'] as const) {
-    test(`goes on where the payment is ${word} at its provider, which is asked first and for a short time`, async () => {
+    test(`continues if the payment is ${word} at its provider, which is asked first with a short timeout`, async () => {
       const { id, payment } = await begun();
       said.set(payment.id, word);
       const { location } = await stage.submit(id, 'switch');
@@ -81,7 +81,7 @@ describe('choosing another way to pay', () => {
   }
 
   for (const word of ['away', 'provider_pending'] as const) {
-    test(`waits where the provider is ${word}: the buyer is told, and no other provider gets the payment`, async () => {
+    test(`waits if the provider is ${word}: the buyer sees a notice, and no other provider gets the payment`, async () => {
       const { id, payment } = await begun();
       said.set(payment.id, word);
       const { location } = await stage.submit(id, 'switch');
@@ -92,7 +92,7 @@ describe('choosing another way to pay', () => {
     });
   }
 
-  test('applies the money where it has been paid already', async () => {
+  test('applies the money of a payment that is paid already', async () => {
     const { id, payment } = await begun();
     said.set(payment.id, 'paid');
     const { location } = await stage.submit(id, 'switch');
@@ -100,7 +100,7 @@ describe('choosing another way to pay', () => {
     assert.deepEqual(await codesOf(id), [['paid', null, null]]);
   });
 
-  test('is not offered while nobody knows whether the provider has the payment, nor possible by an old form', async () => {
+  test('is neither offered nor possible by an old form while it is unknown whether the provider has the payment', async () => {
     usual = 'away';
     const { id } = await begun('lose');
     asked = [];
@@ -116,14 +116,14 @@ describe('choosing another way to pay', () => {
     assert.deepEqual(await codesOf(id), [['failed', 'abandoned', 'buyer']]);
   });
 
-  test('a notice is shown where it is news, and nowhere else', async () => {
+  test('shows its notice only while the payment is in progress', async () => {
     const { id } = await begun();
     assert.doesNotMatch(await pageOf(id, '?notice=fee_changed'), /class="notice"/);
     assert.doesNotMatch(await pageOf(await stage.create(), NOT_STOPPED), /class="notice"/);
   });
 });
 
-describe('a payment that its provider has never heard of when it is asked', () => {
+describe('a payment that its provider does not know at an inquiry', () => {
   const inquired = async (answer: 'lose' | 'crash') => {
     const plain = fake.handoff;
     if (answer === 'crash') fake.handoff = () => Promise.reject(new Error('the process ended'));
@@ -138,17 +138,17 @@ describe('a payment that its provider has never heard of when it is asked', () =
     return id;
   };
 
-  test('is our own fault where it was never handed off', async () => {
+  test('is a failure of the gateway if it was never handed off', async () => {
     assert.deepEqual(await codesOf(await inquired('crash')), [['failed', 'handoff_refused', 'gateway']]);
   });
 
-  test('is refused where its handoff was unclear', async () => {
+  test('is a refused handoff if its handoff was ambiguous', async () => {
     usual = 'away';
     assert.deepEqual(await codesOf(await inquired('lose')), [['failed', 'handoff_refused', 'route']]);
   });
 });
 
-test('a request that arrives after its cancellation is cancelled then: the provider is asked again for over an hour', async () => {
+test('a request that arrives after its cancellation is cancelled: the provider is asked again for over an hour', async () => {
   const { id, payment } = await begun();
   said.set(payment.id, 'unknown');
   await on.pass(0);
@@ -165,7 +165,7 @@ test('a request that arrives after its cancellation is cancelled then: the provi
   assert.deepEqual(times, [0, 0.5, 2.5, 12.5, 72.5]);
   assert.ok(
     !on.logged.some((line) => line.includes(payment.id) && JSON.parse(line).level >= 40),
-    'which is no problem',
+    'no warning is logged',
   );
 
   const other = await begun();
@@ -180,5 +180,5 @@ test('a request that arrives after its cancellation is cancelled then: the provi
   said.set(other.payment.id, 'failed');
   for (let half = 0; half < 160; half++) await on.pass(MINUTE / 2);
   fake.cancel = plain;
-  assert.equal(times.length, 2, 'once it is known there, that was the last time');
+  assert.equal(times.length, 2, 'no more requests once the provider knows the payment');
 });

@@ -5,10 +5,10 @@ import { type TestService, call, sessionBody } from '../support/service.ts';
 export const REDIRECT_URL = 'https://shop.example/thanks?order=7#top';
 export const EVIL = '<img src=x onerror="document.title=1">';
 
-/** Makes checkouts and brings them into every state there is. */
+/** Creates checkouts and brings them into any state. */
 export interface Stage {
   create: (overrides?: Record<string, unknown>) => Promise<string>;
-  /** Sends a form of the checkout page as a browser does; answers the status and where it leads. */
+  /** Sends a form of the checkout page as a browser does; returns the status and the redirect. */
   submit: (id: string, step: string, fields?: Record<string, string>) => Promise<{ status: number; location: string }>;
   start: (id: string, answer?: FakeProvider['answer'], kind?: string) => Promise<void>;
   report: (id: string, status: 'paid' | 'failed') => Promise<void>;
@@ -29,7 +29,7 @@ export function createStage(test: TestService, fake: FakeProvider): Stage {
       return answer.body.id;
     },
     async submit(id, step, fields = {}) {
-      // What the page of this moment would send.
+      // The value in the current page.
       const attempt = String((await test.service.deps.store.session(id))?.attempts ?? 0);
       const answer = await fetch(`${url(id)}/${step}`, {
         method: 'POST',
@@ -88,7 +88,7 @@ export async function everyState(test: TestService, stage: Stage): Promise<Map<s
     await createRefund(test.service.deps, payment.id, {});
     await test.service.runDue();
   });
-  // Nothing is done from here on, so that its refund is still to be asked for.
+  // No worker runs from here on, so that its refund stays pending.
   await add('surplus', await create(), (id) => payTwice(test, stage, id));
   await add('failed', await create(), async (id) => {
     await declined(id);
@@ -120,7 +120,7 @@ export async function everyState(test: TestService, stage: Stage): Promise<Map<s
   return states;
 }
 
-/** The first payment is dropped, the second one pays, and then the first one pays too. */
+/** Abandons the first payment, pays the second one, and then pays the first one too. */
 export async function payTwice(test: TestService, stage: Stage, id: string): Promise<void> {
   await stage.start(id);
   await stage.submit(id, 'switch');

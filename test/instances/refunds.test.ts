@@ -62,7 +62,7 @@ test('thirty refunds at once on two instances never give back more than was paid
   await pass(60_000);
   const { refunded, refundPending } = await paymentOf(payment.id);
   assert.deepEqual([refunded, refundPending], [4900, 0]);
-  assert.equal((await instances[0]!.service.deps.store.simulatedPaymentOf(payment.id))!.refunded, 4900);
+  assert.equal((await instances[0]!.simulator.chargeOfPayment(payment.id))!.refunded, 4900);
 });
 
 test('thirty whole refunds at once are one, and the others find nothing left', async () => {

@@ -49,7 +49,7 @@ function choiceOf(contender: Contender, at = 0): number {
   return contender.choose({ number: 0, at, amount: 50 });
 }
 
-/** How often the arm is chosen in many decisions. */
+/** Share of many decisions that choose the arm. */
 function shareOf(contender: Contender, arm: number): number {
   let chosen = 0;
   for (let draw = 0; draw < DRAWS; draw += 1) if (choiceOf(contender) === arm) chosen += 1;
@@ -64,40 +64,27 @@ function times(count: number, outcome: string): string[] {
   return Array.from({ length: count }, () => outcome);
 }
 
-describe('what is counted', () => {
-  test('discounting multiplies all that is known with each outcome', () => {
-    const counts = discountedCounts(2, 0.5);
-    counts.add(0, 1);
-    counts.add(1, 0);
-    counts.add(1, 1);
-    assert.deepEqual(Array.from(counts.successes), [0.25, 1]);
-    assert.deepEqual(Array.from(counts.failures), [0, 0.5]);
-  });
+describe('counts', () => {
+  const counters: [name: string, counts: ReturnType<typeof windowedCounts>, successes: number[], failures: number[]][] =
+    [
+      ['discounting multiplies all counts with each outcome', discountedCounts(2, 0.5), [0.125, 1.5], [0, 0.25]],
+      ['a window holds the last outcomes of all arms', windowedCounts(2, 2), [0, 2], [0, 0]],
+      ['a window by arm holds the last outcomes of each', windowedCountsByArm(2, 2), [1, 2], [0, 0]],
+    ];
+  for (const [name, counts, successes, failures] of counters) {
+    test(name, () => {
+      for (const [arm, reward] of [
+        [0, 1],
+        [1, 0],
+        [1, 1],
+        [1, 1],
+      ] as const)
+        counts.add(arm, reward);
+      assert.deepEqual([Array.from(counts.successes), Array.from(counts.failures)], [successes, failures]);
+    });
+  }
 
-  test('a window keeps the last outcomes of all arms together', () => {
-    const counts = windowedCounts(2, 2);
-    for (const [arm, reward] of [
-      [0, 1],
-      [1, 0],
-      [1, 1],
-    ] as const)
-      counts.add(arm, reward);
-    assert.deepEqual([...counts.successes, ...counts.failures], [0, 1, 0, 1]);
-  });
-
-  test('a window by arm keeps the last outcomes of each', () => {
-    const counts = windowedCountsByArm(2, 2);
-    for (const [arm, reward] of [
-      [0, 1],
-      [1, 0],
-      [1, 1],
-      [1, 1],
-    ] as const)
-      counts.add(arm, reward);
-    assert.deepEqual([...counts.successes, ...counts.failures], [1, 2, 0, 0]);
-  });
-
-  test('a beta draw has the mean and the variance of the belief', () => {
+  test('a beta draw has the mean and the variance of its distribution', () => {
     const random = randomStream(3);
     const draws = Float64Array.from({ length: DRAWS }, () => betaDraw(random, 3, 1));
     const mean = draws.reduce((sum, draw) => sum + draw, 0) / DRAWS;
@@ -107,68 +94,48 @@ describe('what is counted', () => {
   });
 });
 
-describe('upper confidence bounds', () => {
-  test('SW-UCB weighs 8 of 10 above 0 of 1 and 7 of 10 below it', () => {
+describe('the choice of', () => {
+  const windowed = windowedUpperBound(200, 0.5);
+  const short = windowedUpperBound(3, 0.05);
+  const discounted = discountedUpperBound(0.5, 2);
+  const old = ['1+', '1-', ...times(300, '0+'), ...times(60, '0-')];
+  const choices: [name: string, entry: Entry, outcomes: string[], arm: number, arms?: number][] = [
     // ln 11 = 2.398: 0.8 + sqrt(0.5 * 2.398 / 10) = 1.146 against 0 + sqrt(0.5 * 2.398 / 1) = 1.095.
-    const entry = windowedUpperBound(200, 0.5);
-    assert.equal(choiceOf(taught(entry, ['1-', ...times(8, '0+'), ...times(2, '0-')])), 0);
+    ['SW-UCB: 8 of 10 above 0 of 1', windowed, ['1-', ...times(8, '0+'), ...times(2, '0-')], 0],
     // 0.7 + 0.346 = 1.046.
-    assert.equal(choiceOf(taught(entry, ['1-', ...times(7, '0+'), ...times(3, '0-')])), 1);
-  });
-
-  test('SW-UCB tries an arm again that has left the window', () => {
-    const entry = windowedUpperBound(3, 0.05);
-    assert.equal(choiceOf(taught(entry, ['1-', '0+', '0+'])), 0);
-    assert.equal(choiceOf(taught(entry, ['1-', '0+', '0+', '0+'])), 1);
-  });
-
-  test('D-UCB returns to a failed arm as soon as it is forgotten enough', () => {
-    const entry = discountedUpperBound(0.5, 2);
+    ['SW-UCB: 7 of 10 below 0 of 1', windowed, ['1-', ...times(7, '0+'), ...times(3, '0-')], 1],
+    ['SW-UCB: a failure in the window', short, ['1-', '0+', '0+'], 0],
+    ['SW-UCB: an arm that left the window', short, ['1-', '0+', '0+', '0+'], 1],
     // n = 1.5: 2 sqrt(0.203 / 0.5) = 1.273 against 1 + 2 sqrt(0.203 / 1) = 1.900.
-    assert.equal(choiceOf(taught(entry, ['1-', '0+'])), 0);
+    ['D-UCB: a fresh failure', discounted, ['1-', '0+'], 0],
     // n = 1.75: 2 sqrt(0.280 / 0.25) = 2.116 against 1 + 2 sqrt(0.280 / 1.5) = 1.864.
-    assert.equal(choiceOf(taught(entry, ['1-', '0+', '0+'])), 1);
-  });
+    ['D-UCB: a failure that is discounted enough', discounted, ['1-', '0+', '0+'], 1],
+    ['greedy: the best mean', GREEDY, ['0+', '0-', '0-', '1+', '1-'], 1],
+    ['greedy: the best mean of all time', GREEDY, old, 0],
+    ['greedy with a memory of a hundred: the best recent mean', GREEDY_RECENT, old, 1],
+    ['greedy: an arm without outcomes', GREEDY, ['0+', '1+'], 2, 3],
+  ];
+  for (const [name, entry, outcomes, arm, arms] of choices) {
+    test(name, () => assert.equal(choiceOf(taught(entry, outcomes, arms)), arm));
+  }
 });
 
 describe('Thompson sampling', () => {
-  test('after one success an arm wins two draws in three', () => {
+  const shares: [name: string, entry: Entry, outcomes: string[], arm: number, share: number][] = [
     // P(Beta(2, 1) > Beta(1, 1)) = 2/3.
-    assertNear(shareOf(taught(THOMPSON, ['1+']), 1), 2 / 3, 0.01);
-  });
-
-  test('D-TS counts two successes at 0.5 as one and a half', () => {
+    ['after one success', THOMPSON, ['1+'], 1, 2 / 3],
     // P(Beta(2.5, 1) > Beta(1, 1)) = 2.5 / 3.5.
-    assertNear(shareOf(taught(discountedThompson(0.5), ['1+', '1+']), 1), 2.5 / 3.5, 0.01);
-  });
-
-  test('SW-TS knows the window only', () => {
-    assertNear(shareOf(taught(windowedThompson(1), ['1+', '1+', '0+']), 0), 2 / 3, 0.01);
-  });
-
-  test('f-dsw TS takes the higher of two draws', () => {
+    ['D-TS counts two successes at 0.5 as 1.5', discountedThompson(0.5), ['1+', '1+'], 1, 2.5 / 3.5],
+    ['SW-TS uses the window only', windowedThompson(1), ['1+', '1+', '0+'], 0, 2 / 3],
     // P(max of two Beta(2, 1) > max of two Beta(1, 1)): the integral of x ** 2 * 4 x ** 3 is 4/6.
-    assertNear(shareOf(taught(discountedWindowThompson(0.999, 50), ['1+']), 1), 4 / 6, 0.01);
+    ['f-dsw TS takes the higher of two draws', discountedWindowThompson(0.999, 50), ['1+'], 1, 4 / 6],
     // Discounted by 0.5: max(Beta(1.5, 1), Beta(2, 1)) against max of two Beta(1, 2). The integral of
     // (2 x - x ** 2) ** 2 * 3.5 x ** 2.5 is 3.5 (4/5.5 - 4/6.5 + 1/7.5).
-    assertNear(shareOf(taught(discountedWindowThompson(0.5, 1), ['1+', '0-']), 1), 0.858, 0.01);
-  });
-});
-
-describe('greedy', () => {
-  test('takes the best mean there has ever been', () => {
-    assert.equal(choiceOf(taught(GREEDY, ['0+', '0-', '0-', '1+', '1-'])), 1);
-  });
-
-  test('with a memory of a hundred, forgets what came before', () => {
-    const outcomes = ['1+', '1-', ...times(300, '0+'), ...times(60, '0-')];
-    assert.equal(choiceOf(taught(GREEDY, outcomes)), 0);
-    assert.equal(choiceOf(taught(GREEDY_RECENT, outcomes)), 1);
-  });
-
-  test('tries what it knows nothing of', () => {
-    assert.equal(choiceOf(taught(GREEDY, ['0+', '1+'], 3)), 2);
-  });
+    ['f-dsw TS discounts one of the two', discountedWindowThompson(0.5, 1), ['1+', '0-'], 1, 0.858],
+  ];
+  for (const [name, entry, outcomes, arm, share] of shares) {
+    test(name, () => assertNear(shareOf(taught(entry, outcomes), arm), share, 0.01));
+  }
 });
 
 describe('decision-engine', () => {
@@ -202,7 +169,7 @@ describe('decision-engine', () => {
     assertNear(window.mean(), 120 / 125, 0.009);
   });
 
-  test('one failure in 125 is enough to turn away, but for the payments that explore', () => {
+  test('one failure in 125 makes it choose another route, except for exploring payments', () => {
     // 5 % go to one of five routes drawn by lot.
     assertNear(shareOf(taught(DECISION_ENGINE, ['0-', '1-', '2-', '3-'], 5), 4), 0.95 + 0.05 / 5, 0.005);
   });
@@ -223,7 +190,7 @@ describe('decision-engine', () => {
     assert.equal(choiceOf(lift(lifted)), 1);
   });
 
-  test('a route is out after 21 failures in a row, back with successes or after 9,000 s', () => {
+  test('a route is eliminated after 21 failures in a row, and returns with successes or after 9,000 s', () => {
     // 0.95 ** 20 = 0.358 and 0.95 ** 21 = 0.341, around 0.35.
     const downtime = elimination(1, 0.35);
     for (let failure = 0; failure < 20; failure += 1) downtime.add(0, 0, 10);
@@ -235,7 +202,7 @@ describe('decision-engine', () => {
     assert.equal(downtime.isOut(0, 11), false);
   });
 
-  test('a route that is out has a fifth of its score', () => {
+  test('an eliminated route has a fifth of its score', () => {
     const options = { bucket: 1000, exploreShare: 0 };
     const outcomes = [...times(30, '0-'), ...times(500, '1-').flatMap((failure) => [failure, '1+'])];
     assert.equal(choiceOf(taught(decisionEngine('plain', options), outcomes)), 0);
@@ -265,7 +232,7 @@ describe('decision-engine', () => {
     assert.equal(bucketFor(10_000_000, 2), 2000);
   });
 
-  test('it is looked at every quarter of an hour, from a hundred payments on', () => {
+  test('calibration runs every quarter of an hour, from a hundred payments on', () => {
     const calibrated = calibration(5, { bucket: 125, exploreShare: 0.05 });
     for (let second = 0; second < 900; second += 10) calibrated.count(second);
     calibrated.count(900);
@@ -286,7 +253,7 @@ describe('decision-engine', () => {
     assertNear(shareOf(contender, 0), 0.975, 0.005);
   });
 
-  test('with attribution, a buyer’s failure is not held against the route', () => {
+  test('with attribution, a buyer’s failure does not count against the route', () => {
     const options = { bucket: 125, exploreShare: 0 };
     const after = (entry: Entry): number => {
       const contender = taught(entry, ['1-']);
@@ -314,8 +281,8 @@ describe('Hyperswitch dynamo', () => {
   });
 });
 
-describe('those that do not learn', () => {
-  test('static priority takes its first, and its second where the first is excluded', () => {
+describe('contenders that do not learn', () => {
+  test('static priority takes its first route, or the second if the first is excluded', () => {
     const contender = STATIC_PRIORITY.create(worldWith(3, { priorityAtStart: [2, 0, 1] }), TRUTH);
     const payment = { number: 0, at: 0, amount: 1 };
     assert.deepEqual([contender.choose(payment), contender.choose(payment, new Set([2]))], [2, 0]);
@@ -338,7 +305,7 @@ describe('those that do not learn', () => {
     assert.equal(CHEAPEST.create(world, TRUTH).choose(payment), 1);
   });
 
-  test('none of them, nor of the others, chooses what is excluded', () => {
+  test('no baseline chooses an excluded route', () => {
     const payment = { number: 0, at: 0, amount: 1 };
     for (const entry of [...BASELINES, CHEAPEST, ORACLE_BY_VALUE]) {
       const contender = entry.create(worldWith(3, { margin: 1 }), TRUTH);

@@ -20,9 +20,9 @@ import {
 import { SCENARIOS, type ScenarioName } from '../../bench/routing/world/scenarios.ts';
 import type { Entry } from '../../bench/routing/world/simulate.ts';
 
-/** Four of the seeds that are published; the fewer worlds, the more they scatter. */
+/** Four of the published seeds. */
 const SEEDS = seedsFrom(401, 404);
-/** In STATIC one seed differs from another by half of what all of them are on average: four would say too little. */
+/** The regret of STATIC varies by half of its mean between seeds, so that it needs more of them. */
 const STATIC_SEEDS = seedsFrom(401, 408);
 const SLACK = 0.2;
 const SCENARIO_NAMES = Object.keys(REGRET_TARGETS) as ScenarioName[];
@@ -33,10 +33,10 @@ function describeMisses(verdicts: readonly Verdict[]): string[] {
     .map(({ what, measured, limit }) => `${what}: ${measured.toFixed(4)}, limit ${limit.toFixed(4)}`);
 }
 
-/** Worlds that are cut to half of their length, for the time that they take. */
+/** Worlds that are halved, to save time. */
 const HALVED: readonly ScenarioName[] = ['PAYATTR'];
 
-/** Runs ours, and beside it in the same worlds those that must fail. */
+/** Runs our router, and in the same worlds contenders that must miss the targets. */
 function measured(name: ScenarioName, others: readonly Entry[], options: MeasureOptions = {}): Measured {
   const { payments } = SCENARIOS[name];
   const length = HALVED.includes(name) ? payments / 2 : payments;
@@ -46,7 +46,7 @@ function measured(name: ScenarioName, others: readonly Entry[], options: Measure
 
 describe('our router in the benchmark', () => {
   for (const name of SCENARIO_NAMES) {
-    test(`${name}: its regret is within a fifth of the target, and that of chance is not`, () => {
+    test(`${name}: its regret is within a fifth of the target, and that of random choice is not`, () => {
       const result = measured(name, name === 'PAYATTR' ? [OURS_UNATTRIBUTED] : []);
       const missesOf = (entry: Entry): string[] => {
         const figures = figuresOf(result, entry.name);
@@ -56,12 +56,12 @@ describe('our router in the benchmark', () => {
       };
       assert.deepEqual(missesOf(OURS), []);
       assert.equal(missesOf(RANDOM).length, name === 'PAY' ? 2 : 1);
-      // What a defect costs that leaves the router working: buyers' failures held against the routes.
+      // A defective router misses the target: one that counts buyers' failures against the routes.
       if (name === 'PAYATTR') assert.equal(missesOf(OURS_UNATTRIBUTED).length, 1);
     });
   }
 
-  test('PAY with costs: it captures what it should of the value, and chance does not', () => {
+  test('PAY with costs: it captures its target of the value, and random choice does not', () => {
     const result = measured('PAY', [ORACLE_BY_VALUE], {
       payments: SCENARIOS.PAY.payments / 2,
       margin: VALUE_TARGET_MARGIN,
@@ -70,7 +70,7 @@ describe('our router in the benchmark', () => {
     const missesOf = ({ name }: Entry) => describeMisses([valueVerdict(result, figuresOf(result, name), SLACK)]);
     assert.deepEqual(missesOf(OURS), []);
     assert.equal(missesOf(RANDOM).length, 1);
-    // The oracle that does not look at costs.
+    // This oracle ignores costs.
     assert.equal(missesOf(ORACLE).length, 1);
   });
 });

@@ -10,16 +10,16 @@ interface CatalogueFile {
 
 const shipped = JSON.parse(readFileSync(new URL('../../config/routes.json', import.meta.url), 'utf8')) as CatalogueFile;
 
-/** A catalogue of one route: the first of those shipped, with other fields. */
+/** A catalogue of the first shipped route, with other fields. */
 function catalogueWith(fields: Record<string, unknown>): CatalogueFile {
   return { routes: [{ ...shipped.routes[0], ...fields }] };
 }
 
-describe('the catalogue that is shipped', () => {
+describe('the shipped catalogue', () => {
   const routes = parseCatalogue(shipped);
 
   for (const kind of ROUTE_KINDS) {
-    test(`sandbox has two usable routes of kind ${kind} at least, so that one can fail over`, () => {
+    test(`sandbox has at least two usable routes of kind ${kind}, so that one can fail over`, () => {
       const usable = routes.filter(
         (route) => route.environment === 'sandbox' && route.kind === kind && route.health !== 'standby',
       );
@@ -27,7 +27,7 @@ describe('the catalogue that is shipped', () => {
     });
   }
 
-  test('every route has all that a route summary needs', () => {
+  test('every route has all fields of a route summary', () => {
     for (const route of routes) {
       const texts = [route.id, route.label, route.integrationId, route.integrationLabel, route.network, route.asset];
       for (const value of [...texts, route.payerLabel, route.eta]) assert.ok(value.length > 0, route.id);
@@ -39,13 +39,13 @@ describe('the catalogue that is shipped', () => {
     }
   });
 
-  test('the gateway loses money on none', () => {
+  test('the gateway loses money on no route', () => {
     for (const { id, buyerFeeRate, gatewayFeeRate, providerCostRate } of routes) {
       assert.ok(buyerFeeRate + gatewayFeeRate >= providerCostRate, id);
     }
   });
 
-  test('sandbox is carried by the simulated provider alone, and production never by it', () => {
+  test('sandbox uses the simulated provider only, and production never uses it', () => {
     for (const { environment, integrationId, id } of routes) {
       assert.equal(environment === 'sandbox', integrationId === 'sandbox', id);
     }
@@ -58,7 +58,7 @@ describe('reading a catalogue', () => {
     assert.deepEqual([route?.gatewayFeeRate, route?.successRate], [34_900, 1_000_000]);
   });
 
-  test('both ends of every limit', () => {
+  test('the limits themselves are accepted', () => {
     const good = [
       { id: 'abc' },
       { id: 'a'.repeat(120) },
@@ -98,7 +98,7 @@ describe('reading a catalogue', () => {
     ['fee', { fee: 0.01 }],
   ];
   for (const [field, fields] of bad) {
-    test(`a bad ${field} is refused and named: ${JSON.stringify(fields).slice(0, 40)}`, () => {
+    test(`an invalid ${field} is rejected with its name: ${JSON.stringify(fields).slice(0, 40)}`, () => {
       assert.throws(
         () => parseCatalogue(catalogueWith(fields)),
         (error: Error) => error.message.includes(field) && !error.message.includes('\n'),
@@ -106,7 +106,7 @@ describe('reading a catalogue', () => {
     });
   }
 
-  test('a catalogue without routes, with an id twice, or of another shape is refused', () => {
+  test('a catalogue without routes, with a duplicate id or of another shape is rejected', () => {
     const [route] = shipped.routes;
     assert.throws(() => parseCatalogue({ routes: [] }));
     assert.throws(() => parseCatalogue({ routes: [route, route] }), /route ids must be unique/);
@@ -115,7 +115,7 @@ describe('reading a catalogue', () => {
     }
   });
 
-  test('all problems are named at once', () => {
+  test('all problems are reported at once', () => {
     assert.throws(
       () => parseCatalogue(catalogueWith({ kind: 'bank', eta: '' })),
       /routes\.0\.kind: .*; routes\.0\.eta: /,

@@ -39,7 +39,7 @@ const anyOptions: fc.Arbitrary<ChooseOptions> = fc.record({
 });
 const RUNS = { numRuns: 2000 };
 
-/** Those that there are to choose from: eligible, and not in standby where any other is. */
+/** Candidates that can be chosen: eligible, and not in standby unless all are. */
 function rivalsAmong(candidates: readonly Candidate[]): (id: string) => boolean {
   const eligible = candidates.filter((candidate) => candidate.eligible);
   const working = eligible.filter(({ health }) => health !== 'standby');
@@ -51,7 +51,7 @@ function holds(property: (candidates: Candidate[], options: ChooseOptions) => vo
   fc.assert(fc.property(anyCandidates, anyOptions, property), RUNS);
 }
 
-test('the same numbers give the same choice, in whatever order the candidates come', () => {
+test('the order of the candidates does not change the choice', () => {
   fc.assert(
     fc.property(anyCandidates, anyOptions, fc.integer(), (candidates, options, rotation) => {
       const turned = candidates.map((_, i) => candidates.at((i + rotation) % candidates.length)!).toReversed();
@@ -64,14 +64,14 @@ test('the same numbers give the same choice, in whatever order the candidates co
   );
 });
 
-test('a choice survives JSON: what was kept with a decision gives it again', () => {
+test('candidates that went through JSON give the same choice', () => {
   holds((candidates, options) => {
     const kept = JSON.parse(JSON.stringify(candidates)) as Candidate[];
     assert.deepEqual(choose(kept, options), choose(candidates, options));
   });
 });
 
-test('an eligible candidate is chosen where there is one, and none otherwise', () => {
+test('an eligible candidate is chosen if there is one', () => {
   holds((candidates, options) => {
     const eligible = candidates.filter((candidate) => candidate.eligible).map(({ id }) => id);
     const choice = choose(candidates, options);
@@ -81,7 +81,7 @@ test('an eligible candidate is chosen where there is one, and none otherwise', (
   });
 });
 
-test('restricting the candidates leaves the draws of the others as they are', () => {
+test('removing a candidate does not change the draws of the others', () => {
   fc.assert(
     fc.property(anyCandidates, anyOptions, fc.nat(), (candidates, options, out) => {
       const all = choose(candidates, options);
@@ -94,7 +94,7 @@ test('restricting the candidates leaves the draws of the others as they are', ()
   );
 });
 
-test('taking away a candidate that was not chosen, and not the best, changes nothing', () => {
+test('removing a candidate that is neither chosen nor greedy does not change the choice', () => {
   fc.assert(
     fc.property(anyCandidates, anyOptions, fc.nat(), (candidates, options, out) => {
       const choice = choose(candidates, options);
@@ -116,7 +116,7 @@ test('taking away a candidate that was not chosen, and not the best, changes not
   );
 });
 
-test('the greedy one has the highest published score, and no draw moves scores', () => {
+test('the greedy choice has the highest published score, and draws do not change scores', () => {
   fc.assert(
     fc.property(anyCandidates, anyOptions, anyOptions, (candidates, options, other) => {
       const best = greedy(candidates, options.policy);
@@ -134,7 +134,7 @@ test('the greedy one has the highest published score, and no draw moves scores',
   );
 });
 
-test('the budget is never below nothing, never above its cap, and pays for what exploring gives up', () => {
+test('the budget stays between zero and its cap, and pays for the loss of exploring', () => {
   holds((candidates, options) => {
     const choice = choose(candidates, options);
     if (!choice) return;
@@ -147,7 +147,7 @@ test('the budget is never below nothing, never above its cap, and pays for what 
   });
 });
 
-test('nothing but the best known is chosen for large payments, or where exploring is forbidden', () => {
+test('only the greedy choice is made for large payments, or if exploring is forbidden', () => {
   holds((candidates, options) => {
     if (options.explore && options.amount <= exploration.maxAmount) return;
     const choice = choose(candidates, options);
@@ -155,7 +155,7 @@ test('nothing but the best known is chosen for large payments, or where explorin
   });
 });
 
-test('a route in standby is the last resort, however much better it looks', () => {
+test('a route in standby is chosen only if all are in standby', () => {
   holds((candidates, options) => {
     const choice = choose(candidates, options);
     const working = candidates.filter(({ eligible, health }) => eligible && health !== 'standby').map(({ id }) => id);

@@ -10,7 +10,7 @@ function candidate(id: string, p: number, more: Partial<Candidate> = {}): Candid
   return { id, p, n: 400, eligible: true, health: 'live', cost: 0.02, etaMinutes: 0, triedAt: null, ...more };
 }
 
-/** Options in which each route's draw is as told, and the decision is not one of the floor. */
+/** Options with given draws, for a decision that is not one of the floor. */
 function drawn(gaussians: Record<string, number>, more: Partial<ChooseOptions> = {}): ChooseOptions {
   const draws = { gaussianOf: (id: string) => gaussians[id] ?? 0, uniform: 0.5 };
   return { policy: DEFAULT_POLICY, draws, amount: 5000, explore: true, tokens: 1, ...more };
@@ -30,7 +30,7 @@ function run(candidates: Candidate[], sessions: number): Record<string, number> 
   return modes;
 }
 
-test('the best known is taken where the draws say nothing else', () => {
+test('the route with the best estimate is chosen if the draws do not favour another', () => {
   const choice = choose([candidate('rt_a', 0.8), candidate('rt_b', 0.9)], drawn({}))!;
   assert.deepEqual([choice.mode, choice.chosen, choice.loss, choice.tokensAfter], ['exploit', 'rt_b', 0, 1]);
 });
@@ -40,11 +40,11 @@ test('a cheaper route of nearly the same success is better', () => {
   assert.equal(greedy(candidates, DEFAULT_POLICY)?.id, 'rt_b');
 });
 
-test('of equals the smaller id is the best known', () => {
+test('the smaller id of equal routes is the greedy choice', () => {
   assert.equal(greedy([candidate('rt_b', 0.9), candidate('rt_a', 0.9)], DEFAULT_POLICY)?.id, 'rt_a');
 });
 
-test('of equal draws the higher score wins, and of equal scores the smaller id', () => {
+test('the higher score wins among equal draws, and the smaller id among equal scores', () => {
   const sure = candidate('rt_b', 1);
   const lucky = candidate('rt_a', 0.98);
   const same = candidate('rt_c', 1);
@@ -58,7 +58,7 @@ test('of equal draws the higher score wins, and of equal scores the smaller id',
   }
 });
 
-test('a degraded route gives way to a live one that is a little worse, and not to a bad one', () => {
+test('a degraded route loses to a slightly worse live route, but not to a bad one', () => {
   const degraded = candidate('rt_a', 0.9, { health: 'degraded' });
   assert.equal(greedy([degraded, candidate('rt_b', 0.85)], DEFAULT_POLICY)?.id, 'rt_b');
   assert.equal(greedy([degraded, candidate('rt_b', 0.7)], DEFAULT_POLICY)?.id, 'rt_a');
@@ -71,20 +71,20 @@ test('a lucky draw explores, and the budget pays the difference in expected valu
   assert.equal(choice.tokensAfter, 0.5 + exploration.budgetPerDecision - choice.loss);
 });
 
-test('what the budget cannot pay is not explored', () => {
+test('a loss beyond the budget is not explored', () => {
   const choice = choose([candidate('rt_a', 0.8), candidate('rt_b', 0.81)], drawn({ rt_a: 3 }, { tokens: 0.001 }))!;
   assert.deepEqual([choice.mode, choice.chosen], ['exploit', 'rt_b']);
   assert.equal(choice.tokensAfter, 0.001 + exploration.budgetPerDecision);
 });
 
-test('the less is known of a route, the wider it is drawn', () => {
+test('the draw of a route is wider the fewer outcomes it has', () => {
   const options = drawn({ rt_a: 1, rt_b: 1 });
   const { standings } = choose([candidate('rt_a', 0.8, { n: 40 }), candidate('rt_b', 0.8, { n: 4000 })], options)!;
   const [few, many] = standings.map(({ index, value }) => index - value);
   assert.ok(few! > many! * 9 && many! > 0);
 });
 
-test('the floor takes the route that was tried least recently, and none in standby', () => {
+test('the floor chooses the route that was tried least recently, except those in standby', () => {
   const options = drawn({}, { draws: { gaussianOf: () => 0, uniform: 0 }, tokens: 0 });
   const candidates = [
     candidate('rt_a', 0.9, { triedAt: 3000 }),
@@ -99,14 +99,7 @@ test('the floor takes the route that was tried least recently, and none in stand
   assert.equal(never.chosen, 'rt_e');
 });
 
-test('where only routes in standby are left, the best of them is taken', () => {
-  const options = drawn({}, { draws: { gaussianOf: () => 0, uniform: 0 } });
-  const candidates = [candidate('rt_a', 0.3, { health: 'standby' }), candidate('rt_b', 0.4, { health: 'standby' })];
-  const choice = choose(candidates, options)!;
-  assert.deepEqual([choice.mode, choice.chosen], ['exploit', 'rt_b']);
-});
-
-test('one decision in about two hundred is of the floor, and exploring keeps within its budget for ever', () => {
+test('about one decision in two hundred is of the floor, and exploring stays within its budget', () => {
   const sessions = 40_000;
   const routes = Array.from({ length: 5 }, (_, i) => candidate(`rt_${i}`, 0.9 - i * 0.005, { n: 40 }));
   const modes = run(routes, sessions);

@@ -13,7 +13,7 @@ import { anEffect, anOffer, facts, snapshotOf } from '../fixtures/routing.ts';
 const { exploration } = DEFAULT_POLICY;
 const RUNS = { numRuns: 3000 };
 
-// The last is a name that every object knows.
+// The last one is a property of every object.
 const IDS = ['rt_a', 'rt_b', 'rt_c', 'rt_d', 'rt_e', 'rt_f', 'rt_g', 'constructor'];
 const anyId = fc.constantFrom(...IDS);
 const anyKind = fc.constantFrom(...ROUTE_KINDS);
@@ -109,10 +109,10 @@ function attemptOf(wish: Wish): DecisionInput {
   };
 }
 
-/** Everything that happens seldom happens often. */
+/** A policy under which rare modes are frequent. */
 const EAGER: Policy = { ...DEFAULT_POLICY, exploration: { ...exploration, floorEvery: 4, sharpening: 0.05 } };
 
-/** Holds it of every decision, about offers and about attempts. */
+/** Checks a property of every decision, for offers and for attempts. */
 function holds(property: (snapshot: Snapshot, input: DecisionInput, output: DecisionOutput) => void): void {
   fc.assert(
     fc.property(anySnapshot, anyWish, (snapshot, wish) => {
@@ -122,7 +122,7 @@ function holds(property: (snapshot: Snapshot, input: DecisionInput, output: Deci
   );
 }
 
-/** Whether operator, rules, this attempt and the buyer let a route be chosen. */
+/** Tells whether operator, rules, this attempt and the buyer allow a route. */
 function isAllowed({ id, kind, off }: RouteFacts, input: DecisionInput): boolean {
   if (off !== null || Object.keys(input.barred).includes(id)) return false;
   return isOfWish({ id, kind }, input);
@@ -137,7 +137,7 @@ function chosenFrom({ routes }: Snapshot, { chosen }: DecisionOutput): RouteFact
   return routes.find(({ id }) => id === chosen);
 }
 
-test('the same snapshot and input give the same bytes, and are left as they were', () => {
+test('the same snapshot and input give the same bytes and are not modified', () => {
   holds((snapshot, input, output) => {
     const before = JSON.stringify([snapshot, input]);
     assert.equal(JSON.stringify(decide(snapshot, input, EAGER)), JSON.stringify(output));
@@ -145,7 +145,7 @@ test('the same snapshot and input give the same bytes, and are left as they were
   });
 });
 
-test('so do their copies that went through JSON: what is stored can be decided again', () => {
+test('copies that went through JSON give the same bytes, so a stored decision can be replayed', () => {
   const copied = <Value>(value: Value) => JSON.parse(JSON.stringify(value)) as Value;
   holds((snapshot, input, output) => {
     const again = decide(copied(snapshot), copied(input), EAGER);
@@ -154,7 +154,7 @@ test('so do their copies that went through JSON: what is stored can be decided a
   });
 });
 
-test('what is written of a decision is read as it was, field by field in the same order', () => {
+test('a written decision is read back with the same fields in the same order', () => {
   holds((_snapshot, input, output) => {
     const { effect } = input;
     const given = effect.matched.length === 0 && effect.excluded.length === 0 ? { ...input, effect: NO_EFFECT } : input;
@@ -163,7 +163,7 @@ test('what is written of a decision is read as it was, field by field in the sam
   });
 });
 
-test('the order in which a catalogue lists its routes changes nothing', () => {
+test('the order of the catalogue does not change a decision', () => {
   const sorted = (output: DecisionOutput) => ({
     ...output,
     candidates: output.candidates.toSorted((a, b) => (a.route < b.route ? -1 : 1)),
@@ -181,7 +181,7 @@ test('the order in which a catalogue lists its routes changes nothing', () => {
   );
 });
 
-test('what is chosen is allowed, and only a quote names a route that nothing can be sent over', () => {
+test('the chosen route is allowed; only a quote may name a route that is off', () => {
   holds((snapshot, input, output) => {
     const chosen = chosenFrom(snapshot, output);
     if (!chosen) return assert.equal(output.chosen, null);
@@ -195,7 +195,7 @@ test('what is chosen is allowed, and only a quote names a route that nothing can
   });
 });
 
-test('there is a route while one is allowed', () => {
+test('a route is chosen if one is allowed', () => {
   holds((snapshot, input, output) => {
     const allowed = snapshot.routes.some((route) => isAllowed(route, input));
     if (allowed) assert.notEqual(output.mode, 'none');
@@ -204,7 +204,7 @@ test('there is a route while one is allowed', () => {
   });
 });
 
-test('a route in standby is chosen only to test it, or where there is no other', () => {
+test('a route in standby is chosen only as a probe, or if there is no other', () => {
   holds((snapshot, input, output) => {
     const chosen = chosenFrom(snapshot, output);
     const usable = snapshot.routes.some((route) => route.health !== 'standby' && isAllowed(route, input));
@@ -218,7 +218,7 @@ test('a route in standby is chosen only to test it, or where there is no other',
   });
 });
 
-test('the kind that the merchant prefers is chosen where it has a route that works', () => {
+test('the merchant’s preferred kind is chosen if it has a usable route', () => {
   holds((snapshot, input, output) => {
     const { kind, preferredKind } = input;
     if (kind !== null || preferredKind === null) return;
@@ -228,7 +228,7 @@ test('the kind that the merchant prefers is chosen where it has a route that wor
   });
 });
 
-test('a strict order is followed: the first that works is chosen', () => {
+test('the first usable route of a priority is chosen', () => {
   holds((snapshot, input, output) => {
     const { kind, preferredKind, effect } = input;
     if (effect.ordering.type !== 'priority' || (preferredKind !== null && kind === null)) return;
@@ -243,7 +243,7 @@ test('a strict order is followed: the first that works is chosen', () => {
   });
 });
 
-test('an offer draws nothing and explores nothing, whatever the amount', () => {
+test('an offer draws and explores nothing, whatever the amount', () => {
   fc.assert(
     fc.property(anySnapshot, anyWish, (snapshot, wish) => {
       const output = decide(snapshot, offerOf(wish), EAGER);
@@ -257,13 +257,13 @@ test('an offer draws nothing and explores nothing, whatever the amount', () => {
   );
 });
 
-test('what is quoted is what is chosen for an attempt without exploring', () => {
+test('an attempt without exploring chooses the quoted route', () => {
   fc.assert(
     fc.property(anySnapshot, anyWish, (snapshot, wish) => {
       const offer = decide(snapshot, offerOf(wish), EAGER);
       const attempt = decide(snapshot, attemptOf({ ...wish, barred: [] }), EAGER);
       if (attempt.chosen === null) return;
-      // While a route is tried, nobody says what a rule would have chosen instead.
+      // During a probe, the choice that a rule would have made is not reported.
       const isTest = attempt.mode === 'probe' && wish.effect.ordering.type !== 'smart';
       if (!isTest) assert.equal(attempt.mode === 'rule' ? attempt.chosen : attempt.greedy, offer.chosen);
       const settled = attemptOf({ ...wish, barred: [], effect: { ...wish.effect, explore: false } });
@@ -292,7 +292,7 @@ test('an attempt explores only as amount, rules and budget allow', () => {
   });
 });
 
-test('every route has a rank or words why it has none; the ranks count from the chosen one', () => {
+test('every route has a rank or a reason for having none; the chosen route has rank 1', () => {
   holds((snapshot, _, output) => {
     const { candidates, chosen, reason } = output;
     assert.deepEqual(
@@ -321,7 +321,7 @@ test('every route has a rank or words why it has none; the ranks count from the 
   });
 });
 
-test('every mode was met: what is held above is not idle', () => {
+test('every mode occurs, so no property above is vacuous', () => {
   const met = new Set<string>();
   fc.assert(
     fc.property(anySnapshot, anyWish, (snapshot, wish) => {

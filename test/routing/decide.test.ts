@@ -8,7 +8,7 @@ import { NOW, idOf } from '../fixtures/records.ts';
 import { anAttemptAt, anEffect, anOffer, facts, snapshotOf } from '../fixtures/routing.ts';
 
 const { exploration } = DEFAULT_POLICY;
-/** As is, but nobody is sent anywhere to learn. */
+/** The default policy without exploring. */
 const CALM: Policy = { ...DEFAULT_POLICY, exploration: { ...exploration, floorEvery: 1e9, sharpening: 1e9 } };
 
 const GOOD = facts({ id: 'good', p: 0.95 });
@@ -37,31 +37,31 @@ function without(route: string, rule = 'no-such-card') {
   return anEffect({ excluded: [{ route, rule }] });
 }
 
-/** Why a route was not to be chosen. */
+/** Reason for which a route was excluded. */
 function excludedFrom({ candidates }: DecisionOutput, id: string): string | null {
   return candidates.find(({ route }) => route === id)!.excluded;
 }
 
-describe('of the routes that can take a payment', () => {
-  test('the best known is chosen, by what success is worth less what it costs', () => {
+describe('the choice among routes that can take a payment', () => {
+  test('takes the route with the best expected value, less its cost', () => {
     const { mode, chosen, greedy } = decided([FAIR, GOOD, POOR]);
     assert.deepEqual([mode, chosen, greedy], ['exploit', 'good', 'good']);
     const dear = { ...GOOD, buyerFeeRate: 90_000 };
     assert.equal(decided([FAIR, dear]).chosen, 'fair');
   });
 
-  test('the smaller id is chosen of two that are equal', () => {
+  test('takes the smaller id of two equal routes', () => {
     const twins = [facts({ id: 'b' }), facts({ id: 'a' })];
     assert.equal(decided(twins).chosen, 'a');
   });
 
-  test('a degraded one pays for that with a tenth', () => {
+  test('deducts a tenth from a degraded route', () => {
     const degraded: RouteFacts = { ...GOOD, health: 'degraded' };
     assert.equal(decided([degraded, FAIR]).chosen, 'fair');
     assert.equal(decided([degraded, POOR]).chosen, 'good');
   });
 
-  test('what a rule says of the objective and the margin is what they are compared by', () => {
+  test('compares routes by the objective and the margin of a rule', () => {
     const cheap = facts({ id: 'cheap', p: 0.93, providerCostRate: 1_000 });
     assert.equal(decided([GOOD, cheap]).chosen, 'good');
     assert.equal(
@@ -70,7 +70,7 @@ describe('of the routes that can take a payment', () => {
     );
   });
 
-  test('each is told its score, cost and value, and those that could be chosen their rank', () => {
+  test('reports score, cost and value of each route, and a rank of each route that could be chosen', () => {
     const { candidates, gapTop2 } = decided([FAIR, POOR, GOOD]);
     assert.deepEqual(candidates[2], {
       route: 'good',
@@ -91,50 +91,31 @@ describe('of the routes that can take a payment', () => {
     );
     assert.equal(gapTop2, 0.0483);
   });
-
-  test('none is chosen where there is none', () => {
-    const { mode, chosen, reason } = decided([]);
-    assert.deepEqual([mode, chosen, reason], ['none', null, 'no route can take this payment']);
-  });
 });
 
-describe('what comes first', () => {
-  test('an operator who disables a route is obeyed before any rule', () => {
+describe('precedence', () => {
+  test('an operator’s disabling comes before any rule', () => {
     const output = decided([disabled(GOOD), FAIR], ruled({ type: 'priority', routes: ['good'], rule: 'vip' }));
     assert.deepEqual([output.mode, output.chosen], ['exploit', 'fair']);
     assert.equal(excludedFrom(output, 'good'), DISABLED);
     assert.equal(excludedFrom(decided([disabled(GOOD), FAIR], anOffer({ effect: without('good') })), 'good'), DISABLED);
   });
 
-  test('a rule that excludes a route is obeyed before the kind that the merchant prefers', () => {
+  test('an exclusion by a rule comes before the kind that the merchant prefers', () => {
     const output = decided([GOOD, WALLET], anOffer({ preferredKind: 'card', effect: without('good') }));
     assert.equal(output.chosen, 'wallet');
     assert.equal(excludedFrom(output, 'good'), 'excluded by rule no-such-card');
     assert.match(output.reason, /; the preferred kind card has no route that can take it$/);
   });
 
-  test('the kind that the merchant prefers comes before how well a route does', () => {
-    const degraded: RouteFacts = { ...WALLET, health: 'degraded' };
-    const output = decided([GOOD, degraded], anOffer({ preferredKind: 'wallet' }));
-    assert.deepEqual([output.mode, output.chosen], ['exploit', 'wallet']);
-    assert.equal(excludedFrom(output, 'good'), 'the merchant prefers wallet');
-  });
-
-  test('but a preferred kind with all its routes in standby gives way', () => {
+  test('a preferred kind with all its routes in standby is ignored', () => {
     const output = decided([GOOD, inStandby(WALLET)], anOffer({ preferredKind: 'wallet' }));
     assert.deepEqual([output.mode, output.chosen], ['exploit', 'good']);
     assert.equal(excludedFrom(output, 'wallet'), 'standby: 3 handoff errors in a row');
     assert.match(output.reason, /^good is the only route that can take it; the preferred kind wallet has no route/);
   });
 
-  test('health comes before the order that rules want: standby is skipped', () => {
-    const order = ruled({ type: 'priority', routes: ['good', 'poor'], rule: 'vip' });
-    const output = decided([inStandby(GOOD), FAIR, POOR], order);
-    assert.deepEqual([output.mode, output.chosen, output.greedy], ['rule', 'poor', 'fair']);
-    assert.equal(output.reason, 'poor comes first by rule vip');
-  });
-
-  test('the order that rules want comes before exploring', () => {
+  test('an ordering by rules comes before exploring', () => {
     const eager: Policy = { ...CALM, exploration: { ...exploration, floorEvery: 1 } };
     const order = ruled({ type: 'priority', routes: ['fair'], rule: 'vip' }, anAttemptAt);
     const { mode, chosen, tokensAfter } = decided([GOOD, FAIR, POOR], order, eager);
@@ -142,12 +123,7 @@ describe('what comes first', () => {
     assert.equal(decided([GOOD, FAIR, POOR], anAttemptAt(), eager).mode, 'floor');
   });
 
-  test('an order of rules that no route is left of is no order', () => {
-    const output = decided([GOOD, FAIR], ruled({ type: 'priority', routes: ['gone'], rule: 'vip' }));
-    assert.deepEqual([output.mode, output.chosen], ['exploit', 'good']);
-  });
-
-  test('preferred routes race among themselves, and the others only when none of them can take it', () => {
+  test('other routes are considered only if no preferred route can take the payment', () => {
     const wish = ruled({ type: 'prefer', routes: ['fair', 'poor'], rule: 'local-first' });
     const output = decided([GOOD, FAIR, POOR], wish);
     assert.deepEqual([output.mode, output.chosen], ['exploit', 'fair']);
@@ -156,22 +132,22 @@ describe('what comes first', () => {
     assert.equal(decided([GOOD, inStandby(FAIR), disabled(POOR)], wish).chosen, 'good');
   });
 
-  test('the route that a split fell on comes first, and the router chooses where it cannot take it', () => {
+  test('the route of a split comes first, and the router chooses if that route cannot take the payment', () => {
     const split = ruled({ type: 'split', head: 'poor', rule: 'half-half' });
     assert.deepEqual([decided([GOOD, POOR], split).mode, decided([GOOD, POOR], split).chosen], ['rule', 'poor']);
     assert.equal(decided([GOOD, inStandby(POOR)], split).chosen, 'good');
   });
 });
 
-describe('where a buyer is sent', () => {
-  test('it is by the kind that the buyer has chosen, whatever is best and whatever the merchant prefers', () => {
+describe('an attempt', () => {
+  test('uses the kind that the buyer chose, whatever the merchant prefers', () => {
     const output = decided([GOOD, WALLET], anAttemptAt({ kind: 'wallet', preferredKind: 'card' }));
     assert.equal(output.chosen, 'wallet');
     assert.equal(output.reason, 'wallet is the only route that can take it');
     assert.equal(excludedFrom(output, 'good'), 'the buyer chose to pay by wallet');
   });
 
-  test('it is not to a route that is barred, and the words say why', () => {
+  test('does not use a barred route, and reports the reason', () => {
     const barred = { good: 'would cost the buyer more than was shown' };
     const output = decided([GOOD, FAIR], anAttemptAt({ barred }));
     assert.equal(output.chosen, 'fair');
@@ -179,13 +155,7 @@ describe('where a buyer is sent', () => {
     assert.equal(decided([GOOD], anAttemptAt({ barred })).mode, 'none');
   });
 
-  test('a route is barred by its own name only', () => {
-    // Every object has one of these.
-    const output = decided([facts({ id: 'constructor' })], anAttemptAt());
-    assert.equal(output.chosen, 'constructor');
-  });
-
-  test('lucky draws explore, say what that gives up, and pay for it', () => {
+  test('explores by lucky draws, reports the loss and pays for it', () => {
     const curious: Policy = { ...CALM, exploration: { ...exploration, floorEvery: 1e9, sharpening: 0.01 } };
     const close = facts({ id: 'close', p: 0.94, n: 30 });
     const outputs = Array.from({ length: 50 }, (_, number) => {
@@ -203,7 +173,7 @@ describe('where a buyer is sent', () => {
     assert.ok(outputs.some(({ mode }) => mode === 'exploit'));
   });
 
-  test('one decision in many goes where nobody has looked for longest', () => {
+  test('tries the route that was tried least recently, once in many decisions', () => {
     const eager: Policy = { ...CALM, exploration: { ...exploration, floorEvery: 1 } };
     const forgotten: RouteFacts = { ...POOR, triedAt: NOW - 1 };
     const output = decided([GOOD, forgotten], anAttemptAt(), eager);
@@ -217,30 +187,13 @@ describe('where a buyer is sent', () => {
 describe('a route in standby', () => {
   const due = inStandby(GOOD, { probe: true });
 
-  test('is tried again with one payment when it is due', () => {
+  test('is probed with one payment when its back-off is over', () => {
     const output = decided([due, FAIR], anAttemptAt());
     assert.deepEqual([output.mode, output.chosen, output.greedy, output.tokensAfter], ['probe', 'good', 'fair', 1]);
     assert.equal(output.reason, 'good is in standby, and this payment tests whether it is back');
   });
 
-  test('is not tried with a large payment, against a rule, where rules order others first, nor where none may be', () => {
-    const draw = { ...anAttemptAt().draw!, mayProbe: false };
-    const orderings: RuleOrdering[] = [
-      { type: 'prefer', routes: ['fair'], rule: 'vip' },
-      { type: 'priority', routes: ['fair', 'good'], rule: 'vip' },
-      { type: 'split', head: 'fair', rule: 'half' },
-    ];
-    for (const wish of [
-      { amount: exploration.maxAmount + 1 },
-      { effect: anEffect({ explore: false }) },
-      ...orderings.map((ordering) => ({ effect: anEffect({ ordering }) })),
-      { draw },
-    ]) {
-      assert.equal(decided([due, FAIR], anAttemptAt(wish)).chosen, 'fair', JSON.stringify(wish));
-    }
-  });
-
-  test('is tried where a rule would send the payment to it', () => {
+  test('is probed if a rule would send the payment to it', () => {
     for (const ordering of [
       { type: 'prefer', routes: ['good', 'fair'], rule: 'vip' },
       { type: 'priority', routes: ['good', 'fair'], rule: 'vip' },
@@ -251,25 +204,7 @@ describe('a route in standby', () => {
     }
   });
 
-  test('is tried only as what the buyer, the rules and the operator allow', () => {
-    assert.equal(decided([due, WALLET], anAttemptAt({ kind: 'wallet' })).chosen, 'wallet');
-    assert.equal(decided([due, FAIR], anAttemptAt({ effect: without('good') })).chosen, 'fair');
-    assert.equal(decided([{ ...due, off: DISABLED }, FAIR], anAttemptAt()).chosen, 'fair');
-  });
-
-  test('is the same one of two that are due, however the catalogue lists them', () => {
-    const other = inStandby(FAIR, { probe: true });
-    const both = [decided([due, other, POOR], anAttemptAt()), decided([other, due, POOR], anAttemptAt())];
-    assert.deepEqual(
-      both.map(({ mode, chosen }) => [mode, chosen]),
-      [
-        ['probe', both[0]!.chosen],
-        ['probe', both[0]!.chosen],
-      ],
-    );
-  });
-
-  test('is no alternative while another is tried, nor what would have been chosen', () => {
+  test('is not an alternative while another route is probed', () => {
     const free = inStandby(facts({ id: 'free', p: 0.9, buyerFeeRate: 0, gatewayFeeRate: 0 }));
     const dear = facts({ id: 'dear', p: 0.9, buyerFeeRate: 500_000, gatewayFeeRate: 300_000 });
     const output = decided([due, free, dear], anAttemptAt({ effect: anEffect({ margin: 0.1 }) }));
@@ -277,7 +212,7 @@ describe('a route in standby', () => {
     assert.equal(excludedFrom(output, 'free'), 'standby: 3 handoff errors in a row');
   });
 
-  test('takes payments where nothing else can: the best of them', () => {
+  test('takes payments if all routes are in standby: the best of them', () => {
     const output = decided([inStandby(FAIR), inStandby(GOOD)], anAttemptAt());
     assert.deepEqual([output.mode, output.chosen], ['panic', 'good']);
     assert.equal(output.reason, 'all routes are in standby, and good is the best of them');
@@ -286,21 +221,12 @@ describe('a route in standby', () => {
       [2, 1],
     );
   });
-
-  test('takes none where the operator disabled it', () => {
-    const output = decided([disabled(GOOD), disabled(FAIR)], anAttemptAt());
-    assert.deepEqual([output.mode, output.chosen], ['none', null]);
-    assert.deepEqual(
-      output.candidates.map(({ excluded }) => excluded),
-      [DISABLED, DISABLED],
-    );
-  });
 });
 
 describe('a quote', () => {
   const unconnected = (route: RouteFacts): RouteFacts => ({ ...route, health: 'standby', off: UNCONNECTED });
 
-  test('is there where nothing is connected yet, and says so', () => {
+  test('exists even if no provider is connected, with that reason', () => {
     const output = decided([unconnected(FAIR), unconnected(GOOD), unconnected(WALLET)]);
     assert.deepEqual([output.mode, output.chosen], ['panic', 'good']);
     assert.equal(
@@ -311,41 +237,21 @@ describe('a quote', () => {
     assert.equal(decided([unconnected(GOOD), unconnected(WALLET)], preferred).chosen, 'wallet');
   });
 
-  test('never names a route that a rule excludes', () => {
-    assert.equal(decided([unconnected(GOOD), unconnected(FAIR)], anOffer({ effect: without('good') })).chosen, 'fair');
-    assert.equal(decided([unconnected(GOOD)], anOffer({ effect: without('good') })).mode, 'none');
-  });
-
-  test('for the kind that a buyer would choose is of that kind, or there is none', () => {
+  test('for a kind has a route of that kind, or none', () => {
     const excluded = anOffer({ kind: 'card', effect: without('good') });
     assert.equal(decided([unconnected(GOOD), unconnected(WALLET)], excluded).chosen, null);
   });
 
-  test('is of a route in standby before one that nothing can be sent over', () => {
+  test('prefers a route in standby to one without a provider', () => {
     assert.equal(decided([unconnected(GOOD), inStandby(POOR)]).chosen, 'poor');
-  });
-
-  test('draws nothing, and neither explores nor tries', () => {
-    const eager: Policy = { ...CALM, exploration: { ...exploration, floorEvery: 1, sharpening: 0.01 } };
-    const output = decided([GOOD, POOR, inStandby(FAIR, { probe: true })], anOffer(), eager);
-    assert.deepEqual([output.mode, output.chosen, output.tokensAfter], ['exploit', 'good', null]);
-    assert.ok(output.candidates.every(({ index }) => index === null));
   });
 });
 
 describe('the reason', () => {
-  test('names the numbers that it rests on', () => {
+  test('contains the numbers that decided', () => {
     assert.equal(
       decided([FAIR, { ...GOOD, buyerFeeRate: 6_000 }]).reason,
       'good over fair: expected success 95 % against 90 %, cost 3.5 % against 3.4 %',
     );
-  });
-
-  test('names health where it differs', () => {
-    assert.match(decided([GOOD, { ...FAIR, health: 'degraded' }]).reason, /, live against degraded$/);
-  });
-
-  test('says where there was no choice', () => {
-    assert.equal(decided([GOOD]).reason, 'good is the only route that can take it');
   });
 });

@@ -13,12 +13,12 @@ function correlation(a: readonly number[], b: readonly number[]): number {
   return mean(a.map((value, i) => value * b[i]!));
 }
 
-/** Draws of one route over sessions whose names differ by a number only, as bad a case as there is. */
+/** Draws of one route over sessions whose names differ by a number only, the worst case. */
 function draws(routeId: string, seed = 'seed', attempt = 1): number[] {
   return Array.from({ length: SAMPLES }, (_, i) => drawsOf(seed, `chk_${i}`, attempt).gaussianOf(routeId));
 }
 
-test('the numbers are these, in every process and on every machine', () => {
+test('draws are the same in every process and on every machine', () => {
   const { gaussianOf, uniform } = drawsOf('instance', 'chk_1', 1);
   assert.deepEqual(
     [uniform, gaussianOf('rt_a'), gaussianOf('rt_b'), uniformOf('split', 'chk_1')],
@@ -26,7 +26,7 @@ test('the numbers are these, in every process and on every machine', () => {
   );
 });
 
-test('the draw of a route depends on nothing but the decision and the route', () => {
+test('the draw of a route depends on the decision and the route only', () => {
   fc.assert(
     fc.property(fc.array(fc.string()), fc.string(), (others, routeId) => {
       const busy = drawsOf('seed', 'chk_1', 1);
@@ -37,7 +37,7 @@ test('the draw of a route depends on nothing but the decision and the route', ()
   );
 });
 
-test('seed, session, attempt and route each change the draw, and so does where one name ends', () => {
+test('seed, session, attempt and route each change the draw, and so do the boundaries of names', () => {
   const first = drawsOf('seed', 'chk_1', 1).gaussianOf('rt_a');
   const others = [
     drawsOf('seed2', 'chk_1', 1).gaussianOf('rt_a'),
@@ -73,7 +73,7 @@ test('draws are standard Gaussians', () => {
   }
 });
 
-test('draws of other routes, sessions, attempts and seeds have nothing to do with each other', () => {
+test('draws of different routes, sessions, attempts and seeds are uncorrelated', () => {
   const first = draws('rt_a');
   assert.ok(Math.abs(correlation(first, draws('rt_b'))) < 0.02);
   assert.ok(Math.abs(correlation(first, draws('rt_a', 'seee'))) < 0.02);
@@ -81,7 +81,7 @@ test('draws of other routes, sessions, attempts and seeds have nothing to do wit
   assert.ok(Math.abs(correlation(first.slice(1), first.slice(0, -1))) < 0.02);
 });
 
-test('the number of a decision is uniform, and has nothing to do with its draws', () => {
+test('the number of a decision is uniform and uncorrelated with its draws', () => {
   const decisions = Array.from({ length: SAMPLES }, (_, i) => drawsOf('seed', `chk_${i}`, 1));
   const cells = Array.from({ length: 200 }, () => 0);
   for (const { uniform } of decisions) cells[Math.floor(uniform * cells.length)]! += 1;

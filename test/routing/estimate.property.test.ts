@@ -11,7 +11,7 @@ const RUNS = { numRuns: 500 };
 
 const few = fc.nat({ max: 5 });
 const many = fc.oneof({ weight: 4, arbitrary: few }, { weight: 1, arbitrary: fc.nat({ max: 300 }) });
-/** One part of what a bucket adds up to. Log times are whole numbers, as a database would add them. */
+/** One part of the sums of a bucket. Log times are integers, as in the database. */
 const anyPart = fc.record({
   route: fc.constantFrom(...ROUTES),
   successes: many,
@@ -69,12 +69,12 @@ function estimates(states: States, priors: readonly RoutePrior[], nowMs: number)
   return estimate(states, priors, nowMs, DEFAULT_POLICY);
 }
 
-/** Calls `property` with histories, configurations and any number to make choices from. */
+/** Checks `property` for histories, configurations and a random number. */
 function holds(property: (history: Bucket[], priors: RoutePrior[], seed: number) => void): void {
   fc.assert(fc.property(anyHistory, anyPriors, fc.nat(), property), RUNS);
 }
 
-test('every estimate is a probability that is not certain, between its bounds, and rests on some outcomes', () => {
+test('every estimate is a probability strictly between 0 and 1, within its bounds, with a positive weight', () => {
   holds((history, priors, later) => {
     for (const now of [endOf(history), endOf(history) + (later % (48 * 3600_000))]) {
       for (const { p, n, low, high, fast, slow, disturbance, latency } of estimates(
@@ -100,7 +100,7 @@ test('the order of outcomes within a bucket does not matter', () => {
   });
 });
 
-test('whoever folds, and in however many sittings with the states written down between, has the same bits', () => {
+test('folding in several runs, with the states stored in between, gives the same bits', () => {
   holds((history, priors, cut) => {
     const half = cut % (history.length + 1);
     const written = JSON.stringify([...folded(history.slice(0, half), priors)]);
@@ -112,7 +112,7 @@ test('whoever folds, and in however many sittings with the states written down b
   });
 });
 
-test('a bucket that was read before it was complete is folded again from where it began', () => {
+test('a bucket that was read before it was complete can be folded again', () => {
   holds((history, priors, cut) => {
     const last = history.at(-1);
     if (!last) return;
@@ -133,8 +133,8 @@ test('buckets without outcomes change nothing, and an estimate is the same throu
   });
 });
 
-// Neutral outcomes, probes and corrections aside: they count in one memory and not in the other, or take back.
-test('a success more never makes a route look worse, nor a failure more look better', () => {
+// Without neutral outcomes, probes and corrections, which count in one memory only or are negative.
+test('a success never lowers the estimate of a route, and a failure never raises it', () => {
   fc.assert(
     fc.property(anyHistory, anyPriors, fc.constantFrom(...ROUTES), few, (any, priors, route, more) => {
       const history = any.map(({ bucket, parts }) => ({ bucket, parts: parts.map(plain) }));
@@ -152,7 +152,7 @@ test('a success more never makes a route look worse, nor a failure more look bet
   );
 });
 
-test('after long silence what is believed is what was configured', () => {
+test('after a long time without outcomes the estimate is the configured one', () => {
   holds((history, priors) => {
     const now = endOf(history) + 60 * 24 * 3600_000;
     const fresh = estimates(new Map(), priors, now);
@@ -165,7 +165,7 @@ test('after long silence what is believed is what was configured', () => {
   });
 });
 
-test('routes that are not configured any more are left as they were', () => {
+test('routes that are not configured any more keep their state', () => {
   holds((history, priors) => {
     const states = folded(history, priors);
     const fewer = fold(states, new Map([['rt_a', emptyTally(1e6)]]), 1e6, priors.slice(1), DEFAULT_POLICY);

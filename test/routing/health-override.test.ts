@@ -42,14 +42,14 @@ function look(record: HealthRecord, now: number, signals: Partial<HealthSignals>
   return nextHealth(record, { ...healthy, ...signals }, HEALTH_POLICY, 0.5);
 }
 
-describe('a route begins', () => {
-  test('as the catalogue says', () => {
+describe('the first record of a route', () => {
+  test('has the state of the catalogue', () => {
     assert.deepEqual([live.state, live.words, live.version], ['live', 'live: as configured in the catalogue', 1]);
     assert.equal(effectiveState(degraded, NOON), 'degraded');
     assert.equal(isDisabled(live, NOON), false);
   });
 
-  test('disabled, where the catalogue says standby: no time and no probe brings it back', () => {
+  test('is disabled if the catalogue says standby: neither time nor probes change that', () => {
     assert.equal(disabled.words, 'standby: disabled in the catalogue');
     assert.equal(effectiveState(disabled, NOON + 1000 * HOUR), 'standby');
     assert.equal(isDisabled(disabled, NOON + 1000 * HOUR), true);
@@ -61,13 +61,13 @@ describe('a route begins', () => {
 describe('an override', () => {
   const errors = { recent: [1, 2, 3].map((age) => ({ at: ONE - age * SECOND, kind: 'handoff_error' as const })) };
 
-  test('holds against every signal until it ends', () => {
+  test('applies against every signal until it ends', () => {
     const forced = override(live, { state: 'live', until: ONE, reason: 'test' }, NOON)!.record;
     assert.equal(look(forced, ONE - 1, errors), undefined);
     assert.equal(look(live, ONE - 1, errors)?.record.state, 'standby');
   });
 
-  test('of standby takes the route out of use, in words', () => {
+  test('of standby disables the route', () => {
     assert.deepEqual(override(live, maintenance, NOON)?.transition, {
       from: 'live',
       to: 'standby',
@@ -81,7 +81,7 @@ describe('an override', () => {
     assert.equal(record.retryAt, null);
   });
 
-  test('ends by itself: a route that was kept out of use comes back degraded, even before the next look', () => {
+  test('ends by itself: a disabled route returns as degraded, even before the next evaluation', () => {
     const { record } = override(live, maintenance, NOON)!;
     assert.equal(effectiveState(record, ONE - 1), 'standby');
     assert.equal(effectiveState(record, ONE), 'degraded');
@@ -93,14 +93,14 @@ describe('an override', () => {
     assert.equal(change?.record.words, "degraded: the operator's override (standby) has ended");
   });
 
-  test('of another state leaves the route in that state, to be judged by what comes then', () => {
+  test('of another state leaves the route in that state when it ends', () => {
     const { record } = override(standby, { state: 'live', until: ONE, reason: 'mended' }, NOON)!;
     assert.equal(effectiveState(record, ONE), 'live');
     const back = look(record, ONE, errors)!.record;
     assert.deepEqual([back.state, back.manual, back.since], ['live', null, ONE]);
   });
 
-  test('without an end holds until it is taken back', () => {
+  test('without an end applies until it is removed', () => {
     const { record, transition } = override(live, { state: 'standby', until: null, reason: 'off' }, NOON)!;
     assert.equal(transition?.words, 'standby: set by the operator (off)');
     assert.equal(look(record, NOON + 1000 * HOUR), undefined);
@@ -108,29 +108,29 @@ describe('an override', () => {
     assert.deepEqual([back.record.state, back.record.version], ['degraded', live.version + 2]);
   });
 
-  test('can replace another, and names the date of an end that is not today', () => {
+  test('can replace another, and shows the date of an end that is not today', () => {
     const first = override(live, maintenance, NOON)!.record;
     const second = override(first, { ...maintenance, until: NOON + 24 * HOUR }, NOON)!;
     assert.deepEqual([second.transition?.from, second.transition?.to], ['standby', 'standby']);
     assert.match(second.record.words, /, until 2026-01-16 12:00:00 UTC$/);
   });
 
-  test('that is not there cannot be taken back', () => assert.equal(override(live, null, NOON), undefined));
+  test('cannot be removed if there is none', () => assert.equal(override(live, null, NOON), undefined));
 
-  test('does not reach a route that the catalogue disables', () => {
+  test('does not apply to a route that the catalogue disables', () => {
     assert.equal(override(disabled, { state: 'live', until: null, reason: 'please' }, NOON), undefined);
     assert.equal(override(disabled, null, NOON), undefined);
   });
 });
 
-describe('a catalogue that was read anew', () => {
-  test('brings back the route that it had disabled, in the state that it names now', () => {
+describe('a changed catalogue', () => {
+  test('enables a route that it had disabled, in its new state', () => {
     const change = reconfigure(disabled, 'live', ONE);
     assert.deepEqual([change?.transition?.from, change?.transition?.to], ['standby', 'live']);
     assert.equal(isDisabled(change!.record, ONE), false);
   });
 
-  test('disables a route, over any state and override', () => {
+  test('disables a route in any state and with any override', () => {
     const forced = override(live, { state: 'live', until: null, reason: 'test' }, NOON)!.record;
     for (const record of [live, standby, forced]) {
       const change = reconfigure(record, 'standby', ONE)!;
@@ -139,7 +139,7 @@ describe('a catalogue that was read anew', () => {
     }
   });
 
-  test('changes no route that is in use, and none that it disables still', () => {
+  test('changes neither a route in use nor one that it still disables', () => {
     for (const configured of ['live', 'degraded'] as const)
       assert.equal(reconfigure(standby, configured, ONE), undefined);
     assert.equal(reconfigure(disabled, 'standby', ONE), undefined);
@@ -149,7 +149,7 @@ describe('a catalogue that was read anew', () => {
 describe('a probe', () => {
   const due = standby.retryAt!;
 
-  test('may start when the back-off is over, and not for a route that is in use', () => {
+  test('may start when the back-off is over, and not for a route in use', () => {
     assert.equal(canProbe(standby, due - 1), false);
     assert.equal(canProbe(standby, due), true);
     assert.equal(leaseProbe(standby, 'pay_1', due - 1), undefined);
@@ -157,14 +157,14 @@ describe('a probe', () => {
     assert.equal(canProbe(degraded, ONE), false);
   });
 
-  test('is one at a time', () => {
+  test('is leased to one payment at a time', () => {
     const lent = leaseProbe(standby, 'pay_1', due)!;
     assert.deepEqual([lent.leasePaymentId, lent.leaseUntil], ['pay_1', due + 120 * SECOND]);
     assert.equal(lent.version, standby.version + 1);
     assert.equal(leaseProbe(lent, 'pay_2', due + SECOND), undefined);
   });
 
-  test('gives way when its payment has any result, and for no other payment', () => {
+  test('ends with any result of its payment, and of no other payment', () => {
     const lent = leaseProbe(standby, 'pay_1', due)!;
     assert.equal(releaseProbe(lent, 'pay_2'), undefined);
     const free = releaseProbe(lent, 'pay_1')!;
@@ -172,7 +172,7 @@ describe('a probe', () => {
     assert.equal(releaseProbe(free, 'pay_1'), undefined);
   });
 
-  test('gives way after 120 seconds in which nothing was heard of it', () => {
+  test('expires after 120 seconds without a result', () => {
     const lent = leaseProbe(standby, 'pay_1', due)!;
     assert.equal(canProbe(lent, due + 120 * SECOND - 1), false);
     const next = leaseProbe(lent, 'pay_2', due + 120 * SECOND)!;
@@ -187,15 +187,15 @@ describe('a probe', () => {
   });
 });
 
-describe('the routes of a kind are counted', () => {
-  test('without those that are out of use, by what put the others into standby', () => {
+describe('the count of the routes of a kind', () => {
+  test('leaves out disabled routes, and separates the causes of standby', () => {
     const out = override(live, maintenance, NOON)!.record;
     const records = [live, degraded, standby, inStandby('low_success'), disabled, out];
     assert.deepEqual(healthPeers(records, NOON), { routesOfKind: 4, inAutomaticStandby: 1, usable: 2 });
     assert.deepEqual(healthPeers(records, ONE), { routesOfKind: 5, inAutomaticStandby: 1, usable: 3 });
   });
 
-  test('and a probe that failed does not change what did', () => {
+  test('does not change by a failed probe', () => {
     const low = inStandby('low_success');
     const failure = { at: low.retryAt!, kind: 'failure' as const };
     const { record } = look(low, low.retryAt!, { recent: [failure] })!;

@@ -123,7 +123,7 @@ function addResults(watched: Watched, added: ResultKind[], now: number): void {
   watched.recent = [...results, ...watched.recent].slice(0, MOST_RESULTS);
 }
 
-/** Looks at a route as it was asked, holds what comes of it against every rule, and keeps it. */
+/** Evaluates a route, checks the change against every rule and stores it. */
 function lookAt(watched: Watched, kind: Watched[], now: number, estimates: Estimates, chance: number): void {
   const before = watched.record;
   const signals = signalsFor(watched, kind, now, estimates);
@@ -154,7 +154,7 @@ function checkChange(before: HealthRecord, { record, transition }: HealthChange,
     assert.deepEqual([record.state, record.since, record.cause], [before.state, before.since, before.cause]);
     return;
   }
-  // The end of an override is told from what the operator had set.
+  // The end of an override starts from the state that the operator had set.
   const from = record.cause === 'override_ended' ? before.state : effectiveState(before, now);
   assert.deepEqual([transition.from, transition.to], [from, record.state]);
   assert.deepEqual([transition.cause, transition.words], [record.cause, record.words]);
@@ -176,7 +176,7 @@ function checkRecord(record: HealthRecord, now: number): void {
   assert.equal(isDisabled(record, now), false);
 }
 
-/** Does what the step says to one route of a kind; answers the time after it. */
+/** Applies a step to one route of a kind; returns the time after it. */
 function take(step: Step, kind: Watched[], now: number): number {
   const watched = kind[step.route % kind.length]!;
   const { record } = watched;
@@ -189,7 +189,7 @@ function take(step: Step, kind: Watched[], now: number): number {
     const change = override(record, manual, now);
     if (change) checkChange(record, change, now);
     watched.record = change?.record ?? record;
-    // The operator may move a route at any time: intervals are measured anew.
+    // The operator may move a route at any time, so the intervals start anew.
     if (change) watched.swings = [];
   }
   if (step.type === 'probe' || step.type === 'release') {
@@ -201,7 +201,7 @@ function take(step: Step, kind: Watched[], now: number): number {
   return now;
 }
 
-/** Walks a kind of routes through a history; answers the routes and the time after it. */
+/** Applies a history to the routes of a kind; returns the routes and the time after it. */
 function walk(configured: RouteHealth[], steps: Step[]): { kind: Watched[]; now: number } {
   const kind = configured.map((state): Watched => ({ record: initialHealth(state, START), recent: [], swings: [] }));
   let now = START;
@@ -212,14 +212,14 @@ function walk(configured: RouteHealth[], steps: Step[]): { kind: Watched[]; now:
 const anyHistory = fc.tuple(anyKind, fc.array(anyStep, { maxLength: 60 }));
 
 describe('in any history', () => {
-  test('every record and every change holds together', () => {
+  test('every record and every change is consistent', () => {
     fc.assert(
       fc.property(anyHistory, ([configured, steps]) => void walk(configured, steps)),
       { numRuns: RUNS },
     );
   });
 
-  test('no route goes between live and degraded twice within 120 seconds', () => {
+  test('no route moves between live and degraded twice within 120 seconds', () => {
     fc.assert(
       fc.property(fc.array(anyStep, { maxLength: 100 }), (steps) => {
         const [watched] = walk(['live'], steps).kind;
@@ -230,7 +230,7 @@ describe('in any history', () => {
     );
   });
 
-  test('signals that stay the same move a route between live and degraded once at most', () => {
+  test('constant signals move a route between live and degraded at most once', () => {
     fc.assert(
       fc.property(
         anyHistory,
@@ -252,7 +252,7 @@ describe('in any history', () => {
     );
   });
 
-  test('every route that is not disabled becomes live again when its payments succeed, an hour at the latest', () => {
+  test('every route that is not disabled becomes live within an hour if its payments succeed', () => {
     fc.assert(
       fc.property(anyHistory, fc.boolean(), ([configured, steps], isQuiet) => {
         const { kind, now } = walk(configured, steps);

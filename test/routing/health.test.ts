@@ -7,9 +7,9 @@ import { nextHealth } from '../../src/routing/health.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
-/** When every record of these tests enters its state, unless said otherwise. */
+/** Time at which every record of these tests enters its state, unless given otherwise. */
 const NOON = Date.UTC(2026, 0, 15, 12);
-/** The middle of the jitter: a back-off of exactly its length. */
+/** The middle of the jitter, which leaves a back-off unchanged. */
 const EVEN = 0.5;
 
 const live = initialHealth('live', NOON);
@@ -33,12 +33,12 @@ function look(record: HealthRecord, signals: Partial<HealthSignals> = {}, jitter
   return nextHealth(record, { ...healthy, ...signals }, HEALTH_POLICY, jitter);
 }
 
-/** Where the record moves, or undefined where it stays. */
+/** The state that the record moves to; undefined if it stays. */
 function move(record: HealthRecord, signals: Partial<HealthSignals> = {}) {
   return look(record, signals)?.transition?.to;
 }
 
-/** Results that end at `end`, the oldest first as they are written here, a second apart: `e`rror, `a`ccepted, `s`uccess... */
+/** Results one second apart that end at `end`, written oldest first: `e`rror, `a`ccepted, `s`uccess... */
 function results(kinds: string, end = NOON + 9 * MINUTE): HealthResult[] {
   const names: Record<string, ResultKind> = {
     e: 'handoff_error',
@@ -52,50 +52,29 @@ function results(kinds: string, end = NOON + 9 * MINUTE): HealthResult[] {
     .map((letter, index) => ({ at: end - index * SECOND, kind: names[letter]! }));
 }
 
+function latency(fastP95Seconds: number, n = 20): Partial<HealthSignals> {
+  return { latency: { fastP95Seconds, slowP95Seconds: 20, n } };
+}
+
 describe('a live route becomes degraded', () => {
-  test('when its success rate fell suddenly since it became live, and not for a fall before that', () => {
-    assert.equal(move(live, { shiftedAt: NOON + 1 }), 'degraded');
-    assert.equal(move(live, { shiftedAt: NOON }), undefined);
-  });
-
-  test('when it is more than 10 points below its usual success rate', () => {
-    const fast = (mean: number) => ({ fast: { mean, n: 100 }, slow: { mean: 0.9, n: 300 } });
-    assert.equal(move(live, fast(0.79)), 'degraded');
-    assert.equal(move(live, fast(0.81)), undefined);
-  });
-
-  test('with few outcomes only when it is more than 2.5 standard errors below', () => {
+  const fast = (mean: number, n: number) => ({ fast: { mean, n } });
+  const alone = { slow: { mean: 0.5, n: 300 }, peers: { routesOfKind: 1, inAutomaticStandby: 0, usable: 1 } };
+  const fallen = { shiftedAt: NOON + 10 * SECOND, ...fast(0.5, 50) };
+  const limits: [title: string, degrades: Partial<HealthSignals>, stays: Partial<HealthSignals>][] = [
+    ['when its success rate fell suddenly after it became live', { shiftedAt: NOON + 1 }, { shiftedAt: NOON }],
+    ['when it is more than 10 points below its usual success rate', fast(0.79, 100), fast(0.81, 100)],
     // A standard error of 0.5 over 25 outcomes is 0.1: the limit is 0.25.
-    const fast = (mean: number) => ({ fast: { mean, n: 25 }, slow: { mean: 0.5, n: 300 } });
-    assert.equal(
-      move(live, { ...fast(0.36), peers: { routesOfKind: 1, inAutomaticStandby: 0, usable: 1 } }),
-      undefined,
-    );
-    assert.equal(
-      move(live, { ...fast(0.24), peers: { routesOfKind: 1, inAutomaticStandby: 0, usable: 1 } }),
-      'degraded',
-    );
-  });
+    ['when it is 2.5 standard errors below', { ...alone, ...fast(0.24, 25) }, { ...alone, ...fast(0.36, 25) }],
+    ['by a drop in at least 20 outcomes', fast(0.5, 20), fast(0.5, 19.9)],
+    ['when payments take more than three times as long as usual', latency(61), latency(60)],
+    ['when at least 20 payments take too long', latency(61), latency(61, 19)],
+    ['after 120 seconds', { ...fallen, now: NOON + 120 * SECOND }, { ...fallen, now: NOON + 120 * SECOND - 1 }],
+  ];
+  for (const [title, degrades, stays] of limits) {
+    test(title, () => assert.deepEqual([move(live, degrades), move(live, stays)], ['degraded', undefined]));
+  }
 
-  test('and never for a drop seen in fewer than 20 outcomes', () => {
-    assert.equal(move(live, { fast: { mean: 0.5, n: 19.9 } }), undefined);
-    assert.equal(move(live, { fast: { mean: 0.5, n: 20 } }), 'degraded');
-  });
-
-  test('when payments take more than three times as long as usual, seen in 20 of them', () => {
-    const latency = (fastP95Seconds: number, n = 20) => ({ latency: { fastP95Seconds, slowP95Seconds: 20, n } });
-    assert.equal(move(live, latency(61)), 'degraded');
-    assert.equal(move(live, latency(60)), undefined);
-    assert.equal(move(live, latency(61, 19)), undefined);
-  });
-
-  test('but only after 120 seconds of being live', () => {
-    const trouble = { shiftedAt: NOON + 10 * SECOND, fast: { mean: 0.5, n: 50 } };
-    assert.equal(move(live, { ...trouble, now: NOON + 120 * SECOND - 1 }), undefined);
-    assert.equal(move(live, { ...trouble, now: NOON + 120 * SECOND }), 'degraded');
-  });
-
-  test('and says why in words and numbers', () => {
+  test('with the reason in words and numbers', () => {
     assert.deepEqual(look(live, { fast: { mean: 0.712, n: 40 } })?.transition, {
       from: 'live',
       to: 'degraded',
@@ -103,24 +82,39 @@ describe('a live route becomes degraded', () => {
       words: 'degraded: the success rate is down (71.2 % recently, 90.0 % usually)',
       numbers: { successShare: 0.712, usualSuccessShare: 0.9, outcomes: 40 },
     });
-    assert.equal(
-      look(live, { shiftedAt: NOON + 5 * MINUTE, fast: { mean: 0.612, n: 12 } })?.record.words,
-      'degraded: the success rate fell suddenly at 12:05:00 UTC (61.2 % recently, 90.0 % usually)',
-    );
-    assert.equal(
-      look(live, { latency: { fastP95Seconds: 64.2, slowP95Seconds: 20, n: 40 } })?.record.words,
-      'degraded: 1 payment in 20 takes over 64 s, usually 20 s',
-    );
   });
 });
 
 describe('a degraded route becomes live', () => {
   const counted = (successes: number, failures: number): HealthRecord => ({ ...degraded, successes, failures });
 
-  test('after 20 outcomes', () => {
-    assert.equal(move(counted(18, 1)), undefined);
-    assert.equal(move(counted(18, 2)), 'live');
-  });
+  const full = counted(20, 0);
+  const few = counted(3, 0);
+  const halfHour = { now: NOON + 30 * MINUTE };
+  const low = { ...halfHour, fast: { mean: 0.3, n: 10 }, slow: { mean: 0.3, n: 300 } };
+  const limits: [title: string, becomesLive: Parameters<typeof move>, stays: Parameters<typeof move>][] = [
+    ['after 20 outcomes', [counted(18, 2)], [counted(18, 1)]],
+    [
+      'at most 3 points below usual',
+      [full, { fast: { mean: 0.871, n: 30 } }],
+      [full, { fast: { mean: 0.869, n: 30 } }],
+    ],
+    ['after 120 seconds', [full, { now: NOON + 120 * SECOND }], [full, { now: NOON + 120 * SECOND - 1 }]],
+    [
+      'with no handoff error in its last 10 results',
+      [full, { recent: results('easasasasas') }],
+      [full, { recent: results('easasasasa') }],
+    ],
+    ['when payments take at most twice as long as usual', [full, latency(40)], [full, latency(41)]],
+    ['with little traffic, after 30 minutes', [few, halfHour], [few, { now: NOON + 30 * MINUTE - 1 }]],
+    ['with little traffic, after at least 3 outcomes', [few, halfHour], [counted(2, 0), halfHour]],
+    ['with little traffic, without failures', [few, halfHour], [counted(18, 1), halfHour]],
+    ['unless it is still below usual', [few, halfHour], [few, { ...halfHour, fast: { mean: 0.7, n: 30 } }]],
+    ['unless it would go into standby', [few, halfHour], [few, low]],
+  ];
+  for (const [title, becomesLive, stays] of limits) {
+    test(title, () => assert.deepEqual([move(...becomesLive), move(...stays)], ['live', undefined]));
+  }
 
   test('counting each outcome once, however often it is seen', () => {
     const first = look(counted(10, 0), { recent: results('asasanaf') })?.record;
@@ -130,82 +124,31 @@ describe('a degraded route becomes live', () => {
     assert.deepEqual([second?.successes, second?.failures, second?.version], [13, 1, degraded.version + 2]);
   });
 
-  test('and no longer than they are needed, so that a busy route is not written at every look', () => {
+  test('counting no more outcomes than it needs, so that a busy route is not written at every evaluation', () => {
     assert.equal(look(counted(20, 0), { fast: { mean: 0.8, n: 30 }, recent: results('asas') }), undefined);
   });
 
-  test('and counting nothing from before it was degraded', () => {
+  test('counting no outcome from before it was degraded', () => {
     assert.equal(look(degraded, { recent: results('ssssssssss', NOON) }), undefined);
-  });
-
-  test('when its success rate is no more than 3 points below the usual one', () => {
-    assert.equal(move(counted(20, 0), { fast: { mean: 0.869, n: 30 } }), undefined);
-    assert.equal(move(counted(20, 0), { fast: { mean: 0.871, n: 30 } }), 'live');
-  });
-
-  test('after 120 seconds', () => {
-    assert.equal(move(counted(20, 0), { now: NOON + 120 * SECOND - 1 }), undefined);
-    assert.equal(move(counted(20, 0), { now: NOON + 120 * SECOND }), 'live');
-  });
-
-  test('with no handoff error in its last 10 results', () => {
-    assert.equal(move(counted(20, 0), { recent: results('easasasasas') }), 'live');
-    assert.equal(move(counted(20, 0), { recent: results('easasasasa') }), undefined);
-  });
-
-  test('and payments that take at most twice as long as usual', () => {
-    const latency = (fastP95Seconds: number) => ({ latency: { fastP95Seconds, slowP95Seconds: 20, n: 20 } });
-    assert.equal(move(counted(20, 0), latency(41)), undefined);
-    assert.equal(move(counted(20, 0), latency(40)), 'live');
-  });
-
-  test('with little traffic, after 30 minutes with at least 3 outcomes, all of them successes', () => {
-    const halfHour = { now: NOON + 30 * MINUTE };
-    assert.equal(move(counted(3, 0), halfHour), 'live');
-    assert.equal(move(counted(2, 0), halfHour), undefined);
-    assert.equal(move(counted(18, 1), halfHour), undefined);
-    assert.equal(move(counted(3, 0), { now: NOON + 30 * MINUTE - 1 }), undefined);
-  });
-
-  test('but not while its success rate would take it away again', () => {
-    const low = { fast: { mean: 0.3, n: 10 }, slow: { mean: 0.3, n: 300 } };
-    assert.equal(move(counted(3, 0), { now: NOON + 40 * MINUTE, ...low }), undefined);
-    assert.equal(move(counted(3, 0), { now: NOON + 40 * MINUTE, fast: { mean: 0.7, n: 30 } }), undefined);
-  });
-
-  test('and says why', () => {
-    assert.equal(
-      look(counted(19, 1), { fast: { mean: 0.884, n: 30 } })?.record.words,
-      'live: the success rate is back (88.4 % recently, 90.0 % usually)',
-    );
-    assert.equal(
-      look(counted(4, 0), { now: NOON + 40 * MINUTE })?.record.words,
-      'live: all 4 payments since 12:00:00 UTC succeeded',
-    );
   });
 });
 
 describe('a live or degraded route goes into standby', () => {
-  for (const record of [live, degraded]) {
-    test(`from ${record.state} after 3 handoff errors in a row`, () => {
-      assert.equal(move(record, { recent: results('eee') }), 'standby');
-      assert.equal(move(record, { recent: results('ee') }), undefined);
+  const runs: [title: string, standby: string[], stays: string[]][] = [
+    ['after 3 handoff errors in a row', ['eee'], ['ee']],
+    ['with a run that only an accepted handoff or a success breaks', ['efene'], ['eeae', 'eese']],
+    ['after 5 of its last 10 handoffs failed', ['eaeaeaeaea'], ['aaeaeaeaea', 'eaeaeaeaeaa']],
+  ];
+  for (const [title, standby, stays] of runs) {
+    test(title, () => {
+      for (const record of [live, degraded]) {
+        for (const kinds of standby) assert.equal(move(record, { recent: results(kinds) }), 'standby', kinds);
+        for (const kinds of stays) assert.equal(move(record, { recent: results(kinds) }), undefined, kinds);
+      }
     });
   }
 
-  test('where an accepted handoff or a success breaks the run, and other results do not', () => {
-    assert.equal(move(live, { recent: results('eeae') }), undefined);
-    assert.equal(move(live, { recent: results('eese') }), undefined);
-    assert.equal(move(live, { recent: results('efene') }), 'standby');
-  });
-
-  test('after 5 of its last 10 handoffs failed', () => {
-    assert.equal(move(live, { recent: results('eaeaeaeaea') }), 'standby');
-    assert.equal(move(live, { recent: results('aaeaeaeaea') }), undefined);
-    assert.equal(move(live, { recent: results('eaeaeaeaeaa') }), undefined, 'the eleventh does not count');
-  });
-
-  test('for results since it entered its state only', () => {
+  test('only for results since it entered its state', () => {
     assert.equal(move(live, { recent: results('eee', NOON) }), undefined);
     assert.equal(move(live, { recent: results('eee', NOON + SECOND) }), undefined, 'two of them are later');
     assert.equal(move(live, { recent: results('eee', NOON + 3 * SECOND) }), 'standby');
@@ -214,7 +157,7 @@ describe('a live or degraded route goes into standby', () => {
     assert.equal(move(live, atOnce(NOON + 1)), 'standby');
   });
 
-  test('at once, however short it has been in its state', () => {
+  test('at once, also just after it entered its state', () => {
     const now = NOON + 4 * SECOND;
     assert.equal(move(live, { now, recent: results('eee', now) }), 'standby');
     assert.equal(move(degraded, { now, recent: results('eee', now) }), 'standby');
@@ -226,13 +169,13 @@ describe('a live or degraded route goes into standby', () => {
     assert.equal(move(live, { fast: { mean: 0.349, n: 7.9 } }), undefined);
   });
 
-  test('from degraded only when 8 of those came since it was degraded', () => {
+  test('from degraded only with 8 outcomes since it was degraded', () => {
     const fast = { mean: 0.2, n: 12 };
     assert.equal(move({ ...degraded, successes: 1, failures: 6 }, { fast }), undefined);
     assert.equal(move({ ...degraded, successes: 1, failures: 7 }, { fast }), 'standby');
   });
 
-  test('through its success rate only while at most half of its kind are there for that', () => {
+  test('for its success rate only while at most half of its kind are in standby for that', () => {
     const bad = (routesOfKind: number, inAutomaticStandby: number, usable: number) => ({
       fast: { mean: 0.1, n: 10 },
       peers: { routesOfKind, inAutomaticStandby, usable },
@@ -247,34 +190,16 @@ describe('a live or degraded route goes into standby', () => {
     assert.equal(move(live, bad(4, 0, 1)), undefined, 'the others are in standby through handoff errors');
   });
 
-  test('through handoff errors even as the last of its kind', () => {
+  test('for handoff errors even as the last of its kind', () => {
     const peers = { routesOfKind: 1, inAutomaticStandby: 0, usable: 1 };
     assert.equal(move(live, { recent: results('eee'), peers }), 'standby');
-  });
-
-  test('and says why, and when it is tried again', () => {
-    const now = NOON + 4 * MINUTE;
-    const words = (signals: Partial<HealthSignals>) => look(live, { now, ...signals })?.record.words;
-    const end = NOON + MINUTE;
-    assert.equal(
-      words({ recent: results('eee', end) }),
-      'standby: 3 handoff errors in a row, next try at 12:04:30 UTC',
-    );
-    assert.equal(
-      words({ recent: results('eaeaeaeaea', end) }),
-      'standby: 5 of the last 10 handoffs failed, next try at 12:04:30 UTC',
-    );
-    assert.equal(
-      words({ fast: { mean: 0.213, n: 11.6 } }),
-      'standby: 21.3 % of about 12 recent payments succeeded, at least 35.0 % have to, next try at 12:04:30 UTC',
-    );
   });
 });
 
 describe('a route in standby', () => {
   const due = NOON + 30 * SECOND;
   const later = { now: NOON + 60 * SECOND };
-  /** Results of tries: a second apart, up to the moment of the look. */
+  /** Results one second apart, up to the time of the evaluation. */
   const tries = (kinds: string) => ({ ...later, recent: results(kinds, later.now) });
 
   test('becomes degraded after 3 successes in a row', () => {
@@ -283,27 +208,27 @@ describe('a route in standby', () => {
     assert.equal(look(standby, tries('sss'))?.record.words, 'degraded: 3 successes in a row in standby');
   });
 
-  test('where neutral results and accepted handoffs count neither for nor against', () => {
+  test('ignoring neutral results and accepted handoffs', () => {
     assert.equal(move(standby, tries('sansans')), 'degraded');
   });
 
-  test('where a failure or a handoff error begins the row anew', () => {
+  test('counting anew after a failure or a handoff error', () => {
     assert.equal(move(standby, tries('ssfs')), undefined);
     assert.equal(move(standby, tries('sses')), undefined);
     assert.equal(move(standby, tries('fsss')), 'degraded');
   });
 
-  test('but not before its back-off is over', () => {
+  test('not before its back-off is over', () => {
     assert.equal(look(standby, { now: due - 1, recent: results('sss', due - 1) }), undefined);
     assert.equal(move(standby, { now: due, recent: results('sss', due) }), 'degraded');
   });
 
-  test('and not for successes from before it was in standby', () => {
+  test('not for successes from before it was in standby', () => {
     assert.equal(move(standby, { ...later, recent: results('sss', NOON) }), undefined);
   });
 
   for (const kind of ['f', 'e']) {
-    test(`waits twice as long after a try that ended with ${kind === 'f' ? 'a failure' : 'a handoff error'}`, () => {
+    test(`doubles its back-off after a probe that ended with ${kind === 'f' ? 'a failure' : 'a handoff error'}`, () => {
       const change = look(standby, tries(kind));
       assert.equal(change?.transition, null);
       assert.deepEqual(change?.record, {
@@ -317,7 +242,7 @@ describe('a route in standby', () => {
     });
   }
 
-  test('and does so once for each failure, however often it is looked at', () => {
+  test('doubles its back-off once for each failure, however often it is evaluated', () => {
     const failed = results('f', later.now);
     const once = look(standby, { ...later, recent: failed })!.record;
     for (const seconds of [1, 30, 60, 90, 3600]) {
@@ -325,12 +250,12 @@ describe('a route in standby', () => {
     }
   });
 
-  test('and not for what failed before a try was due', () => {
+  test('ignores failures before its probe was due', () => {
     assert.equal(look(standby, { now: due, recent: results('ffff', due - 1) }), undefined);
     assert.equal(look(standby, { now: due, recent: results('f', due) })?.record.backoffs, 1);
   });
 
-  test('waits 30, 60, 120, 240, 480 and then 600 seconds', () => {
+  test('backs off 30, 60, 120, 240, 480 and then 600 seconds', () => {
     let record = standby;
     const waits = [0, 1, 2, 3, 4, 5, 6, 7].map(() => {
       const now = record.retryAt! + SECOND;
@@ -342,7 +267,7 @@ describe('a route in standby', () => {
     assert.equal(wait, 30 * SECOND);
   });
 
-  test('give or take 10 %', () => {
+  test('backs off with a jitter of 10 %', () => {
     const wait = (jitter: number) =>
       look(live, { recent: results('eee') }, jitter)!.record.retryAt! - NOON - 10 * MINUTE;
     assert.equal(wait(0), 27 * SECOND);
@@ -350,7 +275,7 @@ describe('a route in standby', () => {
     assert.ok(wait(0.999_999) <= 33 * SECOND);
   });
 
-  test('that falls back before it is live waits longer than the time before; being live forgets that', () => {
+  test('that returns before it was live backs off longer than before; being live resets that', () => {
     const back = look(standby, tries('sss'))!.record;
     assert.equal(back.retryAt, null);
     const now = later.now + 10 * SECOND;
@@ -361,18 +286,18 @@ describe('a route in standby', () => {
   });
 });
 
-describe('a route that nobody has tried for 2 hours', () => {
+describe('a route without results for 2 hours', () => {
   const TWO_HOURS = 120 * MINUTE;
   const fallen = entered(1, { state: 'degraded', cause: 'shift', words: 'degraded' }, NOON);
 
-  test('comes out of standby as degraded, and not a second earlier, nor while there are results', () => {
+  test('moves from standby to degraded, not a second earlier and not if it has results', () => {
     assert.equal(move(standby, { now: NOON + TWO_HOURS }), 'degraded');
     assert.equal(move(standby, { now: NOON + TWO_HOURS - SECOND }), undefined);
     assert.equal(move(standby, { now: NOON + TWO_HOURS, recent: results('n') }), undefined);
     assert.equal(look(standby, { now: NOON + TWO_HOURS })?.transition?.cause, 'untried');
   });
 
-  test('is live again where nothing speaks against it', () => {
+  test('becomes live if its estimates are normal', () => {
     assert.equal(move(fallen, { now: NOON + TWO_HOURS }), 'live');
     assert.equal(move(fallen, { now: NOON + TWO_HOURS - SECOND }), undefined);
     assert.equal(move(fallen, { now: NOON + TWO_HOURS, recent: results('f') }), undefined);
@@ -380,7 +305,7 @@ describe('a route that nobody has tried for 2 hours', () => {
     assert.equal(move(fallen, { now: NOON + TWO_HOURS, ...down }), undefined);
   });
 
-  test('stays degraded where the catalogue calls it so: it has to show that it is not', () => {
+  test('stays degraded if the catalogue sets that state', () => {
     assert.equal(move(degraded, { now: NOON + 10 * TWO_HOURS }), undefined);
   });
 });

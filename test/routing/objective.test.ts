@@ -13,14 +13,14 @@ const anyObjective = fc
   .double({ min: 0.01, max: 2, noNaN: true })
   .map((margin) => ({ ...DEFAULT_POLICY.objective, margin }));
 
-test('a merchant looks at the fees of buyer and gateway, the operator at what is left of them', () => {
+test('the objective selects the costs: the fees for a merchant, the margin for the operator', () => {
   const route = { buyerFeeRate: 10_000, gatewayFeeRate: 29_000, providerCostRate: 14_000 };
   assert.equal(costOf(route, OBJECTIVES.merchant), 0.039);
   assert.equal(costOf(route, OBJECTIVES.total), 0.014);
   assert.equal(costOf(route, OBJECTIVES.operator), -0.025);
 });
 
-test('the value is what a success brings, times its chance, less the wait', () => {
+test('the value is the value of a success times its probability, less the wait', () => {
   const { objective } = DEFAULT_POLICY;
   assert.equal(valueOf(0.9, 0.03, 0, objective), 0.9 * 0.97);
   assert.equal(valueOf(0.9, 0.03, 30, objective), 0.9 * 0.97 - 0.0025);
@@ -39,7 +39,7 @@ test('a score is 0 to 100 with one decimal', () => {
   assert.equal(scoreOf(0.8731, DEFAULT_POLICY.objective), 87.3);
 });
 
-test('more success never lowers the score while a payment is worth more than it costs', () => {
+test('a higher success rate never lowers the score while a payment is worth more than its cost', () => {
   fc.assert(
     fc.property(anyObjective, rate, rate, rate, minutes, health, (objective, share, a, b, eta, health) => {
       const cost = share * objective.margin;
@@ -49,7 +49,7 @@ test('more success never lowers the score while a payment is worth more than it 
   );
 });
 
-test('more cost or a longer wait never raises the score', () => {
+test('a higher cost or a longer wait never raises the score', () => {
   fc.assert(
     fc.property(anyObjective, rate, rate, rate, minutes, minutes, health, (objective, p, a, b, eta, wait, health) => {
       const score = (cost: number, minutes: number) =>
@@ -59,7 +59,7 @@ test('more cost or a longer wait never raises the score', () => {
   );
 });
 
-test('worse health ranks lower, even where every route loses money', () => {
+test('worse health ranks lower, even if every route loses money', () => {
   const anyValue = fc.double({ min: -3, max: 2, noNaN: true });
   fc.assert(
     fc.property(anyValue, anyObjective, (value, objective) => {

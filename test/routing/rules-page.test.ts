@@ -1,4 +1,4 @@
-/* oxlint-disable unicorn/no-thenable -- the word of the rule language */
+/* oxlint-disable unicorn/no-thenable -- a keyword of the rule language */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -16,7 +16,7 @@ const blocks = Array.from(page.matchAll(/^```json\n([\s\S]*?)^```$/gm), ([, text
 const inlines = Array.from(page.matchAll(/`(\{"[^`]*\})`/g), ([, text]) => text!);
 const EFFECTS = Object.keys(ruleSetSchema.shape.rules.element.shape.then.shape);
 
-/** The issues of what is refused, the warnings of what is taken. */
+/** The issues of a rejected example, or the warnings of an accepted one. */
 function answerTo(example: unknown): { accepted: boolean; issues: Issue[] } {
   const isSet = typeof example === 'object' && example !== null && 'version' in example;
   const input = isSet ? example : { version: 1, rules: [example] };
@@ -36,13 +36,13 @@ describe('the page about routing rules', () => {
   for (const [index, example] of blocks.entries()) {
     if (Array.isArray(example)) continue;
     const said = blocks[index + 1];
-    test(`block ${index + 1} is answered as the page says`, () => {
+    test(`block ${index + 1} has the documented answer`, () => {
       assert.deepEqual(answerTo(example).issues, Array.isArray(said) ? said : []);
     });
   }
 
   for (const text of inlines) {
-    test(`${text} is taken`, () => {
+    test(`${text} is accepted`, () => {
       const example = JSON.parse(text) as object;
       const keys = Object.keys(example);
       const isCondition = keys.every((key) => ['all', 'any', 'not'].includes(key) || fieldNamed(key));
@@ -54,14 +54,14 @@ describe('the page about routing rules', () => {
     });
   }
 
-  test('it names every field, operator and effect', () => {
+  test('it documents every field, operator and effect', () => {
     const operators = FIELD_NAMES.flatMap((name) => fieldNamed(name)!.operators);
     for (const name of [...FIELD_NAMES, 'metadata.<key>', 'all', 'any', 'not', ...operators, ...EFFECTS]) {
       assert.ok(page.includes(`\`${name}\``) || page.includes(`"${name}"`), name);
     }
   });
 
-  test('it explains every code that can be answered', () => {
+  test('it explains every code', () => {
     const sources = ['check-rules', 'rule-conditions', 'rule-selectors', 'rules'].map((name) =>
       read(`src/routing/${name}.ts`),
     );

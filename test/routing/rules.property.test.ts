@@ -1,4 +1,4 @@
-/* oxlint-disable unicorn/no-thenable -- the word of the rule language */
+/* oxlint-disable unicorn/no-thenable -- a keyword of the rule language */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
@@ -154,7 +154,7 @@ const anyRules = fc
     })),
   );
 
-/** The rules as they are saved, or undefined where they leave nothing: the only fault that these can have. */
+/** The rules as they are saved; undefined if they leave no route, the only fault that these rules can have. */
 function saved(rules: unknown[]): Rule[] | undefined {
   try {
     return checkRules({ version: 1, rules }, routes).ruleSet.rules;
@@ -202,7 +202,7 @@ describe('conditions', () => {
     );
   });
 
-  test('eq and ne, in and nin, gt and lte, gte and lt are each the other way round', () => {
+  test('eq and ne, in and nin, gt and lte, gte and lt are complements', () => {
     fc.assert(
       fc.property(anyField, anyFacts, ({ name, value, values, pick }, facts) => {
         const says = (operator: string, operand: unknown) => holds({ [name]: { [operator]: operand } }, facts);
@@ -225,7 +225,7 @@ describe('conditions', () => {
 });
 
 describe('evaluation', () => {
-  test('it answers for every rule set and session, the same each time, with routes that there are', () => {
+  test('every rule set has a deterministic effect on every session, with existing routes only', () => {
     let evaluated = 0;
     fc.assert(
       fc.property(anyRules, anyFacts, (input, facts) => {
@@ -249,7 +249,7 @@ describe('evaluation', () => {
     assert.ok(evaluated > 300, `${evaluated} rule sets could be saved`);
   });
 
-  test('precedence: reject stops, exclusions add up, the last modifier and the first ordering stand', () => {
+  test('reject stops the evaluation, exclusions add up, the last modifier and the first ordering apply', () => {
     fc.assert(
       fc.property(anyRules, anyFacts, (input, facts) => {
         const rules = saved(input);
@@ -261,8 +261,13 @@ describe('evaluation', () => {
         const alone = asked.map((rule) => evaluate([{ ...rule, when: { amount: { gte: 0 } } }], facts));
 
         assert.equal(effect.rejected, asked.at(-1)?.then.reject ?? null);
-        assert.equal(effect.explore, asked.findLast(({ then }) => then.explore !== undefined)?.then.explore ?? true);
-        assert.equal(effect.margin, asked.findLast(({ then }) => then.margin !== undefined)?.then.margin ?? null);
+        if (stop !== -1) assert.equal(effect.matched.at(-1)?.id, asked.at(-1)!.id);
+        for (const name of ['explore', 'maxAttempts', 'failover', 'margin', 'objective'] as const) {
+          assert.equal(
+            effect[name],
+            asked.findLast(({ then }) => then[name] !== undefined)?.then[name] ?? NO_EFFECT[name],
+          );
+        }
         const orders = alone.find(({ matched }) =>
           matched.some((each) => /(^|; )(priority|prefer|split|smart)\b/.test(each.effect)),
         );
@@ -357,7 +362,7 @@ describe('reading', () => {
     }
   }
 
-  test('any JSON is accepted or refused with issues, and nothing else is ever thrown', () => {
+  test('any JSON is accepted, or rejected with issues; no other error is thrown', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 5 }), (text) => {
         isAcceptedOrRefused(JSON.parse(text));
@@ -366,7 +371,7 @@ describe('reading', () => {
     );
   });
 
-  test('so is a sound set with anything put in some place of it', () => {
+  test('a valid set with any value at any place is accepted, or rejected with issues', () => {
     const counts = { accepted: 0, refused: 0 };
     const odd = fc.oneof(
       fc.jsonValue({ maxDepth: 2 }),
@@ -395,7 +400,7 @@ describe('reading', () => {
     assert.ok(counts.accepted > 0 && counts.refused > 500, JSON.stringify(counts));
   });
 
-  test('what is accepted is taken as it is, and fits the schema that is published', () => {
+  test('accepted rules are stored unchanged and match the published schema', () => {
     const fits = createValidator().compile(jsonSchemaOf(ruleSetSchema, 'input'));
     fc.assert(
       fc.property(anyRules, (rules) => {

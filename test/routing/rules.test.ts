@@ -1,4 +1,4 @@
-/* oxlint-disable unicorn/no-thenable -- the word of the rule language */
+/* oxlint-disable unicorn/no-thenable -- a keyword of the rule language */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Route } from '../../src/domain/route.ts';
@@ -43,7 +43,7 @@ function facts(fields: Partial<RuleFacts> = {}): RuleFacts {
   };
 }
 
-/** What rules make of a session, after they were checked as an operator's are. */
+/** Effect of rules on a session, after the same check as for an operator's rules. */
 function effectOf(rules: unknown[], fields: Partial<RuleFacts> = {}): RuleEffect {
   const { ruleSet } = checkRules({ version: 1, rules }, routes);
   return evaluateRules(compileRules(ruleSet, routes), facts(fields));
@@ -56,12 +56,12 @@ function holds(when: unknown, fields: Partial<RuleFacts> = {}): boolean {
 const excludedBy = (then: object, fields: Partial<RuleFacts> = {}) =>
   effectOf([{ id: 'r', when: { amount: { gt: 0 } }, then }], fields).excluded.map(({ route }) => route);
 
-describe('when a rule applies', () => {
-  test('without a condition, always', () => {
+describe('conditions of rules', () => {
+  test('a rule without a condition always applies', () => {
     assert.deepEqual(effectOf([{ id: 'r', then: { explore: false } }]).matched, [{ id: 'r', effect: 'explore off' }]);
   });
 
-  test('an amount is in dollars and compared in cents', () => {
+  test('an amount is given in dollars and compared in cents', () => {
     assert.ok(holds({ amount: 0.3 }, { amount: 30 }));
     assert.ok(holds({ amount: { lt: 1.1 } }, { amount: 109 }));
     assert.ok(!holds({ amount: { lt: 1.1 } }, { amount: 110 }));
@@ -113,7 +113,7 @@ describe('when a rule applies', () => {
     });
   }
 
-  test('every day of a week has its name', () => {
+  test('every weekday has its name', () => {
     for (const [index, name] of ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'].entries()) {
       assert.ok(holds({ weekday: name }, { at: Date.UTC(2026, 0, 5 + index) }), name);
     }
@@ -121,7 +121,7 @@ describe('when a rule applies', () => {
 });
 
 describe('modifiers', () => {
-  test('a rule takes routes out by id, by several ids or by what they have', () => {
+  test('a rule excludes routes by id, by several ids or by their attributes', () => {
     assert.deepEqual(excludedBy({ exclude: 'rt_b' }), ['rt_b']);
     assert.deepEqual(excludedBy({ exclude: ['rt_local', 'rt_a'] }), ['rt_a', 'rt_local']);
     assert.deepEqual(excludedBy({ exclude: { kind: 'card' } }), ['rt_a', 'rt_b']);
@@ -135,42 +135,17 @@ describe('modifiers', () => {
     ]);
   });
 
-  test('only takes out all others', () => {
+  test('only excludes all other routes', () => {
     assert.deepEqual(excludedBy({ only: { kind: 'card' } }), ['rt_wallet', 'rt_local']);
     assert.deepEqual(excludedBy({ only: { kind: 'card' }, exclude: 'rt_a' }), ['rt_a', 'rt_wallet', 'rt_local']);
     assert.deepEqual(excludedBy({ only: 'rt_eu_card' }), ['rt_a', 'rt_b', 'rt_wallet', 'rt_local']);
   });
 
-  test('only routes of the environment of the session are named', () => {
+  test('the effect names routes of the session’s environment only', () => {
     const then = { exclude: { kind: ['card', 'local'] } };
     assert.deepEqual(excludedBy(then), ['rt_a', 'rt_b', 'rt_local']);
     assert.deepEqual(excludedBy(then, { environment: 'production' }), ['rt_eu_card', 'rt_eu_local']);
     assert.deepEqual(excludedBy({ exclude: { integrationId: 'acme' } }), []);
-  });
-
-  test('exclusions of all matching rules add up, each route with the first rule that took it out', () => {
-    const { excluded } = effectOf([
-      { id: 'one', then: { exclude: { kind: 'card' } } },
-      { id: 'never', when: { amount: { gt: 9000 } }, then: { exclude: 'rt_wallet' } },
-      { id: 'two', then: { exclude: ['rt_b', 'rt_local'] } },
-    ]);
-    assert.deepEqual(excluded, [
-      { route: 'rt_a', rule: 'one' },
-      { route: 'rt_b', rule: 'one' },
-      { route: 'rt_local', rule: 'two' },
-    ]);
-  });
-
-  test('of other modifiers the last word stands, and what nobody speaks of stays', () => {
-    const effect = effectOf([
-      { id: 'a', then: { explore: false, maxAttempts: 1, margin: 0.5 } },
-      { id: 'b', then: { explore: true, failover: 'any', objective: 'total' } },
-    ]);
-    const { explore, maxAttempts, failover, margin, objective } = effect;
-    assert.deepEqual(
-      { explore, maxAttempts, failover, margin, objective },
-      { explore: true, maxAttempts: 1, failover: 'any', margin: 0.5, objective: 'total' },
-    );
   });
 });
 
@@ -202,7 +177,7 @@ describe('orderings', () => {
     ]);
   });
 
-  test('an ordering without a route of the environment leaves the word to the next', () => {
+  test('an ordering without a route of the environment is skipped', () => {
     const rules = [
       { id: 'eu', then: { prefer: 'rt_eu_card' } },
       { id: 'us', then: { priority: 'rt_a' } },
@@ -210,15 +185,6 @@ describe('orderings', () => {
     assert.deepEqual(effectOf(rules).ordering, { type: 'priority', routes: ['rt_a'], rule: 'us' });
     const inProduction = effectOf(rules, { environment: 'production' });
     assert.deepEqual(inProduction.ordering, { type: 'prefer', routes: ['rt_eu_card'], rule: 'eu' });
-  });
-
-  test('smart by a rule ends the search as any other ordering', () => {
-    const rules = [
-      { id: 'night', when: { hour: 14 }, then: { smart: true } },
-      { id: 'day', then: { prefer: 'rt_b' } },
-    ];
-    assert.deepEqual(effectOf(rules).ordering, { type: 'smart' });
-    assert.deepEqual(effectOf(rules).matched, [{ id: 'night', effect: 'smart' }]);
   });
 
   const split = (id: string, by?: string) => ({
@@ -237,7 +203,7 @@ describe('orderings', () => {
     return ordering.type === 'split' ? ordering.head : '';
   };
 
-  test('a split by session is the same for a session, and goes its own way for each', () => {
+  test('a split by session is fixed for each session and differs between sessions', () => {
     const heads = Array.from({ length: 40 }, (_, index) => headOf(split('s'), { sessionId: `chk_${index}` }));
     assert.deepEqual(new Set(heads), new Set(['rt_a', 'rt_b']));
     const again = Array.from({ length: 40 }, (_, index) =>
@@ -246,7 +212,7 @@ describe('orderings', () => {
     assert.deepEqual(again, heads);
   });
 
-  test('a split by customer is the same for all sessions of a customer, in whatever case the address is written', () => {
+  test('a split by customer is the same for all sessions of a customer, whatever the case of the address', () => {
     for (let index = 0; index < 40; index += 1) {
       const customer = `Buyer${index}@example.com`;
       const head = headOf(split('s', 'customer'), { customer, sessionId: 'chk_1' });
@@ -255,7 +221,7 @@ describe('orderings', () => {
     }
   });
 
-  test('shares are cut at whole percents of ten thousand steps', () => {
+  test('the boundaries of shares are exact to one in ten thousand', () => {
     const pointOf = (index: number) => Math.floor(uniformOf('s', `chk_${index}`) * 10_000);
     for (const [point, head] of [
       [6999, 'rt_a'],
@@ -266,38 +232,10 @@ describe('orderings', () => {
       assert.equal(headOf(split('s'), { sessionId: `chk_${index}` }), head);
     }
   });
-
-  test('a share of 100 is everybody', () => {
-    const rule = { id: 's', then: { split: [{ route: 'rt_b', pct: 100 }] } };
-    for (let index = 0; index < 40; index += 1) assert.equal(headOf(rule, { sessionId: `chk_${index}` }), 'rt_b');
-  });
-});
-
-describe('reject', () => {
-  const rules = [
-    { id: 'cards', then: { exclude: { kind: 'card' } } },
-    { id: 'blocked', when: { customer: { suffix: '@bad.example' } }, then: { reject: 'blocked_customer' } },
-    { id: 'later', then: { explore: false } },
-  ];
-
-  test('stops: what comes later is not asked', () => {
-    const effect = effectOf(rules, { customer: 'x@BAD.example' });
-    assert.equal(effect.rejected, 'blocked_customer');
-    assert.equal(effect.explore, true);
-    assert.deepEqual(effect.matched, [
-      { id: 'cards', effect: 'exclude kind card' },
-      { id: 'blocked', effect: 'reject blocked_customer' },
-    ]);
-  });
-
-  test('others pass', () => {
-    const effect = effectOf(rules);
-    assert.deepEqual([effect.rejected, effect.explore], [null, false]);
-  });
 });
 
 describe('the effect', () => {
-  test('without rules it is one and the same', () => {
+  test('the effect without rules is one shared object', () => {
     assert.equal(evaluateRules(NO_RULES, facts()), NO_EFFECT);
     assert.equal(compileRules({ version: 1, rules: [] }, routes), NO_RULES);
     assert.equal(effectOf([{ id: 'r', when: { hour: 3 }, then: { reject: 'no' } }]), NO_EFFECT);
@@ -314,7 +252,7 @@ describe('the effect', () => {
     });
   });
 
-  test('the same outcome is the same object, and says nothing of the session', () => {
+  test('equal outcomes share one frozen object, which contains no data of the session', () => {
     const { ruleSet } = checkRules(
       {
         version: 1,
@@ -329,7 +267,7 @@ describe('the effect', () => {
     assert.ok(Object.isFrozen(one) && Object.isFrozen(one.excluded) && Object.isFrozen(one.excluded[0]));
   });
 
-  test('its key is short, and the same for the same effect after JSON, in whatever order its properties come', () => {
+  test('the key is short, and independent of JSON and of the order of properties', () => {
     const one = effectOf([{ id: 'r', then: { prefer: 'rt_a', explore: false } }]);
     const another = effectOf([{ id: 'r', then: { prefer: 'rt_a', explore: false } }]);
     assert.notEqual(one, another);
@@ -339,29 +277,7 @@ describe('the effect', () => {
     assert.equal(effectKey(JSON.parse(JSON.stringify(reversed)) as RuleEffect), effectKey(one));
   });
 
-  test('different effects have different keys', () => {
-    const thens = [
-      { prefer: 'rt_a' },
-      { priority: 'rt_a' },
-      { prefer: ['rt_a', 'rt_b'] },
-      { split: [{ route: 'rt_a', pct: 100 }] },
-      { smart: true },
-      { explore: false },
-      { maxAttempts: 2 },
-      { failover: 'none' },
-      { margin: 0.5 },
-      { objective: 'operator' },
-      { exclude: 'rt_a' },
-      { reject: 'no' },
-    ];
-    const keys = thens.map((then) => effectKey(effectOf([{ id: 'r', then }])));
-    assert.equal(new Set([...keys, effectKey(NO_EFFECT)]).size, thens.length + 1);
-    const one = effectOf([{ id: 'r', then: { prefer: 'rt_a' } }]);
-    const other: RuleEffect = { ...one, ordering: { type: 'prefer', routes: ['rt_a'], rule: 's' } };
-    assert.notEqual(effectKey(other), effectKey(one));
-  });
-
-  test('of more outcomes than a thousand none is kept for good, and all are right', () => {
+  test('the cache of more than a thousand outcomes is bounded, and every outcome is right', () => {
     const rules = Array.from({ length: 11 }, (_, bit) => ({
       id: `bit${bit}`,
       when: { [`metadata.${bit}`]: { exists: true } },
@@ -385,7 +301,7 @@ describe('the effect', () => {
   });
 });
 
-describe('routes that have left the catalogue since the rules were saved', () => {
+describe('routes removed from the catalogue after the rules were saved', () => {
   const remaining = routes.filter(({ id }) => id !== 'rt_a');
   const effectNow = (then: object, sessionId = 'chk_1') =>
     evaluateRules(
@@ -396,7 +312,7 @@ describe('routes that have left the catalogue since the rules were saved', () =>
       facts({ sessionId }),
     );
 
-  test('drop out of orderings', () => {
+  test('are dropped from orderings', () => {
     assert.deepEqual(effectNow({ priority: ['rt_a', 'rt_b'] }).ordering, {
       type: 'priority',
       routes: ['rt_b'],
@@ -406,7 +322,7 @@ describe('routes that have left the catalogue since the rules were saved', () =>
     assert.equal(effectNow({ split: [{ route: 'rt_a', pct: 100 }] }), NO_EFFECT);
   });
 
-  test('leave their share of a split to the others', () => {
+  test('leave their share of a split to the other routes', () => {
     const split = [
       { route: 'rt_a', pct: 90 },
       { route: 'rt_b', pct: 5 },
@@ -419,7 +335,7 @@ describe('routes that have left the catalogue since the rules were saved', () =>
     assert.deepEqual(new Set(heads), new Set(['rt_b', 'rt_local']));
   });
 
-  test('leave an only without a route strict', () => {
+  test('do not lift an only that has no route left', () => {
     assert.equal(effectNow({ only: 'rt_a' }).excluded.length, 3);
   });
 });

@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Provider } from '../../src/providers/provider.ts';
 import { createSandboxProvider } from '../../src/providers/sandbox.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
 import { idOf } from '../fixtures/records.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
-import { attempt, createSession, start, stateOf } from './buyer.ts';
-
-const SECRET = 'a-secret-of-this-test';
+import { SECRET, attempt, createSession, replaceProvider, start, stateOf, trustSecret } from './buyer.ts';
 
 interface Sent {
   fields?: Record<string, unknown>;
@@ -18,14 +15,13 @@ interface Sent {
   headers?: Record<string, string>;
 }
 
-/** A session under way, and a hand that signs callbacks for it. */
+/** A session with a payment in progress, and a function that posts callbacks for it. */
 async function startWithKnownSecret() {
   const on = await startTestService();
   const sessionId = await createSession(on);
   await start(on, sessionId, 'card');
-  // From here on the test speaks for the provider.
-  const known = createSandboxProvider({ url: on.url, apiKey: '', callbackSecret: SECRET, now: on.clock.now });
-  (on.service.deps.providers as Map<string, Provider>).set('sandbox', known);
+  // From here on the test reports for the provider.
+  trustSecret(on);
   const payment = (await on.service.deps.store.checkout(sessionId))!.payments[0]!;
 
   function send({ fields = {}, body, secret = SECRET, age = 0, headers }: Sent = {}) {
@@ -52,7 +48,7 @@ async function startWithKnownSecret() {
 }
 
 describe('signatures', () => {
-  test('299 seconds old or early is taken, 301 is not', async () => {
+  test('are accepted up to 300 seconds before or after now', async () => {
     for (const [age, status] of [
       [299, 200],
       [-299, 200],
@@ -65,7 +61,7 @@ describe('signatures', () => {
     }
   });
 
-  test('a bad one is 401, and nothing moves', async () => {
+  test('that are wrong are 401, and change nothing', async () => {
     await using given = await startWithKnownSecret();
     const before = await stateOf(given.on, given.sessionId);
     const right = signCallback(SECRET, Math.floor(given.on.clock.now() / 1000), '{}');
@@ -88,7 +84,7 @@ describe('signatures', () => {
     assert.deepEqual(await stateOf(given.on, given.sessionId), before);
   });
 
-  test('one changed byte of the body breaks it', async () => {
+  test('do not match a body with one changed byte', async () => {
     await using given = await startWithKnownSecret();
     const provider = given.on.service.deps.providers.get('sandbox')!;
     const now = Math.floor(given.on.clock.now() / 1000);
@@ -146,7 +142,7 @@ test('an unknown session is 404', async () => {
   }
 });
 
-test('only an explicit success is paid; a state not known here is pending', async () => {
+test('only an explicit success is paid; an unknown state is pending', async () => {
   await using given = await startWithKnownSecret();
   const states = ['captured', 'SUCCEEDED', 'AUTHORIZED', 'REFUNDED', 'toString', '__proto__', 'PROCESSING'];
   for (const [index, state] of states.entries()) {
@@ -180,27 +176,27 @@ test('a hundred copies of one event at once are one event', async () => {
 });
 
 describe('sending', () => {
-  test('a callback that is not acknowledged is sent again, later and later, and then given up', async () => {
+  test('a callback that is not acknowledged is retried with growing delays, and then given up', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await attempt(on, sessionId, 'card', 'paid');
-    // Nobody knows the signature any more.
+    // The gateway rejects the signature from here on.
     const own = useOtherSecret(on);
     await on.pass(0);
-    const [waiting] = await on.service.deps.store.simulatedCallbacksDue(Number.MAX_SAFE_INTEGER, 10);
+    const [waiting] = await on.simulator.callbacksDue(Number.MAX_SAFE_INTEGER, 10);
     assert.equal(waiting?.attempts, 1);
     assert.equal(waiting.dueAt, on.clock.now() + 1000);
     for (let attempts = 2; attempts <= 8; attempts++) {
-      const [next] = await on.service.deps.store.simulatedCallbacksDue(Number.MAX_SAFE_INTEGER, 10);
+      const [next] = await on.simulator.callbacksDue(Number.MAX_SAFE_INTEGER, 10);
       assert(next);
       on.clock.advance(next.dueAt - on.clock.now());
       await on.service.runDue();
     }
-    assert.deepEqual(await on.service.deps.store.simulatedCallbacksDue(Number.MAX_SAFE_INTEGER, 10), []);
+    assert.deepEqual(await on.simulator.callbacksDue(Number.MAX_SAFE_INTEGER, 10), []);
     own();
   });
 
-  test('a callback reaches a gateway that was away for a moment', async () => {
+  test('a retried callback reaches a gateway that was unavailable', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await attempt(on, sessionId, 'card', 'paid');
@@ -228,7 +224,7 @@ describe('sending', () => {
     assert.equal((await sandbox.inquire(payment))?.status, 'failed');
   });
 
-  test('a cancellation that comes too late has the capture reported again', async () => {
+  test('a late cancellation has the capture reported again', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await attempt(on, sessionId, 'card', 'callback_lost');
@@ -239,28 +235,21 @@ describe('sending', () => {
   });
 });
 
-test('the API takes its own key only', async () => {
+test('the API accepts its own key only', async () => {
   await using on = await startTestService();
   const path = `${on.url}/simulator/api/payments`;
   for (const authorization of ['', 'Bearer', 'Bearer x', 'Basic x']) {
-    for (const [method, url] of [
-      ['POST', path],
-      ['GET', `${path}/pay_x`],
-      ['POST', `${path}/pay_x/cancel`],
-      ['POST', `${path}/pay_x/refunds`],
-      ['GET', `${path}/pay_x/refunds/ref_x`],
-    ] as const) {
-      const answer = await call(method, url, method === 'POST' ? {} : undefined, { authorization });
-      assert.equal(answer.status, 401);
-    }
+    for (const target of ['', '/pay_x/cancel', '/pay_x/refunds'])
+      assert.equal((await call('POST', path + target, {}, { authorization })).status, 401);
+    for (const target of ['/pay_x', '/pay_x/refunds/ref_x'])
+      assert.equal((await call('GET', path + target, undefined, { authorization })).status, 401);
   }
 });
 
-/** Breaks the line between provider and gateway; the answer mends it. */
-function useOtherSecret({ service, url, clock }: TestService): () => void {
-  const providers = service.deps.providers as Map<string, Provider>;
-  const own = providers.get('sandbox')!;
-  const broken = createSandboxProvider({ url, apiKey: 'x', callbackSecret: 'another', now: clock.now });
-  providers.set('sandbox', broken);
-  return () => void providers.set('sandbox', own);
+/** Makes the gateway reject the provider's callbacks; the returned function restores it. */
+function useOtherSecret(on: TestService): () => void {
+  const { readCallback } = on.service.deps.providers.get('sandbox')!;
+  const options = { url: on.url, apiKey: 'x', callbackSecret: 'another', now: on.clock.now };
+  replaceProvider(on, { readCallback: createSandboxProvider(options).readCallback });
+  return () => replaceProvider(on, { readCallback });
 }

@@ -1,4 +1,4 @@
-/* oxlint-disable unicorn/no-thenable -- the word of the rule language */
+/* oxlint-disable unicorn/no-thenable -- a keyword of the rule language */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,17 +14,15 @@ import { type StartedPayment, startPayment } from '../../src/operations/start-pa
 import type { HandoffRequest, HandoffResult, Provider } from '../../src/providers/provider.ts';
 import { createSandboxProvider } from '../../src/providers/sandbox.ts';
 import type { RuleActions } from '../../src/routing/rules.ts';
-import { signCallback } from '../../src/webhooks/sign.ts';
 import { brokenInvariants } from '../faults/scenario.ts';
 import { aRoute } from '../fixtures/records.ts';
 import { TEST_DATABASE, settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
-import { createSession, stateOf } from './buyer.ts';
+import { SECRET, createSession, postCallback, stateOf } from './buyer.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
-const SECRET = 'a-secret-of-this-test';
 const TOTAL = 4999;
 // Longer than an answer takes while this process pauses; what gets none is mostly timed out by the test.
 const LIMITS = { totalMs: 10_000, handoffMs: 10_000, againMs: 10_000, inquiryMs: 10_000, leastMs: 1 };
@@ -33,7 +31,7 @@ const CLIENT_CONNECT_MS = 10_000;
 
 const FIRST_INQUIRY_MS = 30 * SECOND;
 
-/** What becomes of one request: its answer, and before that whether the provider does what it asks. */
+/** Outcome of one request: whether the provider executes it, and its answer. */
 interface Fate {
   does: boolean;
   answers: 'well' | 'nothing' | 'garbage' | 'reset' | number;
@@ -54,17 +52,17 @@ interface ProviderServer extends AsyncDisposable {
   url: string;
   provider: Provider;
   charges: Map<string, Charge>;
-  /** What comes of the next requests of each sort; after those, all goes well. */
+  /** Outcomes of the next requests of each kind; later requests succeed. */
   next: Record<'handoff' | 'inquire' | 'settle', Fate[]>;
-  /** The payment ids that were asked about, request by request. */
+  /** Payment ids of the requests, in order. */
   asked: Record<'handoff' | 'inquire' | 'cancel' | 'refund', string[]>;
-  /** Called before anything comes of a handoff. */
+  /** Called before a handoff is handled. */
   onHandoff(paymentId: string, order: string): void | Promise<void>;
-  /** Called when it has got a request that it does not answer. */
+  /** Called for a request that gets no answer. */
   onSilence(): void;
 }
 
-/** Where connections are neither accepted nor refused. */
+/** A port where connections are neither accepted nor refused. */
 async function startBlackHole(): Promise<AsyncDisposable & { url: string }> {
   const listens = `const server = require('node:net').createServer();
     server.listen({ host: '127.0.0.1', port: 0, backlog: 1 }, () => {
@@ -73,7 +71,7 @@ async function startBlackHole(): Promise<AsyncDisposable & { url: string }> {
     });`;
   const child = spawn(process.execPath, ['-e', listens], { stdio: ['ignore', 'pipe', 'inherit'] });
   const [port] = (await once(child.stdout, 'data')) as [Buffer];
-  // Its queue takes these, and then no more.
+  // These fill its queue.
   const waiting = Array.from({ length: 4 }, () => connect(Number(port.toString()), '127.0.0.1').on('error', () => {}));
   await sleep(200);
   return {
@@ -87,7 +85,7 @@ async function startBlackHole(): Promise<AsyncDisposable & { url: string }> {
   };
 }
 
-/** A provider's API over HTTP, as the adapter of the simulated provider speaks to it. */
+/** A provider with the HTTP API of the simulated provider. */
 async function startProvider(id: string, now: () => number): Promise<ProviderServer> {
   const server = createServer((request, response) => void answer(request, response).catch(() => response.destroy()));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -129,7 +127,7 @@ async function startProvider(id: string, now: () => number): Promise<ProviderSer
     return reply(response, fate, charge, true);
   }
 
-  /** Whole refunds only: it knows the refund of a charge that it has given back. */
+  /** Handles full refunds only; it knows the refund of a refunded charge. */
   function refund(request: IncomingMessage, response: ServerResponse, charge: string, text: string): void {
     const fate = on.next.settle.shift() ?? WELL;
     on.asked.refund.push(charge);
@@ -164,15 +162,11 @@ function rendered({ id, url }: ProviderServer, paymentId: string, charge: Charge
   return { ...ours, ...charge, currency: 'USD', transaction: null };
 }
 
-/** The provider's signed callback of how a charge is now. */
-async function sendCallback({ url, clock }: TestService, server: ProviderServer, paymentId: string, event: string) {
+/** Sends the provider's callback with the current state of a charge. */
+async function sendCallback(on: TestService, server: ProviderServer, paymentId: string, event: string) {
   const charge = rendered(server, paymentId, server.charges.get(paymentId)!);
-  const body = JSON.stringify({ ...charge, event, type: 'charge.updated' });
-  const signature = signCallback(SECRET, Math.floor(clock.now() / 1000), body);
-  const headers = { 'content-type': 'application/json', 'x-provider-signature': signature };
-  const response = await fetch(`${url}/api/providers/${server.id}/callbacks`, { method: 'POST', body, headers });
-  await response.arrayBuffer();
-  assert.equal(response.status, 200);
+  const { status } = await postCallback(on, { ...charge, event, type: 'charge.updated' }, server.id);
+  assert.equal(status, 200);
 }
 
 interface Shop extends AsyncDisposable {
@@ -183,7 +177,7 @@ interface Shop extends AsyncDisposable {
 
 const NAMES = ['first', 'second', 'third', 'fourth'];
 
-/** Routes in strict order, each over a provider of its own. */
+/** Routes in strict order, each with its own provider. */
 async function openShop(fields: Partial<Route>[] = [{}, {}], then: RuleActions = {}): Promise<Shop> {
   await using stack = new AsyncDisposableStack();
   const on = stack.use(await startTestService());
@@ -208,7 +202,7 @@ async function openShop(fields: Partial<Route>[] = [{}, {}], then: RuleActions =
   };
 }
 
-/** Calls have time without end, which is up as soon as a provider has got a request that it does not answer. */
+/** Timeouts never expire by time, but as soon as a provider gets a request that it does not answer. */
 function timeOutInSilence(context: TestContext, servers: ProviderServer[]): void {
   let last: AbortController | undefined;
   context.mock.method(AbortSignal, 'timeout', () => {
@@ -223,7 +217,7 @@ const pageOf = ({ url }: ProviderServer, paymentId: string) => `${url}/pay/${pay
 
 async function paymentsOf({ on }: Shop, sessionId: string) {
   const { payments } = (await on.service.deps.store.checkout(sessionId))!;
-  // Those made within the same millisecond are in the order of their ids, which is any.
+  // Payments of the same millisecond are ordered by their random ids.
   return (routeName: string) => payments.find(({ route }) => route.id === `route_${routeName}`);
 }
 
@@ -235,7 +229,7 @@ describe('a provider that certainly does not have the payment', () => {
     };
   };
   const refusals: [name: string, refuse: (server: ProviderServer, shop: Shop) => unknown][] = [
-    // A port that nobody else is given meanwhile either.
+    // No other process gets this port.
     ['is not listening', at('http://127.0.0.1:1')],
     ['has no address', at('http://nowhere.invalid')],
     ...[400, 401, 402, 404, 409, 422, 429, 503].map((status): (typeof refusals)[number] => [
@@ -244,7 +238,7 @@ describe('a provider that certainly does not have the payment', () => {
     ]),
   ];
   for (const [name, refuse] of refusals) {
-    test(`${name}: the next route takes it, and the buyer sees nothing but its page`, async () => {
+    test(`${name}: the next route takes the payment, and the buyer sees its page only`, async () => {
       await using shop = await openShop();
       const { on, servers } = shop;
       const [first, second] = servers as [ProviderServer, ProviderServer];
@@ -274,7 +268,7 @@ describe('a provider that certainly does not have the payment', () => {
   }
 });
 
-test('a provider that no connection comes to is not waited for beyond its time, and the next route takes the payment', async () => {
+test('an unreachable provider times out, and the next route takes the payment', async () => {
   await using shop = await openShop();
   await using hole = await startBlackHole();
   const { on, servers } = shop;
@@ -301,62 +295,48 @@ describe('a provider that may have the payment', () => {
     ['does not answer', 'nothing'],
     ['drops the connection', 'reset'],
     ['answers 500', 500],
-    ['answers 502', 502],
     ['answers with something else', 'garbage'],
   ];
   for (const [name, answers] of ambiguous) {
     const prepare = async (context: TestContext, { on, servers }: Shop) => {
-      // Where nothing but a time-out tells that there is no answer.
+      // Only a timeout detects the missing answer.
       if (answers === 'nothing') timeOutInSilence(context, servers);
       const [first, second] = servers as [ProviderServer, ProviderServer];
       return { first, second, sessionId: await createSession(on) };
     };
 
-    test(`${name}: it is asked the same once more, and takes the one charge over`, async (context) => {
-      await using shop = await openShop();
-      const { first, second, sessionId } = await prepare(context, shop);
-      first.next.handoff.push(but(answers));
-      const started = await shop.pay(sessionId);
-      const [paymentId] = first.asked.handoff;
-      assert.deepEqual(started, { outcome: 'continue', url: pageOf(first, paymentId!) });
-      assert.deepEqual(first.asked.handoff, [paymentId, paymentId]);
-      assert.deepEqual([...first.charges.keys()], [paymentId]);
-      assert.deepEqual([first.asked.inquire, second.asked.handoff], [[], []]);
-    });
+    const handoffs: [title: string, handoffs: Fate[], inquiries: 0 | 1, takes: 'first' | 'second'][] = [
+      ['takes the charge over: the same request is repeated', [but(answers)], 0, 'first'],
+      ['twice, and then knows the charge: the payment stays there', [but(answers), but(answers)], 1, 'first'],
+      ['twice, and does not know the charge: the next route takes it', [not(answers), not(answers)], 1, 'second'],
+    ];
+    for (const [title, fates, inquiries, takes] of handoffs) {
+      test(`${name} ${title}`, async (context) => {
+        await using shop = await openShop();
+        const { first, second, sessionId } = await prepare(context, shop);
+        first.next.handoff.push(...fates);
+        const started = await shop.pay(sessionId);
+        const [paymentId] = first.asked.handoff;
+        assert.deepEqual(first.asked.handoff, [paymentId, paymentId]);
+        assert.deepEqual(first.asked.inquire, inquiries === 1 ? [paymentId] : []);
+        const isFirst = takes === 'first';
+        assert.equal(second.asked.handoff.length, isFirst ? 0 : 1);
+        const url = isFirst ? pageOf(first, paymentId!) : pageOf(second, second.asked.handoff[0]!);
+        assert.deepEqual(started, { outcome: 'continue', url });
+        assert.deepEqual([...first.charges.keys()], isFirst ? [paymentId] : []);
+        await shop.on.pass(0);
+        assert.deepEqual(first.asked.cancel, isFirst ? [] : [paymentId]);
+      });
+    }
 
-    test(`${name} twice, and then knows it: it stays there`, async (context) => {
-      await using shop = await openShop();
-      const { first, second, sessionId } = await prepare(context, shop);
-      first.next.handoff.push(but(answers), but(answers));
-      const started = await shop.pay(sessionId);
-      const [paymentId] = first.asked.handoff;
-      assert.deepEqual(started, { outcome: 'continue', url: pageOf(first, paymentId!) });
-      assert.deepEqual(first.asked.handoff, [paymentId, paymentId]);
-      assert.deepEqual(first.asked.inquire, [paymentId]);
-      assert.deepEqual(second.asked.handoff, []);
-    });
-
-    test(`${name} twice, and does not know it: the next route takes it, and the first is asked to cancel`, async (context) => {
-      await using shop = await openShop();
-      const { first, second, sessionId } = await prepare(context, shop);
-      first.next.handoff.push(not(answers), not(answers));
-      const started = await shop.pay(sessionId);
-      const [paymentId] = first.asked.handoff;
-      assert.deepEqual(first.asked.handoff, [paymentId, paymentId]);
-      assert.deepEqual(first.asked.inquire, [paymentId]);
-      assert.deepEqual(started, { outcome: 'continue', url: pageOf(second, second.asked.handoff[0]!) });
-      await shop.on.pass(0);
-      assert.deepEqual(first.asked.cancel, [paymentId]);
-    });
-
-    test(`${name} to anything: no other provider is asked until the inquiry has cleared it up`, async (context) => {
+    test(`${name} to any request: no other provider is asked before an inquiry is answered`, async (context) => {
       await using shop = await openShop();
       const { first, second, sessionId } = await prepare(context, shop);
       first.next.handoff.push(not(answers), not(answers));
       first.next.inquire.push(not(answers));
       assert.deepEqual(await shop.pay(sessionId), { outcome: 'continue', url: null });
       assert.deepEqual((await stateOf(shop.on, sessionId)).payments, ['pending']);
-      // The buyer presses the button again: there is a payment under way.
+      // The buyer presses the button again while the payment is in progress.
       assert.deepEqual(await shop.pay(sessionId), { outcome: 'continue', url: null });
       await shop.on.pass(FIRST_INQUIRY_MS - 1);
       assert.deepEqual([first.asked.handoff.length, first.asked.inquire.length], [2, 1]);
@@ -364,14 +344,14 @@ describe('a provider that may have the payment', () => {
 
       await shop.on.pass(1);
       assert.deepEqual((await stateOf(shop.on, sessionId)).failures, ['handoff_refused']);
-      assert.deepEqual(second.asked.handoff, [], 'the buyer starts again, nobody else');
+      assert.deepEqual(second.asked.handoff, [], 'only the buyer starts again');
       await shop.on.service.deps.router.refresh();
       const again = await shop.pay(sessionId);
       assert.equal(again.outcome, 'continue');
     });
   }
 
-  test('which refuses the second request but has taken the first: it stays there', async () => {
+  test('refuses the second request but has taken the first: the payment stays there', async () => {
     await using shop = await openShop();
     const [first, second] = shop.servers as [ProviderServer, ProviderServer];
     const sessionId = await createSession(shop.on);
@@ -381,7 +361,7 @@ describe('a provider that may have the payment', () => {
     assert.deepEqual(second.asked.handoff, []);
   });
 
-  test('which knows it as failed: the next route takes it', async () => {
+  test('reports it as failed: the next route takes it', async () => {
     await using shop = await openShop();
     const [first, second] = shop.servers as [ProviderServer, ProviderServer];
     const sessionId = await createSession(shop.on);
@@ -392,7 +372,7 @@ describe('a provider that may have the payment', () => {
     assert.deepEqual(started, { outcome: 'continue', url: pageOf(second, second.asked.handoff[0]!) });
   });
 
-  test('which the inquiry finds it at later: the buyer goes on there, and nowhere else', async () => {
+  test('is found to have it by a later inquiry: the buyer continues there', async () => {
     await using shop = await openShop();
     const [first, second] = shop.servers as [ProviderServer, ProviderServer];
     const sessionId = await createSession(shop.on);
@@ -405,7 +385,7 @@ describe('a provider that may have the payment', () => {
     assert.deepEqual(second.asked.handoff, []);
   });
 
-  test('which the inquiry says does not know it is asked to cancel what may still arrive there', async () => {
+  test('does not know it at a later inquiry: it is asked to cancel a request that may still arrive', async () => {
     await using shop = await openShop();
     const [first] = shop.servers as [ProviderServer];
     const sessionId = await createSession(shop.on);
@@ -417,7 +397,7 @@ describe('a provider that may have the payment', () => {
   });
 });
 
-test('a provider that has accepted is not left by itself, however long it takes', async () => {
+test('a payment that its provider has accepted does not fail over before its timeout', async () => {
   await using shop = await openShop();
   const [first, second] = shop.servers as [ProviderServer, ProviderServer];
   const sessionId = await createSession(shop.on);
@@ -428,7 +408,7 @@ test('a provider that has accepted is not left by itself, however long it takes'
   assert.deepEqual(second.asked.handoff, []);
 });
 
-test('a provider that takes a payment while it is being asked to cancel it is asked once more', async () => {
+test('a provider that takes a payment while it is asked to cancel it is asked again', async () => {
   await using shop = await openShop();
   const { deps } = shop.on.service;
   const [first] = shop.servers as [ProviderServer];
@@ -458,19 +438,19 @@ test('a provider that takes a payment while it is being asked to cancel it is as
   assert.deepEqual(states, ['CANCELLED']);
 });
 
-describe('how far a payment fails over', () => {
+describe('failover', () => {
   const refuse = ({ servers }: Shop) => {
     for (const { next } of servers) next.handoff.push(not(503), not(503), not(503));
   };
   const counts = ({ servers }: Shop) => servers.map(({ asked }) => asked.handoff.length);
   const cases: [name: string, fields: Partial<Route>[], then: RuleActions, asked: number[]][] = [
-    ['three routes at most', [{}, {}, {}, {}], {}, [1, 1, 1, 0]],
-    ['as many as a rule allows', [{}, {}, {}], { maxAttempts: 2 }, [1, 1, 0]],
-    ['nowhere where a rule says none', [{}, {}], { failover: 'none' }, [1, 0]],
-    ['to the same kind only', [{}, { kind: 'wallet' }, {}], {}, [1, 0, 1]],
-    ['to any kind where a rule says so', [{}, { kind: 'wallet' }], { failover: 'any' }, [1, 1]],
+    ['tries at most three routes', [{}, {}, {}, {}], {}, [1, 1, 1, 0]],
+    ['tries as many routes as a rule allows', [{}, {}, {}], { maxAttempts: 2 }, [1, 1, 0]],
+    ['is disabled by a rule', [{}, {}], { failover: 'none' }, [1, 0]],
+    ['stays within the kind', [{}, { kind: 'wallet' }, {}], {}, [1, 0, 1]],
+    ['uses any kind if a rule allows it', [{}, { kind: 'wallet' }], { failover: 'any' }, [1, 1]],
     [
-      'to any kind, the same one first',
+      'uses the same kind before others',
       [{}, { kind: 'wallet' }, {}, { kind: 'local' }],
       { failover: 'any', maxAttempts: 2 },
       [1, 0, 1, 0],
@@ -486,7 +466,7 @@ describe('how far a payment fails over', () => {
     });
   }
 
-  test('for ten seconds in all', async () => {
+  test('ends after ten seconds', async () => {
     await using shop = await openShop([{}, {}, {}]);
     refuse(shop);
     for (const server of shop.servers) server.onHandoff = () => shop.on.clock.advance(6 * SECOND);
@@ -494,7 +474,7 @@ describe('how far a payment fails over', () => {
     assert.deepEqual(counts(shop), [1, 1, 0]);
   });
 
-  test('and no answer is waited for beyond them', async (context) => {
+  test('limits every timeout by the remaining time', async (context) => {
     await using shop = await openShop([{}, {}, {}]);
     const { deps } = shop.on.service;
     deps.handoffLimits = { ...LIMITS, totalMs: 300 };
@@ -513,7 +493,7 @@ describe('how far a payment fails over', () => {
     assert.deepEqual(counts(shop).slice(1), [0, 0]);
   });
 
-  test('and never to a dearer route', async () => {
+  test('never uses a more expensive route', async () => {
     await using shop = await openShop([{}, { buyerFeeRate: 10_000 }, {}]);
     shop.servers[0]!.next.handoff.push(not(503));
     const sessionId = await createSession(shop.on);
@@ -523,19 +503,19 @@ describe('how far a payment fails over', () => {
     assert.equal(payment('third')?.fees.total, TOTAL);
   });
 
-  test('but where only dearer ones are left, the buyer is shown their price first', async () => {
+  test('shows the buyer the price first if only more expensive routes are left', async () => {
     await using shop = await openShop([{}, { buyerFeeRate: 10_000 }]);
     shop.servers[0]!.next.handoff.push(not(503), not(503));
     const sessionId = await createSession(shop.on);
     assert.deepEqual(await shop.pay(sessionId), { outcome: 'fee_changed' });
     assert.deepEqual(counts(shop), [1, 0]);
-    // The first has refused this session; the second now costs no more than was agreed to.
+    // The first has refused this session, and the buyer has agreed to the price of the second.
     assert.equal((await shop.pay(sessionId, TOTAL + 50)).outcome, 'continue');
     assert.deepEqual(counts(shop), [1, 1]);
   });
 });
 
-/** What becomes of one handoff in a random schedule. */
+/** Outcomes of a handoff in a random schedule. */
 const FATES = {
   accept: [WELL],
   refuse: [not(503)],
@@ -554,13 +534,13 @@ type Step =
 
 interface Schedule {
   handoffs: [HandoffFate[], HandoffFate[]];
-  /** Whether inquiries, and cancellations and refunds, are answered. */
+  /** For each inquiry, and each cancellation or refund, true if it is answered. */
   inquiries: [boolean[], boolean[]];
   settlings: [boolean[], boolean[]];
   steps: Step[];
 }
 
-// A time-out is waited for, so that it is rare.
+// A timeout takes real time, so it is rare.
 const fateArb = fc.constantFrom<HandoffFate>(
   ...(['accept', 'refuse', 'lose_answer', 'lose_request', 'arrive_late', 'fail_inside'] as const).flatMap(
     (fate) => [fate, fate, fate] as const,
@@ -593,7 +573,7 @@ const scheduleArb: fc.Arbitrary<Schedule> = fc.record({
 
 const STEP_LIMITS = { totalMs: 10_000, handoffMs: 1000, againMs: 40, inquiryMs: 1000, leastMs: 1 };
 
-/** Runs one schedule in a session of its own; throws where a promise is broken. */
+/** Runs one schedule in a new session; throws if a guarantee is violated. */
 async function play(shop: Shop, { handoffs, inquiries, settlings, steps }: Schedule): Promise<void> {
   const { on, servers } = shop;
   const { deps } = on.service;
@@ -615,7 +595,7 @@ async function play(shop: Shop, { handoffs, inquiries, settlings, steps }: Sched
     };
   }
 
-  /** Other payments of the session that a provider has or may yet get, though nobody has asked it to cancel. */
+  /** Other payments of the session that a provider has or may get, without a request to cancel. */
   async function rivalsOf(paymentId: string): Promise<string[]> {
     const due = await deps.store.tasksDue(Number.MAX_SAFE_INTEGER, 1000);
     const toCancel = due.filter(({ kind }) => kind === 'cancel').map((task) => task.paymentId);
@@ -656,7 +636,7 @@ async function play(shop: Shop, { handoffs, inquiries, settlings, steps }: Sched
   };
   for (const step of steps) await perform(step);
 
-  // From here on all providers answer, and say again what they have said.
+  // From here on all providers answer, and repeat their reports.
   for (const { next } of servers) Object.assign(next, { inquire: [], settle: [] });
   for (const [index] of servers.entries()) handoffs[index]!.length = 0;
   arrive();
@@ -683,8 +663,8 @@ async function play(shop: Shop, { handoffs, inquiries, settlings, steps }: Sched
     payments.filter(({ surplus, ledgerStatus }) => surplus && ledgerStatus !== 'refunded'),
     [],
   );
-  assert.deepEqual(await deps.store.refundsDue(Number.MAX_SAFE_INTEGER, 10), [], 'a refund is still to be asked for');
-  assert.deepEqual(await deps.store.tasksDue(Number.MAX_SAFE_INTEGER, 10), [], 'a provider is still to be asked');
+  assert.deepEqual(await deps.store.refundsDue(Number.MAX_SAFE_INTEGER, 10), [], 'a refund is pending');
+  assert.deepEqual(await deps.store.tasksDue(Number.MAX_SAFE_INTEGER, 10), [], 'a task is pending');
 }
 
 describe('two chaotic providers behind two routes', () => {
@@ -692,12 +672,12 @@ describe('two chaotic providers behind two routes', () => {
   const openChaos = async () => {
     const shop = await openShop();
     const { deps } = shop.on.service;
-    // Schedules do not depend on those before: nothing is learnt of the routes.
+    // Without learning, schedules are independent of each other.
     deps.router = { ...deps.router, refresh: async () => 0 };
     return shop;
   };
 
-  test('never both have money that nobody has asked back, and all ends', async (context) => {
+  test('never both hold money without a refund request, and every payment ends', async (context) => {
     await using shop = await openChaos();
     let played = 0;
     await fc.assert(
@@ -715,7 +695,7 @@ describe('two chaotic providers behind two routes', () => {
     context.diagnostic(`${played} schedules; handoffs/inquiries/cancellations/refunds ${asked.join(' and ')}`);
   });
 
-  test('are caught with a handoff that takes no answer for a refusal', async () => {
+  test('detect a handoff that treats a missing answer as a refusal', async () => {
     await using shop = await openChaos();
     const { deps } = shop.on.service;
     const hasty = (result: HandoffResult): HandoffResult =>
@@ -730,6 +710,6 @@ describe('two chaotic providers behind two routes', () => {
       fc.asyncProperty(scheduleArb, (schedule) => play(shop, structuredClone(schedule))),
       { numRuns: RUNS, endOnFailure: true },
     );
-    assert.ok(found.failed, 'the planted fault went unnoticed');
+    assert.ok(found.failed, 'the injected fault was not detected');
   });
 });

@@ -5,7 +5,6 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { fastify } from 'fastify';
-import { ROUTE_KINDS } from '../../src/domain/route.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import { type SandboxOptions, createSandboxProvider } from '../../src/providers/sandbox.ts';
 import { createRandomBytes } from '../../src/runtime.ts';
@@ -17,38 +16,36 @@ import { instrumentById } from '../../src/simulator/instruments.ts';
 
 const KEYS = { apiKey: 'a-key-of-this-test', callbackSecret: 'a-secret-of-this-test' };
 
-for (const kind of ROUTE_KINDS) {
-  test(`handoff_error fails over to the next route by ${kind}, and the buyer pays there`, async () => {
-    await using on = await startTestService();
-    const sessionId = await createSession(on, { customer: 'buyer+handoff_error@example.com' });
-    const page = await startAt(on, sessionId, kind);
-    await submit(page, fieldsOf(kind, instrumentById('paid')!));
-    await on.pass(0);
-    const state = await stateOf(on, sessionId);
-    assert.equal(state.session, 'paid');
-    assert.deepEqual(state.events, ['payment.provider_pending', 'payment.paid']);
-    const checkout = await on.service.deps.store.checkout(sessionId);
-    assert.equal(checkout?.session.attempts, 1);
-    assert.equal(new Set(checkout.payments.map(({ route }) => route.id)).size, 2);
-    // Both were made within the same millisecond.
-    const refused = checkout.payments.find(({ failureCode }) => failureCode === 'handoff_refused');
-    const paid = checkout.payments.find(({ failureCode }) => failureCode === null);
-    assert.deepEqual([refused?.status, paid?.status], ['failed', 'paid']);
-    const invoiceOf = (id: string | undefined) => checkout.invoices.find(({ paymentId }) => paymentId === id)?.status;
-    assert.deepEqual([invoiceOf(refused?.id), invoiceOf(paid?.id)], ['void', 'paid']);
-  });
+test('handoff_error fails over to the next route, and the buyer pays there', async () => {
+  await using on = await startTestService();
+  const sessionId = await createSession(on, { customer: 'buyer+handoff_error@example.com' });
+  const page = await startAt(on, sessionId, 'wallet');
+  await submit(page, fieldsOf('wallet', instrumentById('paid')!));
+  await on.pass(0);
+  const state = await stateOf(on, sessionId);
+  assert.equal(state.session, 'paid');
+  assert.deepEqual(state.events, ['payment.provider_pending', 'payment.paid']);
+  const checkout = await on.service.deps.store.checkout(sessionId);
+  assert.equal(checkout?.session.attempts, 1);
+  assert.equal(new Set(checkout.payments.map(({ route }) => route.id)).size, 2);
+  // Both were made within the same millisecond.
+  const refused = checkout.payments.find(({ failureCode }) => failureCode === 'handoff_refused');
+  const paid = checkout.payments.find(({ failureCode }) => failureCode === null);
+  assert.deepEqual([refused?.status, paid?.status], ['failed', 'paid']);
+  const invoiceOf = (id: string | undefined) => checkout.invoices.find(({ paymentId }) => paymentId === id)?.status;
+  assert.deepEqual([invoiceOf(refused?.id), invoiceOf(paid?.id)], ['void', 'paid']);
+});
 
-  test(`handoff_down refuses every route by ${kind}, and nothing is announced`, async () => {
-    await using on = await startTestService();
-    const sessionId = await createSession(on, { customer: 'Buyer+HANDOFF_DOWN@example.com' });
-    assert.deepEqual(await start(on, sessionId, kind), { outcome: 'refused' });
-    const state = await stateOf(on, sessionId);
-    assert.equal(state.session, 'pending');
-    assert.deepEqual(new Set(state.failures), new Set(['handoff_refused']));
-    assert.deepEqual(state.events, []);
-    assert.deepEqual(state.simulated, []);
-  });
-}
+test('handoff_down refuses every route, and no event is sent', async () => {
+  await using on = await startTestService();
+  const sessionId = await createSession(on, { customer: 'Buyer+HANDOFF_DOWN@example.com' });
+  assert.deepEqual(await start(on, sessionId, 'wallet'), { outcome: 'refused' });
+  const state = await stateOf(on, sessionId);
+  assert.equal(state.session, 'pending');
+  assert.deepEqual(new Set(state.failures), new Set(['handoff_refused']));
+  assert.deepEqual(state.events, []);
+  assert.deepEqual(state.simulated, []);
+});
 
 test('handoff_timeout is ambiguous: no other route is tried, and the inquiry finds the payment', async (context) => {
   await using on = await startTestService();
@@ -78,7 +75,7 @@ test('handoff_timeout is ambiguous: no other route is tried, and the inquiry fin
   assert.equal((await stateOf(on, sessionId)).session, 'paid');
 });
 
-test('a stop waits for a payment that is on its way to the provider, and refuses what comes meanwhile', async () => {
+test('a shutdown waits for a handoff in flight, and rejects new requests', async () => {
   await using on = await startTestService();
   const own = on.service.deps.providers.get('sandbox')!;
   const [paying, waiting] = [await createSession(on), await createSession(on)];
@@ -99,7 +96,7 @@ test('a stop waits for a payment that is on its way to the provider, and refuses
   await stopped;
 });
 
-test('a handoff that never arrived is found out by the inquiry, and the buyer may try again', async () => {
+test('the inquiry finds out that a handoff never arrived, and the buyer may try again', async () => {
   await using on = await startTestService();
   const own = on.service.deps.providers.get('sandbox')!;
   const sessionId = await createSession(on);
@@ -127,11 +124,11 @@ test('the same charge is taken over once, and a refused one stays refused', asyn
   assert.equal((await sandbox.handoff(other)).outcome, 'refused');
 });
 
-test('a handoff is refused where it cannot have arrived, and ambiguous where it may have', async () => {
-  // Nobody listens there, and no other test is given it.
+test('a handoff is refused if it cannot have arrived, and ambiguous if it may have', async () => {
+  // No process listens on this port.
   assert.equal((await sandboxAt('http://127.0.0.1:1').handoff(handoffOf())).outcome, 'refused');
 
-  // It speaks no version of TLS that we do: the request never left.
+  // Without a common version of TLS the request is never sent.
   const old = createTlsServer({ minVersion: 'TLSv1', maxVersion: 'TLSv1.1' });
   await new Promise<void>((resolve) => old.listen(0, '127.0.0.1', resolve));
   const { port } = old.address() as AddressInfo;
@@ -158,10 +155,10 @@ test('no production payment is handed to the simulated provider', async () => {
   const request = handoffOf();
   const production = { ...request, session: { ...request.session, environment: 'production' as const } };
   assert.equal((await sandbox.handoff(production)).outcome, 'refused');
-  assert.equal(await on.service.deps.store.simulatedPaymentOf(request.payment.id), undefined);
+  assert.equal(await on.simulator.chargeOfPayment(request.payment.id), undefined);
 });
 
-test('an inquiry that gets no clear answer rejects, and cancelling what never arrived does not', async () => {
+test('an inquiry without a clear answer rejects, and cancelling an unknown payment does not', async () => {
   await using broken = await startServer((_request, response) => void response.writeHead(500).end('{}'));
   await assert.rejects(sandboxAt(broken.url).inquire(aPayment()));
   await assert.rejects(sandboxAt(broken.url).cancel(aPayment()));
@@ -176,7 +173,7 @@ test('an inquiry that gets no clear answer rejects, and cancelling what never ar
   assert.equal(await sandbox.inquireRefund(refund), undefined);
 });
 
-test('only a 404 of the provider itself means that it does not know the payment of a refund, not a 404 of a proxy', async () => {
+test('only a 404 of the provider itself means that it does not know a payment, not one of a proxy', async () => {
   const refund = { refundId: idOf('ref', 1), payment: aPayment(), amount: 100 };
   const answered = async (body: string) => {
     await using server = await startServer((_request, response) => void response.writeHead(404).end(body));
@@ -204,7 +201,7 @@ function connect({ service }: TestService, provider: Provider): void {
   (service.deps.providers as Map<string, Provider>).set(provider.id, provider);
 }
 
-/** Time that is up when the simulated provider has the payment, to which it does not answer yet. */
+/** A timeout that expires when the simulated provider has the payment, before it answers. */
 function onceItHasArrived(on: TestService, sessionId: string): AbortSignal {
   const limit = new AbortController();
   const timeOut = async () => {
@@ -215,11 +212,11 @@ function onceItHasArrived(on: TestService, sessionId: string): AbortSignal {
   return limit.signal;
 }
 
-/** The simulated provider on a port of its own, over the same database, slower than its caller waits. */
-async function startSlowSimulator({ service, clock, url }: TestService) {
+/** The simulated provider on another port over the same database, slower than the timeout of its caller. */
+async function startSlowSimulator({ service, simulator: store, clock, url }: TestService) {
   const simulator = createSimulator({
     ...KEYS,
-    store: service.deps.store,
+    store,
     callbackUrl: `${url}/api/providers/sandbox/callbacks`,
     publicUrl: url,
     now: clock.now,

@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { ROUTE_KINDS } from '../../src/domain/route.ts';
 import { INSTRUMENTS, instrumentByCard } from '../../src/simulator/instruments.ts';
 import { type TestService, startTestService } from '../support/service.ts';
-import { TEST_DATABASE } from '../support/database.ts';
-import { attempt, createSession, start, stateOf } from './buyer.ts';
+import { brokenInvariants } from '../faults/scenario.ts';
+import { TEST_DATABASE, settingsOf } from '../support/database.ts';
+import { OUTCOME, attempt, createSession, outcomesOf, start, stateOf } from './buyer.ts';
 
 const SECOND = 1000;
 const PENDING = 'payment.provider_pending';
 
-type State = Awaited<ReturnType<typeof stateOf>>;
+type State = Awaited<ReturnType<typeof stateOf>> & { outcomes: string[][] };
 
-/** What a session has come to at first, and after some time. */
+/** State of a session at first, and after some time. */
 interface Expected {
   atFirst: Partial<State>;
   later?: [afterMs: number | 'timeout', state: Partial<State>];
@@ -33,6 +34,7 @@ const PAID: Partial<State> = {
   messages: ['applied'],
   flagged: 0,
   simulated: ['paid'],
+  outcomes: [[OUTCOME.accepted, OUTCOME.paid]],
 };
 const DECLINED: Partial<State> = {
   session: 'pending',
@@ -42,6 +44,7 @@ const DECLINED: Partial<State> = {
   events: [PENDING],
   messages: ['applied'],
   simulated: ['failed'],
+  outcomes: [[OUTCOME.accepted, OUTCOME.neutral]],
 };
 const TIMED_OUT: Partial<State> = {
   session: 'failed',
@@ -50,21 +53,29 @@ const TIMED_OUT: Partial<State> = {
   failures: ['timed_out'],
   events: [PENDING, 'payment.failed'],
   simulated: ['cancelled'],
+  // The provider reported that it was processing, so a payment without a result is its fault.
+  outcomes: [[OUTCOME.accepted, OUTCOME.failed]],
 };
+const PAID_LATE: Partial<State> = { ...PAID, messages: ['applied', 'applied'] };
 
 const EXPECTED: Record<string, Expected> = {
   paid: { atFirst: PAID },
   paid_later: {
     atFirst: { ...UNPAID, simulated: ['pending'] },
-    later: [20 * SECOND, { ...PAID, messages: ['applied', 'applied'] }],
+    later: [20 * SECOND, PAID_LATE],
   },
   decline_then_paid: { atFirst: { ...DECLINED, failures: ['insufficient_funds'] } },
   declined: { atFirst: DECLINED },
-  provider_error: { atFirst: { ...DECLINED, failures: ['processing_error'] } },
+  provider_error: {
+    atFirst: { ...DECLINED, failures: ['processing_error'], outcomes: [[OUTCOME.accepted, OUTCOME.failed]] },
+  },
   abandoned: { atFirst: { ...UNPAID, messages: [] }, later: ['timeout', { ...TIMED_OUT, messages: [] }] },
   duplicates: { atFirst: PAID },
   reordered: { atFirst: PAID, later: [2 * SECOND, { ...PAID, messages: ['applied', 'ignored'] }] },
-  late_success: { atFirst: DECLINED, later: [30 * SECOND, { ...PAID, messages: ['applied', 'applied'] }] },
+  late_success: {
+    atFirst: DECLINED,
+    later: [30 * SECOND, { ...PAID_LATE, outcomes: [[OUTCOME.accepted, OUTCOME.neutral, 'late paid 1/0/-1']] }],
+  },
   wrong_amount: {
     atFirst: { ...UNPAID, messages: ['amount_mismatch'], flagged: 1 },
     later: ['timeout', { ...TIMED_OUT, failures: ['amount_mismatch'], messages: ['amount_mismatch'], flagged: 1 }],
@@ -72,12 +83,17 @@ const EXPECTED: Record<string, Expected> = {
   callback_lost: { atFirst: { ...UNPAID, messages: [], simulated: ['paid'] }, later: [30 * SECOND, PAID] },
 };
 
-// What tells the ways to pay apart is no database's.
+// Payment methods do not differ by database.
 for (const kind of TEST_DATABASE === 'sqlite' ? ROUTE_KINDS : ROUTE_KINDS.slice(0, 1)) {
   describe(`test outcomes by ${kind}`, () => {
+    let on: TestService;
+    before(async () => {
+      on = await startTestService();
+    });
+    after(() => on[Symbol.asyncDispose]());
+
     for (const { id } of INSTRUMENTS) {
       test(id, async () => {
-        await using on = await startTestService();
         const sessionId = await createSession(on);
         await attempt(on, sessionId, kind, id);
         await on.pass(0);
@@ -88,81 +104,81 @@ for (const kind of TEST_DATABASE === 'sqlite' ? ROUTE_KINDS : ROUTE_KINDS.slice(
           await on.pass(after === 'timeout' ? await timeLeft(on, sessionId) : after);
           await expectState(on, sessionId, state);
         }
-        assert.equal(await on.service.deps.store.ledgerTotal(), 0);
-        assert.deepEqual(await on.service.deps.store.simulatedCallbacksDue(Number.MAX_SAFE_INTEGER, 10), []);
+        assert.deepEqual(await brokenInvariants(settingsOf(on.databaseUrl)), []);
+        assert.deepEqual(await on.simulator.callbacksDue(Number.MAX_SAFE_INTEGER, 10), []);
       });
     }
 
-    test('decline_then_paid, second attempt', async () => {
-      await using on = await startTestService();
-      const sessionId = await createSession(on);
-      await attempt(on, sessionId, kind, 'decline_then_paid');
-      await on.pass(SECOND);
-      await attempt(on, sessionId, kind, 'decline_then_paid');
-      await on.pass(0);
-      await expectState(on, sessionId, {
-        session: 'paid',
-        payments: ['failed', 'paid'],
-        invoices: ['void', 'paid'],
-        events: [PENDING, 'payment.paid'],
+    /** Outcome and pause of each attempt of a session, `started` for one that the buyer does not finish, and the final state. */
+    const sessions: [title: string, attempts: [outcome: string, afterMs: number][], state: Partial<State>][] = [
+      [
+        'decline_then_paid pays at the second attempt',
+        [
+          ['decline_then_paid', SECOND],
+          ['decline_then_paid', 0],
+        ],
+        {
+          session: 'paid',
+          payments: ['failed', 'paid'],
+          invoices: ['void', 'paid'],
+          events: [PENDING, 'payment.paid'],
+        },
+      ],
+      [
+        'three declines fail the session',
+        [
+          ['declined', SECOND],
+          ['declined', SECOND],
+          ['declined', SECOND],
+        ],
+        { session: 'failed', payments: ['failed', 'failed', 'failed'], events: [PENDING, 'payment.failed'] },
+      ],
+      [
+        'a late success after a paid retry is surplus, and refunded',
+        [
+          ['late_success', SECOND],
+          ['paid', SECOND],
+          ['', 30 * SECOND],
+        ],
+        {
+          session: 'paid',
+          payments: ['paid', 'paid'],
+          invoices: ['void', 'paid'],
+          ledger: ['refunded', 'pending'],
+          surplus: [true, false],
+          events: [PENDING, 'payment.paid'],
+          simulated: ['refunded', 'paid'],
+        },
+      ],
+      [
+        'a late success cancels the retry in progress',
+        [
+          ['late_success', SECOND],
+          ['started', 30 * SECOND],
+        ],
+        {
+          session: 'paid',
+          payments: ['paid', 'failed'],
+          invoices: ['paid', 'void'],
+          failures: [null, 'superseded'],
+          events: [PENDING, 'payment.paid'],
+          simulated: ['paid', 'cancelled'],
+        },
+      ],
+    ];
+    for (const [title, attempts, state] of sessions) {
+      test(title, async () => {
+        const sessionId = await createSession(on);
+        for (const [outcome, afterMs] of attempts) {
+          if (outcome === 'started') assert.equal((await start(on, sessionId, kind)).outcome, 'continue');
+          else if (outcome !== '') await attempt(on, sessionId, kind, outcome);
+          await on.pass(afterMs);
+        }
+        await expectState(on, sessionId, state);
+        assert.equal(await on.service.deps.store.ledgerTotal(), 0);
+        if (state.session === 'failed') assert.deepEqual(await start(on, sessionId, kind), { outcome: 'closed' });
       });
-    });
-
-    test('declined until attempts are used up', async () => {
-      await using on = await startTestService();
-      const sessionId = await createSession(on);
-      for (let count = 0; count < 3; count++) {
-        await attempt(on, sessionId, kind, 'declined');
-        await on.pass(SECOND);
-      }
-      await expectState(on, sessionId, {
-        session: 'failed',
-        payments: ['failed', 'failed', 'failed'],
-        events: [PENDING, 'payment.failed'],
-      });
-      assert.deepEqual(await start(on, sessionId, kind), { outcome: 'closed' });
-    });
-
-    test('late success after a retry that paid is surplus, and refunded', async () => {
-      await using on = await startTestService();
-      const sessionId = await createSession(on);
-      await attempt(on, sessionId, kind, 'late_success');
-      await on.pass(SECOND);
-      await attempt(on, sessionId, kind, 'paid');
-      await on.pass(SECOND);
-      await on.pass(30 * SECOND);
-      await expectState(on, sessionId, {
-        session: 'paid',
-        payments: ['paid', 'paid'],
-        invoices: ['void', 'paid'],
-        ledger: ['refunded', 'pending'],
-        events: [PENDING, 'payment.paid'],
-        simulated: ['refunded', 'paid'],
-      });
-      const checkout = await on.service.deps.store.checkout(sessionId);
-      assert.deepEqual(
-        checkout?.payments.map(({ surplus }) => surplus),
-        [true, false],
-      );
-      assert.equal(await on.service.deps.store.ledgerTotal(), 0);
-    });
-
-    test('late success cancels the retry that waits', async () => {
-      await using on = await startTestService();
-      const sessionId = await createSession(on);
-      await attempt(on, sessionId, kind, 'late_success');
-      await on.pass(SECOND);
-      assert.equal((await start(on, sessionId, kind)).outcome, 'continue');
-      await on.pass(30 * SECOND);
-      await expectState(on, sessionId, {
-        session: 'paid',
-        payments: ['paid', 'failed'],
-        invoices: ['paid', 'void'],
-        failures: [null, 'superseded'],
-        events: [PENDING, 'payment.paid'],
-        simulated: ['paid', 'cancelled'],
-      });
-    });
+    }
   });
 }
 
@@ -180,7 +196,7 @@ function doubled(digit: number): number {
 }
 
 async function expectState(on: TestService, sessionId: string, expected: Partial<State>): Promise<void> {
-  const state = await stateOf(on, sessionId);
+  const state: State = { ...(await stateOf(on, sessionId)), outcomes: await outcomesOf(on, sessionId) };
   const compared = Object.fromEntries(Object.keys(expected).map((key) => [key, state[key as keyof State]]));
   assert.deepEqual(compared, expected);
 }

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { ROUTE_KINDS } from '../../src/domain/route.ts';
 import { HANDOFF_TAGS, INSTRUMENTS, spacedCard } from '../../src/simulator/instruments.ts';
+import { REFUND_SCRIPTS } from '../../src/simulator/refunds.ts';
 import { contentsOf } from '../support/database.ts';
 import { startTestService } from '../support/service.ts';
 import { attempt, createSession, startAt, stateOf, submit } from './buyer.ts';
 
 const CARD = { number: '4242 4242 4242 4242', expiry: '12/34', cvc: '123', name: 'Test Buyer' };
 
-test('every page says that it is a simulation, and needs no script', async () => {
+test('every page states that it is a simulation, and needs no JavaScript', async () => {
   await using on = await startTestService();
   const pages = [`${on.url}/simulator`, `${on.url}/simulator/pay/unknown`];
   for (const kind of ROUTE_KINDS) pages.push(await startAt(on, await createSession(on), kind));
@@ -24,7 +26,7 @@ test('every page says that it is a simulation, and needs no script', async () =>
   assert.equal((await fetch(pages[1]!)).status, 404);
 });
 
-test('the list of test outcomes is public and whole', async () => {
+test('the list of test outcomes is public and complete', async () => {
   await using on = await startTestService();
   const text = await (await fetch(`${on.url}/simulator`)).text();
   for (const { label, outcome, cardNumber } of INSTRUMENTS) {
@@ -35,7 +37,22 @@ test('the list of test outcomes is public and whole', async () => {
   for (const { tag } of HANDOFF_TAGS) assert(text.includes(`buyer+${tag}`), tag);
 });
 
-test('the buyer sees who asks for how much, fee and total', async () => {
+test('docs/testing.md lists exactly the existing test outcomes', () => {
+  const page = readFileSync(new URL('../../docs/testing.md', import.meta.url), 'utf8');
+  const lines = page.split('\n').map((line) => line.replace(/ +\|/g, ' |'));
+  const rows = lines.filter((line) => line.startsWith('| ') && line.includes('`'));
+  assert.deepEqual(rows, [
+    '| Outcome | Card number | `outcome` | Effect |',
+    ...INSTRUMENTS.map(
+      ({ id, label, outcome, cardNumber }) => `| ${label} | \`${spacedCard(cardNumber)}\` | \`${id}\` | ${outcome} |`,
+    ),
+    '| Failure | `customer` | Effect |',
+    ...HANDOFF_TAGS.map(({ tag, label, outcome }) => `| ${label} | \`buyer+${tag}@example.com\` | ${outcome} |`),
+    ...REFUND_SCRIPTS.map(({ cents, outcome }) => `| \`x.0${cents}\` | ${outcome} |`),
+  ]);
+});
+
+test('the page shows merchant, product, fee and total', async () => {
   await using on = await startTestService();
   const page = await startAt(on, await createSession(on, { product: '<b>Field & guide</b>' }), 'wallet');
   const text = await (await fetch(page)).text();
@@ -44,7 +61,7 @@ test('the buyer sees who asks for how much, fee and total', async () => {
   }
 });
 
-test('a link of the list fills the form in', async () => {
+test('a link of the list fills in the form', async () => {
   await using on = await startTestService();
   const card = await startAt(on, await createSession(on), 'card');
   const filled = await (await fetch(`${card}?use=declined`)).text();
@@ -55,10 +72,10 @@ test('a link of the list fills the form in', async () => {
   assert.match(await (await fetch(`${wallet}?use=declined`)).text(), /value="declined"[^>]*checked/);
 });
 
-// The numbers of no real account, but well formed and of real card networks.
-for (const number of ['4111111111111111', '5555 5555 5555 4444', '3782-822463-10005', '4242424242424241']) {
-  test(`a card number that is no test number is refused and kept nowhere: ${number}`, async () => {
-    await using on = await startTestService();
+test('a card number that is not a test number is rejected and not stored', async () => {
+  await using on = await startTestService();
+  // Well-formed numbers of real card networks, without an account.
+  for (const number of ['4111111111111111', '5555 5555 5555 4444', '3782-822463-10005', '4242424242424241']) {
     const sessionId = await createSession(on);
     const page = await startAt(on, sessionId, 'card');
     const response = await submit(page, { ...CARD, number, name: number });
@@ -68,19 +85,18 @@ for (const number of ['4111111111111111', '5555 5555 5555 4444', '3782-822463-10
     assert.match(text, /id="number"[^>]*aria-describedby="number-problem number-hint"[^>]*aria-invalid="true"/);
     await submit(page, { ...CARD, cvc: 'x', name: number });
     await on.pass(0);
-    assert.equal((await stateOf(on, sessionId)).session, 'pending');
-    assert.deepEqual((await stateOf(on, sessionId)).simulated, ['open']);
+    assert.partialDeepStrictEqual(await stateOf(on, sessionId), { session: 'pending', simulated: ['open'] });
 
     const digits = number.replace(/\D/g, '');
     const database = await contentsOf(on.databaseUrl);
     assert.ok(database.includes(sessionId));
-    for (const [where, kept] of Object.entries({ page: text, log: on.logged.join('\n'), database })) {
-      assert(!kept.includes(number) && !kept.includes(digits), where);
+    for (const [where, stored] of Object.entries({ page: text, log: on.logged.join('\n'), database })) {
+      assert(!stored.includes(number) && !stored.includes(digits), where);
     }
-  });
-}
+  }
+});
 
-test('each faulty field says what is wrong with it, and the rest of the form stays', async () => {
+test('each invalid field has its message, and the other fields keep their values', async () => {
   await using on = await startTestService();
   const page = await startAt(on, await createSession(on), 'card');
   const problems: [Record<string, string>, RegExp][] = [
@@ -99,11 +115,11 @@ test('each faulty field says what is wrong with it, and the rest of the form sta
     assert.doesNotMatch(text, /value="123"/);
   }
   assert.match(await (await submit(page, { ...CARD, cvc: '' })).text(), /value="Test Buyer"/);
-  // A card is good until the end of its month.
+  // A card is valid until the end of its month.
   assert.equal((await submit(page, { ...CARD, expiry: '03 / 2026' })).status, 303);
 });
 
-test('an outcome must be chosen', async () => {
+test('the buyer must choose an outcome', async () => {
   await using on = await startTestService();
   const page = await startAt(on, await createSession(on), 'local');
   const forms: Record<string, string>[] = [{}, { outcome: 'magic' }];
@@ -115,7 +131,7 @@ test('an outcome must be chosen', async () => {
 });
 
 for (const kind of ROUTE_KINDS) {
-  test(`cancelling goes back without paying, and the buyer may try again, by ${kind}`, async () => {
+  test(`cancelling returns without paying, and the buyer may try again, by ${kind}`, async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     const page = await startAt(on, sessionId, kind);
@@ -151,7 +167,7 @@ test('a second click pays once', async () => {
   assert.deepEqual((await stateOf(on, sessionId)).messages, ['applied']);
 });
 
-test('a form from another site is refused, and a form for no payment finds nothing', async () => {
+test('a form from another site is rejected, and one for an unknown payment is 404', async () => {
   await using on = await startTestService();
   const sessionId = await createSession(on);
   const page = await startAt(on, sessionId, 'card');
@@ -163,7 +179,7 @@ test('a form from another site is refused, and a form for no payment finds nothi
   assert.equal((await submit(`${on.url}/simulator/pay/unknown/cancel`, {})).status, 404);
 });
 
-test('a buyer whose checkout is on another origin is led there by a page', async () => {
+test('a page redirects a buyer whose checkout is on another origin', async () => {
   await using on = await startTestService({
     variables: { CHECKOUT_URL: 'https://pay.example', ALLOW_UNAUTHENTICATED: 'true' },
   });

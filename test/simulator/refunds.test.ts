@@ -4,17 +4,14 @@ import { leftOf } from '../../src/domain/refund.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import { createRefund } from '../../src/operations/refunds/create-refund.ts';
 import type { Provider } from '../../src/providers/provider.ts';
-import { createSandboxProvider } from '../../src/providers/sandbox.ts';
 import { REFUND_SCRIPTS } from '../../src/simulator/refunds.ts';
-import { signCallback } from '../../src/webhooks/sign.ts';
 import { idOf } from '../fixtures/records.ts';
 import { type TestService, startTestService } from '../support/service.ts';
-import { attempt, createSession, stateOf } from './buyer.ts';
+import { attempt, createSession, postCallback, replaceProvider, stateOf, trustSecret } from './buyer.ts';
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
 const DAY = 24 * HOUR;
-const SECRET = 'a secret that this test knows';
 const SUCCEEDED = { status: 'succeeded', reason: null };
 const REFUSED = { status: 'failed', reason: 'the provider refused the refund' };
 
@@ -43,8 +40,8 @@ async function state(refundId: string): Promise<string> {
   const { store } = on.service.deps;
   const { status, paymentId } = (await store.refund(refundId))!;
   const { refunded, refundPending, ledgerStatus } = (await store.payment(paymentId))!;
-  const simulated = await store.simulatedRefund(refundId);
-  const charge = (await store.simulatedPaymentOf(paymentId))!;
+  const simulated = await on.simulator.refund(refundId);
+  const charge = (await on.simulator.chargeOfPayment(paymentId))!;
   const here = `${status}, refunded ${refunded}, pending ${refundPending}, ledger ${ledgerStatus}`;
   return `${here}; at the provider ${simulated?.status ?? 'unknown'}, ${charge.refunded}`;
 }
@@ -52,7 +49,7 @@ async function state(refundId: string): Promise<string> {
 const messagesOf = async (sessionId: string, refund: string) =>
   (await on.service.deps.store.providerMessages(sessionId)).filter(({ refundId }) => refundId === refund);
 
-/** What the books hold of a payment, by account; those that are even left out. */
+/** Balances of a payment by account, without those that are zero. */
 async function booksOf(paymentId: string): Promise<Record<string, number>> {
   const sums: Record<string, number> = {};
   for (const { account, amount } of await on.service.deps.store.ledgerOfPayment(paymentId)) {
@@ -61,55 +58,75 @@ async function booksOf(paymentId: string): Promise<Record<string, number>> {
   return Object.fromEntries(Object.entries(sums).filter(([, amount]) => amount !== 0));
 }
 
-/** Puts another provider in the place of the simulated one for a while. */
+/** Replaces methods of the provider for the time of `use`. */
 async function instead(provider: Partial<Provider>, use: () => Promise<void>): Promise<void> {
-  const { deps } = on.service;
-  deps.providers = new Map([['sandbox', { ...own, ...provider }]]);
+  replaceProvider(on, provider);
   try {
     await use();
   } finally {
-    deps.providers = new Map([['sandbox', own]]);
+    replaceProvider(on, own);
   }
 }
 
-/** A provider's word over HTTP, signed with a secret that the test knows. */
-async function say(fields: Record<string, unknown>) {
-  const body = JSON.stringify({ currency: 'USD', ...fields });
-  const signature = signCallback(SECRET, Math.floor(on.clock.now() / 1000), body);
-  const { readCallback } = createSandboxProvider({ url: '', apiKey: '', callbackSecret: SECRET, now: on.clock.now });
-  let answer: { status: number; outcome: unknown } | undefined;
-  await instead({ readCallback }, async () => {
-    const response = await fetch(`${on.url}/api/providers/sandbox/callbacks`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-provider-signature': signature },
-      body,
-    });
-    answer = { status: response.status, outcome: ((await response.json()) as { outcome?: string }).outcome };
-  });
+async function say(callback: Record<string, unknown>) {
+  trustSecret(on);
+  const answer = await postCallback(on, callback);
+  replaceProvider(on, { readCallback: own.readCallback });
   return answer;
 }
 
-describe('the cents of a refund choose what it comes to', () => {
-  test('01: pending, and succeeded by callback a moment later', async () => {
-    const id = await ask(await paidPayment(), 5.01);
-    await on.pass(0);
-    assert.equal(await state(id), 'pending, refunded 0, pending 501, ledger pending; at the provider pending, 501');
-    await on.pass(1999);
-    assert.match(await state(id), /^pending/);
-    await on.pass(1);
-    assert.equal(await state(id), 'succeeded, refunded 501, pending 0, ledger pending; at the provider succeeded, 501');
-  });
+describe('the cents of a refund select its outcome', () => {
+  const AT_ONCE = 0;
+  const cases: [cents: number, title: string, states: [afterMs: number, state: string][]][] = [
+    [
+      1,
+      'pending, and succeeded by callback 2 seconds later',
+      [
+        [AT_ONCE, 'pending, refunded 0, pending 501, ledger pending; at the provider pending, 501'],
+        [1999, 'pending, refunded 0, pending 501, ledger pending; at the provider pending, 501'],
+        [1, 'succeeded, refunded 501, pending 0, ledger pending; at the provider succeeded, 501'],
+      ],
+    ],
+    [2, 'failed at once', [[AT_ONCE, 'failed, refunded 0, pending 0, ledger pending; at the provider failed, 0']]],
+    [
+      4,
+      'the first answer is lost, and the next inquiry finds the refund, once',
+      [
+        [AT_ONCE, 'pending, refunded 0, pending 504, ledger pending; at the provider succeeded, 504'],
+        [5 * SECOND, 'succeeded, refunded 504, pending 0, ledger pending; at the provider succeeded, 504'],
+      ],
+    ],
+    [
+      5,
+      'no callback arrives, and the next inquiry finds that it succeeded',
+      [
+        [AT_ONCE, 'pending, refunded 0, pending 505, ledger pending; at the provider succeeded, 505'],
+        [5 * SECOND, 'succeeded, refunded 505, pending 0, ledger pending; at the provider succeeded, 505'],
+      ],
+    ],
+    [
+      6,
+      'pending, and failed by callback 2 seconds later',
+      [
+        [AT_ONCE, 'pending, refunded 0, pending 506, ledger pending; at the provider pending, 506'],
+        [2 * SECOND, 'failed, refunded 0, pending 0, ledger pending; at the provider failed, 0'],
+      ],
+    ],
+  ];
+  for (const [cents, title, states] of cases) {
+    test(`0${cents}: ${title}`, async () => {
+      const payment = await paidPayment();
+      const before = await booksOf(payment.id);
+      const id = await ask(payment, 5 + cents / 100);
+      for (const [afterMs, expected] of states) {
+        await on.pass(afterMs);
+        assert.equal(await state(id), expected);
+      }
+      if ((await state(id)).startsWith('failed')) assert.deepEqual(await booksOf(payment.id), before);
+    });
+  }
 
-  test('02: failed at once, and nothing of the money has moved', async () => {
-    const payment = await paidPayment();
-    const before = await booksOf(payment.id);
-    const id = await ask(payment, 5.02);
-    await on.pass(0);
-    assert.equal(await state(id), 'failed, refunded 0, pending 0, ledger pending; at the provider failed, 0');
-    assert.deepEqual(await booksOf(payment.id), before);
-  });
-
-  test('03: succeeded at once, and failed late: the books are as they were, and the money can go again', async () => {
+  test('03: succeeded at once, and failed late: the posting is reversed, and the money can be refunded again', async () => {
     const payment = await paidPayment();
     const before = await booksOf(payment.id);
     const rest = await ask(payment, 44.96);
@@ -131,29 +148,6 @@ describe('the cents of a refund choose what it comes to', () => {
     assert.equal((await on.service.deps.store.payment(payment.id))!.refunded, 4999);
   });
 
-  test('04: the first answer is lost, and asking again finds it, once', async () => {
-    const id = await ask(await paidPayment(), 5.04);
-    await on.pass(0);
-    assert.equal(await state(id), 'pending, refunded 0, pending 504, ledger pending; at the provider succeeded, 504');
-    await on.pass(5 * SECOND);
-    assert.equal(await state(id), 'succeeded, refunded 504, pending 0, ledger pending; at the provider succeeded, 504');
-  });
-
-  test('05: no callback comes, and asking finds that it succeeded', async () => {
-    const id = await ask(await paidPayment(), 5.05);
-    await on.pass(0);
-    assert.match(await state(id), /^pending/);
-    await on.pass(5 * SECOND);
-    assert.match(await state(id), /^succeeded/);
-  });
-
-  test('06: pending, and failed by callback a moment later', async () => {
-    const id = await ask(await paidPayment(), 5.06);
-    await on.pass(0);
-    await on.pass(2 * SECOND);
-    assert.equal(await state(id), 'failed, refunded 0, pending 0, ledger pending; at the provider failed, 0');
-  });
-
   test('every script has a test above', () => {
     assert.deepEqual(
       REFUND_SCRIPTS.map(({ cents }) => cents),
@@ -163,25 +157,25 @@ describe('the cents of a refund choose what it comes to', () => {
 });
 
 describe('the provider is a second party', () => {
-  test('it refuses more than it took, even where we would let that through, and that fails the refund in words', async () => {
+  test('it rejects a refund of more than it captured, even if the gateway asks for it', async () => {
     const payment = await paidPayment();
     const request = { refundId: idOf('ref', 7), payment, amount: payment.fees.total + 1 };
     assert.deepEqual(await own.refund(request), REFUSED);
     assert.equal(await own.inquireRefund(request), undefined);
   });
 
-  test('asked twice under one id, it gives the money back once, and refuses the id for anything else', async () => {
+  test('it refunds each id once, and rejects the id for another amount', async () => {
     const payment = await paidPayment();
     const request = { refundId: idOf('ref', 8), payment, amount: 1000 };
     for (let time = 0; time < 2; time++) assert.deepEqual(await own.refund(request), SUCCEEDED);
-    assert.equal((await on.service.deps.store.simulatedPaymentOf(payment.id))!.refunded, 1000);
+    assert.equal((await on.simulator.chargeOfPayment(payment.id))!.refunded, 1000);
     assert.deepEqual(await own.refund({ ...request, amount: 999 }), REFUSED);
   });
 
-  test('where our process ends between its answer and our commit, asking again gets the same answer', async () => {
+  test('if the process exits between its answer and our commit, the next inquiry gets the same answer', async () => {
     const payment = await paidPayment();
     const id = await ask(payment, 10);
-    // As kill -9 would have it: the money has gone out, and nothing of that is written.
+    // After kill -9: the money is refunded, and nothing of that is written.
     assert.deepEqual(await own.refund({ refundId: id, payment, amount: 1000 }), SUCCEEDED);
     const [due] = (await on.service.deps.store.refundsDue(on.clock.now(), 10)).filter(({ refund }) => refund.id === id);
     const claimed = { ...due!, attempts: 1, dueAt: on.clock.now() + 60 * SECOND };
@@ -197,7 +191,7 @@ describe('the provider is a second party', () => {
 });
 
 describe('a provider that does not answer', () => {
-  test('is asked again and again, ever less often, and a refund is never given up without its word', async () => {
+  test('is asked again with growing delays, and no refund is given up without its answer', async () => {
     const payment = await paidPayment();
     const asked: number[] = [];
     const began = on.clock.now();
@@ -222,15 +216,15 @@ describe('a provider that does not answer', () => {
     const pauses = asked.slice(1).map((at, index) => at - asked[index]!);
     assert.equal(Math.max(...pauses), HOUR);
     const overdue = on.logged.filter((line) => line.includes('refund overdue'));
-    assert.ok(overdue.length > 10 && overdue.every((line) => JSON.parse(line).level === 50), 'somebody has to look');
+    assert.ok(overdue.length > 10 && overdue.every((line) => JSON.parse(line).level === 50), 'an operator is needed');
 
     await on.pass(HOUR);
     assert.equal((await on.service.deps.store.payment(payment.id))!.ledgerStatus, 'refunded');
   });
 });
 
-describe('what a provider says of a refund', () => {
-  test('is applied once, in whatever order it comes, and repeated as often as it likes', async () => {
+describe('a provider’s report on a refund', () => {
+  test('is applied once, in any order and however often it is repeated', async () => {
     const payment = await paidPayment();
     await instead({ refund: async () => ({ status: 'pending', reason: null }) }, async () => {
       const id = await ask(payment, 10);
@@ -254,7 +248,7 @@ describe('what a provider says of a refund', () => {
     });
   });
 
-  test('moves nothing where the amount, the currency or the session is another one, or the type is not known: it is kept, and flagged', async () => {
+  test('with another amount, currency or session, or an unknown type, is stored and flagged but not applied', async () => {
     const payment = await paidPayment();
     await instead({ refund: async () => ({ status: 'pending', reason: null }) }, async () => {
       const id = await ask(payment, 10);
@@ -271,7 +265,7 @@ describe('what a provider says of a refund', () => {
   });
 });
 
-test('surplus money is a refund, made with what records it, and goes back whole', async () => {
+test('surplus money is recorded together with its refund, and refunded in full', async () => {
   const id = await createSession(on);
   await attempt(on, id, 'card', 'late_success');
   await on.pass(0);

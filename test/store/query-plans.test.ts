@@ -204,7 +204,6 @@ const RECOVERY: Recovery = {
 const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['sessionsToWake', (reads) => reads.sessionsToWake(NOW, 10)],
   ['tasksDue', (reads) => reads.tasksDue(NOW, 10)],
-  ['simulatedCallbacksDue', (reads) => reads.simulatedCallbacksDue(NOW, 10)],
   ['deliveriesDue', (reads) => reads.deliveriesDue(idOf('whe', 1), NOW, 10)],
   ['customer', (reads) => reads.customer(idOf('cus', 1))],
   ['customerByEmail', (reads) => reads.customerByEmail('sandbox', 'a@example.com')],
@@ -240,8 +239,6 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['routingDecision', (reads) => reads.routingDecision('dec_1')],
   ['routingDecisionsOfSession', (reads) => reads.routingDecisionsOfSession(idOf('chk', 1))],
   ['listRoutingDecisions', (reads) => reads.listRoutingDecisions('sandbox', { limit: 20, startingAfter: 'dec_1' })],
-  ['simulatedPayment', (reads) => reads.simulatedPayment('sim_1')],
-  ['simulatedPaymentOf', (reads) => reads.simulatedPaymentOf(idOf('pay', 1))],
   ['testClock', (reads) => reads.testClock()],
   ['nextDue', (reads) => reads.nextDue(NOW)],
   ['hasProduction', (reads) => reads.hasProduction()],
@@ -253,7 +250,6 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['recovery', (reads) => reads.recovery('rcv_1')],
   ['recoveriesLeft', (reads) => reads.recoveriesLeft(NOW, 10)],
   ['recoverableEvents', (reads) => reads.recoverableEvents(RECOVERY, ['payment.paid', 'payment.failed'], 10)],
-  ['simulatedPaymentsOfSession', (reads) => reads.simulatedPaymentsOfSession(idOf('chk', 1))],
 ];
 
 describe('no read grows with its table', () => {
@@ -313,7 +309,6 @@ describe('the check itself', () => {
     ['events_feed', (reads) => reads.listFeed({ type: 'payment.paid' }, 1, 20)],
     ['recoveries_running', (reads) => reads.recoveriesLeft(NOW, 10)],
     ['provider_tasks_due', (reads) => reads.tasksDue(NOW, 10)],
-    ['simulated_callbacks_due', (reads) => reads.simulatedCallbacksDue(NOW, 10)],
     ['payments_session', (reads) => reads.checkout(idOf('chk', 1))],
     ['provider_messages_session', (reads) => reads.providerMessages(idOf('chk', 1))],
   ];

@@ -243,40 +243,6 @@ for (const adapter of adapters) {
         assert.deepEqual(await store.messagesOfEvent(message, id, message.sessionId), [message]);
       },
     );
-
-    const anySimulated = fc.record({
-      kind: fc.constantFrom(...ROUTE_KINDS),
-      merchant: someText,
-      product: someText,
-      amount: anyCents,
-      total: anyCents,
-      returnUrl: someText,
-      reason: orNull(someText),
-      txHash: someText,
-      captured: anyCents,
-      refunded: anyCents,
-      created: anyInstant,
-    });
-    const anyState = fc.constantFrom('open', 'pending', 'paid', 'failed', 'cancelled', 'refunded');
-    roundTrip(
-      'a simulated payment, in each of its states',
-      fc.tuple(anySimulated, anyState, anyState),
-      async (store, [drawn, before, after], number) => {
-        const ids = { reference: `sim_${number}`, paymentId: idOf('pay', number), sessionId: idOf('chk', number) };
-        const created = { ...drawn, ...ids, status: before };
-        await write(store, { type: 'simulated_payment_created', payment: created });
-        for (const [from, status] of [
-          [before, before],
-          [before, after],
-        ] as const) {
-          const payment = { ...created, status };
-          await write(store, { type: 'simulated_payment_moved', payment, from });
-          assert.deepEqual(await store.simulatedPayment(ids.reference), payment);
-          assert.deepEqual(await store.simulatedPaymentOf(ids.paymentId), payment);
-          assert.deepEqual(await store.simulatedPaymentsOfSession(ids.sessionId), [payment]);
-        }
-      },
-    );
   });
 }
 

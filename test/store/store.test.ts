@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
-import type { SimulatedCallback, SimulatedPayment } from '../../src/store/simulator.ts';
 import type { ProviderMessage } from '../../src/domain/provider-message.ts';
 import type { Change, ProviderTask, Store } from '../../src/store/store.ts';
 import { MINUTE, NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/records.ts';
@@ -41,30 +40,6 @@ function aMessage(fields: Partial<ProviderMessage> = {}): ProviderMessage {
 function aTask(fields: Partial<ProviderTask> = {}): ProviderTask {
   const { id: paymentId, sessionId } = family.payment;
   return { paymentId, kind: 'cancel', sessionId, status: 'pending', attempts: 0, dueAt: NOW, created: NOW, ...fields };
-}
-
-function aCallback(fields: Partial<SimulatedCallback> = {}): SimulatedCallback {
-  return { id: 'cb_1', reference: 'sim_1', body: '{}', status: 'pending', attempts: 0, dueAt: NOW, ...fields };
-}
-
-function aSimulatedPayment(): SimulatedPayment {
-  return {
-    reference: 'sp_first',
-    paymentId: family.payment.id,
-    sessionId: family.session.id,
-    kind: 'card',
-    merchant: 'Demo merchant',
-    product: 'Field guide',
-    amount: 4999,
-    total: 4999,
-    returnUrl: 'http://127.0.0.1/return',
-    status: 'open',
-    reason: null,
-    txHash: 'sim_1',
-    captured: 0,
-    refunded: 0,
-    created: NOW,
-  };
 }
 
 function anAttemptOf(delivery: { id: string; attempts: number }, started = NOW) {
@@ -311,28 +286,25 @@ for (const adapter of adapters) {
       await write(store, { type: 'delivery_claimed', delivery: { ...claimed, scheduleStart: 2 } });
     });
 
-    seeded('overtaken: a task and a simulated callback take each attempt once, until they are done', async (store) => {
+    seeded('overtaken: each attempt of a task is claimed once, until the task is done', async (store) => {
       await write(store, { type: 'task_queued', task: aTask() });
-      await write(store, { type: 'simulated_callback_queued', callback: aCallback() });
-      const claims = (attempts: number): Change[] => [
-        { type: 'task_claimed', task: aTask({ attempts, dueAt: NOW + MINUTE }) },
-        { type: 'simulated_callback_claimed', callback: aCallback({ attempts, dueAt: NOW + MINUTE }) },
-      ];
-      const ends = (attempts: number, status: 'pending' | 'done'): Change[] => [
-        { type: 'task_finished', task: aTask({ attempts, status }) },
-        { type: 'simulated_callback_finished', callback: aCallback({ attempts, status }) },
-      ];
-      for (const claim of claims(1)) await write(store, claim);
-      assert.deepEqual([await store.tasksDue(NOW, 5), await store.simulatedCallbacksDue(NOW, 5)], [[], []]);
-      for (const claim of claims(1)) await assertConflict(store, 'overtaken', claim);
-      for (const claim of claims(2)) await write(store, claim);
-      // The first attempt ends when the second has taken over.
-      for (const end of ends(1, 'done')) await assertConflict(store, 'overtaken', end);
-      for (const end of ends(2, 'pending')) await write(store, end);
-      for (const claim of claims(3)) await write(store, claim);
-      for (const end of ends(3, 'done')) await write(store, end);
-      for (const claim of claims(4)) await assertConflict(store, 'overtaken', claim);
-      assert.deepEqual([await store.tasksDue(NOW, 5), await store.simulatedCallbacksDue(NOW, 5)], [[], []]);
+      const claim = (attempts: number): Change => {
+        return { type: 'task_claimed', task: aTask({ attempts, dueAt: NOW + MINUTE }) };
+      };
+      const end = (attempts: number, status: 'pending' | 'done'): Change => {
+        return { type: 'task_finished', task: aTask({ attempts, status }) };
+      };
+      await write(store, claim(1));
+      assert.deepEqual(await store.tasksDue(NOW, 5), []);
+      await assertConflict(store, 'overtaken', claim(1));
+      await write(store, claim(2));
+      // The first attempt ends after the second has claimed the task.
+      await assertConflict(store, 'overtaken', end(1, 'done'));
+      await write(store, end(2, 'pending'));
+      await write(store, claim(3));
+      await write(store, end(3, 'done'));
+      await assertConflict(store, 'overtaken', claim(4));
+      assert.deepEqual(await store.tasksDue(NOW, 5), []);
     });
 
     seeded('overtaken: a session is woken by one, unless it has been moved on meanwhile', async (store) => {
@@ -346,20 +318,6 @@ for (const adapter of adapters) {
       await write(store, { type: 'session_changed', session: { ...session, version: session.version + 1 } });
       assert.deepEqual(await store.sessionsToWake(NOW + 1, 5), [{ sessionId: session.id, wakeAt }]);
     });
-
-    seeded(
-      'overtaken: a simulated payment is made once for each of ours, and moves from where it is',
-      async (store) => {
-        const payment = aSimulatedPayment();
-        await write(store, { type: 'simulated_payment_created', payment });
-        const second = { ...payment, reference: 'sp_second' };
-        await assertConflict(store, 'overtaken', { type: 'simulated_payment_created', payment: second });
-        const paid = { ...payment, status: 'paid' } as const;
-        await write(store, { type: 'simulated_payment_moved', payment: paid, from: 'open' });
-        await assertConflict(store, 'overtaken', { type: 'simulated_payment_moved', payment: paid, from: 'open' });
-        assert.deepEqual(await store.simulatedPaymentsOfSession(payment.sessionId), [paid]);
-      },
-    );
 
     seeded('a cancellation is one task, however often it is asked for', async (store) => {
       await write(store, { type: 'task_queued', task: aTask() });
@@ -463,27 +421,16 @@ for (const adapter of adapters) {
       assert.deepEqual(await store.sessionsToWake(NOW, 10), []);
     });
 
-    seeded('tasks and simulated callbacks come the longest due first, so many at once', async (store) => {
+    seeded('due tasks are listed by their due time, up to the limit', async (store) => {
       const other = { ...family.payment, id: idOf('pay', 77), invoiceId: idOf('inv', 77), status: 'failed' } as const;
       await write(store, { type: 'payment_created', payment: other });
       await write(store, { type: 'task_queued', task: aTask({ dueAt: NOW + 2 }) });
       await write(store, { type: 'task_queued', task: aTask({ paymentId: other.id, dueAt: NOW + 1 }) });
-      for (const [index, dueAt] of [NOW + 2, NOW + 1, NOW + 9].entries()) {
-        await write(store, { type: 'simulated_callback_queued', callback: aCallback({ id: `cb_${index}`, dueAt }) });
-      }
       const payments = async (now: number, limit: number) =>
         (await store.tasksDue(now, limit)).map(({ paymentId }) => paymentId);
-      const ids = async (now: number, limit: number) =>
-        (await store.simulatedCallbacksDue(now, limit)).map(({ id }) => id);
-      assert.deepEqual([await payments(NOW, 5), await ids(NOW, 5)], [[], []]);
-      assert.deepEqual(
-        [await payments(NOW + 2, 5), await ids(NOW + 2, 5)],
-        [
-          [other.id, family.payment.id],
-          ['cb_1', 'cb_0'],
-        ],
-      );
-      assert.deepEqual([await payments(NOW + 9, 1), await ids(NOW + 9, 1)], [[other.id], ['cb_1']]);
+      assert.deepEqual(await payments(NOW, 5), []);
+      assert.deepEqual(await payments(NOW + 2, 5), [other.id, family.payment.id]);
+      assert.deepEqual(await payments(NOW + 2, 1), [other.id]);
     });
   });
 

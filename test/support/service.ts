@@ -3,6 +3,7 @@ import type { OpenApi } from '../../src/contract/openapi-document.ts';
 import { readConfig } from '../../src/config.ts';
 import { createRandomBytes } from '../../src/runtime.ts';
 import { type Service, startService } from '../../src/service.ts';
+import { type SimulatorStore, createSimulatorStore } from '../../src/simulator/simulator-store.ts';
 import { originOfLine } from '../../src/telemetry/log.ts';
 import { assertConforms } from './conformance.ts';
 import { createServiceDatabase, openPatiently } from './database.ts';
@@ -27,6 +28,8 @@ export function createTestClock(start = Date.parse('2026-03-01T12:00:00.000Z')):
 export interface TestService extends AsyncDisposable {
   url: string;
   service: Service;
+  /** The records of the simulated provider. */
+  simulator: SimulatorStore;
   clock: TestClock;
   /** The database, which a second start finds again. */
   databaseUrl: string;
@@ -69,12 +72,14 @@ export async function startTestService({
     ...NO_RATE_LIMITS,
     ...variables,
   };
+  let simulator: SimulatorStore | undefined;
   const service = await startService(readConfig(settings), {
     clock,
     randomBytes: createRandomBytes(),
     log,
     async openStore(settings, options) {
       const store = await openPatiently(settings, options);
+      simulator = createSimulatorStore(store.database);
       return live ? store : { ...store, now: clock.now };
     },
     background,
@@ -85,6 +90,7 @@ export async function startTestService({
   return {
     url: service.url,
     service,
+    simulator: simulator!,
     clock,
     databaseUrl,
     logged,

@@ -16,10 +16,10 @@ import { CHEAPEST, ORACLE, ORACLE_BY_VALUE, RANDOM, STATIC_PRIORITY } from './fi
 
 const DEFAULTS: DecisionEngineOptions = { bucket: 125, exploreShare: 0.05 };
 
-// An attempt is penalised for its latency only where its state is asked for meanwhile, so both ways are run.
+// decision-engine penalises latency only if the state of an attempt is polled, so both variants run.
 const HYPERSWITCH: DecisionEngineOptions = { bucket: 200, exploreShare: 0.05, eliminationThreshold: 0.35 };
 
-/** decision-engine at its defaults: the router that ours is measured against. */
+/** decision-engine with its defaults, the router to compare with. */
 export const DECISION_ENGINE = decisionEngine('decision-engine SRv3 B125 h5 %', DEFAULTS);
 
 export const DECISION_ENGINE_BY_VALUE = decisionEngine('decision-engine by expected value', {
@@ -58,7 +58,7 @@ export const BASELINES: readonly Entry[] = [
   ...ENGINE_VARIANTS.map(([name, options]) => decisionEngine(name, options)),
 ];
 
-/** Those that learn, where they are told which failures are the buyers'. */
+/** The learning algorithms with attribution of failures. */
 export const ATTRIBUTED_BASELINES: readonly Entry[] = [
   ...TEXTBOOK.map((entry) => attributed(entry)),
   ...ENGINE_VARIANTS.map(([name, options]) => decisionEngine(attributedName(name), { ...options, attributes: true })),

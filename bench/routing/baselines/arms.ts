@@ -1,12 +1,12 @@
 import type { BenchOutcome } from '../contender.ts';
 import type { Random } from '../world/random.ts';
 
-/** 1 for a paid payment, 0 for any other: what the published algorithms are rewarded with. */
+/** Reward of the published algorithms: 1 for a paid payment, 0 for any other. */
 export function rewardOf(outcome: BenchOutcome): number {
   return outcome.result === 'paid' ? 1 : 0;
 }
 
-/** The arm of the highest index among those that are not excluded; equals are drawn by lot. */
+/** The arm with the highest index that is not excluded; a random one of equals. */
 export function bestArm(
   arms: number,
   excluded: ReadonlySet<number> | undefined,
@@ -32,7 +32,7 @@ export function bestArm(
   return best;
 }
 
-/** Any arm that is not excluded, all as likely. */
+/** A random arm that is not excluded, with equal probabilities. */
 export function anyArm(arms: number, excluded: ReadonlySet<number> | undefined, random: Random): number {
   return bestArm(arms, excluded, random, () => 0);
 }

@@ -25,14 +25,14 @@ export function unattributedName(name: string): string {
   return `${name}, unattributed`;
 }
 
-/** The same algorithm, not told of the failures that are the buyer's or the issuer's. */
+/** The same algorithm without the failures of buyers and issuers. */
 export function attributed(entry: Entry): Entry {
   return hearing(entry, attributedName(entry.name), (outcome) =>
     outcome.result === 'buyer_failure' ? undefined : outcome,
   );
 }
 
-/** The same algorithm, to which every failure is the route's. */
+/** The same algorithm, with every failure counted against the route. */
 export function unattributed(entry: Entry): Entry {
   return hearing(entry, unattributedName(entry.name), (outcome) =>
     outcome.result === 'buyer_failure' ? { ...outcome, result: 'route_failure' } : outcome,

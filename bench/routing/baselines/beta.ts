@@ -13,7 +13,7 @@ export function gammaDraw(random: Random, shape: number): number {
   }
 }
 
-/** A draw from the belief about a rate after so many successes and failures, from a uniform prior. */
+/** A draw from the posterior of a rate after successes and failures, with a uniform prior. */
 export function betaDraw(random: Random, successes: number, failures: number): number {
   const x = gammaDraw(random, successes + 1);
   return x / (x + gammaDraw(random, failures + 1));

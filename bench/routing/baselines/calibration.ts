@@ -3,9 +3,9 @@ const TICKS_LOOKED_BACK = 4;
 const LEAST_VOLUME = 100;
 const LEAST_HEDGE_CHANGE = 0.01;
 
-/** Bucket and exploration as the volume asks for. */
+/** Bucket and exploration by volume. */
 export interface Calibration {
-  /** Counts a payment; whether the settings have been looked at again. */
+  /** Counts a payment; returns true if the settings were calibrated. */
   count(now: number): boolean;
   bucket(): number;
   /** Share of all payments that explore. */
@@ -18,7 +18,7 @@ export function bucketFor(volume: number, arms: number): number {
   return Math.min(2000, Math.max(100, wanted));
 }
 
-/** What each route but the best needs to fill its bucket within the hour: from 1 % to its part of 30 %, all together. */
+/** Share of exploration by which each route but the best fills its bucket within an hour: from 1 % to its part of 30 %. */
 export function exploreShareFor(bucket: number, volume: number, arms: number): number {
   const others = arms - 1;
   return others * Math.max(0.01, Math.min(bucket / volume, 0.3 / others));

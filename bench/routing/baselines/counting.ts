@@ -4,10 +4,10 @@ import { bestArm, rewardOf } from './arms.ts';
 import { betaDraw } from './beta.ts';
 import { type Counts, discountedCounts, windowedCounts, windowedCountsByArm } from './counts.ts';
 
-/** The index of an arm from what is remembered; `known` is the number of outcomes learned of so far. */
+/** The index of an arm from its counts; `known` is the number of outcomes so far. */
 export type ArmIndex = (arm: number, memory: { counts: Counts; random: Random; known: number }) => number;
 
-/** An algorithm that counts successes and failures, and chooses the arm of the highest index. */
+/** An algorithm that counts successes and failures, and chooses the arm with the highest index. */
 function counting(name: string, countsOf: (arms: number) => Counts, index: ArmIndex): Entry {
   return {
     name,
@@ -26,7 +26,7 @@ function counting(name: string, countsOf: (arms: number) => Counts, index: ArmIn
   };
 }
 
-/** The mean reward of an arm; an arm that nothing is known of comes first. */
+/** The mean reward of an arm; an arm without outcomes comes first. */
 const meanReward: ArmIndex = (arm, { counts: { successes, failures } }) => {
   const tries = successes[arm]! + failures[arm]!;
   return tries === 0 ? Infinity : successes[arm]! / tries;

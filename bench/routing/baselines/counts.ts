@@ -1,11 +1,11 @@
-/** Successes and failures of each arm, as much as is remembered of them. */
+/** Remembered successes and failures of each arm. */
 export interface Counts {
   successes: Float64Array;
   failures: Float64Array;
   add(arm: number, reward: number): void;
 }
 
-/** Every outcome is forgotten by the factor `keep` with each outcome of any arm; 1 forgets nothing. */
+/** Multiplies all counts by the factor `keep` with each outcome of any arm; 1 forgets nothing. */
 export function discountedCounts(arms: number, keep: number): Counts {
   const successes = new Float64Array(arms);
   const failures = new Float64Array(arms);
@@ -23,7 +23,7 @@ export function discountedCounts(arms: number, keep: number): Counts {
   };
 }
 
-/** The last `size` outcomes of all arms together are remembered, the others not at all. */
+/** Counts the last `size` outcomes of all arms together. */
 export function windowedCounts(arms: number, size: number): Counts {
   const successes = new Float64Array(arms);
   const failures = new Float64Array(arms);
@@ -48,7 +48,7 @@ export function windowedCounts(arms: number, size: number): Counts {
   };
 }
 
-/** The last `size` outcomes of each arm are remembered. */
+/** Counts the last `size` outcomes of each arm. */
 export function windowedCountsByArm(arms: number, size: number): Counts {
   const windows = Array.from({ length: arms }, () => windowedCounts(1, size));
   const successes = new Float64Array(arms);

@@ -8,21 +8,21 @@ import { scoreWindow } from './score-window.ts';
 
 /** Settings of the SR-based router "SRv3" of juspay/decision-engine (https://github.com/juspay/decision-engine). */
 export interface DecisionEngineOptions {
-  /** Outcomes of a route that its score is the mean of. */
+  /** Number of outcomes in the score of a route. */
   bucket: number;
-  /** Share of the payments that go to a route drawn by lot ("hedging"). */
+  /** Share of the payments that go to a random route ("hedging"). */
   exploreShare: number;
   /** Lifts a route that has fallen behind to three deviations below the best. */
   resets?: boolean;
-  /** Divides the score by 5 where the downtime score is below this. */
+  /** Threshold of the downtime score below which the score is divided by 5. */
   eliminationThreshold?: number;
-  /** An attempt that nothing is known of after so long counts as a failure. */
+  /** Time without an outcome after which an attempt counts as a failure. */
   latencySeconds?: number;
   /** Sets bucket and exploration anew every quarter of an hour from the volume. */
   calibrates?: boolean;
-  /** Failures whose code names the buyer or the issuer are not held against the route; off by default there. */
+  /** Ignores failures whose code names the buyer or the issuer; off by default in decision-engine. */
   attributes?: boolean;
-  /** Ranks by success times (margin - cost) where it does not explore. */
+  /** Ranks by success times (margin - cost) unless it explores. */
   byValue?: boolean;
 }
 
@@ -31,7 +31,7 @@ const RESET_DEVIATIONS = 3;
 const LEAST_VARIANCE = 0.09;
 
 /**
- * The algorithm of decision-engine from its published behaviour, written anew. Score: mean of the last outcomes, filled
+ * The algorithm of decision-engine reimplemented from its published behaviour. Score: mean of the last outcomes, filled
  * with successes at first (src/feedback/gateway_selection_scoring_v3/flow.rs); hedging, reset and elimination
  * (src/decider/gatewaydecider/gw_scoring.rs, constants.rs); expected value (multi_objective/algorithm.rs);
  * attribution by error code (src/feedback/gateway_scoring_service.rs).

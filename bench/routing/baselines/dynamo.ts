@@ -13,7 +13,7 @@ interface Block {
   outcomes: number;
 }
 
-/** The success rate over the newest blocks of one arm; 100 % while it has next to none. */
+/** The success rate over the newest blocks of one arm; 100 % before its first block. */
 export function blockScore(): { score(): number; add(reward: number): void } {
   let blocks: Block[] = [];
   return {
@@ -35,8 +35,8 @@ export function blockScore(): { score(): number; add(reward: number): void } {
 }
 
 /**
- * The success-based routing that juspay/hyperswitch configures for its "dynamo" service: blocks of 5 payments, 8 blocks
- * kept, 20 % exploration. The service is not public; this follows the defaults in crates/api_models/src/routing.rs and the
+ * The success-based routing that juspay/hyperswitch configures for its "dynamo" service: blocks of 5 payments, 8 blocks,
+ * 20 % exploration. The service is not public; this follows the defaults in crates/api_models/src/routing.rs and the
  * fields of proto/success_rate.proto, https://github.com/juspay/hyperswitch.
  */
 export const HYPERSWITCH_DYNAMO: Entry = {

@@ -3,18 +3,18 @@ import type { BenchOutcome, BenchPayment } from '../contender.ts';
 const REWARD_FACTOR = 1 + 5.26 / 100;
 const PENALTY_FACTOR = 1 - 5 / 100;
 const LIFE_SECONDS = 9000;
-/** Attempts that were dealt with and may wait to be thrown away together. */
+/** Number of handled attempts that are removed together. */
 const SWEPT_KEPT = 1000;
 
-/** The downtime score of every arm; below the threshold, an arm is as good as out. */
+/** Downtime scores of the arms; an arm below the threshold is eliminated. */
 export interface Elimination {
   isOut(arm: number, now: number): boolean;
   add(arm: number, reward: number, now: number): void;
 }
 
 /**
- * A score that starts at 1, grows by 5.26 % with a success up to 1 and shrinks by 5 % with a failure; it is forgotten when
- * nothing has touched it for 9,000 s. Source: juspay/decision-engine, src/feedback/gateway_elimination_scoring/flow.rs and
+ * A score that starts at 1, grows by 5.26 % with a success up to 1 and shrinks by 5 % with a failure; it expires
+ * after 9,000 s without a change. Source: juspay/decision-engine, src/feedback/gateway_elimination_scoring/flow.rs and
  * src/feedback/constants.rs.
  */
 export function elimination(arms: number, threshold: number): Elimination {
@@ -31,12 +31,12 @@ export function elimination(arms: number, threshold: number): Elimination {
   };
 }
 
-/** Payments that nothing has been heard of for too long. */
+/** Payments without an outcome for too long. */
 export interface Overdue {
   start(payment: BenchPayment, arm: number): void;
   /** Calls `penalise` for each attempt that has become overdue by now, once. */
   sweep(now: number, penalise: (arm: number, at: number) => void): void;
-  /** Whether the attempt had been penalised as overdue already. */
+  /** Returns true if the attempt was penalised as overdue before. */
   finish(outcome: BenchOutcome): boolean;
 }
 

@@ -1,11 +1,11 @@
-/** The last outcomes of one arm, filled with successes before there are any. */
+/** The last outcomes of one arm, initially successes. */
 export interface ScoreWindow {
   /** Share of successes. */
   mean(): number;
   add(reward: number): void;
-  /** The oldest outcomes are dropped where the new size is smaller; where it is larger, the window grows with use. */
+  /** Drops the oldest outcomes if the new size is smaller; if it is larger, the window grows with use. */
   resize(size: number): void;
-  /** Every outcome is forgotten, and as many successes as make about this mean are spread over the window. */
+  /** Replaces all outcomes by successes that are spread over the window and have about this mean. */
   rewrite(mean: number): void;
 }
 

@@ -24,11 +24,11 @@ export interface ChoiceCost {
 
 export interface MemoryAfter {
   payments: number;
-  /** What the heap has grown by since before the first payment, with garbage collected. */
+  /** Growth of the heap since the start, after garbage collection. */
   kilobytes: number;
 }
 
-/** How long one call of `choose` takes with its draws, each timed by itself. */
+/** Duration of one call of `choose` with its draws, each measured alone. */
 export function choiceCosts(): ChoiceCost[] {
   return ROUTES.map((routes) => {
     const random = randomStream(routes);
@@ -56,7 +56,7 @@ export function choiceCosts(): ChoiceCost[] {
   });
 }
 
-/** What our router keeps after a short history and after one five times as long. */
+/** Memory of our router after a short history and after one five times as long. */
 export function memoryOverHistory(): MemoryAfter[] {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
@@ -74,7 +74,7 @@ export function memoryOverHistory(): MemoryAfter[] {
     if (!contender) throw new Error('nothing was kept');
     return grown / 1024;
   };
-  // The first run compiles what the others use.
+  // The first run warms up the compiler.
   heapAfter(SHORT_HISTORY);
   return [SHORT_HISTORY, LONG_HISTORY].map((payments) => ({ payments, kilobytes: heapAfter(payments) }));
 }

@@ -24,7 +24,7 @@ export interface Measured {
 }
 
 export interface MeasureOptions extends RunOptions {
-  /** Makes the worlds shorter than the scenario says. */
+  /** Number of payments, if the worlds are to be shorter than the scenario's. */
   payments?: number;
 }
 
@@ -32,7 +32,7 @@ export function seedsFrom(first: number, last: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, place) => first + place);
 }
 
-/** Runs every contender through the same worlds, one world at a time. */
+/** Runs every contender in the same worlds, one world at a time. */
 export function measure(
   scenario: Scenario,
   seeds: readonly number[],
@@ -65,7 +65,7 @@ export function figuresOf(measured: Measured, name: string): Figures {
   return found;
 }
 
-/** Share of what an oracle has over chance, in payments paid over all worlds; needs both to have taken part. */
+/** Captured share of the gap between random choice and oracle, in paid payments over all worlds; needs both contenders. */
 export function gapCaptured(measured: Measured, { successRate }: Figures): number {
   const [chance, best] = [RANDOM, ORACLE].map(({ name }) => sum(figuresOf(measured, name).successRate)) as [
     number,

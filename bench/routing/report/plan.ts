@@ -9,7 +9,7 @@ import { type Measured, measure, seedsFrom } from './measure.ts';
 export const OURS: Entry = tillway();
 export const OURS_UNATTRIBUTED = unattributed(OURS);
 
-/** None of these seeds was looked at while parameters were chosen; that was done on 101 to 130. */
+/** Seeds of the published results. Parameters were chosen on other seeds, 101 to 130. */
 const SEEDS: Record<ScenarioName, number[]> = {
   PAY: seedsFrom(401, 420),
   PAYHIGH: seedsFrom(401, 420),
@@ -23,7 +23,7 @@ export const ECONOMICS_SEEDS = seedsFrom(401, 408);
 export const ECONOMICS_MARGINS = [0.15, 1];
 const ECONOMICS_SCENARIOS = ['PAY', 'PAYHIGH'] as const;
 
-/** In all scenarios but one no failure is a buyer's. There, each algorithm that learns runs with and without the knowledge. */
+/** Contenders of a scenario. In PAYATTR, where buyers fail, each learning algorithm runs with and without attribution. */
 export function entriesOf(scenario: Scenario): Entry[] {
   if (scenario.buyerFailureShare === 0) return [OURS, ...BASELINES];
   return [OURS, OURS_UNATTRIBUTED, ...BASELINES, ...ATTRIBUTED_BASELINES];
@@ -40,7 +40,7 @@ export interface Results {
   failover: { without: Measured; with: Measured };
 }
 
-/** Everything that is published; a few minutes. `onStep` is told what is done next. */
+/** Runs the whole benchmark, which takes a few minutes. `onStep` gets the name of each step. */
 export function measureAll(onStep: (step: string) => void): Results {
   const scenarios = (Object.keys(SCENARIOS) as ScenarioName[]).map((name) => {
     onStep(name);

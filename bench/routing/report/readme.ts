@@ -29,11 +29,11 @@ export interface Published {
   results: Results;
   choiceCosts: readonly ChoiceCost[];
   memory: readonly MemoryAfter[];
-  /** How long all of it took. */
+  /** Duration of the whole benchmark. */
   minutes: number;
 }
 
-/** The page of the benchmark, Markdown. Every figure and every claim in it comes from the results. */
+/** The page of the benchmark in Markdown. Every figure and every claim in it is derived from the results. */
 export function readme(published: Published): string {
   const { results, minutes } = published;
   return [
@@ -91,7 +91,7 @@ function headline(results: Results): string {
 
 type Estimated = ReturnType<typeof estimateOf>;
 
-/** Who has less regret than ours, scenario by scenario; in PAYATTR all are compared in both ways. */
+/** Contenders with less regret than our router, by scenario; PAYATTR is compared with and without attribution. */
 function notFirst(results: Results): string {
   const lines = results.scenarios.flatMap((measured) => {
     const lists = measured.scenario === 'PAYATTR' ? [OURS.name, unattributedName(OURS.name)] : [OURS.name];

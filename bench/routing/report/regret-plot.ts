@@ -14,7 +14,7 @@ const BARS = 6;
 const BAR_HEIGHT = 16;
 const ROW_HEIGHT = 22;
 
-/** Ours and decision-engine in any case, then the best of the others. */
+/** Our router and decision-engine, then the best of the others. */
 function shown({ scenario, contenders }: Measured): Figures[] {
   const ranked = byRegret(contenders).filter(({ name }) => !isTold(scenario, name));
   const always = [OURS.name, DECISION_ENGINE.name];
@@ -52,7 +52,7 @@ function panel(measured: Measured, left: number, top: number): string[] {
   return parts;
 }
 
-/** The regret of the best routers, a panel for each scenario. */
+/** The regret of the best routers, with a panel for each scenario. */
 export function regretPlot({ scenarios }: Results): string {
   const height = Math.ceil(scenarios.length / COLUMNS) * PANEL_HEIGHT;
   const parts = scenarios.flatMap((measured, place) =>

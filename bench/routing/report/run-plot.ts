@@ -15,7 +15,7 @@ const LOWEST = 0.4;
 interface Bin {
   /** Mean true success rate of each arm. */
   rates: number[];
-  /** Payments given to each arm. */
+  /** Payments sent to each arm. */
   chosen: number[];
   payments: number;
 }
@@ -37,7 +37,7 @@ function binsOf(entry: Entry, environment: Environment): Bin[] {
   return bins.map((bin) => ({ ...bin, rates: bin.rates.map((total) => total / bin.payments) }));
 }
 
-/** One world over time: what each route's success rate truly was, and where the router sent the payments. */
+/** One world over time: the true success rate of each route, and the router's choices. */
 export function runPlot(entry: Entry, environment: Environment): string {
   const bins = binsOf(entry, environment);
   const arms = bins[0]!.rates.length;

@@ -14,12 +14,12 @@ export function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-/** The value that a share of the values lies below; sorts a copy. */
+/** The quantile of values; sorts a copy. */
 export function quantile(values: Float64Array, share: number): number {
   return values.toSorted()[Math.min(values.length - 1, Math.floor(share * values.length))]!;
 }
 
-/** One world after another: how far apart two contenders were in each, since both had the same payments. */
+/** Paired differences of two contenders, world by world, because both had the same payments. */
 export function differenceOf(ones: readonly number[], others: readonly number[]): Estimate {
   return estimateOf(ones.map((one, place) => one - others[place]!));
 }

@@ -25,7 +25,7 @@ export function byRegret(contenders: readonly Figures[]): Figures[] {
   return contenders.toSorted((one, other) => estimateOf(one.regret).mean - estimateOf(other.regret).mean);
 }
 
-/** Who is told the truth of a scenario and so is out of the ranking; in STATIC the priority is the truth for ever. */
+/** True for contenders that know the true rates and are not ranked; in STATIC the static priority is one of them. */
 export function isTold(scenario: string, name: string): boolean {
   return name === ORACLE.name || (scenario === 'STATIC' && name === STATIC_PRIORITY.name);
 }
@@ -68,7 +68,7 @@ function columnsOf({ scenarios }: Results): Column[] {
   });
 }
 
-/** Mean regret of every router in every scenario; the least of those who are not told the truth stands out. */
+/** Mean regret of every router in every scenario; the least of the ranked routers is bold. */
 export function summaryTable(results: Results): string {
   const columns = columnsOf(results);
   const names = byRegret(results.scenarios[0]!.contenders).map(({ name }) => name);

@@ -2,12 +2,12 @@ import { logNormal, randomStream, shuffled, streamSeed } from './random.ts';
 import { OUTAGE, type Rates } from './rates.ts';
 import type { Scenario } from './scenarios.ts';
 
-/** What a payment would come to on a route. */
+/** Potential outcome of a payment on a route. */
 export const POTENTIAL = { routeFailure: 0, paid: 1, buyerFailure: 2, handoffError: 3 };
 
 /**
- * One world, drawn before anybody acts in it: every contender finds the same payments and, on the same route, the same
- * outcome after the same delay. What belongs to a payment and an arm has the index `payment * arms + arm`.
+ * One world, drawn before any contender acts in it: every contender gets the same payments and, on the same route, the same
+ * outcome after the same delay. Values of a payment and an arm have the index `payment * arms + arm`.
  */
 export interface Environment {
   scenario: Scenario;
@@ -20,7 +20,7 @@ export interface Environment {
   amounts: Float64Array;
   /** Cost of each arm, a fraction of the amount. */
   costs: readonly number[];
-  /** Probability that the route brings a payment through; where buyers fail too, that it would if they did not. */
+  /** Probability that the route accepts a payment, before failures of buyers. */
   probability: Float64Array;
   /** One of `POTENTIAL`. */
   potential: Uint8Array;
@@ -59,7 +59,7 @@ export function environmentOf(scenario: Scenario, seed: number, payments = scena
   };
 }
 
-/** Draws what every payment would come to on every arm, and when that would be known. */
+/** Draws the outcome of every payment on every arm, and its delay. */
 function potentials(
   scenario: Scenario,
   seed: number,
@@ -76,7 +76,7 @@ function potentials(
     else if (uniform < probability[index]!) potential[index] = POTENTIAL.buyerFailure;
     else potential[index] = isHard ? POTENTIAL.handoffError : POTENTIAL.routeFailure;
     if (!scenario.delayed) continue;
-    // Both are drawn for every attempt, so that a delay does not depend on what became of the attempts before it.
+    // Both are drawn for every attempt, so that a delay does not depend on earlier outcomes.
     const ordinarySeconds = logNormal(delays, 20, 0.8);
     const timeoutSeconds = 60 + 60 * delays.exponential();
     delaySeconds[index] = ordinarySeconds;

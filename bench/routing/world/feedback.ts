@@ -1,9 +1,9 @@
-/** What is to become known, soonest first; of equal times, first added. A binary heap: its size is what is under way. */
+/** Queue of pending outcomes, earliest first, in the order of insertion among equal times. A binary heap. */
 export interface FeedbackQueue<Item> {
   add(at: number, item: Item): void;
-  /** Seconds since the start of the soonest item, Infinity where there is none. */
+  /** Time of the earliest item in seconds since the start; Infinity for an empty queue. */
   nextAt(): number;
-  /** Takes the soonest item out. */
+  /** Removes the earliest item. */
   take(): Item;
 }
 
@@ -49,7 +49,7 @@ export function feedbackQueue<Item>(): FeedbackQueue<Item> {
   const take = (): Item => {
     const [first] = nodes;
     const last = nodes.pop();
-    if (!first || !last) throw new Error('nothing is under way');
+    if (!first || !last) throw new Error('the queue is empty');
     if (nodes.length > 0) sink(last);
     return first.item;
   };

@@ -40,7 +40,7 @@ export function randomStream(seed: number): Random {
   let spare = Number.NaN;
   return {
     uniform,
-    // Marsaglia's polar method makes two at a time.
+    // Marsaglia's polar method gives two numbers at a time.
     normal() {
       if (!Number.isNaN(spare)) {
         const kept = spare;
@@ -63,7 +63,7 @@ export function randomStream(seed: number): Random {
 
 const STREAMS = { arrivals: 1, amounts: 2, costs: 3, rates: 4, uniforms: 5, delays: 6, contender: 7 };
 
-/** A seed for one purpose within the run of `seed`: what one purpose draws does not move the others. */
+/** A seed for one purpose within the run of `seed`, so that the draws of different purposes are independent. */
 export function streamSeed(seed: number, purpose: keyof typeof STREAMS): number {
   return mixed(mixed(seed * 7919 + 17) + STREAMS[purpose]);
 }
@@ -78,7 +78,7 @@ export function logNormal(random: Random, median: number, sigma: number): number
   return median * Math.exp(sigma * random.normal());
 }
 
-/** A new order of `items` (Fisher and Yates). */
+/** A random permutation of `items` (Fisher and Yates). */
 export function shuffled<T>(random: Random, items: readonly T[]): T[] {
   const order = [...items];
   for (let last = order.length - 1; last > 0; last -= 1) {

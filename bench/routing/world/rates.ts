@@ -1,6 +1,6 @@
 import { between, logNormal, type Random } from './random.ts';
 
-/** How an arm fails at a moment: as ever, refusing payments at the handoff, or swallowing them until a time-out. */
+/** Outage of an arm: none, hard (it refuses payments at the handoff) or soft (it takes them and times out). */
 export const OUTAGE = { none: 0, hard: 1, soft: 2 };
 
 /** The true state of every arm at every payment; index `payment * arms + arm`. */
@@ -11,7 +11,7 @@ export interface Rates {
   outage: Uint8Array;
 }
 
-/** What a scenario's rates are made from. */
+/** Input of a scenario's rates. */
 export interface RatesInput {
   arms: number;
   /** Seconds since the start, one for each payment, ascending. */
@@ -25,13 +25,13 @@ const HOUR_SECONDS = 3600;
 const DRIFT_DEVIATION = 0.25;
 const DRIFT_SECONDS = 6 * HOUR_SECONDS;
 
-/** Where the base rate of an arm starts, and where it goes when it is drawn anew. */
+/** Bounds of the base rate of an arm, at the start and after a shift. */
 export interface Bases {
   start: readonly [low: number, high: number];
   shifted: readonly [low: number, high: number];
 }
 
-/** A disturbance comes at a rate, stays for a log-normal time and multiplies the success rate by a factor. */
+/** A disturbance occurs at a rate, lasts for a log-normal time and multiplies the success rate by a factor. */
 interface Disturbance {
   everySeconds: number;
   medianSeconds: number;
@@ -52,7 +52,7 @@ const BREAKDOWN: Disturbance = {
   factor: [0, 0.2],
 };
 
-/** Whether something that comes once in `everySeconds` comes in this cell. */
+/** True if an event that occurs once in `everySeconds` occurs in this cell. */
 function comes(random: Random, everySeconds: number): boolean {
   return random.uniform() < -Math.expm1(-CELL_SECONDS / everySeconds);
 }
@@ -97,7 +97,7 @@ export function armLife(random: Random, cells: number, bases: Bases): Rates {
   return life;
 }
 
-/** Arms that live independently of each other, by the clock. */
+/** Arms that change independently of each other, by the clock. */
 export function paymentRates(bases: Bases): (input: RatesInput) => Rates {
   return ({ arms, at, random }) => {
     const cells = Math.floor((at.at(-1) ?? 0) / CELL_SECONDS) + 1;
@@ -114,7 +114,7 @@ export function paymentRates(bases: Bases): (input: RatesInput) => Rates {
   };
 }
 
-/** All arms are drawn anew together, on average once in `everyPayments`. */
+/** All arms are redrawn together, on average once in `everyPayments`. */
 export function switchingRates(everyPayments: number): (input: RatesInput) => Rates {
   return ({ arms, at, random }) => {
     let current: number[] = [];
@@ -132,7 +132,7 @@ export function abruptRates({ arms, at }: RatesInput): Rates {
   return countedRates(at.length, arms, (payment) => [0.5, 0.3, payment >= 3000 && payment < 5000 ? 0.9 : 0.4]);
 }
 
-/** Rates that never change; the seed says which arm has which. */
+/** Constant rates, which the seed assigns to the arms. */
 export function constantRates(values: readonly number[]): (input: RatesInput) => Rates {
   return ({ arms, at, seed }) => {
     const rotated = values.map((_, arm) => values[(arm + seed) % values.length]!);

@@ -15,11 +15,11 @@ export interface Scenario {
   arms: number;
   payments: number;
   secondsBetween: number;
-  /** Payments come at random times, or one after another like the steps of a textbook. */
+  /** Payments arrive at random times, or one after another like the steps of a textbook. */
   arrivals: 'poisson' | 'count';
-  /** Whether an outcome takes its time; otherwise it is known before the next payment. */
+  /** True if outcomes are delayed; otherwise they are known before the next payment. */
   delayed: boolean;
-  /** Share of the payments that a route would bring through and the buyer or issuer makes fail, with a code that says so. */
+  /** Share of the accepted payments that fail by the buyer or issuer, with a code that names them. */
   buyerFailureShare: number;
   rates: (input: RatesInput) => Rates;
 }

@@ -3,18 +3,18 @@ import { type Environment, POTENTIAL } from './environment.ts';
 import { feedbackQueue } from './feedback.ts';
 import { streamSeed } from './random.ts';
 
-/** A contender, or one that is shown the truth: an oracle. */
+/** A contender, or an oracle, which knows the true rates. */
 export interface Entry {
   name: string;
   create(world: World, truth: Environment): Contender;
 }
 
 export interface RunOptions {
-  /** What a paid payment is worth, a fraction of the amount; where it is left out, success alone counts. */
+  /** Value of a paid payment, a fraction of the amount; without it, success alone counts. */
   margin?: number;
-  /** Whether a payment that is refused at the handoff is given to one other route. */
+  /** True if a payment that is refused at the handoff gets a second attempt on another route. */
   failover?: boolean;
-  /** Told of every first choice. */
+  /** Called for every first choice. */
   onChoice?: (payment: number, arm: number) => void;
 }
 
@@ -24,9 +24,9 @@ export interface RunResult {
   successRate: number;
   /** Mean of the best arm's probability less that of the arm chosen first. */
   regret: number;
-  /** Mean cost of the routes that brought payments through, a fraction of the amount. */
+  /** Mean cost of the routes of paid payments, a fraction of the amount. */
   cost: number;
-  /** Mean of success times (margin - cost), a fraction of the amount; NaN where there is no margin. */
+  /** Mean of success times (margin - cost), a fraction of the amount; NaN without a margin. */
   value: number;
   /** Seconds of processor and simulator for each payment. */
   secondsPerPayment: number;
@@ -39,7 +39,7 @@ const RESULTS: Record<number, BenchOutcome['result']> = {
   [POTENTIAL.handoffError]: 'route_failure',
 };
 
-/** What a contender may know of a world before the first payment. */
+/** Knowledge of a contender before the first payment. */
 export function worldOf(environment: Environment, margin = Infinity): World {
   const { arms, costs, probability, seed } = environment;
   const order = Array.from({ length: arms }, (_, arm) => arm);
@@ -52,7 +52,7 @@ export function worldOf(environment: Environment, margin = Infinity): World {
   };
 }
 
-/** Puts a contender into a world. It learns of an outcome when it is known, before the next payment and never earlier. */
+/** Runs a contender in a world. It gets each outcome when it is known, before the next payment and never earlier. */
 export function simulate(environment: Environment, entry: Entry | ContenderType, options: RunOptions = {}): RunResult {
   const { arms, at, amounts, costs, delaySeconds, payments, potential, probability } = environment;
   const contender = entry.create(worldOf(environment, options.margin), environment);

@@ -1,6 +1,6 @@
 // @ts-check
 // Keeps a checkout page current without reloading it, and takes the buyer back to the merchant at the end.
-// Everything here is a comfort: the page is whole without it.
+// The page works without this script.
 
 const FIRST_DELAY_MS = 1000;
 const LONGEST_DELAY_MS = 5000;
@@ -64,13 +64,13 @@ async function look() {
   lookLater();
 }
 
-/** Puts the page's new content in the place of the old one. */
+/** Replaces the content of the page by the new one. */
 async function showNews() {
   const response = await fetch(location.pathname, { cache: 'no-store' });
   if (!response.ok) throw new Error(`status ${response.status}`);
   const news = new DOMParser().parseFromString(await response.text(), 'text/html');
   const main = news.querySelector('main');
-  // A form that is on its way already takes the buyer to what is new.
+  // A form in flight already loads the new page.
   if (!main || leaving) return;
   find('main')?.replaceWith(document.adoptNode(main));
   document.title = news.title;
@@ -85,7 +85,7 @@ function textOf(element) {
   return element?.textContent.replace(/\s+/g, ' ').trim() ?? '';
 }
 
-/** The link to look again by hand is for when looking by ourselves does not work. */
+/** Shows the link `Check again` only if polling fails. */
 function showConnection() {
   const lost = failures >= FAILURES_BEFORE_TELLING;
   const text = lost ? 'No connection. We keep trying.' : 'Not confirmed yet. We keep checking.';
@@ -95,7 +95,7 @@ function showConnection() {
   if (again) again.hidden = !lost;
 }
 
-/** What every new content needs. */
+/** Prepares new content. */
 function prepare() {
   showConnection();
   const box = find('[data-return]');
@@ -123,13 +123,13 @@ function stay() {
   announce('You stay on this page.');
 }
 
-/** Who came back from the merchant with the back button wants to read, not to be sent away again. */
+/** Tells if the buyer came back with the back button, and must not be redirected again. */
 function cameBack() {
   const [entry] = performance.getEntriesByType('navigation');
   return entry instanceof PerformanceNavigationTiming && entry.type === 'back_forward';
 }
 
-/** A second press of a button that works already does nothing. */
+/** Ignores a second submit. */
 function sendOnce(/** @type {SubmitEvent} */ event) {
   if (leaving) return event.preventDefault();
   leaving = true;
@@ -154,13 +154,13 @@ document.addEventListener('keydown', (event) => {
 });
 document.addEventListener('visibilitychange', lookSoon);
 addEventListener('online', lookSoon);
-// The back button may bring the page back as it was left.
+// The back button may restore an old state of the page.
 addEventListener('pageshow', (event) => event.persisted && comeAlive());
 
 prepare();
 lookLater();
 const notice = find('#notice');
 notice?.focus();
-// Said once: a reload shall not say it again.
+// A reload must not show the notice again.
 if (notice) history.replaceState(null, '', location.pathname);
 if (find('[data-return]:not([hidden])')) announce(textOf(find('[data-return] p')));

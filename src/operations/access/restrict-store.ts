@@ -21,7 +21,7 @@ const SHARED = [
   'hasUnplacedEvents',
 ] as const;
 
-/** What only the service itself reads: its workers, its router and its simulated provider. No request may come this far. */
+/** Reads of the workers and the router only; requests have no access to them. */
 export const OF_THE_SERVICE = [
   'close',
   'sessionsToWake',
@@ -39,11 +39,6 @@ export const OF_THE_SERVICE = [
   'backlog',
   'apiKeyByHash',
   'apiKeysKnown',
-  'simulatedPayment',
-  'simulatedPaymentOf',
-  'simulatedPaymentsOfSession',
-  'simulatedRefund',
-  'simulatedCallbacksDue',
 ] as const satisfies readonly (keyof Store)[];
 
 type Shared = (typeof SHARED)[number];

@@ -1,0 +1,133 @@
+import type { Instant } from '../domain/records.ts';
+import type { RouteKind } from '../domain/route.ts';
+import type { Database } from '../store/database.ts';
+import type { Row, SqlValue } from '../store/keyset.ts';
+import { type Write, insertSql } from '../store/write.ts';
+
+/** The simulated provider's record of one of our payments. */
+export interface Charge {
+  reference: string;
+  /** The caller's own ids of it. */
+  paymentId: string;
+  sessionId: string;
+  kind: RouteKind;
+  merchant: string;
+  product: string;
+  /** Cents: the session's amount, and what the buyer pays. */
+  amount: number;
+  total: number;
+  returnUrl: string;
+  status: 'open' | 'pending' | 'paid' | 'failed' | 'cancelled' | 'refunded';
+  /** Reason of a decline, as the simulated provider's own code. */
+  reason: string | null;
+  txHash: string;
+  /** Cents captured of the total, and cents refunded of those. */
+  captured: number;
+  refunded: number;
+  created: Instant;
+}
+
+/** The simulated provider's record of one of our refunds; `id` is the caller's own. */
+export interface ChargeRefund {
+  id: string;
+  reference: string;
+  amount: number;
+  status: 'pending' | 'succeeded' | 'failed';
+  /** Reason of a failure, as the simulated provider's own code. */
+  reason: string | null;
+  created: Instant;
+}
+
+/** A callback in the simulated provider's queue. */
+export interface QueuedCallback {
+  id: string;
+  reference: string;
+  body: string;
+  status: 'pending' | 'done' | 'dead';
+  attempts: number;
+  dueAt: Instant;
+}
+
+/** The simulated provider's records. */
+export interface SimulatorStore {
+  charge(reference: string): Promise<Charge | undefined>;
+  chargeOfPayment(paymentId: string): Promise<Charge | undefined>;
+  /** Oldest first. */
+  chargesOfSession(sessionId: string): Promise<Charge[]>;
+  refund(id: string): Promise<ChargeRefund | undefined>;
+  /** Pending callbacks whose time has come, the longest due first. */
+  callbacksDue(now: Instant, limit: number): Promise<QueuedCallback[]>;
+  /** Writes to the records of one charge, all or none. Returns false if a record had changed since it was read. */
+  write(reference: string, writes: Write[]): Promise<boolean>;
+  /** Calls `listener` after every write of this process, which may have queued a callback. */
+  onWrite(listener: () => void): void;
+}
+
+const SELECT_CHARGE = 'SELECT * FROM simulated_payments WHERE reference = ?1';
+const SELECT_CHARGE_OF_PAYMENT = 'SELECT * FROM simulated_payments WHERE payment_id = ?1';
+const SELECT_CHARGES_OF_SESSION = 'SELECT * FROM simulated_payments WHERE session_id = ?1 ORDER BY created, reference';
+const SELECT_REFUND = 'SELECT * FROM simulated_refunds WHERE id = ?1';
+const SELECT_CALLBACKS_DUE =
+  "SELECT * FROM simulated_callbacks WHERE status = 'pending' AND due_at <= ?1 ORDER BY due_at, id LIMIT ?2";
+const UPDATE_CHARGE = `UPDATE simulated_payments SET status = ?2, reason = ?3, captured = ?4, refunded = ?5
+  WHERE reference = ?1 AND status = ?6 AND refunded = ?7`;
+const UPDATE_REFUND = 'UPDATE simulated_refunds SET status = ?2, reason = ?3 WHERE id = ?1 AND status = ?4';
+const UPDATE_CALLBACK = `UPDATE simulated_callbacks SET status = ?2, attempts = ?3, due_at = ?4
+  WHERE id = ?1 AND attempts = ?5 AND status = 'pending'`;
+
+export function createSimulatorStore({ select, write }: Database): SimulatorStore {
+  const listeners: (() => void)[] = [];
+  async function all<Item>(sql: string, ...params: SqlValue[]): Promise<Item[]> {
+    return (await select(sql, ...params)).map(recordOf) as Item[];
+  }
+  async function one<Item>(sql: string, id: string): Promise<Item | undefined> {
+    return (await all<Item>(sql, id))[0];
+  }
+  return {
+    charge: (reference) => one(SELECT_CHARGE, reference),
+    chargeOfPayment: (paymentId) => one(SELECT_CHARGE_OF_PAYMENT, paymentId),
+    chargesOfSession: (sessionId) => all(SELECT_CHARGES_OF_SESSION, sessionId),
+    refund: (id) => one(SELECT_REFUND, id),
+    callbacksDue: (now, limit) => all(SELECT_CALLBACKS_DUE, now, limit),
+    async write(reference, writes) {
+      const isWritten = await write(writes, reference);
+      if (isWritten) for (const listener of listeners) listener();
+      return isWritten;
+    },
+    onWrite: (listener) => void listeners.push(listener),
+  };
+}
+
+/** Requires that the payment has no charge. */
+export const insertCharge = (charge: Charge): Write => insert('simulated_payments', charge);
+/** Requires that the caller's id is new. */
+export const insertRefund = (refund: ChargeRefund): Write => insert('simulated_refunds', refund);
+export const insertCallback = (callback: QueuedCallback): Write => insert('simulated_callbacks', callback);
+
+/** Requires that nothing happened to the charge since it was read as `before`. */
+export function updateCharge({ reference, status, reason, captured, refunded }: Charge, before: Charge): Write {
+  const params = [reference, status, reason, captured, refunded, before.status, before.refunded];
+  return { sql: UPDATE_CHARGE, params, guard: 'overtaken' };
+}
+
+/** Requires that the refund still has the status `before`. */
+export function updateRefund({ id, status, reason }: ChargeRefund, before: ChargeRefund['status']): Write {
+  return { sql: UPDATE_REFUND, params: [id, status, reason, before], guard: 'overtaken' };
+}
+
+/** Requires that the callback is pending after `attempts` attempts: `attempts` is its fencing token. */
+export function updateCallback({ id, status, attempts, dueAt }: QueuedCallback, before: number): Write {
+  return { sql: UPDATE_CALLBACK, params: [id, status, attempts, dueAt, before], guard: 'overtaken' };
+}
+
+/** The columns have the names of the fields, in snake case. */
+function insert(table: string, record: object): Write {
+  const columns = Object.keys(record).map((field) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+  const params = Object.values(record) as SqlValue[];
+  return { sql: insertSql(table, columns, 'ON CONFLICT DO NOTHING'), params, guard: 'overtaken' };
+}
+
+function recordOf(row: Row): Row {
+  const fieldOf = (column: string) => column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  return Object.fromEntries(Object.entries(row).map(([column, value]) => [fieldOf(column), value]));
+}

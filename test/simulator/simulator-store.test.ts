@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import {
+  type Charge,
+  type ChargeRefund,
+  type QueuedCallback,
+  type SimulatorStore,
+  createSimulatorStore,
+  insertCallback,
+  insertCharge,
+  insertRefund,
+  updateCallback,
+  updateCharge,
+  updateRefund,
+} from '../../src/simulator/simulator-store.ts';
+import type { Select } from '../../src/store/keyset.ts';
+import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
+import { NOW } from '../fixtures/records.ts';
+import { createTestDatabase, openPatiently, usual } from '../support/database.ts';
+
+const MINUTE = 60_000;
+const CHARGE: Charge = {
+  reference: 'sp_first',
+  paymentId: 'pay_1',
+  sessionId: 'chk_1',
+  kind: 'card',
+  merchant: 'Demo merchant',
+  product: 'Field guide',
+  amount: 4999,
+  total: 5024,
+  returnUrl: 'http://127.0.0.1/return',
+  status: 'open',
+  reason: null,
+  txHash: 'sim_1',
+  captured: 0,
+  refunded: 0,
+  created: NOW,
+};
+const REFUND: ChargeRefund = {
+  id: 'ref_1',
+  reference: CHARGE.reference,
+  amount: 500,
+  status: 'pending',
+  reason: null,
+  created: NOW,
+};
+
+function aCallback(fields: Partial<QueuedCallback> = {}): QueuedCallback {
+  return { id: 'ev_1', reference: 'sp_first', body: '{}', status: 'pending', attempts: 0, dueAt: NOW, ...fields };
+}
+
+async function withStore(use: (store: SimulatorStore) => Promise<void>): Promise<void> {
+  await using database = await createTestDatabase();
+  const opened = await openPatiently(database.settings, usual);
+  try {
+    await use(createSimulatorStore(opened.database));
+  } finally {
+    await opened.close();
+  }
+}
+
+test('a payment has one charge, which a write changes only as it was read', () =>
+  withStore(async (store) => {
+    const write = (...writes: Parameters<SimulatorStore['write']>[1]) => store.write(CHARGE.reference, writes);
+    assert.equal(await write(insertCharge(CHARGE)), true);
+    assert.equal(await write(insertCharge({ ...CHARGE, reference: 'sp_second' })), false);
+    const paid: Charge = { ...CHARGE, status: 'paid', captured: 5024 };
+    assert.equal(await write(updateCharge(paid, CHARGE)), true);
+    assert.equal(await write(updateCharge({ ...CHARGE, status: 'cancelled' }, CHARGE)), false);
+    const refunded = { ...paid, refunded: 500 };
+    assert.equal(await write(insertRefund(REFUND), updateCharge(refunded, paid)), true);
+    assert.equal(await write(insertRefund(REFUND)), false);
+    const other = { ...REFUND, id: 'ref_2' };
+    assert.equal(await write(insertRefund(other), updateCharge({ ...paid, refunded: 600 }, paid)), false);
+    assert.equal(await store.refund('ref_2'), undefined, 'all writes or none');
+    const failed = { ...REFUND, status: 'failed', reason: 'refund_declined' } as const;
+    assert.equal(await write(updateRefund(failed, 'pending')), true);
+    assert.equal(await write(updateRefund(failed, 'pending')), false);
+    assert.deepEqual(await store.refund(REFUND.id), failed);
+    assert.deepEqual(await store.chargesOfSession(CHARGE.sessionId), [refunded]);
+  }));
+
+test('each attempt of a callback is claimed once, until the callback is done', () =>
+  withStore(async (store) => {
+    const write = (callback: QueuedCallback, before: number) =>
+      store.write(callback.reference, [updateCallback(callback, before)]);
+    const claim = (attempts: number) => write(aCallback({ attempts, dueAt: NOW + MINUTE }), attempts - 1);
+    const finish = (attempts: number, status: 'pending' | 'done') => write(aCallback({ attempts, status }), attempts);
+    await store.write('sp_first', [insertCallback(aCallback())]);
+    assert.equal(await claim(1), true);
+    assert.deepEqual(await store.callbacksDue(NOW, 5), []);
+    assert.equal(await claim(1), false);
+    assert.equal(await claim(2), true);
+    assert.equal(await finish(1, 'done'), false, 'the second attempt has begun');
+    assert.equal(await finish(2, 'pending'), true);
+    assert.equal(await claim(3), true);
+    assert.equal(await finish(3, 'done'), true);
+    assert.equal(await claim(4), false);
+  }));
+
+test('due callbacks are listed by their due time, up to the limit, and each write wakes the listeners', () =>
+  withStore(async (store) => {
+    let woken = 0;
+    store.onWrite(() => woken++);
+    const dues = [NOW + 2, NOW + 1, NOW + 9];
+    const writes = dues.map((dueAt, index) => insertCallback(aCallback({ id: `ev_${index}`, dueAt })));
+    await store.write('sp_first', writes);
+    assert.equal(woken, 1);
+    const ids = async (now: number, limit: number) => (await store.callbacksDue(now, limit)).map(({ id }) => id);
+    assert.deepEqual(await ids(NOW, 5), []);
+    assert.deepEqual(await ids(NOW + 2, 5), ['ev_1', 'ev_0']);
+    assert.deepEqual(await ids(NOW + 9, 1), ['ev_1']);
+  }));
+
+test('every charge is read back as it was written', () =>
+  withStore(async (store) => {
+    const text = fc.string({ unit: 'grapheme' }).map((drawn) => drawn.replaceAll('\0', ''));
+    const cents = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
+    const drawn = fc.record({
+      merchant: text,
+      product: text,
+      reason: fc.option(text),
+      captured: cents,
+      created: cents,
+    });
+    let number = 0;
+    await fc.assert(
+      fc.asyncProperty(drawn, async (fields) => {
+        const id = String(number++);
+        const charge = { ...CHARGE, ...fields, reference: `sp_${id}`, paymentId: `pay_${id}`, sessionId: `chk_${id}` };
+        await store.write(charge.reference, [insertCharge(charge)]);
+        assert.deepEqual(await store.charge(charge.reference), charge);
+        assert.deepEqual(await store.chargeOfPayment(charge.paymentId), charge);
+      }),
+      { numRuns: 50 },
+    );
+  }));
+
+test('no read grows with its table', async () => {
+  const database = new DatabaseSync(':memory:');
+  for (const { sql } of MIGRATIONS) database.exec(sql);
+  const plans: string[] = [];
+  const select: Select = async (sql, ...params) => {
+    const steps = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...params);
+    plans.push(...steps.map(({ detail }) => String(detail)));
+    return [];
+  };
+  const store = createSimulatorStore({ select, write: async () => true });
+  await store.charge('sp_1');
+  await store.chargeOfPayment('pay_1');
+  await store.chargesOfSession('chk_1');
+  await store.refund('ref_1');
+  await store.callbacksDue(NOW, 10);
+  assert.ok(plans.length >= 5);
+  for (const plan of plans)
+    assert.match(plan, /^SEARCH \w+ USING |^USE TEMP B-TREE FOR (LAST TERM|RIGHT PART) OF ORDER BY/);
+});
