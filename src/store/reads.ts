@@ -6,12 +6,11 @@ import {
   type Payment,
   SESSION_STATUSES,
 } from '../domain/records.ts';
-import { EVENT_TYPES, type EventFilter, type EventPlace, comparePlaces, placeOfUnknown } from './events.ts';
+import { EVENT_TYPES, comparePlaces, placeOfUnknown } from './events.ts';
 import { type Select, type SelectEach, unionQuery } from './keyset.ts';
 import { pageAmong, pageOf } from './named-page.ts';
 import { createReader } from './reader.ts';
-import type { Page } from './page.ts';
-import type { CustomerFilter, InvoiceFilter, PaymentFilter, SessionFilter, Store } from './store.ts';
+import type { InvoiceFilter, PaymentFilter, Store } from './store.ts';
 import type { DeliveryFilter } from './webhooks.ts';
 import { createApiKeyReads } from './tables/api-keys.ts';
 import { createClockReads } from './tables/clock.ts';
@@ -20,15 +19,14 @@ import { createFeedReads } from './tables/feed.ts';
 import { createPersonalDataReads } from './tables/personal-data.ts';
 import { createRefundReads } from './tables/refunds.ts';
 import * as customers from './tables/customers.ts';
-import { erasedKey } from './tables/erased-key.ts';
+import { erasedKey } from './tables/erased-text.ts';
 import * as invoices from './tables/invoices.ts';
 import { createLedgerReads } from './tables/ledger.ts';
 import { createMonitoringReads } from './tables/monitoring.ts';
-import { deliveryKeysets } from './tables/delivery-list.ts';
 import * as payments from './tables/payments.ts';
 import * as providers from './tables/providers.ts';
 import * as sessions from './tables/sessions.ts';
-import { createRoutingReads } from './tables/routing-reads.ts';
+import { createRoutingReads } from './tables/routing.ts';
 import { createSimulatorReads } from './tables/simulator-reads.ts';
 import { createEndpointReads } from './tables/webhook-endpoints.ts';
 import * as webhooks from './tables/webhooks.ts';
@@ -42,7 +40,14 @@ const NOTHING = { items: [], hasMore: false };
 /** Every read of the store's port, over whichever database `select` and `selectEach` ask. */
 export function createReads(select: Select, selectEach: SelectEach): Reads {
   const { one, all, list, listAsked } = createReader(select);
-  const customer = (id: string) => one(customers.customerFromRow, customers.SELECT_CUSTOMER, id);
+  const { CUSTOMERS } = customers;
+  const { SESSIONS } = sessions;
+  const { INVOICES } = invoices;
+  const customer = (id: string) => one(CUSTOMERS.fromRow, customers.SELECT_CUSTOMER, id);
+  const customersNamed = (id: string | undefined, email: string | undefined) =>
+    id === undefined
+      ? all(CUSTOMERS.fromRow, customers.SELECT_CUSTOMERS_BY_EMAIL, customers.emailKey(email!))
+      : all(CUSTOMERS.fromRow, customers.SELECT_CUSTOMER, id);
 
   return {
     ...createApiKeyReads(select),
@@ -58,10 +63,10 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
     ...createEndpointReads(select, selectEach),
     customer,
     customerByEmail: (environment, email) =>
-      one(customers.customerFromRow, customers.SELECT_CUSTOMER_BY_EMAIL, environment, customers.emailKey(email)),
-    session: (id) => one(sessions.sessionFromRow, sessions.SELECT_SESSION, id),
+      one(CUSTOMERS.fromRow, customers.SELECT_CUSTOMER_BY_EMAIL, environment, customers.emailKey(email)),
+    session: (id) => one(SESSIONS.fromRow, sessions.SELECT_SESSION, id),
     sessionByIdempotencyKey: (environment, key) =>
-      one(sessions.sessionFromRow, sessions.SELECT_SESSION_BY_KEY, environment, key, erasedKey(key)),
+      one(SESSIONS.fromRow, sessions.SELECT_SESSION_BY_KEY, environment, key, erasedKey(key)),
     async checkout(sessionId) {
       const params = [sessionId];
       const [found = [], paid = [], billed = []] = await selectEach([
@@ -69,118 +74,106 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
         { sql: payments.SELECT_PAYMENTS_OF_SESSION, params },
         { sql: invoices.SELECT_INVOICES_OF_SESSION, params },
       ]);
-      const [session] = found.map(sessions.sessionFromRow);
+      const [session] = found.map(SESSIONS.fromRow);
       if (!session) return undefined;
-      return { session, payments: paid.map(payments.paymentFromRow), invoices: billed.map(invoices.invoiceFromRow) };
+      return { session, payments: paid.map(payments.paymentFromRow), invoices: billed.map(INVOICES.fromRow) };
     },
     payment: (id) => one(payments.paymentFromRow, payments.SELECT_PAYMENT, id),
-    invoice: (id) => one(invoices.invoiceFromRow, invoices.SELECT_INVOICE, id),
+    invoice: (id) => one(INVOICES.fromRow, invoices.SELECT_INVOICE, id),
 
-    async listCustomers(filter: CustomerFilter, page: Page) {
-      if (unknownStatus(filter.status, CUSTOMER_STATUSES)) return NOTHING;
-      if (filter.customerId === undefined && filter.email === undefined) {
-        return list(customers.customerKeyset(filter), page, customers.customerFromRow);
+    async listCustomers(filter, page) {
+      const { customerId, email, status, environment } = filter;
+      if (unknownStatus(status, CUSTOMER_STATUSES)) return NOTHING;
+      if (customerId === undefined && email === undefined) {
+        return list(customers.customerKeyset(filter), page, CUSTOMERS.fromRow);
       }
-      const named =
-        filter.customerId === undefined
-          ? await all(customers.customerFromRow, customers.SELECT_CUSTOMERS_BY_EMAIL, customers.emailKey(filter.email!))
-          : await all(customers.customerFromRow, customers.SELECT_CUSTOMER, filter.customerId);
-      return pageOf(
-        named.filter(
-          (item) =>
-            matches(item.status, filter.status) &&
-            matches(item.environment, filter.environment) &&
-            (filter.email === undefined || customers.emailKey(item.email) === customers.emailKey(filter.email)),
-        ),
-        page,
-      );
+      const named = matching(await customersNamed(customerId, email), { status, environment });
+      const isAsked = (item: { email: string }) =>
+        email === undefined || customers.emailKey(item.email) === customers.emailKey(email);
+      return pageOf(named.filter(isAsked), page);
     },
 
-    async listSessions(filter: SessionFilter, page: Page) {
-      if (unknownStatus(filter.status, SESSION_STATUSES)) return NOTHING;
-      if (filter.customer === undefined) {
-        return list(sessions.sessionKeyset(filter, undefined), page, sessions.sessionFromRow);
-      }
-      const named = filter.customer.includes('@')
-        ? await all(customers.customerFromRow, customers.SELECT_CUSTOMERS_BY_EMAIL, customers.emailKey(filter.customer))
-        : await all(customers.customerFromRow, customers.SELECT_CUSTOMER, filter.customer);
-      const ids = named.filter((item) => matches(item.environment, filter.environment)).map(({ id }) => id);
+    async listSessions(filter, page) {
+      const { status, customer: named, environment } = filter;
+      if (unknownStatus(status, SESSION_STATUSES)) return NOTHING;
+      if (named === undefined) return list(sessions.sessionKeyset(filter, undefined), page, SESSIONS.fromRow);
+      const found = named.includes('@')
+        ? await customersNamed(undefined, named)
+        : await customersNamed(named, undefined);
+      const ids = matching(found, { environment }).map(({ id }) => id);
       if (ids.length === 0) return NOTHING;
-      return list(sessions.sessionKeyset(filter, ids), page, sessions.sessionFromRow);
+      return list(sessions.sessionKeyset(filter, ids), page, SESSIONS.fromRow);
     },
 
-    async listPayments(filter: PaymentFilter, page: Page) {
+    async listPayments(filter, page) {
       if (unknownStatus(filter.status, PAYMENT_STATUSES)) return NOTHING;
+      const { paymentId: _, ...others } = filter;
       const named = await namedPayments(filter);
-      if (named) {
-        return pageOf(
-          named.filter(
-            (item) =>
-              matches(item.invoiceId, filter.invoiceId) &&
-              matches(item.sessionId, filter.sessionId) &&
-              matches(item.customerId, filter.customerId) &&
-              matches(item.status, filter.status) &&
-              matches(item.environment, filter.environment),
-          ),
-          page,
-        );
-      }
-      if (await isElsewhere(filter)) return NOTHING;
+      if (named) return pageOf(matching(named, others), page);
+      if (await isOfOtherEnvironment(filter)) return NOTHING;
       return list(payments.paymentKeyset(filter), page, payments.paymentFromRow);
     },
 
-    async listInvoices(filter: InvoiceFilter, page: Page) {
+    async listInvoices(filter, page) {
       if (unknownStatus(filter.status, INVOICE_STATUSES)) return NOTHING;
-      if (filter.invoiceId !== undefined || filter.paymentId !== undefined) {
+      const { invoiceId, ...others } = filter;
+      if (invoiceId !== undefined || filter.paymentId !== undefined) {
         const named =
-          filter.invoiceId === undefined
-            ? await all(invoices.invoiceFromRow, invoices.SELECT_INVOICE_OF_PAYMENT, filter.paymentId!)
-            : await all(invoices.invoiceFromRow, invoices.SELECT_INVOICE, filter.invoiceId);
+          invoiceId === undefined
+            ? await all(INVOICES.fromRow, invoices.SELECT_INVOICE_OF_PAYMENT, filter.paymentId!)
+            : await all(INVOICES.fromRow, invoices.SELECT_INVOICE, invoiceId);
+        return pageOf(matching(named, others), page);
+      }
+      if (await isOfOtherEnvironment(filter)) return NOTHING;
+      return list(invoices.invoiceKeyset(filter), page, INVOICES.fromRow);
+    },
+
+    async listDeliveries(filter, page) {
+      if (unknownStatus(filter.status, DELIVERY_STATUSES) || unknownStatus(filter.type, EVENT_TYPES)) return NOTHING;
+      const { createdFrom, createdUntil, statusClass, eventId: _, ...others } = filter;
+      const named = await namedDeliveries(filter);
+      if (named) {
         return pageOf(
-          named.filter(
-            (item) =>
-              matches(item.paymentId, filter.paymentId) &&
-              matches(item.customerId, filter.customerId) &&
-              matches(item.status, filter.status) &&
-              matches(item.environment, filter.environment),
+          matching(named, others).filter(
+            ({ lastAttempt, created }) =>
+              created >= (createdFrom ?? -Infinity) &&
+              created < (createdUntil ?? Infinity) &&
+              (statusClass === undefined || (lastAttempt && answerClassOf(lastAttempt.statusCode)) === statusClass),
           ),
           page,
         );
       }
-      if (await isElsewhere(filter)) return NOTHING;
-      return list(invoices.invoiceKeyset(filter), page, invoices.invoiceFromRow);
-    },
-
-    async listDeliveries(filter: DeliveryFilter, page: Page) {
-      if (unknownStatus(filter.status, DELIVERY_STATUSES) || unknownStatus(filter.type, EVENT_TYPES)) return NOTHING;
-      const named = await namedDeliveries(filter);
-      if (named) {
-        return pageOf(
-          named.filter((item) => isAsked(item, filter)),
-          page,
-        );
-      }
-      const [first, ...rest] = deliveryKeysets(filter);
-      if (!first || (await isOfOther(filter))) return NOTHING;
+      const [first, ...rest] = webhooks.deliveryKeysets(filter);
+      if (!first || (await isEndpointOfOtherEnvironment(filter))) return NOTHING;
       return listAsked(unionQuery([first, ...rest], page), page, webhooks.deliveryFromRow);
     },
 
-    async listEvents(filter: EventFilter, page: Page) {
+    async listEvents(filter, page) {
       const { sessionId, type, environment } = filter;
       if (unknownStatus(type, EVENT_TYPES)) return NOTHING;
       const cursor = page.endingBefore ?? page.startingAfter;
-      const place = cursor === undefined ? undefined : await placeOf(cursor);
+      const place =
+        cursor === undefined
+          ? undefined
+          : ((await one(webhooks.eventFromRow, webhooks.SELECT_EVENT, cursor)) ?? placeOfUnknown(cursor));
       if (sessionId === undefined) return list(webhooks.eventKeyset(filter, place), page, webhooks.eventFromRow);
       const named = await all(webhooks.eventFromRow, webhooks.SELECT_EVENTS_OF_SESSION, sessionId);
-      const found = named.filter((item) => matches(item.type, type) && matches(item.environment, environment));
-      return pageAmong(found, page, place, comparePlaces);
+      return pageAmong(matching(named, { type, environment }), page, place, comparePlaces);
     },
 
     sessionsToWake: (now, limit) => all(sessions.wakeFromRow, sessions.SELECT_SESSIONS_TO_WAKE, now, limit),
-    tasksDue: (now, limit) => all(providers.taskFromRow, providers.SELECT_TASKS_DUE, now, limit),
+    tasksDue: (now, limit) => all(providers.PROVIDER_TASKS.fromRow, providers.SELECT_TASKS_DUE, now, limit),
     messagesOfEvent: ({ provider, environment }, id, sessionId) =>
-      all(providers.messageFromRow, providers.SELECT_MESSAGES_OF_EVENT, provider, environment, id, sessionId),
-    providerMessages: (sessionId) => all(providers.messageFromRow, providers.SELECT_MESSAGES_OF_SESSION, sessionId),
+      all(
+        providers.PROVIDER_MESSAGES.fromRow,
+        providers.SELECT_MESSAGES_OF_EVENT,
+        provider,
+        environment,
+        id,
+        sessionId,
+      ),
+    providerMessages: (sessionId) =>
+      all(providers.PROVIDER_MESSAGES.fromRow, providers.SELECT_MESSAGES_OF_SESSION, sessionId),
 
     event: (id) => one(webhooks.eventFromRow, webhooks.SELECT_EVENT, id),
     eventsOfSession: (sessionId) => all(webhooks.eventFromRow, webhooks.SELECT_EVENTS_OF_SESSION, sessionId),
@@ -188,14 +181,15 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
       all(webhooks.dueDeliveryFromRow, webhooks.SELECT_DELIVERIES_DUE, endpointId, now, limit),
     delivery: (id) => one(webhooks.deliveryFromRow, webhooks.SELECT_DELIVERY, id),
     deliveriesOfSession: (sessionId) => all(webhooks.deliveryFromRow, webhooks.SELECT_DELIVERIES_OF_SESSION, sessionId),
-    deliveryAttempts: (deliveryId) => all(webhooks.attemptFromRow, webhooks.SELECT_DELIVERY_ATTEMPTS, deliveryId),
+    deliveryAttempts: (deliveryId) =>
+      all(webhooks.DELIVERY_ATTEMPTS.fromRow, webhooks.SELECT_DELIVERY_ATTEMPTS, deliveryId),
   };
 
-  /** The few payments that a filter names by an id; the other filters cost nothing among them. */
+  /** The few payments that a filter names by an id. */
   async function namedPayments({ paymentId, invoiceId, sessionId }: PaymentFilter): Promise<Payment[] | undefined> {
     if (paymentId !== undefined) return all(payments.paymentFromRow, payments.SELECT_PAYMENT, paymentId);
     if (invoiceId !== undefined) {
-      const invoice = await one(invoices.invoiceFromRow, invoices.SELECT_INVOICE, invoiceId);
+      const invoice = await one(INVOICES.fromRow, invoices.SELECT_INVOICE, invoiceId);
       return invoice ? all(payments.paymentFromRow, payments.SELECT_PAYMENT, invoice.paymentId) : [];
     }
     if (sessionId === undefined) return undefined;
@@ -209,19 +203,15 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
     return all(webhooks.deliveryFromRow, webhooks.SELECT_DELIVERIES_OF_SESSION, sessionId);
   }
 
-  /** An endpoint implies an environment too. */
-  async function isOfOther({ endpointId, environment }: DeliveryFilter): Promise<boolean> {
+  /** An endpoint implies an environment: it has no deliveries of another one. */
+  async function isEndpointOfOtherEnvironment({ endpointId, environment }: DeliveryFilter): Promise<boolean> {
     if (endpointId === undefined || environment === undefined) return false;
     const [row] = await select(webhooks.SELECT_ENVIRONMENT_OF_ENDPOINT, endpointId);
     return row?.['environment'] !== environment;
   }
 
-  async function placeOf(eventId: string): Promise<EventPlace> {
-    return (await one(webhooks.eventFromRow, webhooks.SELECT_EVENT, eventId)) ?? placeOfUnknown(eventId);
-  }
-
-  /** A customer implies an environment: asking for another one's records of it finds nothing. */
-  async function isElsewhere({ customerId, environment }: PaymentFilter | InvoiceFilter): Promise<boolean> {
+  /** A customer implies an environment: it has no records of another one. */
+  async function isOfOtherEnvironment({ customerId, environment }: PaymentFilter | InvoiceFilter): Promise<boolean> {
     if (customerId === undefined || environment === undefined) return false;
     return (await customer(customerId))?.environment !== environment;
   }
@@ -231,22 +221,8 @@ function unknownStatus(status: string | undefined, known: readonly string[]): bo
   return status !== undefined && !known.includes(status);
 }
 
-/** Whether one of the few deliveries that are named is what all filters ask for. */
-function isAsked({ lastAttempt, ...item }: Delivery, filter: DeliveryFilter): boolean {
-  const { createdFrom = -Infinity, createdUntil = Infinity } = filter;
-  return (
-    matches(item.sessionId, filter.sessionId) &&
-    matches(item.endpointId, filter.endpointId) &&
-    matches(item.type, filter.type) &&
-    matches(item.status, filter.status) &&
-    matches(item.environment, filter.environment) &&
-    (filter.statusClass === undefined ||
-      (lastAttempt && answerClassOf(lastAttempt.statusCode)) === filter.statusClass) &&
-    item.created >= createdFrom &&
-    item.created < createdUntil
-  );
-}
-
-function matches(value: string, filter: string | undefined): boolean {
-  return filter === undefined || value === filter;
+/** The items that have the value of every property that the filter gives. */
+function matching<Item extends object>(items: Item[], filter: { [Name in keyof Item]?: unknown }): Item[] {
+  const given = Object.entries(filter).filter(([, value]) => value !== undefined) as [keyof Item, unknown][];
+  return items.filter((item) => given.every(([name, value]) => item[name] === value));
 }

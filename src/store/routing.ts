@@ -1,5 +1,7 @@
 import type { Instant } from '../domain/records.ts';
-import type { OutcomeResult } from '../domain/outcome.ts';
+import type { OutcomeResult, RouteOutcome } from '../domain/outcome.ts';
+import type { Tally } from '../routing/memory.ts';
+import type { Listed, Page } from './page.ts';
 import type { Environment, RouteHealth } from '../domain/route.ts';
 
 /** One thing that a route has shown. */
@@ -78,4 +80,45 @@ export interface RoutingDecision {
   /** JSON. */
   body: string;
   created: Instant;
+}
+
+/** Changes of estimates, health, rules and decisions. */
+export type RoutingChange =
+  | { type: 'outcome_recorded'; outcome: RouteOutcome }
+  /** Written once; whoever needs it afterwards may bring it along again. */
+  | { type: 'snapshot_recorded'; snapshot: RoutingSnapshot }
+  | { type: 'decision_recorded'; decision: RoutingDecision }
+  /** Guarded by the version before. */
+  | { type: 'route_health_changed'; health: RouteHealthRow }
+  | { type: 'transition_recorded'; transition: TransitionRecord }
+  /** Guarded by being the version after the newest. */
+  | { type: 'rules_saved'; rules: RulesVersion }
+  /** Guarded by the time `from` up to which they were folded; null where they never were. */
+  | { type: 'estimates_folded'; estimates: EstimateRecord; from: Instant | null };
+
+export interface RoutingReads {
+  /** What the outcomes of each of these routes add up to from then until then, bucket by bucket, oldest first. */
+  outcomeTallies(
+    environment: Environment,
+    routeIds: readonly string[],
+    from: Instant,
+    until: Instant,
+  ): Promise<Tally[][]>;
+  /** The newest results of each of these routes since then, `limit` at most, newest first. */
+  recentResults(
+    environment: Environment,
+    routes: readonly { id: string; since: Instant }[],
+    limit: number,
+  ): Promise<RecentResult[][]>;
+  routeEstimates(environment: Environment, algorithm: string): Promise<EstimateRecord | undefined>;
+  routeHealth(): Promise<RouteHealthRow[]>;
+  listTransitions(filter: TransitionFilter, page: Page): Promise<Listed<TransitionRecord>>;
+  /** The newest rules, or those of one version. */
+  routingRules(version?: number): Promise<RulesVersion | undefined>;
+  routingSnapshot(id: string): Promise<RoutingSnapshot | undefined>;
+  routingDecision(id: string): Promise<RoutingDecision | undefined>;
+  /** Those of the attempts, oldest first; what was offered stands in the session. */
+  routingDecisionsOfSession(sessionId: string): Promise<RoutingDecision[]>;
+  /** Those of the attempts of an environment. */
+  listRoutingDecisions(environment: Environment, page: Page): Promise<Listed<RoutingDecision>>;
 }

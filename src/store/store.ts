@@ -1,10 +1,8 @@
 import type { Posting } from '../domain/ledger.ts';
 import type { ProviderMessage } from '../domain/provider-message.ts';
 import type { Checkout, Customer, Instant, Invoice, Payment, Session } from '../domain/records.ts';
-import type { RouteOutcome } from '../domain/outcome.ts';
 import type { Environment } from '../domain/route.ts';
 import type { SignalOrigin } from '../domain/signal-origin.ts';
-import type { Tally } from '../routing/memory.ts';
 import type { ClockReads, TestClockRecord } from './clock.ts';
 import type { ApiKeyChange, ApiKeyReads } from './api-keys.ts';
 import type { DiscrepancyChange, DiscrepancyReads } from './discrepancies.ts';
@@ -14,7 +12,7 @@ import type { MonitoringReads } from './monitoring.ts';
 import type { PersonalDataChange, PersonalDataReads } from './personal-data.ts';
 import type { RefundChange, RefundReads } from './refunds.ts';
 import type { Listed, Page } from './page.ts';
-import type * as routing from './routing.ts';
+import type { RoutingChange, RoutingReads } from './routing.ts';
 import type { SimulatorChange, SimulatorReads } from './simulator.ts';
 import type { WebhookChange, WebhookReads } from './webhooks.ts';
 
@@ -43,6 +41,7 @@ export type Change =
   | LedgerChange
   | PersonalDataChange
   | RefundChange
+  | RoutingChange
   | SimulatorChange
   | WebhookChange
   | { type: 'customer_created'; customer: Customer }
@@ -64,17 +63,6 @@ export type Change =
   | { type: 'task_claimed'; task: ProviderTask }
   /** Guarded by the attempt that it finishes. */
   | { type: 'task_finished'; task: ProviderTask }
-  | { type: 'outcome_recorded'; outcome: RouteOutcome }
-  /** Written once; whoever needs it afterwards may bring it along again. */
-  | { type: 'snapshot_recorded'; snapshot: routing.RoutingSnapshot }
-  | { type: 'decision_recorded'; decision: routing.RoutingDecision }
-  /** Guarded by the version before. */
-  | { type: 'route_health_changed'; health: routing.RouteHealthRow }
-  | { type: 'transition_recorded'; transition: routing.TransitionRecord }
-  /** Guarded by being the version after the newest. */
-  | { type: 'rules_saved'; rules: routing.RulesVersion }
-  /** Guarded by the time `from` up to which they were folded; null where they never were. */
-  | { type: 'estimates_folded'; estimates: routing.EstimateRecord; from: Instant | null }
   /** Guarded by the version before. */
   | { type: 'test_clock_changed'; clock: TestClockRecord };
 
@@ -142,6 +130,7 @@ export interface Store
     MonitoringReads,
     PersonalDataReads,
     RefundReads,
+    RoutingReads,
     SimulatorReads,
     WebhookReads {
   /** The time by which everything in the database happens: the same for all instances. */
@@ -172,31 +161,6 @@ export interface Store
   messagesOfEvent(origin: SignalOrigin, eventId: string, sessionId: string): Promise<ProviderMessage[]>;
   /** Messages about the session's payments, settlements and refunds, oldest first. */
   providerMessages(sessionId: string): Promise<ProviderMessage[]>;
-
-  /** What the outcomes of each of these routes add up to from then until then, bucket by bucket, oldest first. */
-  outcomeTallies(
-    environment: Environment,
-    routeIds: readonly string[],
-    from: Instant,
-    until: Instant,
-  ): Promise<Tally[][]>;
-  /** The newest results of each of these routes since then, `limit` at most, newest first. */
-  recentResults(
-    environment: Environment,
-    routes: readonly { id: string; since: Instant }[],
-    limit: number,
-  ): Promise<routing.RecentResult[][]>;
-  routeEstimates(environment: Environment, algorithm: string): Promise<routing.EstimateRecord | undefined>;
-  routeHealth(): Promise<routing.RouteHealthRow[]>;
-  listTransitions(filter: routing.TransitionFilter, page: Page): Promise<Listed<routing.TransitionRecord>>;
-  /** The newest rules, or those of one version. */
-  routingRules(version?: number): Promise<routing.RulesVersion | undefined>;
-  routingSnapshot(id: string): Promise<routing.RoutingSnapshot | undefined>;
-  routingDecision(id: string): Promise<routing.RoutingDecision | undefined>;
-  /** Those of the attempts, oldest first; what was offered stands in the session. */
-  routingDecisionsOfSession(sessionId: string): Promise<routing.RoutingDecision[]>;
-  /** Those of the attempts of an environment. */
-  listRoutingDecisions(environment: Environment, page: Page): Promise<Listed<routing.RoutingDecision>>;
 
   /** Fails where the database cannot serve. */
   ping(): Promise<void>;

@@ -1,0 +1,165 @@
+import type { Row, SqlValue } from './keyset.ts';
+import type { Conflict } from './store.ts';
+import { type Write, insertSql } from './write.ts';
+
+/** Storage of a property in one column, which has the property's name in snake_case unless `column` names it. */
+interface Stored {
+  type: 'TEXT' | 'BIGINT';
+  column?: string;
+}
+
+interface Converted<Value> extends Stored {
+  write(value: Value): SqlValue;
+  read(stored: SqlValue): Value;
+}
+
+/** Storage of an object in several columns. */
+interface Group<Value> {
+  group: Columns<Value>;
+}
+
+type ColumnFor<Value> =
+  | ([Value] extends [string | null] ? { type: 'TEXT'; column?: string } : never)
+  | ([Value] extends [number | null] ? { type: 'BIGINT'; column?: string } : never)
+  | ([Value] extends [object] ? Group<Value> : never)
+  | Converted<Value>;
+
+/** Storage of every property of an item. */
+type Columns<Item> = { readonly [Name in keyof Item]-?: ColumnFor<Item[Name]> };
+
+export const text = { type: 'TEXT' } as const;
+export const integer = { type: 'BIGINT' } as const;
+export const flag: Converted<boolean> = {
+  type: 'BIGINT',
+  write: (value) => (value ? 1 : 0),
+  read: (stored) => stored === 1,
+};
+
+export function json<Value>(): Converted<Value> {
+  return { type: 'TEXT', write: (value) => JSON.stringify(value), read: (stored) => JSON.parse(stored as string) };
+}
+
+/** The same column under another name than the property's. */
+export function named<Column extends Stored>(column: string, stored: Column): Column {
+  return { ...stored, column };
+}
+
+/** A statement for an item; `others` are the values of the parameters after those of the item. */
+type WriteOf<Item> = (item: Item, ...others: SqlValue[]) => Write & { params: SqlValue[] };
+
+interface InsertOptions {
+  /** Columns that are no property of the item. */
+  extra?: readonly string[];
+  onConflict?: string;
+  guard?: Conflict;
+  /** SQL for columns that are not written as given, made of the places of the parameters. */
+  written?: (place: (column: string) => string) => Record<string, string>;
+}
+
+interface UpdateOptions<Item> {
+  key: readonly (keyof Item)[];
+  set: readonly (keyof Item)[];
+  /** Whether the update requires the version before the item's and sets the item's. */
+  versioned?: boolean;
+  guard?: Conflict;
+}
+
+/** One description of a table: column lists, INSERT, UPDATE and row parsing are derived from it, once. */
+export interface Table<Item> {
+  name: string;
+  columns: readonly { name: string; type: Stored['type'] }[];
+  values(item: Item): SqlValue[];
+  fromRow(row: Row): Item;
+  insert(options?: InsertOptions): WriteOf<Item>;
+  update(options: UpdateOptions<Item>): WriteOf<Item>;
+}
+
+type Part = Stored & { property: string; column: string } & Partial<Converted<unknown>>;
+type PartGroup = { property: string; parts: (Part | PartGroup)[] };
+
+export function describeTable<Item extends object>(name: string, columns: Columns<Item>): Table<Item> {
+  const parts = partsOf(columns);
+  const listed = columnsOf(parts);
+  const values = (item: Item) => valuesOf(parts, item);
+  return {
+    name,
+    columns: listed.map(({ column, type }) => ({ name: column, type })),
+    values,
+    fromRow: readerOf(parts) as (row: Row) => Item,
+    insert({ extra = [], onConflict, guard, written } = {}) {
+      const names = [...listed.map(({ column }) => column), ...extra];
+      const places = written?.((column) => `?${names.indexOf(column) + 1}`) ?? {};
+      const asWritten = Object.entries(places).map(([column, sql]) => [column, () => sql] as const);
+      const sql = insertSql(name, names, onConflict, Object.fromEntries(asWritten));
+      return (item, ...others) => writeOf(sql, guard, [...values(item), ...others]);
+    },
+    update({ key, set, versioned = false, guard }) {
+      const partsNamed = (properties: readonly (keyof Item)[]) =>
+        properties.map((property) => parts.find((part) => part.property === property)!);
+      const used = [...partsNamed(key), ...partsNamed(set), ...partsNamed(versioned ? ['version' as keyof Item] : [])];
+      const assigned = columnsOf(used).map(({ column }, index) => `${column} = ?${index + 1}`);
+      const conditions = assigned.splice(0, key.length);
+      if (versioned) conditions.push(`version + 1 = ?${columnsOf(used).length}`);
+      const sql = `UPDATE ${name} SET ${assigned.join(', ')} WHERE ${conditions.join(' AND ')}`;
+      return (item, ...others) => writeOf(sql, guard, [...valuesOf(used, item), ...others]);
+    },
+  };
+}
+
+/** Writes version 1 of an item as a new row, and every later version over the one before. */
+export function saveVersions<Item extends { version: number }>(
+  table: Table<Item>,
+  { key, set, guard }: Omit<UpdateOptions<Item>, 'versioned'> & { guard: Conflict },
+): WriteOf<Item> {
+  const keys = table.columns.slice(0, key.length).map(({ name }) => name);
+  const insert = table.insert({ onConflict: `ON CONFLICT (${keys.join(', ')}) DO NOTHING`, guard });
+  const update = table.update({ key, set, versioned: true, guard });
+  return (item, ...others) => (item.version === 1 ? insert : update)(item, ...others);
+}
+
+function writeOf(sql: string, guard: Conflict | undefined, params: SqlValue[]): Write {
+  return guard === undefined ? { sql, params } : { sql, params, guard };
+}
+
+function partsOf(columns: object): (Part | PartGroup)[] {
+  return Object.entries(columns as Record<string, Stored | Group<object>>).map(([property, stored]) =>
+    'group' in stored
+      ? { property, parts: partsOf(stored.group) }
+      : {
+          ...stored,
+          property,
+          column: stored.column ?? property.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+        },
+  );
+}
+
+function columnsOf(parts: readonly (Part | PartGroup)[]): Part[] {
+  return parts.flatMap((part) => ('parts' in part ? columnsOf(part.parts) : [part]));
+}
+
+function valuesOf(parts: readonly (Part | PartGroup)[], item: object): SqlValue[] {
+  const values: SqlValue[] = [];
+  for (const part of parts) {
+    const value = (item as Record<string, unknown>)[part.property];
+    if ('parts' in part) values.push(...valuesOf(part.parts, value as object));
+    else values.push(part.write === undefined ? (value as SqlValue) : part.write(value));
+  }
+  return values;
+}
+
+function readerOf(parts: readonly (Part | PartGroup)[]): (row: Row) => Record<string, unknown> {
+  const plan = parts.map(
+    (part): { property: string; column: string; read?: (stored: SqlValue, row: Row) => unknown } => {
+      if (!('parts' in part)) return part;
+      const read = readerOf(part.parts);
+      return { property: part.property, column: '', read: (_, row) => read(row) };
+    },
+  );
+  return (row) => {
+    const item: Record<string, unknown> = {};
+    for (const { property, column, read } of plan) {
+      item[property] = read === undefined ? row[column] : read(row[column]!, row);
+    }
+    return item;
+  };
+}
