@@ -36,8 +36,8 @@ import {
   DECISIONS as real,
   walk,
 } from '../fixtures/checkout-history.ts';
-import type { Step } from '../fixtures/plant.ts';
-import { PLANTS } from '../fixtures/planted-violations.ts';
+import { INJECTED_VIOLATIONS } from '../fixtures/injected-violations.ts';
+import type { Step } from '../fixtures/violation-rows.ts';
 import { NOW, aCustomer, aSession, idOf } from '../fixtures/records.ts';
 import { write } from '../fixtures/store.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
@@ -120,53 +120,50 @@ async function findings(probe: Probe): Promise<Record<string, string[]>> {
   return found;
 }
 
+/** Triggers of the ledger that are dropped. */
 let guards: string[] = [];
 
 async function take(probe: Probe, step: Step): Promise<void> {
-  if (step === 'guard') {
-    for (const sql of guards) await probe.rows(sql);
-    return;
+  if (step === 'unguard') guards = await probe.unguard('ledger_entries');
+  else if (step === 'guard') for (const sql of guards) await probe.rows(sql);
+  else if (typeof step === 'string') await probe.rows(step);
+  else {
+    const { table, where } = step.copy;
+    const [row] = await probe.rows(`SELECT * FROM ${table} WHERE ${where} LIMIT 1`);
+    assert.ok(row, `nothing to copy: ${JSON.stringify(step)}`);
+    const columns = Object.keys(row);
+    const values = columns.map((column) => {
+      const value = step.with[column];
+      if (value === undefined) return column;
+      return typeof row[column] === 'number' || /^-?\d+$/.test(value) ? value : `'${value}'`;
+    });
+    await probe.rows(
+      `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${values.join(', ')} FROM ${table} WHERE ${where}`,
+    );
   }
-  if (typeof step === 'string') {
-    await probe.rows(step);
-    return;
-  }
-  if ('unguard' in step) {
-    guards = await probe.unguard(step.unguard);
-    return;
-  }
-  const [row] = await probe.rows(`SELECT * FROM ${step.copy} WHERE ${step.where} LIMIT 1`);
-  assert.ok(row, `nothing to copy: ${JSON.stringify(step)}`);
-  const columns = Object.keys(row);
-  const values = columns.map((column) => {
-    const value = step.with[column];
-    if (value === undefined) return column;
-    return typeof row[column] === 'number' || /^-?\d+$/.test(value) ? value : `'${value}'`;
-  });
-  const copied = `SELECT ${values.join(', ')} FROM ${step.copy} WHERE ${step.where}`;
-  await probe.rows(`INSERT INTO ${step.copy} (${columns.join(', ')}) ${copied}`);
 }
 
 const HISTORIES = TEST_DATABASE === 'sqlite' ? 25 : 12;
 
-describe('what is broken is found', () => {
-  test('each planted violation by exactly the invariants that it breaks, with the right ids', async (context) => {
+describe('the invariants find every violation', () => {
+  test('exactly the invariants that an injected violation breaks find it, with the right ids', async (context) => {
     await using database = await createTestDatabase();
     await withStore(database, fillWithEveryState);
     await using probe = await openProbe(database.url);
-    assert.deepEqual(await findings(probe), {}, 'before anything is planted');
+    assert.deepEqual(await findings(probe), {}, 'before any violation');
 
-    for (const { steps, found } of PLANTS) {
-      await context.test(`${Object.keys(found).join(', ')}: ${JSON.stringify(steps)}`, async () => {
+    for (const [steps, broken] of INJECTED_VIOLATIONS) {
+      await context.test(`${Object.keys(broken).join(', ')}: ${JSON.stringify(steps)}`, async () => {
+        const expected = Object.fromEntries(Object.entries(broken).map(([name, ids]) => [name, [ids].flat()]));
         await probe.begin();
         try {
-          for (const step of steps) await take(probe, step);
-          assert.deepEqual(await findings(probe), found);
-          // The first of them, by its limit.
-          for (const [name, [first]] of Object.entries(found)) {
+          for (const step of [steps].flat()) await take(probe, step);
+          assert.deepEqual(await findings(probe), expected);
+          for (const [name, [first]] of Object.entries(expected)) {
             const { sql } = INVARIANTS.find((invariant) => invariant.name === name)!;
+            const limited = await probe.rows(sql, 1);
             assert.deepEqual(
-              (await probe.rows(sql, 1)).map(({ id }) => id),
+              limited.map(({ id }) => id),
               [first],
             );
           }
@@ -177,12 +174,12 @@ describe('what is broken is found', () => {
     }
   });
 
-  test('every invariant has a planted violation, and one that it alone finds where there can be one', () => {
+  test('every invariant has an injected violation, and one that it alone finds if there can be one', () => {
     const names = INVARIANTS.map(({ name }) => name);
-    const planted = new Set(PLANTS.flatMap(({ found }) => Object.keys(found)));
-    assert.deepEqual([...planted].toSorted(), names.toSorted());
-    const alone = new Set(PLANTS.flatMap(({ found }) => (Object.keys(found).length === 1 ? Object.keys(found) : [])));
-    // Each of these contradicts something else that must hold, whichever way it is broken.
+    const found = INJECTED_VIOLATIONS.map(([, broken]) => Object.keys(broken));
+    assert.deepEqual([...new Set(found.flat())].toSorted(), names.toSorted());
+    const alone = new Set(found.filter(({ length }) => length === 1).flat());
+    // A violation of each of these contradicts another invariant, too.
     const books = ['capture_first', 'ledger_balance', 'refund_bound'];
     const unique = ['one_event_per_status', 'one_paid_invoice', 'one_paid_payment'];
     const states = ['paid_session_invoice', 'paid_session_payment', 'surplus_payment'];
