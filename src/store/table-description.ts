@@ -64,9 +64,10 @@ interface UpdateOptions<Item> {
   guard?: Conflict;
 }
 
-/** One description of a table: column lists, INSERT, UPDATE and row parsing are derived from it, once. */
+/** One description of a table: column lists, statements and row parsing are derived from it, once. */
 export interface Table<Item> {
-  name: string;
+  /** Selects the row of an id. */
+  byId: string;
   columns: readonly { name: string; type: Stored['type'] }[];
   values(item: Item): SqlValue[];
   fromRow(row: Row): Item;
@@ -82,7 +83,7 @@ export function describeTable<Item extends object>(name: string, columns: Column
   const listed = columnsOf(parts);
   const values = (item: Item) => valuesOf(parts, item);
   return {
-    name,
+    byId: `SELECT * FROM ${name} WHERE id = ?1`,
     columns: listed.map(({ column, type }) => ({ name: column, type })),
     values,
     fromRow: readerOf(parts) as (row: Row) => Item,

@@ -33,7 +33,6 @@ const SPEND = `INSERT INTO api_key_spend (key_id, day, amount)
   WHERE (SELECT spend_per_day FROM api_keys WHERE id = excluded.key_id) IS NULL
     OR api_key_spend.amount + excluded.amount <= (SELECT spend_per_day FROM api_keys WHERE id = excluded.key_id)`;
 
-const SELECT = 'SELECT * FROM api_keys WHERE id = ?1';
 const SELECT_BY_HASH = 'SELECT * FROM api_keys WHERE key_hash = ?1';
 const SELECT_KNOWN = `SELECT CASE WHEN revoked_at IS NULL THEN 'active' ELSE 'revoked' END AS known
   FROM api_keys ORDER BY known LIMIT 1`;
@@ -63,9 +62,9 @@ export function spendOfApiKey(keyId: string, day: string, amount: number): Write
 }
 
 export function createApiKeyReads(select: Select): ApiKeyReads {
-  const { one, list } = createReader(select);
+  const { one, find, list } = createReader(select);
   return {
-    apiKey: (id) => one(API_KEYS.fromRow, SELECT, id),
+    apiKey: (id) => find(API_KEYS, id),
     apiKeyByHash: (hash) => one(API_KEYS.fromRow, SELECT_BY_HASH, hash),
     apiKeysKnown: async () => (await one((row) => row['known'] as KeysKnown, SELECT_KNOWN)) ?? 'none',
     listApiKeys: ({ environment }, page) => list(filterKeyset('api_keys', { environment }, {}), page, API_KEYS.fromRow),

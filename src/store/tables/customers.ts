@@ -19,7 +19,6 @@ const insert = CUSTOMERS.insert({
   guard: 'customer_exists',
 });
 
-export const SELECT_CUSTOMER = 'SELECT * FROM customers WHERE id = ?1';
 export const SELECT_CUSTOMER_BY_EMAIL = 'SELECT * FROM customers WHERE environment = ?1 AND email_key = ?2';
 // Both environments by name: without them the index by environment and address could not be used.
 export const SELECT_CUSTOMERS_BY_EMAIL =

@@ -4,13 +4,7 @@ import type { FeedFilter, FeedReads } from '../feed.ts';
 import type { Query, Select, SqlValue } from '../keyset.ts';
 import { createReader } from '../reader.ts';
 import type { Write } from '../write.ts';
-import {
-  RECOVERIES,
-  SELECT_RECOVERIES_LEFT,
-  SELECT_RECOVERY,
-  recoverableFromRow,
-  recoverableQuery,
-} from './recoveries.ts';
+import { RECOVERIES, SELECT_RECOVERIES_LEFT, recoverableFromRow, recoverableQuery } from './recoveries.ts';
 import { eventFromRow } from './webhooks.ts';
 
 // The holder of this lock writes positions, and holds it until its commit. It reads the events to place after taking the lock,
@@ -61,7 +55,7 @@ function feedQuery({ environment, type }: FeedFilter, after: number, limit: numb
 }
 
 export function createFeedReads(select: Select): FeedReads {
-  const { one, all } = createReader(select);
+  const { one, find, all } = createReader(select);
   return {
     feedPosition: (eventId) => one((row) => row['feed_position'] as number | null, SELECT_POSITION, eventId),
     async listFeed(filter, after, limit) {
@@ -70,7 +64,7 @@ export function createFeedReads(select: Select): FeedReads {
       return { items: events.slice(0, limit), hasMore: events.length > limit };
     },
     hasUnplacedEvents: async () => (await select(SELECT_UNPLACED)).length > 0,
-    recovery: (id) => one(RECOVERIES.fromRow, SELECT_RECOVERY, id),
+    recovery: (id) => find(RECOVERIES, id),
     recoveriesLeft: (since, limit) => all(RECOVERIES.fromRow, SELECT_RECOVERIES_LEFT, since, limit),
     recoverableEvents(recovery, types, limit) {
       const { sql, params } = recoverableQuery(recovery, types, limit);

@@ -16,7 +16,6 @@ export const INVOICES = describeTable<Invoice>('invoices', {
   created: integer,
 });
 
-export const SELECT_INVOICE = 'SELECT * FROM invoices WHERE id = ?1';
 export const SELECT_INVOICE_OF_PAYMENT = 'SELECT * FROM invoices WHERE payment_id = ?1';
 export const SELECT_INVOICES_OF_SESSION = 'SELECT * FROM invoices WHERE session_id = ?1 ORDER BY id';
 

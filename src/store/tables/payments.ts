@@ -7,7 +7,7 @@ import { describeTable, flag, integer, json, named, text } from '../table-descri
 /** The merchant's net and the total are not stored: they are the amount less one fee, and with the other. */
 type StoredPayment = Omit<Payment, 'fees'> & { fees: Pick<Payment['fees'], 'buyerFee' | 'gatewayFee'> };
 
-const PAYMENTS = describeTable<StoredPayment>('payments', {
+const STORED = describeTable<StoredPayment>('payments', {
   id: text,
   sessionId: text,
   invoiceId: text,
@@ -43,11 +43,10 @@ const PAYMENTS = describeTable<StoredPayment>('payments', {
   inquiries: integer,
 });
 
-export const SELECT_PAYMENT = 'SELECT * FROM payments WHERE id = ?1';
 export const SELECT_PAYMENTS_OF_SESSION = 'SELECT * FROM payments WHERE session_id = ?1 ORDER BY id';
 
-export const insertPayment = PAYMENTS.insert();
-export const updatePayment = PAYMENTS.update({
+export const insertPayment = STORED.insert();
+export const updatePayment = STORED.update({
   key: ['id'],
   set: [
     'status',
@@ -73,12 +72,15 @@ export const updatePayment = PAYMENTS.update({
   ],
 });
 
-export function paymentFromRow(row: Row): Payment {
-  const payment = PAYMENTS.fromRow(row);
-  const { amount, fees } = payment;
-  const sums = { merchantNet: amount - fees.gatewayFee, total: amount + fees.buyerFee };
-  return Object.assign(payment, { fees: { ...fees, ...sums } });
-}
+export const PAYMENTS = {
+  byId: STORED.byId,
+  fromRow(row: Row): Payment {
+    const payment = STORED.fromRow(row);
+    const { amount, fees } = payment;
+    const sums = { merchantNet: amount - fees.gatewayFee, total: amount + fees.buyerFee };
+    return Object.assign(payment, { fees: { ...fees, ...sums } });
+  },
+};
 
 const MAX_CACHED_ROUTES = 500;
 const routes = new Map<string, PaymentRoute>();

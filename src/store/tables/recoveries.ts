@@ -49,7 +49,6 @@ const AGAIN = `UPDATE deliveries SET status = 'pending', schedule_start = ?4,
     answer_class = CASE WHEN ?3 = 'delivered' THEN '2xx' ELSE answer_class END
   WHERE id = ?1 AND attempts = ?2 AND status = ?3`;
 
-export const SELECT_RECOVERY = 'SELECT * FROM recoveries WHERE id = ?1';
 export const SELECT_RECOVERIES_LEFT = `SELECT * FROM recoveries
   WHERE status = 'running' AND updated <= ?1 ORDER BY updated, id LIMIT ?2`;
 

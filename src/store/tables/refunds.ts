@@ -39,7 +39,6 @@ const CLAIM = `UPDATE refunds SET attempts = ?2 + 1, due_at = ?3
 const POSTPONE = `UPDATE refunds SET due_at = ?3, unknown_since = ?4
   WHERE id = ?1 AND attempts = ?2 AND due_at IS NOT NULL`;
 
-const SELECT = 'SELECT * FROM refunds WHERE id = ?1';
 const SELECT_BY_KEY = 'SELECT * FROM refunds WHERE environment = ?1 AND idempotency_key = ?2';
 const SELECT_DUE = 'SELECT * FROM refunds WHERE due_at IS NOT NULL AND due_at <= ?1 ORDER BY due_at LIMIT ?2';
 
@@ -62,9 +61,9 @@ export function postponeRefund({ refund, attempts, dueAt, unknownSince }: DueRef
 }
 
 export function createRefundReads(select: Select): RefundReads {
-  const { one, all, list } = createReader(select);
+  const { one, find, all, list } = createReader(select);
   return {
-    refund: (id) => one(REFUNDS.fromRow, SELECT, id),
+    refund: (id) => find(REFUNDS, id),
     refundByIdempotencyKey: (environment, key) => one(REFUNDS.fromRow, SELECT_BY_KEY, environment, key),
     async listRefunds(filter, page) {
       if (filter.status !== undefined && !REFUND_STATUSES.some((known) => known === filter.status)) {

@@ -134,8 +134,6 @@ const SELECT_ESTIMATES = 'SELECT * FROM route_estimates WHERE environment = ?1 A
 const SELECT_HEALTH = 'SELECT * FROM route_health ORDER BY environment, route_id';
 const SELECT_RULES = 'SELECT * FROM routing_rules WHERE version = ?1';
 const SELECT_NEWEST_RULES = 'SELECT * FROM routing_rules ORDER BY version DESC LIMIT 1';
-const SELECT_SNAPSHOT = 'SELECT * FROM routing_snapshots WHERE id = ?1';
-const SELECT_DECISION = 'SELECT * FROM routing_decisions WHERE id = ?1';
 const SELECT_DECISIONS_OF_SESSION = 'SELECT * FROM routing_decisions WHERE session_id = ?1 ORDER BY id';
 
 export const insertOutcome = OUTCOMES.insert();
@@ -163,7 +161,7 @@ export function foldEstimates(estimates: EstimateRecord, from: Instant | null): 
 }
 
 export function createRoutingReads(select: Select, selectEach: SelectEach): RoutingReads {
-  const { one, all, list } = createReader(select);
+  const { one, find, all, list } = createReader(select);
   async function each<Item>(fromRow: (row: Row) => Item, sql: string, paramsOfEach: (string | number)[][]) {
     const found = await selectEach(paramsOfEach.map((params) => ({ sql, params })));
     return found.map((rows) => rows.map(fromRow));
@@ -189,8 +187,8 @@ export function createRoutingReads(select: Select, selectEach: SelectEach): Rout
     },
     routingRules: (version) =>
       version === undefined ? one(RULES.fromRow, SELECT_NEWEST_RULES) : one(RULES.fromRow, SELECT_RULES, version),
-    routingSnapshot: (id) => one(SNAPSHOTS.fromRow, SELECT_SNAPSHOT, id),
-    routingDecision: (id) => one(DECISIONS.fromRow, SELECT_DECISION, id),
+    routingSnapshot: (id) => find(SNAPSHOTS, id),
+    routingDecision: (id) => find(DECISIONS, id),
     routingDecisionsOfSession: (sessionId) => all(DECISIONS.fromRow, SELECT_DECISIONS_OF_SESSION, sessionId),
     // Without offers: the index holds the decisions of sessions only.
     listRoutingDecisions: (environment, page) =>

@@ -46,7 +46,6 @@ const INSERT = `INSERT INTO sessions (${NAMES.join(', ')})
   ON CONFLICT (environment, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`;
 const CLAIM_WAKE = 'UPDATE sessions SET wake_at = ?3 WHERE id = ?1 AND wake_at = ?2';
 
-export const SELECT_SESSION = 'SELECT * FROM sessions WHERE id = ?1';
 export const SELECT_SESSION_BY_KEY = 'SELECT * FROM sessions WHERE environment = ?1 AND idempotency_key IN (?2, ?3)';
 export const SELECT_SESSIONS_TO_WAKE =
   'SELECT id, wake_at FROM sessions WHERE wake_at IS NOT NULL AND wake_at <= ?1 ORDER BY wake_at LIMIT ?2';

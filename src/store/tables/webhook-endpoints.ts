@@ -61,7 +61,6 @@ const DISABLE_FAILING = `${DISABLE} AND failing_since = ?5`;
 
 // Deleted endpoints accumulate, and are not read.
 export const SELECT_ENDPOINTS = "SELECT * FROM webhook_endpoints WHERE status IN ('active', 'disabled', 'deleting')";
-const SELECT_ENDPOINT = 'SELECT * FROM webhook_endpoints WHERE id = ?1';
 const SELECT_SECRETS = 'SELECT * FROM webhook_secrets ORDER BY endpoint_id, number';
 const SELECT_SECRETS_OF_ENDPOINT = 'SELECT * FROM webhook_secrets WHERE endpoint_id = ?1 ORDER BY number';
 // An attempt is counted when it begins, logged when it ends, and lost when its lease expires.
@@ -123,10 +122,10 @@ function replaceSecrets(endpointId: string, secrets: readonly SealedSecret[]): W
 }
 
 export function createEndpointReads(select: Select, selectEach: SelectEach): EndpointReads {
-  const { one, all } = createReader(select);
+  const { find, all } = createReader(select);
   return {
     endpoints: async () => (await all(endpointFromRow, SELECT_ENDPOINTS)).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
-    endpoint: (id) => one(endpointFromRow, SELECT_ENDPOINT, id),
+    endpoint: (id) => find(ENDPOINTS, id),
     async endpointSecrets(endpointIds) {
       if (endpointIds.length === 0) return [];
       const found = await selectEach(endpointIds.map((id) => ({ sql: SELECT_SECRETS_OF_ENDPOINT, params: [id] })));

@@ -1,18 +1,8 @@
-import {
-  type AnswerClass,
-  DELIVERY_STATUSES,
-  type Delivery,
-  type DeliveryAttempt,
-  type LastAttempt,
-  answerClassOf,
-} from '../../domain/delivery.ts';
-import { firstIdAt } from '../../domain/id.ts';
-import { ENVIRONMENTS } from '../../domain/route.ts';
+import { type Delivery, type DeliveryAttempt, type LastAttempt, answerClassOf } from '../../domain/delivery.ts';
 import type { Origin } from '../../telemetry/origin.ts';
-import { EVENT_TYPES, type EventFilter, type EventPlace } from '../events.ts';
-import { type KeysetQuery, type Row, splitColumns } from '../keyset.ts';
+import type { Row } from '../keyset.ts';
 import { describeTable, integer, named, text } from '../table-description.ts';
-import type { DeliveryFilter, DueDelivery, MerchantEvent } from '../webhooks.ts';
+import type { MerchantEvent } from '../webhooks.ts';
 import type { Write } from '../write.ts';
 import { unlessErased } from './erased-text.ts';
 
@@ -91,39 +81,10 @@ const FOLLOW = `UPDATE deliveries SET due_at = ?4, recover_at = CASE WHEN ?5 = 1
   WHERE session_id = ?1 AND endpoint_id = ?2 AND sequence > ?3 AND status = 'pending'
     AND (attempts = schedule_start OR due_at < ?4)`;
 
-export const SELECT_EVENT = 'SELECT * FROM events WHERE id = ?1';
-export const SELECT_EVENTS_OF_SESSION = 'SELECT * FROM events WHERE session_id = ?1 ORDER BY sequence';
-const WITH_EVENT = `SELECT candidate.*, event.body, event.request_id, event.trace_parent
-    FROM deliveries AS candidate JOIN events AS event ON event.id = candidate.event_id`;
 /** Deliveries that a `candidate` waits for. */
 export const EARLIER = `SELECT 1 FROM deliveries AS earlier
       WHERE earlier.session_id = candidate.session_id AND earlier.endpoint_id = candidate.endpoint_id
         AND earlier.sequence < candidate.sequence AND earlier.status = 'pending'`;
-// Of those in the queue of a recovery only the first may begin; while its first attempt is in progress it is not due. If a
-// clock was set back within a session, a later event of it stands before an earlier one in the queue, and waits for that.
-export const SELECT_DELIVERIES_DUE = `SELECT * FROM (
-    ${WITH_EVENT}
-    WHERE candidate.endpoint_id = ?1 AND candidate.status = 'pending' AND candidate.recover_at IS NULL
-      AND candidate.due_at <= ?2 AND NOT EXISTS (${EARLIER})
-    ORDER BY candidate.due_at, candidate.id LIMIT ?3) AS part
-  UNION ALL SELECT * FROM (
-    ${WITH_EVENT}
-    WHERE candidate.endpoint_id = ?1 AND candidate.recover_at IS NOT NULL
-      AND NOT EXISTS (${EARLIER})
-    ORDER BY candidate.recover_at, candidate.sequence, candidate.event_id LIMIT 1) AS part
-  WHERE part.due_at <= ?2
-  ORDER BY due_at, id LIMIT ?3`;
-export const SELECT_ENVIRONMENT_OF_ENDPOINT = 'SELECT environment FROM webhook_endpoints WHERE id = ?1';
-export const SELECT_DELIVERY = 'SELECT * FROM deliveries WHERE id = ?1';
-export const SELECT_DELIVERIES_OF_SESSION =
-  'SELECT * FROM deliveries WHERE session_id = ?1 ORDER BY endpoint_id, sequence';
-// By way of its session, so that this needs no index of its own.
-export const SELECT_DELIVERIES_OF_EVENT = `SELECT delivery.*
-  FROM events AS event JOIN deliveries AS delivery
-    ON delivery.session_id = event.session_id AND delivery.event_id = event.id
-  WHERE event.id = ?1`;
-export const SELECT_DELIVERY_ATTEMPTS = 'SELECT * FROM delivery_attempts WHERE delivery_id = ?1 ORDER BY number';
-
 export function insertEvent(event: MerchantEvent): Write {
   const { requestId = null, traceParent = null } = event.origin ?? {};
   return insertEventRow(event, requestId, traceParent);
@@ -170,7 +131,7 @@ export function eventFromRow(row: Row): MerchantEvent {
   return Object.assign(EVENTS.fromRow(row), originFromRow(row));
 }
 
-function originFromRow(row: Row): { origin?: Origin } {
+export function originFromRow(row: Row): { origin?: Origin } {
   const requestId = row['request_id'] as string | null;
   const traceParent = row['trace_parent'] as string | null;
   return requestId === null && traceParent === null ? {} : { origin: { requestId, traceParent } };
@@ -179,57 +140,4 @@ function originFromRow(row: Row): { origin?: Origin } {
 export function deliveryFromRow(row: Row): Delivery {
   const lastAttempt = row['last_started'] === null ? null : LAST_ATTEMPTS.fromRow(row);
   return Object.assign(DELIVERIES.fromRow(row), { lastAttempt });
-}
-
-export function dueDeliveryFromRow(row: Row): DueDelivery {
-  return { delivery: deliveryFromRow(row), body: row['body'] as string, ...originFromRow(row) };
-}
-
-/** The page's range, for filters that do not already name the events; `cursor` is the place of the page's cursor. */
-export function eventKeyset({ type, environment }: EventFilter, cursor: EventPlace | undefined): KeysetQuery {
-  const range = splitColumns({ environment, type }, { environment: ENVIRONMENTS, type: EVENT_TYPES });
-  const sortedBy = { columns: ['created', 'sequence'], cursor: cursor && [cursor.created, cursor.sequence] };
-  return { table: 'events', ...range, sortedBy };
-}
-
-/** Limit of the difference between the time in a delivery's id and its `created`, which are two readings of one clock. */
-const ID_TIME_SLACK_MS = 5000;
-
-/**
- * The ranges of a page, for filters that do not already name the deliveries; none if nothing can match. Only deliveries that are
- * not delivered have an answer class: a delivered one was answered with 2xx.
- */
-export function deliveryKeysets(filter: DeliveryFilter): KeysetQuery[] {
-  const { endpointId: endpoint_id, environment, type, status, statusClass, createdFrom, createdUntil } = filter;
-  const shared = {
-    table: 'deliveries',
-    ids: {
-      from: createdFrom === undefined ? undefined : firstIdAt('dlv', createdFrom - ID_TIME_SLACK_MS),
-      below: createdUntil === undefined ? undefined : firstIdAt('dlv', createdUntil + ID_TIME_SLACK_MS),
-    },
-    also: [
-      ...(createdFrom === undefined ? [] : [['created >= ', createdFrom] as const]),
-      ...(createdUntil === undefined ? [] : [['created < ', createdUntil] as const]),
-    ],
-  };
-  if ([endpoint_id, environment, type, status, statusClass].every((value) => value === undefined)) {
-    return [{ ...shared, equals: {}, oneOf: {} }];
-  }
-  // An endpoint implies its environment.
-  const place = endpoint_id === undefined ? { environment } : { endpoint_id };
-  const open = { ...(endpoint_id === undefined && { environment: ENVIRONMENTS }), type: EVENT_TYPES };
-  const ranges = (statuses: readonly string[], answer_class?: AnswerClass): KeysetQuery[] => {
-    if (statuses.length === 0) return [];
-    const only = statuses.length === 1 ? statuses[0] : undefined;
-    return [
-      { ...shared, ...splitColumns({ ...place, answer_class, type, status: only }, { ...open, status: statuses }) },
-    ];
-  };
-  const statuses = DELIVERY_STATUSES.filter((known) => known === (status ?? known));
-  if (statusClass === undefined) return ranges(statuses);
-  const [delivered, others] = [
-    statuses.filter((one) => one === 'delivered'),
-    statuses.filter((one) => one !== 'delivered'),
-  ];
-  return [...(statusClass === '2xx' ? ranges(delivered) : []), ...ranges(others, statusClass)];
 }
