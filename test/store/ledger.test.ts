@@ -2,22 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
 import { ledgerBalances } from '../../src/operations/ledger/balances.ts';
-import { openStore } from '../../src/store/open.ts';
-import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
-import { migrationForPostgres } from '../../src/store/postgres-sql.ts';
-import { CREATE_MIGRATIONS, migrationRow } from '../../src/store/migrate.ts';
 import type { JournalFilter } from '../../src/store/ledger.ts';
 import type { Store } from '../../src/store/store.ts';
 import { DAY, NOW, aPayment, idOf } from '../fixtures/records.ts';
 import { creationOf, familyOf, write } from '../fixtures/store.ts';
-import {
-  TEST_DATABASE,
-  type TestDatabase,
-  createTestDatabase,
-  openTestStore,
-  runSql,
-  usual,
-} from '../support/database.ts';
+import { TEST_DATABASE, type TestDatabase, createTestDatabase, openTestStore, runSql } from '../support/database.ts';
 
 const APPEND_ONLY = /append-only/;
 const IS_SQLITE = TEST_DATABASE === 'sqlite';
@@ -75,74 +64,6 @@ describe('the database refuses to change the ledger', () => {
     await assert.rejects(store.commit([{ type: 'ledger_posted', posting, environment: 'sandbox' }]));
     assert.equal((await store.ledgerOfPayment(idOf('pay', 1))).length, posting.entries.length);
   });
-});
-
-test('a database of the first version keeps its entries, under names, and is guarded from then on', async () => {
-  await using database = await createTestDatabase();
-  const [initial] = MIGRATIONS;
-  const ids = (number: number) => `'${idOf('pay', number)}', '${idOf('chk', number)}', '${idOf('inv', number)}'`;
-  const payment = (number: number, ledgerStatus: string, surplus: number) => `INSERT INTO payments VALUES (
-    ${ids(number)}, '${idOf('cus', 1)}', 'sandbox', 1000, 'paid', '${ledgerStatus}', '{}', 5, 29, 19, NULL, NULL, 0,
-    ${surplus}, NULL, NULL, 0, NULL, '{}', 1, 2, NULL, 0);`;
-  const session = (number: number) => `INSERT INTO sessions VALUES ('${idOf('chk', number)}', 'sandbox', 'paid', 3, 'p',
-    1000, '${idOf('cus', 1)}', 'a@b.example', NULL, NULL, '{}', NULL, NULL, NULL, '{}', NULL, 1, 0, 1, 2, NULL, NULL);`;
-  const entry = (number: number, kind: string, line: number, account: string, amount: number) =>
-    `INSERT INTO ledger_entries VALUES ('${idOf('pay', number)}', '${kind}', ${line}, 'sandbox', '${account}', ${amount}, 7);`;
-  const row = migrationRow(initial!).map((value) => (typeof value === 'number' ? value : `'${value}'`));
-  const schema = `${CREATE_MIGRATIONS};${initial!.sql}INSERT INTO schema_migrations VALUES (${row.join(', ')});`;
-  const rows = [
-    `INSERT INTO customers VALUES ('${idOf('cus', 1)}', 'sandbox', 'a@b.example', 'a@b.example', 'active', 1);`,
-    session(1),
-    session(2),
-    payment(1, 'settled', 0),
-    payment(2, 'refunded', 1),
-    entry(1, 'paid', 0, 'provider_clearing', 986),
-    entry(1, 'paid', 1, 'provider_cost', 19),
-    entry(1, 'paid', 2, 'merchant_payable', -971),
-    entry(1, 'paid', 3, 'gateway_revenue', -34),
-    entry(1, 'settled', 0, 'merchant_payable', 971),
-    entry(1, 'settled', 1, 'provider_clearing', -971),
-    entry(2, 'refunded', 0, 'buyer_refunds_payable', 1005),
-    entry(2, 'refunded', 1, 'provider_clearing', -1005),
-  ];
-  await runSql(database.url, (IS_SQLITE ? schema : migrationForPostgres(schema)) + rows.join('\n'));
-
-  const store = await openStore(database.settings, usual);
-  try {
-    const all = await store.journal({}, { limit: 100, order: 'oldest_first', after: undefined });
-    const line = (posting: string, number: number, account: string, amount: number) => [
-      posting,
-      number,
-      account,
-      amount,
-    ];
-    assert.deepEqual(
-      all.map((each) => line(each.postingId, each.line, each.account, each.amount)),
-      [
-        line(`${idOf('pay', 1)}:paid`, 0, 'provider_clearing', 986),
-        line(`${idOf('pay', 1)}:paid`, 1, 'provider_cost', 19),
-        line(`${idOf('pay', 1)}:paid`, 2, 'merchant_payable', -971),
-        line(`${idOf('pay', 1)}:paid`, 3, 'gateway_revenue', -34),
-        line(`${idOf('pay', 1)}:settled`, 0, 'merchant_payable', 971),
-        line(`${idOf('pay', 1)}:settled`, 1, 'provider_clearing', -971),
-        line(`${idOf('pay', 2).replace('pay', 'ref')}:refund_paid`, 0, 'buyer_refunds_payable', 1005),
-        line(`${idOf('pay', 2).replace('pay', 'ref')}:refund_paid`, 1, 'provider_clearing', -1005),
-      ],
-    );
-    assert.deepEqual(
-      new Set(all.map(({ created, environment }) => `${created} ${environment}`)),
-      new Set(['7 sandbox']),
-    );
-    assert.deepEqual(
-      all.map(({ sessionId, refundId }) => [sessionId, refundId]),
-      all.map(({ kind }) =>
-        kind === 'refund_paid' ? [idOf('chk', 2), idOf('pay', 2).replace('pay', 'ref')] : [idOf('chk', 1), null],
-      ),
-    );
-  } finally {
-    await store.close();
-  }
-  await assert.rejects(runSql(database.url, 'DELETE FROM ledger_entries'), APPEND_ONLY);
 });
 
 describe('the journal', () => {

@@ -1,53 +1,25 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { GatewayError } from '../../src/domain/errors.ts';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { openStore } from '../../src/store/open.ts';
-import { DEADLINE_MS } from '../../src/store/postgres-connection.ts';
-import type { Change, CommitResult, Store } from '../../src/store/store.ts';
+import type { Change, CommitResult } from '../../src/store/store.ts';
 import { until } from '../process/program.ts';
 import { anApiKey } from '../fixtures/api-keys.ts';
 import { checkoutOf, creationOf, familyOf, write } from '../fixtures/store.ts';
 import { openTestStore, settingsOf, usual, withClient } from '../support/database.ts';
 import { type Databases, alterSystem, sharedPostgres, startPostgres } from '../support/postgres.ts';
 import { startProxy } from '../support/tcp-proxy.ts';
+import { END_CONNECTIONS, WAITING, family, isUnavailable, moved, withPostgres } from './postgres-stage.ts';
 
 let postgres: Databases;
 before(async () => {
   postgres = await sharedPostgres();
 });
 
-interface Opened {
-  store: Store;
-  name: string;
-  url: string;
-}
-
-/** A store on a database of its own, with one family of records in it. */
-async function withStore(use: (opened: Opened) => Promise<void>): Promise<void> {
-  const name = await postgres.createDatabase();
-  const url = postgres.url(name);
-  const store = await openTestStore(settingsOf(url));
-  try {
-    await write(store, ...creationOf(familyOf(0)));
-    await use({ store, name, url });
-  } finally {
-    await store.close();
-    await postgres.dropDatabase(name);
-  }
-}
-
-const isUnavailable = (error: unknown) => error instanceof GatewayError && error.code === 'unavailable';
-const family = familyOf(0);
-const moved = (by: number): Change[] => [
-  { type: 'session_changed', session: { ...family.session, version: family.session.version + by } },
-  { type: 'payment_changed', payment: { ...family.payment, txHash: `moved by ${by}` } },
-];
-
 describe('one round trip', () => {
   test('takes all change sets that wait, each of several statements', () =>
-    withStore(async ({ name }) => {
+    withPostgres(async ({ name }) => {
       await using proxy = await startProxy(postgres.port);
       const store = await openTestStore(settingsOf(postgres.url(name, proxy.port)));
       const families = Array.from({ length: 50 }, (_, index) => familyOf(index + 1));
@@ -61,7 +33,7 @@ describe('one round trip', () => {
     }));
 
   test('carries more than fits into one packet', () =>
-    withStore(async ({ store }) => {
+    withPostgres(async ({ store }) => {
       const body = 'x'.repeat(100_000);
       const families = Array.from({ length: 40 }, (_, index) => familyOf(index + 1));
       const commits = families.map((each) => store.commit(creationOf({ ...each, event: { ...each.event, body } })));
@@ -83,7 +55,7 @@ function changesFor(fate: Fate, number: number): Change[] {
 
 describe('of the change sets that travel together', () => {
   test('each ends as if it were alone, and one that fails leaves nothing', () =>
-    withStore(async ({ store }) => {
+    withPostgres(async ({ store }) => {
       let number = 1;
       const anyFates = fc.array(fc.constantFrom<Fate>('done', 'done', 'done', 'conflict', 'refused'), {
         minLength: 1,
@@ -110,23 +82,14 @@ describe('of the change sets that travel together', () => {
   }
 
   test('those that are about the same session take it in turn', () =>
-    withStore(async ({ store }) => {
+    withPostgres(async ({ store }) => {
       const results = await Promise.all(Array.from({ length: 32 }, () => store.commit(moved(1))));
       assert.equal(results.filter(({ done }) => done).length, 1);
       assert.ok(results.every((result) => result.done || result.conflict === 'version'));
     }));
 });
 
-/** Ends the connections to a database, and waits until they are gone. */
-const END_CONNECTIONS = 'SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1';
-const WAITING = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-
 describe('what stands in the way', () => {
-  test('is waited for no longer than leaves time for an answer within 5 s', () => {
-    // As docs/scaling.md says. Measured, it would be how busy the machine is as well: test/faults does that.
-    assert.ok(DEADLINE_MS <= 4500);
-  });
-
   /** Has the server end the next so many updates of a session, as it ends whoever it finds in a deadlock. */
   const endUpdates = (name: string, times: number, sqlState: string) =>
     postgres.query(
@@ -147,11 +110,11 @@ describe('what stands in the way', () => {
     ['a failure to serialize', '40001'],
   ] as const) {
     test(`${what} is tried again, five times in all`, async () => {
-      await withStore(async ({ store, name }) => {
+      await withPostgres(async ({ store, name }) => {
         await endUpdates(name, 4, sqlState);
         assert.deepEqual(await store.commit(moved(1)), { done: true });
       });
-      await withStore(async ({ store, name }) => {
+      await withPostgres(async ({ store, name }) => {
         await endUpdates(name, 5, sqlState);
         await assert.rejects(store.commit(moved(1)), isUnavailable);
         assert.deepEqual(await store.commit(moved(1)), { done: true });
@@ -160,7 +123,7 @@ describe('what stands in the way', () => {
   }
 
   test('in a deadlock with another program it is the store that gives way, and then goes on', () =>
-    withStore(async ({ name, url }) => {
+    withPostgres(async ({ name, url }) => {
       const program = new URL(url);
       program.username = 'postgres';
       await withClient(program.href, async (client) => {
@@ -190,42 +153,38 @@ describe('what stands in the way', () => {
     }));
 
   test('a key that is being revoked makes no other: whoever would have it do so waits', () =>
-    withStore(({ store, url }) =>
-      withClient(url, async (client) => {
-        await write(store, { type: 'api_key_created', key: anApiKey(1) });
-        await client.query('BEGIN');
-        await client.query('UPDATE api_keys SET revoked_at = 1 WHERE id = $1', [anApiKey(1).id]);
-        const committed = store.commit([
-          { type: 'api_key_active', keyId: anApiKey(1).id },
-          { type: 'api_key_created', key: anApiKey(2) },
-        ]);
-        await until(async () => (await client.query(WAITING)).rowCount! > 0);
-        await client.query('COMMIT');
-        assert.deepEqual(await committed, { done: false, conflict: 'key_revoked' });
-        assert.equal(await store.apiKey(anApiKey(2).id), undefined);
-      }),
-    ));
+    withPostgres(async ({ store, client }) => {
+      await write(store, { type: 'api_key_created', key: anApiKey(1) });
+      await client.query('BEGIN');
+      await client.query('UPDATE api_keys SET revoked_at = 1 WHERE id = $1', [anApiKey(1).id]);
+      const committed = store.commit([
+        { type: 'api_key_active', keyId: anApiKey(1).id },
+        { type: 'api_key_created', key: anApiKey(2) },
+      ]);
+      await until(async () => (await client.query(WAITING)).rowCount! > 0);
+      await client.query('COMMIT');
+      assert.deepEqual(await committed, { done: false, conflict: 'key_revoked' });
+      assert.equal(await store.apiKey(anApiKey(2).id), undefined);
+    }));
 
   test('a lock that is not let go is waited for, but not for ever', () =>
-    withStore(({ store, url }) =>
-      withClient(url, async (client) => {
-        await client.query('BEGIN');
-        await client.query('SELECT 1 FROM sessions WHERE id = $1 FOR UPDATE', [family.session.id]);
-        await assert.rejects(store.commit(moved(1)), isUnavailable);
-        await client.query('ROLLBACK');
-        assert.deepEqual(await store.commit(moved(1)), { done: true });
-      }),
-    ));
+    withPostgres(async ({ store, client }) => {
+      await client.query('BEGIN');
+      await client.query('SELECT 1 FROM sessions WHERE id = $1 FOR UPDATE', [family.session.id]);
+      await assert.rejects(store.commit(moved(1)), isUnavailable);
+      await client.query('ROLLBACK');
+      assert.deepEqual(await store.commit(moved(1)), { done: true });
+    }));
 
   test('connections that were ended are replaced', () =>
-    withStore(async ({ store, name }) => {
+    withPostgres(async ({ store, name }) => {
       await postgres.query('postgres', END_CONNECTIONS, [name]);
       assert.deepEqual(await store.session(family.session.id), family.session);
       assert.deepEqual(await store.commit(moved(1)), { done: true });
     }));
 
   test('connections that are cut with a query under way fail that query, and nothing else', () =>
-    withStore(({ name, url }) =>
+    withPostgres(({ name, url }) =>
       withClient(url, async (client) => {
         await using proxy = await startProxy(postgres.port);
         const store = await openTestStore(settingsOf(postgres.url(name, proxy.port)));
@@ -244,21 +203,10 @@ describe('what stands in the way', () => {
     ));
 
   test('a table that a newer version has changed is read on', () =>
-    withStore(async ({ store, name }) => {
+    withPostgres(async ({ store, name }) => {
       assert.deepEqual(await store.session(family.session.id), family.session);
       await postgres.query(name, 'ALTER TABLE sessions ADD COLUMN novelty TEXT');
       assert.deepEqual(await store.session(family.session.id), family.session);
-      assert.deepEqual(await store.commit(moved(1)), { done: true });
-    }));
-
-  test('a server that has become read only is away, as after a failover, and comes back', () =>
-    withStore(async ({ store, name }) => {
-      await postgres.query(name, `ALTER DATABASE ${name} SET default_transaction_read_only = on`);
-      await postgres.query('postgres', END_CONNECTIONS, [name]);
-      await assert.rejects(store.commit(moved(1)), isUnavailable);
-      await assert.rejects(store.ping(), isUnavailable);
-      await postgres.query('postgres', `ALTER DATABASE ${name} RESET default_transaction_read_only`);
-      await postgres.query('postgres', END_CONNECTIONS, [name]);
       assert.deepEqual(await store.commit(moved(1)), { done: true });
     }));
 });
@@ -267,7 +215,7 @@ describe('what stands in the way', () => {
 const CLOCK_ERROR_MS = 1000;
 
 test('time is the database’s, whatever this machine’s clock says', () =>
-  withStore(async ({ url, name }) => {
+  withPostgres(async ({ url, name }) => {
     const store = await openStore(settingsOf(url), { ...usual, clock: { now: () => 0 } });
     const earliest = store.now() - CLOCK_ERROR_MS;
     const [row] = await postgres.query(name, 'SELECT EXTRACT(EPOCH FROM clock_timestamp())::float8 * 1000 AS now');
@@ -279,7 +227,7 @@ test('time is the database’s, whatever this machine’s clock says', () =>
   }));
 
 test('pages are in the order of bytes, whatever the order of the database', () =>
-  withStore(async ({ store, name }) => {
+  withPostgres(async ({ store, name }) => {
     const [row] = await postgres.query(name, "SELECT 'a' < 'B' AS linguistic");
     assert.equal(row!['linguistic'], true, 'this cluster sorts by bytes anyway, and the test shows nothing');
     const ids = ['cus_B', 'cus_Z', 'cus_a', 'cus_z'];

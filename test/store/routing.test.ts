@@ -8,20 +8,9 @@ import { DEFAULT_POLICY } from '../../src/routing/policy.ts';
 import type { RouteHealthRow, TransitionRecord } from '../../src/store/routing.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { NOW, aCustomer, aPayment, aSession, idOf } from '../fixtures/records.ts';
-import { write } from '../fixtures/store.ts';
-import { createTestDatabase, openTestStore } from '../support/database.ts';
+import { withStore, write } from '../fixtures/store.ts';
 
 const ROUTE = 'sandbox_card';
-
-async function withStore(use: (store: Store) => Promise<void>): Promise<void> {
-  await using database = await createTestDatabase();
-  const store = await openTestStore(database.settings);
-  try {
-    await use(store);
-  } finally {
-    await store.close();
-  }
-}
 
 /** A payment that outcomes can be of. */
 async function writePayment(store: Store, number: number): Promise<string> {

@@ -34,6 +34,20 @@ test('a database of the first version, with money in every state it knew, is sou
   await assertSound(database.url);
   on.clock.advance(WRITTEN_AT - on.clock.now());
   const { store } = on.service.deps;
+  // A task to return surplus money becomes a refund, with an id made of its payment's.
+  const surplus = (await store.listPayments({}, { limit: 100 })).items.filter((payment) => payment.surplus);
+  assert.deepEqual(
+    (await store.listRefunds({}, { limit: 10 })).items.map((refund) => [refund.id, refund.amount, refund.status]),
+    surplus.map(({ id, fees, ledgerStatus }) => [
+      id.replace('pay', 'ref'),
+      fees.total,
+      ledgerStatus === 'refunded' ? 'succeeded' : 'pending',
+    ]),
+  );
+  assert.deepEqual(
+    surplus.map(({ refunded, refundPending, fees }) => refunded + refundPending - fees.total),
+    [0, 0],
+  );
   const known = new Map(
     (await store.listSessions({}, { limit: 100 })).items.map((session) => [
       session.customerEmail.split('@')[0],
