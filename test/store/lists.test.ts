@@ -24,7 +24,7 @@ interface Records {
   listEvents: MerchantEvent[];
 }
 
-/** What a record is asked for, by filter: a filter takes the record where it names one of these values. */
+/** Values of a record by filter: a filter matches if it names one of them. */
 const MODEL: Record<ListName, Record<string, (record: never, records: Records) => (string | null)[]>> = {
   listCustomers: {
     customerId: ({ id }: Customer) => [id],
@@ -238,7 +238,7 @@ const anyDrawn: fc.Arbitrary<Drawn> = fc.record({
 
 interface Question {
   list: ListName;
-  /** Which filters, as bits, and of which record each takes its value. */
+  /** Filters as bits, and the records whose values they take. */
   filters: number;
   picks: number[];
   upper: boolean;
@@ -255,7 +255,7 @@ const anyQuestion: fc.Arbitrary<Question> = fc.record({
   cursor: fc.nat(30),
 });
 
-/** A filter whose values are those of records, so that it finds something more often than not. */
+/** A filter with the values of records, so that it usually finds some. */
 function filterOf(records: Records, { list, filters, picks, upper }: Question): Filter {
   const filter: Filter = {};
   const all: readonly unknown[] = records[list];
@@ -270,26 +270,8 @@ function filterOf(records: Records, { list, filters, picks, upper }: Question): 
   return filter;
 }
 
-/** Enough of everything, for the filters that are asked one by one. */
-const SOME: Drawn = {
-  customers: [0, 1, 2, 3].flatMap((address) =>
-    ENVIRONMENTS.map((environment) => ({
-      address,
-      environment,
-      status: address === 3 ? ('blocked' as const) : ('active' as const),
-    })),
-  ),
-  sessions: Array.from({ length: 24 }, (_, index) => ({
-    customer: index,
-    status: SESSION_STATUSES[index % 5]!,
-    reference: [null, 'A-1', 'A-2'][index % 3]!,
-    payments: (['failed', 'pending', 'paid', 'paid'] as const).slice(index % 4, 3 + (index % 2)),
-    deliveries: (['delivered', 'dead', 'pending'] as const).slice(index % 3, 2 + (index % 2)),
-  })),
-};
-
 describe('lists', () => {
-  test('any records, any filters, any limit, any cursor: the same as a naive list', () =>
+  test('any records, filters, limit and cursor give the pages of a naive list', () =>
     fc.assert(
       fc.asyncProperty(anyDrawn, fc.array(anyQuestion, { minLength: 80, maxLength: 80 }), (drawn, questions) =>
         withStore(async (store) => {
@@ -305,9 +287,10 @@ describe('lists', () => {
       { numRuns: TEST_DATABASE === 'sqlite' ? 25 : 10, interruptAfterTimeLimit: 20_000 },
     ));
 
-  test('what is not there is an empty list: unknown ids, addresses, references and statuses', () =>
+  test('unknown ids, addresses, references and statuses give an empty list', () =>
     withStore(async (store) => {
-      await write(store, ...creationOf(recordsOf(SOME)));
+      const [drawn] = fc.sample(anyDrawn, { numRuns: 1, seed: 3 });
+      await write(store, ...creationOf(recordsOf(drawn!)));
       for (const list of LISTS) {
         for (const name of Object.keys(MODEL[list])) {
           for (const value of ['nothing', 'nobody@example.com', idOf('key', 5), '', "' OR 1=1 --", '%']) {
@@ -316,50 +299,6 @@ describe('lists', () => {
             assert.deepEqual(found, { items: [], hasMore: false }, `${list} ${name}=${value}`);
           }
         }
-      }
-    }));
-
-  const faults: [fault: string, list: (store: Store) => Store['listPayments']][] = [
-    [
-      'hasMore is forgotten',
-      (store) =>
-        async (...ask) => ({ ...(await store.listPayments(...ask)), hasMore: false }),
-    ],
-    ['another filter is taken', (store) => (filter, page) => store.listPayments({ ...filter, status: 'failed' }, page)],
-    ['the page is one short', (store) => (filter, page) => store.listPayments(filter, { ...page, limit: 2 })],
-    [
-      'the cursor is ignored',
-      (store) =>
-        (filter, { limit }) =>
-          store.listPayments(filter, { limit }),
-    ],
-    [
-      'the oldest come first',
-      (store) =>
-        async (...ask) => {
-          const { items, hasMore } = await store.listPayments(...ask);
-          return { items: items.toReversed(), hasMore };
-        },
-    ],
-  ];
-  for (const [fault, listPayments] of faults) {
-    test(`the walk finds it where ${fault}`, () =>
-      withStore(async (store) => {
-        const records = recordsOf(SOME);
-        await write(store, ...creationOf(records));
-        const faulty = { ...store, listPayments: listPayments(store) };
-        await assertWalks(store, records, 'listPayments', { status: 'paid' }, 3);
-        await assert.rejects(
-          assertWalks(faulty, records, 'listPayments', { status: 'paid' }, 3),
-          assert.AssertionError,
-        );
-      }));
-  }
-
-  test('an empty store has empty lists', () =>
-    withStore(async (store) => {
-      for (const list of LISTS) {
-        assert.deepEqual(await ask(store, list, {}, { limit: 20 }), { items: [], hasMore: false });
       }
     }));
 });

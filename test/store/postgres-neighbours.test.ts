@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Change, Store } from '../../src/store/store.ts';
 import { MINUTE, NOW, idOf } from '../fixtures/records.ts';
-import { aDelivery, anEndpoint, creationOf, familyOf, write } from '../fixtures/store.ts';
+import { aDelivery, anAttemptOf, anEndpoint, creationOf, familyOf, write } from '../fixtures/store.ts';
 import { until } from '../process/program.ts';
 import { openTestStore, settingsOf } from '../support/database.ts';
 import { alterSystem, startPostgres } from '../support/postgres.ts';
@@ -114,15 +114,11 @@ describe('deliveries', () => {
   const finished: Change = {
     type: 'delivery_finished',
     delivery: { ...first, dueAt: NOW + 5000 },
-    attempt: {
-      deliveryId: first.id,
-      number: 1,
-      started: NOW,
-      durationMs: 5,
+    attempt: anAttemptOf(first, {
       statusCode: 500,
       failure: 'status 500',
       responseBody: 'the answer to this is cut off',
-    },
+    }),
   };
   const prepared = (store: Store) =>
     write(store, { type: 'endpoint_saved', endpoint: anEndpoint() }, { type: 'delivery_created', delivery: first });

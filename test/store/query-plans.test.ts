@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { NOW, idOf } from '../fixtures/records.ts';
-import type { Recovery } from '../../src/domain/recovery.ts';
+import { aRecovery } from '../fixtures/store.ts';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { type Reads, type Select, createReads } from '../../src/store/reads.ts';
 import type { Row, SqlValue } from '../../src/store/keyset.ts';
@@ -184,23 +184,6 @@ async function faultsOfLists(database: DatabaseSync, lists: ListName[]): Promise
   return found;
 }
 
-const RECOVERY: Recovery = {
-  id: 'rcv_1',
-  endpointId: idOf('whe', 1),
-  environment: 'sandbox',
-  version: 1,
-  status: 'running',
-  from: NOW,
-  until: NOW + 1,
-  everything: false,
-  read: { created: NOW, sequence: -1, id: '' },
-  queued: 0,
-  pending: 0,
-  delivered: 0,
-  created: NOW,
-  updated: NOW,
-};
-
 const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['sessionsToWake', (reads) => reads.sessionsToWake(NOW, 10)],
   ['tasksDue', (reads) => reads.tasksDue(NOW, 10)],
@@ -252,7 +235,7 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['hasUnplacedEvents', (reads) => reads.hasUnplacedEvents()],
   ['recovery', (reads) => reads.recovery('rcv_1')],
   ['recoveriesLeft', (reads) => reads.recoveriesLeft(NOW, 10)],
-  ['recoverableEvents', (reads) => reads.recoverableEvents(RECOVERY, ['payment.paid', 'payment.failed'], 10)],
+  ['recoverableEvents', (reads) => reads.recoverableEvents(aRecovery(), ['payment.paid', 'payment.failed'], 10)],
   ['simulatedPaymentsOfSession', (reads) => reads.simulatedPaymentsOfSession(idOf('chk', 1))],
 ];
 

@@ -2,35 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Refund } from '../../src/domain/refund.ts';
 import { NOW, idOf } from '../fixtures/records.ts';
-import { withStore, creationOf, familyOf, write } from '../fixtures/store.ts';
+import { aRefund, creationOf, familyOf, withStore, write } from '../fixtures/store.ts';
 
 const family = familyOf(1);
 
-function aRefund(fields: Partial<Refund> = {}): Refund {
-  return {
-    id: idOf('ref', 1),
-    paymentId: family.payment.id,
-    sessionId: family.session.id,
-    environment: 'sandbox',
-    amount: 1000,
-    shares: { merchant: 900, gateway: 100, cost: 19 },
-    reason: 'duplicate',
-    status: 'pending',
-    failureReason: null,
-    idempotencyKey: null,
-    requestHash: null,
-    created: NOW,
-    updated: NOW,
-    ...fields,
-  };
-}
-
 const seeded = (what: string, use: Parameters<typeof withStore>[0]) =>
-  void test(`${what}`, () =>
+  void test(what, () =>
     withStore(async (store) => {
       await write(store, ...creationOf(family));
       await use(store);
-    }));
+    }),
+  );
 
 seeded('a refund is read as it was written, by its id and its key, and as it has moved', async (store) => {
   const refund = aRefund({ idempotencyKey: 'key-1', requestHash: 'h' });

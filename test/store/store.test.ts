@@ -3,45 +3,24 @@ import { describe, test } from 'node:test';
 import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
 import type { SimulatedCallback, SimulatedPayment } from '../../src/store/simulator.ts';
 import type { ProviderMessage } from '../../src/domain/provider-message.ts';
-import type { Change, ProviderTask, Store } from '../../src/store/store.ts';
+import type { Change, Store } from '../../src/store/store.ts';
 import { MINUTE, NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/records.ts';
 import {
   aDelivery,
-  withStore,
+  aMessage,
+  aTask,
+  anAttemptOf,
   anEndpoint,
   anEvent,
   checkoutOf,
   creationOf,
   familyOf,
+  withStore,
   write,
 } from '../fixtures/store.ts';
 
 const family = familyOf(1);
 const other = familyOf(2);
-
-function aMessage(fields: Partial<ProviderMessage> = {}): ProviderMessage {
-  return {
-    provider: 'sandbox',
-    environment: 'sandbox',
-    eventId: 'evt_1',
-    sessionId: family.session.id,
-    paymentId: family.payment.id,
-    refundId: null,
-    status: 'paid',
-    amount: 4999,
-    currency: 'USD',
-    outcome: 'applied',
-    flagged: false,
-    body: '{}',
-    received: NOW,
-    ...fields,
-  };
-}
-
-function aTask(fields: Partial<ProviderTask> = {}): ProviderTask {
-  const { id: paymentId, sessionId } = family.payment;
-  return { paymentId, kind: 'cancel', sessionId, status: 'pending', attempts: 0, dueAt: NOW, created: NOW, ...fields };
-}
 
 function aCallback(fields: Partial<SimulatedCallback> = {}): SimulatedCallback {
   return { id: 'cb_1', reference: 'sim_1', body: '{}', status: 'pending', attempts: 0, dueAt: NOW, ...fields };
@@ -64,18 +43,6 @@ function aSimulatedPayment(): SimulatedPayment {
     captured: 0,
     refunded: 0,
     created: NOW,
-  };
-}
-
-function anAttemptOf(delivery: { id: string; attempts: number }, started = NOW) {
-  return {
-    deliveryId: delivery.id,
-    number: delivery.attempts,
-    started,
-    durationMs: 20,
-    statusCode: 200,
-    failure: null,
-    responseBody: 'ok',
   };
 }
 
@@ -583,7 +550,12 @@ describe('deliveries keep their order per session and endpoint', () => {
   });
 
   queued('attempts are kept in their order', async (store) => {
-    const attempts = [1, 2, 3].map((number) => ({ ...anAttemptOf(first, NOW + number), number, statusCode: null }));
+    const attempts = [1, 2, 3].map((number) => ({
+      ...anAttemptOf(first),
+      started: NOW + number,
+      number,
+      statusCode: null,
+    }));
     for (const attempt of attempts) {
       const delivery = { ...first, attempts: attempt.number };
       await write(store, { type: 'delivery_claimed', delivery });
