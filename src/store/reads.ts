@@ -119,22 +119,22 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
 
     async listPayments(filter, page) {
       if (unknownStatus(filter.status, PAYMENT_STATUSES)) return NOTHING;
-      const { paymentId: _, ...others } = filter;
+      const { invoiceId, sessionId, customerId, status, environment } = filter;
       const named = await namedPayments(filter);
-      if (named) return pageOf(matching(named, others), page);
+      if (named) return pageOf(matching(named, { invoiceId, sessionId, customerId, status, environment }), page);
       if (await isOfOtherEnvironment(filter)) return NOTHING;
       return list(paymentKeyset(filter), page, PAYMENTS.fromRow);
     },
 
     async listInvoices(filter, page) {
       if (unknownStatus(filter.status, INVOICE_STATUSES)) return NOTHING;
-      const { invoiceId, ...others } = filter;
-      if (invoiceId !== undefined || filter.paymentId !== undefined) {
+      const { invoiceId, paymentId, customerId, status, environment } = filter;
+      if (invoiceId !== undefined || paymentId !== undefined) {
         const named =
           invoiceId === undefined
-            ? await all(INVOICES.fromRow, SELECT_INVOICE_OF_PAYMENT, filter.paymentId!)
+            ? await all(INVOICES.fromRow, SELECT_INVOICE_OF_PAYMENT, paymentId!)
             : await all(INVOICES.fromRow, INVOICES.byId, invoiceId);
-        return pageOf(matching(named, others), page);
+        return pageOf(matching(named, { paymentId, customerId, status, environment }), page);
       }
       if (await isOfOtherEnvironment(filter)) return NOTHING;
       return list(invoiceKeyset(filter), page, INVOICES.fromRow);

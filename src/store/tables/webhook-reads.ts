@@ -50,12 +50,12 @@ export function createWebhookReads(select: Select): Omit<WebhookReads, keyof End
     deliveryAttempts: (deliveryId) => all(DELIVERY_ATTEMPTS.fromRow, SELECT_DELIVERY_ATTEMPTS, deliveryId),
 
     async listDeliveries(filter, page) {
-      if (unknownStatus(filter.status, DELIVERY_STATUSES) || unknownStatus(filter.type, EVENT_TYPES)) return NOTHING;
-      const { createdFrom, createdUntil, statusClass, eventId: _, ...others } = filter;
+      const { sessionId, endpointId, type, status, environment, createdFrom, createdUntil, statusClass } = filter;
+      if (unknownStatus(status, DELIVERY_STATUSES) || unknownStatus(type, EVENT_TYPES)) return NOTHING;
       const named = await namedDeliveries(filter);
       if (named) {
         return pageOf(
-          matching(named, others).filter(
+          matching(named, { sessionId, endpointId, type, status, environment }).filter(
             ({ lastAttempt, created }) =>
               created >= (createdFrom ?? -Infinity) &&
               created < (createdUntil ?? Infinity) &&
