@@ -16,13 +16,13 @@ import type { RoutingChange, RoutingReads } from './routing.ts';
 import type { SimulatorChange, SimulatorReads } from './simulator.ts';
 import type { WebhookChange, WebhookReads } from './webhooks.ts';
 
-/** A session that time has something to bring to. */
+/** A session that is due for a change by time alone. */
 export interface DueWake {
   sessionId: string;
   wakeAt: Instant;
 }
 
-/** Something to ask of a provider, outside every transaction, until it is done. */
+/** A request to a provider, outside every transaction, repeated until it is done. */
 export interface ProviderTask {
   paymentId: string;
   kind: 'cancel';
@@ -33,7 +33,7 @@ export interface ProviderTask {
   created: Instant;
 }
 
-/** One thing to write. A change set is applied whole, under the guards of its changes, or not at all. */
+/** One change. A change set is applied whole, under the guards of its changes, or not at all. */
 export type Change =
   | ApiKeyChange
   | DiscrepancyChange
@@ -45,9 +45,9 @@ export type Change =
   | SimulatorChange
   | WebhookChange
   | { type: 'customer_created'; customer: Customer }
-  /** Guarded by its idempotency key being new, and its customer being active and of its address. */
+  /** Guarded by its idempotency key being new, and by an active customer with its address. */
   | { type: 'session_created'; session: Session }
-  /** Guarded by the version before. `from` is the status before, for whoever counts what has changed. */
+  /** Guarded by the version before. `from` is the status before, for metrics. */
   | { type: 'session_changed'; session: Session; from?: Session['status'] }
   | { type: 'payment_created'; payment: Payment }
   | { type: 'payment_changed'; payment: Payment; from?: Payment['status'] }
@@ -56,7 +56,7 @@ export type Change =
   | { type: 'ledger_posted'; posting: Posting; environment: Environment }
   /** Requires a new (provider, environment, event id), and for an `event_conflict` a new pair of that and the session. */
   | { type: 'provider_message_received'; message: ProviderMessage }
-  /** Guarded by nobody else having claimed it, or moved the session on, since it came due. */
+  /** Guarded by the wake time: no other instance has claimed it or changed the session. */
   | { type: 'wake_claimed'; wake: DueWake; until: Instant }
   | { type: 'task_queued'; task: ProviderTask }
   /** Guarded by the attempts before. */
@@ -66,11 +66,11 @@ export type Change =
   /** Guarded by the version before. */
   | { type: 'test_clock_changed'; clock: TestClockRecord };
 
-/** The guard that did not hold. Read again and decide again. */
+/** The guard that did not hold. The operation reads and decides again. */
 export type Conflict =
   | 'version'
   | 'customer_exists'
-  /** The key is taken, the customer is not (or no more) an active one of that address, or production met moved time. */
+  /** The key is taken, the customer is not active or has another address, or a production session met a test clock. */
   | 'session_refused'
   | 'key_revoked'
   /** The key is revoked, or would have spent more than it may. */
@@ -118,7 +118,7 @@ export interface InvoiceFilter {
 
 /**
  * The port of every database: reads, and one write. Reads see committed, durable data only.
- * A database that is away makes every call fail with GatewayError `unavailable`.
+ * Every call fails with GatewayError `unavailable` while the database cannot be reached.
  */
 export interface Store
   extends
@@ -133,11 +133,11 @@ export interface Store
     RoutingReads,
     SimulatorReads,
     WebhookReads {
-  /** The time by which everything in the database happens: the same for all instances. */
+  /** Clock of the database, the same for all instances. */
   now(): Instant;
   /** Applies the changes in one durable transaction, or none of them. Waiting change sets may share a transaction. */
   commit(changes: Change[]): Promise<CommitResult>;
-  /** Calls `listener` after every commit that may have left something for a worker. */
+  /** Calls `listener` after every commit that can leave work for a worker. */
   onCommit(listener: () => void): void;
 
   customer(id: string): Promise<Customer | undefined>;
@@ -154,7 +154,7 @@ export interface Store
   listPayments(filter: PaymentFilter, page: Page): Promise<Listed<Payment>>;
   listInvoices(filter: InvoiceFilter, page: Page): Promise<Listed<Invoice>>;
 
-  /** Sessions whose `wakeAt` has come, the longest due first. */
+  /** Sessions whose `wakeAt` is past, the longest due first. */
   sessionsToWake(now: Instant, limit: number): Promise<DueWake[]>;
   tasksDue(now: Instant, limit: number): Promise<ProviderTask[]>;
   /** The first message of an event id, then the conflicting one that names the session, if any. */
@@ -162,7 +162,7 @@ export interface Store
   /** Messages about the session's payments, settlements and refunds, oldest first. */
   providerMessages(sessionId: string): Promise<ProviderMessage[]>;
 
-  /** Fails where the database cannot serve. */
+  /** Fails if the database cannot serve. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }

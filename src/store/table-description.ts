@@ -59,7 +59,7 @@ interface InsertOptions {
 interface UpdateOptions<Item> {
   key: readonly (keyof Item)[];
   set: readonly (keyof Item)[];
-  /** Whether the update requires the version before the item's and sets the item's. */
+  /** Requires the version before the item's, and sets the item's. */
   versioned?: boolean;
   guard?: Conflict;
 }
