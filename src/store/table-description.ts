@@ -75,32 +75,37 @@ export interface Table<Item> {
   update(options: UpdateOptions<Item>): WriteOf<Item>;
 }
 
-type Part = Stored & { property: string; column: string } & Partial<Converted<unknown>>;
-type PartGroup = { property: string; parts: (Part | PartGroup)[] };
+/** One column. All have the same shape, with null for what is missing, which keeps reading and writing rows fast. */
+interface Part {
+  /** Property of the item that the column's property is part of. */
+  group: string | null;
+  property: string;
+  column: string;
+  type: Stored['type'];
+  write: ((value: unknown) => SqlValue) | null;
+  read: ((stored: SqlValue) => unknown) | null;
+}
 
 export function describeTable<Item extends object>(name: string, columns: Columns<Item>): Table<Item> {
   const parts = partsOf(columns);
-  const listed = columnsOf(parts);
-  const values = (item: Item) => valuesOf(parts, item);
   return {
     byId: `SELECT * FROM ${name} WHERE id = ?1`,
-    columns: listed.map(({ column, type }) => ({ name: column, type })),
-    values,
+    columns: parts.map(({ column, type }) => ({ name: column, type })),
+    values: (item) => valuesOf(parts, item),
     fromRow: readerOf(parts) as (row: Row) => Item,
     insert({ extra = [], onConflict, guard, written } = {}) {
-      const names = [...listed.map(({ column }) => column), ...extra];
+      const names = [...parts.map(({ column }) => column), ...extra];
       const places = written?.((column) => `?${names.indexOf(column) + 1}`) ?? {};
       const asWritten = Object.entries(places).map(([column, sql]) => [column, () => sql] as const);
       const sql = insertSql(name, names, onConflict, Object.fromEntries(asWritten));
-      return (item, ...others) => writeOf(sql, guard, [...values(item), ...others]);
+      return (item, ...others) => writeOf(sql, guard, [...valuesOf(parts, item), ...others]);
     },
     update({ key, set, versioned = false, guard }) {
-      const partsNamed = (properties: readonly (keyof Item)[]) =>
-        properties.map((property) => parts.find((part) => part.property === property)!);
-      const used = [...partsNamed(key), ...partsNamed(set), ...partsNamed(versioned ? ['version' as keyof Item] : [])];
-      const assigned = columnsOf(used).map(({ column }, index) => `${column} = ?${index + 1}`);
+      const named = [...key, ...set, ...(versioned ? ['version'] : [])];
+      const used = named.flatMap((wanted) => parts.filter(({ group, property }) => (group ?? property) === wanted));
+      const assigned = used.map(({ column }, index) => `${column} = ?${index + 1}`);
       const conditions = assigned.splice(0, key.length);
-      if (versioned) conditions.push(`version + 1 = ?${columnsOf(used).length}`);
+      if (versioned) conditions.push(`version + 1 = ?${used.length}`);
       const sql = `UPDATE ${name} SET ${assigned.join(', ')} WHERE ${conditions.join(' AND ')}`;
       return (item, ...others) => writeOf(sql, guard, [...valuesOf(used, item), ...others]);
     },
@@ -122,44 +127,35 @@ function writeOf(sql: string, guard: Conflict | undefined, params: SqlValue[]): 
   return guard === undefined ? { sql, params } : { sql, params, guard };
 }
 
-function partsOf(columns: object): (Part | PartGroup)[] {
-  return Object.entries(columns as Record<string, Stored | Group<object>>).map(([property, stored]) =>
-    'group' in stored
-      ? { property, parts: partsOf(stored.group) }
-      : {
-          ...stored,
-          property,
-          column: stored.column ?? property.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-        },
+function partsOf(columns: object, group: string | null = null): Part[] {
+  return Object.entries(columns as Record<string, (Stored & Partial<Converted<unknown>>) | Group<object>>).flatMap(
+    ([property, stored]) => {
+      if ('group' in stored) return partsOf(stored.group, property);
+      const { type, column = property.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) } = stored;
+      return [{ group, property, column, type, write: stored.write ?? null, read: stored.read ?? null }];
+    },
   );
 }
 
-function columnsOf(parts: readonly (Part | PartGroup)[]): Part[] {
-  return parts.flatMap((part) => ('parts' in part ? columnsOf(part.parts) : [part]));
-}
+type Values = Record<string, unknown>;
 
-function valuesOf(parts: readonly (Part | PartGroup)[], item: object): SqlValue[] {
+function valuesOf(parts: readonly Part[], item: object): SqlValue[] {
   const values: SqlValue[] = [];
-  for (const part of parts) {
-    const value = (item as Record<string, unknown>)[part.property];
-    if ('parts' in part) values.push(...valuesOf(part.parts, value as object));
-    else values.push(part.write === undefined ? (value as SqlValue) : part.write(value));
+  for (const { group, property, write } of parts) {
+    const holder = (group === null ? item : (item as Values)[group]) as Values;
+    values.push(write === null ? (holder[property] as SqlValue) : write(holder[property]));
   }
   return values;
 }
 
-function readerOf(parts: readonly (Part | PartGroup)[]): (row: Row) => Record<string, unknown> {
-  const plan = parts.map(
-    (part): { property: string; column: string; read?: (stored: SqlValue, row: Row) => unknown } => {
-      if (!('parts' in part)) return part;
-      const read = readerOf(part.parts);
-      return { property: part.property, column: '', read: (_, row) => read(row) };
-    },
-  );
+function readerOf(parts: readonly Part[]): (row: Row) => Values {
+  const groups = [...new Set(parts.flatMap(({ group }) => group ?? []))];
   return (row) => {
-    const item: Record<string, unknown> = {};
-    for (const { property, column, read } of plan) {
-      item[property] = read === undefined ? row[column] : read(row[column]!, row);
+    const item: Values = {};
+    for (const group of groups) item[group] = {};
+    for (const { group, property, column, read } of parts) {
+      const holder = group === null ? item : (item[group] as Values);
+      holder[property] = read === null ? row[column] : read(row[column]!);
     }
     return item;
   };

@@ -77,8 +77,9 @@ export const PAYMENTS = {
   fromRow(row: Row): Payment {
     const payment = STORED.fromRow(row);
     const { amount, fees } = payment;
-    const sums = { merchantNet: amount - fees.gatewayFee, total: amount + fees.buyerFee };
-    return Object.assign(payment, { fees: { ...fees, ...sums } });
+    const { buyerFee, gatewayFee } = fees;
+    const sums = { merchantNet: amount - gatewayFee, total: amount + buyerFee };
+    return Object.assign(payment, { fees: { buyerFee, gatewayFee, ...sums } });
   },
 };
 
