@@ -33,7 +33,7 @@ describe('a delivery that is added to an event', () => {
     delivery: aDelivery({ id: idOf('dlv', number), eventId: family.event.id }),
   });
 
-  test('is the only one to its endpoint: of many who add it at once, one does', () =>
+  test('is added once, also by many commits at the same time', () =>
     withStore(async (store) => {
       await write(store, ...creationOf(family), { type: 'endpoint_saved', endpoint });
       const results = await Promise.all(Array.from({ length: 8 }, (_, number) => store.commit([added(number)])));
@@ -44,7 +44,7 @@ describe('a delivery that is added to an event', () => {
       assert.equal((await store.deliveriesOfSession(family.session.id)).length, 1);
     }));
 
-  test('takes what comes with it along, or nothing', () =>
+  test('commits with its whole change set or not at all', () =>
     withStore(async (store) => {
       const other = anEndpoint({ id: idOf('whe', 2) });
       await write(store, ...creationOf(family), { type: 'endpoint_saved', endpoint });
@@ -58,7 +58,7 @@ describe('a delivery that is added to an event', () => {
       );
     }));
 
-  test('is due with the earlier event of its session that is pending, and does not wait for later ones', () =>
+  test('is due with the earlier pending delivery of its session, and does not wait for later ones', () =>
     withStore(async (store) => {
       const { session, event: middle } = family;
       const earlier = anEvent({ ...middle, id: `evt_${session.id}_provider_pending`, sequence: 1 });

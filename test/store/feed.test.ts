@@ -60,7 +60,7 @@ interface Followed {
   settle(): Promise<void>;
 }
 
-/** Reads on and on, until everything was written and nothing more comes. */
+/** Reads until everything was written and no more events arrive. */
 function follower(store: Store, isWritten: () => boolean): Followed {
   const ids: string[] = [];
   async function run(): Promise<void> {
@@ -78,7 +78,7 @@ function follower(store: Store, isWritten: () => boolean): Followed {
 
 const SESSIONS = 120;
 
-/** Writers on every instance, followers on every instance; answers what each follower has read. */
+/** Runs writers and followers on every instance, and returns the events that each follower has read. */
 async function race(stores: readonly Store[]): Promise<{ written: string[]; read: string[][] }> {
   const [first] = stores;
   const numbers = Array.from({ length: SESSIONS }, (_, index) => index);
@@ -107,7 +107,7 @@ async function race(stores: readonly Store[]): Promise<{ written: string[]; read
   return { written: written.flat(), read: followers.map(({ ids }) => ids) };
 }
 
-/** What is wrong with what was read, in words. */
+/** Faults of the events that were read. */
 function faultsOf({ written, read }: { written: string[]; read: string[][] }): string[] {
   const faults: string[] = [];
   for (const ids of read) {
@@ -130,7 +130,7 @@ test('every follower of the feed reads every event once, in one order, with writ
   assert.deepEqual(faultsOf(raced), []);
 });
 
-test('what becomes visible late comes behind what was read meanwhile, however early it was made', async (context) => {
+test('an event that becomes visible late stands behind the events read meanwhile, however early it was created', async (context) => {
   const { database, stores } = await openOn(context, 2);
   const [store, other] = stores;
   await write(store, { type: 'customer_created', customer }, sessionOf(1), sessionOf(2), sessionOf(3));
@@ -141,7 +141,7 @@ test('what becomes visible late comes behind what was read meanwhile, however ea
     assert.deepEqual(await read(''), [eventOf(1, 0, 0).id]);
     await write(other!, recorded(late));
   } else {
-    // A transaction that is open while others read on.
+    // An open transaction while other connections continue to read.
     await withClient(database.url, async (client) => {
       await client.query('BEGIN');
       await client.query(
@@ -157,7 +157,7 @@ test('what becomes visible late comes behind what was read meanwhile, however ea
   assert.equal((await read('')).at(-1), late.id);
 });
 
-test('events that were there before the feed get places too, in the order in which they were made', async (context) => {
+test('events from before the feed get positions, too, in the order of their creation', async (context) => {
   const [store] = await openInstances(context, 1);
   const count = 230;
   const numbers = Array.from({ length: count }, (_, index) => index);
@@ -175,7 +175,7 @@ test('events that were there before the feed get places too, in the order in whi
   );
 });
 
-test('the events of a session keep their order where a clock was set back between them', async (context) => {
+test('the events of a session keep their order if a clock is set back between them', async (context) => {
   const [store] = await openInstances(context, 1);
   await write(store, { type: 'customer_created', customer }, sessionOf(1), sessionOf(2));
   await write(
@@ -191,7 +191,7 @@ test('the events of a session keep their order where a clock was set back betwee
   );
 });
 
-test('a filter leaves the order alone, and has pages of its own', async (context) => {
+test('a filter keeps the order, and has its own pages', async (context) => {
   const [store] = await openInstances(context, 1);
   const numbers = [0, 1, 2, 3, 4];
   await write(store, { type: 'customer_created', customer }, ...numbers.map(sessionOf));
@@ -218,7 +218,7 @@ test('a filter leaves the order alone, and has pages of its own', async (context
   }
 });
 
-test('an event that nobody knows is refused in words', async (context) => {
+test('an unknown event is rejected with a message', async (context) => {
   const [store] = await openInstances(context, 1);
   await assert.rejects(readFeed({ store }, {}, { after: eventOf(9, 0, 0).id, limit: 1 }), {
     code: 'invalid_input',

@@ -47,12 +47,12 @@ import { startTestService } from '../support/service.ts';
 
 const LIMIT = 100;
 
-/** A connection of its own to a database, past the store. */
+/** A separate connection to a database, without the store. */
 interface Probe extends AsyncDisposable {
   rows(sql: string, ...params: number[]): Promise<Record<string, unknown>[]>;
-  /** Begins a transaction in which no foreign key is held. */
+  /** Begins a transaction without foreign keys. */
   begin(): Promise<void>;
-  /** Drops the triggers that keep the rows of a table as they are; answers what makes them again. */
+  /** Drops the triggers of a table and returns the statements that create them again. */
   unguard(table: string): Promise<string[]>;
 }
 
@@ -110,7 +110,7 @@ async function withStore(database: TestDatabase, use: (store: Store) => Promise<
   }
 }
 
-/** What every broken invariant finds. */
+/** The ids that every broken invariant finds. */
 async function findings(probe: Probe): Promise<Record<string, string[]>> {
   const found: Record<string, string[]> = {};
   for (const { name, sql } of INVARIANTS) {
@@ -244,7 +244,7 @@ describe('a healthy service has no findings', () => {
     assert.deepEqual(await findings(probe), {});
   });
 
-  test('while it is busy', async () => {
+  test('under load', async () => {
     await using receiver = await startReceiver();
     const variables = { WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}` };
     await using service = await startTestService({ live: true, variables });
@@ -344,12 +344,12 @@ const anyHistory: fc.Arbitrary<History> = fc.record({
   steps: fc.array(anyStep, { minLength: 4, maxLength: 20, size: 'max' }),
 });
 
-/** What may change the health of a route. */
+/** A possible change of the health of a route. */
 interface Look {
   type: 'signals' | 'override' | 'give_back' | 'reconfigure' | 'lease' | 'release';
   afterMs: number;
   state: HealthRecord['state'];
-  /** How long an override lasts. */
+  /** Duration of an override. */
   untilMs: number | null;
   kind: ResultKind;
 }
@@ -396,7 +396,7 @@ function signalsOf(kind: ResultKind, now: number): HealthSignals {
 type Decide = (checkout: Checkout, ...args: unknown[]) => Decision<string>;
 type Call = { name: string; args: unknown[]; decision: Decision<string> };
 
-/** The decisions that a history came to, with what they were given besides the checkout. */
+/** The decisions of a history, with their arguments besides the checkout. */
 function callsOf(history: History): Call[] {
   const calls: Call[] = [];
   const noting = Object.entries(real as unknown as Record<string, Decide>).map(([name, decide]): [string, Decide] => [
@@ -408,7 +408,7 @@ function callsOf(history: History): Call[] {
     },
   ]);
   walk(Object.fromEntries(noting) as unknown as Decisions, history);
-  // The walk also asks what would be, and freezes what it goes on with.
+  // The walk also makes decisions that it does not apply; it freezes those that it applies.
   return calls.filter(({ decision }) => Object.isFrozen(decision.next));
 }
 
@@ -467,7 +467,7 @@ describe('tillway doctor', () => {
   };
   const ids = (count: number) => Array.from({ length: count }, (_, index) => idOf('chk', index));
 
-  test('where all is well there is a line for each, a last one, and 0', async () => {
+  test('prints a line for each invariant and a last line, and exits with 0, if all hold', async () => {
     const { code, lines } = await asked(answering({}));
     assert.equal(code, 0);
     assert.equal(lines.length, INVARIANTS.length + 2);
@@ -476,7 +476,7 @@ describe('tillway doctor', () => {
     assert.equal(lines.at(-1), `All ${INVARIANTS.length + 1} invariants hold.`);
   });
 
-  test('what is broken says which records, the first five of them, and gives 1', async () => {
+  test('names the first five records of a broken invariant, and exits with 1', async () => {
     const { code, lines } = await asked(answering({ one_paid_payment: ids(8), paid_event: ids(1) }));
     assert.equal(code, 1);
     const at = lines.findIndex((line) => /^BROKEN {2}one_paid_payment +A session/.test(line));
@@ -488,18 +488,18 @@ describe('tillway doctor', () => {
     );
   });
 
-  test('more than it counts is "at least"', async () => {
+  test('prints "at least" if there are more violations than it counts', async () => {
     const { lines } = await asked(answering({ one_paid_payment: ids(1001) }));
     assert.ok(lines.some((line) => line.endsWith('and at least 995 more')));
   });
 
-  test('what the database finds in its own files counts, and comes first', async () => {
+  test('counts a fault that the database finds in its own files, and prints it first', async () => {
     const { code, lines } = await asked(answering({}, ['row 3 missing from index payments_one_paid']));
     assert.equal(code, 1);
     assert.equal(lines[1], '        database_integrity: row 3 missing from index payments_one_paid');
   });
 
-  test('as JSON it is one document', async () => {
+  test('prints one document as JSON', async () => {
     const { code, text } = await asked(answering({ one_paid_payment: ids(1001) }), { json: true });
     assert.equal(code, 1);
     const { invariants, ...summary } = JSON.parse(text) as {
@@ -513,12 +513,12 @@ describe('tillway doctor', () => {
     );
   });
 
-  test('a database that cannot be asked is no verdict', async () => {
+  test('fails without a verdict if the database cannot be read', async () => {
     const away = () => Promise.reject(new Error('away'));
     await assert.rejects(asked({ violations: away, integrity: away }), /away/);
   });
 
-  test('a table that cannot be read is broken, and the others are asked all the same', async () => {
+  test('reports a table that cannot be read, and checks the others', async () => {
     const damaged = INVARIANTS[3]!;
     const { violations, integrity } = answering({});
     const store: Examined = {
@@ -533,7 +533,7 @@ describe('tillway doctor', () => {
     assert.match(lines.at(-1)!, /^1 of \d+ invariants is broken/);
   });
 
-  test('what a database does not check by itself is not called well', async () => {
+  test('does not report a check as passed that the database does not have', async () => {
     const { violations } = answering({});
     const { code, lines } = await asked({ violations, integrity: () => Promise.resolve(undefined) });
     assert.equal(code, 0);
@@ -541,7 +541,7 @@ describe('tillway doctor', () => {
     assert.equal(lines.at(-1), `All ${INVARIANTS.length} invariants hold.`);
   });
 
-  test('its page names every invariant, and none that there is not', () => {
+  test('docs/doctor.md lists exactly the invariants', () => {
     const page = readFileSync(new URL('../../docs/doctor.md', import.meta.url), 'utf8');
     const named = Array.from(page.matchAll(/^\| `([a-z_]+)` /gm), ([, name]) => name);
     assert.deepEqual(named, ['database_integrity', ...INVARIANTS.map(({ name }) => name)]);

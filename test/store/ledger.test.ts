@@ -18,7 +18,7 @@ async function paid(store: Store, number: number, created = NOW): Promise<void> 
   await write(store, { type: 'ledger_posted', posting: paidPosting(payment, created), environment: 'sandbox' });
 }
 
-describe('the database refuses to change the ledger', () => {
+describe('the database rejects changes of the ledger', () => {
   let database: TestDatabase;
   let store: Store;
 
@@ -73,7 +73,7 @@ describe('the journal', () => {
   before(async () => {
     database = await createTestDatabase();
     store = await openTestStore(database.settings);
-    // Several postings of one instant, and of several.
+    // Several postings of one instant, and of several instants.
     for (let number = 1; number <= 9; number++) await paid(store, number, NOW + Math.floor(number / 3));
     const payment = aPayment({ id: idOf('pay', 1), sessionId: idOf('chk', 1), status: 'paid' });
     const posting = settledPosting(payment, 100, NOW + 10);
@@ -94,7 +94,7 @@ describe('the journal', () => {
     }
   }
 
-  test('is one order, whatever the size of the page and the direction', async () => {
+  test('has the same order for every page size and direction', async () => {
     const whole = await walk({}, 1000, 'oldest_first');
     assert.equal(whole.length, 9 * 4 + 2);
     for (const limit of [1, 3, 7]) {
@@ -105,7 +105,7 @@ describe('the journal', () => {
     assert.deepEqual(places, places.toSorted());
   });
 
-  test('every filter leaves what it says, alone and with others', async () => {
+  test('returns the matching entries for every filter and combination', async () => {
     const whole = await walk({}, 1000, 'newest_first');
     const filters: JournalFilter[] = [
       { account: 'merchant_payable' },
@@ -135,7 +135,7 @@ describe('the journal', () => {
     }
   });
 
-  test('tells where entries lie, also of an account and a kind that nobody knows', async () => {
+  test('lists the partitions with entries, also of an unknown account and kind', async () => {
     const placesOf = async () => (await store.shelvesInUse('sandbox')).map(({ account, kind }) => `${account} ${kind}`);
     const own = await walk({ environment: 'sandbox' }, 1000, 'oldest_first');
     const known = [...new Set(own.map(({ account, kind }) => `${account} ${kind}`))].toSorted();
@@ -157,7 +157,7 @@ describe('the journal', () => {
     assert.deepEqual(await store.recentSums([shelf], NOW - 1, NOW), [{ account: 'zoo', debits: 9, credits: 0 }]);
   });
 
-  test('balances are the sums of the journal before then, of now all of it, in however many parts they are read', async () => {
+  test('balances are the sums of the journal until their time, in however many parts they are read', async () => {
     const whole = await walk({}, 1000, 'newest_first');
     for (const at of [NOW - 1, NOW, NOW + 1, NOW + 9, NOW + 10]) {
       for (const [now, part] of [

@@ -136,7 +136,7 @@ async function assertCursor(store: Store, records: Records, { list, limit, curso
 }
 
 interface Draw {
-  /** Which customer, modulo those there are. */
+  /** Number of the customer, modulo their count. */
   customer: number;
   status: Session['status'];
   reference: string | null;

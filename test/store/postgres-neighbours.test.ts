@@ -26,7 +26,7 @@ describe('a session that another program holds', () => {
     await client.query('SELECT 1 FROM sessions WHERE id = $1 FOR UPDATE', [family.session.id]);
   };
 
-  test('holds up nobody who travels with it', () =>
+  test('does not delay change sets of the same batch', () =>
     withPostgres(async (opened) => {
       const { store, client } = opened;
       await hold(opened);
@@ -38,7 +38,7 @@ describe('a session that another program holds', () => {
       assert.deepEqual(await held, { done: true });
     }));
 
-  test('holds up nobody who comes later, however many wait for it', () =>
+  test('does not delay later change sets, however many wait for it', () =>
     withPostgres(async (opened) => {
       const { store, client } = opened;
       await hold(opened);
@@ -59,8 +59,8 @@ describe('a session that another program holds', () => {
     }));
 });
 
-describe('a server that is not the primary any more', () => {
-  test('is let go of, though it answers', async () => {
+describe('a server that is no longer the primary', () => {
+  test('loses its connections although it answers', async () => {
     await using demoted = await startPostgres();
     await withPostgres(async ({ store, postgres, name }) => {
       const backends = async () =>
@@ -74,14 +74,14 @@ describe('a server that is not the primary any more', () => {
       await assert.rejects(store.ping(), isUnavailable);
       await until(
         async () => !(await backends()).some((pid) => first.includes(pid)),
-        () => 'a connection of before was kept',
+        () => 'an earlier connection was kept',
       );
       await alterSystem(postgres, 'default_transaction_read_only');
       assert.deepEqual(await store.commit(moved(1)), { done: true });
     }, demoted);
   });
 
-  test('and one that lets nobody in is away, for reads and writes', () =>
+  test('is unavailable for reads and writes if it rejects connections', () =>
     withPostgres(async ({ store, postgres, name }) => {
       await postgres.query('postgres', `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
       await postgres.query('postgres', END_CONNECTIONS, [name]);
@@ -93,7 +93,7 @@ describe('a server that is not the primary any more', () => {
     }));
 });
 
-test('a checkout is read as it was at one moment', () =>
+test('a checkout is read from one snapshot', () =>
   withPostgres(async ({ store }) => {
     let stopping = false;
     const written = (async () => {
@@ -123,7 +123,7 @@ describe('deliveries', () => {
   const prepared = (store: Store) =>
     write(store, { type: 'endpoint_saved', endpoint: anEndpoint() }, { type: 'delivery_created', delivery: first });
 
-  test('an outcome whose answer was lost is not written twice', () =>
+  test('an outcome is not written twice after its acknowledgement was lost', () =>
     withPostgres(async ({ store, postgres, name }) => {
       await prepared(store);
       await using proxy = await startProxy(postgres.port);
@@ -136,7 +136,7 @@ describe('deliveries', () => {
       await cut.close();
     }));
 
-  test('one that comes while an earlier one is being finished is due at once, and not when its lease would end', () =>
+  test('a delivery created while an earlier one is being finished is due at once, and not at the end of its lease', () =>
     withPostgres(async ({ store, client, postgres, name }) => {
       await prepared(store);
       await client.query('BEGIN');

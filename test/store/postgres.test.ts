@@ -18,7 +18,7 @@ before(async () => {
 });
 
 describe('one round trip', () => {
-  test('takes all change sets that wait, each of several statements', () =>
+  test('commits all waiting change sets, each of several statements', () =>
     withPostgres(async ({ name }) => {
       await using proxy = await startProxy(postgres.port);
       const store = await openTestStore(settingsOf(postgres.url(name, proxy.port)));
@@ -32,7 +32,7 @@ describe('one round trip', () => {
       await store.close();
     }));
 
-  test('carries more than fits into one packet', () =>
+  test('sends more than one packet', () =>
     withPostgres(async ({ store }) => {
       const body = 'x'.repeat(100_000);
       const families = Array.from({ length: 40 }, (_, index) => familyOf(index + 1));
@@ -42,7 +42,7 @@ describe('one round trip', () => {
     }));
 });
 
-/** A change set, and what becomes of it whoever travels with it. */
+/** Outcome of a change set, whatever else is in its batch. */
 type Fate = 'done' | 'conflict' | 'refused';
 
 function changesFor(fate: Fate, number: number): Change[] {
@@ -53,8 +53,8 @@ function changesFor(fate: Fate, number: number): Change[] {
   return [...creationOf(fresh).slice(0, 2), { type: 'payment_created', payment: family.payment }];
 }
 
-describe('of the change sets that travel together', () => {
-  test('each ends as if it were alone, and one that fails leaves nothing', () =>
+describe('change sets of one batch', () => {
+  test('have the outcomes of separate commits, and a failing one writes nothing', () =>
     withPostgres(async ({ store }) => {
       let number = 1;
       const anyFates = fc.array(fc.constantFrom<Fate>('done', 'done', 'done', 'conflict', 'refused'), {
@@ -81,7 +81,7 @@ describe('of the change sets that travel together', () => {
     return message.startsWith('database: duplicate key') ? 'refused' : message;
   }
 
-  test('those that are about the same session take it in turn', () =>
+  test('of the same session are applied one after the other', () =>
     withPostgres(async ({ store }) => {
       const results = await Promise.all(Array.from({ length: 32 }, () => store.commit(moved(1))));
       assert.equal(results.filter(({ done }) => done).length, 1);
@@ -89,12 +89,12 @@ describe('of the change sets that travel together', () => {
     }));
 });
 
-describe('what stands in the way', () => {
-  /** Has the server end the next so many updates of a session, as it ends whoever it finds in a deadlock. */
+describe('locks and lost connections', () => {
+  /** Makes the server abort the next updates of a session, as in a deadlock. */
   const endUpdates = (name: string, times: number, sqlState: string) =>
     postgres.query(
       name,
-      // What a sequence has counted is not taken back with the transaction.
+      // A rollback does not reset a sequence.
       `CREATE SEQUENCE updates;
        GRANT USAGE ON SEQUENCE updates TO tillway;
        CREATE FUNCTION end_update() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -109,7 +109,7 @@ describe('what stands in the way', () => {
     ['a deadlock', '40P01'],
     ['a failure to serialize', '40001'],
   ] as const) {
-    test(`${what} is tried again, five times in all`, async () => {
+    test(`the store repeats a commit after ${what}, five times in all`, async () => {
       await withPostgres(async ({ store, name }) => {
         await endUpdates(name, 4, sqlState);
         assert.deepEqual(await store.commit(moved(1)), { done: true });
@@ -122,12 +122,12 @@ describe('what stands in the way', () => {
     });
   }
 
-  test('in a deadlock with another program it is the store that gives way, and then goes on', () =>
+  test('the server aborts the store in a deadlock with another program, and the store tries again', () =>
     withPostgres(async ({ name, url }) => {
       const program = new URL(url);
       program.username = 'postgres';
       await withClient(program.href, async (client) => {
-        // Whoever has waited for so long looks for a deadlock, and is the one that the server ends.
+        // The server aborts the transaction whose deadlock timeout ends first.
         await client.query(`ALTER DATABASE ${name} SET deadlock_timeout = '50ms'`);
         await client.query("SET deadlock_timeout = '10min'");
         const store = await openTestStore(settingsOf(url));
@@ -152,7 +152,7 @@ describe('what stands in the way', () => {
       });
     }));
 
-  test('a key that is being revoked makes no other: whoever would have it do so waits', () =>
+  test('a commit by an API key that is being revoked waits, and conflicts', () =>
     withPostgres(async ({ store, client }) => {
       await write(store, { type: 'api_key_created', key: anApiKey(1) });
       await client.query('BEGIN');
@@ -167,7 +167,7 @@ describe('what stands in the way', () => {
       assert.equal(await store.apiKey(anApiKey(2).id), undefined);
     }));
 
-  test('a lock that is not let go is waited for, but not for ever', () =>
+  test('a commit waits for a lock, but not forever', () =>
     withPostgres(async ({ store, client }) => {
       await client.query('BEGIN');
       await client.query('SELECT 1 FROM sessions WHERE id = $1 FOR UPDATE', [family.session.id]);
@@ -176,14 +176,14 @@ describe('what stands in the way', () => {
       assert.deepEqual(await store.commit(moved(1)), { done: true });
     }));
 
-  test('connections that were ended are replaced', () =>
+  test('terminated connections are replaced', () =>
     withPostgres(async ({ store, name }) => {
       await postgres.query('postgres', END_CONNECTIONS, [name]);
       assert.deepEqual(await store.session(family.session.id), family.session);
       assert.deepEqual(await store.commit(moved(1)), { done: true });
     }));
 
-  test('connections that are cut with a query under way fail that query, and nothing else', () =>
+  test('a cut connection fails the query in progress, and no other', () =>
     withPostgres(({ name, url }) =>
       withClient(url, async (client) => {
         await using proxy = await startProxy(postgres.port);
@@ -196,13 +196,13 @@ describe('what stands in the way', () => {
         proxy.cut();
         await failed;
         await client.query('ROLLBACK');
-        // Whether the commit was done after all, nobody knows before it is read.
+        // The outcome of the commit is unknown until it is read.
         assert.equal((await store.session(family.session.id))!.id, family.session.id);
         await store.close();
       }),
     ));
 
-  test('a table that a newer version has changed is read on', () =>
+  test('a table changed by a newer version can still be read', () =>
     withPostgres(async ({ store, name }) => {
       assert.deepEqual(await store.session(family.session.id), family.session);
       await postgres.query(name, 'ALTER TABLE sessions ADD COLUMN novelty TEXT');
@@ -214,7 +214,7 @@ describe('what stands in the way', () => {
 /** The store may be wrong by half a round trip. */
 const CLOCK_ERROR_MS = 1000;
 
-test('time is the database’s, whatever this machine’s clock says', () =>
+test('the clock is that of the database, not of this machine', () =>
   withPostgres(async ({ url, name }) => {
     const store = await openStore(settingsOf(url), { ...usual, clock: { now: () => 0 } });
     const earliest = store.now() - CLOCK_ERROR_MS;
@@ -226,10 +226,10 @@ test('time is the database’s, whatever this machine’s clock says', () =>
     await store.close();
   }));
 
-test('pages are in the order of bytes, whatever the order of the database', () =>
+test('pages are in byte order, whatever the collation of the database', () =>
   withPostgres(async ({ store, name }) => {
     const [row] = await postgres.query(name, "SELECT 'a' < 'B' AS linguistic");
-    assert.equal(row!['linguistic'], true, 'this cluster sorts by bytes anyway, and the test shows nothing');
+    assert.equal(row!['linguistic'], true, 'this cluster sorts by bytes anyway, so that the test proves nothing');
     const ids = ['cus_B', 'cus_Z', 'cus_a', 'cus_z'];
     for (const [index, id] of ids.entries()) {
       await write(store, {
@@ -244,7 +244,7 @@ test('pages are in the order of bytes, whatever the order of the database', () =
     );
   }));
 
-describe('at the start', () => {
+describe('the start', () => {
   let names: string[] = [];
   const database = async () => {
     const name = await postgres.createDatabase();
@@ -256,7 +256,7 @@ describe('at the start', () => {
     names = [];
   });
 
-  test('of ten instances one makes the tables, and the others find them', async () => {
+  test('creates the tables once for ten concurrent instances', async () => {
     const name = await database();
     const stores = await Promise.all(Array.from({ length: 10 }, () => openTestStore(settingsOf(postgres.url(name)))));
     const rows = await postgres.query(name, 'SELECT version::int, name FROM schema_migrations ORDER BY version');
@@ -267,14 +267,14 @@ describe('at the start', () => {
     await Promise.all(stores.map((store) => store.close()));
   });
 
-  test('a database of a newer version is refused, and left as it is', async () => {
+  test('rejects a database of a newer version', async () => {
     const name = await database();
     await (await openTestStore(settingsOf(postgres.url(name)))).close();
     await postgres.query(name, "INSERT INTO schema_migrations VALUES (999, 'future', 'x')");
     await assert.rejects(openTestStore(settingsOf(postgres.url(name))), /has migration 999 \(future\)/);
   });
 
-  test('a standby, another encoding and a wrong password are refused in words, without the password', async () => {
+  test('rejects a standby, another encoding and a wrong password with a message, without the password', async () => {
     const readOnly = await database();
     await postgres.query(readOnly, `ALTER DATABASE ${readOnly} SET default_transaction_read_only = on`);
     await assert.rejects(openTestStore(settingsOf(postgres.url(readOnly))), /read only, as a standby is/);
@@ -294,7 +294,7 @@ describe('at the start', () => {
     });
   });
 
-  test('settings that lose what was acknowledged are warned of, one by one', async () => {
+  test('warns of each setting that can lose acknowledged writes', async () => {
     const off = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' };
     await using risky = await startPostgres({ settings: off });
     const warningsOf = async (cluster: Databases, name: string): Promise<unknown[]> => {
@@ -311,7 +311,7 @@ describe('at the start', () => {
     assert.deepEqual(await warningsOf(risky, name), expected);
     assert.deepEqual(await warningsOf(postgres, await database()), []);
 
-    // With synchronous standbys, those that do not wait for them are a risk as well.
+    // With synchronous standbys a setting that does not wait for them is a risk as well.
     await risky.query('postgres', `ALTER DATABASE ${name} SET synchronous_commit = local`);
     assert.deepEqual(await warningsOf(risky, name), expected.slice(0, 2));
     await alterSystem(risky, 'synchronous_standby_names', 's1');

@@ -14,7 +14,7 @@ const seeded = (what: string, use: Parameters<typeof withStore>[0]) =>
     }),
   );
 
-seeded('a refund is read as it was written, by its id and its key, and as it has moved', async (store) => {
+seeded('a refund is read unchanged by its id and its key, also after a change', async (store) => {
   const refund = aRefund({ idempotencyKey: 'key-1', requestHash: 'h' });
   await write(store, { type: 'refund_created', refund, dueAt: NOW });
   assert.deepEqual(await store.refund(refund.id), refund);
@@ -26,7 +26,7 @@ seeded('a refund is read as it was written, by its id and its key, and as it has
   assert.deepEqual(await store.refundsDue(NOW + 9, 5), [], 'nobody asks about it any more');
 });
 
-seeded('refund_exists: a key is taken once in an environment; any number of refunds have none', async (store) => {
+seeded('refund_exists: an environment has one refund of a key, and any number without a key', async (store) => {
   const keyed = { idempotencyKey: 'key-1', requestHash: 'h' };
   await write(store, { type: 'refund_created', refund: aRefund(keyed), dueAt: NOW });
   const second = aRefund({ ...keyed, id: idOf('ref', 2) });
@@ -42,7 +42,7 @@ seeded('refund_exists: a key is taken once in an environment; any number of refu
   });
 });
 
-seeded('version: a refund moves from the status that it was decided on', async (store) => {
+seeded('version: a refund changes only from the status of the decision', async (store) => {
   await write(store, { type: 'refund_created', refund: aRefund(), dueAt: NOW });
   const refund = aRefund({ status: 'succeeded' });
   const late = await store.commit([{ type: 'refund_changed', refund, from: 'succeeded' }]);
@@ -50,7 +50,7 @@ seeded('version: a refund moves from the status that it was decided on', async (
   await write(store, { type: 'refund_changed', refund, from: 'pending' });
 });
 
-seeded('overtaken: each attempt to ask is begun once, and ended by whoever began it', async (store) => {
+seeded('overtaken: each attempt begins once, and only its owner ends it', async (store) => {
   const refund = aRefund();
   await write(store, { type: 'refund_created', refund, dueAt: NOW + 1 });
   assert.deepEqual(await store.refundsDue(NOW, 5), []);

@@ -9,7 +9,7 @@ import type { Store } from '../../src/store/store.ts';
 import { NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/records.ts';
 import { aDelivery, withStore, anEndpoint, anEvent, write } from '../fixtures/store.ts';
 
-// What the contract lets through: any Unicode but NUL and lone surrogates.
+// Text that the contract accepts: any Unicode without NUL and lone surrogates.
 const anyText = fc
   .string({ unit: 'grapheme', maxLength: 40 })
   .filter((value) => value.isWellFormed() && !value.includes('\0'));
@@ -104,7 +104,7 @@ const anyCheckout = fc.record({
   invoice: anyInvoice,
 });
 
-describe('what is read is what was written', () => {
+describe('records are read as they were written', () => {
   let count = 0;
   /** Many records in one store, each with ids of its own. */
   const roundTrip = <Value>(
@@ -131,7 +131,7 @@ describe('what is read is what was written', () => {
     assert.deepEqual(await store.invoice(written.invoices[0]!.id), written.invoices[0]);
   });
 
-  roundTrip('a checkout that has moved on', fc.tuple(anyCheckout, anyCheckout), async (store, drawn, number) => {
+  roundTrip('a changed checkout', fc.tuple(anyCheckout, anyCheckout), async (store, drawn, number) => {
     const [before, after] = [checkoutOf(drawn[0], number), checkoutOf(drawn[1], number)];
     await write(store, ...creationOf(before));
     const { status, attempts, announced, retryUntil, wakeAt } = after.session;
@@ -233,7 +233,7 @@ describe('what is read is what was written', () => {
     body: someText,
     received: anyInstant,
   });
-  roundTrip('a provider’s message, as it came', fc.tuple(anyMessage, someText), async (store, [drawn, id], number) => {
+  roundTrip('a provider’s message, verbatim', fc.tuple(anyMessage, someText), async (store, [drawn, id], number) => {
     const message = { ...drawn, provider: `provider_${number}`, eventId: id };
     await write(store, { type: 'provider_message_received', message });
     assert.deepEqual(await store.messagesOfEvent(message, id, message.sessionId), [message]);

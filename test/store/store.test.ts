@@ -73,7 +73,7 @@ describe('a commit', () => {
     assert.deepEqual(await store.event(family.event.id), family.event);
   });
 
-  seeded('that fails applies none of its changes', async (store) => {
+  seeded('applies no change if one fails', async (store) => {
     const orphan = aPayment({ id: idOf('pay', 3), invoiceId: idOf('inv', 3), sessionId: idOf('chk', 99) });
     const changes: Change[] = [...creationOf(other), { type: 'payment_created', payment: orphan }];
     await assert.rejects(store.commit(changes));
@@ -82,7 +82,7 @@ describe('a commit', () => {
     assert.equal(await store.event(other.event.id), undefined);
   });
 
-  seeded('whose guard does not hold applies none of its changes, whatever stood before it', async (store) => {
+  seeded('applies no change if a guard does not hold, also after other changes', async (store) => {
     const stale: Change = { type: 'session_changed', session: { ...family.session, version: 7 } };
     await assertConflict(store, 'version', ...creationOf(other), stale);
     assert.equal(await store.customer(other.customer.id), undefined);
@@ -91,11 +91,11 @@ describe('a commit', () => {
     assert.deepEqual(await store.checkout(other.session.id), checkoutOf(other));
   });
 
-  seeded('of nothing is done', async (store) => {
+  seeded('of no change succeeds', async (store) => {
     assert.deepEqual(await store.commit([]), { done: true });
   });
 
-  seeded('does not fail with a neighbour that travels with it', async (store) => {
+  seeded('does not fail with another change set of its batch', async (store) => {
     const count = 60;
     const outcomes = await Promise.allSettled(
       Array.from({ length: count }, (_, index) => {
@@ -115,7 +115,7 @@ describe('a commit', () => {
     }
   });
 
-  seeded('sees what those before it in the same batch have done', async (store) => {
+  seeded('sees the changes of earlier sets of the same batch', async (store) => {
     const moves = Array.from({ length: 20 }, (_, index) =>
       store.commit([{ type: 'session_changed', session: { ...family.session, version: 2 + index } }]),
     );
@@ -123,7 +123,7 @@ describe('a commit', () => {
     assert.equal((await store.session(family.session.id))?.version, 21);
   });
 
-  seeded('tells the workers where it leaves them something, and not otherwise', async (store) => {
+  seeded('notifies the workers exactly if it leaves work for them', async (store) => {
     let calls = 0;
     store.onCommit(() => (calls += 1));
     await write(store, ...creationOf(other));
@@ -175,7 +175,7 @@ describe('guards', () => {
     assert.equal(await store.customerByEmail('production', 'ann@b.co'), undefined);
   });
 
-  seeded('session_refused: one session per environment and key, however many ask at once', async (store) => {
+  seeded('session_refused: one session per environment and key, also of concurrent commits', async (store) => {
     const ask = (number: number): Promise<unknown> =>
       store.commit([{ type: 'session_created', session: sessionNumber(number, { idempotencyKey: 'order-1001' }) }]);
     const results = await Promise.all([11, 12, 13, 14].map(ask));
@@ -184,7 +184,7 @@ describe('guards', () => {
     assert.equal((await store.sessionByIdempotencyKey('sandbox', 'order-1001'))?.id, idOf('chk', 11));
   });
 
-  seeded('session_refused: the other environment, another key and no key are free', async (store) => {
+  seeded('session_refused: another environment, another key and no key do not conflict', async (store) => {
     const environment = 'production';
     const twin = aCustomer({ id: idOf('cus', 5), email: family.customer.email, environment });
     await write(store, { type: 'customer_created', customer: twin });
@@ -197,7 +197,7 @@ describe('guards', () => {
     assert.equal(await store.sessionByIdempotencyKey('sandbox', 'order-1002'), undefined);
   });
 
-  seeded('session_refused: its customer is an active one, of its environment and its address', async (store) => {
+  seeded('session_refused: a session needs an active customer with its environment and address', async (store) => {
     const blocked = aCustomer({ id: idOf('cus', 5), email: 'blocked@example.com', status: 'blocked' });
     await write(store, { type: 'customer_created', customer: blocked });
     const wrong = [
@@ -231,14 +231,14 @@ describe('guards', () => {
     assert.equal((await store.providerMessages(family.session.id)).length, 4);
   });
 
-  seeded('overtaken: a delivery attempt is begun once', async (store) => {
+  seeded('overtaken: a delivery attempt begins once', async (store) => {
     await write(store, { type: 'delivery_created', delivery: aDelivery() });
     const claim: Change = { type: 'delivery_claimed', delivery: aDelivery({ attempts: 1, dueAt: NOW + MINUTE }) };
     const results = await Promise.all([store.commit([claim]), store.commit([claim])]);
     assert.deepEqual(results, [{ done: true }, { done: false, conflict: 'overtaken' }]);
   });
 
-  seeded('overtaken: an attempt that another one has followed finishes nothing', async (store) => {
+  seeded('overtaken: an attempt followed by another one finishes nothing', async (store) => {
     await write(store, { type: 'delivery_created', delivery: aDelivery({ attempts: 2 }) });
     const late = aDelivery({ attempts: 1, status: 'delivered' });
     const attempt = anAttemptOf(late);
@@ -253,7 +253,7 @@ describe('guards', () => {
   });
 
   for (const from of ['pending', 'delivered', 'dead'] as const) {
-    seeded(`overtaken: a ${from} delivery is made due again as it was read, or not at all`, async (store) => {
+    seeded(`overtaken: a ${from} delivery is replayed only in the state that was read`, async (store) => {
       const delivery = aDelivery({ status: from, attempts: 2, dueAt: NOW + MINUTE });
       await write(store, { type: 'delivery_created', delivery });
       const again = aDelivery({ attempts: 2, scheduleStart: from === 'pending' ? 0 : 2 });
@@ -270,14 +270,14 @@ describe('guards', () => {
     });
   }
 
-  seeded('overtaken: an attempt begins under the schedule that it was read with', async (store) => {
+  seeded('overtaken: an attempt begins only under the schedule that was read', async (store) => {
     await write(store, { type: 'delivery_created', delivery: aDelivery({ attempts: 2, scheduleStart: 2 }) });
     const claimed = aDelivery({ attempts: 3, dueAt: NOW + MINUTE });
     await assertConflict(store, 'overtaken', { type: 'delivery_claimed', delivery: claimed });
     await write(store, { type: 'delivery_claimed', delivery: { ...claimed, scheduleStart: 2 } });
   });
 
-  seeded('overtaken: a task and a simulated callback take each attempt once, until they are done', async (store) => {
+  seeded('overtaken: a task and a simulated callback begin each attempt once, until they are done', async (store) => {
     await write(store, { type: 'task_queued', task: aTask() });
     await write(store, { type: 'simulated_callback_queued', callback: aCallback() });
     const claims = (attempts: number): Change[] => [
@@ -301,7 +301,7 @@ describe('guards', () => {
     assert.deepEqual([await store.tasksDue(NOW, 5), await store.simulatedCallbacksDue(NOW, 5)], [[], []]);
   });
 
-  seeded('overtaken: a session is woken by one, unless it has been moved on meanwhile', async (store) => {
+  seeded('overtaken: one instance wakes a session, unless it has changed meanwhile', async (store) => {
     const wakeAt = NOW + 1;
     const session = sessionNumber(30, { wakeAt });
     await write(store, { type: 'session_created', session });
@@ -324,14 +324,14 @@ describe('guards', () => {
     assert.deepEqual(await store.simulatedPaymentsOfSession(payment.sessionId), [paid]);
   });
 
-  seeded('a cancellation is one task, however often it is asked for', async (store) => {
+  seeded('a repeated cancellation is one task', async (store) => {
     await write(store, { type: 'task_queued', task: aTask() });
     await write(store, { type: 'task_queued', task: aTask({ dueAt: NOW - 5, created: NOW + 5 }) });
     assert.deepEqual(await store.tasksDue(NOW, 5), [aTask({ dueAt: NOW - 5, attempts: 1 })]);
   });
 });
 
-describe('what the schema refuses', () => {
+describe('the schema rejects', () => {
   const refused = (name: string, ...changes: Change[]) =>
     seeded(name, async (store) => {
       await assert.rejects(store.commit(changes), /database: /);
@@ -389,7 +389,7 @@ describe('what the schema refuses', () => {
 });
 
 describe('the ledger', () => {
-  seeded('keeps the entries of a payment, and sums to nothing', async (store) => {
+  seeded('has the entries of a payment, with a sum of 0', async (store) => {
     assert.equal(await store.ledgerTotal(), 0);
     const paid = paidPosting(family.payment, NOW);
     const settled = settledPosting(family.payment, 100, NOW + 1);
@@ -401,7 +401,7 @@ describe('the ledger', () => {
     assert.equal(await store.ledgerTotal(), 0);
   });
 
-  seeded('would tell if the books were wrong', async (store) => {
+  seeded('shows a sum other than 0 if an entry is wrong', async (store) => {
     const wrong = {
       ...paidPosting(family.payment, NOW),
       entries: [{ account: 'provider_cost', amount: 7 } as const],
@@ -411,8 +411,8 @@ describe('the ledger', () => {
   });
 });
 
-describe('what is due', () => {
-  seeded('sessions are woken in their order, so many at once, and not before their time', async (store) => {
+describe('due work', () => {
+  seeded('sessions are woken in the order of their times, up to a limit, and not before', async (store) => {
     const times = [NOW + 3, NOW + 1, null, NOW + 2, NOW + 4];
     for (const [index, wakeAt] of times.entries()) {
       await write(store, { type: 'session_created', session: sessionNumber(30 + index, { wakeAt }) });
@@ -426,7 +426,7 @@ describe('what is due', () => {
     assert.deepEqual(await store.sessionsToWake(NOW, 10), []);
   });
 
-  seeded('tasks and simulated callbacks come the longest due first, so many at once', async (store) => {
+  seeded('tasks and simulated callbacks are read the longest due first, up to a limit', async (store) => {
     const other = { ...family.payment, id: idOf('pay', 77), invoiceId: idOf('inv', 77), status: 'failed' } as const;
     await write(store, { type: 'payment_created', payment: other });
     await write(store, { type: 'task_queued', task: aTask({ dueAt: NOW + 2 }) });
@@ -476,7 +476,7 @@ describe('deliveries keep their order per session and endpoint', () => {
       );
     });
 
-  queued('a later one waits for the earlier one; other sessions and endpoints do not', async (store, due) => {
+  queued('a later delivery waits for the earlier one; other sessions and endpoints do not', async (store, due) => {
     assert.deepEqual(await due(), [first.id, neighbour.id]);
     assert.deepEqual(await due(NOW), [first.id]);
     assert.deepEqual(await due(NOW - 1), []);
@@ -486,7 +486,7 @@ describe('deliveries keep their order per session and endpoint', () => {
     ]);
   });
 
-  queued('it waits while the earlier one is under way or to be tried again', async (store, due) => {
+  queued('a delivery waits while the earlier one is in progress or waits for its next attempt', async (store, due) => {
     const begun = { ...first, attempts: 1, dueAt: NOW + MINUTE };
     await write(store, { type: 'delivery_claimed', delivery: begun });
     assert.deepEqual(await due(), [neighbour.id]);
@@ -498,7 +498,7 @@ describe('deliveries keep their order per session and endpoint', () => {
   });
 
   for (const status of ['delivered', 'dead'] as const) {
-    queued(`it comes as soon as the earlier one is ${status}`, async (store, due) => {
+    queued(`a delivery is due as soon as the earlier one is ${status}`, async (store, due) => {
       const begun = { ...first, attempts: 1, dueAt: NOW + MINUTE };
       await write(store, { type: 'delivery_claimed', delivery: begun });
       const finished = { ...begun, status };
@@ -509,7 +509,7 @@ describe('deliveries keep their order per session and endpoint', () => {
     });
   }
 
-  queued('one that has begun keeps its own time when an earlier one, replayed, has ended', async (store, due) => {
+  queued('a delivery in progress keeps its own due time when an earlier replayed one has ended', async (store, due) => {
     const replayed = { ...first, status: 'pending', attempts: 1, scheduleStart: 1 } as const;
     const ended = { ...first, attempts: 1, status: 'dead' } as const;
     await write(store, { type: 'delivery_claimed', delivery: { ...first, attempts: 1, dueAt: NOW + MINUTE } });
@@ -524,7 +524,7 @@ describe('deliveries keep their order per session and endpoint', () => {
     assert.deepEqual(await due(NOW + MINUTE), [neighbour.id, second.id]);
   });
 
-  queued('one that waits for its next attempt waits behind an earlier one that is replayed', async (store, due) => {
+  queued('a delivery that waits for its next attempt waits behind an earlier replayed one', async (store, due) => {
     const begun = { ...second, attempts: 1, dueAt: NOW };
     const ended = { ...first, attempts: 1, status: 'dead' } as const;
     await write(store, { type: 'delivery_claimed', delivery: { ...first, attempts: 1, dueAt: NOW } });
@@ -541,7 +541,7 @@ describe('deliveries keep their order per session and endpoint', () => {
     assert.equal((await store.delivery(second.id))?.dueAt, NOW + MINUTE, 'it is not read in vain before');
   });
 
-  queued('a session’s deliveries and events are read in the order they happened', async (store) => {
+  queued('the deliveries and events of a session are read oldest first', async (store) => {
     assert.deepEqual(await store.deliveriesOfSession(family.session.id), [first, second, elsewhere]);
     assert.deepEqual(await store.delivery(second.id), second);
     assert.equal(await store.delivery(idOf('dlv', 77)), undefined);
@@ -549,7 +549,7 @@ describe('deliveries keep their order per session and endpoint', () => {
     assert.deepEqual(await store.eventsOfSession(idOf('chk', 77)), []);
   });
 
-  queued('attempts are kept in their order', async (store) => {
+  queued('attempts are read in their order', async (store) => {
     const attempts = [1, 2, 3].map((number) => ({
       ...anAttemptOf(first),
       started: NOW + number,
@@ -564,7 +564,7 @@ describe('deliveries keep their order per session and endpoint', () => {
     assert.deepEqual(await store.deliveryAttempts(first.id), attempts);
   });
 
-  queued('an endpoint can be moved and switched off', async (store) => {
+  queued('an endpoint can get another URL and be disabled', async (store) => {
     const moved = { ...endpoint, url: 'https://shop.example/other', status: 'disabled' as const };
     await write(store, { type: 'endpoint_saved', endpoint: moved });
     assert.deepEqual(await store.endpoints(), [moved, slow]);

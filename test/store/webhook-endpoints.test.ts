@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict';
-import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
-import { type SealedSecret, type WebhookEndpoint, deleted, newEndpoint } from '../../src/domain/webhook-endpoint.ts';
-import { INSERT_MIGRATION, CREATE_MIGRATIONS, migrationRow } from '../../src/store/migrate.ts';
-import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
+import { type SealedSecret, type WebhookEndpoint, deleted } from '../../src/domain/webhook-endpoint.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { MINUTE, NOW, idOf } from '../fixtures/records.ts';
-import { aDelivery, withStore, anEndpoint, creationOf, familyOf, withDirectory, write } from '../fixtures/store.ts';
-import { usual } from '../support/database.ts';
+import { aDelivery, anEndpoint, creationOf, familyOf, withStore, write } from '../fixtures/store.ts';
 
 const CONFLICT = { done: false, conflict: 'overtaken' };
 const ID = idOf('whe', 1);
@@ -25,7 +20,7 @@ async function known(store: Store): Promise<WebhookEndpoint> {
 }
 
 describe('webhook endpoints', () => {
-  test('come back as they were written, with their secrets', () =>
+  test('are read unchanged, with their secrets', () =>
     withStore(async (store) => {
       const secrets = [aSecret(1, NOW + MINUTE), aSecret(2, null)];
       const replaced = { type: 'secrets_replaced', endpointId: ID, secrets } as const;
@@ -39,7 +34,7 @@ describe('webhook endpoints', () => {
       assert.deepEqual(await store.commit([again]), CONFLICT);
     }));
 
-  test('a place is held by one endpoint, and a version is written once', () =>
+  test('a slot has one endpoint, and a version is written once', () =>
     withStore(async (store) => {
       await write(store, { type: 'endpoint_created', endpoint: MADE });
       const second: WebhookEndpoint = { ...MADE, id: idOf('whe', 2) };
@@ -54,7 +49,7 @@ describe('webhook endpoints', () => {
       assert.deepEqual(await store.commit([changed]), CONFLICT);
     }));
 
-  test('a success and a failure may be written in either order', () =>
+  test('a success and a failure can be written in either order', () =>
     withStore(async (store) => {
       await write(store, { type: 'endpoint_created', endpoint: MADE });
       const failed = (at: number) => write(store, { type: 'endpoint_failed', endpointId: ID, at });
@@ -77,7 +72,7 @@ describe('webhook endpoints', () => {
       assert.deepEqual(await health(), [null, 50]);
     }));
 
-  test('only what it was decided on disables: the same URL, and no success since', () =>
+  test('a decision to disable needs the same URL and no success since', () =>
     withStore(async (store) => {
       await write(store, { type: 'endpoint_created', endpoint: MADE });
       const { url } = MADE;
@@ -92,7 +87,7 @@ describe('webhook endpoints', () => {
       assert.deepEqual([status, disabledReason, disabledAt, version], ['disabled', 'r', 9, 2]);
     }));
 
-  test('failures are kept by a change of words, and forgotten with another URL or by enabling', () =>
+  test('failures are retained if the description changes, and forgotten with another URL or by enabling', () =>
     withStore(async (store) => {
       await write(store, { type: 'endpoint_created', endpoint: MADE });
       const change = async (fields: Partial<WebhookEndpoint>) => {
@@ -109,7 +104,7 @@ describe('webhook endpoints', () => {
       assert.equal(await change({ status: 'active' }), null);
     }));
 
-  test('a deleted one is in no list, and what waits for it is found but for what is under way', () =>
+  test('a deleted endpoint is in no list, and its pending deliveries are found unless in progress', () =>
     withStore(async (store) => {
       const delivery = aDelivery();
       const { event, ...family } = familyOf(1);
@@ -133,27 +128,3 @@ describe('webhook endpoints', () => {
       assert.equal((await known(store)).status, 'deleted');
     }));
 });
-
-test('endpoints of before are the configuration’s, for all events, and a disabled one says why', () =>
-  withDirectory(async (directory) => {
-    const path = `${directory}/old.db`;
-    const old = new DatabaseSync(path);
-    const [first] = MIGRATIONS;
-    old.exec(`${CREATE_MIGRATIONS}; ${first!.sql}`);
-    old.prepare(INSERT_MIGRATION).run(...migrationRow(first!));
-    const insert = old.prepare("INSERT INTO webhook_endpoints VALUES (?, 'sandbox', 'https://shop.example/', ?, ?)");
-    insert.run(ID, 'active', NOW);
-    insert.run(idOf('whe', 2), 'disabled', NOW);
-    old.close();
-    const store = await openSqlite({ ...usual, path });
-    try {
-      const shared = { environment: 'sandbox', url: 'https://shop.example/', created: NOW } as const;
-      const disabledReason = 'it answered 410, which says that it takes no events any more';
-      assert.deepEqual(await store.endpoints(), [
-        newEndpoint({ ...shared, id: ID }),
-        newEndpoint({ ...shared, id: idOf('whe', 2), status: 'disabled', disabledReason, disabledAt: NOW }),
-      ]);
-    } finally {
-      await store.close();
-    }
-  }));
