@@ -1,6 +1,6 @@
 import type { Row, SqlValue } from './keyset.ts';
 import type { Conflict } from './store.ts';
-import { type Write, insertSql } from './write.ts';
+import type { Write } from './write.ts';
 
 /** Storage of a property in one column, which has the property's name in snake_case unless `column` names it. */
 interface Stored {
@@ -86,6 +86,7 @@ interface Part {
   read: ((stored: SqlValue) => unknown) | null;
 }
 
+/** Describes the storage of every property of an item; the compiler checks each column against its property. */
 export function describeTable<Item extends object>(name: string, columns: Columns<Item>): Table<Item> {
   const parts = partsOf(columns);
   return {
@@ -93,11 +94,11 @@ export function describeTable<Item extends object>(name: string, columns: Column
     columns: parts.map(({ column, type }) => ({ name: column, type })),
     values: (item) => valuesOf(parts, item),
     fromRow: readerOf(parts) as (row: Row) => Item,
-    insert({ extra = [], onConflict, guard, written } = {}) {
+    insert({ extra = [], onConflict = '', guard, written } = {}) {
       const names = [...parts.map(({ column }) => column), ...extra];
-      const places = written?.((column) => `?${names.indexOf(column) + 1}`) ?? {};
-      const asWritten = Object.entries(places).map(([column, sql]) => [column, () => sql] as const);
-      const sql = insertSql(name, names, onConflict, Object.fromEntries(asWritten));
+      const place = (column: string) => `?${names.indexOf(column) + 1}`;
+      const values = { ...Object.fromEntries(names.map((column) => [column, place(column)])), ...written?.(place) };
+      const sql = `INSERT INTO ${name} (${names.join(', ')}) VALUES (${Object.values(values).join(', ')}) ${onConflict}`;
       return (item, ...others) => writeOf(sql, guard, [...valuesOf(parts, item), ...others]);
     },
     update({ key, set, versioned = false, guard }) {
@@ -117,8 +118,7 @@ export function saveVersions<Item extends { version: number }>(
   table: Table<Item>,
   { key, set, guard }: Omit<UpdateOptions<Item>, 'versioned'> & { guard: Conflict },
 ): WriteOf<Item> {
-  const keys = table.columns.slice(0, key.length).map(({ name }) => name);
-  const insert = table.insert({ onConflict: `ON CONFLICT (${keys.join(', ')}) DO NOTHING`, guard });
+  const insert = table.insert({ onConflict: 'ON CONFLICT DO NOTHING', guard });
   const update = table.update({ key, set, versioned: true, guard });
   return (item, ...others) => (item.version === 1 ? insert : update)(item, ...others);
 }

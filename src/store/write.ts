@@ -19,16 +19,8 @@ export interface Write {
  */
 export const KEY_SHARE = '/* PostgreSQL: FOR KEY SHARE */';
 
-/**
- * `INSERT INTO table (columns) VALUES (?1, ...)`, with an optional conflict clause. `written` converts the place of a column
- * that is not written verbatim.
- */
-export function insertSql(
-  table: string,
-  columns: readonly string[],
-  onConflict = '',
-  written: Readonly<Record<string, (place: string) => string>> = {},
-): string {
-  const places = columns.map((column, index) => written[column]?.(`?${index + 1}`) ?? `?${index + 1}`).join(', ');
+/** `INSERT INTO table (columns) VALUES (?1, ...)`, with an optional conflict clause. */
+export function insertSql(table: string, columns: readonly string[], onConflict = ''): string {
+  const places = columns.map((_, index) => `?${index + 1}`).join(', ');
   return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})${onConflict === '' ? '' : ` ${onConflict}`}`;
 }
