@@ -3,26 +3,24 @@ import type { Instant } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
 import type { Listed, Page } from './page.ts';
 
-/** Whether there are keys at all, and one that opens something. */
+/** `revoked`: every key is revoked; `active`: at least one is not. */
 export type KeysKnown = 'none' | 'revoked' | 'active';
 
 export interface ApiKeyFilter {
   environment?: Environment;
 }
 
-/** What is written of API keys and what they have spent. */
 export type ApiKeyChange =
   /** Guarded by its id and its hash being new. */
   | { type: 'api_key_created'; key: ApiKey }
-  /** Guarded by the key not being revoked: whoever revokes it comes before or after the whole change set. */
+  /** Guarded by the key not being revoked: a concurrent revocation is applied before or after the whole change set. */
   | { type: 'api_key_active'; keyId: string }
   | { type: 'api_key_used'; keyId: string; at: Instant }
   /** Guarded by not being revoked. */
   | { type: 'api_key_revoked'; keyId: string; at: Instant }
-  /** Guarded by the key being active and by both its limits: cents of one checkout, added to those of the day. */
+  /** Guarded by the key being active and by both its limits; `amount` is the cents of one checkout, added to the day's. */
   | { type: 'api_key_spent'; keyId: string; day: string; amount: number };
 
-/** What is read of API keys and what they have spent. */
 export interface ApiKeyReads {
   apiKey(id: string): Promise<ApiKey | undefined>;
   apiKeyByHash(hash: string): Promise<ApiKey | undefined>;

@@ -37,7 +37,7 @@ export function writesOf(changes: Change[]): Write[] {
   return changes.flatMap(writesOfChange);
 }
 
-/** How each type of change is written. */
+/** The statements of each type of change. */
 const WRITES: { [Type in Change['type']]: (change: Extract<Change, { type: Type }>) => Write | Write[] } = {
   api_key_created: (change) => insertApiKey(change.key),
   api_key_active: (change) => holdApiKey(change.keyId),
@@ -115,21 +115,21 @@ const WORK = new Set<Change['type']>([
   'refund_postponed',
 ]);
 
-/** Whether a worker may have something to do after these changes. */
+/** Whether these changes can leave work for a worker. */
 export function leavesWork(changes: Change[]): boolean {
   return changes.some(({ type }) => WORK.has(type));
 }
 
 const LAST = '\u{ffff}';
 
-/** Whether they take away what must be found in no file of the database any more. */
+/** Whether these changes erase personal data, which must then be in no file of the database. */
 export function erases(changes: Change[]): boolean {
   return changes.some(({ type }) => type === 'customer_erased' || type === 'session_erased');
 }
 
 /**
- * Orders change sets that share a transaction, so that two transactions never wait crosswise: by what each locks, which is
- * the key of a session that it creates (after the addresses, see `Write.locks`), or a session and what belongs to it.
+ * Orders change sets that share a transaction, so that two transactions never wait crosswise: by their locks, which are the
+ * key of a session that they create (after the addresses, see `Write.locks`), or a session and its records.
  */
 export function lockOrderOf(changes: Change[]): string {
   for (const change of changes) {
@@ -162,7 +162,7 @@ export function lockOrderOf(changes: Change[]): string {
       case 'delivery_finished':
       case 'delivery_replayed':
         return change.delivery.sessionId;
-      // Last of a batch: it locks rows of many sessions, or those that all instances write.
+      // Last of a batch: locks rows of many sessions, or rows that all instances write.
       case 'recovery_saved':
       case 'events_placed':
         return LAST;

@@ -11,21 +11,21 @@ export interface EventFilter {
   environment?: Environment;
 }
 
-/** Where an event stands among all: ids of events do not sort by time, and those of a session can share a millisecond. */
+/** Position of an event among all events: their ids do not sort by time, and events of a session can share a millisecond. */
 export interface EventPlace {
   created: Instant;
   sequence: number;
   id: string;
 }
 
-/** Where an event that does not exist would stand: at the time at which its session was made. */
+/** Position of an event that does not exist: the creation time of its session. */
 export function placeOfUnknown(id: string): EventPlace {
   const sessionId = sessionOfEvent(id);
   assert(sessionId, `${id} is not the id of an event`);
   return { created: timeOfId(sessionId), sequence: 0, id };
 }
 
-/** Negative where `a` is the older one. */
+/** Negative if `a` is older. */
 export function comparePlaces(a: EventPlace, b: EventPlace): number {
   if (a.created !== b.created) return a.created - b.created;
   if (a.sequence !== b.sequence) return a.sequence - b.sequence;

@@ -1,11 +1,11 @@
-/** A database that is looked at and not touched: not even its schema is brought up. */
+/** A database opened read-only, without migrating it. */
 export interface ExaminedDatabase {
   /**
-   * Ids of what breaks an invariant, `limit` at most: `sql` is one of `invariants.ts`. May take long, and reads one
-   * snapshot, so that a live service is no reason for a finding.
+   * Ids of at most `limit` violations of an invariant, whose `sql` is one of `invariants.ts`. Can take long; reads one snapshot,
+   * so that a running service causes no false finding.
    */
   violations(sql: string, limit: number): Promise<string[]>;
-  /** What the database itself finds wrong with its files and references; undefined where it has no such check. */
+  /** Faults that the database itself finds in its files and references; undefined if it has no such check. */
   integrity(): Promise<string[] | undefined>;
   close(): Promise<void>;
 }

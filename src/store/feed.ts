@@ -5,7 +5,7 @@ import type { Environment } from '../domain/route.ts';
 import type { Listed } from './page.ts';
 import type { MerchantEvent } from './webhooks.ts';
 
-/** An event that a recovery looks at, and its delivery to the endpoint, where there is one. */
+/** An event that a recovery examines, and its delivery to the endpoint, if it has one. */
 export interface RecoverableEvent {
   event: Omit<MerchantEvent, 'body' | 'origin'>;
   delivery: Delivery | undefined;
@@ -16,28 +16,25 @@ export interface FeedFilter {
   environment?: Environment;
 }
 
-/** What is written of the events in the order of their commits, and of sending what was missed of them. */
 export type FeedChange =
-  /** Gives at most `limit` events their position in the feed: of those that are committed, the oldest. */
+  /** Gives the oldest committed events, at most `limit`, their position in the feed. */
   | { type: 'events_placed'; limit: number }
   /** Guarded by the version before. */
   | { type: 'recovery_saved'; recovery: Recovery }
   /**
-   * A delivery of a recovery: new where `from` is null, else made due again. Guarded by there being none, or by its
+   * A delivery of a recovery: new if `from` is null, otherwise made due again. Guarded by the absence of a delivery, or by its
    * attempts and that status.
    */
   | { type: 'delivery_recovered'; delivery: Delivery; from: DeliveryStatus | null; eventCreated: Instant };
 
-/** What is read of the events in the order of their commits, and of sending what was missed of them. */
 export interface FeedReads {
-  /** Where an event stands in the feed, from 1; null before it has its place, undefined where there is no such event. */
+  /** Position of an event in the feed, from 1; null before it has one, undefined for an unknown event. */
   feedPosition(eventId: string): Promise<number | null | undefined>;
-  /** The events after a position, oldest first. None ever appears before one that was read. */
+  /** The events after a position, oldest first. No event appears later before a position that was read. */
   listFeed(filter: FeedFilter, after: number, limit: number): Promise<Listed<MerchantEvent>>;
-  /** Whether a committed event waits for its position. */
   hasUnplacedEvents(): Promise<boolean>;
   recovery(id: string): Promise<Recovery | undefined>;
-  /** Those that nobody has carried further since then. */
+  /** Running recoveries without progress since then. */
   recoveriesLeft(since: Instant, limit: number): Promise<Recovery[]>;
   /** The next events of a recovery, of those types, in the order in which they happened. */
   recoverableEvents(recovery: Recovery, types: readonly string[], limit: number): Promise<RecoverableEvent[]>;

@@ -16,8 +16,8 @@ import { WEBHOOK_INVARIANTS } from './invariants/webhooks.ts';
 export type { Invariant } from './invariants/invariant.ts';
 
 /**
- * What the code promises of every committed state, however busy the service is: each is one statement that selects what
- * breaks the promise. What a constraint or an index of the schema promises already is asked all the same.
+ * Properties of every committed state, also while the service is busy; each is one statement that selects the violations.
+ * Properties that a constraint or an index of the schema ensures are checked as well.
  */
 export const INVARIANTS: readonly Invariant[] = [
   ...RECORD_INVARIANTS,

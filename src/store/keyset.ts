@@ -8,25 +8,45 @@ export interface Query {
   params: SqlValue[];
 }
 
-/** Runs one query of a driver and answers its rows. */
+/** Runs one query of a driver and returns its rows. */
 export type Select = (sql: string, ...params: SqlValue[]) => Promise<Row[]>;
-/** Runs several queries in one round trip, and answers the rows of each. */
+/** Runs several queries in one round trip and returns the rows of each. */
 export type SelectEach = (queries: readonly Query[]) => Promise<Row[][]>;
 
 /** A page of one table, by an index whose columns are `equals`, then `oneOf`, then `sortedBy`, then `id`. */
 export interface KeysetQuery {
   table: string;
   equals: Record<string, SqlValue>;
-  /** Leading index columns that no filter fixes: each is read once for every value that it can have. */
+  /** Leading index columns that no filter fixes, with all their values: each value is one range. */
   oneOf: Record<string, readonly string[]>;
   /** The column by which the index is partial. */
   notNull?: string;
-  /** The columns by which records come in order before their id does, and what they are at the page's cursor. */
+  /** The columns that sort before the id, and their values at the page's cursor. */
   sortedBy?: { columns: readonly string[]; cursor: readonly SqlValue[] | undefined };
-  /** Sorted by id alone: only those from here on, and below; ids sort by the time at which they were made. */
+  /** Bounds of the id, for pages sorted by the id alone; ids sort by their creation time. */
   ids?: { from: string | undefined; below: string | undefined };
-  /** What few rows of those ids do not have: `created >= ` and its value. */
+  /** Further conditions, which few rows of those ids fail: `created >= ` and its value. */
   also?: readonly (readonly [condition: string, value: SqlValue])[];
+}
+
+/** Splits the leading columns of an index, with all their values, into those that a filter fixes and those it leaves open. */
+export function splitColumns(
+  filter: Record<string, string | undefined>,
+  leading: Record<string, readonly string[]>,
+): Pick<KeysetQuery, 'equals' | 'oneOf'> {
+  const given = Object.entries(filter).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const equals = Object.fromEntries(given);
+  return { equals, oneOf: Object.fromEntries(Object.entries(leading).filter(([column]) => !(column in equals))) };
+}
+
+/** A page of a table by `filter`; by the id alone if the filter fixes no column. */
+export function filterKeyset(
+  table: string,
+  filter: Record<string, string | undefined>,
+  leading: Record<string, readonly string[]>,
+): KeysetQuery {
+  const { equals, oneOf } = splitColumns(filter, leading);
+  return { table, equals, oneOf: Object.keys(equals).length === 0 ? {} : oneOf };
 }
 
 /**
@@ -37,7 +57,7 @@ export function keysetQuery(query: KeysetQuery, page: Page): Query {
   return unionQuery([query], page);
 }
 
-/** The same over several pages of one table that have no row in common, sorted alike. */
+/** A page of several disjoint ranges of one table, sorted alike. */
 export function unionQuery(queries: readonly [KeysetQuery, ...KeysetQuery[]], page: Page): Query {
   const params: SqlValue[] = [];
   const bind = (value: SqlValue) => `?${params.push(value)}`;
@@ -80,7 +100,7 @@ function branchesOf(query: KeysetQuery, { page, columns, order, bind }: Branchin
   });
 }
 
-/** One bound at each end: of two, a database takes the one that it likes, and reads in vain up to the other. */
+/** One bound at each end: of two bounds a database uses one for the range and reads in vain up to the other. */
 function idRange({ from, below }: NonNullable<KeysetQuery['ids']>, page: Page, bind: Branching['bind']): string[] {
   const { startingAfter, endingBefore } = page;
   const upper = [below, startingAfter].filter((id) => id !== undefined).toSorted()[0];

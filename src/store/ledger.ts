@@ -17,20 +17,20 @@ export interface JournalFilter {
   kind?: PostingKind;
   sessionId?: string;
   paymentId?: string;
-  /** Booked then or later. */
+  /** Earliest booking time. */
   from?: Instant;
-  /** Booked before then. */
+  /** End of the booking times, exclusive. */
   until?: Instant;
 }
 
-/** A stretch of the journal: `limit` entries at most that are older, or newer, than a place; from its end without one. */
+/** A range of the journal: at most `limit` entries, older or newer than a place, or from the end of the journal without one. */
 export interface Stretch {
   limit: number;
   order: 'newest_first' | 'oldest_first';
   after: EntryPlace | undefined;
 }
 
-/** What some entries of one account add up to; credits are not negative here. */
+/** Sums of entries of one account; credits are positive here. */
 export interface AccountSum {
   account: Account;
   debits: Cents;
@@ -40,46 +40,44 @@ export interface AccountSum {
 /** Length of a day of the running sums, which starts at midnight UTC. */
 export const DAY_MS = 86_400_000;
 
-/** All entries of one reason in one account. */
+/** Partition of the journal: the entries of one kind in one account. */
 export interface LedgerShelf {
   environment: Environment;
   account: Account;
   kind: PostingKind;
 }
 
-/** What is written of the journal besides the postings of checkouts. */
 export type LedgerChange =
   /** Guarded by the payment having none. */
   { type: 'settlement_recorded'; settlement: Settlement };
 
-/** The journal and its balances. */
 export interface LedgerReads {
-  /** Ledger entries of one payment, and the sum of all there are (0, or the books are wrong). */
   ledgerOfPayment(paymentId: string): Promise<{ kind: string; account: string; amount: number }[]>;
+  /** Sum of all entries: 0, unless the ledger is wrong. */
   ledgerTotal(): Promise<number>;
-  /** Its cost grows neither with the journal nor with how deep in it the stretch is. */
+  /** Its cost grows neither with the journal nor with the depth of the range. */
   journal(filter: JournalFilter, stretch: Stretch): Promise<JournalEntry[]>;
   journalEntry(postingId: string, line: number): Promise<JournalEntry | undefined>;
-  /** Sums of each account that has entries: of the days before `before` (days since 1970), or of all days. */
+  /** Sums of each account with entries: of the days before `before` (days since 1970), or of all days. */
   daySums(environment: Environment, before?: number): Promise<AccountSum[]>;
   /**
-   * What the next entries of a shelf add up to, `limit` at most, that were booked until then; `last` is where they end,
-   * undefined where there are no more.
+   * Sums of the next entries of a partition, at most `limit`, booked until then. `last` is the place of the last one; undefined
+   * if there are no more.
    */
   shelfSum(
     shelf: LedgerShelf,
     stretch: { after: EntryPlace | undefined; until: Instant; limit: number },
   ): Promise<AccountSum & { last: EntryPlace | undefined }>;
-  /** What was booked after `after` and until then, shelf by shelf, in one snapshot. */
+  /** Sums of the entries after `after` and until then, by partition, in one snapshot. */
   recentSums(shelves: readonly LedgerShelf[], after: Instant, until: Instant): Promise<AccountSum[]>;
-  /** Every shelf that something lies on, also of an account or a kind that this version does not know. */
+  /** Every partition with entries, also of accounts and kinds that this version does not know. */
   shelvesInUse(environment: Environment): Promise<LedgerShelf[]>;
   settlement(paymentId: string): Promise<Settlement | undefined>;
-  /** The ids of payments that a provider knows by this reference: one, unless two providers use the same. */
+  /** Ids of the payments with this provider reference: one, unless two providers use the same. */
   paymentsOfReference(reference: string): Promise<string[]>;
 }
 
-/** Where the entries of an environment belong. */
+/** The known partitions of an environment. */
 export function shelvesOf(environment: Environment): LedgerShelf[] {
   return ACCOUNTS.flatMap((account) => POSTING_KINDS.map((kind) => ({ environment, account, kind })));
 }

@@ -23,3 +23,13 @@ export function pageAmong<Item extends Place, Place>(
   const older = cursor === undefined ? newestFirst : newestFirst.filter((item) => compare(item, cursor) < 0);
   return { items: older.slice(0, limit), hasMore: older.length > limit };
 }
+
+export function unknownStatus(status: string | undefined, known: readonly string[]): boolean {
+  return status !== undefined && !known.includes(status);
+}
+
+/** The items that have the value of every property that the filter gives. */
+export function matching<Item extends object>(items: Item[], filter: { [Name in keyof Item]?: unknown }): Item[] {
+  const given = Object.entries(filter).filter(([, value]) => value !== undefined) as [keyof Item, unknown][];
+  return items.filter((item) => given.every(([name, value]) => item[name] === value));
+}

@@ -2,15 +2,15 @@ import { currentOrigin } from '../telemetry/origin.ts';
 import { type Tracing, traced } from '../telemetry/tracing.ts';
 import type { Change, CommitResult, Conflict, Store } from './store.ts';
 
-/** Is told of every commit once it is over. */
+/** Observer of completed commits. */
 export interface CommitObserver {
-  /** `seconds`: from being asked for to being durable, waiting for its turn included. */
+  /** `seconds`: from the call until the commit is durable, with its time in the queue. */
   commit(changes: readonly Change[], outcome: 'done' | 'failed' | Conflict, seconds: number): void;
-  /** So many change sets were made durable by one transaction. */
+  /** Number of change sets in one transaction. */
   batch(sets: number): void;
 }
 
-/** How a driver tells what one transaction has made durable, before their callers know. */
+/** Callback with the change sets of one durable transaction, before their callers continue. */
 export type OnBatch = (sets: readonly { changes: Change[] }[]) => void;
 
 export interface CommitWatch {
@@ -47,7 +47,7 @@ export function watchCommits(
     observed: (store) => ({
       ...store,
       commit(changes) {
-        // What workers do of themselves begins no trace.
+        // The work of workers begins no trace.
         if (!tracing || currentOrigin().traceParent === null) return measured(store, changes);
         const attributes = { 'db.system.name': database, 'tillway.commit.changes': changes.length };
         return traced(tracing, { name: 'commit', kind: 'client', attributes }, async (span) => {

@@ -4,14 +4,14 @@ import type { PostgresOptions } from './postgres.ts';
 import type { ExaminedDatabase } from './examined.ts';
 import type { Migration } from './migrations/migration.ts';
 
-/** Which database, as `DATABASE_URL` names it. */
+/** Database named by `DATABASE_URL`. */
 export type DatabaseSettings = { kind: 'sqlite'; path: string } | { kind: 'postgres'; url: string; poolSize: number };
 
 export type OpenStore = (database: DatabaseSettings, options: OpenStoreOptions) => Promise<OpenedStore>;
 
 export type OpenStoreOptions = Omit<SqliteOptions, 'path'> & Omit<PostgresOptions, 'url' | 'poolSize'>;
 
-/** Only the driver that is used is loaded. */
+/** Loads only the driver of the database. */
 export const openStore: OpenStore = async (database, options) => {
   try {
     if (database.kind === 'sqlite') {
@@ -25,7 +25,7 @@ export const openStore: OpenStore = async (database, options) => {
   }
 };
 
-/** Brings the schema up to date, as opening does, and answers the migrations that were missing, oldest first. */
+/** Brings the schema up to date and returns the migrations that were missing, oldest first. */
 export async function migrateDatabase(
   database: DatabaseSettings,
   log: OpenStoreOptions['log'],
@@ -38,7 +38,7 @@ export async function migrateDatabase(
   }
 }
 
-/** Opens a database only to look at it. */
+/** Opens a database read-only. */
 export async function examineDatabase(database: DatabaseSettings): Promise<ExaminedDatabase> {
   try {
     if (database.kind === 'sqlite') return (await import('./sqlite.ts')).examineSqlite(database.path);
@@ -52,13 +52,13 @@ function naming(database: DatabaseSettings, error: unknown): Error {
   return new Error(`DATABASE_URL ${describeDatabase(database)}: ${messageOf(error)}`, { cause: error });
 }
 
-/** Of several addresses of one host name, each has its own error. */
+/** A host name with several addresses gives one error for each. */
 function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ');
   return error instanceof Error ? error.message : String(error);
 }
 
-/** For messages and logs: where it is, without who and how. */
+/** Address of a database for messages and logs, without user and password. */
 export function describeDatabase(database: DatabaseSettings): string {
   if (database.kind === 'sqlite') return `sqlite:${database.path}`;
   const { protocol, host, pathname } = new URL(database.url);

@@ -1,4 +1,4 @@
-/** A page of a list: newest first, before or after the record of an id. */
+/** A page of a list, newest first, before or after the record of an id. */
 export interface Page {
   limit: number;
   startingAfter?: string;

@@ -5,29 +5,29 @@ import { isAnswer, types } from './postgres-connection.ts';
 export interface Statement {
   sql: string;
   params: SqlValue[];
-  /** Whether its rows are wanted, and not only their number. */
+  /** Whether the result needs the rows, and not only their number. */
   answersRows?: boolean;
 }
 
 export interface BatchResult {
-  /** How many rows each statement touched, of those that were run. */
+  /** Number of rows that each executed statement affected. */
   counts: number[];
-  /** Of each statement whose rows are wanted, in turn. */
+  /** Rows of each statement with `answersRows`, in order. */
   rows: Row[][];
-  /** Why the server refused the statement `counts.length`; then nothing of the batch is left in the database. */
+  /** Error of the statement `counts.length`; the server has then rolled back the whole batch. */
   refusal?: Error;
 }
 
-/** Which statements are prepared on a connection, by their text. */
+/** Names of the statements prepared on a connection, by their text. */
 interface Prepared {
   names: Map<string, string>;
   made: number;
 }
 
-/** How `pg` lets others speak the protocol: it calls `submit`, then a handler for each message of the answer. */
+/** Interface of `pg` for the protocol: it calls `submit`, then a handler for each message of the response. */
 interface Exchange extends Submittable {
   query_timeout: number;
-  /** `pg` puts its own around it, which ends the timeout. */
+  /** `pg` wraps it to end the timeout. */
   callback(error: Error | null): void;
   handleCommandComplete(message: { text: string }): void;
   handleError(error: Error): void;
@@ -40,9 +40,9 @@ interface Exchange extends Submittable {
 const prepared = new WeakMap<PoolClient, Prepared>();
 
 /**
- * Sends all statements in one round trip. They are one transaction, and durable when this answers without `refusal`:
- * what stands between two Sync messages of the protocol is, so that neither BEGIN nor COMMIT is sent, and no
- * transaction waits for this process, however long that is paused. Rejects where the outcome is not known.
+ * Sends all statements in one round trip. They are one transaction, which is durable when this resolves without `refusal`:
+ * the statements between two Sync messages of the protocol form one, so that neither BEGIN nor COMMIT is sent, and no
+ * transaction waits for this process, however long it is paused. Rejects if the outcome is unknown.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
  */
 export function runBatch(
@@ -67,12 +67,12 @@ function exchange(
   const fresh = new Map<string, { name: string; index: number }>();
 
   function submit(connection: Connection): void {
-    // As few packets as it fits into.
+    // Sends as few packets as possible.
     connection.stream.cork();
     for (const [index, { sql, params, answersRows }] of statements.entries()) {
       let name = known.names.get(sql) ?? fresh.get(sql)?.name;
       if (name === undefined) {
-        // A new name each time: of one that is refused, nobody tells whether it had been prepared before.
+        // A new name each time: a refusal does not say whether the statement had been prepared before.
         name = `write_${known.made++}`;
         fresh.set(sql, { name, index });
         connection.parse({ name, text: sql, types: [] }, true);
@@ -96,7 +96,7 @@ function exchange(
       },
       handleCommandComplete: ({ text }) => counts.push(Number(text.slice(text.lastIndexOf(' ') + 1))),
       handleError(error) {
-        // Otherwise the connection is lost or silent, or the server ends it: what became of the batch is not known.
+        // Otherwise the connection is lost or silent, or the server ends it: the outcome of the batch is unknown.
         if (isAnswer(error)) result.refusal = error;
         this.callback(isAnswer(error) ? null : error);
       },
@@ -113,7 +113,7 @@ function exchange(
           const text = fields[index]!;
           row[name] = text === null ? null : parse(text);
         }
-        // Those of a statement whose rows are not wanted are not described, and have nowhere to go.
+        // The rows of a statement without `answersRows` are not described, and are dropped.
         rows.at(-1)?.push(row);
       },
       handleEmptyQuery: () => undefined,

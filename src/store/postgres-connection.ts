@@ -9,15 +9,15 @@ export interface PostgresSettings {
   poolSize: number;
 }
 
-/** A caller waits so long for the database, in milliseconds, all included; what takes longer is `unavailable`. */
+/** Total time that a caller waits for the database, in milliseconds; then the call fails as `unavailable`. */
 export const DEADLINE_MS = 4500;
-/** The part of it that opening a connection, or waiting for a free one, may take. */
+/** Limit for opening a connection, or waiting for a free one. */
 export const CONNECT_TIMEOUT_MS = 2000;
-/** How long a read may take once it has a connection. */
+/** Limit for a read once it has a connection. */
 export const READ_TIMEOUT_MS = DEADLINE_MS - CONNECT_TIMEOUT_MS;
-// Less than a caller waits: a statement that is slow is an answer, and no reason to doubt the connection.
+// Less than a caller waits: a slow statement is then an answer of the server, and no reason to distrust the connection.
 const STATEMENT_TIMEOUT_MS = 2250;
-/** Where others share the transaction, and for a set that goes alone. */
+/** Limits for a lock in a shared transaction, and for a change set that is sent alone. */
 const LOCK_TIMEOUT_MS = 250;
 export const PATIENT_LOCK_TIMEOUT_MS = 2000;
 const KEEP_ALIVE_AFTER_MS = 10_000;
@@ -28,7 +28,7 @@ const asNumber = (text: string) => Number(text);
 const asText = (text: string) => text;
 export const types = { getTypeParser: (type: number) => (NUMERIC_TYPES.has(type) ? asNumber : asText) };
 
-/** What every connection is opened with. */
+/** Options of every connection. */
 export function connectionOptions(url: string) {
   return {
     connectionString: url,
@@ -40,21 +40,21 @@ export function connectionOptions(url: string) {
   };
 }
 
-/** Where a store says what an operator should know. */
+/** Log for the operator. */
 export interface StoreLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }
 
 export interface Connections {
-  /** Lends a connection for one exchange; where that ends without an answer, the connection is given up. */
+  /** Lends a connection for one exchange; closes the connection if the exchange ends without an answer. */
   use<Result>(exchange: (client: PoolClient) => Promise<Result>): Promise<Result>;
   close(): Promise<void>;
 }
 
 /**
- * Connections to a primary. What the database cannot do now, for a reason that is not the caller's, fails as GatewayError
- * `unavailable` within {@link DEADLINE_MS}; the next exchange tries anew, so that nothing needs a restart.
+ * Connections to a primary. A failure that the caller did not cause is a GatewayError `unavailable` within {@link DEADLINE_MS};
+ * the next exchange tries again, so that no restart is needed.
  */
 export function createConnections({ url, poolSize }: PostgresSettings, log: StoreLog): Connections {
   const pool = new Pool({
@@ -64,18 +64,18 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
     lock_timeout: LOCK_TIMEOUT_MS,
     query_timeout: READ_TIMEOUT_MS,
   });
-  // An idle connection was lost; the pool opens another when it is needed.
+  // An idle connection was lost; the pool opens another one on demand.
   pool.on('error', ({ message: reason }) =>
     onNobodysBehalf(() => log.info({ reason }, 'a connection to the database was lost')),
   );
-  // One that is lost while it is lent fails what was asked of it. Nobody else listens then, and that would end the process.
+  // A connection lost while it is lent fails its query. Without a listener its error event would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
-  /** When each connection last answered, and since when none may be trusted that has not, by the monotonic clock. */
+  /** Time of the last answer of each connection, and the time before which no answer is trusted, by the monotonic clock. */
   const answered = new WeakMap<PoolClient, number>();
   let suspectUntil = 0;
   let awaySince: number | undefined;
 
-  /** One line when the database goes, and one when it comes back, however many ask meanwhile. */
+  /** Logs one line when the database becomes unavailable, and one when it is back. */
   function note(failure?: unknown): void {
     if (failure === undefined && awaySince !== undefined) {
       const seconds = Math.round((performance.now() - awaySince) / 1000);
@@ -91,7 +91,7 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
     for (;;) {
       const client = await pool.connect();
       if ((answered.get(client) ?? Infinity) >= suspectUntil) return client;
-      // One connection went silent, so that this one, opened before that, may be half-open as well.
+      // Another connection went silent, so that this older one may be half-open as well.
       client.release(true);
     }
   }
@@ -112,7 +112,7 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
           if (client && !answer) suspectUntil = performance.now();
           client?.release(!answer || stale);
           if (!answer) note(error);
-          // A connection that could not be opened, whatever the reason, is none of the caller's.
+          // The caller never causes a failure to open a connection.
           if (!client) throw unavailable(error);
           if (!stale || attempt === poolSize) throw asUnavailable(error);
         }
@@ -128,11 +128,11 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && 'severity' in error && typeof code === 'string' ? code : '';
 }
 
-// Connection and login, the end of a session by an operator or by one of its limits, and a server that has become a
-// standby: whatever is asked next must be asked on another connection.
+// Connection and login, the end of a session by an operator or by one of its limits, and a server that became a standby:
+// the next query needs another connection.
 const NO_MORE = /^(?:08|28|3D|57P|25P03|25P04|25006)/;
 
-/** Whether the server answered, and the connection is as good as before: then nothing of what it refused is left. */
+/** Whether the server answered and the connection is still usable; the refused statement then left nothing behind. */
 export function isAnswer(error: unknown): boolean {
   const code = codeOf(error);
   return code !== '' && !NO_MORE.test(code);
@@ -140,11 +140,11 @@ export function isAnswer(error: unknown): boolean {
 
 // Another instance's migration has changed the table of a prepared SELECT; on a new connection it is prepared anew.
 const STALE_PLAN = '0A000';
-// https://www.postgresql.org/docs/current/errcodes-appendix.html: resources (a full disk among them), operator, system, a
-// state that it is not in for now, lock timeout, serialization and deadlock.
+// https://www.postgresql.org/docs/current/errcodes-appendix.html: resources (such as a full disk), operator, system, a
+// temporary state, lock timeout, serialization and deadlock.
 const AWAY = /^(?:53|55|57|58|40001|40P01|0A000)/;
 
-/** The error as the store's port has it: a defect stays what it is, everything else is `unavailable`. */
+/** The error of the store's port: a defect stays a defect, every other error is `unavailable`. */
 export function asUnavailable(error: unknown): unknown {
   if (error instanceof GatewayError) return error;
   if (isAnswer(error) && !AWAY.test(codeOf(error)))

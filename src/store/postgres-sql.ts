@@ -1,6 +1,6 @@
 const cache = new Map<string, string>();
 
-/** A statement of the house with PostgreSQL's placeholders, `$1` for `?1`, and what stands in it for PostgreSQL alone. None of ours has a `?` in its text. */
+/** A statement with PostgreSQL's placeholders, `$1` for `?1`, and with its parts for PostgreSQL alone. No statement has a literal `?`. */
 export function forPostgres(sql: string): string {
   let text = cache.get(sql);
   if (text === undefined) {

@@ -16,17 +16,17 @@ import type { OnBatch } from './observed.ts';
 import type { Change, CommitResult, Conflict, Store } from './store.ts';
 import type { Write } from './write.ts';
 
-/** How many change sets travel together at most. */
+/** Limit of change sets in one batch. */
 const MAX_BATCH = 200;
 /**
- * The next batch gathers until the one under way is done, since larger ones cost less; but not behind one that takes
- * longer than this, because it waits for a lock or a slow disk. So many may be under way at once.
+ * The next batch gathers until the one in flight is done, since larger batches cost less; but not behind a batch that takes
+ * longer than this, because it waits for a lock or a slow disk. At most this many batches are in flight.
  */
 const SLOW_AFTER_MS = 5;
 const MAX_IN_FLIGHT = 3;
-/** Sets that were refused among others go alone, so many of a lane at once, and nobody waits for them. */
+/** Change sets that were refused in a batch are sent alone, at most this many of a lane at once; other sets do not wait for them. */
 const APART_AT_ONCE = 2;
-/** A batch with more sets that are refused than this is not repeated without each of them, but taken apart. */
+/** A batch with more refused sets than this is split into single sets instead of being repeated without each of them. */
 const MAX_REPEATS = 3;
 // Serialization failures, deadlocks and locks that are held long: https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html
 const ROLLED_BACK = new Set(['40001', '40P01']);
@@ -45,19 +45,19 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** The statements of a change set, each with the conflict that it stands for where it touches no row. */
+/** The statements of a change set, each with the conflict that it means if it affects no row. */
 type StatementSet = (Statement & { guard: Conflict | undefined; locks: string | undefined })[];
 
-/** A statement of a batch, and the number of the set that it belongs to. */
+/** A statement of a batch, and the number of its set. */
 interface Sent {
   set: number;
   statement: StatementSet[number];
 }
 
-/** Sets that are to be committed one by one. */
+/** Sets that are committed one by one. */
 interface Lane {
   sets: Waiting[];
-  /** How many are under way. */
+  /** Number of sets in flight. */
   going: number;
   patient: boolean;
 }
@@ -70,18 +70,18 @@ export interface WriterOptions {
 }
 
 export interface Writer extends Pick<Store, 'commit' | 'onCommit' | 'close'> {
-  /** Commits statements that are no changes of the store's port. Batches take their locks in the order of `lockOrder`. */
+  /** Commits statements outside of the store port. Batches take their locks in the order of `lockOrder`. */
   write(writes: Write[], lockOrder: string): Promise<CommitResult>;
 }
 
-/** Commits whatever waits, many change sets in one transaction and one round trip; one that fails, fails alone. */
+/** Commits waiting change sets, many in one transaction and one round trip; a failing set does not fail the others. */
 export function createWriter(options: WriterOptions): Writer {
   const { connections, random, onBatch } = options;
   const listeners: (() => void)[] = [];
   let waiting: Waiting[] = [];
   let inFlight = 0;
   let slow = 0;
-  // What waits for somebody's lock has a lane of its own: the others are not to wait behind it.
+  // Sets that wait for a lock have their own lane, so that other sets do not wait behind them.
   const alone: Lane = { sets: [], going: 0, patient: false };
   const held: Lane = { sets: [], going: 0, patient: true };
   let onIdle: (() => void) | undefined;
@@ -104,7 +104,7 @@ export function createWriter(options: WriterOptions): Writer {
       slow++;
       pump();
     }, SLOW_AFTER_MS);
-    // Always in the same order: two batches that meet wait in turn.
+    // Always in the same order, so that two concurrent batches never wait for each other.
     await commitTogether(batch.toSorted((a, b) => compare(a.order, b.order)));
     clearTimeout(timer);
     if (isSlow) slow--;
@@ -119,7 +119,7 @@ export function createWriter(options: WriterOptions): Writer {
     pump();
   }
 
-  /** Never rejects: whatever becomes of a set, its caller is told. */
+  /** Never rejects: the outcome of each set goes to its caller. */
   async function commitTogether(batch: Waiting[], { patient = false, repeats = MAX_REPEATS } = {}): Promise<void> {
     const sent = inLockOrder(batch.map(({ statements }) => statements));
     let result: BatchResult;
@@ -135,7 +135,7 @@ export function createWriter(options: WriterOptions): Writer {
       settle(batch, sent, counts);
       return;
     }
-    // After the last statement it is the commit itself that was refused.
+    // After the last statement the server refused the commit itself.
     const refused = sent[counts.length];
     const isLocked = codeOf(refusal) === LOCKED;
     const lane = isLocked ? held : alone;
@@ -146,22 +146,22 @@ export function createWriter(options: WriterOptions): Writer {
     else settleRefusal(only!, refused?.statement.guard, refusal);
   }
 
-  /** Commits a batch without the set that was refused, which then goes alone. */
+  /** Commits a batch without the refused set, which is then sent alone. */
   async function commitOthers(batch: Waiting[], refused: Waiting, lane: Lane, repeats: number): Promise<void> {
-    // Of what waits for one lock, each would be refused in turn, after as long a wait.
+    // Each set that waits for the same lock would be refused in turn, after as long a wait.
     const isRefused = (set: Waiting) =>
       set === refused || (lane === held && set.order === refused.order && set.order !== '');
     const others = batch.filter((set) => !isRefused(set));
     if (repeats === 0) alone.sets.push(...others);
     else if (others.length > 0) await commitTogether(others, { repeats: repeats - 1 });
-    // After the others, which may have been what stood in its way.
+    // After the others, which may have caused the refusal.
     lane.sets.push(...batch.filter(isRefused));
   }
 
   function settle(batch: Waiting[], sent: Sent[], counts: number[]): void {
     const conflicts = new Map<number, Conflict>();
     for (const [index, { set, statement }] of sent.entries()) {
-      // Among others it would have been refused.
+      // With other statements in its set the server would have refused it.
       const failed = batch[set]!.statements.length === 1 && counts[index] === 0;
       if (failed && statement.guard !== undefined) conflicts.set(set, statement.guard);
     }
@@ -180,10 +180,10 @@ export function createWriter(options: WriterOptions): Writer {
     else reject(asUnavailable(refusal));
   }
 
-  /** One round trip, again where the server ended it for the sake of another transaction, or a patient one's lock is held. */
+  /** One round trip, repeated if the server rolled it back for another transaction, or if a patient set's lock is held. */
   async function send(statements: Statement[], deadline: number, patient: boolean): Promise<BatchResult> {
     for (let attempt = 1; ; attempt++) {
-      // Opening a connection may take what is left, and nobody waits longer than the deadline.
+      // Opening a connection can take the rest of the time, and no caller waits longer than the deadline.
       if (deadline - performance.now() < CONNECT_TIMEOUT_MS)
         throw new GatewayError('unavailable', 'The database does not keep up with what it is asked.');
       const result = await connections.use(async (client) => {
@@ -222,15 +222,15 @@ export function createWriter(options: WriterOptions): Writer {
   };
 }
 
-/** For a set that goes alone: it may wait for a lock longer than one whose neighbours wait with it. */
+/** For a set that is sent alone: it can wait longer for a lock, because no other set waits with it. */
 const PATIENCE: Statement = {
   sql: "SELECT set_config('lock_timeout', $1, true)",
   params: [String(PATIENT_LOCK_TIMEOUT_MS)],
 };
 
-/** Throws TypeError for a value that no column holds. */
+/** Throws TypeError for an undefined value. */
 function statementsOf(writes: Write[]): StatementSet {
-  // Alone, a guard that does not hold has written nothing. With others it must take them back, and so be an error.
+  // A single statement whose guard does not hold has written nothing. With others it must roll them back, and so be an error.
   const strict = writes.length > 1;
   return writes.map(({ sql, params, guard, locks }) => {
     if ((params as unknown[]).includes(undefined)) throw new TypeError(`a value is undefined: ${sql}`);
@@ -239,7 +239,7 @@ function statementsOf(writes: Write[]): StatementSet {
   });
 }
 
-/** The statement as one that the server refuses where it touches no row: in one round trip nobody can look in between. */
+/** The statement as one that fails if it affects no row: within one round trip the client cannot check in between. */
 function failingOnNone(sql: string): string {
   return `WITH touched AS (${sql} RETURNING 1) SELECT 1 / COUNT(*) FROM touched`;
 }

@@ -31,14 +31,14 @@ export interface PostgresOptions extends PostgresSettings {
   random(): number;
   log: StoreLog;
   onBatch?: OnBatch | undefined;
-  /** Whether a service opens the database; only then is the creation of a new database logged. */
+  /** True if a service opens the database, which then logs the creation of a new one. */
   serving?: boolean;
 }
 
 const OLDEST_VERSION = 140_000;
 const BEGIN_SNAPSHOT = { sql: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', params: [] };
 const COMMIT = { sql: 'COMMIT', params: [] };
-// Any number will do that no other program of the same database locks.
+// Any number that no other program of the same database locks.
 const MIGRATION_LOCK = 7_455_929;
 
 /** A PostgreSQL primary, which any number of instances may share. */
@@ -60,7 +60,7 @@ export async function openPostgres(options: PostgresOptions): Promise<OpenedStor
   function selectEach(queries: readonly Query[]): Promise<Row[][]> {
     const selects = queries.map(({ sql, params }) => ({ sql: forPostgres(sql), params, answersRows: true }));
     return connections.use(async (client) => {
-      // One snapshot for all: others may commit between two of them.
+      // One snapshot for all: other transactions can commit between two of them.
       const { rows, refusal } = await runBatch(client, [BEGIN_SNAPSHOT, ...selects, COMMIT], READ_TIMEOUT_MS);
       if (!refusal) return rows;
       await client.query('ROLLBACK');
@@ -81,7 +81,7 @@ export async function openPostgres(options: PostgresOptions): Promise<OpenedStor
     database: { select, write: async (writes, lockOrder) => (await writer.write(writes, lockOrder)).done },
     async ping() {
       await connections.use(async (client) => {
-        // It answers, but as a standby does: the next call needs a connection to whatever is the primary by then.
+        // It answers as a standby: the next call needs a connection to the new primary.
         if ((await setting(client, 'transaction_read_only')) === 'on') throw new Error('the database is read only');
       });
     },
@@ -100,7 +100,7 @@ function nameOf(text: string): string {
   return name;
 }
 
-/** The database as it is, read only. */
+/** Opens the database read-only, without migrating it. */
 export async function examinePostgres(url: string): Promise<ExaminedDatabase> {
   const client = await connectAlone(url);
   try {
@@ -122,18 +122,18 @@ export async function examinePostgres(url: string): Promise<ExaminedDatabase> {
   };
 }
 
-/** A connection without time limits, for what may take long. */
+/** A connection without time limits, for long statements. */
 async function connectAlone(url: string): Promise<Client> {
   const client = new Client(connectionOptions(url));
-  // What breaks while a query runs, the query reports.
+  // A query in progress reports the error itself.
   client.on('error', () => undefined);
   await client.connect();
   return client;
 }
 
 /**
- * Refuses what cannot be used, warns of what is not safe, brings the schema up to the newest migration, and answers what
- * was missing.
+ * Rejects an unusable database, warns of unsafe settings, brings the schema up to the newest migration, and returns the
+ * migrations that were missing.
  */
 export async function migratePostgres(url: string, log: StoreLog): Promise<readonly Migration[]> {
   const client = await connectAlone(url);
@@ -160,7 +160,7 @@ async function refuseUnusable(client: Client): Promise<void> {
   }
 }
 
-// What an acknowledged write survives: https://www.postgresql.org/docs/current/runtime-config-wal.html
+// Durability of an acknowledged write: https://www.postgresql.org/docs/current/runtime-config-wal.html
 const RISKS: readonly { name: string; values: readonly string[]; risk: string; ifStandbys?: true }[] = [
   { name: 'fsync', values: ['off'], risk: 'a power cut can lose everything' },
   { name: 'full_page_writes', values: ['off'], risk: 'a power cut can corrupt the database' },
@@ -187,7 +187,7 @@ async function setting(client: ClientBase, name: string): Promise<string> {
   return rows[0]!.value;
 }
 
-/** In one transaction under one lock: of many instances that start at once, the first does it and the others find it done. */
+/** Migrates in one transaction under one lock: of many instances that start at once, the first one migrates and the others wait. */
 async function migrate(client: Client): Promise<readonly Migration[]> {
   await client.query('BEGIN');
   await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);

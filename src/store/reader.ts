@@ -1,11 +1,16 @@
 import { type KeysetQuery, type Query, type Row, type Select, type SqlValue, keysetQuery } from './keyset.ts';
 import type { Listed, Page } from './page.ts';
+import type { Table } from './table-description.ts';
 
-/** The ways to read a table over whichever database `select` asks. */
+/** Typed reads over the `select` of a driver. */
 export function createReader(select: Select) {
   async function one<Item>(fromRow: (row: Row) => Item, sql: string, ...params: SqlValue[]): Promise<Item | undefined> {
     const [row] = await select(sql, ...params);
     return row && fromRow(row);
+  }
+
+  function find<Item>({ fromRow, byId }: Pick<Table<Item>, 'fromRow' | 'byId'>, id: string): Promise<Item | undefined> {
+    return one(fromRow, byId, id);
   }
 
   async function all<Item>(fromRow: (row: Row) => Item, sql: string, ...params: SqlValue[]): Promise<Item[]> {
@@ -23,5 +28,5 @@ export function createReader(select: Select) {
     return { items: page.endingBefore === undefined ? items : items.toReversed(), hasMore };
   }
 
-  return { one, all, list, listAsked };
+  return { one, find, all, list, listAsked };
 }

@@ -3,7 +3,7 @@ import type { Refund, RefundStatus } from '../domain/refund.ts';
 import type { Environment } from '../domain/route.ts';
 import type { Listed, Page } from './page.ts';
 
-/** A refund that a provider is still to be asked for, or about: a refund is its own task. */
+/** A refund that must be sent to its provider, or inquired about: a refund is its own task. */
 export interface DueRefund {
   refund: Refund;
   attempts: number;
@@ -19,18 +19,16 @@ export interface RefundFilter {
   environment?: Environment;
 }
 
-/** What is written of refunds. */
 export type RefundChange =
   /** Guarded by its idempotency key being new. */
   | { type: 'refund_created'; refund: Refund; dueAt: Instant }
-  /** Guarded by the status before; nobody asks the provider about it any more. */
+  /** Guarded by the status before; ends the inquiries at the provider. */
   | { type: 'refund_changed'; refund: Refund; from: RefundStatus }
-  /** Begins the attempt `attempts`, and nobody else does until `dueAt`; guarded by the attempts before. */
+  /** Begins the attempt `attempts`, under a lease until `dueAt`; guarded by the attempts before. */
   | { type: 'refund_claimed'; due: DueRefund }
   /** Guarded by the attempt that it ends. */
   | { type: 'refund_postponed'; due: DueRefund };
 
-/** What is read of refunds. */
 export interface RefundReads {
   refund(id: string): Promise<Refund | undefined>;
   refundByIdempotencyKey(environment: Environment, key: string): Promise<Refund | undefined>;

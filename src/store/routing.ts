@@ -1,8 +1,10 @@
 import type { Instant } from '../domain/records.ts';
-import type { OutcomeResult } from '../domain/outcome.ts';
+import type { OutcomeResult, RouteOutcome } from '../domain/outcome.ts';
+import type { Tally } from '../routing/memory.ts';
+import type { Listed, Page } from './page.ts';
 import type { Environment, RouteHealth } from '../domain/route.ts';
 
-/** One thing that a route has shown. */
+/** One result of a route. */
 export interface RecentResult {
   at: Instant;
   result: OutcomeResult;
@@ -12,17 +14,17 @@ export interface RecentResult {
   probe: boolean;
 }
 
-/** What was known of an environment's routes at a time, from which everybody counts on. */
+/** Estimates of an environment's routes at a time, shared by all instances. */
 export interface EstimateRecord {
   environment: Environment;
-  /** By which they were computed: others have their own. */
+  /** Algorithm of the estimates: each has its own. */
   algorithm: string;
   foldedUntil: Instant;
   /** JSON. */
   body: string;
 }
 
-/** The health of a route as it is stored; `body` is the whole record of the machine, as JSON. */
+/** Stored health of a route; `body` is the whole health record as JSON. */
 export interface RouteHealthRow {
   environment: Environment;
   routeId: string;
@@ -31,12 +33,12 @@ export interface RouteHealthRow {
   body: string;
 }
 
-/** A change of a route's health that was. */
+/** A past change of a route's health. */
 export interface TransitionRecord {
   id: string;
   environment: Environment;
   routeId: string;
-  /** That of the health after it. */
+  /** Version of the health after the change. */
   version: number;
   from: RouteHealth;
   to: RouteHealth;
@@ -59,7 +61,7 @@ export interface RulesVersion {
   created: Instant;
 }
 
-/** What was known of the routes when decisions were made on it. */
+/** Facts about the routes that decisions are based on. */
 export interface RoutingSnapshot {
   id: string;
   environment: Environment;
@@ -68,7 +70,7 @@ export interface RoutingSnapshot {
   created: Instant;
 }
 
-/** A decision with everything that it was made of but the snapshot; an offer is shared by the sessions that got it. */
+/** A decision with its inputs but for the snapshot; an offer is shared by its sessions. */
 export interface RoutingDecision {
   id: string;
   snapshotId: string;
@@ -78,4 +80,45 @@ export interface RoutingDecision {
   /** JSON. */
   body: string;
   created: Instant;
+}
+
+/** Changes of estimates, health, rules and decisions. */
+export type RoutingChange =
+  | { type: 'outcome_recorded'; outcome: RouteOutcome }
+  /** Written once; recording the same one again changes nothing. */
+  | { type: 'snapshot_recorded'; snapshot: RoutingSnapshot }
+  | { type: 'decision_recorded'; decision: RoutingDecision }
+  /** Guarded by the version before. */
+  | { type: 'route_health_changed'; health: RouteHealthRow }
+  | { type: 'transition_recorded'; transition: TransitionRecord }
+  /** Guarded by being the version after the newest. */
+  | { type: 'rules_saved'; rules: RulesVersion }
+  /** Guarded by the end `from` of the previous fold; null for the first. */
+  | { type: 'estimates_folded'; estimates: EstimateRecord; from: Instant | null };
+
+export interface RoutingReads {
+  /** Sums of the outcomes of each of these routes from then until then, by bucket, oldest first. */
+  outcomeTallies(
+    environment: Environment,
+    routeIds: readonly string[],
+    from: Instant,
+    until: Instant,
+  ): Promise<Tally[][]>;
+  /** The newest results of each of these routes since then, `limit` at most, newest first. */
+  recentResults(
+    environment: Environment,
+    routes: readonly { id: string; since: Instant }[],
+    limit: number,
+  ): Promise<RecentResult[][]>;
+  routeEstimates(environment: Environment, algorithm: string): Promise<EstimateRecord | undefined>;
+  routeHealth(): Promise<RouteHealthRow[]>;
+  listTransitions(filter: TransitionFilter, page: Page): Promise<Listed<TransitionRecord>>;
+  /** The newest rules, or those of one version. */
+  routingRules(version?: number): Promise<RulesVersion | undefined>;
+  routingSnapshot(id: string): Promise<RoutingSnapshot | undefined>;
+  routingDecision(id: string): Promise<RoutingDecision | undefined>;
+  /** Decisions of the attempts, oldest first; the session names its offer. */
+  routingDecisionsOfSession(sessionId: string): Promise<RoutingDecision[]>;
+  /** Decisions of the attempts of an environment. */
+  listRoutingDecisions(environment: Environment, page: Page): Promise<Listed<RoutingDecision>>;
 }

@@ -3,14 +3,14 @@ import { DatabaseSync } from 'node:sqlite';
 import type { StoreLog } from './postgres-connection.ts';
 import { explained, isDamage, sqliteCodeOf } from './sqlite-faults.ts';
 
-/** In the header of the file, and in the transaction that erases: what was erased may still lie in unused parts of pages. */
+/** Marks in the header of the file, in the erasing transaction, that erased text can remain in unused parts of pages. */
 export const NOTE_REMNANTS = 'PRAGMA user_version = 1';
 const NO_REMNANTS = 'PRAGMA user_version = 0';
 
 /**
- * Writes the file anew where something was erased of it, without the old text that lies between its rows: SQLite
- * overwrites what is deleted, and not the copies that moving rows from page to page has left. Only while nobody else has the
- * file open. Where it cannot be done, the log says so, and the next time tries again.
+ * Rewrites the file after an erasure, without the old text between its rows: SQLite overwrites deleted rows, but not the copies
+ * that moving rows from page to page has left. Needs exclusive access to the file. A failure is logged, and the next start tries
+ * again.
  */
 export function clearRemnants(path: string, log: StoreLog): void {
   const since = performance.now();
@@ -35,22 +35,22 @@ export function clearRemnants(path: string, log: StoreLog): void {
 function rewrite(path: string): void {
   const database = new DatabaseSync(path);
   try {
-    // Others that have it open make the first statement fail, and nobody can open it until the end.
+    // Fails while another process has the file open; no process can open it until the end.
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL; BEGIN IMMEDIATE; COMMIT');
-    // Beside the database there is room for it, and nobody else reads it; the usual folder can be small, or memory.
+    // Beside the database there is room for the copy; the usual folder can be small, in memory, or readable by others.
     useFolder(database, dirname(resolve(path)));
     database.exec('VACUUM');
     const copied = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
     if (copied?.['busy'] !== 0) throw new Error('the write-ahead log could not be emptied');
     database.exec(NO_REMNANTS);
   } finally {
-    // It is the whole process's.
+    // The setting belongs to the whole process.
     useFolder(database, '');
     database.close();
   }
 }
 
-/** Where SQLite puts files that it needs for a while; empty for the usual place. */
+/** Sets the folder of SQLite's temporary files; empty for the usual one. */
 function useFolder(database: DatabaseSync, folder: string): void {
   database.exec(`PRAGMA temp_store_directory = '${folder.replaceAll("'", "''")}'`);
 }

@@ -12,7 +12,7 @@ export type PackedWrite = [statement: number, params: SqlValue[], guard?: Confli
 export interface Batch {
   define: [number, string][];
   sets: PackedWrite[][];
-  /** Whether something is erased: gone from the write-ahead log too when it is done, and from the file at the next start. */
+  /** Whether personal data is erased: also from the write-ahead log at once, and from unused parts of the file at the next start. */
   forget: boolean;
 }
 
@@ -20,14 +20,14 @@ export interface Batch {
 export type SetResult = 0 | Conflict | { error: string; code: number };
 
 /**
- * The one writer of an SQLite database, a thread of its own, so that an fsync never stops the event loop. It commits
- * everything that waits at once, with one fsync for all.
+ * The only writer of an SQLite database, in its own thread, so that an fsync never blocks the event loop. It commits all
+ * waiting change sets at once, with one fsync.
  */
 function runWriter(path: string): void {
   const database = new DatabaseSync(path);
   // The timeout first: switching to WAL may have to wait for another process that starts.
   database.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
-  // What is erased is overwritten with zeros, not only marked as free.
+  // Overwrites erased text with zeros instead of only marking it as free.
   database.exec('PRAGMA secure_delete = ON');
   database.exec('PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -16384');
   assertDurable(database);
@@ -97,8 +97,8 @@ function runWriter(path: string): void {
   }
 
   /**
-   * All change sets in one transaction without savepoints, which cost three times what the rows do; undefined, with
-   * nothing done, where one of them failed after it had written something. A guard that stands first fails for free.
+   * All change sets in one transaction without savepoints, which cost three times as much as the rows. Undefined, with nothing
+   * written, if one of them failed after it had written something; a failing guard at the start has written nothing.
    */
   function applyTogether(sets: PackedWrite[][], forget: boolean): SetResult[] | undefined {
     begin.run();
@@ -116,7 +116,7 @@ function runWriter(path: string): void {
     return results;
   }
 
-  /** The same with a savepoint for each change set, so that one that fails does not fail its neighbours. */
+  /** The same with a savepoint for each change set, so that a failing one does not fail its neighbours. */
   function applyApart(sets: PackedWrite[][], forget: boolean): SetResult[] {
     begin.run();
     const results = sets.map((writes) => {
@@ -135,7 +135,7 @@ function runWriter(path: string): void {
     return (statements[number] ??= database.prepare(texts[number]!));
   }
 
-  /** How a change set ended, and how many of its statements had been run by then, a failing one that may have left something included. */
+  /** Result of a change set, and the number of statements executed, with a failing one that may have written something. */
   function applyWrites(writes: PackedWrite[]): { result: SetResult; written: number } {
     let written = 0;
     try {
@@ -153,7 +153,7 @@ function runWriter(path: string): void {
   }
 }
 
-/** Nothing may be acknowledged by a database that does not wait for the disk. */
+/** Throws if the database does not wait for the disk: no write could be acknowledged. */
 function assertDurable(database: DatabaseSync): void {
   const mode = database.prepare('PRAGMA journal_mode').get()?.['journal_mode'];
   const level = database.prepare('PRAGMA synchronous').get()?.['synchronous'];

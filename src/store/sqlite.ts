@@ -25,7 +25,7 @@ import type { ExaminedDatabase } from './examined.ts';
 
 export interface SqliteOptions {
   path: string;
-  /** This machine's clock: whatever else opens the file runs by the same one. */
+  /** Clock of this machine, which every process with the file shares. */
   clock: Clock;
   /** Called once when the writer has died or the file is damaged. No write can be acknowledged any more; the process must exit. */
   onFatal(error: Error): void;
@@ -73,7 +73,7 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
   }
 
   async function selectEach(queries: readonly Query[]): Promise<Row[][]> {
-    // One snapshot for all: the writer may commit between two of them.
+    // One snapshot for all: the writer can commit between two of them.
     reader.exec('BEGIN');
     try {
       return queries.map(({ sql, params }) => rowsOf(sql, params));
@@ -138,7 +138,7 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** A file that is new is its owner's alone, and with it those that SQLite puts beside it. */
+/** Creates a file that only its owner can read, and with it the files that SQLite puts beside it. */
 function makeFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));
@@ -147,7 +147,7 @@ function makeFile(path: string): void {
   }
 }
 
-/** The database as it is, read only: a path that holds none is an error. */
+/** Opens the database read-only, without migrating it; throws if there is none. */
 export function examineSqlite(path: string): ExaminedDatabase {
   const database = new DatabaseSync(path, { readOnly: true });
   const all = (sql: string, ...params: SqlValue[]) => database.prepare(sql).all(...params) as Row[];

@@ -1,10 +1,8 @@
 import type { Posting } from '../domain/ledger.ts';
 import type { ProviderMessage } from '../domain/provider-message.ts';
 import type { Checkout, Customer, Instant, Invoice, Payment, Session } from '../domain/records.ts';
-import type { RouteOutcome } from '../domain/outcome.ts';
 import type { Environment } from '../domain/route.ts';
 import type { SignalOrigin } from '../domain/signal-origin.ts';
-import type { Tally } from '../routing/memory.ts';
 import type { ClockReads, TestClockRecord } from './clock.ts';
 import type { ApiKeyChange, ApiKeyReads } from './api-keys.ts';
 import type { DiscrepancyChange, DiscrepancyReads } from './discrepancies.ts';
@@ -14,16 +12,16 @@ import type { MonitoringReads } from './monitoring.ts';
 import type { PersonalDataChange, PersonalDataReads } from './personal-data.ts';
 import type { RefundChange, RefundReads } from './refunds.ts';
 import type { Listed, Page } from './page.ts';
-import type * as routing from './routing.ts';
+import type { RoutingChange, RoutingReads } from './routing.ts';
 import type { WebhookChange, WebhookReads } from './webhooks.ts';
 
-/** A session that time has something to bring to. */
+/** A session that is due for a change by time alone. */
 export interface DueWake {
   sessionId: string;
   wakeAt: Instant;
 }
 
-/** Something to ask of a provider, outside every transaction, until it is done. */
+/** A request to a provider, outside every transaction, repeated until it is done. */
 export interface ProviderTask {
   paymentId: string;
   kind: 'cancel';
@@ -34,7 +32,7 @@ export interface ProviderTask {
   created: Instant;
 }
 
-/** One thing to write. A change set is applied whole, under the guards of its changes, or not at all. */
+/** One change. A change set is applied whole, under the guards of its changes, or not at all. */
 export type Change =
   | ApiKeyChange
   | DiscrepancyChange
@@ -42,11 +40,12 @@ export type Change =
   | LedgerChange
   | PersonalDataChange
   | RefundChange
+  | RoutingChange
   | WebhookChange
   | { type: 'customer_created'; customer: Customer }
-  /** Guarded by its idempotency key being new, and its customer being active and of its address. */
+  /** Guarded by its idempotency key being new, and by an active customer with its address. */
   | { type: 'session_created'; session: Session }
-  /** Guarded by the version before. `from` is the status before, for whoever counts what has changed. */
+  /** Guarded by the version before. `from` is the status before, for metrics. */
   | { type: 'session_changed'; session: Session; from?: Session['status'] }
   | { type: 'payment_created'; payment: Payment }
   | { type: 'payment_changed'; payment: Payment; from?: Payment['status'] }
@@ -55,32 +54,21 @@ export type Change =
   | { type: 'ledger_posted'; posting: Posting; environment: Environment }
   /** Requires a new (provider, environment, event id), and for an `event_conflict` a new pair of that and the session. */
   | { type: 'provider_message_received'; message: ProviderMessage }
-  /** Guarded by nobody else having claimed it, or moved the session on, since it came due. */
+  /** Guarded by the wake time: no other instance has claimed it or changed the session. */
   | { type: 'wake_claimed'; wake: DueWake; until: Instant }
   | { type: 'task_queued'; task: ProviderTask }
   /** Guarded by the attempts before. */
   | { type: 'task_claimed'; task: ProviderTask }
   /** Guarded by the attempt that it finishes. */
   | { type: 'task_finished'; task: ProviderTask }
-  | { type: 'outcome_recorded'; outcome: RouteOutcome }
-  /** Written once; whoever needs it afterwards may bring it along again. */
-  | { type: 'snapshot_recorded'; snapshot: routing.RoutingSnapshot }
-  | { type: 'decision_recorded'; decision: routing.RoutingDecision }
-  /** Guarded by the version before. */
-  | { type: 'route_health_changed'; health: routing.RouteHealthRow }
-  | { type: 'transition_recorded'; transition: routing.TransitionRecord }
-  /** Guarded by being the version after the newest. */
-  | { type: 'rules_saved'; rules: routing.RulesVersion }
-  /** Guarded by the time `from` up to which they were folded; null where they never were. */
-  | { type: 'estimates_folded'; estimates: routing.EstimateRecord; from: Instant | null }
   /** Guarded by the version before. */
   | { type: 'test_clock_changed'; clock: TestClockRecord };
 
-/** The guard that did not hold. Read again and decide again. */
+/** The guard that did not hold. The operation reads and decides again. */
 export type Conflict =
   | 'version'
   | 'customer_exists'
-  /** The key is taken, the customer is not (or no more) an active one of that address, or production met moved time. */
+  /** The key is taken, the customer is not active or has another address, or a production session met a test clock. */
   | 'session_refused'
   | 'key_revoked'
   /** The key is revoked, or would have spent more than it may. */
@@ -128,7 +116,7 @@ export interface InvoiceFilter {
 
 /**
  * The port of every database: reads, and one write. Reads see committed, durable data only.
- * A database that is away makes every call fail with GatewayError `unavailable`.
+ * Every call fails with GatewayError `unavailable` while the database cannot be reached.
  */
 export interface Store
   extends
@@ -140,12 +128,13 @@ export interface Store
     MonitoringReads,
     PersonalDataReads,
     RefundReads,
+    RoutingReads,
     WebhookReads {
-  /** The time by which everything in the database happens: the same for all instances. */
+  /** Clock of the database, the same for all instances. */
   now(): Instant;
   /** Applies the changes in one durable transaction, or none of them. Waiting change sets may share a transaction. */
   commit(changes: Change[]): Promise<CommitResult>;
-  /** Calls `listener` after every commit that may have left something for a worker. */
+  /** Calls `listener` after every commit that can leave work for a worker. */
   onCommit(listener: () => void): void;
 
   customer(id: string): Promise<Customer | undefined>;
@@ -162,7 +151,7 @@ export interface Store
   listPayments(filter: PaymentFilter, page: Page): Promise<Listed<Payment>>;
   listInvoices(filter: InvoiceFilter, page: Page): Promise<Listed<Invoice>>;
 
-  /** Sessions whose `wakeAt` has come, the longest due first. */
+  /** Sessions whose `wakeAt` is past, the longest due first. */
   sessionsToWake(now: Instant, limit: number): Promise<DueWake[]>;
   tasksDue(now: Instant, limit: number): Promise<ProviderTask[]>;
   /** The first message of an event id, then the conflicting one that names the session, if any. */
@@ -170,32 +159,7 @@ export interface Store
   /** Messages about the session's payments, settlements and refunds, oldest first. */
   providerMessages(sessionId: string): Promise<ProviderMessage[]>;
 
-  /** What the outcomes of each of these routes add up to from then until then, bucket by bucket, oldest first. */
-  outcomeTallies(
-    environment: Environment,
-    routeIds: readonly string[],
-    from: Instant,
-    until: Instant,
-  ): Promise<Tally[][]>;
-  /** The newest results of each of these routes since then, `limit` at most, newest first. */
-  recentResults(
-    environment: Environment,
-    routes: readonly { id: string; since: Instant }[],
-    limit: number,
-  ): Promise<routing.RecentResult[][]>;
-  routeEstimates(environment: Environment, algorithm: string): Promise<routing.EstimateRecord | undefined>;
-  routeHealth(): Promise<routing.RouteHealthRow[]>;
-  listTransitions(filter: routing.TransitionFilter, page: Page): Promise<Listed<routing.TransitionRecord>>;
-  /** The newest rules, or those of one version. */
-  routingRules(version?: number): Promise<routing.RulesVersion | undefined>;
-  routingSnapshot(id: string): Promise<routing.RoutingSnapshot | undefined>;
-  routingDecision(id: string): Promise<routing.RoutingDecision | undefined>;
-  /** Those of the attempts, oldest first; what was offered stands in the session. */
-  routingDecisionsOfSession(sessionId: string): Promise<routing.RoutingDecision[]>;
-  /** Those of the attempts of an environment. */
-  listRoutingDecisions(environment: Environment, page: Page): Promise<Listed<routing.RoutingDecision>>;
-
-  /** Fails where the database cannot serve. */
+  /** Fails if the database cannot serve. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }

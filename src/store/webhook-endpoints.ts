@@ -3,17 +3,17 @@ import type { Instant } from '../domain/records.ts';
 import type { SealedSecret, WebhookEndpoint } from '../domain/webhook-endpoint.ts';
 
 export type EndpointChange =
-  /** As the configuration names it, new or not. */
+  /** An endpoint of the configuration, new or not. */
   | { type: 'endpoint_saved'; endpoint: WebhookEndpoint }
   /** Guarded by its slot being free. */
   | { type: 'endpoint_created'; endpoint: WebhookEndpoint }
   /** Guarded by the version before. */
   | { type: 'endpoint_changed'; endpoint: WebhookEndpoint }
-  /** All secrets of an endpoint, in place of those before; under the guard of its endpoint, which comes first. */
+  /** Replaces all secrets of an endpoint, under the guard of its endpoint's change before it. */
   | { type: 'secrets_replaced'; endpointId: string; secrets: readonly SealedSecret[] }
-  /** Guarded by its being sealed as it was read. */
+  /** Guarded by the sealed text that was read. */
   | { type: 'secret_resealed'; secret: SealedSecret; sealed: string }
-  /** These three go by the time of the attempt, so that it does not matter in which order they are written. */
+  /** The next three depend on the time of the attempt, so that the order of their commits does not matter. */
   | { type: 'endpoint_succeeded'; endpointId: string; at: Instant }
   | { type: 'endpoint_failed'; endpointId: string; at: Instant }
   /** Guarded by the endpoint being active at that URL and, with `failingSince`, by no success since then. */
@@ -27,14 +27,13 @@ export type EndpointChange =
     };
 
 export interface EndpointReads {
-  /** Those that are not deleted, and those whose deliveries are still being given up. */
+  /** Endpoints that are not deleted, or whose deliveries are still being cancelled. */
   endpoints(): Promise<WebhookEndpoint[]>;
-  /** A deleted one, too. */
+  /** Finds deleted endpoints, too. */
   endpoint(id: string): Promise<WebhookEndpoint | undefined>;
-  /** Of these endpoints, each one's oldest first. */
+  /** Secrets of these endpoints, by endpoint, oldest first. */
   endpointSecrets(endpointIds: readonly string[]): Promise<SealedSecret[]>;
-  /** Deliveries of an endpoint that wait, the longest due first, but for those that are under way. */
+  /** Pending deliveries of an endpoint without an attempt in progress, the longest due first. */
   pendingDeliveries(endpointId: string, now: Instant, limit: number): Promise<Delivery[]>;
-  /** Every secret there is. */
   sealedSecrets(): Promise<SealedSecret[]>;
 }

@@ -6,7 +6,7 @@ import type { EventFilter } from './events.ts';
 import type { Listed, Page } from './page.ts';
 import type { EndpointChange, EndpointReads } from './webhook-endpoints.ts';
 
-/** A merchant event: immutable, its body's bytes are what every delivery attempt sends. */
+/** A merchant event: immutable; every delivery attempt sends the bytes of its body. */
 export interface MerchantEvent {
   id: string;
   sessionId: string;
@@ -16,7 +16,7 @@ export interface MerchantEvent {
   type: `payment.${ProviderStatus}`;
   body: string;
   created: Instant;
-  /** What it came of, where that is known. */
+  /** Request and trace that caused it, if known. */
   origin?: Origin;
 }
 
@@ -24,7 +24,6 @@ export interface MerchantEvent {
 export interface DueDelivery {
   delivery: Delivery;
   body: string;
-  /** What its event came of. */
   origin?: Origin;
 }
 
@@ -34,11 +33,11 @@ export interface DeliveryFilter {
   endpointId?: string;
   type?: string;
   status?: string;
-  /** What its last attempt was answered with. */
+  /** Class of the answer to its last attempt. */
   statusClass?: AnswerClass;
-  /** Made then or later. */
+  /** Earliest creation time. */
   createdFrom?: Instant;
-  /** Made before. */
+  /** End of the creation times, exclusive. */
   createdUntil?: Instant;
   environment?: Environment;
 }
@@ -47,19 +46,18 @@ export type WebhookChange =
   | EndpointChange
   | { type: 'event_recorded'; event: MerchantEvent }
   | { type: 'delivery_created'; delivery: Delivery }
-  /** Guarded by its event having none to that endpoint. */
+  /** Guarded by its event having no delivery to that endpoint. */
   | { type: 'delivery_added'; delivery: Delivery }
   /** Guarded by the attempts before, under the same schedule. */
   | { type: 'delivery_claimed'; delivery: Delivery }
-  /** Guarded by the attempt that it finishes; of one that is `unmade` nothing was sent. */
+  /** Guarded by the attempt that it finishes; an `unmade` attempt sent nothing. */
   | { type: 'delivery_finished'; delivery: Delivery; attempt: DeliveryAttempt; unmade?: true }
   /** Guarded by its attempts, and the status `from` which it is made due again. */
   | { type: 'delivery_replayed'; delivery: Delivery; from: DeliveryStatus };
 
-/** Events, endpoints and deliveries. */
 export interface WebhookReads extends EndpointReads {
   event(id: string): Promise<MerchantEvent | undefined>;
-  /** In the order they happened. */
+  /** Oldest first. */
   eventsOfSession(sessionId: string): Promise<MerchantEvent[]>;
   /** Deliveries that may begin now: due, and no earlier one of the same session and endpoint is still pending. */
   deliveriesDue(endpointId: string, now: Instant, limit: number): Promise<DueDelivery[]>;

@@ -60,7 +60,7 @@ async function post(url: string, body: unknown): Promise<{ id: string }> {
   return answer;
 }
 
-/** Takes a backup while the service is at work; answers what had been acknowledged when it began. */
+/** Takes a backup while the service is busy, and returns the sessions acknowledged before it began. */
 async function backUp(databaseUrl: string, take: () => void | Promise<void>): Promise<Acknowledged> {
   await using service = await startServiceProgram({ DATABASE_URL: databaseUrl });
   await using busy = keepBusy(service.url);
@@ -71,12 +71,12 @@ async function backUp(databaseUrl: string, take: () => void | Promise<void>): Pr
   const meanwhile = acknowledged.size;
   await until(
     () => acknowledged.size > meanwhile,
-    () => 'the service was not at work any more',
+    () => 'the service was no longer busy',
   );
   return before;
 }
 
-/** What a service that runs on the restored database does not have as it was acknowledged. */
+/** Acknowledged sessions that a service on the restored database does not have, or not as paid. */
 async function missingFrom(databaseUrl: string, acknowledged: Acknowledged): Promise<string[]> {
   await using service = await startServiceProgram({ DATABASE_URL: databaseUrl });
   const missing: string[] = [];
@@ -86,7 +86,7 @@ async function missingFrom(databaseUrl: string, acknowledged: Acknowledged): Pro
     if (response.status !== 200 || (paid && status !== 'paid')) missing.push(`${id}: ${response.status} ${status}`);
   };
   await Promise.all(Array.from(acknowledged, ([id, paid]) => look(id, paid)));
-  // It is a database to work with, and not only to look at.
+  // The database accepts writes, too.
   await post(`${service.url}/api/gateway/sessions`, { product: 'New', amount: 5, customer: 'new@example.com' });
   return missing;
 }
@@ -98,7 +98,7 @@ function sessionsIn(path: string): number {
   return Number(row!['count']);
 }
 
-describe('a backup taken while the service is at work', { concurrency: true }, () => {
+describe('a backup taken while the service is busy', { concurrency: true }, () => {
   it('of SQLite has everything that was acknowledged before it began', async () => {
     using folder = temporaryFolder();
     const [path, copy, file] = ['tillway.db', 'backup.db', 'file.db'].map(folder.path) as [string, string, string];
@@ -108,7 +108,7 @@ describe('a backup taken while the service is at work', { concurrency: true }, (
       database.close();
       copyFileSync(path, file);
     });
-    // The file alone, without its log, has not: what is acknowledged is in the log first.
+    // The file without its log lacks some: an acknowledged write is in the log first.
     assert(sessionsIn(file) < acknowledged.size);
     assert(sessionsIn(copy) >= acknowledged.size);
     assert.deepEqual(await brokenInvariants(settingsOf(`sqlite:${copy}`)), []);
@@ -129,7 +129,7 @@ describe('a backup taken while the service is at work', { concurrency: true }, (
   });
 });
 
-/** What `pg_basebackup` does, which does not come with the package: the files as they change, then the log they need. */
+/** Copies the files while they change, then the log that they need, as `pg_basebackup` does, which the package lacks. */
 async function baseBackup(postgres: Postgres, folder: string): Promise<void> {
   const client = new Client({ connectionString: postgres.adminUrl });
   await client.connect();

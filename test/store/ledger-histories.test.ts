@@ -64,16 +64,16 @@ const anyHistory = fc.record({
   steps: fc.array(anyStep, { minLength: 6, maxLength: 18, size: 'max' }),
 });
 
-/** What the model knows of money: nothing of it is read from the ledger. */
+/** State of a payment in the model, which reads nothing from the ledger. */
 interface KnownPayment {
   id: string;
   sessionId: string;
   surplus: boolean;
-  /** What nobody has asked back, and what of it is whose. */
+  /** The amount that is not refunded, and its shares. */
   left: { total: number; gateway: number; cost: number };
   owed: number;
   settled: boolean;
-  /** A payout was told of while all of it was refunded, or about to be. */
+  /** A payout was reported while the whole payment was refunded, or about to be. */
   told: boolean;
 }
 
@@ -91,14 +91,14 @@ class Model {
   readonly book: Book = {};
   payments: KnownPayment[] = [];
   refunds: KnownRefund[] = [];
-  /** What has happened, so that a run in which it did not is no proof. */
+  /** Kinds of steps that have happened, to prove that the run covered them. */
   readonly seen = new Set<string>();
 
   move(lines: Book): void {
     for (const [account, amount] of Object.entries(lines)) this.book[account] = (this.book[account] ?? 0) + amount;
   }
 
-  /** Money came; what `payment` says of fees is what the buyer was shown. */
+  /** Money arrived, with the fees that the buyer was shown. */
   paid({ id, sessionId, fees, providerCost: cost, surplus }: Payment): void {
     const gateway = surplus ? 0 : fees.buyerFee + fees.gatewayFee;
     const owed = surplus ? 0 : fees.merchantNet;
@@ -149,7 +149,7 @@ class Model {
     if (refund.payment.told && this.settle(refund.payment) !== undefined) this.seen.add('settlement told before');
   }
 
-  /** Answers what is paid out; undefined where nothing may be. */
+  /** Returns the payout; undefined if there is none. */
   settle(payment: KnownPayment): number | undefined {
     if (payment.settled || payment.surplus || payment.left.total === 0) return undefined;
     payment.settled = true;
@@ -194,7 +194,7 @@ async function pay(
       if (payment.status !== 'paid' || known?.status === 'paid') continue;
       model.paid(payment);
       if (!payment.surplus) continue;
-      // Given back without being asked.
+      // Refunded without a request.
       const { items } = await deps.store.listRefunds({ paymentId: payment.id }, { limit: 1 });
       model.refund(items[0]!.id, model.payments.at(-1)!, payment.fees.total);
     }
@@ -331,7 +331,7 @@ const EVERYTHING = [
   'surplus',
 ];
 
-test('random histories of payments, refunds and settlements: every balance is that of the model, now and at every time', async () => {
+test('after random histories of payments, refunds and settlements every balance equals the model, now and at every time', async () => {
   await using on = await startTestService();
   const model = new Model();
   const known: { at: number; book: Book }[] = [];
@@ -344,7 +344,7 @@ test('random histories of payments, refunds and settlements: every balance is th
       assert.deepEqual(await balancesOf(on), { ...EMPTY, ...model.book }, told);
     }
     on.clock.advance(61_000);
-    // The very moment at which the next one is booked.
+    // The time at which the next posting is booked.
     known.push({ at: on.clock.now(), book: { ...EMPTY, ...model.book } });
   }
   for (const { at, book } of known) assert.deepEqual(await balancesOf(on, at), book);

@@ -2,22 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
 import { ledgerBalances } from '../../src/operations/ledger/balances.ts';
-import { openStore } from '../../src/store/open.ts';
-import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
-import { migrationForPostgres } from '../../src/store/postgres-sql.ts';
-import { CREATE_MIGRATIONS, migrationRow } from '../../src/store/migrate.ts';
 import type { JournalFilter } from '../../src/store/ledger.ts';
 import type { Store } from '../../src/store/store.ts';
 import { DAY, NOW, aPayment, idOf } from '../fixtures/records.ts';
 import { creationOf, familyOf, write } from '../fixtures/store.ts';
-import {
-  TEST_DATABASE,
-  type TestDatabase,
-  createTestDatabase,
-  openTestStore,
-  runSql,
-  usual,
-} from '../support/database.ts';
+import { TEST_DATABASE, type TestDatabase, createTestDatabase, openTestStore, runSql } from '../support/database.ts';
 
 const APPEND_ONLY = /append-only/;
 const IS_SQLITE = TEST_DATABASE === 'sqlite';
@@ -29,7 +18,7 @@ async function paid(store: Store, number: number, created = NOW): Promise<void> 
   await write(store, { type: 'ledger_posted', posting: paidPosting(payment, created), environment: 'sandbox' });
 }
 
-describe('the database refuses to change the ledger', () => {
+describe('the database rejects changes of the ledger', () => {
   let database: TestDatabase;
   let store: Store;
 
@@ -77,74 +66,6 @@ describe('the database refuses to change the ledger', () => {
   });
 });
 
-test('a database of the first version keeps its entries, under names, and is guarded from then on', async () => {
-  await using database = await createTestDatabase();
-  const [initial] = MIGRATIONS;
-  const ids = (number: number) => `'${idOf('pay', number)}', '${idOf('chk', number)}', '${idOf('inv', number)}'`;
-  const payment = (number: number, ledgerStatus: string, surplus: number) => `INSERT INTO payments VALUES (
-    ${ids(number)}, '${idOf('cus', 1)}', 'sandbox', 1000, 'paid', '${ledgerStatus}', '{}', 5, 29, 19, NULL, NULL, 0,
-    ${surplus}, NULL, NULL, 0, NULL, '{}', 1, 2, NULL, 0);`;
-  const session = (number: number) => `INSERT INTO sessions VALUES ('${idOf('chk', number)}', 'sandbox', 'paid', 3, 'p',
-    1000, '${idOf('cus', 1)}', 'a@b.example', NULL, NULL, '{}', NULL, NULL, NULL, '{}', NULL, 1, 0, 1, 2, NULL, NULL);`;
-  const entry = (number: number, kind: string, line: number, account: string, amount: number) =>
-    `INSERT INTO ledger_entries VALUES ('${idOf('pay', number)}', '${kind}', ${line}, 'sandbox', '${account}', ${amount}, 7);`;
-  const row = migrationRow(initial!).map((value) => (typeof value === 'number' ? value : `'${value}'`));
-  const schema = `${CREATE_MIGRATIONS};${initial!.sql}INSERT INTO schema_migrations VALUES (${row.join(', ')});`;
-  const rows = [
-    `INSERT INTO customers VALUES ('${idOf('cus', 1)}', 'sandbox', 'a@b.example', 'a@b.example', 'active', 1);`,
-    session(1),
-    session(2),
-    payment(1, 'settled', 0),
-    payment(2, 'refunded', 1),
-    entry(1, 'paid', 0, 'provider_clearing', 986),
-    entry(1, 'paid', 1, 'provider_cost', 19),
-    entry(1, 'paid', 2, 'merchant_payable', -971),
-    entry(1, 'paid', 3, 'gateway_revenue', -34),
-    entry(1, 'settled', 0, 'merchant_payable', 971),
-    entry(1, 'settled', 1, 'provider_clearing', -971),
-    entry(2, 'refunded', 0, 'buyer_refunds_payable', 1005),
-    entry(2, 'refunded', 1, 'provider_clearing', -1005),
-  ];
-  await runSql(database.url, (IS_SQLITE ? schema : migrationForPostgres(schema)) + rows.join('\n'));
-
-  const store = await openStore(database.settings, usual);
-  try {
-    const all = await store.journal({}, { limit: 100, order: 'oldest_first', after: undefined });
-    const line = (posting: string, number: number, account: string, amount: number) => [
-      posting,
-      number,
-      account,
-      amount,
-    ];
-    assert.deepEqual(
-      all.map((each) => line(each.postingId, each.line, each.account, each.amount)),
-      [
-        line(`${idOf('pay', 1)}:paid`, 0, 'provider_clearing', 986),
-        line(`${idOf('pay', 1)}:paid`, 1, 'provider_cost', 19),
-        line(`${idOf('pay', 1)}:paid`, 2, 'merchant_payable', -971),
-        line(`${idOf('pay', 1)}:paid`, 3, 'gateway_revenue', -34),
-        line(`${idOf('pay', 1)}:settled`, 0, 'merchant_payable', 971),
-        line(`${idOf('pay', 1)}:settled`, 1, 'provider_clearing', -971),
-        line(`${idOf('pay', 2).replace('pay', 'ref')}:refund_paid`, 0, 'buyer_refunds_payable', 1005),
-        line(`${idOf('pay', 2).replace('pay', 'ref')}:refund_paid`, 1, 'provider_clearing', -1005),
-      ],
-    );
-    assert.deepEqual(
-      new Set(all.map(({ created, environment }) => `${created} ${environment}`)),
-      new Set(['7 sandbox']),
-    );
-    assert.deepEqual(
-      all.map(({ sessionId, refundId }) => [sessionId, refundId]),
-      all.map(({ kind }) =>
-        kind === 'refund_paid' ? [idOf('chk', 2), idOf('pay', 2).replace('pay', 'ref')] : [idOf('chk', 1), null],
-      ),
-    );
-  } finally {
-    await store.close();
-  }
-  await assert.rejects(runSql(database.url, 'DELETE FROM ledger_entries'), APPEND_ONLY);
-});
-
 describe('the journal', () => {
   let database: TestDatabase;
   let store: Store;
@@ -152,7 +73,7 @@ describe('the journal', () => {
   before(async () => {
     database = await createTestDatabase();
     store = await openTestStore(database.settings);
-    // Several postings of one instant, and of several.
+    // Several postings of one instant, and of several instants.
     for (let number = 1; number <= 9; number++) await paid(store, number, NOW + Math.floor(number / 3));
     const payment = aPayment({ id: idOf('pay', 1), sessionId: idOf('chk', 1), status: 'paid' });
     const posting = settledPosting(payment, 100, NOW + 10);
@@ -173,7 +94,7 @@ describe('the journal', () => {
     }
   }
 
-  test('is one order, whatever the size of the page and the direction', async () => {
+  test('has the same order for every page size and direction', async () => {
     const whole = await walk({}, 1000, 'oldest_first');
     assert.equal(whole.length, 9 * 4 + 2);
     for (const limit of [1, 3, 7]) {
@@ -184,7 +105,7 @@ describe('the journal', () => {
     assert.deepEqual(places, places.toSorted());
   });
 
-  test('every filter leaves what it says, alone and with others', async () => {
+  test('returns the matching entries for every filter and combination', async () => {
     const whole = await walk({}, 1000, 'newest_first');
     const filters: JournalFilter[] = [
       { account: 'merchant_payable' },
@@ -214,7 +135,7 @@ describe('the journal', () => {
     }
   });
 
-  test('tells where entries lie, also of an account and a kind that nobody knows', async () => {
+  test('lists the partitions with entries, also of an unknown account and kind', async () => {
     const placesOf = async () => (await store.shelvesInUse('sandbox')).map(({ account, kind }) => `${account} ${kind}`);
     const own = await walk({ environment: 'sandbox' }, 1000, 'oldest_first');
     const known = [...new Set(own.map(({ account, kind }) => `${account} ${kind}`))].toSorted();
@@ -236,7 +157,7 @@ describe('the journal', () => {
     assert.deepEqual(await store.recentSums([shelf], NOW - 1, NOW), [{ account: 'zoo', debits: 9, credits: 0 }]);
   });
 
-  test('balances are the sums of the journal before then, of now all of it, in however many parts they are read', async () => {
+  test('balances are the sums of the journal until their time, in however many parts they are read', async () => {
     const whole = await walk({}, 1000, 'newest_first');
     for (const at of [NOW - 1, NOW, NOW + 1, NOW + 9, NOW + 10]) {
       for (const [now, part] of [

@@ -1,53 +1,25 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { GatewayError } from '../../src/domain/errors.ts';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { openStore } from '../../src/store/open.ts';
-import { DEADLINE_MS } from '../../src/store/postgres-connection.ts';
-import type { Change, CommitResult, Store } from '../../src/store/store.ts';
+import type { Change, CommitResult } from '../../src/store/store.ts';
 import { until } from '../process/program.ts';
 import { anApiKey } from '../fixtures/api-keys.ts';
 import { checkoutOf, creationOf, familyOf, write } from '../fixtures/store.ts';
 import { openTestStore, settingsOf, usual, withClient } from '../support/database.ts';
 import { type Databases, alterSystem, sharedPostgres, startPostgres } from '../support/postgres.ts';
 import { startProxy } from '../support/tcp-proxy.ts';
+import { END_CONNECTIONS, WAITING, family, isUnavailable, moved, withPostgres } from './postgres-stage.ts';
 
 let postgres: Databases;
 before(async () => {
   postgres = await sharedPostgres();
 });
 
-interface Opened {
-  store: Store;
-  name: string;
-  url: string;
-}
-
-/** A store on a database of its own, with one family of records in it. */
-async function withStore(use: (opened: Opened) => Promise<void>): Promise<void> {
-  const name = await postgres.createDatabase();
-  const url = postgres.url(name);
-  const store = await openTestStore(settingsOf(url));
-  try {
-    await write(store, ...creationOf(familyOf(0)));
-    await use({ store, name, url });
-  } finally {
-    await store.close();
-    await postgres.dropDatabase(name);
-  }
-}
-
-const isUnavailable = (error: unknown) => error instanceof GatewayError && error.code === 'unavailable';
-const family = familyOf(0);
-const moved = (by: number): Change[] => [
-  { type: 'session_changed', session: { ...family.session, version: family.session.version + by } },
-  { type: 'payment_changed', payment: { ...family.payment, txHash: `moved by ${by}` } },
-];
-
 describe('one round trip', () => {
-  test('takes all change sets that wait, each of several statements', () =>
-    withStore(async ({ name }) => {
+  test('commits all waiting change sets, each of several statements', () =>
+    withPostgres(async ({ name }) => {
       await using proxy = await startProxy(postgres.port);
       const store = await openTestStore(settingsOf(postgres.url(name, proxy.port)));
       const families = Array.from({ length: 50 }, (_, index) => familyOf(index + 1));
@@ -60,8 +32,8 @@ describe('one round trip', () => {
       await store.close();
     }));
 
-  test('carries more than fits into one packet', () =>
-    withStore(async ({ store }) => {
+  test('sends more than one packet', () =>
+    withPostgres(async ({ store }) => {
       const body = 'x'.repeat(100_000);
       const families = Array.from({ length: 40 }, (_, index) => familyOf(index + 1));
       const commits = families.map((each) => store.commit(creationOf({ ...each, event: { ...each.event, body } })));
@@ -70,7 +42,7 @@ describe('one round trip', () => {
     }));
 });
 
-/** A change set, and what becomes of it whoever travels with it. */
+/** Outcome of a change set, whatever else is in its batch. */
 type Fate = 'done' | 'conflict' | 'refused';
 
 function changesFor(fate: Fate, number: number): Change[] {
@@ -81,9 +53,9 @@ function changesFor(fate: Fate, number: number): Change[] {
   return [...creationOf(fresh).slice(0, 2), { type: 'payment_created', payment: family.payment }];
 }
 
-describe('of the change sets that travel together', () => {
-  test('each ends as if it were alone, and one that fails leaves nothing', () =>
-    withStore(async ({ store }) => {
+describe('change sets of one batch', () => {
+  test('have the outcomes of separate commits, and a failing one writes nothing', () =>
+    withPostgres(async ({ store }) => {
       let number = 1;
       const anyFates = fc.array(fc.constantFrom<Fate>('done', 'done', 'done', 'conflict', 'refused'), {
         minLength: 1,
@@ -109,29 +81,20 @@ describe('of the change sets that travel together', () => {
     return message.startsWith('database: duplicate key') ? 'refused' : message;
   }
 
-  test('those that are about the same session take it in turn', () =>
-    withStore(async ({ store }) => {
+  test('of the same session are applied one after the other', () =>
+    withPostgres(async ({ store }) => {
       const results = await Promise.all(Array.from({ length: 32 }, () => store.commit(moved(1))));
       assert.equal(results.filter(({ done }) => done).length, 1);
       assert.ok(results.every((result) => result.done || result.conflict === 'version'));
     }));
 });
 
-/** Ends the connections to a database, and waits until they are gone. */
-const END_CONNECTIONS = 'SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1';
-const WAITING = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-
-describe('what stands in the way', () => {
-  test('is waited for no longer than leaves time for an answer within 5 s', () => {
-    // As docs/scaling.md says. Measured, it would be how busy the machine is as well: test/faults does that.
-    assert.ok(DEADLINE_MS <= 4500);
-  });
-
-  /** Has the server end the next so many updates of a session, as it ends whoever it finds in a deadlock. */
+describe('locks and lost connections', () => {
+  /** Makes the server abort the next updates of a session, as in a deadlock. */
   const endUpdates = (name: string, times: number, sqlState: string) =>
     postgres.query(
       name,
-      // What a sequence has counted is not taken back with the transaction.
+      // A rollback does not reset a sequence.
       `CREATE SEQUENCE updates;
        GRANT USAGE ON SEQUENCE updates TO tillway;
        CREATE FUNCTION end_update() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -146,12 +109,12 @@ describe('what stands in the way', () => {
     ['a deadlock', '40P01'],
     ['a failure to serialize', '40001'],
   ] as const) {
-    test(`${what} is tried again, five times in all`, async () => {
-      await withStore(async ({ store, name }) => {
+    test(`the store repeats a commit after ${what}, five times in all`, async () => {
+      await withPostgres(async ({ store, name }) => {
         await endUpdates(name, 4, sqlState);
         assert.deepEqual(await store.commit(moved(1)), { done: true });
       });
-      await withStore(async ({ store, name }) => {
+      await withPostgres(async ({ store, name }) => {
         await endUpdates(name, 5, sqlState);
         await assert.rejects(store.commit(moved(1)), isUnavailable);
         assert.deepEqual(await store.commit(moved(1)), { done: true });
@@ -159,12 +122,12 @@ describe('what stands in the way', () => {
     });
   }
 
-  test('in a deadlock with another program it is the store that gives way, and then goes on', () =>
-    withStore(async ({ name, url }) => {
+  test('the server aborts the store in a deadlock with another program, and the store tries again', () =>
+    withPostgres(async ({ name, url }) => {
       const program = new URL(url);
       program.username = 'postgres';
       await withClient(program.href, async (client) => {
-        // Whoever has waited for so long looks for a deadlock, and is the one that the server ends.
+        // The server aborts the transaction whose deadlock timeout ends first.
         await client.query(`ALTER DATABASE ${name} SET deadlock_timeout = '50ms'`);
         await client.query("SET deadlock_timeout = '10min'");
         const store = await openTestStore(settingsOf(url));
@@ -189,43 +152,39 @@ describe('what stands in the way', () => {
       });
     }));
 
-  test('a key that is being revoked makes no other: whoever would have it do so waits', () =>
-    withStore(({ store, url }) =>
-      withClient(url, async (client) => {
-        await write(store, { type: 'api_key_created', key: anApiKey(1) });
-        await client.query('BEGIN');
-        await client.query('UPDATE api_keys SET revoked_at = 1 WHERE id = $1', [anApiKey(1).id]);
-        const committed = store.commit([
-          { type: 'api_key_active', keyId: anApiKey(1).id },
-          { type: 'api_key_created', key: anApiKey(2) },
-        ]);
-        await until(async () => (await client.query(WAITING)).rowCount! > 0);
-        await client.query('COMMIT');
-        assert.deepEqual(await committed, { done: false, conflict: 'key_revoked' });
-        assert.equal(await store.apiKey(anApiKey(2).id), undefined);
-      }),
-    ));
+  test('a commit by an API key that is being revoked waits, and conflicts', () =>
+    withPostgres(async ({ store, client }) => {
+      await write(store, { type: 'api_key_created', key: anApiKey(1) });
+      await client.query('BEGIN');
+      await client.query('UPDATE api_keys SET revoked_at = 1 WHERE id = $1', [anApiKey(1).id]);
+      const committed = store.commit([
+        { type: 'api_key_active', keyId: anApiKey(1).id },
+        { type: 'api_key_created', key: anApiKey(2) },
+      ]);
+      await until(async () => (await client.query(WAITING)).rowCount! > 0);
+      await client.query('COMMIT');
+      assert.deepEqual(await committed, { done: false, conflict: 'key_revoked' });
+      assert.equal(await store.apiKey(anApiKey(2).id), undefined);
+    }));
 
-  test('a lock that is not let go is waited for, but not for ever', () =>
-    withStore(({ store, url }) =>
-      withClient(url, async (client) => {
-        await client.query('BEGIN');
-        await client.query('SELECT 1 FROM sessions WHERE id = $1 FOR UPDATE', [family.session.id]);
-        await assert.rejects(store.commit(moved(1)), isUnavailable);
-        await client.query('ROLLBACK');
-        assert.deepEqual(await store.commit(moved(1)), { done: true });
-      }),
-    ));
+  test('a commit waits for a lock, but not forever', () =>
+    withPostgres(async ({ store, client }) => {
+      await client.query('BEGIN');
+      await client.query('SELECT 1 FROM sessions WHERE id = $1 FOR UPDATE', [family.session.id]);
+      await assert.rejects(store.commit(moved(1)), isUnavailable);
+      await client.query('ROLLBACK');
+      assert.deepEqual(await store.commit(moved(1)), { done: true });
+    }));
 
-  test('connections that were ended are replaced', () =>
-    withStore(async ({ store, name }) => {
+  test('terminated connections are replaced', () =>
+    withPostgres(async ({ store, name }) => {
       await postgres.query('postgres', END_CONNECTIONS, [name]);
       assert.deepEqual(await store.session(family.session.id), family.session);
       assert.deepEqual(await store.commit(moved(1)), { done: true });
     }));
 
-  test('connections that are cut with a query under way fail that query, and nothing else', () =>
-    withStore(({ name, url }) =>
+  test('a cut connection fails the query in progress, and no other', () =>
+    withPostgres(({ name, url }) =>
       withClient(url, async (client) => {
         await using proxy = await startProxy(postgres.port);
         const store = await openTestStore(settingsOf(postgres.url(name, proxy.port)));
@@ -237,28 +196,17 @@ describe('what stands in the way', () => {
         proxy.cut();
         await failed;
         await client.query('ROLLBACK');
-        // Whether the commit was done after all, nobody knows before it is read.
+        // The outcome of the commit is unknown until it is read.
         assert.equal((await store.session(family.session.id))!.id, family.session.id);
         await store.close();
       }),
     ));
 
-  test('a table that a newer version has changed is read on', () =>
-    withStore(async ({ store, name }) => {
+  test('a table changed by a newer version can still be read', () =>
+    withPostgres(async ({ store, name }) => {
       assert.deepEqual(await store.session(family.session.id), family.session);
       await postgres.query(name, 'ALTER TABLE sessions ADD COLUMN novelty TEXT');
       assert.deepEqual(await store.session(family.session.id), family.session);
-      assert.deepEqual(await store.commit(moved(1)), { done: true });
-    }));
-
-  test('a server that has become read only is away, as after a failover, and comes back', () =>
-    withStore(async ({ store, name }) => {
-      await postgres.query(name, `ALTER DATABASE ${name} SET default_transaction_read_only = on`);
-      await postgres.query('postgres', END_CONNECTIONS, [name]);
-      await assert.rejects(store.commit(moved(1)), isUnavailable);
-      await assert.rejects(store.ping(), isUnavailable);
-      await postgres.query('postgres', `ALTER DATABASE ${name} RESET default_transaction_read_only`);
-      await postgres.query('postgres', END_CONNECTIONS, [name]);
       assert.deepEqual(await store.commit(moved(1)), { done: true });
     }));
 });
@@ -266,8 +214,8 @@ describe('what stands in the way', () => {
 /** The store may be wrong by half a round trip. */
 const CLOCK_ERROR_MS = 1000;
 
-test('time is the database’s, whatever this machine’s clock says', () =>
-  withStore(async ({ url, name }) => {
+test('the clock is that of the database, not of this machine', () =>
+  withPostgres(async ({ url, name }) => {
     const store = await openStore(settingsOf(url), { ...usual, clock: { now: () => 0 } });
     const earliest = store.now() - CLOCK_ERROR_MS;
     const [row] = await postgres.query(name, 'SELECT EXTRACT(EPOCH FROM clock_timestamp())::float8 * 1000 AS now');
@@ -278,10 +226,10 @@ test('time is the database’s, whatever this machine’s clock says', () =>
     await store.close();
   }));
 
-test('pages are in the order of bytes, whatever the order of the database', () =>
-  withStore(async ({ store, name }) => {
+test('pages are in byte order, whatever the collation of the database', () =>
+  withPostgres(async ({ store, name }) => {
     const [row] = await postgres.query(name, "SELECT 'a' < 'B' AS linguistic");
-    assert.equal(row!['linguistic'], true, 'this cluster sorts by bytes anyway, and the test shows nothing');
+    assert.equal(row!['linguistic'], true, 'this cluster sorts by bytes anyway, so that the test proves nothing');
     const ids = ['cus_B', 'cus_Z', 'cus_a', 'cus_z'];
     for (const [index, id] of ids.entries()) {
       await write(store, {
@@ -296,7 +244,7 @@ test('pages are in the order of bytes, whatever the order of the database', () =
     );
   }));
 
-describe('at the start', () => {
+describe('the start', () => {
   let names: string[] = [];
   const database = async () => {
     const name = await postgres.createDatabase();
@@ -308,7 +256,7 @@ describe('at the start', () => {
     names = [];
   });
 
-  test('of ten instances one makes the tables, and the others find them', async () => {
+  test('creates the tables once for ten concurrent instances', async () => {
     const name = await database();
     const stores = await Promise.all(Array.from({ length: 10 }, () => openTestStore(settingsOf(postgres.url(name)))));
     const rows = await postgres.query(name, 'SELECT version::int, name FROM schema_migrations ORDER BY version');
@@ -319,14 +267,14 @@ describe('at the start', () => {
     await Promise.all(stores.map((store) => store.close()));
   });
 
-  test('a database of a newer version is refused, and left as it is', async () => {
+  test('rejects a database of a newer version', async () => {
     const name = await database();
     await (await openTestStore(settingsOf(postgres.url(name)))).close();
     await postgres.query(name, "INSERT INTO schema_migrations VALUES (999, 'future', 'x')");
     await assert.rejects(openTestStore(settingsOf(postgres.url(name))), /has migration 999 \(future\)/);
   });
 
-  test('a standby, another encoding and a wrong password are refused in words, without the password', async () => {
+  test('rejects a standby, another encoding and a wrong password with a message, without the password', async () => {
     const readOnly = await database();
     await postgres.query(readOnly, `ALTER DATABASE ${readOnly} SET default_transaction_read_only = on`);
     await assert.rejects(openTestStore(settingsOf(postgres.url(readOnly))), /read only, as a standby is/);
@@ -346,7 +294,7 @@ describe('at the start', () => {
     });
   });
 
-  test('settings that lose what was acknowledged are warned of, one by one', async () => {
+  test('warns of each setting that can lose acknowledged writes', async () => {
     const off = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' };
     await using risky = await startPostgres({ settings: off });
     const warningsOf = async (cluster: Databases, name: string): Promise<unknown[]> => {
@@ -363,7 +311,7 @@ describe('at the start', () => {
     assert.deepEqual(await warningsOf(risky, name), expected);
     assert.deepEqual(await warningsOf(postgres, await database()), []);
 
-    // With synchronous standbys, those that do not wait for them are a risk as well.
+    // With synchronous standbys a setting that does not wait for them is a risk as well.
     await risky.query('postgres', `ALTER DATABASE ${name} SET synchronous_commit = local`);
     assert.deepEqual(await warningsOf(risky, name), expected.slice(0, 2));
     await alterSystem(risky, 'synchronous_standby_names', 's1');

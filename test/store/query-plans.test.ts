@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { NOW, idOf } from '../fixtures/records.ts';
-import type { Recovery } from '../../src/domain/recovery.ts';
+import { aRecovery } from '../fixtures/store.ts';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { type Reads, type Select, createReads } from '../../src/store/reads.ts';
 import type { Row, SqlValue } from '../../src/store/keyset.ts';
@@ -43,8 +43,8 @@ async function asked(database: DatabaseSync, read: (reads: Reads) => Promise<unk
 }
 
 /**
- * What a plan does that grows with the table: reading one whole, filtering a range by a column that the index does not
- * have, or sorting what was not bounded before. https://www.sqlite.org/eqp.html
+ * Steps of a plan whose cost grows with the table: reading it whole, filtering a range by a column outside of the index, or
+ * sorting an unbounded result. https://www.sqlite.org/eqp.html
  */
 function planFaults(database: DatabaseSync, { sql, params }: Asked): string[] {
   const plan = database
@@ -69,7 +69,7 @@ function planFaults(database: DatabaseSync, { sql, params }: Asked): string[] {
     if (!detail.includes(' USING ')) return [detail];
     // A minimum without a condition is the first entry of an index, if that begins with the right column.
     if (!detail.includes('(') && !beginsWithTime(database, detail)) return [detail];
-    // What is looked up for every row that is due must be one place of an index.
+    // The lookup for every due row must be one place of an index.
     if (detail.startsWith('SEARCH earlier ') && !detail.includes('(session_id=? AND endpoint_id=?')) return [detail];
     return unindexed(database, sql, detail);
   });
@@ -80,7 +80,7 @@ function isBounded(detail: string): boolean {
   return (
     detail === 'SCAN part' ||
     /\((session_id|payment_id|environment=\? AND email_key)=\?\)$/.test(detail) ||
-    // Only what is due, or came, at the very same millisecond is put in order; and the outcomes of a minute are summed up.
+    // Sorts only rows of the same millisecond, and sums the outcomes of a minute.
     detail.startsWith('SEARCH simulated_callbacks USING INDEX simulated_callbacks_due') ||
     detail.endsWith('(environment=? AND route_id=? AND created>?)') ||
     detail.endsWith('(environment=? AND route_id=? AND created>? AND created<?)')
@@ -99,7 +99,7 @@ function unindexed(database: DatabaseSync, sql: string, detail: string): string[
   const where = / WHERE (.*?) ORDER BY /.exec(sql)?.[1] ?? '';
   const [, index = ''] = / INDEX (\w+)/.exec(detail) ?? [];
   const made = database.prepare('SELECT sql FROM sqlite_schema WHERE name = ?').get(index)?.['sql'];
-  // What a partial index leaves out, it does not read.
+  // A partial index does not read the rows that it leaves out.
   const asked = where.split(' AND ').filter((condition) => !String(made).endsWith(`WHERE ${condition}`));
   // A row value names all its columns: (created, sequence, id) < (?2, ?3, ?4).
   const columns = asked.flatMap((condition) =>
@@ -184,23 +184,6 @@ async function faultsOfLists(database: DatabaseSync, lists: ListName[]): Promise
   return found;
 }
 
-const RECOVERY: Recovery = {
-  id: 'rcv_1',
-  endpointId: idOf('whe', 1),
-  environment: 'sandbox',
-  version: 1,
-  status: 'running',
-  from: NOW,
-  until: NOW + 1,
-  everything: false,
-  read: { created: NOW, sequence: -1, id: '' },
-  queued: 0,
-  pending: 0,
-  delivered: 0,
-  created: NOW,
-  updated: NOW,
-};
-
 const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['sessionsToWake', (reads) => reads.sessionsToWake(NOW, 10)],
   ['tasksDue', (reads) => reads.tasksDue(NOW, 10)],
@@ -249,12 +232,12 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['hasUnplacedEvents', (reads) => reads.hasUnplacedEvents()],
   ['recovery', (reads) => reads.recovery('rcv_1')],
   ['recoveriesLeft', (reads) => reads.recoveriesLeft(NOW, 10)],
-  ['recoverableEvents', (reads) => reads.recoverableEvents(RECOVERY, ['payment.paid', 'payment.failed'], 10)],
+  ['recoverableEvents', (reads) => reads.recoverableEvents(aRecovery(), ['payment.paid', 'payment.failed'], 10)],
 ];
 
 describe('no read grows with its table', () => {
   for (const list of LISTS) {
-    test(`${list}: every set of filters is index ranges, nothing else`, async () => {
+    test(`${list} reads only index ranges for every set of filters`, async () => {
       const faults = await faultsOfLists(openDatabase(), [list]);
       assert.deepEqual(Object.fromEntries(faults), {});
     });
@@ -270,7 +253,7 @@ describe('no read grows with its table', () => {
   }
 });
 
-describe('the check itself', () => {
+describe('the check of plans', () => {
   const missing: [index: string, list: ListName][] = [
     ['customers_email', 'listCustomers'],
     ['customers_status', 'listCustomers'],
@@ -292,7 +275,7 @@ describe('the check itself', () => {
     ['deliveries_endpoint_answer', 'listDeliveries'],
   ];
   for (const [index, list] of missing) {
-    test(`finds it where the index ${index} is missing`, async () => {
+    test(`finds that the index ${index} is missing`, async () => {
       const database = openDatabase();
       database.exec(`DROP INDEX ${index}`);
       assert.notEqual((await faultsOfLists(database, [list])).size, 0);
@@ -313,7 +296,7 @@ describe('the check itself', () => {
     ['provider_messages_session', (reads) => reads.providerMessages(idOf('chk', 1))],
   ];
   for (const [index, read] of due) {
-    test(`finds it where ${index} is missing for what reads it`, async () => {
+    test(`finds that ${index} is missing for its read`, async () => {
       const database = openDatabase();
       database.exec(`DROP INDEX ${index}; DROP INDEX IF EXISTS ${index}_any`);
       insertSession(database);
@@ -325,7 +308,7 @@ describe('the check itself', () => {
     });
   }
 
-  test('finds a table that is sorted whole', () => {
+  test('finds a sort of a whole table', () => {
     const database = openDatabase();
     const sorted = { sql: 'SELECT * FROM payments ORDER BY created', params: [] };
     assert.deepEqual(planFaults(database, sorted), ['SCAN payments', 'USE TEMP B-TREE FOR ORDER BY']);

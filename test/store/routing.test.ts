@@ -8,22 +8,11 @@ import { DEFAULT_POLICY } from '../../src/routing/policy.ts';
 import type { RouteHealthRow, TransitionRecord } from '../../src/store/routing.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { NOW, aCustomer, aPayment, aSession, idOf } from '../fixtures/records.ts';
-import { write } from '../fixtures/store.ts';
-import { createTestDatabase, openTestStore } from '../support/database.ts';
+import { withStore, write } from '../fixtures/store.ts';
 
 const ROUTE = 'sandbox_card';
 
-async function withStore(use: (store: Store) => Promise<void>): Promise<void> {
-  await using database = await createTestDatabase();
-  const store = await openTestStore(database.settings);
-  try {
-    await use(store);
-  } finally {
-    await store.close();
-  }
-}
-
-/** A payment that outcomes can be of. */
+/** Writes a payment for outcomes. */
 async function writePayment(store: Store, number: number): Promise<string> {
   const sessionId = idOf('chk', number);
   const ids = { id: idOf('pay', number), sessionId, invoiceId: idOf('inv', number) };
@@ -46,7 +35,7 @@ const anyOutcome = fc.record({
 });
 
 describe('outcomes', () => {
-  test('add up by route and bucket to what was written, whatever the order', () =>
+  test('are summed by route and bucket, in any order', () =>
     withStore(async (store) => {
       await write(store, { type: 'customer_created', customer: aCustomer() });
       const ids: string[] = [];
@@ -65,7 +54,7 @@ describe('outcomes', () => {
       assert.deepEqual(await store.outcomeTallies('production', [ROUTE], NOW, NOW + 70_000), [[]]);
     }));
 
-  test('of the same stage of a payment are refused, and the rest of the change set with them', () =>
+  test('of the same stage of a payment are rejected, with their whole change set', () =>
     withStore(async (store) => {
       await write(store, { type: 'customer_created', customer: aCustomer() });
       const outcome = await anOutcomeOf(store, 1);
@@ -79,7 +68,7 @@ describe('outcomes', () => {
       assert.deepEqual(await store.routeHealth(), []);
     }));
 
-  test('are read newest first, from a time on, so many at most', () =>
+  test('are read newest first, from a time on, up to a limit', () =>
     withStore(async (store) => {
       await write(store, { type: 'customer_created', customer: aCustomer() });
       for (let number = 1; number <= 5; number++) {
@@ -94,8 +83,8 @@ describe('outcomes', () => {
     }));
 });
 
-describe('what is known of routes', () => {
-  test('estimates are folded once from where they stood', () =>
+describe('estimates and health', () => {
+  test('estimates are folded once from the end of the previous fold', () =>
     withStore(async (store) => {
       const first = { environment: 'sandbox' as const, algorithm: 'a/1', foldedUntil: NOW, body: '{"a":1}' };
       assert.equal(await store.routeEstimates('sandbox', 'a/1'), undefined);
@@ -156,7 +145,7 @@ describe('rules, snapshots and decisions', () => {
       );
     }));
 
-  test('a snapshot and a decision are written once, and read as they were', () =>
+  test('a snapshot and a decision are written once, and read unchanged', () =>
     withStore(async (store) => {
       await write(
         store,
@@ -189,7 +178,7 @@ describe('rules, snapshots and decisions', () => {
     }));
 });
 
-/** What the outcomes add up to, as the estimator counts them. */
+/** Sums of the outcomes, as the estimator counts them. */
 function tallied(outcomes: readonly RouteOutcome[]): Tally[] {
   const buckets = new Map<number, Tally>();
   for (const { created, probe, paidAfterMs, successes, failures, neutrals } of outcomes) {

@@ -23,7 +23,7 @@ function listen(): Told {
   return { log: { info: note('info'), warn: note('warn') }, lines };
 }
 
-/** Opens, uses and closes it, as a service does where it is given a log. */
+/** Opens, uses and closes the store, as a service does if it has a log. */
 async function withStore(path: string, told: Told | undefined, use: (store: Store) => Promise<void>): Promise<void> {
   const store = await openSqlite({ ...usual, path, ...(told && { log: told.log, serving: true }) });
   try {
@@ -45,13 +45,13 @@ function withDatabase<Result>(path: string, use: (database: DatabaseSync) => Res
 const markOf = (path: string) => withDatabase(path, (database) => database.prepare('PRAGMA user_version').get());
 const isLeft = async (path: string) => (await contentsOf(`sqlite:${path}`)).includes(TEXT);
 
-/** What moving rows between pages leaves: text in an unused part of a page that no row holds any more. */
-function plant(path: string): void {
+/** Leaves text in an unused part of a page, as moving rows between pages does. */
+function leaveText(path: string): void {
   withDatabase(path, (database) => {
-    database.exec('PRAGMA secure_delete = OFF; CREATE TABLE planted (number INTEGER PRIMARY KEY, text TEXT)');
+    database.exec('PRAGMA secure_delete = OFF; CREATE TABLE leftovers (number INTEGER PRIMARY KEY, text TEXT)');
     for (let number = 0; number < 20; number++)
-      database.prepare('INSERT INTO planted VALUES (?, ?)').run(number, `${number} ${TEXT}`);
-    database.exec('DELETE FROM planted WHERE number BETWEEN 5 AND 15; UPDATE planted SET text = NULL');
+      database.prepare('INSERT INTO leftovers VALUES (?, ?)').run(number, `${number} ${TEXT}`);
+    database.exec('DELETE FROM leftovers WHERE number BETWEEN 5 AND 15; UPDATE leftovers SET text = NULL');
     database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   });
   assert.ok(readFileSync(path, 'latin1').includes(TEXT));
@@ -69,12 +69,12 @@ async function erased(path: string): Promise<void> {
   });
 }
 
-describe('what erasing has left in the file', () => {
-  test('is gone once a service starts on it, which is done once and told', () =>
+describe('text that erasing has left in the file', () => {
+  test('is removed once, by the next start of a service, which logs it', () =>
     withDirectory(async (directory) => {
       const path = join(directory, 'tillway.db');
       await erased(path);
-      plant(path);
+      leaveText(path);
       assert.deepEqual({ ...markOf(path) }, { user_version: 1 });
       const told = listen();
       await withStore(path, told, async (store) => assert.ok(await store.session(familyOf(2).session.id)));
@@ -84,11 +84,11 @@ describe('what erasing has left in the file', () => {
       assert.deepEqual(told.lines, ['info what erasing had left in the database file is removed']);
     }));
 
-  test('is left alone by whoever opens it for something else, and where nothing was erased', () =>
+  test('stays if no service opens the file, or if nothing was erased', () =>
     withDirectory(async (directory) => {
       const path = join(directory, 'tillway.db');
       await withStore(path, undefined, async (store) => write(store, ...creationOf(familyOf(1))));
-      plant(path);
+      leaveText(path);
       const told = listen();
       await withStore(path, told, async () => undefined);
       assert.deepEqual([await isLeft(path), told.lines], [true, []]);
@@ -97,11 +97,11 @@ describe('what erasing has left in the file', () => {
       assert.equal(await isLeft(path), true);
     }));
 
-  test('stays, with a warning, while somebody else has the file open, and goes the next time', () =>
+  test('stays with a warning while another process has the file open, and is removed by the next start', () =>
     withDirectory(async (directory) => {
       const path = join(directory, 'tillway.db');
       await erased(path);
-      plant(path);
+      leaveText(path);
       const told = listen();
       await withStore(path, undefined, async (other) => {
         await withStore(path, told, async (store) => write(store, ...creationOf(familyOf(3))));

@@ -15,7 +15,7 @@ import { usual } from '../support/database.ts';
 const WRITER = new URL('../../src/store/sqlite-writer.ts', import.meta.url);
 const STORE = new URL('../../src/store/sqlite.ts', import.meta.url);
 
-/** Migrates on threads of their own, which wait for each other first; what each of them found missing. */
+/** Migrates on several threads at the same moment, and returns the number of migrations that each found missing. */
 function migrateAtOnce(path: string, count: number): Promise<number>[] {
   const program = `
     const { parentPort, workerData: { path, count, ready } } = require('node:worker_threads');
@@ -31,7 +31,7 @@ function migrateAtOnce(path: string, count: number): Promise<number>[] {
   });
 }
 
-/** A path for a database in a directory that is gone afterwards. */
+/** Runs `use` with the path of a database in a temporary directory. */
 function withPath(use: (path: string) => Promise<void>): () => Promise<void> {
   return () => withDirectory((directory) => use(join(directory, 'tillway.db')));
 }
@@ -54,8 +54,8 @@ function withDatabase<Result>(path: string, use: (database: DatabaseSync) => Res
   }
 }
 
-describe('a database that is made', () => {
-  test("is its owner's alone, with its folder and the files beside it", () =>
+describe('a new database', () => {
+  test('can be read by its owner alone, with its folder and the files of SQLite', () =>
     withDirectory(async (directory) => {
       const path = join(directory, 'new', 'tillway.db');
       await withOpen(path, async (store) => {
@@ -69,7 +69,7 @@ describe('a database that is made', () => {
     }));
 });
 
-describe('what is acknowledged is durable', () => {
+describe('an acknowledged write is durable', () => {
   test(
     'the writer works with WAL, synchronous FULL and foreign keys, read back on its own connection',
     withPath(async (path) => {
@@ -87,14 +87,14 @@ describe('what is acknowledged is durable', () => {
     }),
   );
 
-  test('where the database would not wait for the disk, the writer does not start', async () => {
+  test('the writer does not start if the database would not wait for the disk', async () => {
     const writer = new Worker(WRITER, { workerData: { path: ':memory:' } });
     const [error]: unknown[] = await once(writer, 'error');
     assert.match(String(error), /not durable here: journal_mode memory/);
   });
 
   test(
-    'what was written is there after closing and opening again',
+    'records are there after closing and opening the store',
     withPath(async (path) => {
       await withOpen(path, (store) => write(store, ...creationOf(familyOf(1))));
       await withOpen(path, async (store) => {
@@ -108,7 +108,7 @@ describe('what is acknowledged is durable', () => {
   );
 
   test(
-    'closing waits for what is being written',
+    'closing waits for writes in progress',
     withPath(async (path) => {
       const store = await openSqlite({ ...usual, path });
       const commits = Array.from({ length: 50 }, (_, index) => store.commit(creationOf(familyOf(index))));
@@ -139,7 +139,7 @@ describe('migrations', () => {
   });
 
   test(
-    'are applied once, in a directory that is made if need be',
+    'are applied once, in a new directory',
     withPath(async (path) => {
       const nested = join(path, '..', 'data', 'of', 'tillway.db');
       await withOpen(nested, async () => undefined);
@@ -150,7 +150,7 @@ describe('migrations', () => {
   );
 
   test(
-    'are applied once by two that start at the same time',
+    'are applied once by two concurrent starts',
     withPath(async (path) => {
       const missing = await Promise.all(migrateAtOnce(path, 2));
       assert.deepEqual(
@@ -164,7 +164,7 @@ describe('migrations', () => {
   );
 
   test(
-    'a database of a newer version is refused with a clear message, and left as it is',
+    'a database of a newer version is rejected with a message, and not changed',
     withPath(async (path) => {
       await withOpen(path, (store) => write(store, ...creationOf(familyOf(1))));
       const newer = { version: MIGRATIONS.length + 1, name: 'future' };
@@ -180,7 +180,7 @@ describe('migrations', () => {
   );
 
   test(
-    'a database of another history is refused',
+    'a database with other migrations is rejected',
     withPath(async (path) => {
       await withOpen(path, async () => undefined);
       withDatabase(path, (database) => database.exec("UPDATE schema_migrations SET name = 'other' WHERE version = 1"));
@@ -189,7 +189,7 @@ describe('migrations', () => {
   );
 
   test(
-    'a file that is no database is refused',
+    'a file that is not a database is rejected',
     withPath(async (path) => {
       await writeFile(path, 'this is no database, and never was one '.repeat(50));
       await assert.rejects(openSqlite({ ...usual, path }), /not a database/);

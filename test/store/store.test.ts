@@ -2,57 +2,24 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
 import type { ProviderMessage } from '../../src/domain/provider-message.ts';
-import type { Change, ProviderTask, Store } from '../../src/store/store.ts';
+import type { Change, Store } from '../../src/store/store.ts';
 import { MINUTE, NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/records.ts';
 import {
   aDelivery,
-  adapters,
+  aMessage,
+  aTask,
+  anAttemptOf,
   anEndpoint,
   anEvent,
   checkoutOf,
   creationOf,
   familyOf,
+  withStore,
   write,
 } from '../fixtures/store.ts';
 
 const family = familyOf(1);
 const other = familyOf(2);
-
-function aMessage(fields: Partial<ProviderMessage> = {}): ProviderMessage {
-  return {
-    provider: 'sandbox',
-    environment: 'sandbox',
-    eventId: 'evt_1',
-    sessionId: family.session.id,
-    paymentId: family.payment.id,
-    refundId: null,
-    status: 'paid',
-    amount: 4999,
-    currency: 'USD',
-    outcome: 'applied',
-    flagged: false,
-    body: '{}',
-    received: NOW,
-    ...fields,
-  };
-}
-
-function aTask(fields: Partial<ProviderTask> = {}): ProviderTask {
-  const { id: paymentId, sessionId } = family.payment;
-  return { paymentId, kind: 'cancel', sessionId, status: 'pending', attempts: 0, dueAt: NOW, created: NOW, ...fields };
-}
-
-function anAttemptOf(delivery: { id: string; attempts: number }, started = NOW) {
-  return {
-    deliveryId: delivery.id,
-    number: delivery.attempts,
-    started,
-    durationMs: 20,
-    statusCode: 200,
-    failure: null,
-    responseBody: 'ok',
-  };
-}
 
 /** A new session of the first family's customer. */
 function sessionNumber(number: number, fields: Parameters<typeof aSession>[0] = {}) {
@@ -64,489 +31,492 @@ async function assertConflict(store: Store, conflict: string, ...changes: Change
   assert.deepEqual(await store.commit(changes), { done: false, conflict });
 }
 
-for (const adapter of adapters) {
-  /** A test on a store that holds the first family. */
-  const seeded = (name: string, use: (store: Store) => Promise<void>): void => {
-    test(name, () =>
-      adapter.withStore(async (store) => {
-        await write(store, ...creationOf(family), { type: 'endpoint_saved', endpoint: anEndpoint() });
-        await use(store);
+/** A test on a store that holds the first family. */
+const seeded = (name: string, use: (store: Store) => Promise<void>): void => {
+  test(name, () =>
+    withStore(async (store) => {
+      await write(store, ...creationOf(family), { type: 'endpoint_saved', endpoint: anEndpoint() });
+      await use(store);
+    }),
+  );
+};
+
+describe('a commit', () => {
+  seeded('applies all of its changes, readable at once', async (store) => {
+    assert.deepEqual(await store.checkout(family.session.id), checkoutOf(family));
+    assert.deepEqual(await store.customer(family.customer.id), family.customer);
+    assert.deepEqual(await store.event(family.event.id), family.event);
+  });
+
+  seeded('applies no change if one fails', async (store) => {
+    const orphan = aPayment({ id: idOf('pay', 3), invoiceId: idOf('inv', 3), sessionId: idOf('chk', 99) });
+    const changes: Change[] = [...creationOf(other), { type: 'payment_created', payment: orphan }];
+    await assert.rejects(store.commit(changes));
+    assert.equal(await store.customer(other.customer.id), undefined);
+    assert.equal(await store.checkout(other.session.id), undefined);
+    assert.equal(await store.event(other.event.id), undefined);
+  });
+
+  seeded('applies no change if a guard does not hold, also after other changes', async (store) => {
+    const stale: Change = { type: 'session_changed', session: { ...family.session, version: 7 } };
+    await assertConflict(store, 'version', ...creationOf(other), stale);
+    assert.equal(await store.customer(other.customer.id), undefined);
+    assert.equal(await store.payment(other.payment.id), undefined);
+    await write(store, ...creationOf(other));
+    assert.deepEqual(await store.checkout(other.session.id), checkoutOf(other));
+  });
+
+  seeded('of no change succeeds', async (store) => {
+    assert.deepEqual(await store.commit([]), { done: true });
+  });
+
+  seeded('does not fail with another change set of its batch', async (store) => {
+    const count = 60;
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: count }, (_, index) => {
+        const number = 10 + index;
+        const good: Change[] = creationOf(familyOf(number));
+        const stale: Change = { type: 'session_changed', session: { ...family.session, version: 9 } };
+        const orphan: Change = { type: 'payment_created', payment: aPayment({ sessionId: idOf('chk', 99) }) };
+        return store.commit([good, [...good, stale], [...good, orphan], [stale, ...good]][index % 4]!);
       }),
     );
-  };
-
-  describe(`${adapter.name}: a commit`, () => {
-    seeded('applies all of its changes, readable at once', async (store) => {
-      assert.deepEqual(await store.checkout(family.session.id), checkoutOf(family));
-      assert.deepEqual(await store.customer(family.customer.id), family.customer);
-      assert.deepEqual(await store.event(family.event.id), family.event);
-    });
-
-    seeded('that fails applies none of its changes', async (store) => {
-      const orphan = aPayment({ id: idOf('pay', 3), invoiceId: idOf('inv', 3), sessionId: idOf('chk', 99) });
-      const changes: Change[] = [...creationOf(other), { type: 'payment_created', payment: orphan }];
-      await assert.rejects(store.commit(changes));
-      assert.equal(await store.customer(other.customer.id), undefined);
-      assert.equal(await store.checkout(other.session.id), undefined);
-      assert.equal(await store.event(other.event.id), undefined);
-    });
-
-    seeded('whose guard does not hold applies none of its changes, whatever stood before it', async (store) => {
-      const stale: Change = { type: 'session_changed', session: { ...family.session, version: 7 } };
-      await assertConflict(store, 'version', ...creationOf(other), stale);
-      assert.equal(await store.customer(other.customer.id), undefined);
-      assert.equal(await store.payment(other.payment.id), undefined);
-      await write(store, ...creationOf(other));
-      assert.deepEqual(await store.checkout(other.session.id), checkoutOf(other));
-    });
-
-    seeded('of nothing is done', async (store) => {
-      assert.deepEqual(await store.commit([]), { done: true });
-    });
-
-    seeded('does not fail with a neighbour that travels with it', async (store) => {
-      const count = 60;
-      const outcomes = await Promise.allSettled(
-        Array.from({ length: count }, (_, index) => {
-          const number = 10 + index;
-          const good: Change[] = creationOf(familyOf(number));
-          const stale: Change = { type: 'session_changed', session: { ...family.session, version: 9 } };
-          const orphan: Change = { type: 'payment_created', payment: aPayment({ sessionId: idOf('chk', 99) }) };
-          return store.commit([good, [...good, stale], [...good, orphan], [stale, ...good]][index % 4]!);
-        }),
-      );
-      for (const [index, outcome] of outcomes.entries()) {
-        const kept = await store.checkout(idOf('chk', 10 + index));
-        const result = outcome.status === 'fulfilled' ? outcome.value : 'failed';
-        if (index % 4 === 0) assert.deepEqual([result, kept], [{ done: true }, checkoutOf(familyOf(10 + index))]);
-        else if (index % 4 === 2) assert.deepEqual([result, kept], ['failed', undefined]);
-        else assert.deepEqual([result, kept], [{ done: false, conflict: 'version' }, undefined]);
-      }
-    });
-
-    seeded('sees what those before it in the same batch have done', async (store) => {
-      const moves = Array.from({ length: 20 }, (_, index) =>
-        store.commit([{ type: 'session_changed', session: { ...family.session, version: 2 + index } }]),
-      );
-      assert.ok((await Promise.all(moves)).every(({ done }) => done));
-      assert.equal((await store.session(family.session.id))?.version, 21);
-    });
-
-    seeded('tells the workers where it leaves them something, and not otherwise', async (store) => {
-      let calls = 0;
-      store.onCommit(() => (calls += 1));
-      await write(store, ...creationOf(other));
-      assert.equal(calls, 0);
-      await write(store, { type: 'session_changed', session: { ...family.session, version: 2 } });
-      assert.equal(calls, 1);
-      await assertConflict(store, 'version', { type: 'session_changed', session: { ...family.session, version: 2 } });
-      assert.equal(calls, 1);
-      await write(store, { type: 'delivery_created', delivery: aDelivery() });
-      assert.equal(calls, 2);
-      await write(store, { type: 'delivery_replayed', delivery: aDelivery(), from: 'pending' });
-      assert.equal(calls, 3);
-    });
-
-    seeded('answers a ping', async (store) => store.ping());
-  });
-
-  describe(`${adapter.name}: guards`, () => {
-    seeded('version: of several changes decided on the same state one is applied', async (store) => {
-      const change = (attempts: number): Change => ({
-        type: 'session_changed',
-        session: { ...family.session, version: 2, attempts },
-      });
-      const results = await Promise.all([1, 2, 3, 4, 5].map((attempts) => store.commit([change(attempts)])));
-      assert.deepEqual(results, [
-        { done: true },
-        ...Array.from({ length: 4 }, () => ({ done: false, conflict: 'version' })),
-      ]);
-      assert.equal((await store.session(family.session.id))?.attempts, 1);
-    });
-
-    seeded('version: an unknown session cannot be changed', async (store) => {
-      await assertConflict(store, 'version', { type: 'session_changed', session: { ...other.session, version: 2 } });
-    });
-
-    seeded('customer_exists: one customer per environment and address, compared without case', async (store) => {
-      const email = family.customer.email.toUpperCase();
-      const twin = aCustomer({ id: idOf('cus', 5), email });
-      await assertConflict(store, 'customer_exists', { type: 'customer_created', customer: twin });
-      await write(store, { type: 'customer_created', customer: { ...twin, environment: 'production' } });
-      assert.equal((await store.customerByEmail('sandbox', email))?.id, family.customer.id);
-      assert.equal((await store.customerByEmail('production', email))?.id, twin.id);
-    });
-
-    seeded('customer_exists: the first spelling is kept', async (store) => {
-      await write(store, { type: 'customer_created', customer: aCustomer({ id: idOf('cus', 6), email: 'Ann@B.co' }) });
-      assert.equal((await store.customerByEmail('sandbox', 'aNN@b.CO'))?.email, 'Ann@B.co');
-      assert.equal(await store.customerByEmail('sandbox', 'nn@b.co'), undefined);
-      assert.equal(await store.customerByEmail('production', 'ann@b.co'), undefined);
-    });
-
-    seeded('session_refused: one session per environment and key, however many ask at once', async (store) => {
-      const ask = (number: number): Promise<unknown> =>
-        store.commit([{ type: 'session_created', session: sessionNumber(number, { idempotencyKey: 'order-1001' }) }]);
-      const results = await Promise.all([11, 12, 13, 14].map(ask));
-      const lost = { done: false, conflict: 'session_refused' };
-      assert.deepEqual(results, [{ done: true }, lost, lost, lost]);
-      assert.equal((await store.sessionByIdempotencyKey('sandbox', 'order-1001'))?.id, idOf('chk', 11));
-    });
-
-    seeded('session_refused: the other environment, another key and no key are free', async (store) => {
-      const environment = 'production';
-      const twin = aCustomer({ id: idOf('cus', 5), email: family.customer.email, environment });
-      await write(store, { type: 'customer_created', customer: twin });
-      const live = { environment, customerId: twin.id, idempotencyKey: 'order-1001' } as const;
-      const fields = [{ idempotencyKey: 'order-1001' }, live, { idempotencyKey: 'Order-1001' }, {}, {}];
-      for (const [index, each] of fields.entries()) {
-        await write(store, { type: 'session_created', session: sessionNumber(20 + index, each) });
-      }
-      assert.equal((await store.sessionByIdempotencyKey('production', 'order-1001'))?.id, idOf('chk', 21));
-      assert.equal(await store.sessionByIdempotencyKey('sandbox', 'order-1002'), undefined);
-    });
-
-    seeded('session_refused: its customer is an active one, of its environment and its address', async (store) => {
-      const blocked = aCustomer({ id: idOf('cus', 5), email: 'blocked@example.com', status: 'blocked' });
-      await write(store, { type: 'customer_created', customer: blocked });
-      const wrong = [
-        { customerId: idOf('cus', 99) },
-        { customerEmail: 'other@example.com' },
-        { environment: 'production' as const },
-        { customerId: blocked.id, customerEmail: blocked.email },
-      ];
-      for (const fields of wrong) {
-        const session = sessionNumber(20, fields);
-        await assertConflict(store, 'session_refused', { type: 'session_created', session });
-      }
-      const customerEmail = family.customer.email.toUpperCase();
-      await write(store, { type: 'session_created', session: sessionNumber(20, { customerEmail }) });
-    });
-
-    seeded('duplicate_message: a provider’s event is received once', async (store) => {
-      await write(store, { type: 'provider_message_received', message: aMessage() });
-      const again = aMessage({ body: '{"other":true}', outcome: 'ignored' });
-      await assertConflict(store, 'duplicate_message', { type: 'provider_message_received', message: again });
-      const origin = { provider: 'sandbox', environment: 'sandbox' } as const;
-      assert.deepEqual(await store.messagesOfEvent(origin, 'evt_1', family.session.id), [aMessage()]);
-      const others: Partial<ProviderMessage>[] = [
-        { provider: 'stripe' },
-        { environment: 'production' },
-        { eventId: 'evt_2' },
-      ];
-      for (const other of others) {
-        await write(store, { type: 'provider_message_received', message: aMessage(other) });
-      }
-      assert.equal((await store.providerMessages(family.session.id)).length, 4);
-    });
-
-    seeded('overtaken: a delivery attempt is begun once', async (store) => {
-      await write(store, { type: 'delivery_created', delivery: aDelivery() });
-      const claim: Change = { type: 'delivery_claimed', delivery: aDelivery({ attempts: 1, dueAt: NOW + MINUTE }) };
-      const results = await Promise.all([store.commit([claim]), store.commit([claim])]);
-      assert.deepEqual(results, [{ done: true }, { done: false, conflict: 'overtaken' }]);
-    });
-
-    seeded('overtaken: an attempt that another one has followed finishes nothing', async (store) => {
-      await write(store, { type: 'delivery_created', delivery: aDelivery({ attempts: 2 }) });
-      const late = aDelivery({ attempts: 1, status: 'delivered' });
-      const attempt = anAttemptOf(late);
-      await assertConflict(store, 'overtaken', { type: 'delivery_finished', delivery: late, attempt });
-      assert.deepEqual(await store.deliveryAttempts(late.id), []);
-      const current = aDelivery({ attempts: 2, status: 'delivered' });
-      await write(store, { type: 'delivery_finished', delivery: current, attempt: anAttemptOf(current) });
-      await assertConflict(store, 'overtaken', {
-        type: 'delivery_claimed',
-        delivery: { ...current, attempts: 3, status: 'pending' },
-      });
-    });
-
-    for (const from of ['pending', 'delivered', 'dead'] as const) {
-      seeded(`overtaken: a ${from} delivery is made due again as it was read, or not at all`, async (store) => {
-        const delivery = aDelivery({ status: from, attempts: 2, dueAt: NOW + MINUTE });
-        await write(store, { type: 'delivery_created', delivery });
-        const again = aDelivery({ attempts: 2, scheduleStart: from === 'pending' ? 0 : 2 });
-        const replayed: Change = { type: 'delivery_replayed', delivery: again, from };
-        await assertConflict(store, 'overtaken', { ...replayed, delivery: { ...again, attempts: 1 } });
-        await assertConflict(store, 'overtaken', { ...replayed, from: from === 'dead' ? 'delivered' : 'dead' });
-        assert.deepEqual(await store.delivery(delivery.id), delivery);
-        await write(store, replayed);
-        assert.deepEqual(await store.delivery(delivery.id), again);
-        assert.deepEqual(
-          (await store.deliveriesDue(delivery.endpointId, NOW, 5)).map((due) => due.delivery),
-          [again],
-        );
-      });
+    for (const [index, outcome] of outcomes.entries()) {
+      const kept = await store.checkout(idOf('chk', 10 + index));
+      const result = outcome.status === 'fulfilled' ? outcome.value : 'failed';
+      if (index % 4 === 0) assert.deepEqual([result, kept], [{ done: true }, checkoutOf(familyOf(10 + index))]);
+      else if (index % 4 === 2) assert.deepEqual([result, kept], ['failed', undefined]);
+      else assert.deepEqual([result, kept], [{ done: false, conflict: 'version' }, undefined]);
     }
+  });
 
-    seeded('overtaken: an attempt begins under the schedule that it was read with', async (store) => {
-      await write(store, { type: 'delivery_created', delivery: aDelivery({ attempts: 2, scheduleStart: 2 }) });
-      const claimed = aDelivery({ attempts: 3, dueAt: NOW + MINUTE });
-      await assertConflict(store, 'overtaken', { type: 'delivery_claimed', delivery: claimed });
-      await write(store, { type: 'delivery_claimed', delivery: { ...claimed, scheduleStart: 2 } });
+  seeded('sees the changes of earlier sets of the same batch', async (store) => {
+    const moves = Array.from({ length: 20 }, (_, index) =>
+      store.commit([{ type: 'session_changed', session: { ...family.session, version: 2 + index } }]),
+    );
+    assert.ok((await Promise.all(moves)).every(({ done }) => done));
+    assert.equal((await store.session(family.session.id))?.version, 21);
+  });
+
+  seeded('notifies the workers exactly if it leaves work for them', async (store) => {
+    let calls = 0;
+    store.onCommit(() => (calls += 1));
+    await write(store, ...creationOf(other));
+    assert.equal(calls, 0);
+    await write(store, { type: 'session_changed', session: { ...family.session, version: 2 } });
+    assert.equal(calls, 1);
+    await assertConflict(store, 'version', { type: 'session_changed', session: { ...family.session, version: 2 } });
+    assert.equal(calls, 1);
+    await write(store, { type: 'delivery_created', delivery: aDelivery() });
+    assert.equal(calls, 2);
+    await write(store, { type: 'delivery_replayed', delivery: aDelivery(), from: 'pending' });
+    assert.equal(calls, 3);
+  });
+
+  seeded('answers a ping', async (store) => store.ping());
+});
+
+describe('guards', () => {
+  seeded('version: of several changes decided on the same state one is applied', async (store) => {
+    const change = (attempts: number): Change => ({
+      type: 'session_changed',
+      session: { ...family.session, version: 2, attempts },
     });
+    const results = await Promise.all([1, 2, 3, 4, 5].map((attempts) => store.commit([change(attempts)])));
+    assert.deepEqual(results, [
+      { done: true },
+      ...Array.from({ length: 4 }, () => ({ done: false, conflict: 'version' })),
+    ]);
+    assert.equal((await store.session(family.session.id))?.attempts, 1);
+  });
 
-    seeded('overtaken: each attempt of a task is claimed once, until the task is done', async (store) => {
-      await write(store, { type: 'task_queued', task: aTask() });
-      const claim = (attempts: number): Change => {
-        return { type: 'task_claimed', task: aTask({ attempts, dueAt: NOW + MINUTE }) };
-      };
-      const end = (attempts: number, status: 'pending' | 'done'): Change => {
-        return { type: 'task_finished', task: aTask({ attempts, status }) };
-      };
-      await write(store, claim(1));
-      assert.deepEqual(await store.tasksDue(NOW, 5), []);
-      await assertConflict(store, 'overtaken', claim(1));
-      await write(store, claim(2));
-      // The first attempt ends after the second has claimed the task.
-      await assertConflict(store, 'overtaken', end(1, 'done'));
-      await write(store, end(2, 'pending'));
-      await write(store, claim(3));
-      await write(store, end(3, 'done'));
-      await assertConflict(store, 'overtaken', claim(4));
-      assert.deepEqual(await store.tasksDue(NOW, 5), []);
-    });
+  seeded('version: an unknown session cannot be changed', async (store) => {
+    await assertConflict(store, 'version', { type: 'session_changed', session: { ...other.session, version: 2 } });
+  });
 
-    seeded('overtaken: a session is woken by one, unless it has been moved on meanwhile', async (store) => {
-      const wakeAt = NOW + 1;
-      const session = sessionNumber(30, { wakeAt });
-      await write(store, { type: 'session_created', session });
-      const claim: Change = { type: 'wake_claimed', wake: { sessionId: session.id, wakeAt }, until: NOW + MINUTE };
-      await write(store, claim);
-      await assertConflict(store, 'overtaken', claim);
-      assert.deepEqual(await store.sessionsToWake(NOW + 1, 5), []);
-      await write(store, { type: 'session_changed', session: { ...session, version: session.version + 1 } });
-      assert.deepEqual(await store.sessionsToWake(NOW + 1, 5), [{ sessionId: session.id, wakeAt }]);
-    });
+  seeded('customer_exists: one customer per environment and address, compared without case', async (store) => {
+    const email = family.customer.email.toUpperCase();
+    const twin = aCustomer({ id: idOf('cus', 5), email });
+    await assertConflict(store, 'customer_exists', { type: 'customer_created', customer: twin });
+    await write(store, { type: 'customer_created', customer: { ...twin, environment: 'production' } });
+    assert.equal((await store.customerByEmail('sandbox', email))?.id, family.customer.id);
+    assert.equal((await store.customerByEmail('production', email))?.id, twin.id);
+  });
 
-    seeded('a cancellation is one task, however often it is asked for', async (store) => {
-      await write(store, { type: 'task_queued', task: aTask() });
-      await write(store, { type: 'task_queued', task: aTask({ dueAt: NOW - 5, created: NOW + 5 }) });
-      assert.deepEqual(await store.tasksDue(NOW, 5), [aTask({ dueAt: NOW - 5, attempts: 1 })]);
+  seeded('customer_exists: the first spelling is kept', async (store) => {
+    await write(store, { type: 'customer_created', customer: aCustomer({ id: idOf('cus', 6), email: 'Ann@B.co' }) });
+    assert.equal((await store.customerByEmail('sandbox', 'aNN@b.CO'))?.email, 'Ann@B.co');
+    assert.equal(await store.customerByEmail('sandbox', 'nn@b.co'), undefined);
+    assert.equal(await store.customerByEmail('production', 'ann@b.co'), undefined);
+  });
+
+  seeded('session_refused: one session per environment and key, also of concurrent commits', async (store) => {
+    const ask = (number: number): Promise<unknown> =>
+      store.commit([{ type: 'session_created', session: sessionNumber(number, { idempotencyKey: 'order-1001' }) }]);
+    const results = await Promise.all([11, 12, 13, 14].map(ask));
+    const lost = { done: false, conflict: 'session_refused' };
+    assert.deepEqual(results, [{ done: true }, lost, lost, lost]);
+    assert.equal((await store.sessionByIdempotencyKey('sandbox', 'order-1001'))?.id, idOf('chk', 11));
+  });
+
+  seeded('session_refused: another environment, another key and no key do not conflict', async (store) => {
+    const environment = 'production';
+    const twin = aCustomer({ id: idOf('cus', 5), email: family.customer.email, environment });
+    await write(store, { type: 'customer_created', customer: twin });
+    const live = { environment, customerId: twin.id, idempotencyKey: 'order-1001' } as const;
+    const fields = [{ idempotencyKey: 'order-1001' }, live, { idempotencyKey: 'Order-1001' }, {}, {}];
+    for (const [index, each] of fields.entries()) {
+      await write(store, { type: 'session_created', session: sessionNumber(20 + index, each) });
+    }
+    assert.equal((await store.sessionByIdempotencyKey('production', 'order-1001'))?.id, idOf('chk', 21));
+    assert.equal(await store.sessionByIdempotencyKey('sandbox', 'order-1002'), undefined);
+  });
+
+  seeded('session_refused: a session needs an active customer with its environment and address', async (store) => {
+    const blocked = aCustomer({ id: idOf('cus', 5), email: 'blocked@example.com', status: 'blocked' });
+    await write(store, { type: 'customer_created', customer: blocked });
+    const wrong = [
+      { customerId: idOf('cus', 99) },
+      { customerEmail: 'other@example.com' },
+      { environment: 'production' as const },
+      { customerId: blocked.id, customerEmail: blocked.email },
+    ];
+    for (const fields of wrong) {
+      const session = sessionNumber(20, fields);
+      await assertConflict(store, 'session_refused', { type: 'session_created', session });
+    }
+    const customerEmail = family.customer.email.toUpperCase();
+    await write(store, { type: 'session_created', session: sessionNumber(20, { customerEmail }) });
+  });
+
+  seeded('duplicate_message: a provider’s event is received once', async (store) => {
+    await write(store, { type: 'provider_message_received', message: aMessage() });
+    const again = aMessage({ body: '{"other":true}', outcome: 'ignored' });
+    await assertConflict(store, 'duplicate_message', { type: 'provider_message_received', message: again });
+    const origin = { provider: 'sandbox', environment: 'sandbox' } as const;
+    assert.deepEqual(await store.messagesOfEvent(origin, 'evt_1', family.session.id), [aMessage()]);
+    const others: Partial<ProviderMessage>[] = [
+      { provider: 'stripe' },
+      { environment: 'production' },
+      { eventId: 'evt_2' },
+    ];
+    for (const other of others) {
+      await write(store, { type: 'provider_message_received', message: aMessage(other) });
+    }
+    assert.equal((await store.providerMessages(family.session.id)).length, 4);
+  });
+
+  seeded('overtaken: a delivery attempt begins once', async (store) => {
+    await write(store, { type: 'delivery_created', delivery: aDelivery() });
+    const claim: Change = { type: 'delivery_claimed', delivery: aDelivery({ attempts: 1, dueAt: NOW + MINUTE }) };
+    const results = await Promise.all([store.commit([claim]), store.commit([claim])]);
+    assert.deepEqual(results, [{ done: true }, { done: false, conflict: 'overtaken' }]);
+  });
+
+  seeded('overtaken: an attempt followed by another one finishes nothing', async (store) => {
+    await write(store, { type: 'delivery_created', delivery: aDelivery({ attempts: 2 }) });
+    const late = aDelivery({ attempts: 1, status: 'delivered' });
+    const attempt = anAttemptOf(late);
+    await assertConflict(store, 'overtaken', { type: 'delivery_finished', delivery: late, attempt });
+    assert.deepEqual(await store.deliveryAttempts(late.id), []);
+    const current = aDelivery({ attempts: 2, status: 'delivered' });
+    await write(store, { type: 'delivery_finished', delivery: current, attempt: anAttemptOf(current) });
+    await assertConflict(store, 'overtaken', {
+      type: 'delivery_claimed',
+      delivery: { ...current, attempts: 3, status: 'pending' },
     });
   });
 
-  describe(`${adapter.name}: what the schema refuses`, () => {
-    const refused = (name: string, ...changes: Change[]) =>
-      seeded(name, async (store) => {
-        await assert.rejects(store.commit(changes), /database: /);
-        assert.deepEqual(await store.checkout(family.session.id), checkoutOf(family));
-      });
-    const second = { id: idOf('pay', 7), invoiceId: idOf('inv', 7), sessionId: family.session.id };
-    const { payment } = family;
-    const posting = paidPosting(payment, NOW);
-
-    refused('a second pending payment of a session', {
-      type: 'payment_created',
-      payment: aPayment({ ...second, customerId: family.customer.id }),
+  for (const from of ['pending', 'delivered', 'dead'] as const) {
+    seeded(`overtaken: a ${from} delivery is replayed only in the state that was read`, async (store) => {
+      const delivery = aDelivery({ status: from, attempts: 2, dueAt: NOW + MINUTE });
+      await write(store, { type: 'delivery_created', delivery });
+      const again = aDelivery({ attempts: 2, scheduleStart: from === 'pending' ? 0 : 2 });
+      const replayed: Change = { type: 'delivery_replayed', delivery: again, from };
+      await assertConflict(store, 'overtaken', { ...replayed, delivery: { ...again, attempts: 1 } });
+      await assertConflict(store, 'overtaken', { ...replayed, from: from === 'dead' ? 'delivered' : 'dead' });
+      assert.deepEqual(await store.delivery(delivery.id), delivery);
+      await write(store, replayed);
+      assert.deepEqual(await store.delivery(delivery.id), again);
+      assert.deepEqual(
+        (await store.deliveriesDue(delivery.endpointId, NOW, 5)).map((due) => due.delivery),
+        [again],
+      );
     });
-    refused(
-      'a second payment that pays a session',
-      { type: 'payment_changed', payment: { ...payment, status: 'paid' } },
-      { type: 'payment_created', payment: aPayment({ ...second, status: 'paid' }) },
-    );
-    refused(
-      'a second paid invoice of a session',
-      { type: 'payment_created', payment: aPayment({ ...second, status: 'failed' }) },
-      { type: 'invoice_changed', invoice: { ...family.invoice, status: 'paid' } },
-      {
-        type: 'invoice_created',
-        invoice: anInvoice({ id: second.invoiceId, paymentId: second.id, sessionId: second.sessionId, status: 'paid' }),
-      },
-    );
-    refused('a second invoice of a payment', {
+  }
+
+  seeded('overtaken: an attempt begins only under the schedule that was read', async (store) => {
+    await write(store, { type: 'delivery_created', delivery: aDelivery({ attempts: 2, scheduleStart: 2 }) });
+    const claimed = aDelivery({ attempts: 3, dueAt: NOW + MINUTE });
+    await assertConflict(store, 'overtaken', { type: 'delivery_claimed', delivery: claimed });
+    await write(store, { type: 'delivery_claimed', delivery: { ...claimed, scheduleStart: 2 } });
+  });
+
+  seeded('overtaken: each attempt of a task is claimed once, until the task is done', async (store) => {
+    await write(store, { type: 'task_queued', task: aTask() });
+    const claim = (attempts: number): Change => {
+      return { type: 'task_claimed', task: aTask({ attempts, dueAt: NOW + MINUTE }) };
+    };
+    const end = (attempts: number, status: 'pending' | 'done'): Change => {
+      return { type: 'task_finished', task: aTask({ attempts, status }) };
+    };
+    await write(store, claim(1));
+    assert.deepEqual(await store.tasksDue(NOW, 5), []);
+    await assertConflict(store, 'overtaken', claim(1));
+    await write(store, claim(2));
+    // The first attempt ends after the second has claimed the task.
+    await assertConflict(store, 'overtaken', end(1, 'done'));
+    await write(store, end(2, 'pending'));
+    await write(store, claim(3));
+    await write(store, end(3, 'done'));
+    await assertConflict(store, 'overtaken', claim(4));
+    assert.deepEqual(await store.tasksDue(NOW, 5), []);
+  });
+
+  seeded('overtaken: one instance wakes a session, unless it has changed meanwhile', async (store) => {
+    const wakeAt = NOW + 1;
+    const session = sessionNumber(30, { wakeAt });
+    await write(store, { type: 'session_created', session });
+    const claim: Change = { type: 'wake_claimed', wake: { sessionId: session.id, wakeAt }, until: NOW + MINUTE };
+    await write(store, claim);
+    await assertConflict(store, 'overtaken', claim);
+    assert.deepEqual(await store.sessionsToWake(NOW + 1, 5), []);
+    await write(store, { type: 'session_changed', session: { ...session, version: session.version + 1 } });
+    assert.deepEqual(await store.sessionsToWake(NOW + 1, 5), [{ sessionId: session.id, wakeAt }]);
+  });
+
+  seeded('a repeated cancellation is one task', async (store) => {
+    await write(store, { type: 'task_queued', task: aTask() });
+    await write(store, { type: 'task_queued', task: aTask({ dueAt: NOW - 5, created: NOW + 5 }) });
+    assert.deepEqual(await store.tasksDue(NOW, 5), [aTask({ dueAt: NOW - 5, attempts: 1 })]);
+  });
+});
+
+describe('the schema rejects', () => {
+  const refused = (name: string, ...changes: Change[]) =>
+    seeded(name, async (store) => {
+      await assert.rejects(store.commit(changes), /database: /);
+      assert.deepEqual(await store.checkout(family.session.id), checkoutOf(family));
+    });
+  const second = { id: idOf('pay', 7), invoiceId: idOf('inv', 7), sessionId: family.session.id };
+  const { payment } = family;
+  const posting = paidPosting(payment, NOW);
+
+  refused('a second pending payment of a session', {
+    type: 'payment_created',
+    payment: aPayment({ ...second, customerId: family.customer.id }),
+  });
+  refused(
+    'a second payment that pays a session',
+    { type: 'payment_changed', payment: { ...payment, status: 'paid' } },
+    { type: 'payment_created', payment: aPayment({ ...second, status: 'paid' }) },
+  );
+  refused(
+    'a second paid invoice of a session',
+    { type: 'payment_created', payment: aPayment({ ...second, status: 'failed' }) },
+    { type: 'invoice_changed', invoice: { ...family.invoice, status: 'paid' } },
+    {
       type: 'invoice_created',
-      invoice: { ...family.invoice, id: idOf('inv', 8) },
-    });
-    refused(
-      'a posting twice',
-      { type: 'ledger_posted', posting, environment: 'sandbox' },
-      { type: 'ledger_posted', posting, environment: 'sandbox' },
-    );
-    refused('a second event of a session and status', { type: 'event_recorded', event: family.event });
-    refused('a payment of no session', {
-      type: 'payment_created',
-      payment: aPayment({ id: idOf('pay', 9), invoiceId: idOf('inv', 9), sessionId: idOf('chk', 9) }),
-    });
-    refused('an invoice of no payment', {
-      type: 'invoice_created',
-      invoice: anInvoice({ id: idOf('inv', 9), paymentId: idOf('pay', 9) }),
-    });
-    refused('a posting of no payment', {
-      type: 'ledger_posted',
-      posting: { ...posting, paymentId: idOf('pay', 9) },
-      environment: 'sandbox',
-    });
-    refused('an event of no session', { type: 'event_recorded', event: anEvent({ id: 'e', sessionId: 'chk_9' }) });
-    refused('a delivery of no event', { type: 'delivery_created', delivery: aDelivery({ eventId: 'evt_9' }) });
-    refused('a delivery to no endpoint', { type: 'delivery_created', delivery: aDelivery({ endpointId: 'whe_9' }) });
-    refused('a task for no payment', { type: 'task_queued', task: aTask({ paymentId: idOf('pay', 9) }) });
+      invoice: anInvoice({ id: second.invoiceId, paymentId: second.id, sessionId: second.sessionId, status: 'paid' }),
+    },
+  );
+  refused('a second invoice of a payment', {
+    type: 'invoice_created',
+    invoice: { ...family.invoice, id: idOf('inv', 8) },
+  });
+  refused(
+    'a posting twice',
+    { type: 'ledger_posted', posting, environment: 'sandbox' },
+    { type: 'ledger_posted', posting, environment: 'sandbox' },
+  );
+  refused('a second event of a session and status', { type: 'event_recorded', event: family.event });
+  refused('a payment of no session', {
+    type: 'payment_created',
+    payment: aPayment({ id: idOf('pay', 9), invoiceId: idOf('inv', 9), sessionId: idOf('chk', 9) }),
+  });
+  refused('an invoice of no payment', {
+    type: 'invoice_created',
+    invoice: anInvoice({ id: idOf('inv', 9), paymentId: idOf('pay', 9) }),
+  });
+  refused('a posting of no payment', {
+    type: 'ledger_posted',
+    posting: { ...posting, paymentId: idOf('pay', 9) },
+    environment: 'sandbox',
+  });
+  refused('an event of no session', { type: 'event_recorded', event: anEvent({ id: 'e', sessionId: 'chk_9' }) });
+  refused('a delivery of no event', { type: 'delivery_created', delivery: aDelivery({ eventId: 'evt_9' }) });
+  refused('a delivery to no endpoint', { type: 'delivery_created', delivery: aDelivery({ endpointId: 'whe_9' }) });
+  refused('a task for no payment', { type: 'task_queued', task: aTask({ paymentId: idOf('pay', 9) }) });
+});
+
+describe('the ledger', () => {
+  seeded('has the entries of a payment, with a sum of 0', async (store) => {
+    assert.equal(await store.ledgerTotal(), 0);
+    const paid = paidPosting(family.payment, NOW);
+    const settled = settledPosting(family.payment, 100, NOW + 1);
+    await write(store, { type: 'ledger_posted', posting: paid, environment: 'sandbox' });
+    await write(store, { type: 'ledger_posted', posting: settled, environment: 'sandbox' });
+    const lines = [paid, settled].flatMap(({ kind, entries }) => entries.map((entry) => ({ kind, ...entry })));
+    assert.deepEqual(await store.ledgerOfPayment(family.payment.id), lines);
+    assert.deepEqual(await store.ledgerOfPayment(idOf('pay', 5)), []);
+    assert.equal(await store.ledgerTotal(), 0);
   });
 
-  describe(`${adapter.name}: the ledger`, () => {
-    seeded('keeps the entries of a payment, and sums to nothing', async (store) => {
-      assert.equal(await store.ledgerTotal(), 0);
-      const paid = paidPosting(family.payment, NOW);
-      const settled = settledPosting(family.payment, 100, NOW + 1);
-      await write(store, { type: 'ledger_posted', posting: paid, environment: 'sandbox' });
-      await write(store, { type: 'ledger_posted', posting: settled, environment: 'sandbox' });
-      const lines = [paid, settled].flatMap(({ kind, entries }) => entries.map((entry) => ({ kind, ...entry })));
-      assert.deepEqual(await store.ledgerOfPayment(family.payment.id), lines);
-      assert.deepEqual(await store.ledgerOfPayment(idOf('pay', 5)), []);
-      assert.equal(await store.ledgerTotal(), 0);
-    });
+  seeded('shows a sum other than 0 if an entry is wrong', async (store) => {
+    const wrong = {
+      ...paidPosting(family.payment, NOW),
+      entries: [{ account: 'provider_cost', amount: 7 } as const],
+    };
+    await write(store, { type: 'ledger_posted', posting: wrong, environment: 'sandbox' });
+    assert.equal(await store.ledgerTotal(), 7);
+  });
+});
 
-    seeded('would tell if the books were wrong', async (store) => {
-      const wrong = {
-        ...paidPosting(family.payment, NOW),
-        entries: [{ account: 'provider_cost', amount: 7 } as const],
-      };
-      await write(store, { type: 'ledger_posted', posting: wrong, environment: 'sandbox' });
-      assert.equal(await store.ledgerTotal(), 7);
-    });
+describe('due work', () => {
+  seeded('sessions are woken in the order of their times, up to a limit, and not before', async (store) => {
+    const times = [NOW + 3, NOW + 1, null, NOW + 2, NOW + 4];
+    for (const [index, wakeAt] of times.entries()) {
+      await write(store, { type: 'session_created', session: sessionNumber(30 + index, { wakeAt }) });
+    }
+    assert.deepEqual(await store.sessionsToWake(NOW + 3, 10), [
+      { sessionId: idOf('chk', 31), wakeAt: NOW + 1 },
+      { sessionId: idOf('chk', 33), wakeAt: NOW + 2 },
+      { sessionId: idOf('chk', 30), wakeAt: NOW + 3 },
+    ]);
+    assert.equal((await store.sessionsToWake(NOW + 9, 1)).length, 1);
+    assert.deepEqual(await store.sessionsToWake(NOW, 10), []);
   });
 
-  describe(`${adapter.name}: what is due`, () => {
-    seeded('sessions are woken in their order, so many at once, and not before their time', async (store) => {
-      const times = [NOW + 3, NOW + 1, null, NOW + 2, NOW + 4];
-      for (const [index, wakeAt] of times.entries()) {
-        await write(store, { type: 'session_created', session: sessionNumber(30 + index, { wakeAt }) });
+  seeded('due tasks are listed by their due time, up to the limit', async (store) => {
+    const other = { ...family.payment, id: idOf('pay', 77), invoiceId: idOf('inv', 77), status: 'failed' } as const;
+    await write(store, { type: 'payment_created', payment: other });
+    await write(store, { type: 'task_queued', task: aTask({ dueAt: NOW + 2 }) });
+    await write(store, { type: 'task_queued', task: aTask({ paymentId: other.id, dueAt: NOW + 1 }) });
+    const payments = async (now: number, limit: number) =>
+      (await store.tasksDue(now, limit)).map(({ paymentId }) => paymentId);
+    assert.deepEqual(await payments(NOW, 5), []);
+    assert.deepEqual(await payments(NOW + 2, 5), [other.id, family.payment.id]);
+    assert.deepEqual(await payments(NOW + 2, 1), [other.id]);
+  });
+});
+
+describe('deliveries keep their order per session and endpoint', () => {
+  const endpoint = anEndpoint();
+  const slow = anEndpoint({ id: idOf('whe', 2) });
+  const pendingEvent = anEvent({ id: 'evt_pending', type: 'payment.provider_pending', sequence: 1 });
+  const first = aDelivery({ id: idOf('dlv', 1), eventId: pendingEvent.id, sequence: 1 });
+  const second = aDelivery({ id: idOf('dlv', 2), sequence: 2 });
+  const elsewhere = aDelivery({ id: idOf('dlv', 3), endpointId: slow.id, sequence: 2 });
+  const neighbour = aDelivery({
+    id: idOf('dlv', 4),
+    sessionId: other.session.id,
+    eventId: other.event.id,
+    dueAt: NOW + 1,
+  });
+
+  const queued = (name: string, use: (store: Store, due: (now?: number) => Promise<string[]>) => Promise<void>) =>
+    seeded(name, async (store) => {
+      const events: Change[] = [...creationOf(other), { type: 'event_recorded', event: pendingEvent }];
+      await write(store, ...events, { type: 'endpoint_saved', endpoint: slow });
+      for (const delivery of [second, first, elsewhere, neighbour]) {
+        await write(store, { type: 'delivery_created', delivery });
       }
-      assert.deepEqual(await store.sessionsToWake(NOW + 3, 10), [
-        { sessionId: idOf('chk', 31), wakeAt: NOW + 1 },
-        { sessionId: idOf('chk', 33), wakeAt: NOW + 2 },
-        { sessionId: idOf('chk', 30), wakeAt: NOW + 3 },
-      ]);
-      assert.equal((await store.sessionsToWake(NOW + 9, 1)).length, 1);
-      assert.deepEqual(await store.sessionsToWake(NOW, 10), []);
+      await use(store, async (now = NOW + 1) =>
+        (await store.deliveriesDue(endpoint.id, now, 10)).map(({ delivery }) => delivery.id),
+      );
     });
 
-    seeded('due tasks are listed by their due time, up to the limit', async (store) => {
-      const other = { ...family.payment, id: idOf('pay', 77), invoiceId: idOf('inv', 77), status: 'failed' } as const;
-      await write(store, { type: 'payment_created', payment: other });
-      await write(store, { type: 'task_queued', task: aTask({ dueAt: NOW + 2 }) });
-      await write(store, { type: 'task_queued', task: aTask({ paymentId: other.id, dueAt: NOW + 1 }) });
-      const payments = async (now: number, limit: number) =>
-        (await store.tasksDue(now, limit)).map(({ paymentId }) => paymentId);
-      assert.deepEqual(await payments(NOW, 5), []);
-      assert.deepEqual(await payments(NOW + 2, 5), [other.id, family.payment.id]);
-      assert.deepEqual(await payments(NOW + 2, 1), [other.id]);
-    });
+  queued('a later delivery waits for the earlier one; other sessions and endpoints do not', async (store, due) => {
+    assert.deepEqual(await due(), [first.id, neighbour.id]);
+    assert.deepEqual(await due(NOW), [first.id]);
+    assert.deepEqual(await due(NOW - 1), []);
+    assert.deepEqual(await store.deliveriesDue(slow.id, NOW, 10), [{ delivery: elsewhere, body: family.event.body }]);
+    assert.deepEqual(await store.deliveriesDue(endpoint.id, NOW + 1, 1), [
+      { delivery: first, body: pendingEvent.body },
+    ]);
   });
 
-  describe(`${adapter.name}: deliveries keep their order per session and endpoint`, () => {
-    const endpoint = anEndpoint();
-    const slow = anEndpoint({ id: idOf('whe', 2) });
-    const pendingEvent = anEvent({ id: 'evt_pending', type: 'payment.provider_pending', sequence: 1 });
-    const first = aDelivery({ id: idOf('dlv', 1), eventId: pendingEvent.id, sequence: 1 });
-    const second = aDelivery({ id: idOf('dlv', 2), sequence: 2 });
-    const elsewhere = aDelivery({ id: idOf('dlv', 3), endpointId: slow.id, sequence: 2 });
-    const neighbour = aDelivery({
-      id: idOf('dlv', 4),
-      sessionId: other.session.id,
-      eventId: other.event.id,
-      dueAt: NOW + 1,
-    });
+  queued('a delivery waits while the earlier one is in progress or waits for its next attempt', async (store, due) => {
+    const begun = { ...first, attempts: 1, dueAt: NOW + MINUTE };
+    await write(store, { type: 'delivery_claimed', delivery: begun });
+    assert.deepEqual(await due(), [neighbour.id]);
+    const attempt = { ...anAttemptOf(begun), statusCode: 500, failure: 'answered 500' };
+    await write(store, { type: 'delivery_finished', delivery: { ...begun, dueAt: NOW + 5 * MINUTE }, attempt });
+    assert.deepEqual(await due(NOW + 2 * MINUTE), [neighbour.id]);
+    assert.deepEqual(await due(NOW + 5 * MINUTE), [neighbour.id, first.id]);
+    assert.deepEqual(await store.deliveryAttempts(first.id), [attempt]);
+  });
 
-    const queued = (name: string, use: (store: Store, due: (now?: number) => Promise<string[]>) => Promise<void>) =>
-      seeded(name, async (store) => {
-        const events: Change[] = [...creationOf(other), { type: 'event_recorded', event: pendingEvent }];
-        await write(store, ...events, { type: 'endpoint_saved', endpoint: slow });
-        for (const delivery of [second, first, elsewhere, neighbour]) {
-          await write(store, { type: 'delivery_created', delivery });
-        }
-        await use(store, async (now = NOW + 1) =>
-          (await store.deliveriesDue(endpoint.id, now, 10)).map(({ delivery }) => delivery.id),
-        );
-      });
-
-    queued('a later one waits for the earlier one; other sessions and endpoints do not', async (store, due) => {
-      assert.deepEqual(await due(), [first.id, neighbour.id]);
-      assert.deepEqual(await due(NOW), [first.id]);
-      assert.deepEqual(await due(NOW - 1), []);
-      assert.deepEqual(await store.deliveriesDue(slow.id, NOW, 10), [{ delivery: elsewhere, body: family.event.body }]);
-      assert.deepEqual(await store.deliveriesDue(endpoint.id, NOW + 1, 1), [
-        { delivery: first, body: pendingEvent.body },
-      ]);
-    });
-
-    queued('it waits while the earlier one is under way or to be tried again', async (store, due) => {
+  for (const status of ['delivered', 'dead'] as const) {
+    queued(`a delivery is due as soon as the earlier one is ${status}`, async (store, due) => {
       const begun = { ...first, attempts: 1, dueAt: NOW + MINUTE };
       await write(store, { type: 'delivery_claimed', delivery: begun });
-      assert.deepEqual(await due(), [neighbour.id]);
-      const attempt = { ...anAttemptOf(begun), statusCode: 500, failure: 'answered 500' };
-      await write(store, { type: 'delivery_finished', delivery: { ...begun, dueAt: NOW + 5 * MINUTE }, attempt });
-      assert.deepEqual(await due(NOW + 2 * MINUTE), [neighbour.id]);
-      assert.deepEqual(await due(NOW + 5 * MINUTE), [neighbour.id, first.id]);
-      assert.deepEqual(await store.deliveryAttempts(first.id), [attempt]);
+      const finished = { ...begun, status };
+      await write(store, { type: 'delivery_finished', delivery: finished, attempt: anAttemptOf(begun) });
+      assert.deepEqual(await due(NOW + 20), [neighbour.id, second.id]);
+      const kept = await store.deliveriesOfSession(family.session.id);
+      assert.deepEqual(kept.find(({ id }) => id === first.id)?.status, status);
     });
+  }
 
-    for (const status of ['delivered', 'dead'] as const) {
-      queued(`it comes as soon as the earlier one is ${status}`, async (store, due) => {
-        const begun = { ...first, attempts: 1, dueAt: NOW + MINUTE };
-        await write(store, { type: 'delivery_claimed', delivery: begun });
-        const finished = { ...begun, status };
-        await write(store, { type: 'delivery_finished', delivery: finished, attempt: anAttemptOf(begun) });
-        assert.deepEqual(await due(NOW + 20), [neighbour.id, second.id]);
-        const kept = await store.deliveriesOfSession(family.session.id);
-        assert.deepEqual(kept.find(({ id }) => id === first.id)?.status, status);
-      });
-    }
-
-    queued('one that has begun keeps its own time when an earlier one, replayed, has ended', async (store, due) => {
-      const replayed = { ...first, status: 'pending', attempts: 1, scheduleStart: 1 } as const;
-      const ended = { ...first, attempts: 1, status: 'dead' } as const;
-      await write(store, { type: 'delivery_claimed', delivery: { ...first, attempts: 1, dueAt: NOW + MINUTE } });
-      await write(store, { type: 'delivery_finished', delivery: ended, attempt: anAttemptOf(ended) });
-      await write(store, { type: 'delivery_claimed', delivery: { ...second, attempts: 1, dueAt: NOW + MINUTE } });
-      await write(store, { type: 'delivery_replayed', delivery: replayed, from: 'dead' });
-      assert.deepEqual(await due(), [first.id, neighbour.id], 'the replayed one does not wait for a later one');
-      const delivered = { ...replayed, attempts: 2, status: 'delivered' } as const;
-      await write(store, { type: 'delivery_claimed', delivery: { ...replayed, attempts: 2 } });
-      await write(store, { type: 'delivery_finished', delivery: delivered, attempt: anAttemptOf(delivered) });
-      assert.deepEqual(await due(NOW + MINUTE - 1), [neighbour.id], 'the later one is under way');
-      assert.deepEqual(await due(NOW + MINUTE), [neighbour.id, second.id]);
-    });
-
-    queued('one that waits for its next attempt waits behind an earlier one that is replayed', async (store, due) => {
-      const begun = { ...second, attempts: 1, dueAt: NOW };
-      const ended = { ...first, attempts: 1, status: 'dead' } as const;
-      await write(store, { type: 'delivery_claimed', delivery: { ...first, attempts: 1, dueAt: NOW } });
-      await write(store, { type: 'delivery_finished', delivery: ended, attempt: anAttemptOf(ended) });
-      await write(store, { type: 'delivery_claimed', delivery: begun });
-      await write(store, { type: 'delivery_finished', delivery: begun, attempt: anAttemptOf(begun) });
-      const replayed = { ...first, status: 'pending', attempts: 1, scheduleStart: 1 } as const;
-      await write(store, { type: 'delivery_replayed', delivery: replayed, from: 'dead' });
-      assert.deepEqual(await due(), [first.id, neighbour.id]);
-      const failed = { ...replayed, attempts: 2, dueAt: NOW + MINUTE };
-      await write(store, { type: 'delivery_claimed', delivery: failed });
-      await write(store, { type: 'delivery_finished', delivery: failed, attempt: anAttemptOf(failed) });
-      assert.deepEqual(await due(NOW + MINUTE - 1), [neighbour.id]);
-      assert.equal((await store.delivery(second.id))?.dueAt, NOW + MINUTE, 'it is not read in vain before');
-    });
-
-    queued('a session’s deliveries and events are read in the order they happened', async (store) => {
-      assert.deepEqual(await store.deliveriesOfSession(family.session.id), [first, second, elsewhere]);
-      assert.deepEqual(await store.delivery(second.id), second);
-      assert.equal(await store.delivery(idOf('dlv', 77)), undefined);
-      assert.deepEqual(await store.eventsOfSession(family.session.id), [pendingEvent, family.event]);
-      assert.deepEqual(await store.eventsOfSession(idOf('chk', 77)), []);
-    });
-
-    queued('attempts are kept in their order', async (store) => {
-      const attempts = [1, 2, 3].map((number) => ({ ...anAttemptOf(first, NOW + number), number, statusCode: null }));
-      for (const attempt of attempts) {
-        const delivery = { ...first, attempts: attempt.number };
-        await write(store, { type: 'delivery_claimed', delivery });
-        await write(store, { type: 'delivery_finished', delivery, attempt });
-      }
-      assert.deepEqual(await store.deliveryAttempts(first.id), attempts);
-    });
-
-    queued('an endpoint can be moved and switched off', async (store) => {
-      const moved = { ...endpoint, url: 'https://shop.example/other', status: 'disabled' as const };
-      await write(store, { type: 'endpoint_saved', endpoint: moved });
-      assert.deepEqual(await store.endpoints(), [moved, slow]);
-    });
+  queued('a delivery in progress keeps its own due time when an earlier replayed one has ended', async (store, due) => {
+    const replayed = { ...first, status: 'pending', attempts: 1, scheduleStart: 1 } as const;
+    const ended = { ...first, attempts: 1, status: 'dead' } as const;
+    await write(store, { type: 'delivery_claimed', delivery: { ...first, attempts: 1, dueAt: NOW + MINUTE } });
+    await write(store, { type: 'delivery_finished', delivery: ended, attempt: anAttemptOf(ended) });
+    await write(store, { type: 'delivery_claimed', delivery: { ...second, attempts: 1, dueAt: NOW + MINUTE } });
+    await write(store, { type: 'delivery_replayed', delivery: replayed, from: 'dead' });
+    assert.deepEqual(await due(), [first.id, neighbour.id], 'the replayed one does not wait for a later one');
+    const delivered = { ...replayed, attempts: 2, status: 'delivered' } as const;
+    await write(store, { type: 'delivery_claimed', delivery: { ...replayed, attempts: 2 } });
+    await write(store, { type: 'delivery_finished', delivery: delivered, attempt: anAttemptOf(delivered) });
+    assert.deepEqual(await due(NOW + MINUTE - 1), [neighbour.id], 'the later one is under way');
+    assert.deepEqual(await due(NOW + MINUTE), [neighbour.id, second.id]);
   });
-}
+
+  queued('a delivery that waits for its next attempt waits behind an earlier replayed one', async (store, due) => {
+    const begun = { ...second, attempts: 1, dueAt: NOW };
+    const ended = { ...first, attempts: 1, status: 'dead' } as const;
+    await write(store, { type: 'delivery_claimed', delivery: { ...first, attempts: 1, dueAt: NOW } });
+    await write(store, { type: 'delivery_finished', delivery: ended, attempt: anAttemptOf(ended) });
+    await write(store, { type: 'delivery_claimed', delivery: begun });
+    await write(store, { type: 'delivery_finished', delivery: begun, attempt: anAttemptOf(begun) });
+    const replayed = { ...first, status: 'pending', attempts: 1, scheduleStart: 1 } as const;
+    await write(store, { type: 'delivery_replayed', delivery: replayed, from: 'dead' });
+    assert.deepEqual(await due(), [first.id, neighbour.id]);
+    const failed = { ...replayed, attempts: 2, dueAt: NOW + MINUTE };
+    await write(store, { type: 'delivery_claimed', delivery: failed });
+    await write(store, { type: 'delivery_finished', delivery: failed, attempt: anAttemptOf(failed) });
+    assert.deepEqual(await due(NOW + MINUTE - 1), [neighbour.id]);
+    assert.equal((await store.delivery(second.id))?.dueAt, NOW + MINUTE, 'it is not read in vain before');
+  });
+
+  queued('the deliveries and events of a session are read oldest first', async (store) => {
+    assert.deepEqual(await store.deliveriesOfSession(family.session.id), [first, second, elsewhere]);
+    assert.deepEqual(await store.delivery(second.id), second);
+    assert.equal(await store.delivery(idOf('dlv', 77)), undefined);
+    assert.deepEqual(await store.eventsOfSession(family.session.id), [pendingEvent, family.event]);
+    assert.deepEqual(await store.eventsOfSession(idOf('chk', 77)), []);
+  });
+
+  queued('attempts are read in their order', async (store) => {
+    const attempts = [1, 2, 3].map((number) => ({
+      ...anAttemptOf(first),
+      started: NOW + number,
+      number,
+      statusCode: null,
+    }));
+    for (const attempt of attempts) {
+      const delivery = { ...first, attempts: attempt.number };
+      await write(store, { type: 'delivery_claimed', delivery });
+      await write(store, { type: 'delivery_finished', delivery, attempt });
+    }
+    assert.deepEqual(await store.deliveryAttempts(first.id), attempts);
+  });
+
+  queued('an endpoint can get another URL and be disabled', async (store) => {
+    const moved = { ...endpoint, url: 'https://shop.example/other', status: 'disabled' as const };
+    await write(store, { type: 'endpoint_saved', endpoint: moved });
+    assert.deepEqual(await store.endpoints(), [moved, slow]);
+  });
+});

@@ -23,7 +23,7 @@ interface Discrepancy {
   actions: string[];
 }
 
-test('a database of the first version, with money in every state it knew, is sound after the upgrade and goes on', async () => {
+test('a database of the first version with money in every state is sound after the upgrade, and continues', async () => {
   await using database = await createTestDatabase();
   const [initial] = MIGRATIONS;
   const row = migrationRow(initial!).map((value) => (typeof value === 'number' ? value : `'${value}'`));
@@ -34,6 +34,20 @@ test('a database of the first version, with money in every state it knew, is sou
   await assertSound(database.url);
   on.clock.advance(WRITTEN_AT - on.clock.now());
   const { store } = on.service.deps;
+  // A task to return surplus money becomes a refund, with an id made of its payment's.
+  const surplus = (await store.listPayments({}, { limit: 100 })).items.filter((payment) => payment.surplus);
+  assert.deepEqual(
+    (await store.listRefunds({}, { limit: 10 })).items.map((refund) => [refund.id, refund.amount, refund.status]),
+    surplus.map(({ id, fees, ledgerStatus }) => [
+      id.replace('pay', 'ref'),
+      fees.total,
+      ledgerStatus === 'refunded' ? 'succeeded' : 'pending',
+    ]),
+  );
+  assert.deepEqual(
+    surplus.map(({ refunded, refundPending, fees }) => refunded + refundPending - fees.total),
+    [0, 0],
+  );
   const known = new Map(
     (await store.listSessions({}, { limit: 100 })).items.map((session) => [
       session.customerEmail.split('@')[0],
@@ -52,12 +66,12 @@ test('a database of the first version, with money in every state it knew, is sou
     call<{ amount: number; source: string }>('POST', `${on.url}/api/gateway${path}`, body);
   await on.pass(61_000);
 
-  // What was due is done: the surplus of before is given back, and what waits for its provider comes.
+  // Due work is done: the earlier surplus is refunded, and the pending payment is paid.
   assert.deepEqual((await discrepancyOf('surplusRefunded')).resolution, 'refunded');
   assert.equal((await paymentOf('surplusRefunded', true)).ledgerStatus, 'refunded');
   assert.equal((await paymentOf('pending')).status, 'paid');
 
-  // What was settled is answered as that, and its refund leaves the merchant in debt.
+  // A settled payment has its settlement, and its refund leaves the merchant in debt.
   const settled = await paymentOf('settled');
   const settlement = await post(`/payments/${settled.id}/settle`, {});
   assert.deepEqual([settlement.status, settlement.body.amount], [200, settled.fees.merchantNet / 100]);
@@ -68,7 +82,7 @@ test('a database of the first version, with money in every state it knew, is sou
     assert.equal((await post(`/payments/${id}/refunds`, {})).body.amount, (fees.total - 500) / 100, name);
   }
 
-  // A wrong amount is in the list, but for one that was completed.
+  // An open discrepancy lists a wrong amount, unless it was completed.
   const completed = await discrepancyOf('mismatchPaid');
   assert.deepEqual([completed.status, completed.resolution, completed.actions], ['resolved', 'paid_in_full', []]);
   const wrong = await discrepancyOf('mismatch');
@@ -125,7 +139,7 @@ const BEFORE_WRONG_AMOUNTS = [
     FROM discrepancies WHERE event_id = 'stranger_7000'`,
 ];
 
-/** Words of a payment that we do not know. The first one of each session is closed by hand. */
+/** Reports of an unknown payment. The first one of each session is resolved by hand. */
 const STRANGE = [
   ['stranger', 2000],
   ['stranger', 4000],
@@ -134,7 +148,7 @@ const STRANGE = [
   ['whole', 7000],
 ] as const;
 
-test('wrong amounts of before count for their payments, and what was left out is in the list', async () => {
+test('earlier wrong amounts count for their payments, and missing discrepancies are added', async () => {
   await using database = await createTestDatabase();
   const beside = { databaseUrl: database.url };
   const sessions: Record<string, string> = {};
@@ -197,14 +211,14 @@ test('wrong amounts of before count for their payments, and what was left out is
       [4999, 3500, false],
     ]),
   );
-  // Of what tells of the same money the largest is left, as what came beyond the rest.
+  // Of several reports of the same money the largest remains, as the amount beyond the rest.
   assert.deepEqual(await counts('twice'), [0, 0, [4999, 3100, true, 'accepted'], [4999, 3100, true]]);
   assert.deepEqual(await counts('unnamed'), [2100, 0, [0, 900, true], [4999, 2100, true]]);
   assert.deepEqual(await counts('larger'), [0, 0, [0, 1001, true]]);
   const [euros] = (await store.listDiscrepancies({ sessionId: sessions['euros']! }, { limit: 1 })).items;
   assert.equal(euros!.subject, `${euros!.eventId}/EUR`);
 
-  // What was decided on a payment that we do not know holds for its words of before, and one record is open of it.
+  // A decision about an unknown payment holds for its earlier reports, and one record of it is open.
   const strange = async (name: string) => {
     const { items } = await store.listDiscrepancies(
       { sessionId: sessions[name]!, kind: 'unknown_payment' },

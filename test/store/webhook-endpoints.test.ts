@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict';
-import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
-import { type SealedSecret, type WebhookEndpoint, deleted, newEndpoint } from '../../src/domain/webhook-endpoint.ts';
-import { INSERT_MIGRATION, CREATE_MIGRATIONS, migrationRow } from '../../src/store/migrate.ts';
-import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
+import { type SealedSecret, type WebhookEndpoint, deleted } from '../../src/domain/webhook-endpoint.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { MINUTE, NOW, idOf } from '../fixtures/records.ts';
-import { aDelivery, adapters, anEndpoint, creationOf, familyOf, withDirectory, write } from '../fixtures/store.ts';
-import { usual } from '../support/database.ts';
+import { aDelivery, anEndpoint, creationOf, familyOf, withStore, write } from '../fixtures/store.ts';
 
 const CONFLICT = { done: false, conflict: 'overtaken' };
 const ID = idOf('whe', 1);
@@ -24,141 +19,112 @@ async function known(store: Store): Promise<WebhookEndpoint> {
   return endpoint;
 }
 
-for (const { name, withStore } of adapters) {
-  describe(`webhook endpoints on ${name}`, () => {
-    test('come back as they were written, with their secrets', () =>
-      withStore(async (store) => {
-        const secrets = [aSecret(1, NOW + MINUTE), aSecret(2, null)];
-        const replaced = { type: 'secrets_replaced', endpointId: ID, secrets } as const;
-        await write(store, { type: 'endpoint_created', endpoint: MADE }, replaced);
-        assert.deepEqual(await store.endpoints(), [MADE]);
-        assert.deepEqual(await store.endpointSecrets([idOf('whe', 9), ID]), secrets);
-        assert.deepEqual(await store.sealedSecrets(), secrets);
-        await write(store, { type: 'secret_resealed', secret: secrets[0]!, sealed: 'v1.x' });
-        assert.equal((await store.endpointSecrets([ID]))[0]!.sealed, 'v1.x');
-        const again: Change = { type: 'secret_resealed', secret: secrets[0]!, sealed: 'v1.y' };
-        assert.deepEqual(await store.commit([again]), CONFLICT);
-      }));
+describe('webhook endpoints', () => {
+  test('are read unchanged, with their secrets', () =>
+    withStore(async (store) => {
+      const secrets = [aSecret(1, NOW + MINUTE), aSecret(2, null)];
+      const replaced = { type: 'secrets_replaced', endpointId: ID, secrets } as const;
+      await write(store, { type: 'endpoint_created', endpoint: MADE }, replaced);
+      assert.deepEqual(await store.endpoints(), [MADE]);
+      assert.deepEqual(await store.endpointSecrets([idOf('whe', 9), ID]), secrets);
+      assert.deepEqual(await store.sealedSecrets(), secrets);
+      await write(store, { type: 'secret_resealed', secret: secrets[0]!, sealed: 'v1.x' });
+      assert.equal((await store.endpointSecrets([ID]))[0]!.sealed, 'v1.x');
+      const again: Change = { type: 'secret_resealed', secret: secrets[0]!, sealed: 'v1.y' };
+      assert.deepEqual(await store.commit([again]), CONFLICT);
+    }));
 
-    test('a place is held by one endpoint, and a version is written once', () =>
-      withStore(async (store) => {
-        await write(store, { type: 'endpoint_created', endpoint: MADE });
-        const second: WebhookEndpoint = { ...MADE, id: idOf('whe', 2) };
-        const created: Change = { type: 'endpoint_created', endpoint: second };
-        const secret = { ...aSecret(1, null), endpointId: second.id };
-        const replaced: Change = { type: 'secrets_replaced', endpointId: second.id, secrets: [secret] };
-        assert.deepEqual(await store.commit([created, replaced]), CONFLICT);
-        assert.deepEqual(await store.sealedSecrets(), []);
-        await write(store, { type: 'endpoint_created', endpoint: { ...second, environment: 'production' } });
-        const changed: Change = { type: 'endpoint_changed', endpoint: { ...MADE, description: 'x', version: 2 } };
-        assert.deepEqual(await store.commit([changed]), { done: true });
-        assert.deepEqual(await store.commit([changed]), CONFLICT);
-      }));
+  test('a slot has one endpoint, and a version is written once', () =>
+    withStore(async (store) => {
+      await write(store, { type: 'endpoint_created', endpoint: MADE });
+      const second: WebhookEndpoint = { ...MADE, id: idOf('whe', 2) };
+      const created: Change = { type: 'endpoint_created', endpoint: second };
+      const secret = { ...aSecret(1, null), endpointId: second.id };
+      const replaced: Change = { type: 'secrets_replaced', endpointId: second.id, secrets: [secret] };
+      assert.deepEqual(await store.commit([created, replaced]), CONFLICT);
+      assert.deepEqual(await store.sealedSecrets(), []);
+      await write(store, { type: 'endpoint_created', endpoint: { ...second, environment: 'production' } });
+      const changed: Change = { type: 'endpoint_changed', endpoint: { ...MADE, description: 'x', version: 2 } };
+      assert.deepEqual(await store.commit([changed]), { done: true });
+      assert.deepEqual(await store.commit([changed]), CONFLICT);
+    }));
 
-    test('a success and a failure may be written in either order', () =>
-      withStore(async (store) => {
-        await write(store, { type: 'endpoint_created', endpoint: MADE });
-        const failed = (at: number) => write(store, { type: 'endpoint_failed', endpointId: ID, at });
-        const succeeded = (at: number) => write(store, { type: 'endpoint_succeeded', endpointId: ID, at });
-        const health = async () => {
-          const { failingSince, lastSuccessAt } = await known(store);
-          return [failingSince, lastSuccessAt];
-        };
-        await succeeded(20);
-        await failed(10);
-        assert.deepEqual(await health(), [null, 20]);
-        await failed(40);
-        await failed(30);
-        await failed(35);
-        assert.deepEqual(await health(), [30, 20]);
-        await succeeded(25);
-        assert.deepEqual(await health(), [30, 25]);
-        await succeeded(50);
-        await succeeded(45);
-        assert.deepEqual(await health(), [null, 50]);
-      }));
+  test('a success and a failure can be written in either order', () =>
+    withStore(async (store) => {
+      await write(store, { type: 'endpoint_created', endpoint: MADE });
+      const failed = (at: number) => write(store, { type: 'endpoint_failed', endpointId: ID, at });
+      const succeeded = (at: number) => write(store, { type: 'endpoint_succeeded', endpointId: ID, at });
+      const health = async () => {
+        const { failingSince, lastSuccessAt } = await known(store);
+        return [failingSince, lastSuccessAt];
+      };
+      await succeeded(20);
+      await failed(10);
+      assert.deepEqual(await health(), [null, 20]);
+      await failed(40);
+      await failed(30);
+      await failed(35);
+      assert.deepEqual(await health(), [30, 20]);
+      await succeeded(25);
+      assert.deepEqual(await health(), [30, 25]);
+      await succeeded(50);
+      await succeeded(45);
+      assert.deepEqual(await health(), [null, 50]);
+    }));
 
-    test('only what it was decided on disables: the same URL, and no success since', () =>
-      withStore(async (store) => {
-        await write(store, { type: 'endpoint_created', endpoint: MADE });
-        const { url } = MADE;
-        const shared = { type: 'endpoint_disabled', endpointId: ID, reason: 'r', at: 9 } as const;
-        assert.deepEqual(await store.commit([{ ...shared, url, failingSince: 5 }]), CONFLICT);
+  test('a decision to disable needs the same URL and no success since', () =>
+    withStore(async (store) => {
+      await write(store, { type: 'endpoint_created', endpoint: MADE });
+      const { url } = MADE;
+      const shared = { type: 'endpoint_disabled', endpointId: ID, reason: 'r', at: 9 } as const;
+      assert.deepEqual(await store.commit([{ ...shared, url, failingSince: 5 }]), CONFLICT);
+      await write(store, { type: 'endpoint_failed', endpointId: ID, at: 5 });
+      assert.deepEqual(await store.commit([{ ...shared, url: 'https://else.example/', failingSince: 5 }]), CONFLICT);
+      assert.deepEqual(await store.commit([{ ...shared, url: 'https://else.example/', failingSince: null }]), CONFLICT);
+      await write(store, { ...shared, url, failingSince: 5 });
+      assert.deepEqual(await store.commit([{ ...shared, url, failingSince: null }]), CONFLICT);
+      const { status, disabledReason, disabledAt, version } = await known(store);
+      assert.deepEqual([status, disabledReason, disabledAt, version], ['disabled', 'r', 9, 2]);
+    }));
+
+  test('failures are retained if the description changes, and forgotten with another URL or by enabling', () =>
+    withStore(async (store) => {
+      await write(store, { type: 'endpoint_created', endpoint: MADE });
+      const change = async (fields: Partial<WebhookEndpoint>) => {
+        const before = await known(store);
         await write(store, { type: 'endpoint_failed', endpointId: ID, at: 5 });
-        assert.deepEqual(await store.commit([{ ...shared, url: 'https://else.example/', failingSince: 5 }]), CONFLICT);
-        assert.deepEqual(
-          await store.commit([{ ...shared, url: 'https://else.example/', failingSince: null }]),
-          CONFLICT,
-        );
-        await write(store, { ...shared, url, failingSince: 5 });
-        assert.deepEqual(await store.commit([{ ...shared, url, failingSince: null }]), CONFLICT);
-        const { status, disabledReason, disabledAt, version } = await known(store);
-        assert.deepEqual([status, disabledReason, disabledAt, version], ['disabled', 'r', 9, 2]);
-      }));
+        const endpoint = { ...before, ...fields, version: before.version + 1 };
+        await write(store, { type: 'endpoint_changed', endpoint });
+        return (await known(store)).failingSince;
+      };
+      assert.equal(await change({ description: 'x' }), 5);
+      assert.equal(await change({ url: 'https://else.example/' }), null);
+      assert.equal(await change({ status: 'disabled' }), null);
+      assert.equal(await change({ description: 'y' }), 5);
+      assert.equal(await change({ status: 'active' }), null);
+    }));
 
-    test('failures are kept by a change of words, and forgotten with another URL or by enabling', () =>
-      withStore(async (store) => {
-        await write(store, { type: 'endpoint_created', endpoint: MADE });
-        const change = async (fields: Partial<WebhookEndpoint>) => {
-          const before = await known(store);
-          await write(store, { type: 'endpoint_failed', endpointId: ID, at: 5 });
-          const endpoint = { ...before, ...fields, version: before.version + 1 };
-          await write(store, { type: 'endpoint_changed', endpoint });
-          return (await known(store)).failingSince;
-        };
-        assert.equal(await change({ description: 'x' }), 5);
-        assert.equal(await change({ url: 'https://else.example/' }), null);
-        assert.equal(await change({ status: 'disabled' }), null);
-        assert.equal(await change({ description: 'y' }), 5);
-        assert.equal(await change({ status: 'active' }), null);
-      }));
-
-    test('a deleted one is in no list, and what waits for it is found but for what is under way', () =>
-      withStore(async (store) => {
-        const delivery = aDelivery();
-        const { event, ...family } = familyOf(1);
-        await write(store, ...creationOf({ event, ...family }), { type: 'endpoint_created', endpoint: MADE });
-        await write(store, { type: 'delivery_created', delivery: { ...delivery, eventId: event.id } });
-        const waiting = (now: number) => store.pendingDeliveries(ID, now, 10);
-        assert.equal((await waiting(0)).length, 1);
-        const [due] = await waiting(0);
-        const claimed = { ...due!, attempts: 1, dueAt: NOW + MINUTE };
-        await write(store, { type: 'delivery_claimed', delivery: claimed });
-        assert.deepEqual(await waiting(NOW + MINUTE - 1), []);
-        assert.equal((await waiting(NOW + MINUTE)).length, 1);
-        const gone = deleted(MADE, NOW);
-        await write(store, { type: 'endpoint_changed', endpoint: { ...gone, version: 2 } });
-        assert.deepEqual(
-          (await store.endpoints()).map(({ status, url }) => [status, url]),
-          [['deleting', '']],
-        );
-        await write(store, { type: 'endpoint_changed', endpoint: { ...gone, status: 'deleted', version: 3 } });
-        assert.deepEqual(await store.endpoints(), []);
-        assert.equal((await known(store)).status, 'deleted');
-      }));
-  });
-}
-
-test('endpoints of before are the configuration’s, for all events, and a disabled one says why', () =>
-  withDirectory(async (directory) => {
-    const path = `${directory}/old.db`;
-    const old = new DatabaseSync(path);
-    const [first] = MIGRATIONS;
-    old.exec(`${CREATE_MIGRATIONS}; ${first!.sql}`);
-    old.prepare(INSERT_MIGRATION).run(...migrationRow(first!));
-    const insert = old.prepare("INSERT INTO webhook_endpoints VALUES (?, 'sandbox', 'https://shop.example/', ?, ?)");
-    insert.run(ID, 'active', NOW);
-    insert.run(idOf('whe', 2), 'disabled', NOW);
-    old.close();
-    const store = await openSqlite({ ...usual, path });
-    try {
-      const shared = { environment: 'sandbox', url: 'https://shop.example/', created: NOW } as const;
-      const disabledReason = 'it answered 410, which says that it takes no events any more';
-      assert.deepEqual(await store.endpoints(), [
-        newEndpoint({ ...shared, id: ID }),
-        newEndpoint({ ...shared, id: idOf('whe', 2), status: 'disabled', disabledReason, disabledAt: NOW }),
-      ]);
-    } finally {
-      await store.close();
-    }
-  }));
+  test('a deleted endpoint is in no list, and its pending deliveries are found unless in progress', () =>
+    withStore(async (store) => {
+      const delivery = aDelivery();
+      const { event, ...family } = familyOf(1);
+      await write(store, ...creationOf({ event, ...family }), { type: 'endpoint_created', endpoint: MADE });
+      await write(store, { type: 'delivery_created', delivery: { ...delivery, eventId: event.id } });
+      const waiting = (now: number) => store.pendingDeliveries(ID, now, 10);
+      assert.equal((await waiting(0)).length, 1);
+      const [due] = await waiting(0);
+      const claimed = { ...due!, attempts: 1, dueAt: NOW + MINUTE };
+      await write(store, { type: 'delivery_claimed', delivery: claimed });
+      assert.deepEqual(await waiting(NOW + MINUTE - 1), []);
+      assert.equal((await waiting(NOW + MINUTE)).length, 1);
+      const gone = deleted(MADE, NOW);
+      await write(store, { type: 'endpoint_changed', endpoint: { ...gone, version: 2 } });
+      assert.deepEqual(
+        (await store.endpoints()).map(({ status, url }) => [status, url]),
+        [['deleting', '']],
+      );
+      await write(store, { type: 'endpoint_changed', endpoint: { ...gone, status: 'deleted', version: 3 } });
+      assert.deepEqual(await store.endpoints(), []);
+      assert.equal((await known(store)).status, 'deleted');
+    }));
+});

@@ -23,7 +23,7 @@ type Step =
   | { type: 'start' }
   /** The provider's word of all that it took of a payment: of a part of what was asked for, in quarters. */
   | { type: 'word'; payment: number; quarters: number }
-  /** The word that makes the payment whole, besides what went back of it. */
+  /** A report of the whole amount, besides the returned money. */
   | { type: 'right'; payment: number }
   | { type: 'decide'; record: number; action: 'refund' | 'accept' }
   | { type: 'told'; refund: number; status: 'succeeded' | 'failed' }
@@ -176,7 +176,7 @@ class History {
     }
   }
 
-  /** What the provider holds is what it took, less what is not decided, went back, or was paid out. */
+  /** The provider holds the money it took, less the undecided, refunded and paid out amounts. */
   async check(told: string): Promise<void> {
     const records = await this.records();
     const refunds = await this.refunds();
@@ -205,7 +205,7 @@ class History {
     }
   }
 
-  /** Nothing is stuck: whatever is open can be given back, and is resolved then. */
+  /** Every open discrepancy can be refunded, and is resolved then. */
   async end(): Promise<void> {
     for (const { id, status } of await this.refunds()) if (status === 'pending') await this.told(id, 'succeeded');
     for (const record of await this.records()) {
@@ -238,7 +238,7 @@ const WANTED = [
   'open while failed',
 ];
 
-test('whatever a provider says of amounts, and whatever is decided, no cent is lost, counted twice or given back twice', async () => {
+test('for all provider reports of amounts and all decisions, no cent is lost, counted twice or refunded twice', async () => {
   await using on = await startTestService();
   for (const [number, { kind, amount, steps }] of fc.sample(anyHistory, { numRuns: RUNS, seed: SEED }).entries()) {
     const customer = `amounts${number}@example.com`;

@@ -1,17 +1,47 @@
-/** Something that holds of the whole database in every committed state of it. */
+/** A property of the whole database in every committed state. */
 export interface Invariant {
-  /** In snake_case: what operators and dashboards know it by. */
+  /** Name for operators and dashboards, in snake_case. */
   name: string;
   /** One sentence. */
   says: string;
   /**
-   * Selects what breaks it as the column `id`, in order, at most `?1` of it. One statement sees one committed state, so
-   * that it may run beside a live service; the same text is for every database.
+   * Selects the violations as the column `id`, in order, at most `?1` of them. One statement reads one committed state, so
+   * that it can run beside a live service; the same text is for every database.
    */
   sql: string;
+}
+
+/** Invariants by name, whose `sql` selects every violation in any order. */
+export function invariants(described: Record<string, Omit<Invariant, 'name'>>): readonly Invariant[] {
+  return Object.entries(described).map(([name, { says, sql }]) => ({ name, says, sql: `${sql} ORDER BY id LIMIT ?1` }));
 }
 
 /** `'a', 'b'`, for `IN`. */
 export function quoted(values: readonly string[]): string {
   return values.map((value) => `'${value}'`).join(', ');
+}
+
+/** A condition that a column of a row has a value that is not known. */
+export function unknownValues(columns: Record<string, readonly string[]>): string {
+  return Object.entries(columns)
+    .map(([column, values]) => `${column} NOT IN (${quoted(values)})`)
+    .join(' OR ');
+}
+
+/** Rows of `table` without the row of `parent` that `column` names, or with another value than it has in the columns `same`. */
+export function orphans(
+  table: string,
+  column: string,
+  parent: string,
+  same: readonly string[],
+  { id = 'id', or = [] }: { id?: string; or?: readonly string[] } = {},
+): string {
+  const differs = same.map((name) => `parent.${name} <> child.${name}`);
+  return `SELECT DISTINCT child.${id} AS id FROM ${table} AS child LEFT JOIN ${parent} AS parent ON parent.id = child.${column}
+    WHERE ${['parent.id IS NULL', ...differs, ...or].join(' OR ')}`;
+}
+
+/** The newest of several rows of `table` that agree in `columns`. */
+export function duplicates(table: string, columns: string, { id = 'MAX(id)', where = '1 = 1' } = {}): string {
+  return `SELECT ${id} AS id FROM ${table} WHERE ${where} GROUP BY ${columns} HAVING COUNT(*) > 1`;
 }

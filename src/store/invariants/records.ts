@@ -13,12 +13,12 @@ import { REFUND_REASONS, REFUND_STATUSES } from '../../domain/refund.ts';
 import { ENVIRONMENTS, type RouteHealth } from '../../domain/route.ts';
 import { SETTLEMENT_SOURCES } from '../../domain/settlement.ts';
 import { ENDPOINT_SOURCES, ENDPOINT_STATUSES } from '../../domain/webhook-endpoint.ts';
-import { type Invariant, quoted } from './invariant.ts';
+import { duplicates, invariants, orphans, unknownValues } from './invariant.ts';
 
 const HEALTH: readonly RouteHealth[] = ['live', 'degraded', 'standby'];
 const LEDGER_STATUSES: readonly LedgerStatus[] = ['pending', 'settled', 'refunded'];
 
-/** Which values the columns of a table may have, by what names its rows. */
+/** Known values of the columns of a table, with the column that names its rows. */
 const KNOWN: [table: string, id: string, columns: Record<string, readonly string[]>][] = [
   ['customers', 'id', { status: CUSTOMER_STATUSES, environment: ENVIRONMENTS }],
   ['sessions', 'id', { status: SESSION_STATUSES, environment: ENVIRONMENTS }],
@@ -64,92 +64,60 @@ const PREFIXES = {
   routing_decisions: 'dec_',
 };
 
-function unknown(columns: Record<string, readonly string[]>): string {
-  return Object.entries(columns)
-    .map(([column, values]) => `${column} NOT IN (${quoted(values)})`)
-    .join(' OR ');
-}
-
-/** That records refer to one another, agree, and are unique where they must be; indexes are not taken at their word. */
-export const RECORD_INVARIANTS: readonly Invariant[] = [
-  {
-    name: 'known_values',
+/** References between records, their agreement and their uniqueness; the schema's indexes are not trusted. */
+export const RECORD_INVARIANTS = invariants({
+  known_values: {
     says: 'Every status, environment and kind is one of those there are.',
-    sql: `${KNOWN.map(([table, id, columns]) => `SELECT ${id} AS id FROM ${table} WHERE ${unknown(columns)}`).join(
+    sql: KNOWN.map(([table, id, columns]) => `SELECT ${id} AS id FROM ${table} WHERE ${unknownValues(columns)}`).join(
       ' UNION ',
-    )} ORDER BY id LIMIT ?1`,
+    ),
   },
-  {
-    name: 'id_prefixes',
+  id_prefixes: {
     says: 'The id of a record begins with the prefix of its type.',
-    sql: `${Object.entries(PREFIXES)
+    sql: Object.entries(PREFIXES)
       .map(([table, prefix]) => `SELECT id FROM ${table} WHERE SUBSTR(id, 1, 4) <> '${prefix}'`)
-      .join(' UNION ALL ')} ORDER BY id LIMIT ?1`,
+      .join(' UNION ALL '),
   },
-  {
-    name: 'one_customer_per_email',
+  one_customer_per_email: {
     says: 'An environment has at most one customer of an email address, compared without case.',
-    sql: `SELECT MAX(id) AS id FROM customers GROUP BY environment, email_key HAVING COUNT(*) > 1
-      ORDER BY id LIMIT ?1`,
+    sql: duplicates('customers', 'environment, email_key'),
   },
-  {
-    name: 'customer_email_key',
+  customer_email_key: {
     says: 'A customer is found by its own email address.',
-    sql: 'SELECT id FROM customers WHERE email_key <> LOWER(email) ORDER BY id LIMIT ?1',
+    sql: 'SELECT id FROM customers WHERE email_key <> LOWER(email)',
   },
-  {
-    name: 'one_session_per_key',
+  one_session_per_key: {
     says: 'An environment has at most one session of an idempotency key.',
-    sql: `SELECT MAX(id) AS id FROM sessions WHERE idempotency_key IS NOT NULL
-      GROUP BY environment, idempotency_key HAVING COUNT(*) > 1 ORDER BY id LIMIT ?1`,
+    sql: duplicates('sessions', 'environment, idempotency_key', { where: 'idempotency_key IS NOT NULL' }),
   },
-  {
-    name: 'session_key_request',
+  session_key_request: {
     says: 'A session keeps the hash of its request exactly when it has an idempotency key, but for one whose buyer was erased.',
     sql: `SELECT id FROM sessions WHERE (idempotency_key IS NULL) <> (request_hash IS NULL)
-      AND NOT (request_hash IS NULL AND idempotency_key LIKE 'erased:%') ORDER BY id LIMIT ?1`,
+      AND NOT (request_hash IS NULL AND idempotency_key LIKE 'erased:%')`,
   },
-  {
-    name: 'session_customer',
+  session_customer: {
     says: 'A session has a customer, of the same environment and email address.',
-    sql: `SELECT session.id AS id FROM sessions AS session
-      LEFT JOIN customers AS customer ON customer.id = session.customer_id
-      WHERE customer.id IS NULL OR customer.environment <> session.environment
-        OR customer.email_key <> LOWER(session.customer_email)
-      ORDER BY id LIMIT ?1`,
+    sql: orphans('sessions', 'customer_id', 'customers', ['environment'], {
+      or: ['parent.email_key <> LOWER(child.customer_email)'],
+    }),
   },
-  {
-    name: 'payment_session',
+  payment_session: {
     says: 'A payment has a session, of the same amount, environment and customer.',
-    sql: `SELECT payment.id AS id FROM payments AS payment
-      LEFT JOIN sessions AS session ON session.id = payment.session_id
-      WHERE session.id IS NULL OR session.amount <> payment.amount OR session.environment <> payment.environment
-        OR session.customer_id <> payment.customer_id
-      ORDER BY id LIMIT ?1`,
+    sql: orphans('payments', 'session_id', 'sessions', ['amount', 'environment', 'customer_id']),
   },
-  {
-    name: 'payment_invoice',
+  payment_invoice: {
     says: 'A payment has an invoice, of the same session, amount, environment and customer.',
-    sql: `SELECT payment.id AS id FROM payments AS payment
-      LEFT JOIN invoices AS invoice ON invoice.id = payment.invoice_id
-      WHERE invoice.id IS NULL OR invoice.session_id <> payment.session_id OR invoice.amount <> payment.amount
-        OR invoice.environment <> payment.environment OR invoice.customer_id <> payment.customer_id
-      ORDER BY id LIMIT ?1`,
+    sql: orphans('payments', 'invoice_id', 'invoices', ['session_id', 'amount', 'environment', 'customer_id']),
   },
-  {
-    name: 'invoice_payment',
+  invoice_payment: {
     says: 'An invoice is the one that its payment names.',
-    sql: `SELECT invoice.id AS id FROM invoices AS invoice
-      LEFT JOIN payments AS payment ON payment.id = invoice.payment_id
-      WHERE payment.id IS NULL OR payment.invoice_id <> invoice.id ORDER BY id LIMIT ?1`,
+    sql: orphans('invoices', 'payment_id', 'payments', [], { or: ['parent.invoice_id <> child.id'] }),
   },
-  {
-    name: 'payment_fees',
+  payment_fees: {
     says: 'No part of a payment is negative: neither a fee, nor the net, nor what the provider keeps and hands over.',
     // The merchant's net and the total are not stored: they are the amount less one fee, and with the other.
     sql: `SELECT id FROM payments
       WHERE buyer_fee < 0 OR gateway_fee < 0 OR amount - gateway_fee < 0
-        OR provider_cost < 0 OR amount + buyer_fee - provider_cost < 0
-      ORDER BY id LIMIT ?1`,
+        OR provider_cost < 0 OR amount + buyer_fee - provider_cost < 0`,
   },
-];
+});

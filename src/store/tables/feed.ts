@@ -2,21 +2,16 @@ import { ENVIRONMENTS } from '../../domain/route.ts';
 import { EVENT_TYPES } from '../events.ts';
 import type { FeedFilter, FeedReads } from '../feed.ts';
 import type { Query, Select, SqlValue } from '../keyset.ts';
+import { createReader } from '../reader.ts';
 import type { Write } from '../write.ts';
-import {
-  SELECT_RECOVERIES_LEFT,
-  SELECT_RECOVERY,
-  recoverableFromRow,
-  recoverableQuery,
-  recoveryFromRow,
-} from './recoveries.ts';
+import { RECOVERIES, SELECT_RECOVERIES_LEFT, recoverableFromRow, recoverableQuery } from './recoveries.ts';
 import { eventFromRow } from './webhooks.ts';
 
-// Whoever has it writes positions; it is held until that is committed. What is placed is read only after it was taken, and
-// so behind everything that was placed before: a position is never visible before a lower one.
+// The holder of this lock writes positions, and holds it until its commit. It reads the events to place after taking the lock,
+// and so after every earlier round: a position is never visible before a lower one.
 const TAKE_LOCK = 'UPDATE feed_lock SET rounds = rounds + 1 WHERE id = 1';
-// In the order in which they happened, as far as they are visible. Where a clock was set back within a session, its later
-// event waits for the next round.
+// In the order in which the visible events happened. If a clock was set back within a session, its later event waits for the
+// next round.
 const PLACE = `UPDATE events SET feed_position = fresh.place
   FROM (
     SELECT oldest.id AS event_id,
@@ -34,7 +29,7 @@ const PLACE = `UPDATE events SET feed_position = fresh.place
 const SELECT_POSITION = 'SELECT feed_position FROM events WHERE id = ?1';
 const SELECT_UNPLACED = 'SELECT 1 AS found FROM events WHERE feed_position IS NULL LIMIT 1';
 
-/** One after the other, also of several instances; what nobody has to place writes nothing but the lock. */
+/** Places events, one instance at a time; a round without events to place writes only the lock. */
 export function placeEvents(limit: number): Write[] {
   return [
     { sql: TAKE_LOCK, params: [] },
@@ -42,7 +37,7 @@ export function placeEvents(limit: number): Write[] {
   ];
 }
 
-/** One range of an index for each environment and type that the filter leaves open; of all, one range of positions. */
+/** One range of an index for each environment and type that the filter leaves open; without a filter one range of positions. */
 function feedQuery({ environment, type }: FeedFilter, after: number, limit: number): Query {
   const params: SqlValue[] = [after, limit];
   const bind = (value: SqlValue) => `?${params.push(value)}`;
@@ -60,29 +55,20 @@ function feedQuery({ environment, type }: FeedFilter, after: number, limit: numb
 }
 
 export function createFeedReads(select: Select): FeedReads {
+  const { one, find, all } = createReader(select);
   return {
-    async feedPosition(eventId) {
-      const [row] = await select(SELECT_POSITION, eventId);
-      return row && (row['feed_position'] as number | null);
-    },
+    feedPosition: (eventId) => one((row) => row['feed_position'] as number | null, SELECT_POSITION, eventId),
     async listFeed(filter, after, limit) {
       const { sql, params } = feedQuery(filter, after, limit + 1);
-      const rows = await select(sql, ...params);
-      return { items: rows.slice(0, limit).map(eventFromRow), hasMore: rows.length > limit };
+      const events = await all(eventFromRow, sql, ...params);
+      return { items: events.slice(0, limit), hasMore: events.length > limit };
     },
-    async hasUnplacedEvents() {
-      return (await select(SELECT_UNPLACED)).length > 0;
-    },
-    async recovery(id) {
-      const [row] = await select(SELECT_RECOVERY, id);
-      return row && recoveryFromRow(row);
-    },
-    async recoveriesLeft(since, limit) {
-      return (await select(SELECT_RECOVERIES_LEFT, since, limit)).map(recoveryFromRow);
-    },
-    async recoverableEvents(recovery, types, limit) {
+    hasUnplacedEvents: async () => (await select(SELECT_UNPLACED)).length > 0,
+    recovery: (id) => find(RECOVERIES, id),
+    recoveriesLeft: (since, limit) => all(RECOVERIES.fromRow, SELECT_RECOVERIES_LEFT, since, limit),
+    recoverableEvents(recovery, types, limit) {
       const { sql, params } = recoverableQuery(recovery, types, limit);
-      return (await select(sql, ...params)).map(recoverableFromRow);
+      return all(recoverableFromRow, sql, ...params);
     },
   };
 }

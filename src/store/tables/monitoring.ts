@@ -1,7 +1,7 @@
 import { DISCREPANCY_KINDS } from '../../domain/discrepancy.ts';
 import { EVENT_TYPES } from '../events.ts';
 import type { Query, SelectEach, SqlValue } from '../keyset.ts';
-import { COUNTED_AT_MOST, type MonitoringReads } from '../monitoring.ts';
+import { type Backlog, COUNTED_AT_MOST, type MonitoringReads } from '../monitoring.ts';
 import { EARLIER } from './webhooks.ts';
 
 // Each is a range of one index, or a table of few rows: test/observability/backlog.test.ts.
@@ -10,7 +10,7 @@ const KINDS = quoted(DISCREPANCY_KINDS);
 const COUNT_DELIVERIES = counted(
   `SELECT 1 FROM deliveries WHERE environment = ?1 AND type IN (${TYPES}) AND status = ?2`,
 );
-// Those of an endpoint that was deleted are of no use to anybody. The first condition is that of an index.
+// Dead deliveries of a deleted endpoint do not count. The first condition is that of an index.
 const COUNT_DEAD = counted(`SELECT 1 FROM webhook_endpoints AS endpoint JOIN deliveries AS delivery
     ON delivery.endpoint_id = endpoint.id AND delivery.type IN (${TYPES}) AND delivery.status = 'dead'
   WHERE endpoint.status IN ('active', 'disabled', 'deleting') AND endpoint.status <> 'deleting'
@@ -23,7 +23,7 @@ const COUNT_DISCREPANCIES = counted(
 const COUNT_WAKES = counted('SELECT 1 FROM sessions WHERE wake_at IS NOT NULL AND wake_at <= ?1');
 const COUNT_TASKS = counted("SELECT 1 FROM provider_tasks WHERE status = 'pending'");
 const COUNT_ENDPOINTS = 'SELECT COUNT(*) AS value FROM webhook_endpoints WHERE environment = ?1 AND status = ?2';
-// What may not begin before an earlier one of its session is not late.
+// A delivery that waits for an earlier one of its session is not late.
 const OLDEST_DUE = `SELECT MIN((
     SELECT candidate.due_at FROM deliveries AS candidate
     WHERE candidate.endpoint_id = endpoint.id AND candidate.status = 'pending' AND candidate.recover_at IS NULL
@@ -56,24 +56,10 @@ export function createMonitoringReads(selectEach: SelectEach): MonitoringReads {
         discrepanciesOpen: query(COUNT_DISCREPANCIES, environment, 'open'),
         wakesDue: query(COUNT_WAKES, now),
         tasksPending: query(COUNT_TASKS),
-      };
+      } satisfies Record<keyof Backlog, Query>;
       const answers = await selectEach(Object.values(asked));
       const values = answers.map(([row]) => row?.['value'] ?? null);
-      const found = new Map(Object.keys(asked).map((name, index) => [name, values[index] as number | null]));
-      const count = (name: keyof typeof asked) => found.get(name) ?? 0;
-      return {
-        deliveriesPending: count('deliveriesPending'),
-        deliveriesDead: count('deliveriesDead'),
-        deliveryDueSince: found.get('deliveryDueSince') ?? null,
-        endpointsActive: count('endpointsActive'),
-        endpointsDisabled: count('endpointsDisabled'),
-        sessionsPending: count('sessionsPending'),
-        refundsPending: count('refundsPending'),
-        refundPendingSince: found.get('refundPendingSince') ?? null,
-        discrepanciesOpen: count('discrepanciesOpen'),
-        wakesDue: count('wakesDue'),
-        tasksPending: count('tasksPending'),
-      };
+      return Object.fromEntries(Object.keys(asked).map((name, index) => [name, values[index]])) as unknown as Backlog;
     },
   };
 }

@@ -2,33 +2,39 @@ import type { Delivery } from '../../domain/delivery.ts';
 import type { Recovery } from '../../domain/recovery.ts';
 import type { RecoverableEvent } from '../feed.ts';
 import type { Query, Row } from '../keyset.ts';
-import { type Write, insertSql } from '../write.ts';
-import { DELIVERY_COLUMNS, LOCK_EARLIER, deliveryFromRow } from './webhooks.ts';
+import { describeTable, flag, integer, named, saveVersions, text } from '../table-description.ts';
+import type { Write } from '../write.ts';
+import { DELIVERY_COLUMNS, LOCK_EARLIER, deliveryFromRow, deliveryValues } from './webhooks.ts';
 
-const COLUMNS = [
-  'id',
-  'endpoint_id',
-  'environment',
-  'version',
-  'status',
-  'from_time',
-  'until_time',
-  'everything',
-  'read_created',
-  'read_sequence',
-  'read_id',
-  'queued',
-  'pending',
-  'delivered',
-  'created',
-  'updated',
-];
-const INSERT = insertSql('recoveries', COLUMNS, 'ON CONFLICT (id) DO NOTHING');
-const UPDATE = `UPDATE recoveries SET version = ?2, status = ?3, read_created = ?4, read_sequence = ?5, read_id = ?6,
-    queued = ?7, pending = ?8, delivered = ?9, updated = ?10
-  WHERE id = ?1 AND version = ?2 - 1`;
+export const RECOVERIES = describeTable<Recovery>('recoveries', {
+  id: text,
+  endpointId: text,
+  environment: text,
+  version: integer,
+  status: text,
+  from: named('from_time', integer),
+  until: named('until_time', integer),
+  everything: flag,
+  read: {
+    group: {
+      created: named('read_created', integer),
+      sequence: named('read_sequence', integer),
+      id: named('read_id', text),
+    },
+  },
+  queued: integer,
+  pending: integer,
+  delivered: integer,
+  created: integer,
+  updated: integer,
+});
+export const saveRecovery = saveVersions(RECOVERIES, {
+  key: ['id'],
+  set: ['status', 'read', 'queued', 'pending', 'delivered', 'updated'],
+  guard: 'version',
+});
 
-// What waits for its next attempt holds back what is behind it in its session, and that must not hold up the queue.
+// A delivery that waits for its next attempt holds back those behind it in its session, which must not hold up the queue.
 const waitingEarlier = (session: string, endpoint: string, sequence: string) => `FROM deliveries AS earlier
     WHERE earlier.session_id = ${session} AND earlier.endpoint_id = ${endpoint} AND earlier.sequence < ${sequence}
       AND earlier.status = 'pending' AND earlier.recover_at IS NULL`;
@@ -43,32 +49,17 @@ const AGAIN = `UPDATE deliveries SET status = 'pending', schedule_start = ?4,
     answer_class = CASE WHEN ?3 = 'delivered' THEN '2xx' ELSE answer_class END
   WHERE id = ?1 AND attempts = ?2 AND status = ?3`;
 
-export const SELECT_RECOVERY = 'SELECT * FROM recoveries WHERE id = ?1';
 export const SELECT_RECOVERIES_LEFT = `SELECT * FROM recoveries
   WHERE status = 'running' AND updated <= ?1 ORDER BY updated, id LIMIT ?2`;
 
-export function saveRecovery(recovery: Recovery): Write {
-  const { id, endpointId, environment, version, status, from, until, everything, read } = recovery;
-  const { queued, pending, delivered, created, updated } = recovery;
-  const place = [read.created, read.sequence, read.id];
-  const counts = [queued, pending, delivered];
-  if (version > 1) {
-    return { sql: UPDATE, params: [id, version, status, ...place, ...counts, updated], guard: 'version' };
-  }
-  const fixed = [id, endpointId, environment, version, status, from, until, everything ? 1 : 0];
-  return { sql: INSERT, params: [...fixed, ...place, ...counts, created, updated], guard: 'version' };
-}
-
 /** Puts a delivery into the queue of recoveries of its endpoint, or behind an earlier one of its session that waits. */
 export function recoverDelivery(delivery: Delivery, from: Delivery['status'] | null, eventCreated: number): Write[] {
-  const { id, eventId, endpointId, sessionId, environment, type, sequence, status, attempts } = delivery;
-  const { scheduleStart, dueAt, created } = delivery;
-  const made = [id, eventId, endpointId, sessionId, environment, type, sequence, status, attempts, scheduleStart];
+  const { id, endpointId, sessionId, sequence, attempts, scheduleStart, dueAt } = delivery;
   const again = [id, attempts, from, scheduleStart, dueAt, eventCreated, sessionId, endpointId, sequence];
   return [
     { sql: LOCK_EARLIER, params: [sessionId, endpointId] },
     from === null
-      ? { sql: ADD, params: [...made, dueAt, created, eventCreated], guard: 'overtaken' }
+      ? { sql: ADD, params: [...deliveryValues(delivery), eventCreated], guard: 'overtaken' }
       : { sql: AGAIN, params: again, guard: 'overtaken' },
   ];
 }
@@ -97,40 +88,19 @@ export function recoverableQuery(recovery: Recovery, types: readonly string[], l
   };
 }
 
+const RECOVERABLE_EVENTS = describeTable<RecoverableEvent['event']>('events', {
+  id: text,
+  sessionId: text,
+  environment: text,
+  sequence: integer,
+  type: text,
+  created: integer,
+});
+
 export function recoverableFromRow(row: Row): RecoverableEvent {
-  const event = {
-    id: row['id'] as string,
-    sessionId: row['session_id'] as string,
-    environment: row['environment'] as Recovery['environment'],
-    sequence: row['sequence'] as number,
-    type: row['type'] as Delivery['type'],
-    created: row['created'] as number,
-  };
+  const event = RECOVERABLE_EVENTS.fromRow(row);
   if (row['delivery_id'] === null) return { event, delivery: undefined };
   const ofDelivery = Object.entries(row).filter(([column]) => column.startsWith('delivery_'));
   const named = ofDelivery.map(([column, value]) => [column.slice('delivery_'.length), value]);
   return { event, delivery: deliveryFromRow({ ...row, ...(Object.fromEntries(named) as Row) }) };
-}
-
-export function recoveryFromRow(row: Row): Recovery {
-  return {
-    id: row['id'] as string,
-    endpointId: row['endpoint_id'] as string,
-    environment: row['environment'] as Recovery['environment'],
-    version: row['version'] as number,
-    status: row['status'] as Recovery['status'],
-    from: row['from_time'] as number,
-    until: row['until_time'] as number,
-    everything: row['everything'] === 1,
-    read: {
-      created: row['read_created'] as number,
-      sequence: row['read_sequence'] as number,
-      id: row['read_id'] as string,
-    },
-    queued: row['queued'] as number,
-    pending: row['pending'] as number,
-    delivered: row['delivered'] as number,
-    created: row['created'] as number,
-    updated: row['updated'] as number,
-  };
 }

@@ -1,0 +1,162 @@
+import type { Row, SqlValue } from './keyset.ts';
+import type { Conflict } from './store.ts';
+import type { Write } from './write.ts';
+
+/** Storage of a property in one column, which has the property's name in snake_case unless `column` names it. */
+interface Stored {
+  type: 'TEXT' | 'BIGINT';
+  column?: string;
+}
+
+interface Converted<Value> extends Stored {
+  write(value: Value): SqlValue;
+  read(stored: SqlValue): Value;
+}
+
+/** Storage of an object in several columns. */
+interface Group<Value> {
+  group: Columns<Value>;
+}
+
+type ColumnFor<Value> =
+  | ([Value] extends [string | null] ? { type: 'TEXT'; column?: string } : never)
+  | ([Value] extends [number | null] ? { type: 'BIGINT'; column?: string } : never)
+  | ([Value] extends [object] ? Group<Value> : never)
+  | Converted<Value>;
+
+/** Storage of every property of an item. */
+type Columns<Item> = { readonly [Name in keyof Item]-?: ColumnFor<Item[Name]> };
+
+export const text = { type: 'TEXT' } as const;
+export const integer = { type: 'BIGINT' } as const;
+export const flag: Converted<boolean> = {
+  type: 'BIGINT',
+  write: (value) => (value ? 1 : 0),
+  read: (stored) => stored === 1,
+};
+
+export function json<Value>(): Converted<Value> {
+  return { type: 'TEXT', write: (value) => JSON.stringify(value), read: (stored) => JSON.parse(stored as string) };
+}
+
+/** The same column under another name than the property's. */
+export function named<Column extends Stored>(column: string, stored: Column): Column {
+  return { ...stored, column };
+}
+
+/** A statement for an item; `others` are the values of the parameters after those of the item. */
+type WriteOf<Item> = (item: Item, ...others: SqlValue[]) => Write & { params: SqlValue[] };
+
+interface InsertOptions {
+  /** Columns that are no property of the item. */
+  extra?: readonly string[];
+  onConflict?: string;
+  guard?: Conflict;
+  /** SQL for columns that are not written as given, made of the places of the parameters. */
+  written?: (place: (column: string) => string) => Record<string, string>;
+}
+
+interface UpdateOptions<Item> {
+  key: readonly (keyof Item)[];
+  set: readonly (keyof Item)[];
+  /** Requires the version before the item's, and sets the item's. */
+  versioned?: boolean;
+  guard?: Conflict;
+}
+
+/** One description of a table: column lists, statements and row parsing are derived from it, once. */
+export interface Table<Item> {
+  /** Selects the row of an id. */
+  byId: string;
+  columns: readonly { name: string; type: Stored['type'] }[];
+  values(item: Item): SqlValue[];
+  fromRow(row: Row): Item;
+  insert(options?: InsertOptions): WriteOf<Item>;
+  update(options: UpdateOptions<Item>): WriteOf<Item>;
+}
+
+/** One column. All have the same shape, with null for what is missing, which keeps reading and writing rows fast. */
+interface Part {
+  /** Property of the item that the column's property is part of. */
+  group: string | null;
+  property: string;
+  column: string;
+  type: Stored['type'];
+  write: ((value: unknown) => SqlValue) | null;
+  read: ((stored: SqlValue) => unknown) | null;
+}
+
+/** Describes the storage of every property of an item; the compiler checks each column against its property. */
+export function describeTable<Item extends object>(name: string, columns: Columns<Item>): Table<Item> {
+  const parts = partsOf(columns);
+  return {
+    byId: `SELECT * FROM ${name} WHERE id = ?1`,
+    columns: parts.map(({ column, type }) => ({ name: column, type })),
+    values: (item) => valuesOf(parts, item),
+    fromRow: readerOf(parts) as (row: Row) => Item,
+    insert({ extra = [], onConflict = '', guard, written } = {}) {
+      const names = [...parts.map(({ column }) => column), ...extra];
+      const place = (column: string) => `?${names.indexOf(column) + 1}`;
+      const values = { ...Object.fromEntries(names.map((column) => [column, place(column)])), ...written?.(place) };
+      const sql = `INSERT INTO ${name} (${names.join(', ')}) VALUES (${Object.values(values).join(', ')}) ${onConflict}`;
+      return (item, ...others) => writeOf(sql, guard, [...valuesOf(parts, item), ...others]);
+    },
+    update({ key, set, versioned = false, guard }) {
+      const named = [...key, ...set, ...(versioned ? ['version'] : [])];
+      const used = named.flatMap((wanted) => parts.filter(({ group, property }) => (group ?? property) === wanted));
+      const assigned = used.map(({ column }, index) => `${column} = ?${index + 1}`);
+      const conditions = assigned.splice(0, key.length);
+      if (versioned) conditions.push(`version + 1 = ?${used.length}`);
+      const sql = `UPDATE ${name} SET ${assigned.join(', ')} WHERE ${conditions.join(' AND ')}`;
+      return (item, ...others) => writeOf(sql, guard, [...valuesOf(used, item), ...others]);
+    },
+  };
+}
+
+/** Writes version 1 of an item as a new row, and every later version over the one before. */
+export function saveVersions<Item extends { version: number }>(
+  table: Table<Item>,
+  { key, set, guard }: Omit<UpdateOptions<Item>, 'versioned'> & { guard: Conflict },
+): WriteOf<Item> {
+  const insert = table.insert({ onConflict: 'ON CONFLICT DO NOTHING', guard });
+  const update = table.update({ key, set, versioned: true, guard });
+  return (item, ...others) => (item.version === 1 ? insert : update)(item, ...others);
+}
+
+function writeOf(sql: string, guard: Conflict | undefined, params: SqlValue[]): Write {
+  return guard === undefined ? { sql, params } : { sql, params, guard };
+}
+
+function partsOf(columns: object, group: string | null = null): Part[] {
+  return Object.entries(columns as Record<string, (Stored & Partial<Converted<unknown>>) | Group<object>>).flatMap(
+    ([property, stored]) => {
+      if ('group' in stored) return partsOf(stored.group, property);
+      const { type, column = property.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) } = stored;
+      return [{ group, property, column, type, write: stored.write ?? null, read: stored.read ?? null }];
+    },
+  );
+}
+
+type Values = Record<string, unknown>;
+
+function valuesOf(parts: readonly Part[], item: object): SqlValue[] {
+  const values: SqlValue[] = [];
+  for (const { group, property, write } of parts) {
+    const holder = (group === null ? item : (item as Values)[group]) as Values;
+    values.push(write === null ? (holder[property] as SqlValue) : write(holder[property]));
+  }
+  return values;
+}
+
+function readerOf(parts: readonly Part[]): (row: Row) => Values {
+  const groups = [...new Set(parts.flatMap(({ group }) => group ?? []))];
+  return (row) => {
+    const item: Values = {};
+    for (const group of groups) item[group] = {};
+    for (const { group, property, column, read } of parts) {
+      const holder = group === null ? item : (item[group] as Values);
+      holder[property] = read === null ? row[column] : read(row[column]!);
+    }
+    return item;
+  };
+}
