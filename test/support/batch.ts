@@ -1,0 +1,11 @@
+import { describe } from 'node:test';
+import { pathToFileURL } from 'node:url';
+
+// The entry point of a test process: runs the test files that its arguments name, one after the other. Each is a suite, so
+// that its hooks run around its own tests only.
+
+for (const path of process.argv.slice(2)) {
+  describe(path, async () => {
+    await import(pathToFileURL(path).href);
+  });
+}
