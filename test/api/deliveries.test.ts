@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { type TestContext, describe, test } from 'node:test';
 import { replayDelivery } from '../../src/operations/replay-delivery.ts';

@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres needs=process
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, test } from 'node:test';

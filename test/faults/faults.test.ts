@@ -1,3 +1,4 @@
+// @run on=postgres
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NO_LOAD } from './load.ts';

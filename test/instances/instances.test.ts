@@ -1,3 +1,4 @@
+// @run on=postgres needs=browser
 import assert from 'node:assert/strict';
 import { type IncomingMessage, type Server, type ServerResponse, createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';

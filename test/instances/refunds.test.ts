@@ -1,3 +1,4 @@
+// @run on=postgres
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { brokenInvariants } from '../faults/scenario.ts';

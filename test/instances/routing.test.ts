@@ -1,3 +1,4 @@
+// @run on=postgres
 /* oxlint-disable unicorn/no-thenable -- the word of the rule language */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

@@ -1,3 +1,4 @@
+// @run needs=browser
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+// @run needs=process
 /* oxlint-disable unicorn/no-thenable -- the word of the rule language */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -1,3 +1,4 @@
+// @run on=postgres needs=process
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { chownSync, copyFileSync, rmSync, statSync, writeFileSync } from 'node:fs';

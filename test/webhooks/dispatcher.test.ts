@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { createHook } from 'node:async_hooks';
 import { createServer } from 'node:net';
