@@ -7,6 +7,7 @@ import { contentsOf } from '../support/database.ts';
 import { ADMIN, BOOTSTRAP, bearer, makeKey } from '../support/keys.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { idOf } from '../fixtures/records.ts';
+import { type Refusal } from '../support/refusal.ts';
 
 interface Key {
   id: string;
@@ -19,9 +20,6 @@ interface Key {
   revokedAt: string | null;
   spentToday: number | null;
   source: string;
-}
-interface Refused {
-  error: { code: string; message: string; suggestion: string; field?: string };
 }
 
 const SECOND_MS = 1000;
@@ -36,12 +34,12 @@ after(() => service[Symbol.asyncDispose]());
 
 const keysUrl = () => `${service.url}/api/gateway/keys`;
 const ask = (key: string, url = service.url) =>
-  call<Refused>('GET', `${url}/api/gateway/sessions`, undefined, bearer(key));
-const create = (body: unknown, key = ADMIN.sandbox) => call<Key & Refused>('POST', keysUrl(), body, bearer(key));
+  call<Refusal>('GET', `${url}/api/gateway/sessions`, undefined, bearer(key));
+const create = (body: unknown, key = ADMIN.sandbox) => call<Key & Refusal>('POST', keysUrl(), body, bearer(key));
 const list = async (key = ADMIN.sandbox) =>
   (await call<{ data: Key[] }>('GET', keysUrl(), undefined, bearer(key))).body.data;
 const revoke = (id: string, key = ADMIN.sandbox, url = service.url) =>
-  call<Key & Refused>('POST', `${url}/api/gateway/keys/${id}/revoke`, undefined, bearer(key));
+  call<Key & Refusal>('POST', `${url}/api/gateway/keys/${id}/revoke`, undefined, bearer(key));
 
 describe('an API key', () => {
   it('is shown once, and kept as a hash', async () => {
@@ -175,7 +173,7 @@ describe('the Authorization header', () => {
         status,
         headers: answered,
         body,
-      } = await call<Refused>('GET', `${service.url}/api/gateway/sessions`, undefined, { authorization: value });
+      } = await call<Refusal>('GET', `${service.url}/api/gateway/sessions`, undefined, { authorization: value });
       assert.deepEqual([status, body.error.code], [401, 'unauthorized']);
       assert.equal(answered.get('www-authenticate'), 'Bearer');
       assert.ok(!JSON.stringify(body).includes(good.slice(11)));
@@ -213,7 +211,7 @@ describe('a service without keys', () => {
     assert.equal((await call('GET', `${open.url}/api/gateway/sessions`)).status, 200);
     const wrong = await ask(ADMIN.sandbox, open.url);
     assert.deepEqual([wrong.status, wrong.body.error.code], [401, 'unauthorized']);
-    const first = await call<Refused>('POST', `${open.url}/api/gateway/keys`, { name: 'x', scope: 'admin' });
+    const first = await call<Refusal>('POST', `${open.url}/api/gateway/keys`, { name: 'x', scope: 'admin' });
     assert.deepEqual([first.status, first.body.error.code], [403, 'forbidden']);
     assert.match(first.body.error.suggestion, /tillway keys create/);
     assert.ok(open.logged.some((line) => line.includes('there is no API key: the API is open to every program')));

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { type Refusal } from '../support/refusal.ts';
 
 interface SessionAnswer {
   id: string;
@@ -15,10 +16,6 @@ interface SessionAnswer {
   customerId: string;
   metadata: Record<string, string>;
   environment: string;
-}
-interface Refusal {
-  ok: false;
-  error: { code: string; message: string; field: string; suggestion: string; issues: { path: string; code: string }[] };
 }
 
 describe('POST /api/gateway/sessions', () => {

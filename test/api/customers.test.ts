@@ -7,16 +7,13 @@ import { startPayment } from '../../src/operations/start-payment.ts';
 import { attempt, createSession, stateOf } from '../simulator/buyer.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
+import { type Refusal } from '../support/refusal.ts';
 
 interface Customer {
   id: string;
   status: string;
   statusReason: string | null;
   email: string;
-}
-
-interface Refusal {
-  error: { code: string; message: string; suggestion: string; field?: string };
 }
 
 let service: TestService;

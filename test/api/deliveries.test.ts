@@ -5,6 +5,7 @@ import { replayDelivery } from '../../src/operations/replay-delivery.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { SECRET, receiver } from '../webhooks/fixtures.ts';
+import { type Refusal } from '../support/refusal.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -39,10 +40,6 @@ interface DetailsAnswer extends DeliveryAnswer {
 interface List {
   data: DeliveryAnswer[];
   hasMore: boolean;
-}
-interface Refusal {
-  ok: boolean;
-  error: { code: string; field?: string; suggestion?: string };
 }
 
 interface Shop extends AsyncDisposable {

@@ -8,6 +8,7 @@ import { settingsOf } from '../support/database.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { SECRET, receiver } from '../webhooks/fixtures.ts';
+import { type Refusal } from '../support/refusal.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -32,9 +33,6 @@ interface List<Item> {
   object: string;
   data: Item[];
   hasMore: boolean;
-}
-interface Refusal {
-  error: { code: string; field?: string; suggestion?: string };
 }
 type Said = 'provider_pending' | 'paid' | 'failed';
 

@@ -5,6 +5,7 @@ import { Tillway } from '../../sdk/src/index.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { runIn } from '../cli/terminal.ts';
+import { type Refusal } from '../support/refusal.ts';
 
 interface EventAnswer {
   id: string;
@@ -14,9 +15,6 @@ interface List {
   object: string;
   data: EventAnswer[];
   hasMore: boolean;
-}
-interface Refusal {
-  error: { code: string; field?: string; message: string; suggestion?: string };
 }
 
 describe('the feed of the API', () => {

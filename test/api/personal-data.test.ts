@@ -12,10 +12,7 @@ import { everyText } from '../support/every-text.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
-
-interface Refusal {
-  error: { code: string; message: string; suggestion: string; field?: string };
-}
+import { type Refusal } from '../support/refusal.ts';
 
 const EMAIL = 'Ada.Lovelace@buyers.example';
 const NAME = 'Countess Lovelace';

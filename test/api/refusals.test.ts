@@ -3,11 +3,7 @@ import { connect } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { HTTP_STATUS } from '../../src/http/errors.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
-
-interface Refusal {
-  ok: boolean;
-  error: { code: string; message: string };
-}
+import { type Refusal } from '../support/refusal.ts';
 
 describe('refusals', () => {
   let tillway: TestService;

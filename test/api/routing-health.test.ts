@@ -3,8 +3,9 @@ import { describe, it, test } from 'node:test';
 import type { JsonSchema } from '../../src/contract/json-schema.ts';
 import { attempt, createSession, start } from '../simulator/buyer.ts';
 import { connect, startFakeProvider } from '../support/fake-provider.ts';
-import { type Standing, ask, decisionsOf, refused, standings } from '../support/routing.ts';
+import { type Standing, ask, decisionsOf, standings } from '../support/routing.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
+import { refused } from '../support/refusal.ts';
 
 interface Transition {
   id: string;

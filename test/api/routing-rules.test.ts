@@ -5,13 +5,12 @@ import { dirname, join } from 'node:path';
 import { describe, it, test } from 'node:test';
 import { createSession, start, startAt } from '../simulator/buyer.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { SERVICE, startProgram, until } from '../process/program.ts';
+import { SERVICE, startProgram } from '../process/program.ts';
 import {
   type DryRun,
   type Rules,
   ask,
   decisionsOf,
-  refused,
   restarted,
   routingRows,
   saveRules,
@@ -19,6 +18,8 @@ import {
   tryRules,
 } from '../support/routing.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
+import { refused } from '../support/refusal.ts';
 
 // oxlint-disable unicorn/no-thenable -- the rule language says then
 

@@ -7,6 +7,7 @@ import { contentsOf } from '../support/database.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { SECRET, receiver } from '../webhooks/fixtures.ts';
+import { type Refusal } from '../support/refusal.ts';
 
 const HOUR = 3_600_000;
 const KEY = randomBytes(32).toString('base64');
@@ -35,10 +36,6 @@ interface Delivery {
   endpointId: string;
   type: string;
   status: string;
-}
-interface Refusal {
-  ok: boolean;
-  error: { code: string; message: string; field?: string; suggestion?: string };
 }
 
 let tillway: TestService;

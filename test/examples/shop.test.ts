@@ -12,8 +12,8 @@ import {
   startServiceProgram,
   statusOf,
   temporaryFolder,
-  until,
 } from '../process/program.ts';
+import { until } from '../support/until.ts';
 
 const SHOP = new URL('../../examples/shop/server.ts', import.meta.url);
 const MAX_LINES = 60;

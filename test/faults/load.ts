@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { until } from '../process/program.ts';
 import type { Instance, Rig } from './instances.ts';
 import { type Problems, createProblems } from './problems.ts';
 import { type Answer, CALLBACKS, SESSIONS, ask, callbackBody, complaintOf, sessionBody } from './requests.ts';
-import { type FaultReport, brokenInvariants } from './scenario.ts';
+import { type FaultReport } from './scenario.ts';
+import { until } from '../support/until.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 /** What the service has acknowledged, as a client that survives it wrote it down. */
 export interface Journal {

@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
-import { freePort, statusOf, until } from '../process/program.ts';
+import { freePort, statusOf } from '../process/program.ts';
 import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
 import { TRACED, type TraceEvent, readTrace } from './power-trace.ts';
+import { until } from '../support/until.ts';
 
 const CLIENTS = 6;
 /** One session of so many is paid as well: that writes three times as much. */

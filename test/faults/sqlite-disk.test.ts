@@ -11,12 +11,12 @@ import {
   startServiceProgram,
   statusOf,
   temporaryFolder,
-  until,
 } from '../process/program.ts';
 import { settingsOf } from '../support/database.ts';
 import { SESSIONS, ask, sessionBody } from './requests.ts';
-import { brokenInvariants } from './scenario.ts';
 import { mountSmallDisk, whyNoDisk } from './small-disk.ts';
+import { until } from '../support/until.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 const MEGABYTE = 1 << 20;
 const QUIET = { SHUTDOWN_DELAY: '0', LOG_LEVEL: 'warn' };

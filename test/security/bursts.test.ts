@@ -7,7 +7,8 @@ import { test } from 'node:test';
 import { sessionBody } from '../support/service.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { SLOW_BODY, SLOW_HEADERS, openSlowSockets } from '../support/slow-sockets.ts';
-import { type RunningService, startServiceProgram, statusOf, until } from '../process/program.ts';
+import { type RunningService, startServiceProgram, statusOf } from '../process/program.ts';
+import { until } from '../support/until.ts';
 
 const SENDER = new URL('send-burst.ts', import.meta.url).pathname;
 const CONNECTIONS = 1500;

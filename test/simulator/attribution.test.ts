@@ -10,11 +10,11 @@ import type { Provider } from '../../src/providers/provider.ts';
 import { createSandboxProvider } from '../../src/providers/sandbox.ts';
 import { INSTRUMENTS } from '../../src/simulator/instruments.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
-import { brokenInvariants } from '../faults/scenario.ts';
 import { settingsOf, withClient } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { TEST_DATABASE } from '../support/database.ts';
 import { attempt, createSession, start, startAt } from './buyer.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

@@ -16,11 +16,11 @@ import type { HandoffRequest, HandoffResult, Provider } from '../../src/provider
 import { createSandboxProvider } from '../../src/providers/sandbox.ts';
 import type { RuleActions } from '../../src/routing/rules.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
-import { brokenInvariants } from '../faults/scenario.ts';
 import { aRoute } from '../fixtures/records.ts';
 import { TEST_DATABASE, settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { createSession, stateOf } from './buyer.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

@@ -14,7 +14,7 @@ import {
   openTestStore,
   withClient,
 } from '../support/database.ts';
-import { until } from '../process/program.ts';
+import { until } from '../support/until.ts';
 
 const STATUSES = ['provider_pending', 'failed', 'paid'] as const;
 const LIMIT = 7;

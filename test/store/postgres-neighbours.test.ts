@@ -7,10 +7,10 @@ import { GatewayError } from '../../src/domain/errors.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { MINUTE, NOW, idOf } from '../fixtures/records.ts';
 import { aDelivery, anEndpoint, creationOf, familyOf, write } from '../fixtures/store.ts';
-import { until } from '../process/program.ts';
 import { openTestStore, settingsOf } from '../support/database.ts';
 import { type Databases, alterSystem, sharedPostgres, startPostgres } from '../support/postgres.ts';
 import { startProxy } from '../support/tcp-proxy.ts';
+import { until } from '../support/until.ts';
 
 // What others do at the same time: other sessions, other instances, other programs, whoever operates the database.
 

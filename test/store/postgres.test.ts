@@ -7,12 +7,12 @@ import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { openStore } from '../../src/store/open.ts';
 import { DEADLINE_MS } from '../../src/store/postgres-connection.ts';
 import type { Change, CommitResult, Store } from '../../src/store/store.ts';
-import { until } from '../process/program.ts';
 import { anApiKey } from '../fixtures/api-keys.ts';
 import { checkoutOf, creationOf, familyOf, write } from '../fixtures/store.ts';
 import { openTestStore, settingsOf, usual, withClient } from '../support/database.ts';
 import { type Databases, alterSystem, sharedPostgres, startPostgres } from '../support/postgres.ts';
 import { startProxy } from '../support/tcp-proxy.ts';
+import { until } from '../support/until.ts';
 
 let postgres: Databases;
 before(async () => {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { statusOf, until } from '../process/program.ts';
+import { statusOf } from '../process/program.ts';
 import { NO_RATE_LIMITS } from './rate-limits.ts';
+import { until } from './until.ts';
 
 export interface Child {
   url: string;

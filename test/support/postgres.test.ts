@@ -8,9 +8,10 @@ import { PassThrough } from 'node:stream';
 import { after, before, describe, it } from 'node:test';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { temporaryFolder, until } from '../process/program.ts';
+import { temporaryFolder } from '../process/program.ts';
 import { type Postgres, sharedPostgres, startPostgres, untilSaid } from './postgres.ts';
 import { type TcpProxy, startProxy } from './tcp-proxy.ts';
+import { until } from './until.ts';
 
 /** The tools that find faults of the PostgreSQL driver, held against a client that is known to be right. */
 

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, escapeIdentifier } from 'pg';
-import { until } from '../process/program.ts';
+import { until } from './until.ts';
 
 /** The databases of a running cluster. */
 export interface Databases {

@@ -19,7 +19,8 @@ import {
 } from '../pair.ts';
 import { createProblems } from '../problems.ts';
 import { CALLBACKS } from '../requests.ts';
-import { type FaultReport, type Scenario, brokenInvariants } from '../scenario.ts';
+import { type FaultReport, type Scenario } from '../scenario.ts';
+import { brokenInvariants } from '../../support/sound.ts';
 
 // So many sessions race at once, each when it is ready: the instances are busy, and neither is always the first.
 const LANES = 24;

@@ -10,7 +10,8 @@ import {
 } from '../pair.ts';
 import { type Problems, createProblems } from '../problems.ts';
 import { CALLBACKS, SESSIONS, sessionBody } from '../requests.ts';
-import { type FaultReport, type Scenario, brokenInvariants } from '../scenario.ts';
+import { type FaultReport, type Scenario } from '../scenario.ts';
+import { brokenInvariants } from '../../support/sound.ts';
 
 const OFFSETS_MS = [10 * 60_000, -10 * 60_000];
 const PLANTED_SERVER = new URL('../servers/planted-local-time.ts', import.meta.url);

@@ -6,8 +6,9 @@ import { type Postgres, startPostgres } from '../../support/postgres.ts';
 import { type Instance, type Receiver, type Verified, sampleCallback, startInstance, startReceiver } from '../pair.ts';
 import { type Problems, createProblems } from '../problems.ts';
 import { CALLBACKS, SESSIONS, sessionBody } from '../requests.ts';
-import { type FaultReport, type Scenario, brokenInvariants } from '../scenario.ts';
+import { type FaultReport, type Scenario } from '../scenario.ts';
 import { type SmallDisk, mountSmallDisk, whyNoDisk } from '../small-disk.ts';
+import { brokenInvariants } from '../../support/sound.ts';
 
 const PLANTED_SERVER = new URL('../servers/planted-early-answer.ts', import.meta.url);
 // Room for a log of SQLite that is as long as it gets; and for an empty cluster, twice over.

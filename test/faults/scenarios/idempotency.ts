@@ -2,7 +2,9 @@ import { SERVICE } from '../../process/program.ts';
 import { type Answer, type Instance, type SharedDatabase, createSharedDatabase } from '../pair.ts';
 import { createProblems } from '../problems.ts';
 import { SESSIONS } from '../requests.ts';
-import { type FaultReport, type Scenario, brokenInvariants } from '../scenario.ts';
+import { type FaultReport, type Scenario } from '../scenario.ts';
+import { brokenInvariants } from '../../support/sound.ts';
+import { type Refusal } from '../../support/refusal.ts';
 
 const CALLERS_PER_INSTANCE = 32;
 const PLANTED_SERVER = new URL('../servers/planted-forgotten-key.ts', import.meta.url);
@@ -21,10 +23,6 @@ interface SessionBody {
   customer: string;
   idempotencyKey: string;
   clientReferenceId: string;
-}
-
-interface Refusal {
-  error: { code: string };
 }
 
 /** What one key came to, as the callers saw it. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SERVICE, until } from '../../process/program.ts';
+import { SERVICE } from '../../process/program.ts';
 import {
   type Attempt,
   type Instance,
@@ -10,7 +10,9 @@ import {
   startReceiver,
 } from '../pair.ts';
 import { CALLBACKS, SESSIONS, sessionBody } from '../requests.ts';
-import { type FaultReport, type Scenario, brokenInvariants } from '../scenario.ts';
+import { type FaultReport, type Scenario } from '../scenario.ts';
+import { until } from '../../support/until.ts';
+import { brokenInvariants } from '../../support/sound.ts';
 
 const PLANTED_SERVER = new URL('../servers/planted-no-fence.ts', import.meta.url);
 // Its database time is two minutes later: all leases are over.

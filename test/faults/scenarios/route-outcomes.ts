@@ -2,7 +2,8 @@ import { SERVICE } from '../../process/program.ts';
 import { type Instance, type SharedDatabase, type Verified, createSharedDatabase, sampleCallback } from '../pair.ts';
 import { createProblems } from '../problems.ts';
 import { CALLBACKS, SESSIONS, sessionBody } from '../requests.ts';
-import { type FaultReport, type Scenario, brokenInvariants } from '../scenario.ts';
+import { type FaultReport, type Scenario } from '../scenario.ts';
+import { brokenInvariants } from '../../support/sound.ts';
 
 const SESSIONS_PER_CYCLE = 120;
 const LANES = 32;
