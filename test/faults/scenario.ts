@@ -1,6 +1,3 @@
-import { INVARIANTS } from '../../src/store/invariants.ts';
-import { type DatabaseSettings, examineDatabase } from '../../src/store/open.ts';
-
 /** What a fault did: `problems` is empty where every promise was kept. */
 export interface FaultReport {
   cycles: number;
@@ -21,19 +18,4 @@ export interface Scenario {
   /** Why it cannot be run on this machine; undefined where it can. */
   unavailable?(): Promise<string | undefined>;
   run(options: { cycles: number; planted: boolean }): Promise<FaultReport>;
-}
-
-/** Every invariant that a database breaks, by name, with some of the ids. */
-export async function brokenInvariants(settings: DatabaseSettings): Promise<string[]> {
-  const database = await examineDatabase(settings);
-  try {
-    const broken = (await database.integrity()) ?? [];
-    for (const { name, sql } of INVARIANTS) {
-      const ids = await database.violations(sql, 3);
-      if (ids.length > 0) broken.push(`invariant ${name} is broken: ${ids.join(', ')}`);
-    }
-    return broken;
-  } finally {
-    await database.close();
-  }
 }
