@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
 import { NO_LOAD } from './load.ts';
-import { whyNotRecordable } from './power-record.ts';
-import { runPowerLoss } from './power-loss.ts';
+import { CAMPAIGNS } from './campaigns.ts';
 import type { FaultReport, Scenario } from './scenario.ts';
 import { SCENARIOS } from './scenarios.ts';
 
@@ -12,28 +11,6 @@ import { SCENARIOS } from './scenarios.ts';
 
 /** A short run of so many cycles has tiny ones: a long run is so many times as long. */
 const TINY = 10;
-const SESSIONS_PER_CYCLE = 20;
-const PLANTED_SERVER = new URL('./sync-normal-server.ts', import.meta.url);
-const SERVICE = new URL('../../src/main.ts', import.meta.url);
-
-// Its short run is a test of its own.
-const powerLoss: Scenario = {
-  name: 'loss of power, simulated',
-  cycles: TINY,
-  planted: 'a log that is not synced at each commit',
-  plantedCycles: TINY,
-  unavailable: () => Promise.resolve(whyNotRecordable()),
-  async run({ cycles, planted }) {
-    const { acknowledged, cutPoints, problems } = await runPowerLoss({
-      entry: planted ? PLANTED_SERVER : SERVICE,
-      sessions: SESSIONS_PER_CYCLE * Math.ceil(Math.sqrt(cycles)),
-      cutPoints: cycles,
-      seed: Math.floor(Math.random() * 2 ** 31),
-    });
-    return { cycles: cutPoints, load: `${acknowledged} answers`, problems };
-  },
-};
-
 interface Outcome {
   name: string;
   cycles: string;
@@ -49,7 +26,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const wanted = Number(values.cycles);
-const all = { ...SCENARIOS, 'power-loss': powerLoss };
+const all = { ...SCENARIOS, ...CAMPAIGNS };
 const unknown = positionals.filter((name) => !Object.hasOwn(all, name));
 if (values.help || !Number.isInteger(wanted) || wanted < 1 || unknown.length > 0) {
   process.stderr.write(`Usage: npm run test:faults -- [--cycles N] [name...]\n`);
