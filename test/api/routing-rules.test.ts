@@ -506,7 +506,7 @@ describe('rules of a file', () => {
     assert.ok((await offeredTo(on)).chosen?.startsWith('sandbox_local_'));
     const url = `${on.url}/api/gateway/routing/rules`;
     const { suggestion } = await refused([409, 'invalid_state'], 'PUT', url, { version: 1, rules: [] });
-    assert.match(String(suggestion), /ROUTING_RULES_FILE/);
+    assert.match(suggestion, /ROUTING_RULES_FILE/);
     assert.equal((await rulesOf(on)).version, 1);
     await using again = await restarted(on, { variables });
     assert.equal((await rulesOf(again)).version, 1);
