@@ -31,7 +31,7 @@ export interface RigOptions {
   databaseUrl: string;
   /** How each instance reaches it. */
   ways: readonly string[];
-  /** A server with a planted fault, in place of the service. */
+  /** A server with a injected fault, in place of the service. */
   entry?: URL;
 }
 

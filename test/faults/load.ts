@@ -32,7 +32,7 @@ export interface Load {
 }
 
 const PAUSE_MS = 50;
-/** Long enough for a busy machine; a planted fault can make it pass in vain. */
+/** Long enough for a busy machine; a injected fault can make it pass in vain. */
 const PATIENCE_MS = 60_000;
 const WIDTH = 12;
 const NEW_BUYER_EVERY = 3;

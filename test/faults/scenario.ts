@@ -6,16 +6,16 @@ export interface FaultReport {
   problems: string[];
 }
 
-/** One kind of fault, survived in cycles; with its planted fault it must be caught. */
+/** One kind of fault, survived in cycles; with its injected fault it must be caught. */
 export interface Scenario {
   name: string;
   /** Cycles that belong to every run of the tests. */
   cycles: number;
-  /** What the planted fault is, in a few words. */
-  planted: string;
-  /** Cycles that suffice for the planted fault to be caught. */
-  plantedCycles: number;
+  /** What the injected fault is, in a few words. */
+  injected: string;
+  /** Cycles that suffice for the injected fault to be caught. */
+  injectedCycles: number;
   /** Why it cannot be run on this machine; undefined where it can. */
   unavailable?(): Promise<string | undefined>;
-  run(options: { cycles: number; planted: boolean }): Promise<FaultReport>;
+  run(options: { cycles: number; injected: boolean }): Promise<FaultReport>;
 }

@@ -25,13 +25,13 @@ import { brokenInvariants } from '../../support/sound.ts';
 // So many sessions race at once, each when it is ready: the instances are busy, and neither is always the first.
 const LANES = 24;
 const DAY_MS = 24 * 60 * 60_000;
-const PLANTED_SERVER = new URL('../servers/planted-last-write.ts', import.meta.url);
+const FAULTY_SERVER = new URL('../servers/faulty-last-write.ts', import.meta.url);
 
 export const scenario: Scenario = {
   name: 'paid to one instance and failed to the other at once',
   cycles: 192,
-  planted: 'a store that writes over what others have written meanwhile',
-  plantedCycles: 64,
+  injected: 'a store that writes over what others have written meanwhile',
+  injectedCycles: 64,
   run,
 };
 
@@ -60,9 +60,9 @@ interface Ending {
 }
 
 /** Each cycle is one session with both callbacks at once. */
-async function run({ cycles, planted }: { cycles: number; planted: boolean }): Promise<FaultReport> {
+async function run({ cycles, injected }: { cycles: number; injected: boolean }): Promise<FaultReport> {
   await using database = await createSharedDatabase();
-  const entry = planted ? PLANTED_SERVER : SERVICE;
+  const entry = injected ? FAULTY_SERVER : SERVICE;
   const instances = await Promise.all([database.start(entry), database.start(entry)]);
   await Promise.all(instances.map((instance) => instance.warmUp()));
   const store = await openTestStore(database.settings);

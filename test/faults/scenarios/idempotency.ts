@@ -7,13 +7,13 @@ import { brokenInvariants } from '../../support/sound.ts';
 import { type Refusal } from '../../support/refusal.ts';
 
 const CALLERS_PER_INSTANCE = 32;
-const PLANTED_SERVER = new URL('../servers/planted-forgotten-key.ts', import.meta.url);
+const FAULTY_SERVER = new URL('../servers/faulty-forgotten-key.ts', import.meta.url);
 
 export const scenario: Scenario = {
   name: 'many callers with one idempotency key',
   cycles: 18,
-  planted: 'a store that forgets the idempotency key',
-  plantedCycles: 3,
+  injected: 'a store that forgets the idempotency key',
+  injectedCycles: 3,
   run,
 };
 
@@ -39,9 +39,9 @@ interface Grant {
 }
 
 /** Each cycle is one new key for a customer that nobody knows yet, and 32 callers at each of two instances at once. */
-async function run({ cycles, planted }: { cycles: number; planted: boolean }): Promise<FaultReport> {
+async function run({ cycles, injected }: { cycles: number; injected: boolean }): Promise<FaultReport> {
   await using database = await createSharedDatabase();
-  const entry = planted ? PLANTED_SERVER : SERVICE;
+  const entry = injected ? FAULTY_SERVER : SERVICE;
   const instances = await Promise.all([database.start(entry), database.start(entry)]);
   await Promise.all(instances.map((instance) => instance.warmUp()));
   const problems = createProblems();

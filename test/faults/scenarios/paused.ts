@@ -14,7 +14,7 @@ import { type FaultReport, type Scenario } from '../scenario.ts';
 import { until } from '../../support/until.ts';
 import { brokenInvariants } from '../../support/sound.ts';
 
-const PLANTED_SERVER = new URL('../servers/planted-no-fence.ts', import.meta.url);
+const FAULTY_SERVER = new URL('../servers/faulty-no-fence.ts', import.meta.url);
 // Its database time is two minutes later: all leases are over.
 const LATER = new URL('../servers/later.ts', import.meta.url);
 // As many as an endpoint that has just been met is sent at once.
@@ -24,8 +24,8 @@ const SETTLE_MS = 200;
 export const scenario: Scenario = {
   name: 'an instance paused past its lease',
   cycles: 2,
-  planted: 'a store that writes the outcome of an attempt that was overtaken',
-  plantedCycles: 1,
+  injected: 'a store that writes the outcome of an attempt that was overtaken',
+  injectedCycles: 1,
   run,
 };
 
@@ -40,7 +40,7 @@ interface Merchant {
  * Each cycle pauses an instance in the middle of its attempts, lets another take them over, and lets the first go on:
  * by turns the second has delivered and the first is told 500, or the second was told 500 and the first is told 200.
  */
-async function run({ cycles, planted }: { cycles: number; planted: boolean }): Promise<FaultReport> {
+async function run({ cycles, injected }: { cycles: number; injected: boolean }): Promise<FaultReport> {
   const merchant: Merchant = { first: 200, second: 200, held: Promise.resolve() };
   const answer = async ({ number }: Attempt): Promise<number> => {
     const { first, second, held } = merchant;
@@ -50,7 +50,7 @@ async function run({ cycles, planted }: { cycles: number; planted: boolean }): P
   };
   await using receiver = await startReceiver(answer);
   await using database = await createSharedDatabase();
-  const paused = await database.start(planted ? PLANTED_SERVER : SERVICE, receiver.variables);
+  const paused = await database.start(injected ? FAULTY_SERVER : SERVICE, receiver.variables);
   const problems: string[] = [];
   for (let cycle = 0; cycle < cycles; cycle++) {
     const release = Promise.withResolvers<void>();
@@ -80,7 +80,7 @@ async function overtake({ database, receiver, paused, cycle, release }: Cycle, p
   const numbers = Array.from({ length: SESSIONS_PER_CYCLE }, (_, number) => number);
   const events = await Promise.all(numbers.map((number) => payOne(paused, `paused-${cycle}-${number}`)));
   await until(() => events.every((id) => arrived.has(id)));
-  paused.process.kill('SIGSTOP');
+  paused.program.signal('SIGSTOP');
   try {
     const other = await database.start(LATER, receiver.variables);
     await until(async () => (await stateOf(database, events)).every(hasEnded));
@@ -91,7 +91,7 @@ async function overtake({ database, receiver, paused, cycle, release }: Cycle, p
     await sleep(SETTLE_MS);
   }
   const before = await stateOf(database, events);
-  paused.process.kill('SIGCONT');
+  paused.program.signal('SIGCONT');
   // Whatever it still writes about these attempts, it writes before it has delivered what comes now.
   const sentinel = await payOne(paused, `paused-${cycle}-after`);
   await until(async () => (await stateOf(database, [sentinel])).every(hasEnded));

@@ -10,13 +10,13 @@ const LANES = 32;
 /** How many callbacks are answered before the kill, of two for each session: the rest is under way, or to come. */
 const FEWEST_ANSWERS = 10;
 const MOST_ANSWERS = 180;
-const PLANTED_SERVER = new URL('../servers/planted-outcome-apart.ts', import.meta.url);
+const FAULTY_SERVER = new URL('../servers/faulty-outcome-apart.ts', import.meta.url);
 
 export const scenario: Scenario = {
   name: 'an instance is killed while payments teach about their routes',
   cycles: 2,
-  planted: 'an outcome that is written after its payment, and not with it',
-  plantedCycles: 1,
+  injected: 'an outcome that is written after its payment, and not with it',
+  injectedCycles: 1,
   run,
 };
 
@@ -27,9 +27,9 @@ const ENDINGS = new Set(['result paid 1/0/0', 'result neutral 0/0/1, late paid 1
  * Each cycle kills one of two instances while both are told of payments, failed and paid at once; the other one is then told
  * all of it again, as a provider does that got no answer.
  */
-async function run({ cycles, planted }: { cycles: number; planted: boolean }): Promise<FaultReport> {
+async function run({ cycles, injected }: { cycles: number; injected: boolean }): Promise<FaultReport> {
   await using database = await createSharedDatabase();
-  const entry = planted ? PLANTED_SERVER : SERVICE;
+  const entry = injected ? FAULTY_SERVER : SERVICE;
   const survivor = await database.start(entry);
   await survivor.warmUp();
   const problems = createProblems();
