@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { NO_LOAD } from './load.ts';
 import { SCENARIOS } from './scenarios.ts';
 
-/** Where one kill in two meets the fault, so many miss it together once in 256 runs. */
+/** With a chance of one in two that a kill meets the fault, all of these miss it once in 256 runs. */
 const MOST_TRIES = 8;
 
 for (const { name, cycles, injected, injectedCycles, unavailable, run } of Object.values(SCENARIOS)) {

@@ -96,7 +96,7 @@ export function sampleCallback(sessionId: string, status: 'paid' | 'failed') {
 /** A webhook attempt that has arrived. */
 export interface Attempt {
   eventId: string;
-  /** How many of this event have arrived, this one included. */
+  /** Number of attempts for this event so far, including this one. */
   number: number;
   /** Unix seconds, as signed. */
   signedAt: number;
@@ -106,11 +106,11 @@ export interface Attempt {
 export interface Receiver extends AsyncDisposable {
   /** Settings that send webhooks here. */
   variables: Record<string, string>;
-  /** How many attempts have arrived, by event. */
+  /** Number of received attempts by event. */
   arrived: ReadonlyMap<string, number>;
 }
 
-/** Starts one that answers each attempt with the status that `answer` gives, when it gives it. */
+/** Starts an endpoint that responds to each attempt with the status from `answer`. */
 export async function startReceiver(answer: (attempt: Attempt) => number | Promise<number>): Promise<Receiver> {
   const arrived = new Map<string, number>();
   const server = createServer((request, response) => {

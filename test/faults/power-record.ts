@@ -22,13 +22,13 @@ const STRING_LIMIT = 70_000;
 /** A run of the service, as it was seen from below and from outside. */
 export interface Recording {
   events: TraceEvent[];
-  /** How many answers the clients had for what they created and paid. */
+  /** Number of responses to creations and payments. */
   answered: number;
   /** The files of the database at the end, as they really are. */
   files: Map<string, Buffer>;
 }
 
-/** Why nothing can be recorded on this machine; undefined where it can. */
+/** The reason why this machine cannot record; undefined if it can. */
 export function whyNotRecordable(): string | undefined {
   const { error, status } = spawnSync('strace', ['-f', '--seccomp-bpf', '-o', '/dev/null', process.execPath, '-v']);
   if (error) return 'strace is not installed: power loss is not simulated';
@@ -47,7 +47,7 @@ export async function record(entry: URL, sessions: number): Promise<Recording> {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const ended = once(world, 'exit');
-  // Where nobody reads any more, `ended` tells it.
+  // If the reader is gone, `ended` reports it.
   world.stdin.on('error', () => {});
   try {
     const url = `http://127.0.0.1:${port}`;
@@ -77,7 +77,7 @@ function settings(folder: string): Record<string, string> {
   return {
     DATABASE_URL: `sqlite:${join(folder, 'power.db')}`,
     LOG_LEVEL: 'error',
-    // Nobody listens there: the events stay, and so does the work of delivering them.
+    // Nothing listens there: events and their deliveries stay pending.
     WEBHOOK_URL: 'http://127.0.0.1:9/webhooks',
     WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
   };

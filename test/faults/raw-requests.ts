@@ -5,7 +5,7 @@ import { SIGNATURE_HEADER } from '../../src/providers/sandbox.ts';
 import { INSTRUMENTS } from '../../src/simulator/instruments.ts';
 import type { KnownIds } from './known-ids.ts';
 
-/** What the generated requests refer to. */
+/** Records and secrets that the generated requests refer to. */
 export interface World {
   host: string;
   ids: KnownIds;
@@ -19,9 +19,9 @@ export interface RawRequest {
   method: string;
   /** Path and query as sent. */
   url: string;
-  /** Whether it is valid HTTP, so that closing the connection is no response. */
+  /** True for valid HTTP: closing the connection is no response to it. */
   mustAnswer: boolean;
-  /** Whether the connection is closed after it. */
+  /** True if the connection is closed after it. */
   last: boolean;
 }
 

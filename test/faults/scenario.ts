@@ -1,21 +1,21 @@
-/** What a fault did: `problems` is empty where every promise was kept. */
+/** Result of a run; `problems` is empty if the service kept every promise. */
 export interface FaultReport {
   cycles: number;
-  /** What was acknowledged under the fault, in a few words: "1204 sessions, 311 of them paid". */
+  /** Summary of the acknowledgements under the fault: "1204 sessions, 311 of them paid". */
   load: string;
   problems: string[];
 }
 
-/** One kind of fault, survived in cycles; with its injected fault it must be caught. */
+/** One kind of fault. The service must survive it, and the harness must catch the service with an injected fault. */
 export interface Scenario {
   name: string;
-  /** Cycles that belong to every run of the tests. */
+  /** Number of cycles in `npm test`. */
   cycles: number;
-  /** What the injected fault is, in a few words. */
+  /** Short description of the injected fault. */
   injected: string;
-  /** Cycles that suffice for the injected fault to be caught. */
+  /** Number of cycles that catch the injected fault. */
   injectedCycles: number;
-  /** Why it cannot be run on this machine; undefined where it can. */
+  /** The reason why this machine cannot run it; undefined if it can. */
   unavailable?(): Promise<string | undefined>;
   run(options: { cycles: number; injected: boolean }): Promise<FaultReport>;
 }

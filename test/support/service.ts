@@ -39,9 +39,9 @@ export interface TestService extends AsyncDisposable {
 
 export interface TestServiceOptions {
   variables?: Record<string, string>;
-  /** Whether the service uses the database's own clock, and workers that run by themselves. */
+  /** True for the database's own clock, and workers that run by themselves. */
   live?: boolean;
-  /** Whether the workers run by themselves. Default: `live`. */
+  /** True for workers that run by themselves. Default: `live`. */
   background?: boolean;
   /** Another instance that shares its database and its clock with this one, or only a database. */
   beside?: Pick<TestService, 'databaseUrl'> & Partial<Pick<TestService, 'clock'>>;

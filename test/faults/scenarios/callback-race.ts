@@ -36,7 +36,7 @@ export const scenario: Scenario = {
 };
 
 /**
- * What races. `fresh`: nobody has started to pay here. `last`: it is the last attempt, so that a failure ends the
+ * Kinds of races. `fresh`: no payment has started. `last`: it is the last attempt, so that a failure ends the
  * session. `twice`: the same, and the one callback that says paid comes to both instances.
  */
 const KINDS = ['fresh', 'last', 'twice'] as const;
@@ -44,18 +44,18 @@ const KINDS = ['fresh', 'last', 'twice'] as const;
 interface Race {
   checkout: Checkout;
   kind: (typeof KINDS)[number];
-  /** Whether the callbacks change places: paid goes to the second instance. */
+  /** True if paid goes to the second instance. */
   swapped: boolean;
 }
 
-/** How a session ended, as the database has it. */
+/** Final state of a session in the database. */
 interface Ending {
   status: string;
   paid: number;
   attempts: number;
   postings: number;
   events: string;
-  /** What became of the callbacks: `paid applied`, `failed ignored`. */
+  /** Outcomes of the callbacks: `paid applied`, `failed ignored`. */
   messages: string;
 }
 
@@ -194,7 +194,7 @@ function atLastAttempt(fresh: Checkout): Checkout {
   return checkout;
 }
 
-/** What puts it there, as if its buyer had come. */
+/** The change set that creates it. */
 function creationOf(checkout: Checkout): Change[] {
   const { session, payments, invoices } = checkout;
   const taught = outcomesOf({ session, payments: [], invoices: [] }, checkout, session.created);

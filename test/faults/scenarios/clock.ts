@@ -43,7 +43,7 @@ interface Session {
   created: string;
 }
 
-/** When the payment was reported that an event tells of, by its id: right time. */
+/** Correct time of the payment report behind each event, by event id. */
 type Asked = Map<string, number>;
 
 interface Idle {
@@ -85,7 +85,7 @@ async function run({ cycles, injected }: { cycles: number; injected: boolean }):
     await Promise.all(pairs.map(([, second], index) => expectExpiry(second, idle[index]!, problems)));
     delivered += await countDelivered(paid, receiver.arrived, problems);
   }
-  // What has been stolen arrives again when it is looked for again.
+  // A delivery that another instance claimed too early arrives twice.
   await sleep(HOLD_MS);
   for (const [eventId, count] of receiver.arrived) if (count > 1) problems.add(`${eventId} was sent ${count} times`);
   problems.add(...(await brokenInvariants(database.settings)));

@@ -11,7 +11,7 @@ const KEY_IN_MEMORY = new URL('../servers/faulty-key-in-memory.ts', import.meta.
 
 type Query = (sql: string, key: string) => Promise<Record<string, unknown>[]>;
 
-/** What one cycle is done with. */
+/** Resources of one cycle. */
 interface Stage {
   rig: Rig;
   load: Load;

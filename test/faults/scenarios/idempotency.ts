@@ -25,7 +25,7 @@ interface SessionBody {
   clientReferenceId: string;
 }
 
-/** What one key came to, as the callers saw it. */
+/** The responses for one key. */
 interface Outcome {
   key: string;
   /** For each caller, the body it sent and what it was answered. */
@@ -84,7 +84,7 @@ async function callAtOnce(instances: Instance[], bodies: SessionBody[]): Promise
   return { key: bodies[0]!.idempotencyKey, answers: await Promise.all(calls.flat()) };
 }
 
-/** What is wrong with the answers alone. */
+/** Problems in the responses. */
 function problemsOf({ key, answers }: Outcome): string[] {
   const problems: string[] = [];
   const granted = answers.filter(({ answer }) => answer.status === 200);
@@ -100,7 +100,7 @@ function problemsOf({ key, answers }: Outcome): string[] {
   return problems;
 }
 
-/** What is wrong with what the database holds: each key's one session, and its one customer. */
+/** Problems in the database, which must hold one session and one customer for each key. */
 async function problemsKept({ query }: SharedDatabase, grants: Map<string, Grant>): Promise<string[]> {
   const sessions = Map.groupBy(
     await query('SELECT id, amount, customer_email, idempotency_key, client_reference_id FROM sessions'),
@@ -119,7 +119,7 @@ async function problemsKept({ query }: SharedDatabase, grants: Map<string, Grant
   }
   if (sessions.size !== grants.size)
     problems.push(`${sessions.size} keys have sessions, and ${grants.size} were granted`);
-  // Those who lost have left nothing behind.
+  // The rejected callers have left nothing behind.
   for (const email of customers) problems.push(`customer ${String(email)} is there without a session`);
   return problems;
 }

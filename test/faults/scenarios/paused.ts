@@ -29,7 +29,7 @@ export const scenario: Scenario = {
   run,
 };
 
-/** What the merchant answers: to the first attempt of an event when it is let go, to all others at once. */
+/** Responses of the merchant: to the first attempt of an event after `held`, to all others at once. */
 interface Merchant {
   first: number;
   second: number;
@@ -92,7 +92,7 @@ async function overtake({ database, receiver, paused, cycle, release }: Cycle, p
   }
   const before = await stateOf(database, events);
   paused.program.signal('SIGCONT');
-  // Whatever it still writes about these attempts, it writes before it has delivered what comes now.
+  // Any write about these attempts happens before the next event is delivered.
   const sentinel = await payOne(paused, `paused-${cycle}-after`);
   await until(async () => (await stateOf(database, [sentinel])).every(hasEnded));
   await sleep(SETTLE_MS);
@@ -134,7 +134,7 @@ function hasEnded({ log }: State): boolean {
   return log !== '';
 }
 
-/** What is wrong with a delivery after the one that was overtaken has gone on. */
+/** Problems of a delivery after the overtaken instance has continued. */
 function problemsOf(before: State, after: State): string[] {
   const problems: string[] = [];
   if (!/^2:(?:200|500)$/.test(before.log) || before.attempts !== 2) {

@@ -7,7 +7,7 @@ import { brokenInvariants } from '../../support/sound.ts';
 
 const SESSIONS_PER_CYCLE = 120;
 const LANES = 32;
-/** How many callbacks are answered before the kill, of two for each session: the rest is under way, or to come. */
+/** Limits for the number of callbacks that are answered before the kill, of two for each session. */
 const FEWEST_ANSWERS = 10;
 const MOST_ANSWERS = 180;
 const FAULTY_SERVER = new URL('../servers/faulty-outcome-apart.ts', import.meta.url);
@@ -20,7 +20,7 @@ export const scenario: Scenario = {
   run,
 };
 
-// What a session may have taught: money in time, or money after a failure, which then is taken back.
+// The valid outcomes of a session: paid, or paid after a failure, which is then reversed.
 const ENDINGS = new Set(['result paid 1/0/0', 'result neutral 0/0/1, late paid 1/0/-1']);
 
 /**
