@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Instance, Rig } from './instances.ts';
+import { inLanes } from './lanes.ts';
 import { type Problems, createProblems } from './problems.ts';
 import { type Answer, CALLBACKS, SESSIONS, ask, callbackBody, complaintOf, sessionBody } from './requests.ts';
 import { type FaultReport } from './scenario.ts';
@@ -148,7 +149,7 @@ export async function concluded(rig: Rig, load: Load, cycles: number): Promise<F
   const { journal, problems } = load;
   // A store that responds too early must be caught by lost data, not because its commits are late.
   await sleep(PAUSE_MS * 2);
-  await forEach([...journal.keys], ([key, id]) => compare(rig, journal, key, id, problems));
+  await inLanes(WIDTH, journal.keys, ([key, id]) => compare(rig, journal, key, id, problems));
   await Promise.all(rig.instances.map((instance) => instance.kill()));
   // The events of lost sessions never arrive.
   if (problems.list().length === 0) await awaitEvents(rig, journal, problems);
@@ -187,11 +188,4 @@ async function compare(
   else if (id !== undefined && again.body.id !== id) problems.add(`key ${key} gave ${id}, and then ${again.body.id}`);
   const list = await ask(`${url}${SESSIONS}?clientReferenceId=${key}`);
   if (list.body.data?.length !== 1) problems.add(`key ${key} has ${list.body.data?.length} sessions`);
-}
-
-async function forEach<Item>(items: Item[], handle: (item: Item) => Promise<void>): Promise<void> {
-  const lane = async (): Promise<void> => {
-    for (let item = items.pop(); item !== undefined; item = items.pop()) await handle(item);
-  };
-  await Promise.all(Array.from({ length: WIDTH }, lane));
 }

@@ -4,11 +4,11 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
-import { signCallback } from '../../src/webhooks/sign.ts';
 import { freePort, statusOf } from '../process/program.ts';
 import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
+import { inLanes } from './lanes.ts';
 import { TRACED, type TraceEvent, readTrace } from './power-trace.ts';
+import { type Answer, CALLBACKS, SESSIONS, ask, callbackBody, sessionBody } from './requests.ts';
 import { until } from '../support/until.ts';
 
 const CLIENTS = 6;
@@ -51,7 +51,8 @@ export async function record(entry: URL, sessions: number): Promise<Recording> {
   world.stdin.on('error', () => {});
   try {
     const url = `http://127.0.0.1:${port}`;
-    await ready(url, () => world.exitCode !== null);
+    await until(async () => world.exitCode !== null || (await statusOf(`${url}/readyz`)) === 200);
+    if (world.exitCode !== null) throw new Error('the server exited while starting');
     let answered = 0;
     for (let first = 0; first < sessions; first += WAVE) {
       answered += await wave(url, first, Math.min(first + WAVE, sessions));
@@ -83,51 +84,29 @@ function settings(folder: string): Record<string, string> {
   };
 }
 
-function ready(url: string, hasEnded: () => boolean): Promise<void> {
-  return until(
-    async () => {
-      if (hasEnded()) throw new Error('the server ended while starting');
-      return (await statusOf(`${url}/readyz`)) === 200;
-    },
-    () => 'the server did not become ready',
-  );
-}
-
-/** Creates the sessions from `first` to `end`, by several clients at once; answers how many answers there were. */
+/** Creates the sessions from `first` to `end` with several clients; returns the number of responses. */
 async function wave(url: string, first: number, end: number): Promise<number> {
-  let next = first;
   let answered = 0;
-  async function client(): Promise<void> {
-    while (next < end) {
-      const answers = await checkOut(url, next++);
-      answered += answers;
-    }
-  }
-  await Promise.all(Array.from({ length: CLIENTS }, client));
+  const numbers = Array.from({ length: end - first }, (_, index) => first + index);
+  await inLanes(CLIENTS, numbers, async (number) => {
+    const responses = await checkOut(url, number);
+    answered += responses;
+  });
   return answered;
 }
 
-/** Creates a session under a key of its own, and has the provider pay some; answers how many answers there were. */
+/** Creates a session, and pays some of them; returns the number of responses. */
 async function checkOut(url: string, number: number): Promise<number> {
   const key = `power-loss-${number}`;
-  const { id } = await post(`${url}/api/gateway/sessions`, {
-    product: 'Field guide',
-    amount: 49.99,
-    customer: `${key}@example.com`,
-    idempotencyKey: key,
-    clientReferenceId: key,
-  });
-  if (id === undefined || number % PAID_EVERY !== 0) return 1;
-  const payload = { eventId: `event-${key}`, sessionId: id, status: 'paid', amount: 49.99 };
-  const signature = signCallback(SAMPLE_PROVIDER_SECRET, Math.floor(Date.now() / 1000), JSON.stringify(payload));
-  await post(`${url}/api/agent/actions/webhook.verify_sample`, { payload, signature });
+  const { id } = (await post(url + SESSIONS, sessionBody(key))).body;
+  if (number % PAID_EVERY !== 0) return 1;
+  await post(url + CALLBACKS, callbackBody(`event-${key}`, id!));
   return 2;
 }
 
-async function post(url: string, body: unknown): Promise<{ id?: string }> {
-  const headers = { 'content-type': 'application/json' };
-  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
-  const answer = (await response.json()) as { id?: string };
-  if (response.status !== 200) throw new Error(`${url}: ${response.status} ${JSON.stringify(answer)}`);
+async function post(url: string, body: unknown): Promise<Answer> {
+  const answer = await ask(url, body);
+  if (answer.status !== 200)
+    throw new Error(`${url}: ${answer.status} ${answer.reason} ${JSON.stringify(answer.body)}`);
   return answer;
 }

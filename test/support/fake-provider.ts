@@ -1,9 +1,9 @@
 import { type Server, createServer } from 'node:http';
 import type { Payment, ProviderStatus } from '../../src/domain/records.ts';
 import type { Environment } from '../../src/domain/route.ts';
-import { applyProviderMessage } from '../../src/operations/apply-provider-message.ts';
 import type { HandoffRequest, HandoffResult, Provider } from '../../src/providers/provider.ts';
 import type { Service } from '../../src/service.ts';
+import { providerSays } from './money-arrives.ts';
 
 /** A provider that a test controls, with its own page on another origin. */
 export interface FakeProvider extends Provider, AsyncDisposable {
@@ -77,8 +77,6 @@ export function connect(service: Service, provider: Provider): void {
   );
 }
 
-let lastEvent = 0;
-
 /** Applies a verified report of the provider about the newest payment of a session. */
 export async function report(
   service: Service,
@@ -86,16 +84,9 @@ export async function report(
   status: ProviderStatus,
   payment?: Payment,
 ): Promise<void> {
-  const checkout = (await service.deps.store.checkout(sessionId))!;
-  const { environment, amount } = checkout.session;
-  const about = payment ?? checkout.payments.at(-1)!;
-  const callback = { paymentId: about.id, status, amount, currency: 'USD', txHash: null, failure: null };
-  await applyProviderMessage(service.deps, {
-    provider: about.route.provider,
-    environment,
-    callback: { ...callback, eventId: `fake_${++lastEvent}`, sessionId },
-    body: JSON.stringify(callback),
-  });
+  const { payments } = (await service.deps.store.checkout(sessionId))!;
+  const { id: paymentId, route } = payment ?? payments.at(-1)!;
+  await providerSays({ service }, sessionId, status, { paymentId, provider: route.provider });
 }
 
 function answerOf(fake: FakeProvider, { payment, returnUrl }: HandoffRequest): HandoffResult {

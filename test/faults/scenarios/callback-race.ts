@@ -17,6 +17,7 @@ import {
   createSharedDatabase,
   sampleCallback,
 } from '../pair.ts';
+import { inLanes } from '../lanes.ts';
 import { createProblems } from '../problems.ts';
 import { CALLBACKS } from '../requests.ts';
 import { type FaultReport, type Scenario } from '../scenario.ts';
@@ -69,16 +70,11 @@ async function run({ cycles, injected }: { cycles: number; injected: boolean }):
   const problems = createProblems();
   const races: Race[] = [];
   try {
-    await Promise.all(
-      Array.from({ length: LANES }, async () => {
-        while (races.length < cycles) {
-          const each = raceOf(races.length);
-          races.push(each);
-          await store.commit(creationOf(each.checkout));
-          problems.add(...(await race(instances, each)));
-        }
-      }),
-    );
+    races.push(...Array.from({ length: cycles }, (_, number) => raceOf(number)));
+    await inLanes(LANES, races, async (each) => {
+      await store.commit(creationOf(each.checkout));
+      problems.add(...(await race(instances, each)));
+    });
   } finally {
     await store.close();
   }

@@ -1,5 +1,6 @@
 import { SERVICE } from '../../process/program.ts';
 import { type Instance, type SharedDatabase, type Verified, createSharedDatabase, sampleCallback } from '../pair.ts';
+import { inLanes } from '../lanes.ts';
 import { createProblems } from '../problems.ts';
 import { CALLBACKS, SESSIONS, sessionBody } from '../requests.ts';
 import { type FaultReport, type Scenario } from '../scenario.ts';
@@ -56,6 +57,7 @@ async function run({ cycles, injected }: { cycles: number; injected: boolean }):
 async function createSessions(instance: Instance, cycle: number): Promise<string[]> {
   const ids: string[] = [];
   await inLanes(
+    LANES,
     Array.from({ length: SESSIONS_PER_CYCLE }, (_, number) => `outcomes-${cycle}-${number}`),
     async (key) => {
       const { status, text, body } = await instance.post<{ id: string }>(SESSIONS, sessionBody(key));
@@ -71,7 +73,7 @@ async function tellAll(ids: string[], instances: Instance[], onAnswer: () => voi
   let lost = 0;
   const tell = (id: string, status: 'paid' | 'failed', to: Instance) =>
     to.post<Verified>(CALLBACKS, sampleCallback(id, status)).then(onAnswer, () => lost++);
-  await inLanes([...ids.entries()], async ([index, id]) => {
+  await inLanes(LANES, [...ids.entries()], async ([index, id]) => {
     const [first, second] = (index % 2 === 0 ? instances : instances.toReversed()) as [Instance, Instance];
     await Promise.all([tell(id, 'failed', first), tell(id, 'paid', second)]);
   });
@@ -80,7 +82,7 @@ async function tellAll(ids: string[], instances: Instance[], onAnswer: () => voi
 
 async function tellAgain(ids: string[], instance: Instance): Promise<string[]> {
   const problems: string[] = [];
-  await inLanes(ids, async (id) => {
+  await inLanes(LANES, ids, async (id) => {
     for (const word of ['failed', 'paid'] as const) {
       const { status, text } = await instance.post<Verified>(CALLBACKS, sampleCallback(id, word));
       if (status !== 200) problems.push(`${id}: a callback was answered ${status}: ${text}`);
@@ -103,13 +105,4 @@ async function problemsKept({ query }: SharedDatabase, cycles: number): Promise<
     .map(({ id, status, taught }) => `${String(id)} is ${String(status)} and has taught ${String(taught)}`);
   const wanted = cycles * SESSIONS_PER_CYCLE;
   return rows.length === wanted ? wrong : [...wrong, `${rows.length} sessions are kept, and ${wanted} were created`];
-}
-
-async function inLanes<Item>(items: Item[], handle: (item: Item) => Promise<unknown>): Promise<void> {
-  const queue = [...items];
-  await Promise.all(
-    Array.from({ length: LANES }, async () => {
-      for (let item = queue.shift(); item !== undefined; item = queue.shift()) await handle(item);
-    }),
-  );
 }
