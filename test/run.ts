@@ -1,53 +1,125 @@
 import { spawn } from 'node:child_process';
-import { globSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { DATABASES, type DatabaseKind, databaseNamed, openTestStore, settingsOf } from './support/database.ts';
 import { type Postgres, startPostgres } from './support/postgres.ts';
 import { installTools } from './support/tools.ts';
 
 /**
- * `npm test`: everything on SQLite, then what a database has a part in once more on PostgreSQL.
- * TEST_DATABASE=sqlite or TEST_DATABASE=postgres narrows a run to one of them, and paths as arguments to those tests.
+ * `npm test [-- PATH...]` runs all test files, or the named ones. `npm run test:unit` runs only those that need no other
+ * process, no database server and no browser. TEST_DATABASE=sqlite or TEST_DATABASE=postgres narrows a run to one database.
+ *
+ * The first line of a test file declares its surroundings, for example `// @run on=sqlite,postgres needs=process`:
+ * - `on`: the databases that the file runs on, once on each. Default: `sqlite`.
+ * - `needs=process` or `needs=browser`: the file starts other processes, or Chromium. Without either, it
+ *   cannot start a process.
+ * - `needs=isolation`: the file needs a test process of its own. All others share one with some twenty files.
  */
-const EVERYTHING = 'test/**/*.test.ts';
-/** Several instances share a PostgreSQL; they run on SQLite by name only. */
-const FOR_INSTANCES = /\/instances\//;
-const WITH_A_DATABASE = 'test/{store,api,webhooks,simulator,checkout,instances,clock,process,examples}/**/*.test.ts';
-/** Beside a database, or with one that is asked nothing which other tests do not ask: these are run once. */
-const WITHOUT_ONE =
-  /\/(?:agent-(?:command-lines|discovery|repair)|attribution|json-bodies|backup|failover|instruments|logs|openapi|refusals|routing-(?:decisions|health|rules)|advance|money-text|return-url|docs|address|deliver|retry|sign|endpoints-seal)\.test\.ts$/;
+const DECLARATION = /^\/\/ @run(?: on=([\w,]+))?(?: needs=([\w,]+))?$/;
+const NEEDS = ['process', 'browser', 'isolation'] as const;
 
-/** A test that takes longer does not end, and neither does a run: both are failures, and no reason to wait. */
+interface TestFile {
+  path: string;
+  databases: DatabaseKind[];
+  needs: (typeof NEEDS)[number][];
+}
+
+interface Batch {
+  database: DatabaseKind;
+  paths: string[];
+  mayStartProcesses: boolean;
+}
+
 const TEST_TIMEOUT_MS = 5 * 60_000;
-const RUN_TIMEOUT_MS = 20 * 60_000;
+/** Limits a batch whose tests have ended, but leave something open. */
+const BATCH_TIMEOUT_MS = 10 * 60_000;
+const BATCHES_PER_WORKER = 4;
+const BATCH = new URL('support/batch.ts', import.meta.url);
+const NO_PROCESSES = `--import=${new URL('support/no-processes.ts', import.meta.url).href}`;
 
-await installTools();
-const wanted = process.env['TEST_DATABASE'];
-const paths = process.argv.slice(2);
-await using postgres = await startPostgres();
-const template = await templateIn(postgres);
-// Some hundred processes read the same sources: stripped of types once.
+const { values, positionals } = parseArgs({ options: { unit: { type: 'boolean' } }, allowPositionals: true });
+const isUnitRun = values.unit === true;
+// The other tests wait for processes and for time: one worker more than processors.
+const workers = isUnitRun ? availableParallelism() : availableParallelism() + 1;
+const wanted = process.env['TEST_DATABASE'] === undefined ? undefined : databaseNamed(process.env['TEST_DATABASE']);
+const patterns = positionals.length > 0 ? positionals : ['test/**/*.test.ts'];
+const files = globSync(patterns, { exclude: ['**/node_modules/**'] }).map(readTestFile);
+const batches = DATABASES.flatMap((database) => batchesOn(database));
+
+if (!isUnitRun) await installTools();
+await using postgres = isUnitRun ? undefined : await startPostgres();
+// Type stripping is cached across the test processes.
 const compiled = mkdtempSync(join(tmpdir(), 'tillway-compiled-'));
-let failed = false;
-for (const kind of wanted === undefined ? DATABASES : [databaseNamed(wanted)]) {
-  process.stdout.write(`\nTests on ${kind}\n`);
-  failed = (await runTests(kind, paths.length > 0 ? paths : testsOn(kind))) !== 0 || failed;
-}
-// A process that is just ending may write there still.
+const environment = {
+  ...process.env,
+  NODE_COMPILE_CACHE: compiled,
+  ...(postgres && { TEST_POSTGRES: postgres.adminUrl, TEST_TEMPLATE: await templateIn(postgres) }),
+};
+
+let tests = 0;
+const failed: string[] = [];
+const queue = batches.values();
+await Promise.all(
+  Array.from({ length: workers }, async () => {
+    for (const batch of queue) {
+      const result = await runBatch(batch);
+      tests += result.tests;
+      failed.push(...result.failed);
+    }
+  }),
+);
+// A process that is exiting can still write there.
 rmSync(compiled, { recursive: true, force: true, maxRetries: 10 });
-process.exitCode = failed ? 1 : 0;
+const seconds = Math.round(performance.now() / 1000);
+process.stdout.write(`\n${tests} tests of ${files.length} files in ${seconds} s\n`);
+if (tests === 0) process.stdout.write('There were no tests\n');
+for (const line of failed) process.stdout.write(`${line}\n`);
+process.exitCode = tests === 0 || failed.length > 0 ? 1 : 0;
 
-function testsOn(kind: DatabaseKind): string[] {
-  if (kind === 'sqlite') return found(EVERYTHING).filter((path) => !FOR_INSTANCES.test(path));
-  return wanted === undefined ? found(WITH_A_DATABASE).filter((path) => !WITHOUT_ONE.test(path)) : found(EVERYTHING);
+function readTestFile(path: string): TestFile {
+  const [line = ''] = readFileSync(path, 'utf8').split('\n', 1);
+  const [declared, on = 'sqlite', needed = ''] = DECLARATION.exec(line) ?? [];
+  if (!declared && line.includes('@run')) throw new Error(`${path}: the first line is no valid declaration: ${line}`);
+  const needs = needed.split(',').filter((need) => need !== '');
+  const unknown = needs.find((need) => !NEEDS.some((known) => known === need));
+  if (unknown) throw new Error(`${path}: needs=${unknown} is not one of ${NEEDS.join(', ')}`);
+  return { path, databases: on.split(',').map(databaseNamed), needs: needs as TestFile['needs'] };
 }
 
-function found(pattern: string): string[] {
-  return globSync(pattern, { exclude: ['**/node_modules/**'] });
+/** The batches of one database, the slow ones first. */
+function batchesOn(database: DatabaseKind): Batch[] {
+  if (wanted && wanted !== database) return [];
+  // Named files run on a named database even if they do not declare it.
+  const isForced = wanted !== undefined && positionals.length > 0;
+  const all = files.filter(({ databases }) => isForced || databases.includes(database));
+  const [plain, demanding] = [
+    all.filter(({ needs }) => needs.length === 0),
+    all.filter(({ needs }) => needs.length > 0),
+  ];
+  if (isUnitRun) return database === 'sqlite' ? split(plain, database) : [];
+  const isolated = demanding.filter(({ needs }) => needs.includes('isolation'));
+  const shared = demanding.filter(({ needs }) => !needs.includes('isolation'));
+  return [
+    ...isolated.flatMap((file) => split([file], database)),
+    ...split(shared, database),
+    ...split(plain, database),
+  ];
 }
 
-/** A database with the schema, which the others are copied from. */
+/** Deals the files out to several batches, so that each gets some of every folder. */
+function split(some: readonly TestFile[], database: DatabaseKind): Batch[] {
+  const count = Math.min(some.length, workers * BATCHES_PER_WORKER);
+  return Array.from({ length: count }, (_, index) => {
+    const own = some.filter((_file, at) => at % count === index);
+    const mayStartProcesses = own.some(({ needs }) => needs.includes('process') || needs.includes('browser'));
+    return { database, paths: own.map(({ path }) => path), mayStartProcesses };
+  });
+}
+
+/** Creates a database with the schema, which the tests copy. */
 async function templateIn({ createDatabase, url }: Postgres): Promise<string> {
   const name = await createDatabase();
   const store = await openTestStore(settingsOf(url(name)));
@@ -55,22 +127,25 @@ async function templateIn({ createDatabase, url }: Postgres): Promise<string> {
   return name;
 }
 
-function runTests(kind: DatabaseKind, files: readonly string[]): Promise<number | null> {
-  // One more than the cores that there are at the least: some wait for time, or for a database.
-  const options = ['--test', '--test-concurrency=3', `--test-timeout=${TEST_TIMEOUT_MS}`];
-  const child = spawn(process.execPath, [...options, ...files], {
-    stdio: 'inherit',
-    env: {
-      ...process.env,
-      TEST_DATABASE: kind,
-      TEST_POSTGRES: postgres.adminUrl,
-      TEST_TEMPLATE: template,
-      NODE_COMPILE_CACHE: compiled,
-    },
+/** Runs some files in one process. Prints everything if a test fails, else the time of each file and the skipped tests. */
+async function runBatch({ database, paths, mayStartProcesses }: Batch): Promise<{ failed: string[]; tests: number }> {
+  const options = [`--test-timeout=${TEST_TIMEOUT_MS}`, '--test-reporter=spec', fileURLToPath(BATCH)];
+  const child = spawn(process.execPath, [...(mayStartProcesses ? [] : [NO_PROCESSES]), ...options, ...paths], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...environment, TEST_DATABASE: database },
   });
-  // It then names the files that have not ended, and answers as for any failure.
-  const patience = setTimeout(() => child.kill('SIGTERM'), RUN_TIMEOUT_MS);
-  return new Promise<number | null>((resolve, reject) => child.once('exit', resolve).once('error', reject)).finally(
-    () => clearTimeout(patience),
-  );
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text));
+  const timeout = setTimeout(() => child.kill('SIGKILL'), BATCH_TIMEOUT_MS);
+  const code = await new Promise((resolve, reject) => child.once('close', resolve).once('error', reject));
+  clearTimeout(timeout);
+  const lines = output.split('\n');
+  const failed = lines.filter((line) => line.startsWith('✖ test/'));
+  // Node counts a suite without tests as passed.
+  for (const path of paths) if (!lines.includes(`▶ ${path}`)) failed.push(`✖ ${path} has no tests, or did not start`);
+  if (code !== 0 && failed.length === 0) failed.push(`✖ exit code ${String(code)} of ${paths.join(' ')}`);
+  const shown = failed.length === 0 ? lines.filter((line) => /^✔ |^ *﹣ /.test(line)) : lines;
+  process.stdout.write(`${shown.map((line) => `${database} ${line}`.trimEnd()).join('\n')}\n`);
+  const tests = Number(/^ℹ tests (\d+)$/m.exec(output)?.[1] ?? 0);
+  return { failed: failed.map((line) => `${database} ${line}`), tests };
 }

@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type Endpoint, scopesOf } from '../../src/contract/endpoint.ts';

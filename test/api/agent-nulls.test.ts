@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type JsonSchema, jsonSchemaOf } from '../../src/contract/json-schema.ts';

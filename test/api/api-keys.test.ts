@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,10 +7,10 @@ import { hashOfKey } from '../../src/domain/api-key.ts';
 import { contentsOf } from '../support/database.ts';
 import { ADMIN, BOOTSTRAP, bearer, makeKey } from '../support/keys.ts';
 import type { List } from '../support/merchant.ts';
-import type { Refusal } from '../support/routing.ts';
 import { sendRaw } from '../support/raw-http.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { idOf } from '../fixtures/records.ts';
+import { type Refusal } from '../support/refusal.ts';
 
 type Key = ApiKeyResource & { key?: string };
 

@@ -1,8 +1,9 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { CheckoutSessionResource } from '../../src/contract/session-contract.ts';
-import { refused } from '../support/routing.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { refused } from '../support/refusal.ts';
 
 describe('POST /api/gateway/sessions', () => {
   let tillway: TestService;

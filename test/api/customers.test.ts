@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { GatewayError } from '../../src/domain/errors.ts';
@@ -6,16 +7,13 @@ import { startPayment } from '../../src/operations/start-payment.ts';
 import { attempt, createSession, stateOf } from '../simulator/buyer.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
+import { type Refusal } from '../support/refusal.ts';
 
 interface Customer {
   id: string;
   status: string;
   statusReason: string | null;
   email: string;
-}
-
-interface Refusal {
-  error: { code: string; message: string; suggestion: string; field?: string };
 }
 
 let service: TestService;

@@ -1,12 +1,13 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { type TestContext, describe, test } from 'node:test';
 import type { DeliveryResource } from '../../src/contract/delivery-contract.ts';
 import { replayDelivery } from '../../src/operations/replay-delivery.ts';
 import { type List, type Merchant, WAITS, openMerchant } from '../support/merchant.ts';
 import { providerSays } from '../support/money-arrives.ts';
-import { refused } from '../support/routing.ts';
 import { call } from '../support/service.ts';
 import { receiver } from '../webhooks/fixtures.ts';
+import { refused } from '../support/refusal.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

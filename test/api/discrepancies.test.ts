@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { applyReport } from '../../src/operations/apply-provider-message.ts';
@@ -5,6 +6,7 @@ import { attempt, createSession, start, stateOf } from '../simulator/buyer.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
+import { type Refusal } from '../support/refusal.ts';
 
 interface Discrepancy {
   id: string;
@@ -18,10 +20,6 @@ interface Discrepancy {
   resolution: string | null;
   note: string | null;
   resolvedAt: string | null;
-}
-
-interface Refusal {
-  error: { code: string; message: string; suggestion: string; field?: string };
 }
 
 let service: TestService;

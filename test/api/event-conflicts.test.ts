@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Payment } from '../../src/domain/records.ts';

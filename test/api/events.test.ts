@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { resendEvent } from '../../src/operations/resend-event.ts';
@@ -6,9 +7,9 @@ import { examineDatabase } from '../../src/store/open.ts';
 import { settingsOf } from '../support/database.ts';
 import { type List, type Merchant, merchantOf, openMerchant } from '../support/merchant.ts';
 import { providerSays } from '../support/money-arrives.ts';
-import { refused } from '../support/routing.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
 import { SECRET, receiver } from '../webhooks/fixtures.ts';
+import { refused } from '../support/refusal.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';

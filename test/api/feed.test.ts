@@ -1,11 +1,12 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Tillway } from '../../sdk/src/index.ts';
 import type { WebhookEvent } from '../../src/contract/event-contract.ts';
 import { type List, merchantOf } from '../support/merchant.ts';
-import { refused } from '../support/routing.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
 import { runIn } from '../cli/terminal.ts';
+import { refused } from '../support/refusal.ts';
 
 describe('the feed of the API', () => {
   let tillway: TestService;

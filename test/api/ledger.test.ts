@@ -1,15 +1,16 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { parse } from 'csv-parse/sync';
 import { GatewayError } from '../../src/domain/errors.ts';
 import { EXPORT_COLUMNS, exportJournal } from '../../src/operations/ledger/export.ts';
-import { until } from '../process/program.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { settingsOf } from '../support/database.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
-import { brokenInvariants } from '../faults/scenario.ts';
+import { until } from '../support/until.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 interface Entry {
   id: string;

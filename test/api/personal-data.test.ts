@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,10 +12,7 @@ import { everyText } from '../support/every-text.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
-
-interface Refusal {
-  error: { code: string; message: string; suggestion: string; field?: string };
-}
+import { type Refusal } from '../support/refusal.ts';
 
 const EMAIL = 'Ada.Lovelace@buyers.example';
 const NAME = 'Countess Lovelace';

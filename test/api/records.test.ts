@@ -1,7 +1,9 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { type Refusal } from '../support/refusal.ts';
 
 interface PaymentAnswer {
   id: string;
@@ -22,10 +24,6 @@ interface List<Item = { id: string }> {
   object: string;
   data: Item[];
   hasMore: boolean;
-}
-interface Refusal {
-  ok: boolean;
-  error: { code: string; field?: string; issues?: { path: string; code: string }[] };
 }
 
 describe('customers, payments and invoices', () => {

@@ -1,9 +1,11 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { SECRET, receiver } from '../webhooks/fixtures.ts';
 import { runIn } from '../cli/terminal.ts';
+import { type Refusal } from '../support/refusal.ts';
 
 const MINUTE = 60_000;
 // Longer than each delay of sandbox with its jitter, and shorter than the next one without.
@@ -18,9 +20,6 @@ interface Recovery {
   queued: number;
   pending: number;
   delivered: number;
-}
-interface Refusal {
-  error: { code: string; field?: string; message: string; suggestion?: string };
 }
 interface Delivery {
   id: string;

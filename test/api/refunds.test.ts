@@ -1,8 +1,10 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { isId } from '../../src/domain/id.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
+import { type Refusal } from '../support/refusal.ts';
 
 interface Refund {
   id: string;
@@ -11,10 +13,6 @@ interface Refund {
   amount: number;
   status: string;
   created: string;
-}
-
-interface Refused {
-  error: { code: string; field?: string; message: string; suggestion: string; issues?: { code: string }[] };
 }
 
 interface Page {
@@ -46,8 +44,8 @@ async function payment(id: string): Promise<PaymentView> {
 
 const refund = <Body = Refund>(id: string, body?: unknown) => call<Body>('POST', url(`/payments/${id}/refunds`), body);
 
-async function refused(id: string, body: unknown): Promise<[number, Refused['error']]> {
-  const { status, body: answer } = await refund<Refused>(id, body);
+async function refused(id: string, body: unknown): Promise<[number, Refusal['error']]> {
+  const { status, body: answer } = await refund<Refusal>(id, body);
   return [status, answer.error];
 }
 

@@ -7,7 +7,6 @@ import {
   type Decision,
   ask,
   decisionsOf,
-  refused,
   replayOf,
   restarted,
   routingBodies,
@@ -16,6 +15,7 @@ import {
   twinRoutes,
 } from '../support/routing.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { refused } from '../support/refusal.ts';
 
 // oxlint-disable unicorn/no-thenable -- the rule language says then
 

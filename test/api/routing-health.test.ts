@@ -5,8 +5,9 @@ import type { transitionResource } from '../../src/contract/routing-contract.ts'
 import { attempt, createSession, start } from '../simulator/buyer.ts';
 import { connect, startFakeProvider } from '../support/fake-provider.ts';
 import type { List } from '../support/merchant.ts';
-import { type Standing, ask, decisionsOf, refused, standings } from '../support/routing.ts';
+import { type Standing, ask, decisionsOf, standings } from '../support/routing.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
+import { refused } from '../support/refusal.ts';
 
 type Page = List<z.output<typeof transitionResource>>;
 

@@ -1,15 +1,14 @@
+// @run needs=process
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it, test } from 'node:test';
 import { createSession, start, startAt } from '../simulator/buyer.ts';
-import { until } from '../process/program.ts';
 import {
   type DryRun,
   type Rules,
   ask,
   decisionsOf,
-  refused,
   restarted,
   routingRows,
   saveRules,
@@ -17,6 +16,8 @@ import {
   tryRules,
 } from '../support/routing.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
+import { refused } from '../support/refusal.ts';
 
 // oxlint-disable unicorn/no-thenable -- the rule language says then
 
@@ -481,7 +482,7 @@ describe('rules of a file', () => {
     assert.ok((await offeredTo(on)).chosen?.startsWith('sandbox_local_'));
     const url = `${on.url}/api/gateway/routing/rules`;
     const { suggestion } = await refused([409, 'invalid_state'], 'PUT', url, { version: 1, rules: [] });
-    assert.match(String(suggestion), /ROUTING_RULES_FILE/);
+    assert.match(suggestion, /ROUTING_RULES_FILE/);
     assert.equal((await rulesOf(on)).version, 1);
     await using again = await restarted(on, { variables });
     assert.equal((await rulesOf(again)).version, 1);

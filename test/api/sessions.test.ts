@@ -1,10 +1,11 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { CheckoutSessionResource } from '../../src/contract/session-contract.ts';
 import type { List } from '../support/merchant.ts';
-import { refused } from '../support/routing.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { refused } from '../support/refusal.ts';
 
 describe('sessions', () => {
   let tillway: TestService;

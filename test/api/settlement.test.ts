@@ -1,13 +1,14 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { applyRefundAnswer } from '../../src/operations/refunds/apply-refund-report.ts';
 import { applySettlementMessage } from '../../src/operations/settlement/apply-settlement-message.ts';
 import { settlePayment } from '../../src/operations/settlement/settle-payment.ts';
-import { brokenInvariants } from '../faults/scenario.ts';
 import { attempt, createSession, start } from '../simulator/buyer.ts';
 import { settingsOf } from '../support/database.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 const DELAY_MS = 3_600_000;
 const PAID_OUT = 48.54;

@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { type TestContext, after, before, describe, test } from 'node:test';
@@ -8,9 +9,9 @@ import { EVERY_TYPE } from '../../src/domain/webhook-endpoint.ts';
 import { verifyCallback } from '../../src/webhooks/sign.ts';
 import { contentsOf } from '../support/database.ts';
 import { merchantOf } from '../support/merchant.ts';
-import { type Refusal, refused } from '../support/routing.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
 import { SECRET, receiver } from '../webhooks/fixtures.ts';
+import { type Refusal, refused } from '../support/refusal.ts';
 
 const HOUR = 3_600_000;
 const KEY = randomBytes(32).toString('base64');

@@ -1,3 +1,4 @@
+// @run needs=browser
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';

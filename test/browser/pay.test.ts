@@ -1,3 +1,4 @@
+// @run needs=browser
 import assert from 'node:assert/strict';
 import { type IncomingHttpHeaders, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

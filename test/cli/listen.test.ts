@@ -12,10 +12,11 @@ import { createEventFeed } from '../../src/cli/listen/feed.ts';
 import { adviceOn } from '../../src/cli/listen/forward.ts';
 import { words } from '../../src/cli/listen/words.ts';
 import { runTillway } from '../../src/cli/program.ts';
-import { freePort, until } from '../process/program.ts';
+import { freePort } from '../process/program.ts';
 import { createSession, startAt, submit } from '../simulator/buyer.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { createTerminal, runIn, runWith } from './terminal.ts';
+import { until } from '../support/until.ts';
 
 const START = Date.parse('2026-03-01T12:00:00.000Z');
 const PAGE = 100;

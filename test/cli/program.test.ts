@@ -1,3 +1,4 @@
+// @run needs=process
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -7,13 +7,14 @@ import * as fc from 'fast-check';
 import { Stripe } from 'stripe';
 import { GatewayError } from '../../src/domain/errors.ts';
 import { ATTEMPT_DELAYS_MS } from '../../src/webhooks/retry.ts';
-import { brokenInvariants } from '../faults/scenario.ts';
 import { attempt, createSession, stateOf, submit } from '../simulator/buyer.ts';
 import { settingsOf } from '../support/database.ts';
 import { connect, startFakeProvider } from '../support/fake-provider.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { SECRET } from '../webhooks/fixtures.ts';
 import { type Receiver, advance, arrived, ask, clockAt, startReceiver } from './stage.ts';
+import { brokenInvariants } from '../support/sound.ts';
+import { until } from '../support/until.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
@@ -53,14 +54,6 @@ describe('time is moved forward', () => {
         async ({ id }) => (await call<Delivery>('GET', `${on.url}/api/gateway/deliveries/${id}`)).body,
       ),
     );
-  }
-
-  /** Waits for what comes of itself, without any time being moved. */
-  async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-    for (let tries = 0; !(await holds()); tries++) {
-      assert.ok(tries < 1500, 'it did not come to pass');
-      await sleep(20);
-    }
   }
 
   test('a session expires a day after it was made, and not before', async () => {

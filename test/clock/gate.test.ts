@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createGate } from '../../src/operations/test-clock-gate.ts';

@@ -1,14 +1,15 @@
+// @run on=postgres
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { brokenInvariants } from '../faults/scenario.ts';
-import { until } from '../process/program.ts';
 import { attempt, createSession, stateOf } from '../simulator/buyer.ts';
 import { settingsOf } from '../support/database.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { callTool } from '../mcp/rpc.ts';
 import { type Receiver, advance, arrived, ask, clockAt, startReceiver } from './stage.ts';
+import { until } from '../support/until.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 const HOUR = 3600;
 /** What two processes know of the time of their database differs by a round trip, and that can be slow. */

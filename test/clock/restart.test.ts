@@ -1,15 +1,17 @@
+// @run on=sqlite,postgres needs=process
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, test } from 'node:test';
 import type { Store } from '../../src/store/store.ts';
-import { brokenInvariants } from '../faults/scenario.ts';
 import { aCustomer, aSession } from '../fixtures/records.ts';
 import { write } from '../fixtures/store.ts';
-import { SERVICE, startProgram, startServiceProgram, until } from '../process/program.ts';
+import { SERVICE, startProgram, startServiceProgram } from '../process/program.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { type TestDatabase, createTestDatabase, openTestStore, settingsOf } from '../support/database.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { advance, arrived, ask, clockAt, startReceiver } from './stage.ts';
+import { until } from '../support/until.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 const HOUR = 3600;
 

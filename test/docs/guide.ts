@@ -3,7 +3,8 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { COMPILED, SERVICE, freePort, statusOf, until } from '../process/program.ts';
+import { COMPILED, SERVICE, freePort, statusOf } from '../process/program.ts';
+import { until } from '../support/until.ts';
 
 /**
  * Runs a guide as its reader would: every fenced block in order, from the folder of the repository, in one shell, with a

@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres needs=process
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
@@ -11,8 +12,8 @@ import {
   startServiceProgram,
   statusOf,
   temporaryFolder,
-  until,
 } from '../process/program.ts';
+import { until } from '../support/until.ts';
 
 const SHOP = new URL('../../examples/shop/server.ts', import.meta.url);
 const MAX_LINES = 60;

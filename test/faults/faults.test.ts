@@ -1,29 +1,30 @@
+// @run on=postgres
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NO_LOAD } from './load.ts';
 import { SCENARIOS } from './scenarios.ts';
 
-/** Where one kill in two meets the fault, so many miss it together once in 256 runs. */
+/** With a chance of one in two that a kill meets the fault, all of these miss it once in 256 runs. */
 const MOST_TRIES = 8;
 
-for (const { name, cycles, planted, plantedCycles, unavailable, run } of Object.values(SCENARIOS)) {
+for (const { name, cycles, injected, injectedCycles, unavailable, run } of Object.values(SCENARIOS)) {
   const skip = (await unavailable?.()) ?? false;
 
   describe(`fault: ${name}`, { skip }, () => {
     it('breaks no promise', async (test) => {
-      const report = await run({ cycles, planted: false });
+      const report = await run({ cycles, injected: false });
       test.diagnostic(report.load);
       assert.deepEqual(report.problems, [], report.problems.join('\n'));
     });
 
-    it(`is caught with ${planted}`, async (test) => {
+    it(`is caught with ${injected}`, async (test) => {
       // Whether a kill meets the fault is a matter of chance.
       let noticed: string | undefined;
       for (let tries = 0; tries < MOST_TRIES && noticed === undefined; tries++) {
-        const { problems } = await run({ cycles: plantedCycles, planted: true });
+        const { problems } = await run({ cycles: injectedCycles, injected: true });
         noticed = problems.find((problem) => problem !== NO_LOAD);
       }
-      assert.ok(noticed, 'the planted fault went unnoticed');
+      assert.ok(noticed, 'the injected fault went unnoticed');
       test.diagnostic(noticed);
     });
   });

@@ -3,35 +3,35 @@ import { startReceiver } from './pair.ts';
 import type { DatabaseSettings } from '../../src/store/open.ts';
 import { type Program, SERVICE, freePort, startUntilReady } from '../process/program.ts';
 
-/** One place where the service runs: at the same port in every life. */
+/** An instance of the service, which has the same port after each restart. */
 export interface Instance {
   url: string;
-  /** Whether it can be asked: no more from the moment before it is killed. */
+  /** False from the moment before it is killed until it is ready again. */
   isUp(): boolean;
-  /** How often it was killed. */
+  /** Number of kills. */
   deaths(): number;
-  /** The last of what it has said. */
+  /** The end of its output. */
   lastWords(): string;
   start(): Promise<void>;
   kill(): Promise<void>;
 }
 
-/** Instances of the service over one database, and the merchant whom they tell what was paid. */
+/** Instances of the service over one database, and the merchant that receives their events. */
 export interface Rig extends AsyncDisposable {
   settings: DatabaseSettings;
   instances: readonly Instance[];
-  /** The events that the merchant has received, by id, and how often. */
+  /** Number of attempts that the merchant has received, by event id. */
   events: ReadonlyMap<string, number>;
-  /** Starts one more, two minutes later: what a killed one had claimed is free to be taken up again. */
+  /** Starts another instance whose clock is two minutes ahead, so that the leases of killed instances have expired. */
   startLater(): Promise<Instance>;
 }
 
 export interface RigOptions {
   /** The database itself. */
   databaseUrl: string;
-  /** How each instance reaches it. */
+  /** URL of the database for each instance, such as that of a proxy. */
   ways: readonly string[];
-  /** A server with a planted fault, in place of the service. */
+  /** A server with an injected fault, in place of the service. */
   entry?: URL;
 }
 
@@ -65,7 +65,7 @@ export async function startRig({ databaseUrl, ways, entry = SERVICE }: RigOption
   };
 }
 
-/** The way to a database through a proxy. */
+/** The URL of a database through a proxy. */
 export function through(proxyPort: number, databaseUrl: string): string {
   return Object.assign(new URL(databaseUrl), { port: String(proxyPort) }).href;
 }
@@ -90,7 +90,7 @@ async function createInstance(file: URL, variables: Record<string, string>): Pro
     async kill() {
       up = false;
       deaths++;
-      // One that is still about to start is not to be left behind.
+      // An instance that is still starting must not be left behind.
       const started = await starting?.catch(() => undefined);
       up = false;
       started?.signal('SIGKILL');

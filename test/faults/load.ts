@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { until } from '../process/program.ts';
 import type { Instance, Rig } from './instances.ts';
+import { inLanes } from './lanes.ts';
 import { type Problems, createProblems } from './problems.ts';
 import { type Answer, CALLBACKS, SESSIONS, ask, callbackBody, complaintOf, sessionBody } from './requests.ts';
-import { type FaultReport, brokenInvariants } from './scenario.ts';
+import { type FaultReport } from './scenario.ts';
+import { until } from '../support/until.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
-/** What the service has acknowledged, as a client that survives it wrote it down. */
+/** Acknowledgements of the service, recorded by its clients. */
 export interface Journal {
-  /** Every key that was sent, and the session that was answered, where one was. */
+  /** Every key that was sent, with the session of its response, if any. */
   keys: Map<string, string | undefined>;
   /** Sessions whose payment was acknowledged. */
   paid: Set<string>;
@@ -15,23 +17,23 @@ export interface Journal {
 
 export interface LoadOptions {
   clients: number;
-  /** Whether the fault excuses 503. */
+  /** True if the fault excuses 503. */
   mayBeUnavailable: boolean;
 }
 
-/** Clients that buy one thing after the other at whichever instance is up, each until it is answered with 200. */
+/** Clients that buy repeatedly at any instance that is up, and repeat each request until the response is 200. */
 export interface Load {
   clients: number;
   journal: Journal;
-  /** Answers that no fault excuses. */
+  /** Responses that no fault excuses. */
   problems: Problems;
-  /** How many requests an instance has answered with 200, how many sessions and payments with that, and how many with 503. */
+  /** Counts of an instance: responses with 200, acknowledged sessions and payments among them, and responses with 503. */
   answers(instance: Instance): { done: number; acknowledged: number; unavailable: number };
   stop(): Promise<void>;
 }
 
 const PAUSE_MS = 50;
-/** Long enough for a busy machine; a planted fault can make it pass in vain. */
+/** Long enough for a busy machine; a injected fault can make it pass in vain. */
 const PATIENCE_MS = 60_000;
 const WIDTH = 12;
 const NEW_BUYER_EVERY = 3;
@@ -81,7 +83,7 @@ export function startLoad({ instances }: Rig, { clients, mayBeUnavailable }: Loa
     if (id === undefined) return;
     journal.keys.set(key, id);
     const taken = await persist(CALLBACKS, callbackBody(`event-${key}`, id));
-    // What is asked again and queues nothing was taken before, and only the answer was lost.
+    // A repeated callback that queues nothing was applied before; only its response was lost.
     if (taken && (taken.answer.body.result?.merchantWebhookQueued || taken.tries > 1)) journal.paid.add(id);
     await persist(`${SESSIONS}?limit=3`);
   }
@@ -111,8 +113,8 @@ function pick<Item>(items: readonly Item[]): Item | undefined {
   return items[Math.floor(Math.random() * items.length)];
 }
 
-/** No promise was broken, but none was tried either. */
-export const NO_LOAD = 'there was no load to speak of';
+/** The run proves nothing. */
+export const NO_LOAD = 'there was hardly any load';
 
 /** Waits until every instance does its work, by itself, and the merchant hears of it. */
 export async function untilBusy({ instances, events }: Rig, load: Load): Promise<void> {
@@ -145,11 +147,11 @@ async function patiently({ problems }: Load, holds: () => boolean, complaint: st
 export async function concluded(rig: Rig, load: Load, cycles: number): Promise<FaultReport> {
   await load.stop();
   const { journal, problems } = load;
-  // Whoever answers too early is to be caught by what a fault took, and not by being late.
+  // A store that responds too early must be caught by lost data, not because its commits are late.
   await sleep(PAUSE_MS * 2);
-  await forEach([...journal.keys], ([key, id]) => compare(rig, journal, key, id, problems));
+  await inLanes(WIDTH, journal.keys, ([key, id]) => compare(rig, journal, key, id, problems));
   await Promise.all(rig.instances.map((instance) => instance.kill()));
-  // Where sessions are lost, nobody waits for their events.
+  // The events of lost sessions never arrive.
   if (problems.list().length === 0) await awaitEvents(rig, journal, problems);
   problems.add(...(await brokenInvariants(rig.settings)));
   const acknowledged = [...journal.keys.values()].filter((id) => id !== undefined).length;
@@ -165,7 +167,7 @@ async function awaitEvents(rig: Rig, { paid }: Journal, problems: Problems): Pro
   await later.kill();
 }
 
-/** What every instance says of a key that was sent, and of its session. */
+/** Compares the answers of every instance about a key and its session with the journal. */
 async function compare(
   { instances }: Rig,
   { paid }: Journal,
@@ -179,18 +181,11 @@ async function compare(
     else if (status !== 200) problems.add(`${id} cannot be read: ${status}`);
     else if (paid.has(id!) && body.status !== 'paid') problems.add(`${id} was paid and is ${body.status}`);
   }
-  // Whether it was acknowledged or not: the key gives one session, now and for ever.
+  // Acknowledged or not, the key gives the same session every time.
   const { url } = pick(instances)!;
   const again = await ask(url + SESSIONS, sessionBody(key));
   if (again.status !== 200) problems.add(`key ${key} gives ${again.status} ${JSON.stringify(again.body)}`);
   else if (id !== undefined && again.body.id !== id) problems.add(`key ${key} gave ${id}, and then ${again.body.id}`);
   const list = await ask(`${url}${SESSIONS}?clientReferenceId=${key}`);
   if (list.body.data?.length !== 1) problems.add(`key ${key} has ${list.body.data?.length} sessions`);
-}
-
-async function forEach<Item>(items: Item[], handle: (item: Item) => Promise<void>): Promise<void> {
-  const lane = async (): Promise<void> => {
-    for (let item = items.pop(); item !== undefined; item = items.pop()) await handle(item);
-  };
-  await Promise.all(Array.from({ length: WIDTH }, lane));
 }

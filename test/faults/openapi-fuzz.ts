@@ -1,11 +1,18 @@
+import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import type { FastifyInstance } from 'fastify';
 import { type OpenApi, resolveResponse } from '../../src/contract/openapi-document.ts';
 import { strictSchema } from '../support/conformance.ts';
+import { type AppDeps, type Part, createApp } from '../../src/http/app.ts';
+import { PARTS } from '../../src/service/parts.ts';
+import { BOOTSTRAP, bearer, makeKeys } from '../support/keys.ts';
+import { providerSays } from '../support/money-arrives.ts';
 import { createValidator } from '../support/schemas.ts';
-import { type ApiRequest, KNOWN_ID, requestsOf } from './openapi-requests.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { createKnownIds } from './known-ids.ts';
+import { type ApiRequest, requestsOf } from './openapi-requests.ts';
 
-export interface ApiFuzzOptions {
+interface ApiFuzzOptions {
   seed: number;
   requests: number;
   /** API keys that requests carry; none for a service without keys. */
@@ -14,7 +21,7 @@ export interface ApiFuzzOptions {
   ids: readonly string[];
 }
 
-export interface ApiFuzzReport {
+interface ApiFuzzReport {
   /** Number of answers by operation and status. */
   answers: Map<string, number>;
   /** Number of requests sent. */
@@ -23,12 +30,11 @@ export interface ApiFuzzReport {
   failure: string | undefined;
 }
 
-const MAX_KNOWN = 40;
 const ajv = createValidator();
 type Validator = ReturnType<typeof ajv.compile>;
 
 /** Sends generated requests for every documented operation to an app, and compares each answer with the document. */
-export async function fuzzApi(app: FastifyInstance, api: OpenApi, options: ApiFuzzOptions): Promise<ApiFuzzReport> {
+async function fuzzApi(app: FastifyInstance, api: OpenApi, options: ApiFuzzOptions): Promise<ApiFuzzReport> {
   const { seed, requests, keys } = options;
   const known = createKnownIds(options.ids);
   const answers = new Map<string, number>();
@@ -78,7 +84,7 @@ export async function fuzzApi(app: FastifyInstance, api: OpenApi, options: ApiFu
         `${fault}\n  ${method} ${url} ${JSON.stringify(headers)} ${body?.slice(0, 1000)}\n  ${answer.statusCode} ${answer.payload.slice(0, 1000)}`,
       );
     }
-    known.learn(operation.operationId, answer.payload);
+    known.learn(answer.payload, operation.operationId === 'createApiKey');
   });
   // No shrinking: the service has changed, so a smaller request would meet another state.
   const details = await fc.check(property, { seed, numRuns: requests, endOnFailure: true });
@@ -86,27 +92,56 @@ export async function fuzzApi(app: FastifyInstance, api: OpenApi, options: ApiFu
   return { answers, sent, failure };
 }
 
-/** The newest ids of records by prefix. */
-function createKnownIds(first: readonly string[]) {
-  const ids = new Map<string, string[]>();
-  const add = (id: string) => {
-    const prefix = id.slice(0, 3);
-    const list = (ids.get(prefix) ?? []).filter((other) => other !== id);
-    ids.set(prefix, [...list, id].slice(-MAX_KNOWN));
-  };
-  const at = (prefix: string, index: number) => {
-    const list = ids.get(prefix) ?? [];
-    return list[index % list.length] ?? `${prefix}_0`;
-  };
-  first.forEach(add);
+/** A service with some records, for generated requests. */
+export interface FuzzedApi extends AsyncDisposable {
+  run(options: { seed: number; requests: number }, ...injected: Part[]): Promise<ApiFuzzReport>;
+}
+
+export async function startFuzzedApi({ hasKeys }: { hasKeys: boolean }): Promise<FuzzedApi> {
+  const settings: Record<string, string> = hasKeys ? BOOTSTRAP : { TEST_CLOCK: 'true' };
+  const service = await startTestService({
+    variables: { ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'), ...settings },
+  });
+  const { sandbox, production } = hasKeys ? await makeKeys(service.url) : {};
+  // The sandbox admin key is the most likely to be accepted.
+  const keys = sandbox
+    ? [...Array<string>(8).fill(sandbox.admin), ...Object.values(sandbox), ...Object.values(production ?? {})]
+    : [];
+  const ids = await records(service, sandbox?.admin);
+  const api = (await (await fetch(`${service.url}/openapi.json`)).json()) as OpenApi;
   return {
-    at,
-    fill: (source: string) => source.replace(KNOWN_ID, (_, prefix: string, index) => at(prefix, Number(index))),
-    learn(operationId: string, payload: string): void {
-      for (const [, id = ''] of payload.matchAll(/"(?:id|\w+Id)":"([a-z]{3}_\w+)"/g)) {
-        // Revoking a key of the run itself would end the run.
-        if (!id.startsWith('key_') || operationId === 'createApiKey') add(id);
+    async run(options, ...injected) {
+      const app = await createApp(service.service.deps as AppDeps, [...injected, ...PARTS]);
+      try {
+        return await fuzzApi(app, api, { ...options, keys, ids });
+      } finally {
+        await app.close();
       }
     },
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
   };
+}
+
+/** Creates a paid session, a payment of another amount, a webhook endpoint and a refund; returns their ids. */
+async function records(service: TestService, key: string | undefined): Promise<string[]> {
+  const headers = key === undefined ? {} : bearer(key);
+  const post = async (path: string, body: unknown) => {
+    const answer = await call<{ id: string }>('POST', `${service.url}/api/gateway/${path}`, body, headers);
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    return answer.body.id;
+  };
+  const endpoint = await post('webhook-endpoints', { url: 'https://shop.example/hooks' });
+  const sessions: string[] = [];
+  for (let index = 0; index < 4; index++) sessions.push(await post('sessions', sessionBody()));
+  for (const id of sessions.slice(0, 2)) await providerSays(service, id, 'paid', { amount: 4999 });
+  await providerSays(service, sessions[2]!, 'paid', { amount: 1 });
+  const { body } = await call<{ data: { id: string }[] }>(
+    'GET',
+    `${service.url}/api/gateway/payments`,
+    undefined,
+    headers,
+  );
+  const payments = body.data.map(({ id }) => id);
+  const refund = await post(`payments/${payments[0]}/refunds`, { amount: 1 });
+  return [endpoint, ...sessions, ...payments, refund];
 }

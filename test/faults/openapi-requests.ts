@@ -19,9 +19,6 @@ export interface ApiRequest {
 /** Percent-encoded text, or the n-th known id with the prefix of the parameter's example. */
 type ParamValue = { text: string } | { prefix: string; known: number };
 
-/** Placeholder that becomes a known id of that prefix when the request is sent. */
-export const KNOWN_ID = /\{known:([a-z]{3}):(\d+)\}/g;
-
 const MAX_BODY_BYTES = 128 * 1024;
 const CONTENT_TYPES = [
   'text/plain',

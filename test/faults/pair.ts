@@ -2,71 +2,65 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Pool } from 'undici';
 import type { DatabaseSettings } from '../../src/store/open.ts';
-import { freePort } from '../process/program.ts';
-import { type Child, startChild } from '../support/child.ts';
+import { type Program, freePort, startUntilReady } from '../process/program.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { sharedPostgres } from '../support/postgres.ts';
+import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
 import { callbackBody } from './requests.ts';
 
 const CONNECTIONS = 64;
-// Instances that stand for one service go by one name.
+// The instances of one service have one public URL.
 const BASE_URL = 'http://localhost:3000';
 
-/** An answer of the API; `text` is its body as it came. */
+/** A response of the API; `text` is its raw body. */
 export interface Answer<Body> {
   status: number;
-  headers: Record<string, string | string[] | undefined>;
   text: string;
   body: Body;
 }
 
-/** Requests to one instance, over connections that stay open. */
-export interface Client {
+/** A server process, and requests to it. `await using` kills it. */
+export interface Instance extends AsyncDisposable {
+  program: Program;
   get<Body>(path: string): Promise<Answer<Body>>;
   post<Body>(path: string, body: unknown): Promise<Answer<Body>>;
-  /** Opens every connection there may be, so that what is sent together also arrives together. */
+  /** Opens all connections, so that requests that are sent together arrive together. */
   warmUp(): Promise<void>;
-  close(): Promise<void>;
+  /** Sends a signal and waits for the exit. */
+  end(signal: NodeJS.Signals): Promise<void>;
 }
 
-function createClient(url: string): Client {
+/** Starts a server file as a process on a free port. */
+async function startInstance(entry: URL, variables: Record<string, string>): Promise<Instance> {
+  const port = String(await freePort());
+  const url = `http://127.0.0.1:${port}`;
+  const settings = { BASE_URL, LOG_LEVEL: 'error', ...NO_RATE_LIMITS, ...variables, PORT: port };
+  const program = await startUntilReady(entry, settings, url);
   const pool = new Pool(url, { connections: CONNECTIONS, headersTimeout: 20_000 });
   async function request<Body>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answer<Body>> {
-    const sent =
-      body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
-    const answer = await pool.request({ method, path, ...sent });
+    const json = body !== undefined && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    const answer = await pool.request({ method, path, ...json });
     const text = await answer.body.text();
-    return { status: answer.statusCode, headers: answer.headers, text, body: JSON.parse(text) as Body };
+    return { status: answer.statusCode, text, body: JSON.parse(text) as Body };
   }
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    program.signal(signal);
+    await program.exited;
+    await pool.destroy();
+  };
   return {
+    program,
     get: (path) => request('GET', path),
     post: (path, body) => request('POST', path, body),
     async warmUp() {
       await Promise.all(Array.from({ length: CONNECTIONS }, () => request('GET', '/healthz')));
     },
-    close: () => pool.destroy(),
+    end,
+    [Symbol.asyncDispose]: () => end('SIGKILL'),
   };
 }
 
-/** A server process and a client of it. `await using` kills it. */
-export interface Instance extends Client, AsyncDisposable {
-  process: Child['process'];
-  /** Sends a signal and waits for the end. */
-  end(signal: NodeJS.Signals): Promise<void>;
-}
-
-/** Starts a server file as a process of its own, on a free port. */
-export async function startInstance(entry: URL, variables: Record<string, string>): Promise<Instance> {
-  const child = await startChild(entry, await freePort(), { BASE_URL, ...variables });
-  const client = createClient(child.url);
-  const end = async (signal: NodeJS.Signals): Promise<void> => {
-    await child.end(signal);
-    await client.close();
-  };
-  return { ...client, process: child.process, end, [Symbol.asyncDispose]: () => end('SIGKILL') };
-}
-
-/** A PostgreSQL database and the instances that share it. `await using` ends and removes them all. */
+/** A PostgreSQL database and the instances that share it. `await using` stops and removes them. */
 export interface SharedDatabase extends AsyncDisposable {
   settings: DatabaseSettings;
   /** Runs SQL and answers the rows. */
@@ -89,12 +83,12 @@ export async function createSharedDatabase(): Promise<SharedDatabase> {
   };
 }
 
-/** What `CALLBACKS` answers. */
+/** Response body of `CALLBACKS`. */
 export interface Verified {
   result: { merchantWebhookQueued: boolean };
 }
 
-/** The callback of a provider that says so of a session, always the same. */
+/** A provider callback that reports a status of a session, always the same bytes. */
 export function sampleCallback(sessionId: string, status: 'paid' | 'failed') {
   return callbackBody(`${sessionId} ${status}`, sessionId, status);
 }
@@ -102,7 +96,7 @@ export function sampleCallback(sessionId: string, status: 'paid' | 'failed') {
 /** A webhook attempt that has arrived. */
 export interface Attempt {
   eventId: string;
-  /** How many of this event have arrived, this one included. */
+  /** Number of attempts for this event so far, including this one. */
   number: number;
   /** Unix seconds, as signed. */
   signedAt: number;
@@ -112,11 +106,11 @@ export interface Attempt {
 export interface Receiver extends AsyncDisposable {
   /** Settings that send webhooks here. */
   variables: Record<string, string>;
-  /** How many attempts have arrived, by event. */
+  /** Number of received attempts by event. */
   arrived: ReadonlyMap<string, number>;
 }
 
-/** Starts one that answers each attempt with the status that `answer` gives, when it gives it. */
+/** Starts an endpoint that responds to each attempt with the status from `answer`. */
 export async function startReceiver(answer: (attempt: Attempt) => number | Promise<number>): Promise<Receiver> {
   const arrived = new Map<string, number>();
   const server = createServer((request, response) => {

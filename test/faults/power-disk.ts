@@ -29,7 +29,7 @@ interface NameChange {
 export function createDisk(): Disk {
   const current = new Map<string, Inode>();
   const durableNames = new Map<string, Inode>();
-  // What a folder holds is durable when the folder is synced, not when the file is.
+  // The names in a folder are durable after a sync of the folder, not of the file.
   let pendingNames: NameChange[] = [];
 
   function link(name: string, inode: Inode | undefined, done: number): void {

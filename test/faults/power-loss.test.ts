@@ -1,3 +1,4 @@
+// @run needs=process
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { runPowerLoss } from './power-loss.ts';

@@ -11,9 +11,9 @@ export interface PowerOptions {
   /** The server file: the service, or one with a fault. */
   entry: URL;
   sessions: number;
-  /** How many moments to cut the power at; each loses what was not synced in three ways. */
+  /** Number of moments at which the power is cut; at each, unsynced writes are lost in three ways. */
   cutPoints: number;
-  /** Of what is lost, not of the run itself: that is another each time. */
+  /** Seed of the losses. The run itself differs each time. */
   seed: number;
 }
 
@@ -24,12 +24,12 @@ export interface PowerReport {
   /** Moments among them at which a checkpoint was half done. */
   inCheckpoints: number;
   checkpoints: number;
-  /** How often the log began anew after a checkpoint. */
+  /** Number of times that the log restarted after a checkpoint. */
   logResets: number;
   problems: string[];
 }
 
-/** What the service answered with 200: from `at` on, it must be found after any loss of power. */
+/** An acknowledgement of the service: from event `at` on, its record must survive any loss of power. */
 interface Acknowledgement {
   at: number;
   session: string;
@@ -58,7 +58,7 @@ export async function runPowerLoss({ entry, sessions, cutPoints, seed }: PowerOp
   );
   const cuts = [...answers, ...inCheckpoints].toSorted((one, other) => one - other);
   const problems = [
-    ...whatTheRecorderMissed(recording, acknowledged),
+    ...gapsInRecording(recording, acknowledged),
     ...answeredBeforeSync(events, acknowledged),
     ...cutPower(events, acknowledged, cuts, seed),
   ];
@@ -100,9 +100,9 @@ function spread(moments: number[], count: number): number[] {
   return Array.from({ length: count }, (_, index) => moments[Math.ceil(((index + 1) * moments.length) / count) - 1]!);
 }
 
-/** A simulation is worth what its recording is: it must give the very files that are there, and all answers. */
-function whatTheRecorderMissed({ events, files, answered }: Recording, acknowledged: Acknowledgement[]): string[] {
-  // What was cut off by the end may have been done or not.
+/** The recording must reproduce the actual files, and contain all responses. */
+function gapsInRecording({ events, files, answered }: Recording, acknowledged: Acknowledgement[]): string[] {
+  // Calls that the end interrupted may have been executed or not.
   const settled = events.filter((event) => !('done' in event) || event.done !== Infinity);
   const simulated = [events, settled].map((some) => {
     const disk = createDisk();
@@ -166,7 +166,7 @@ function cutPower(events: TraceEvent[], acknowledged: Acknowledgement[], cuts: n
   return problems;
 }
 
-/** What no whole transaction leaves behind: each must find nothing. */
+/** Queries for traces of half a transaction: each must find nothing. */
 const HALVES = [
   'PRAGMA foreign_key_check',
   'SELECT 1 FROM ledger_entries GROUP BY payment_id, kind HAVING SUM(amount) <> 0',

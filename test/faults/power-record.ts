@@ -4,11 +4,12 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
-import { signCallback } from '../../src/webhooks/sign.ts';
-import { freePort, statusOf, until } from '../process/program.ts';
+import { freePort, statusOf } from '../process/program.ts';
 import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
+import { inLanes } from './lanes.ts';
 import { TRACED, type TraceEvent, readTrace } from './power-trace.ts';
+import { type Answer, CALLBACKS, SESSIONS, ask, callbackBody, sessionBody } from './requests.ts';
+import { until } from '../support/until.ts';
 
 const CLIENTS = 6;
 /** One session of so many is paid as well: that writes three times as much. */
@@ -21,13 +22,13 @@ const STRING_LIMIT = 70_000;
 /** A run of the service, as it was seen from below and from outside. */
 export interface Recording {
   events: TraceEvent[];
-  /** How many answers the clients had for what they created and paid. */
+  /** Number of responses to creations and payments. */
   answered: number;
   /** The files of the database at the end, as they really are. */
   files: Map<string, Buffer>;
 }
 
-/** Why nothing can be recorded on this machine; undefined where it can. */
+/** The reason why this machine cannot record; undefined if it can. */
 export function whyNotRecordable(): string | undefined {
   const { error, status } = spawnSync('strace', ['-f', '--seccomp-bpf', '-o', '/dev/null', process.execPath, '-v']);
   if (error) return 'strace is not installed: power loss is not simulated';
@@ -46,11 +47,12 @@ export async function record(entry: URL, sessions: number): Promise<Recording> {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const ended = once(world, 'exit');
-  // Where nobody reads any more, `ended` tells it.
+  // If the reader is gone, `ended` reports it.
   world.stdin.on('error', () => {});
   try {
     const url = `http://127.0.0.1:${port}`;
-    await ready(url, () => world.exitCode !== null);
+    await until(async () => world.exitCode !== null || (await statusOf(`${url}/readyz`)) === 200);
+    if (world.exitCode !== null) throw new Error('the server exited while starting');
     let answered = 0;
     for (let first = 0; first < sessions; first += WAVE) {
       answered += await wave(url, first, Math.min(first + WAVE, sessions));
@@ -76,57 +78,35 @@ function settings(folder: string): Record<string, string> {
   return {
     DATABASE_URL: `sqlite:${join(folder, 'power.db')}`,
     LOG_LEVEL: 'error',
-    // Nobody listens there: the events stay, and so does the work of delivering them.
+    // Nothing listens there: events and their deliveries stay pending.
     WEBHOOK_URL: 'http://127.0.0.1:9/webhooks',
     WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
   };
 }
 
-function ready(url: string, hasEnded: () => boolean): Promise<void> {
-  return until(
-    async () => {
-      if (hasEnded()) throw new Error('the server ended while starting');
-      return (await statusOf(`${url}/readyz`)) === 200;
-    },
-    () => 'the server did not become ready',
-  );
-}
-
-/** Creates the sessions from `first` to `end`, by several clients at once; answers how many answers there were. */
+/** Creates the sessions from `first` to `end` with several clients; returns the number of responses. */
 async function wave(url: string, first: number, end: number): Promise<number> {
-  let next = first;
   let answered = 0;
-  async function client(): Promise<void> {
-    while (next < end) {
-      const answers = await checkOut(url, next++);
-      answered += answers;
-    }
-  }
-  await Promise.all(Array.from({ length: CLIENTS }, client));
+  const numbers = Array.from({ length: end - first }, (_, index) => first + index);
+  await inLanes(CLIENTS, numbers, async (number) => {
+    const responses = await checkOut(url, number);
+    answered += responses;
+  });
   return answered;
 }
 
-/** Creates a session under a key of its own, and has the provider pay some; answers how many answers there were. */
+/** Creates a session, and pays some of them; returns the number of responses. */
 async function checkOut(url: string, number: number): Promise<number> {
   const key = `power-loss-${number}`;
-  const { id } = await post(`${url}/api/gateway/sessions`, {
-    product: 'Field guide',
-    amount: 49.99,
-    customer: `${key}@example.com`,
-    idempotencyKey: key,
-    clientReferenceId: key,
-  });
-  if (id === undefined || number % PAID_EVERY !== 0) return 1;
-  const payload = { eventId: `event-${key}`, sessionId: id, status: 'paid', amount: 49.99 };
-  const signature = signCallback(SAMPLE_PROVIDER_SECRET, Math.floor(Date.now() / 1000), JSON.stringify(payload));
-  await post(`${url}/api/agent/actions/webhook.verify_sample`, { payload, signature });
+  const { id } = (await post(url + SESSIONS, sessionBody(key))).body;
+  if (number % PAID_EVERY !== 0) return 1;
+  await post(url + CALLBACKS, callbackBody(`event-${key}`, id!));
   return 2;
 }
 
-async function post(url: string, body: unknown): Promise<{ id?: string }> {
-  const headers = { 'content-type': 'application/json' };
-  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
-  const answer = (await response.json()) as { id?: string };
-  if (response.status !== 200) throw new Error(`${url}: ${response.status} ${JSON.stringify(answer)}`);
+async function post(url: string, body: unknown): Promise<Answer> {
+  const answer = await ask(url, body);
+  if (answer.status !== 200)
+    throw new Error(`${url}: ${answer.status} ${answer.reason} ${JSON.stringify(answer.body)}`);
   return answer;
 }

@@ -8,7 +8,7 @@ export const TRACED = [
   '?unlink,unlinkat,?rename,?renameat,renameat2,?link,linkat',
 ].join(',');
 
-/** What is done to a file of the database: it began at its own place and was over by `done`, Infinity if cut off. */
+/** A change of a database file, complete by event `done`; Infinity if it was interrupted. */
 export type FileChange =
   | { kind: 'create' | 'unlink'; file: string; done: number }
   | { kind: 'write'; file: string; done: number; offset: number; data: Buffer }

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-// What strace runs, `node power-world.ts <server file>`: the service as it is, and beside it a second user of its
+// The program under strace, `node power-world.ts <server file>`: the unchanged service, and a second user of its
 // database that checkpoints. The service itself does so only every 16000 pages, which no short run reaches; SQLite does
 // the same writes and syncs whoever asks. It does so all the time from the first line on the standard input, and at each
 // line until it has caught up with the log, which it then says. At the end of the input everything ends as it does with
@@ -38,7 +38,7 @@ function open(): DatabaseSync {
   return opened;
 }
 
-/** Whether all of the log is in the database now. */
+/** True if the whole log is in the database file. */
 function checkpoint(database: DatabaseSync, kind: string): boolean {
   const { busy, log, checkpointed } = database.prepare(`PRAGMA wal_checkpoint(${kind})`).get() ?? {};
   return busy === 0 && log === checkpointed;

@@ -1,4 +1,4 @@
-/** What went wrong: a fault that breaks one promise breaks it often, and the first times say enough. */
+/** The problems of a run. Only the first are listed, because a fault breaks the same promise many times. */
 export interface Problems {
   add(...problems: string[]): void;
   list(): string[];

@@ -45,7 +45,7 @@ export function createRawClient(port: number, timeoutMs: number): RawClient {
     const done = settle;
     settle = undefined;
     received = Buffer.alloc(0);
-    // What follows belongs to no request of ours.
+    // Further bytes belong to no request of this client.
     if (rest > 0 || answer.headers.get('connection') === 'close') drop(from, '');
     done(answer);
   }

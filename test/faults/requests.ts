@@ -3,8 +3,8 @@ import { DEADLINE_MS } from '../../src/store/postgres-connection.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
 
 /**
- * Nobody waits longer for an answer, whatever has happened to the database: the service gives up in time, and its answer
- * must come through a busy machine.
+ * Upper limit for the time to a response, whatever happens to the database: the deadline of the service, and some time for
+ * a busy machine.
  */
 export const LIMIT_MS = DEADLINE_MS + 3500;
 
@@ -12,9 +12,9 @@ export const SESSIONS = '/api/gateway/sessions';
 export const CALLBACKS = '/api/agent/actions/webhook.verify_sample';
 
 export interface Answer {
-  /** 0 where none came. */
+  /** 0 without a response. */
   status: number;
-  /** Why none came, in words. */
+  /** The reason why there was no response. */
   reason: string;
   late: boolean;
   retryAfter: string;
@@ -47,13 +47,13 @@ export async function ask(url: string, body?: unknown): Promise<Answer> {
   }
 }
 
-/** What a fault excuses. */
+/** Failures that a fault excuses. */
 export interface Excuses {
   unavailable: boolean;
   dropped: boolean;
 }
 
-/** What is wrong with an answer: it must come in time, and be 200, or else what is excused. */
+/** The complaint about a response, which must arrive in time with 200 or with an excused failure. */
 export function complaintOf({ status, reason, late, retryAfter, body }: Answer, excuses: Excuses): string | undefined {
   if (status === 200) return undefined;
   if (late) return `was not answered within ${LIMIT_MS} ms`;
@@ -65,8 +65,8 @@ export function complaintOf({ status, reason, late, retryAfter, body }: Answer, 
 }
 
 /**
- * What is asked for with a key, always the same: for the buyer whom the key names before `--`, or for one of its own. The
- * reference is the key, so that all sessions of a key can be listed.
+ * The request body for a key, always the same. The part of the key before `--` names the buyer. The client reference is the
+ * key, so that all sessions of a key can be listed.
  */
 export function sessionBody(key: string) {
   const [buyer] = key.split('--');
@@ -79,7 +79,7 @@ export function sessionBody(key: string) {
   };
 }
 
-/** The provider's word on a session of {@link sessionBody}. */
+/** A provider callback about a session of {@link sessionBody}. */
 export function callbackBody(eventId: string, sessionId: string, status: 'paid' | 'failed' = 'paid') {
   const payload = { eventId, sessionId, status, amount: 49.99 };
   const now = Math.floor(Date.now() / 1000);

@@ -1,39 +1,16 @@
 import { parseArgs } from 'node:util';
 import { NO_LOAD } from './load.ts';
-import { whyNotRecordable } from './power-record.ts';
-import { runPowerLoss } from './power-loss.ts';
+import { CAMPAIGNS } from './campaigns.ts';
 import type { FaultReport, Scenario } from './scenario.ts';
 import { SCENARIOS } from './scenarios.ts';
 
 /**
  * `npm run test:faults -- --cycles N [name...]`: all faults, or those named, for as long as one wants; then each with its
- * planted fault. Ends with 1 where a promise was broken, or a planted fault went unnoticed.
+ * injected fault. Ends with 1 where a promise was broken, or a injected fault went unnoticed.
  */
 
 /** A short run of so many cycles has tiny ones: a long run is so many times as long. */
 const TINY = 10;
-const SESSIONS_PER_CYCLE = 20;
-const PLANTED_SERVER = new URL('./sync-normal-server.ts', import.meta.url);
-const SERVICE = new URL('../../src/main.ts', import.meta.url);
-
-// Its short run is a test of its own.
-const powerLoss: Scenario = {
-  name: 'loss of power, simulated',
-  cycles: TINY,
-  planted: 'a log that is not synced at each commit',
-  plantedCycles: TINY,
-  unavailable: () => Promise.resolve(whyNotRecordable()),
-  async run({ cycles, planted }) {
-    const { acknowledged, cutPoints, problems } = await runPowerLoss({
-      entry: planted ? PLANTED_SERVER : SERVICE,
-      sessions: SESSIONS_PER_CYCLE * Math.ceil(Math.sqrt(cycles)),
-      cutPoints: cycles,
-      seed: Math.floor(Math.random() * 2 ** 31),
-    });
-    return { cycles: cutPoints, load: `${acknowledged} answers`, problems };
-  },
-};
-
 interface Outcome {
   name: string;
   cycles: string;
@@ -49,7 +26,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const wanted = Number(values.cycles);
-const all = { ...SCENARIOS, 'power-loss': powerLoss };
+const all = { ...SCENARIOS, ...CAMPAIGNS };
 const unknown = positionals.filter((name) => !Object.hasOwn(all, name));
 if (values.help || !Number.isInteger(wanted) || wanted < 1 || unknown.length > 0) {
   process.stderr.write(`Usage: npm run test:faults -- [--cycles N] [name...]\n`);
@@ -66,18 +43,18 @@ process.stdout.write(`\n${tableOf(outcomes)}\n`);
 process.exitCode = outcomes.some(({ failed }) => failed) ? 1 : 0;
 
 async function runLong(name: string, scenario: Scenario): Promise<Outcome> {
-  const { planted, plantedCycles } = scenario;
+  const { injected, injectedCycles } = scenario;
   const nothing = { name, cycles: '', problems: '', seconds: '', caught: '', failed: false };
   const reason = await scenario.unavailable?.();
   if (reason !== undefined) return { ...nothing, load: `not run: ${reason}` };
   const cycles = scenario.cycles >= TINY ? wanted * scenario.cycles : wanted;
   process.stdout.write(`${name}: ${cycles} cycles\n`);
   const began = performance.now();
-  const report = await reported(scenario, { cycles, planted: false });
+  const report = await reported(scenario, { cycles, injected: false });
   const seconds = (performance.now() - began) / 1000;
   for (const problem of report.problems) process.stdout.write(`  ${problem}\n`);
-  process.stdout.write(`${name}, with ${planted}\n`);
-  const { problems } = await reported(scenario, { cycles: plantedCycles, planted: true });
+  process.stdout.write(`${name}, with ${injected}\n`);
+  const { problems } = await reported(scenario, { cycles: injectedCycles, injected: true });
   const caught = problems.filter((problem) => problem !== NO_LOAD);
   process.stdout.write(`  ${caught[0] ?? 'nothing was noticed'}\n`);
   return {
@@ -96,15 +73,15 @@ async function reported(scenario: Scenario, options: Parameters<Scenario['run']>
   try {
     return await scenario.run(options);
   } catch (error) {
-    // With its planted fault it must be caught, and not fail.
-    const problems = options.planted ? [] : [String(error)];
+    // With its injected fault it must be caught, and not fail.
+    const problems = options.injected ? [] : [String(error)];
     process.stderr.write(`${scenario.name} failed: ${(error as Error).stack}\n`);
     return { cycles: options.cycles, load: '', problems };
   }
 }
 
 function tableOf(rows: Outcome[]): string {
-  const header = ['fault', 'cycles', 'load', 'problems', 'seconds', 'planted fault caught'];
+  const header = ['fault', 'cycles', 'load', 'problems', 'seconds', 'injected fault caught'];
   const cells = rows.map((row) => [row.name, row.cycles, row.load, row.problems, row.seconds, row.caught]);
   const widths = header.map((title, column) => Math.max(title.length, ...cells.map((row) => row[column]!.length)));
   const line = (row: string[]) => `| ${row.map((cell, column) => cell.padEnd(widths[column]!)).join(' | ')} |`;

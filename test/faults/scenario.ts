@@ -1,39 +1,21 @@
-import { INVARIANTS } from '../../src/store/invariants.ts';
-import { type DatabaseSettings, examineDatabase } from '../../src/store/open.ts';
-
-/** What a fault did: `problems` is empty where every promise was kept. */
+/** Result of a run; `problems` is empty if the service kept every promise. */
 export interface FaultReport {
   cycles: number;
-  /** What was acknowledged under the fault, in a few words: "1204 sessions, 311 of them paid". */
+  /** Summary of the acknowledgements under the fault: "1204 sessions, 311 of them paid". */
   load: string;
   problems: string[];
 }
 
-/** One kind of fault, survived in cycles; with its planted fault it must be caught. */
+/** One kind of fault. The service must survive it, and the harness must catch the service with an injected fault. */
 export interface Scenario {
   name: string;
-  /** Cycles that belong to every run of the tests. */
+  /** Number of cycles in `npm test`. */
   cycles: number;
-  /** What the planted fault is, in a few words. */
-  planted: string;
-  /** Cycles that suffice for the planted fault to be caught. */
-  plantedCycles: number;
-  /** Why it cannot be run on this machine; undefined where it can. */
+  /** Short description of the injected fault. */
+  injected: string;
+  /** Number of cycles that catch the injected fault. */
+  injectedCycles: number;
+  /** The reason why this machine cannot run it; undefined if it can. */
   unavailable?(): Promise<string | undefined>;
-  run(options: { cycles: number; planted: boolean }): Promise<FaultReport>;
-}
-
-/** Every invariant that a database breaks, by name, with some of the ids. */
-export async function brokenInvariants(settings: DatabaseSettings): Promise<string[]> {
-  const database = await examineDatabase(settings);
-  try {
-    const broken = (await database.integrity()) ?? [];
-    for (const { name, sql } of INVARIANTS) {
-      const ids = await database.violations(sql, 3);
-      if (ids.length > 0) broken.push(`invariant ${name} is broken: ${ids.join(', ')}`);
-    }
-    return broken;
-  } finally {
-    await database.close();
-  }
+  run(options: { cycles: number; injected: boolean }): Promise<FaultReport>;
 }

@@ -1,18 +1,21 @@
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
-import { createRandomBytes } from '../../src/runtime.ts';
-import { type Surroundings, startService } from '../../src/service.ts';
+import { createRandomBytes, systemClock } from '../../src/runtime.ts';
+import { startService } from '../../src/service.ts';
 import { openStore } from '../../src/store/open.ts';
+import type { Store } from '../../src/store/store.ts';
 
-/** Runs the service in this process with some of its surroundings changed. */
-export async function serveWith(changed: Partial<Surroundings>): Promise<void> {
+/** Runs the service in this process with some methods of its store replaced. */
+export async function serveOver(replace: (store: Store) => Partial<Store>): Promise<void> {
   await startService(readConfig(process.env), {
-    clock: { now: () => Date.now() },
+    clock: systemClock,
     randomBytes: createRandomBytes(),
     log: pino({ level: 'silent' }),
     background: true,
     onFatal: () => process.exit(1),
-    openStore,
-    ...changed,
+    async openStore(settings, options) {
+      const store = await openStore(settings, options);
+      return { ...store, ...replace(store) };
+    },
   });
 }

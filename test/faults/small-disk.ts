@@ -6,13 +6,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A small disk in memory, which can be full. `await using` unmounts it. */
 export interface SmallDisk extends AsyncDisposable {
-  /** Where it is mounted, in reach of every account. */
+  /** Mount point, accessible to every account. */
   folder: string;
-  /** Bytes that are free. */
+  /** Free bytes. */
   free(): number;
-  /** Fills it up to these bytes. */
+  /** Fills it up and leaves these bytes free. */
   fill(leaving: number): void;
-  /** Takes away what filled it. */
+  /** Removes the filler. */
   empty(): void;
 }
 
@@ -46,7 +46,7 @@ export function mountSmallDisk(megabytes: number): SmallDisk {
     async [Symbol.asyncDispose]() {
       for (let attempt = 1; ; attempt++) {
         try {
-          // Whoever still holds a file of it keeps the last try from nothing but the memory.
+          // If a process still has a file open, the last try frees the memory later.
           run('umount', ...(attempt === UNMOUNT_TRIES ? ['--lazy'] : []), folder);
           break;
         } catch (error) {
@@ -59,7 +59,7 @@ export function mountSmallDisk(megabytes: number): SmallDisk {
   };
 }
 
-/** Why no disk can be mounted on this machine, in a line; undefined where it can. */
+/** The reason why this machine cannot mount a small disk, in one line; undefined if it can. */
 export async function whyNoDisk(): Promise<string | undefined> {
   try {
     await mountSmallDisk(1)[Symbol.asyncDispose]();

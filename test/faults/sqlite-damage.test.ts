@@ -1,3 +1,4 @@
+// @run needs=process
 import assert from 'node:assert/strict';
 import { closeSync, existsSync, openSync, statSync, writeSync } from 'node:fs';
 import { describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+// @run needs=process
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
@@ -10,12 +11,12 @@ import {
   startServiceProgram,
   statusOf,
   temporaryFolder,
-  until,
 } from '../process/program.ts';
 import { settingsOf } from '../support/database.ts';
 import { SESSIONS, ask, sessionBody } from './requests.ts';
-import { brokenInvariants } from './scenario.ts';
 import { mountSmallDisk, whyNoDisk } from './small-disk.ts';
+import { until } from '../support/until.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 const MEGABYTE = 1 << 20;
 const QUIET = { SHUTDOWN_DELAY: '0', LOG_LEVEL: 'warn' };

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { syncBuiltinESMExports } from 'node:module';
 import workerThreads, { isMainThread, type WorkerOptions } from 'node:worker_threads';
 
-// The planted fault: the same service, whose writer commits with `synchronous = NORMAL` and believes it is FULL. The
+// The injected fault: the same service, whose writer commits with `synchronous = NORMAL` and believes it is FULL. The
 // store has no option for it, so the writer's thread loads this file first and is lied to from here.
 
 if (isMainThread) {

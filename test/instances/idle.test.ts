@@ -1,3 +1,4 @@
+// @run on=postgres
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TEST_DATABASE, createTestDatabase } from '../support/database.ts';

@@ -1,15 +1,16 @@
+// @run on=postgres needs=browser
 import assert from 'node:assert/strict';
 import { type IncomingMessage, type Server, type ServerResponse, createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
-import { brokenInvariants } from '../faults/scenario.ts';
-import { until } from '../process/program.ts';
 import { openPage, startBrowser } from '../support/browser.ts';
 import { TEST_DATABASE, settingsOf } from '../support/database.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 // Two instances over one database, behind a front that sends each request to the other one: nobody notices.
 

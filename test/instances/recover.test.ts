@@ -1,3 +1,4 @@
+// @run on=postgres
 import assert from 'node:assert/strict';
 import { type TestContext, describe, test } from 'node:test';
 import { newDelivery } from '../../src/domain/delivery.ts';

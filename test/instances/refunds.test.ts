@@ -1,10 +1,11 @@
+// @run on=postgres
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { brokenInvariants } from '../faults/scenario.ts';
 import { attempt, createSession, start } from '../simulator/buyer.ts';
 import { settingsOf } from '../support/database.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 const CALLERS = 30;
 

@@ -1,3 +1,4 @@
+// @run on=postgres
 /* oxlint-disable unicorn/no-thenable -- the word of the rule language */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -10,11 +11,11 @@ import { startPayment } from '../../src/operations/start-payment.ts';
 import type { HealthRecord } from '../../src/routing/health-record.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Random, createRandom } from '../faults/random.ts';
-import { brokenInvariants } from '../faults/scenario.ts';
 import { createSession, stateOf } from '../simulator/buyer.ts';
 import { runSql, settingsOf } from '../support/database.ts';
 import { type FakeProvider, connect, report, startFakeProvider } from '../support/fake-provider.ts';
 import { type TestService, startTestService } from '../support/service.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 // What several instances know of the routes is in their database, and the same for all.
 

@@ -1,3 +1,4 @@
+// @run needs=process
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client } from '@modelcontextprotocol/client';

@@ -1,3 +1,4 @@
+// @run needs=process
 import assert from 'node:assert/strict';
 import { type ChildProcess, type StdioOptions, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,9 +8,10 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogOutput } from '../../src/telemetry/log-output.ts';
-import { COMPILED, SERVICE, freePort, statusOf, until } from '../process/program.ts';
+import { COMPILED, SERVICE, freePort, statusOf } from '../process/program.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { call, sessionBody } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const WITHOUT_WAITING = constants.O_RDWR | constants.O_NONBLOCK;
 const FAULT = "process.on('SIGUSR2', () => setImmediate(() => { throw new Error('a planted fault'); }))";

@@ -8,10 +8,10 @@ import { ENVIRONMENTS } from '../../src/domain/route.ts';
 import { COUNTED_AT_MOST } from '../../src/store/monitoring.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { parsedAs } from '../cli/parsed-as.ts';
-import { until } from '../process/program.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { type Merchant, startMerchant } from './merchant.ts';
 import { type Exposed, faultsOf, isMet, readExposition } from './promql.ts';
+import { until } from '../support/until.ts';
 
 const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
 const AWAITED = [

@@ -1,14 +1,16 @@
+// @run needs=process
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { type RunningService, startServiceProgram, until } from '../process/program.ts';
+import { type RunningService, startServiceProgram } from '../process/program.ts';
 import { createServiceDatabase } from '../support/database.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { GatewayError } from '../../src/domain/errors.ts';
 import { idOf } from '../fixtures/records.ts';
 import { startMerchant } from './merchant.ts';
 import { type TestService, sessionBody, startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
 const OURS = /^req_[\w-]{12}_[0-9a-z]+$/;

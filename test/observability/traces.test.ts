@@ -4,11 +4,11 @@ import { onBehalfOf } from '../../src/telemetry/origin.ts';
 import { createTracing } from '../../src/telemetry/otlp.ts';
 import { webhooks } from '../../sdk/src/index.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
-import { until } from '../process/program.ts';
 import { type TestDatabase, createServiceDatabase } from '../support/database.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { type Merchant, startMerchant } from './merchant.ts';
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from './otlp-receiver.ts';
+import { until } from '../support/until.ts';
 
 const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
 const EMAIL = 'Trillian.Astra@mailbox.example';

@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres needs=process
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
@@ -9,7 +10,8 @@ import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { creationOf, familyOf, write } from '../fixtures/store.ts';
 import { TEST_DATABASE, type TestDatabase, createTestDatabase, openTestStore, runSql } from '../support/database.ts';
 import { startTestService } from '../support/service.ts';
-import { type Ended, SERVICE, freePort, statusOf, temporaryFolder, tillway, until } from './program.ts';
+import { type Ended, SERVICE, freePort, statusOf, temporaryFolder, tillway } from './program.ts';
+import { until } from '../support/until.ts';
 
 /** A database in which the records of one checkout belong together. */
 async function filled(): Promise<TestDatabase> {

@@ -1,7 +1,9 @@
+// @run on=sqlite,postgres needs=process
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { contentsOf, createTestDatabase } from '../support/database.ts';
-import { startServiceProgram, tillway, until } from './program.ts';
+import { startServiceProgram, tillway } from './program.ts';
+import { until } from '../support/until.ts';
 
 async function statusOf(
   url: string,

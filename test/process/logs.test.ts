@@ -1,3 +1,4 @@
+// @run needs=process
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -5,7 +6,8 @@ import { connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { call, sessionBody } from '../support/service.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { type RunningService, freePort, startServiceProgram, until } from './program.ts';
+import { type RunningService, freePort, startServiceProgram } from './program.ts';
+import { until } from '../support/until.ts';
 
 const EMAIL = 'Zaphod.Quux@mailbox.example';
 const CARD = '4111111111111111';

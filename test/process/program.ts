@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../support/until.ts';
 import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
 
 /** A program of this repository, run as a process of its own. */
@@ -19,10 +19,6 @@ export interface Program extends AsyncDisposable {
   exited: Promise<number | null>;
   signal(signal: NodeJS.Signals): void;
 }
-
-const POLL_MS = 10;
-/** Nothing is measured by it: on a busy machine the start of a process alone can take half a minute. */
-const PATIENCE_MS = 120_000;
 
 export const SERVICE = new URL('../../src/main.ts', import.meta.url);
 
@@ -86,26 +82,20 @@ export async function startServiceProgram(variables: Record<string, string>): Pr
   return { ...(await startUntilReady(SERVICE, { ...NO_RATE_LIMITS, ...variables, PORT: port }, url)), url };
 }
 
-/** What a service ends with whose database does not answer in time; whoever runs it starts it again. */
-const UNANSWERED = /DATABASE_URL postgres:\S+: (?:timeout expired|The database cannot be reached)/;
-export const MOST_STARTS = 3;
-
-/** Starts a server file and waits until it is ready at this URL. */
+/** Starts a server file and waits until it is ready at this URL. A start that fails or exits is an error. */
 export async function startUntilReady(file: URL, variables: Record<string, string>, url: string): Promise<Program> {
-  for (let starts = 1; ; starts++) {
-    const program = startProgram(file, variables);
-    const complaint = () => `${file.pathname} did not become ready: ${program.stdout()}${program.stderr()}`;
-    let hasEnded = false;
-    void program.exited.then(() => (hasEnded = true));
-    try {
-      await until(async () => hasEnded || (await statusOf(`${url}/readyz`)) === 200, complaint);
-      if (!hasEnded) return program;
-      if (starts === MOST_STARTS || !UNANSWERED.test(program.stderr())) throw new Error(complaint());
-    } catch (error) {
-      // One that is left behind would keep the tests from ending.
-      await program[Symbol.asyncDispose]();
-      throw error;
-    }
+  const program = startProgram(file, variables);
+  const complaint = () => `${file.pathname} did not become ready: ${program.stdout()}${program.stderr()}`;
+  let hasExited = false;
+  void program.exited.then(() => (hasExited = true));
+  try {
+    await until(async () => hasExited || (await statusOf(`${url}/readyz`)) === 200, complaint);
+    if (hasExited) throw new Error(complaint());
+    return program;
+  } catch (error) {
+    // A process that is left behind would keep the tests from ending.
+    await program[Symbol.asyncDispose]();
+    throw error;
   }
 }
 
@@ -118,19 +108,6 @@ export function statusOf(url: string): Promise<number> {
     },
     () => 0,
   );
-}
-
-/** Waits until something holds. */
-export async function until(
-  holds: () => boolean | Promise<boolean>,
-  complaint: () => string = () => 'it did not come to pass',
-  patienceMs = PATIENCE_MS,
-): Promise<void> {
-  const deadline = performance.now() + patienceMs;
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(complaint());
-    await sleep(POLL_MS);
-  }
 }
 
 /**

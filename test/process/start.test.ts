@@ -1,9 +1,11 @@
+// @run on=sqlite,postgres needs=process
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
 import { TEST_DATABASE } from '../support/database.ts';
-import { SERVICE, startProgram, startServiceProgram, takenPort, temporaryFolder, until } from './program.ts';
+import { SERVICE, startProgram, startServiceProgram, takenPort, temporaryFolder } from './program.ts';
+import { until } from '../support/until.ts';
 
 describe('the process, at its start,', { concurrency: 2 }, () => {
   it('logs one line that says where it is', async () => {

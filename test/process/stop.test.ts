@@ -1,10 +1,12 @@
+// @run on=sqlite,postgres needs=process
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type Socket, connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { sessionBody } from '../support/service.ts';
 import { type TestDatabase, createTestDatabase } from '../support/database.ts';
-import { type RunningService, startServiceProgram, statusOf, until } from './program.ts';
+import { type RunningService, startServiceProgram, statusOf } from './program.ts';
+import { until } from '../support/until.ts';
 
 /** In seconds. */
 const LONGEST_DELAY = '300';

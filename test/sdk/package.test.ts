@@ -1,3 +1,4 @@
+// @run needs=process,browser
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';

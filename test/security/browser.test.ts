@@ -1,3 +1,4 @@
+// @run needs=browser
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
@@ -22,7 +23,7 @@ test('what buyers, merchants and providers write stays text in a real browser, a
   await using tillway = await startTestService({ variables: { MERCHANT_NAME: ALL } });
   await using fake = await startFakeProvider();
   const { providers, store } = tillway.service.deps;
-  // What the provider answers is shown too.
+  // The page shows text of the provider, too.
   (providers as Map<string, Provider>).set('sandbox', fake);
   fake.pageUrl = `${fake.pageUrl}?${encodeURIComponent(ALL)}`;
   const create = async (overrides: Record<string, unknown>) => {

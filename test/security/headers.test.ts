@@ -36,7 +36,7 @@ const EVERYWHERE: Record<string, string> = {
 const MAY_BE_KEPT =
   /^\w+ \/(?:assets\/|openapi\.json|docs|llms|\.well-known|arazzo|api\/agent\/capabilities|schema|mcp\/server-card)/;
 
-/** What is wrong with the headers of an answer. */
+/** Faults in the headers of a response. */
 function faultsOf({ what, status, headers, body }: Answered): string[] {
   const faults = Object.entries(EVERYWHERE)
     .filter(([name, value]) => headers.get(name) !== value)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { sendRaw } from '../support/raw-http.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { type Refusal } from '../support/refusal.ts';
 
 // Each made up for this test, so that each can be looked for everywhere.
 const API_KEY = `sk_live_${'Ab3'.repeat(15).slice(0, 43)}`;
@@ -9,11 +10,6 @@ const SECRET = `whsec_${'Xy9'.repeat(15).slice(0, 44)}`;
 const CARD = '4242424242424242';
 const EMAIL = 'ford.prefect@mailbox.example';
 const PLANTED = 'SELECT secret_column FROM planted at /srv/tillway/planted.ts:42';
-
-interface Refusal {
-  ok: boolean;
-  error: { code: string; message: string; suggestion?: string };
-}
 
 let tillway: TestService;
 before(async () => {

@@ -1,3 +1,4 @@
+// @run needs=process
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
@@ -8,14 +9,14 @@ import { promisify } from 'node:util';
 import { call, sessionBody, startTestService } from '../support/service.ts';
 import { SLOW_BODY, SLOW_HEADERS, openSlowSockets } from '../support/slow-sockets.ts';
 
-const SLOW_CALLERS = 4000;
-const CALLS = 100;
-/** As long as it may take to open that many, and to make the calls: none of them is late meanwhile. */
+const SLOW_CALLERS = 1000;
+const CALLS = 50;
+/** Longer than the test takes to open the connections and to make the calls: none times out meanwhile. */
 const PATIENCE = { HEADERS_TIMEOUT: '300', REQUEST_TIMEOUT: '400' };
-/** More than passes between two bytes of a slow caller. */
+/** Longer than the time between two bytes of a slow caller. */
 const LEAST_TIMEOUT_MS = 3000;
 
-test('2,000 callers with slow headers and 2,000 with slow bodies delay no other client, and end with 408', async () => {
+test('500 callers with slow headers and 500 with slow bodies delay no other client, and end with 408', async () => {
   await using tillway = await startTestService({ variables: PATIENCE });
   const server = await serverOf(tillway);
   assert.deepEqual([server.headersTimeout, server.requestTimeout], [300_000, 400_000]);
@@ -26,8 +27,8 @@ test('2,000 callers with slow headers and 2,000 with slow bodies delay no other 
     const created = await call('POST', `${tillway.url}/api/gateway/sessions`, sessionBody(), { connection: 'close' });
     assert.equal(created.status, 200);
   }
-  assert.equal(slow.open(), SLOW_CALLERS, 'they were not there meanwhile');
-  // Node looks at these whenever it looks for what is late. By this the callers end as they came, and not all at once.
+  assert.equal(slow.open(), SLOW_CALLERS, 'slow callers were disconnected early');
+  // Node reads these limits at each check. With this value, the callers time out one by one, as they came.
   const timeoutMs = Math.ceil(Math.max(LEAST_TIMEOUT_MS, performance.now() - began));
   Object.assign(server, { headersTimeout: timeoutMs, requestTimeout: timeoutMs });
   await slow.ended;
@@ -35,8 +36,8 @@ test('2,000 callers with slow headers and 2,000 with slow bodies delay no other 
   assert.equal(slow.answers.length, SLOW_CALLERS);
 });
 
-test('fewer files than connections are said in the log', async () => {
-  // A process of its own: how many files this one may open is the machine's business.
+test('the log warns of a limit on open files that is below MAX_CONNECTIONS', async () => {
+  // Another process, because the limit of this one depends on the machine.
   const service = new URL('../support/service.ts', import.meta.url).href;
   const script = `import { startTestService } from ${JSON.stringify(service)};
     for (const MAX_CONNECTIONS of ['1700', '1701']) {
@@ -50,10 +51,10 @@ test('fewer files than connections are said in the log', async () => {
     script,
   ]);
   const { files, maxConnections } = JSON.parse(stdout) as Record<string, unknown>;
-  assert.deepEqual([files, maxConnections], [2000, 1701], '300 files are for other things');
+  assert.deepEqual([files, maxConnections], [2000, 1701], '300 files are reserved');
 });
 
-test('a client that is refused and keeps sending is disconnected', async () => {
+test('a client that keeps sending after its request was rejected is disconnected', async () => {
   await using tillway = await startTestService();
   const socket = connect({ port: Number(new URL(tillway.url).port), host: '127.0.0.1', allowHalfOpen: true });
   const closed = new Promise((resolve) => socket.once('close', resolve));
@@ -64,9 +65,10 @@ test('a client that is refused and keeps sending is disconnected', async () => {
   socket.write('not http\r\n\r\n');
   await closed;
   clearInterval(drip);
+  assert.ok(socket.destroyed && drip !== undefined, 'the server did not end its side first');
 });
 
-/** The server of a service, as Node names it to whoever watches requests come. */
+/** The HTTP server of a service, from Node's diagnostics channel. */
 async function serverOf({ url }: { url: string }): Promise<Server> {
   let server: Server | undefined;
   const watch = (message: unknown) => (server = (message as { server: Server }).server);

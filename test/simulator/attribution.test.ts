@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { chooseAnotherWay } from '../../src/operations/leave-payment.ts';
 import { saveRules } from '../../src/operations/routing/rules.ts';
-import { brokenInvariants } from '../faults/scenario.ts';
 import { settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import {
@@ -17,6 +16,7 @@ import {
   startAt,
   trustSecret,
 } from './buyer.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

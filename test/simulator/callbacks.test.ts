@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createSandboxProvider } from '../../src/providers/sandbox.ts';

@@ -1,3 +1,4 @@
+// @run needs=process
 /* oxlint-disable unicorn/no-thenable -- a keyword of the rule language */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -14,11 +15,11 @@ import { type StartedPayment, startPayment } from '../../src/operations/start-pa
 import type { HandoffRequest, HandoffResult, Provider } from '../../src/providers/provider.ts';
 import { createSandboxProvider } from '../../src/providers/sandbox.ts';
 import type { RuleActions } from '../../src/routing/rules.ts';
-import { brokenInvariants } from '../faults/scenario.ts';
 import { aRoute } from '../fixtures/records.ts';
 import { TEST_DATABASE, settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { SECRET, createSession, postCallback, stateOf } from './buyer.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

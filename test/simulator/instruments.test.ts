@@ -3,9 +3,9 @@ import { after, before, describe, test } from 'node:test';
 import { ROUTE_KINDS } from '../../src/domain/route.ts';
 import { INSTRUMENTS, instrumentByCard } from '../../src/simulator/instruments.ts';
 import { type TestService, startTestService } from '../support/service.ts';
-import { brokenInvariants } from '../faults/scenario.ts';
 import { TEST_DATABASE, settingsOf } from '../support/database.ts';
 import { OUTCOME, attempt, createSession, outcomesOf, start, stateOf } from './buyer.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 const SECOND = 1000;
 const PENDING = 'payment.provider_pending';

@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
@@ -18,7 +19,8 @@ import {
 import type { Select } from '../../src/store/keyset.ts';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { NOW } from '../fixtures/records.ts';
-import { createTestDatabase, openPatiently, usual } from '../support/database.ts';
+import { createTestDatabase, usual } from '../support/database.ts';
+import { openStore } from '../../src/store/open.ts';
 
 const MINUTE = 60_000;
 const CHARGE: Charge = {
@@ -53,7 +55,7 @@ function aCallback(fields: Partial<QueuedCallback> = {}): QueuedCallback {
 
 async function withStore(use: (store: SimulatorStore) => Promise<void>): Promise<void> {
   await using database = await createTestDatabase();
-  const opened = await openPatiently(database.settings, usual);
+  const opened = await openStore(database.settings, usual);
   try {
     await use(createSimulatorStore(opened.database));
   } finally {

@@ -1,3 +1,4 @@
+// @run on=postgres needs=process
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { chownSync, copyFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -8,10 +9,11 @@ import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
-import { brokenInvariants } from '../faults/scenario.ts';
-import { startServiceProgram, temporaryFolder, until } from '../process/program.ts';
+import { startServiceProgram, temporaryFolder } from '../process/program.ts';
 import { settingsOf } from '../support/database.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
+import { until } from '../support/until.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 const CLIENTS = 4;
 const SESSIONS_BEFORE = 5 * CLIENTS;

@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { readFeed } from '../../src/operations/read-feed.ts';
@@ -13,7 +14,7 @@ import {
   openTestStore,
   withClient,
 } from '../support/database.ts';
-import { until } from '../process/program.ts';
+import { until } from '../support/until.ts';
 
 const STATUSES = ['provider_pending', 'failed', 'paid'] as const;
 const LIMIT = 7;

@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'csv-parse/sync';
@@ -14,10 +15,10 @@ import { createRefund } from '../../src/operations/refunds/create-refund.ts';
 import { applySettlementMessage } from '../../src/operations/settlement/apply-settlement-message.ts';
 import { importSettlements } from '../../src/operations/settlement/import-settlements.ts';
 import { recordPayout } from '../../src/operations/settlement/record-payout.ts';
-import { brokenInvariants } from '../faults/scenario.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { TEST_DATABASE, settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 const RUNS = TEST_DATABASE === 'sqlite' ? 60 : 15;
 const SEED = 6;

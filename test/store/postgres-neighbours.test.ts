@@ -1,10 +1,11 @@
+// @run on=postgres
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Change, Store } from '../../src/store/store.ts';
 import { MINUTE, NOW, idOf } from '../fixtures/records.ts';
 import { aDelivery, anAttemptOf, anEndpoint, creationOf, familyOf, write } from '../fixtures/store.ts';
-import { until } from '../process/program.ts';
+import { until } from '../support/until.ts';
 import { openTestStore, settingsOf } from '../support/database.ts';
 import { alterSystem, startPostgres } from '../support/postgres.ts';
 import { startProxy } from '../support/tcp-proxy.ts';

@@ -1,10 +1,11 @@
+// @run on=postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Change, CommitResult } from '../../src/store/store.ts';
-import { until } from '../process/program.ts';
+import { until } from '../support/until.ts';
 import { anApiKey } from '../fixtures/api-keys.ts';
 import { checkoutOf, creationOf, familyOf, write } from '../fixtures/store.ts';
 import { openTestStore, settingsOf, usual, withClient } from '../support/database.ts';

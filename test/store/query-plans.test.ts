@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';

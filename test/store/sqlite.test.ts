@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { chmodSync, statSync } from 'node:fs';

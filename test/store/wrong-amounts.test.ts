@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
@@ -10,10 +11,10 @@ import { resolveDiscrepancy } from '../../src/operations/discrepancies/resolve-d
 import { applyRefundMessage } from '../../src/operations/refunds/apply-refund-report.ts';
 import { createRefund } from '../../src/operations/refunds/create-refund.ts';
 import { recordPayout } from '../../src/operations/settlement/record-payout.ts';
-import { brokenInvariants } from '../faults/scenario.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { TEST_DATABASE, settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 const RUNS = TEST_DATABASE === 'sqlite' ? 70 : 12;
 const SEED = 10;

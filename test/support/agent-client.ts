@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonSchema } from '../../src/contract/json-schema.ts';
 
-/** A program that knows JSON Schema and what errors say, and nothing of this service. */
+// A client that knows JSON Schema and reads error messages, and knows nothing about this service.
 
 export type Body = Record<string, unknown>;
 
@@ -18,7 +18,7 @@ function valueOf(schema: JsonSchema, properties: 'required' | 'all'): unknown {
 
 export interface Violation {
   what: string;
-  /** Where an issue must point. */
+  /** Expected path of the issue. */
   path: string;
   body: Body;
 }

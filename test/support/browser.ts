@@ -3,24 +3,24 @@ import { type Browser, type BrowserContextOptions, type Page, chromium as launch
 
 const LAUNCH_TRIES = 120;
 const RETRY_MS = 1000;
-/** What never comes to pass is not waited for longer. */
+/** Limit for each wait on a page. */
 const PATIENCE_MS = 60_000;
 
-/** A real Chromium, from npm alone. `await using` closes it. */
+/** Starts a real Chromium, which comes from npm. `await using` closes it. */
 export async function startBrowser(): Promise<Browser> {
   for (let attempt = 1; ; attempt++) {
     try {
       const executablePath = await chromium.executablePath();
       return await launcher.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'], headless: true });
     } catch (error) {
-      // The first run unpacks the browser: another test process may be at it just now.
+      // The first start unpacks the browser; another test process can be doing that at the moment.
       if (attempt === LAUNCH_TRIES) throw error;
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
   }
 }
 
-/** A page that keeps a record of what must not happen. */
+/** A page with a record of its requests and complaints. */
 export interface WatchedPage {
   page: Page;
   /** Every request, as `METHOD url`. */
@@ -43,10 +43,10 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   return { page, requests, complaints };
 }
 
-/** A page that ends a checkout leads on to the merchant after some seconds: not in here, however long it is looked at. */
+/** Opens a page on which the final page of a checkout does not redirect to the merchant after some seconds. */
 export async function openStayingPage(browser: Browser, options: BrowserContextOptions = {}): Promise<WatchedPage> {
   const watched = await openPage(browser, options);
-  // What counts those seconds.
+  // The countdown runs on an interval.
   await watched.page.addInitScript('globalThis.setInterval = () => 0');
   return watched;
 }

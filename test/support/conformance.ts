@@ -3,16 +3,15 @@ import { type OpenApi, type OpenApiOperation, resolveResponse } from '../../src/
 import type { JsonSchema } from '../../src/contract/json-schema.ts';
 import { createValidator } from './schemas.ts';
 
-// Refusals that are not of one endpoint.
+// Error codes that belong to no single endpoint.
 const ANYWHERE = new Set(['not_found', 'method_not_allowed', 'forbidden', 'internal_error', 'unknown_operation']);
 
 const ajv = createValidator();
 const compiled = new WeakMap<object, ReturnType<typeof ajv.compile>>();
 
 /**
- * Fails unless the document describes this answer: its path, its status, and its body to the last field. What stands
- * at no documented path, or has no documented status there, must be an error envelope with a code that can come
- * anywhere.
+ * Fails unless the document describes this response: its path, status and every field of its body. A response of an
+ * undocumented path or status must be an error envelope with one of the codes that belong to no single endpoint.
  */
 export function assertConforms(api: OpenApi, method: string, path: string, status: number, body: unknown): void {
   const call = `${method} ${path} -> ${status}`;

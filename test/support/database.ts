@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -7,16 +7,16 @@ import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { systemClock } from '../../src/runtime.ts';
 import { type DatabaseSettings, type OpenStore, openStore } from '../../src/store/open.ts';
+import { migrateSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
-import { MOST_STARTS } from '../process/program.ts';
 import { sharedPostgres } from './postgres.ts';
 
 export type DatabaseKind = DatabaseSettings['kind'];
 
-/** The databases there are: what belongs to one driver alone is tested on it alone. */
+/** The supported databases. */
 export const DATABASES: readonly DatabaseKind[] = ['sqlite', 'postgres'];
 
-/** The database that tests of the whole service use: TEST_DATABASE, which `test/run.ts` sets to each in turn. */
+/** The database of this test process, set by `test/run.ts`. */
 export const TEST_DATABASE: DatabaseKind = databaseNamed(process.env['TEST_DATABASE'] ?? 'sqlite');
 
 export function databaseNamed(name: string): DatabaseKind {
@@ -25,10 +25,10 @@ export function databaseNamed(name: string): DatabaseKind {
   return kind;
 }
 
-/** An empty database of its own. `await using` removes it, once whoever uses it has closed it. */
+/** An empty database. `await using` removes it; its users must have closed it by then. */
 export interface TestDatabase extends AsyncDisposable {
   kind: DatabaseKind;
-  /** What `DATABASE_URL` is to be. */
+  /** Value of `DATABASE_URL`. */
   url: string;
   settings: DatabaseSettings;
 }
@@ -37,10 +37,25 @@ export async function createTestDatabase(kind: DatabaseKind = TEST_DATABASE): Pr
   return testDatabase(kind, await (kind === 'sqlite' ? createSqlite() : createPostgres()));
 }
 
-/** One for a service that is not asked how it makes its schema: that is there already, where the test run has it ready. */
+/** A database with the schema, copied from a template. Tests of migrations use {@link createTestDatabase}. */
 export async function createServiceDatabase(): Promise<TestDatabase> {
-  const template = process.env['TEST_TEMPLATE'];
-  return testDatabase(TEST_DATABASE, await (TEST_DATABASE === 'sqlite' ? createSqlite() : createPostgres(template)));
+  if (TEST_DATABASE === 'postgres') return testDatabase('postgres', await createPostgres(process.env['TEST_TEMPLATE']));
+  const created = await createSqlite();
+  writeFileSync(created.url.slice('sqlite:'.length), sqliteTemplate(), { mode: 0o600 });
+  return testDatabase('sqlite', created);
+}
+
+let template: Buffer | undefined;
+
+/** The file of an SQLite database that has the schema and nothing else. */
+function sqliteTemplate(): Buffer {
+  if (template) return template;
+  const folder = mkdtempSync(join(tmpdir(), 'tillway-test-'));
+  const path = join(folder, 'template.db');
+  migrateSqlite(path);
+  template = readFileSync(path);
+  rmSync(folder, { recursive: true });
+  return template;
 }
 
 function testDatabase(kind: DatabaseKind, { url, remove }: { url: string; remove(): Promise<void> }): TestDatabase {
@@ -65,25 +80,40 @@ async function createPostgres(template?: string) {
   return { url: postgres.url(name), remove: () => postgres.dropDatabase(name) };
 }
 
-/** All that a database keeps, as text: its files, or every row where the files are not ours to read. */
+/** Runs SQL past the service and returns the rows. On PostgreSQL, only the rows of a single statement. */
+export async function queryRows(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  if (!url.startsWith('sqlite:')) {
+    return withClient(url, async (client) => (await client.query<Record<string, unknown>>(sql)).rows);
+  }
+  // The service can be writing meanwhile.
+  using database = new DatabaseSync(url.slice('sqlite:'.length), { timeout: 5000 });
+  return database.prepare(sql).all();
+}
+
+/** The names of all tables. */
+export async function tablesOf(url: string): Promise<string[]> {
+  const rows = await queryRows(
+    url,
+    url.startsWith('sqlite:')
+      ? "SELECT name FROM sqlite_schema WHERE type = 'table'"
+      : "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'",
+  );
+  return rows.map(({ name }) => String(name));
+}
+
+/** The whole content of a database as text: the raw files of SQLite, every row of PostgreSQL. */
 export async function contentsOf(url: string): Promise<string> {
   if (url.startsWith('sqlite:')) {
     const folder = dirname(url.slice('sqlite:'.length));
-    return readdirSync(folder)
-      .map((file) => readFileSync(join(folder, file), 'latin1'))
-      .join('\n');
+    const files = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'latin1'));
+    return files.join('\n');
   }
-  return withClient(url, async (client) => {
-    const { rows } = await client.query<{ name: string }>(
-      "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'",
-    );
-    const tables: unknown[] = [];
-    for (const { name } of rows) tables.push((await client.query(`SELECT * FROM ${name}`)).rows);
-    return JSON.stringify(tables);
-  });
+  const tables: unknown[] = [];
+  for (const name of await tablesOf(url)) tables.push(await queryRows(url, `SELECT * FROM ${name}`));
+  return JSON.stringify(tables);
 }
 
-/** Another program at the same PostgreSQL database. */
+/** Connects to the same PostgreSQL database as another program would. */
 export async function withClient<Result>(url: string, use: (client: Client) => Promise<Result>): Promise<Result> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -94,19 +124,15 @@ export async function withClient<Result>(url: string, use: (client: Client) => P
   }
 }
 
-/** Runs SQL past the service, as somebody with the password could. */
+/** Runs SQL statements past the service. */
 export async function runSql(url: string, sql: string): Promise<void> {
-  if (url.startsWith('sqlite:')) {
-    // A service that runs may be writing.
-    const database = new DatabaseSync(url.slice('sqlite:'.length), { timeout: 5000 });
-    database.exec(sql);
-    database.close();
-    return;
-  }
-  await withClient(url, (client) => client.query(sql));
+  if (!url.startsWith('sqlite:')) return void (await withClient(url, (client) => client.query(sql)));
+  // The service can be writing meanwhile.
+  using database = new DatabaseSync(url.slice('sqlite:'.length), { timeout: 5000 });
+  database.exec(sql);
 }
 
-/** What a store is opened with where nothing of it is tested. */
+/** Options for a store in tests of something else. */
 export const usual: Parameters<OpenStore>[1] = {
   clock: systemClock,
   random: () => Math.random(),
@@ -116,34 +142,16 @@ export const usual: Parameters<OpenStore>[1] = {
   },
 };
 
-/** Opens a database, with time as the test has it, for what is in it and not for how durable that is. */
+/** Opens a database with the clock of the test, for tests of its content and not of its durability. */
 export async function openTestStore(settings: DatabaseSettings, clock = systemClock): Promise<Store> {
-  const store = await openPatiently(hasty(settings), { ...usual, clock });
+  const store = await openStore(hasty(settings), { ...usual, clock });
   return { ...store, now: clock.now };
 }
 
-/** A commit answers before it is on the disk: one that many use can take the seconds that a change set has to be done in. */
+/** Makes commits return before they are on the disk: on a shared disk, a sync can take longer than a change set may. */
 function hasty(settings: DatabaseSettings): DatabaseSettings {
   if (settings.kind === 'sqlite') return settings;
   const url = new URL(settings.url);
   url.searchParams.set('options', '-csynchronous_commit=off');
   return { ...settings, url: url.href };
-}
-
-/** Of the driver, where a connection is not made or a question not answered in time. */
-const TOO_LATE = /timeout expired|connection timeout|query read timeout/i;
-
-/** Opens a database as whoever watches over a service does: one that did not answer in time is tried again. */
-export const openPatiently: OpenStore = async (settings, options) => {
-  for (let starts = 1; ; starts++) {
-    try {
-      return await openStore(settings, options);
-    } catch (error) {
-      if (starts === MOST_STARTS || !isTooLate(error)) throw error;
-    }
-  }
-};
-
-function isTooLate(error: unknown): boolean {
-  return error instanceof Error && (TOO_LATE.test(error.message) || isTooLate(error.cause));
 }

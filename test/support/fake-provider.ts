@@ -1,16 +1,16 @@
 import { type Server, createServer } from 'node:http';
 import type { Payment, ProviderStatus } from '../../src/domain/records.ts';
 import type { Environment } from '../../src/domain/route.ts';
-import { applyProviderMessage } from '../../src/operations/apply-provider-message.ts';
 import type { HandoffRequest, HandoffResult, Provider } from '../../src/providers/provider.ts';
 import type { Service } from '../../src/service.ts';
+import { providerSays } from './money-arrives.ts';
 
-/** A provider that does what a test says, with a page of its own on another origin. */
+/** A provider that a test controls, with its own page on another origin. */
 export interface FakeProvider extends Provider, AsyncDisposable {
-  /** What the next handoffs answer; `accept` sends the buyer to the fake's page. */
+  /** Result of the next handoffs; `accept` sends the buyer to the fake's page. */
   answer: 'accept' | 'accept_without_page' | 'refuse' | 'lose';
   handoffs: HandoffRequest[];
-  /** Those it was asked to cancel, which have failed there. */
+  /** Ids of payments that were cancelled, and have failed at the provider. */
   cancelled: string[];
   pageUrl: string;
 }
@@ -69,7 +69,7 @@ export async function startFakeProvider(
   return fake;
 }
 
-/** Puts the provider into a running service, and its routes to work. */
+/** Connects the provider to a running service, and sets its routes live. */
 export function connect(service: Service, provider: Provider): void {
   service.deps.providers = new Map([...service.deps.providers, [provider.id, provider]]);
   service.deps.routes = service.deps.routes.map((route) =>
@@ -77,25 +77,16 @@ export function connect(service: Service, provider: Provider): void {
   );
 }
 
-let lastEvent = 0;
-
-/** The provider's verified word on the newest payment of a session. */
+/** Applies a verified report of the provider about the newest payment of a session. */
 export async function report(
   service: Service,
   sessionId: string,
   status: ProviderStatus,
   payment?: Payment,
 ): Promise<void> {
-  const checkout = (await service.deps.store.checkout(sessionId))!;
-  const { environment, amount } = checkout.session;
-  const about = payment ?? checkout.payments.at(-1)!;
-  const callback = { paymentId: about.id, status, amount, currency: 'USD', txHash: null, failure: null };
-  await applyProviderMessage(service.deps, {
-    provider: about.route.provider,
-    environment,
-    callback: { ...callback, eventId: `fake_${++lastEvent}`, sessionId },
-    body: JSON.stringify(callback),
-  });
+  const { payments } = (await service.deps.store.checkout(sessionId))!;
+  const { id: paymentId, route } = payment ?? payments.at(-1)!;
+  await providerSays({ service }, sessionId, status, { paymentId, provider: route.provider });
 }
 
 function answerOf(fake: FakeProvider, { payment, returnUrl }: HandoffRequest): HandoffResult {

@@ -9,12 +9,12 @@ export async function providerSays(
   { service }: Pick<TestService, 'service'>,
   sessionId: string,
   status: ProviderStatus,
-  overrides: { eventId?: string; paymentId?: string; amount?: number; currency?: string } = {},
+  overrides: { eventId?: string; provider?: string; paymentId?: string; amount?: number; currency?: string } = {},
 ) {
   const { session, payments } = (await service.deps.store.checkout(sessionId))!;
   const route = service.deps.routes.find(({ environment }) => environment === session.environment)!;
   return applyProviderMessage(service.deps, {
-    provider: payments.at(-1)?.route.provider ?? route.integrationId,
+    provider: overrides.provider ?? payments.at(-1)?.route.provider ?? route.integrationId,
     environment: session.environment,
     callback: {
       eventId: overrides.eventId ?? `test_${messages++}`,

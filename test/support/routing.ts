@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import type { z } from 'zod';
 import type {
   RoutingDecisionResource,
@@ -10,10 +9,11 @@ import type {
   routingReplay,
 } from '../../src/contract/routing-decision-contract.ts';
 import type { routeStanding, rulesResource } from '../../src/contract/routing-contract.ts';
-import { withClient } from './database.ts';
+import { queryRows } from './database.ts';
+import type { Refusal } from './refusal.ts';
 import { type Answer, type TestService, call, startTestService } from './service.ts';
 
-// What an operator asks of routing, over HTTP.
+// Requests of an operator to the routing API.
 
 export type Decision = RoutingDecisionResource;
 export type Replay = z.output<typeof routingReplay>;
@@ -21,17 +21,6 @@ export type Rules = z.output<typeof rulesResource>;
 export type Standing = z.output<typeof routeStanding>;
 export type DryRun = z.output<typeof dryRunResult>;
 export type RulesInput = { version: number; rules: unknown[] };
-
-export interface Refusal {
-  ok: false;
-  error: {
-    code: string;
-    message: string;
-    field?: string;
-    suggestion?: string;
-    issues?: { path: string; code: string; message: string }[];
-  };
-}
 
 const TABLES = [
   'routing_decisions',
@@ -44,21 +33,11 @@ const TABLES = [
   'sessions',
 ];
 
-/** Answers what was asked for; anything but 200 fails the test. */
+/** Sends a request and returns the body of its response; a status other than 200 fails the test. */
 export async function ask<Body>(method: string, { url }: { url: string }, path: string, body?: unknown): Promise<Body> {
   const answer = await call<Body>(method, `${url}/api/gateway/routing/${path}`, body);
   assert.equal(answer.status, 200, JSON.stringify(answer.body));
   return answer.body;
-}
-
-/** The refusal that must come, with its status and code. */
-export async function refused(
-  expected: [status: number, code: string],
-  ...request: Parameters<typeof call>
-): Promise<Refusal['error']> {
-  const { status, body } = await call<Refusal>(...request);
-  assert.deepEqual([status, body.error?.code], expected, JSON.stringify(body));
-  return body.error;
 }
 
 export async function decisionsOf(on: { url: string }, sessionId: string): Promise<Decision[]> {
@@ -82,54 +61,43 @@ export async function standings(on: { url: string }, environment = 'sandbox'): P
   return new Map(data.map((route) => [route.id, route]));
 }
 
-/** Rows by table, counted past the service. */
+/** Number of rows by table. */
 export async function routingRows({ databaseUrl }: TestService): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
-  if (databaseUrl.startsWith('sqlite:')) {
-    const database = new DatabaseSync(databaseUrl.slice('sqlite:'.length), { readOnly: true });
-    for (const name of TABLES) counts[name] = Number(database.prepare(`SELECT COUNT(*) AS n FROM ${name}`).get()!['n']);
-    database.close();
-    return counts;
+  for (const name of TABLES) {
+    const [row] = await queryRows(databaseUrl, `SELECT COUNT(*) AS n FROM ${name}`);
+    counts[name] = Number(row!['n']);
   }
-  return withClient(databaseUrl, async (client) => {
-    for (const name of TABLES) {
-      const { rows } = await client.query<{ n: string }>(`SELECT COUNT(*) AS n FROM ${name}`);
-      counts[name] = Number(rows[0]!.n);
-    }
-    return counts;
-  });
+  return counts;
 }
 
-/** The columns of every row as text: what the router keeps of a payment. */
+/** All rows of the router as text. */
 export async function routingBodies({ databaseUrl }: TestService): Promise<string> {
-  const sql = ['routing_decisions', 'routing_snapshots', 'route_transitions', 'route_estimates', 'route_health'].map(
-    (name) => `SELECT * FROM ${name}`,
-  );
-  if (databaseUrl.startsWith('sqlite:')) {
-    const database = new DatabaseSync(databaseUrl.slice('sqlite:'.length), { readOnly: true });
-    const rows = sql.map((each) => database.prepare(each).all());
-    database.close();
-    return JSON.stringify(rows);
+  const tables: unknown[] = [];
+  for (const name of [
+    'routing_decisions',
+    'routing_snapshots',
+    'route_transitions',
+    'route_estimates',
+    'route_health',
+  ]) {
+    tables.push(await queryRows(databaseUrl, `SELECT * FROM ${name}`));
   }
-  return withClient(databaseUrl, async (client) => {
-    const rows: unknown[] = [];
-    for (const each of sql) rows.push((await client.query(each)).rows);
-    return JSON.stringify(rows);
-  });
+  return JSON.stringify(tables);
 }
 
-/** The service started again over the same database: what it knows now, it has read. */
+/** Starts the service again over the same database: it has only the state that it can read there. */
 export async function restarted(
   on: TestService,
   options: Omit<Parameters<typeof startTestService>[0] & object, 'beside'> = {},
 ): Promise<TestService> {
   await on.service.stop();
-  // Its database is removed by `await using` all the same.
+  // `await using` still removes its database.
   on.service.stop = () => Promise.resolve();
   return startTestService({ ...options, beside: on });
 }
 
-/** A file that is gone after `using`. */
+/** A file that `using` removes. */
 export function temporaryFile(name: string, content: unknown): Disposable & { path: string } {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-routing-'));
   const path = join(folder, name);
@@ -137,7 +105,7 @@ export function temporaryFile(name: string, content: unknown): Disposable & { pa
   return { path, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** A catalogue whose card routes are so near to each other that exploring costs next to nothing. */
+/** A catalogue whose card routes are nearly equal, so that exploring costs next to nothing. */
 export function twinRoutes(): Disposable & { path: string } {
   const source = new URL('../../config/routes.json', import.meta.url);
   const { routes } = JSON.parse(readFileSync(source, 'utf8')) as { routes: { kind: string }[] };

@@ -4,12 +4,13 @@ import { readConfig } from '../../src/config.ts';
 import { createRandomBytes } from '../../src/runtime.ts';
 import { type Service, startService } from '../../src/service.ts';
 import { type SimulatorStore, createSimulatorStore } from '../../src/simulator/simulator-store.ts';
+import { openStore } from '../../src/store/open.ts';
 import { originOfLine } from '../../src/telemetry/log.ts';
 import { assertConforms } from './conformance.ts';
-import { createServiceDatabase, openPatiently } from './database.ts';
+import { createServiceDatabase } from './database.ts';
 import { NO_RATE_LIMITS } from './rate-limits.ts';
 
-/** A clock that stands still until it is moved. */
+/** A clock that moves only by `advance`. */
 export interface TestClock {
   now(): number;
   advance(ms: number): void;
@@ -31,25 +32,25 @@ export interface TestService extends AsyncDisposable {
   /** The records of the simulated provider. */
   simulator: SimulatorStore;
   clock: TestClock;
-  /** The database, which a second start finds again. */
+  /** The database; another service can be started on it. */
   databaseUrl: string;
-  /** Everything that was logged, one JSON line each. */
+  /** All log lines, as JSON. */
   logged: string[];
-  /** Moves the clock and lets every worker do what has come due. */
+  /** Moves the clock and runs every worker's due work. */
   pass(ms: number): Promise<void>;
 }
 
 export interface TestServiceOptions {
   variables?: Record<string, string>;
-  /** The database's own clock, and workers that run by themselves. */
+  /** True for the database's own clock, and workers that run by themselves. */
   live?: boolean;
-  /** Whether the workers run by themselves; as `live` says where it is left out. */
+  /** True for workers that run by themselves. Default: `live`. */
   background?: boolean;
-  /** Another instance, whose database this one is to share, and with it the time; or whatever else has made one. */
+  /** Another instance that shares its database and its clock with this one, or only a database. */
   beside?: Pick<TestService, 'databaseUrl'> & Partial<Pick<TestService, 'clock'>>;
 }
 
-/** The whole service over real HTTP and a real database in a folder of its own. `await using` stops and removes it. */
+/** The whole service over real HTTP, on a database of its own. `await using` stops the service and removes the database. */
 export async function startTestService({
   variables = {},
   live = false,
@@ -67,7 +68,7 @@ export async function startTestService({
   const settings = {
     PORT: '0',
     DATABASE_URL: databaseUrl,
-    // Tests of time moved by a day are about other things, but for those that set it.
+    // Only tests of settlement set a delay.
     SANDBOX_SETTLEMENT_DELAY: '0',
     ...NO_RATE_LIMITS,
     ...variables,
@@ -78,7 +79,7 @@ export async function startTestService({
     randomBytes: createRandomBytes(),
     log,
     async openStore(settings, options) {
-      const store = await openPatiently(settings, options);
+      const store = await openStore(settings, options);
       simulator = createSimulatorStore(store.database);
       return live ? store : { ...store, now: clock.now };
     },
@@ -112,8 +113,8 @@ export interface Answer<Body = Record<string, unknown>> {
 }
 
 /**
- * Sends one JSON request; a string or bytes as `body` go out as they are. Every answer of the API is held against the
- * OpenAPI document of the service that gave it.
+ * Sends one JSON request; a string or bytes as `body` are sent unchanged. Each response of the API must conform to the
+ * OpenAPI document.
  */
 export async function call<Body = Record<string, never>>(
   method: string,
@@ -135,14 +136,11 @@ export async function call<Body = Record<string, never>>(
   return { status: response.status, headers: response.headers, body: answer };
 }
 
-const documents = new Map<string, Promise<OpenApi>>();
+let document: Promise<OpenApi> | undefined;
 
+/** The document of the first service in this process: the others differ in their base URL only. */
 function documentOf(origin: string): Promise<OpenApi> {
-  let document = documents.get(origin);
-  if (!document) {
-    document = fetch(`${origin}/openapi.json`).then((response) => response.json() as Promise<OpenApi>);
-    documents.set(origin, document);
-  }
+  document ??= fetch(`${origin}/openapi.json`).then((response) => response.json() as Promise<OpenApi>);
   return document;
 }
 

@@ -1,14 +1,24 @@
 import assert from 'node:assert/strict';
 import { INVARIANTS } from '../../src/store/invariants.ts';
-import { examineDatabase } from '../../src/store/open.ts';
+import { type DatabaseSettings, examineDatabase } from '../../src/store/open.ts';
 import { settingsOf } from './database.ts';
 
-/** Holds every invariant that `tillway doctor` knows. */
-export async function assertSound(databaseUrl: string): Promise<void> {
-  const examined = await examineDatabase(settingsOf(databaseUrl));
+/** The invariants that a database breaks, by name, with some ids of each; also damage to the file itself. */
+export async function brokenInvariants(settings: DatabaseSettings): Promise<string[]> {
+  const database = await examineDatabase(settings);
   try {
-    for (const { name, sql } of INVARIANTS) assert.deepEqual(await examined.violations(sql, 5), [], name);
+    const broken = (await database.integrity()) ?? [];
+    for (const { name, sql } of INVARIANTS) {
+      const ids = await database.violations(sql, 3);
+      if (ids.length > 0) broken.push(`invariant ${name} is broken: ${ids.join(', ')}`);
+    }
+    return broken;
   } finally {
-    await examined.close();
+    await database.close();
   }
+}
+
+/** Asserts that every invariant of `tillway doctor` holds. */
+export async function assertSound(databaseUrl: string): Promise<void> {
+  assert.deepEqual(await brokenInvariants(settingsOf(databaseUrl)), []);
 }

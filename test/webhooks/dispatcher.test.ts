@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { createHook } from 'node:async_hooks';
 import { createServer } from 'node:net';
@@ -22,6 +23,7 @@ import {
   testClock,
   testDispatcher,
 } from './fixtures.ts';
+import { until } from '../support/until.ts';
 
 /** A server that accepts and says nothing. */
 async function hangingUrl(context: TestContext): Promise<string> {
@@ -43,11 +45,6 @@ async function stopSettled(dispatcher: Dispatcher, isSettled: () => Promise<bool
   const began = performance.now();
   await dispatcher.stop(10);
   if (performance.now() - began > 900) await until(isSettled);
-}
-
-/** Waits for something that is bound to happen; the test's own timeout is the limit. */
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 test('an event is delivered once, signed, and its attempt recorded', async (context) => {

@@ -17,25 +17,27 @@ import {
   createSharedDatabase,
   sampleCallback,
 } from '../pair.ts';
+import { inLanes } from '../lanes.ts';
 import { createProblems } from '../problems.ts';
 import { CALLBACKS } from '../requests.ts';
-import { type FaultReport, type Scenario, brokenInvariants } from '../scenario.ts';
+import { type FaultReport, type Scenario } from '../scenario.ts';
+import { brokenInvariants } from '../../support/sound.ts';
 
 // So many sessions race at once, each when it is ready: the instances are busy, and neither is always the first.
 const LANES = 24;
 const DAY_MS = 24 * 60 * 60_000;
-const PLANTED_SERVER = new URL('../servers/planted-last-write.ts', import.meta.url);
+const FAULTY_SERVER = new URL('../servers/faulty-last-write.ts', import.meta.url);
 
 export const scenario: Scenario = {
   name: 'paid to one instance and failed to the other at once',
   cycles: 192,
-  planted: 'a store that writes over what others have written meanwhile',
-  plantedCycles: 64,
+  injected: 'a store that writes over what others have written meanwhile',
+  injectedCycles: 64,
   run,
 };
 
 /**
- * What races. `fresh`: nobody has started to pay here. `last`: it is the last attempt, so that a failure ends the
+ * Kinds of races. `fresh`: no payment has started. `last`: it is the last attempt, so that a failure ends the
  * session. `twice`: the same, and the one callback that says paid comes to both instances.
  */
 const KINDS = ['fresh', 'last', 'twice'] as const;
@@ -43,41 +45,36 @@ const KINDS = ['fresh', 'last', 'twice'] as const;
 interface Race {
   checkout: Checkout;
   kind: (typeof KINDS)[number];
-  /** Whether the callbacks change places: paid goes to the second instance. */
+  /** True if paid goes to the second instance. */
   swapped: boolean;
 }
 
-/** How a session ended, as the database has it. */
+/** Final state of a session in the database. */
 interface Ending {
   status: string;
   paid: number;
   attempts: number;
   postings: number;
   events: string;
-  /** What became of the callbacks: `paid applied`, `failed ignored`. */
+  /** Outcomes of the callbacks: `paid applied`, `failed ignored`. */
   messages: string;
 }
 
 /** Each cycle is one session with both callbacks at once. */
-async function run({ cycles, planted }: { cycles: number; planted: boolean }): Promise<FaultReport> {
+async function run({ cycles, injected }: { cycles: number; injected: boolean }): Promise<FaultReport> {
   await using database = await createSharedDatabase();
-  const entry = planted ? PLANTED_SERVER : SERVICE;
+  const entry = injected ? FAULTY_SERVER : SERVICE;
   const instances = await Promise.all([database.start(entry), database.start(entry)]);
   await Promise.all(instances.map((instance) => instance.warmUp()));
   const store = await openTestStore(database.settings);
   const problems = createProblems();
   const races: Race[] = [];
   try {
-    await Promise.all(
-      Array.from({ length: LANES }, async () => {
-        while (races.length < cycles) {
-          const each = raceOf(races.length);
-          races.push(each);
-          await store.commit(creationOf(each.checkout));
-          problems.add(...(await race(instances, each)));
-        }
-      }),
-    );
+    races.push(...Array.from({ length: cycles }, (_, number) => raceOf(number)));
+    await inLanes(LANES, races, async (each) => {
+      await store.commit(creationOf(each.checkout));
+      problems.add(...(await race(instances, each)));
+    });
   } finally {
     await store.close();
   }
@@ -193,7 +190,7 @@ function atLastAttempt(fresh: Checkout): Checkout {
   return checkout;
 }
 
-/** What puts it there, as if its buyer had come. */
+/** The change set that creates it. */
 function creationOf(checkout: Checkout): Change[] {
   const { session, payments, invoices } = checkout;
   const taught = outcomesOf({ session, payments: [], invoices: [] }, checkout, session.created);

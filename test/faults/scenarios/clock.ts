@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SERVICE } from '../../process/program.ts';
+import { until } from '../../support/until.ts';
 import {
   type Attempt,
   type Instance,
@@ -10,11 +11,12 @@ import {
 } from '../pair.ts';
 import { type Problems, createProblems } from '../problems.ts';
 import { CALLBACKS, SESSIONS, sessionBody } from '../requests.ts';
-import { type FaultReport, type Scenario, brokenInvariants } from '../scenario.ts';
+import { type FaultReport, type Scenario } from '../scenario.ts';
+import { brokenInvariants } from '../../support/sound.ts';
 
 const OFFSETS_MS = [10 * 60_000, -10 * 60_000];
-const PLANTED_SERVER = new URL('../servers/planted-local-time.ts', import.meta.url);
-const PRELOAD = new URL('../servers/planted-wrong-clock.ts', import.meta.url);
+const FAULTY_SERVER = new URL('../servers/faulty-local-time.ts', import.meta.url);
+const PRELOAD = new URL('../servers/faulty-wrong-clock.ts', import.meta.url);
 
 // Longer than an instance waits before it looks for what others have left.
 const HOLD_MS = 1200;
@@ -30,8 +32,8 @@ const CLOSE_MS = 1000;
 export const scenario: Scenario = {
   name: 'clocks ten minutes ahead and ten minutes behind',
   cycles: 24,
-  planted: 'instances that go by the time of their machine',
-  plantedCycles: 8,
+  injected: 'instances that go by the time of their machine',
+  injectedCycles: 8,
   run,
 };
 
@@ -41,7 +43,7 @@ interface Session {
   created: string;
 }
 
-/** When the payment was reported that an event tells of, by its id: right time. */
+/** Correct time of the payment report behind each event, by event id. */
 type Asked = Map<string, number>;
 
 interface Idle {
@@ -55,14 +57,14 @@ interface Idle {
  * Each cycle is one session created at one instance, paid at the other, and its event delivered by either; and one more
  * session, which is left alone.
  */
-async function run({ cycles, planted }: { cycles: number; planted: boolean }): Promise<FaultReport> {
+async function run({ cycles, injected }: { cycles: number; injected: boolean }): Promise<FaultReport> {
   const problems = createProblems();
   const asked: Asked = new Map();
   await using receiver = await startReceiver((attempt) => take(attempt, asked, problems));
   await using database = await createSharedDatabase();
   const [ahead, behind] = (await Promise.all(
     OFFSETS_MS.map((offset) =>
-      database.start(planted ? PLANTED_SERVER : SERVICE, {
+      database.start(injected ? FAULTY_SERVER : SERVICE, {
         ...receiver.variables,
         SESSION_TTL: String(TTL_SECONDS),
         NODE_OPTIONS: `--import=${PRELOAD.href}`,
@@ -83,7 +85,7 @@ async function run({ cycles, planted }: { cycles: number; planted: boolean }): P
     await Promise.all(pairs.map(([, second], index) => expectExpiry(second, idle[index]!, problems)));
     delivered += await countDelivered(paid, receiver.arrived, problems);
   }
-  // What has been stolen arrives again when it is looked for again.
+  // A delivery that another instance claimed too early arrives twice.
   await sleep(HOLD_MS);
   for (const [eventId, count] of receiver.arrived) if (count > 1) problems.add(`${eventId} was sent ${count} times`);
   problems.add(...(await brokenInvariants(database.settings)));
@@ -154,8 +156,7 @@ async function countDelivered(
   arrived: ReadonlyMap<string, number>,
   problems: Problems,
 ): Promise<number> {
-  const deadline = Date.now() + DELIVERY_PATIENCE_MS;
-  while (events.some((id) => !arrived.has(id)) && Date.now() < deadline) await sleep(50);
+  await until(() => events.every((id) => arrived.has(id)), undefined, DELIVERY_PATIENCE_MS).catch(() => undefined);
   for (const id of events) if (!arrived.has(id)) problems.add(`${id} was never sent`);
   return events.filter((id) => arrived.has(id)).length;
 }

@@ -7,11 +7,11 @@ import { CALLBACKS, SESSIONS, ask, callbackBody, complaintOf, sessionBody } from
 import type { Scenario } from '../scenario.ts';
 
 const CLIENTS = 3;
-const KEY_IN_MEMORY = new URL('../servers/planted-key-in-memory.ts', import.meta.url);
+const KEY_IN_MEMORY = new URL('../servers/faulty-key-in-memory.ts', import.meta.url);
 
 type Query = (sql: string, key: string) => Promise<Record<string, unknown>[]>;
 
-/** What one cycle is done with. */
+/** Resources of one cycle. */
 interface Stage {
   rig: Rig;
   load: Load;
@@ -23,9 +23,9 @@ interface Stage {
 export const scenario: Scenario = {
   name: 'answer to a commit cut off',
   cycles: 6,
-  planted: 'a store that keeps idempotency keys in memory',
-  plantedCycles: 2,
-  async run({ cycles, planted }) {
+  injected: 'a store that keeps idempotency keys in memory',
+  injectedCycles: 2,
+  async run({ cycles, injected }) {
     const postgres = await sharedPostgres();
     await using database = await createTestDatabase('postgres');
     await using proxy = await startProxy(postgres.port);
@@ -33,8 +33,8 @@ export const scenario: Scenario = {
     await using rig = await startRig({
       databaseUrl: database.url,
       // The first is asked what will be cut, and both are asked again. One memory alone forgets nothing but by the cut.
-      ways: planted ? [cut] : [cut, database.url],
-      ...(planted && { entry: KEY_IN_MEMORY }),
+      ways: injected ? [cut] : [cut, database.url],
+      ...(injected && { entry: KEY_IN_MEMORY }),
     });
     const name = new URL(database.url).pathname.slice(1);
     const query: Query = (sql, key) => postgres.query(name, sql, [key]);

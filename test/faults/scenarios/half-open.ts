@@ -13,7 +13,7 @@ const SHORTLY_MS = 30;
 const LIFE_SPREAD_MS = 300;
 const PROBES = 3;
 const PROBE_EVERY_MS = 300;
-const PATIENT = new URL('../servers/planted-patient.ts', import.meta.url);
+const PATIENT = new URL('../servers/faulty-patient.ts', import.meta.url);
 const REGULAR = 'half-open-regular';
 let probes = 0;
 
@@ -21,9 +21,9 @@ let probes = 0;
 export const scenario: Scenario = {
   name: 'connections open and silent',
   cycles: 1,
-  planted: 'a store that waits until the database is back',
-  plantedCycles: 1,
-  async run({ cycles, planted }) {
+  injected: 'a store that waits until the database is back',
+  injectedCycles: 1,
+  async run({ cycles, injected }) {
     const postgres = await sharedPostgres();
     await using database = await createTestDatabase('postgres');
     await using proxy = await startProxy(postgres.port);
@@ -31,7 +31,7 @@ export const scenario: Scenario = {
     await using rig = await startRig({
       databaseUrl: database.url,
       ways: [way, way],
-      ...(planted && { entry: PATIENT }),
+      ...(injected && { entry: PATIENT }),
     });
     for (const { url } of rig.instances) await ask(url + SESSIONS, sessionBody(`${REGULAR}--first`));
     const load = startLoad(rig, { clients: CLIENTS, mayBeUnavailable: true });

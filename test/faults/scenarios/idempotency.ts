@@ -2,16 +2,18 @@ import { SERVICE } from '../../process/program.ts';
 import { type Answer, type Instance, type SharedDatabase, createSharedDatabase } from '../pair.ts';
 import { createProblems } from '../problems.ts';
 import { SESSIONS } from '../requests.ts';
-import { type FaultReport, type Scenario, brokenInvariants } from '../scenario.ts';
+import { type FaultReport, type Scenario } from '../scenario.ts';
+import { brokenInvariants } from '../../support/sound.ts';
+import { type Refusal } from '../../support/refusal.ts';
 
 const CALLERS_PER_INSTANCE = 32;
-const PLANTED_SERVER = new URL('../servers/planted-forgotten-key.ts', import.meta.url);
+const FAULTY_SERVER = new URL('../servers/faulty-forgotten-key.ts', import.meta.url);
 
 export const scenario: Scenario = {
   name: 'many callers with one idempotency key',
   cycles: 18,
-  planted: 'a store that forgets the idempotency key',
-  plantedCycles: 3,
+  injected: 'a store that forgets the idempotency key',
+  injectedCycles: 3,
   run,
 };
 
@@ -23,11 +25,7 @@ interface SessionBody {
   clientReferenceId: string;
 }
 
-interface Refusal {
-  error: { code: string };
-}
-
-/** What one key came to, as the callers saw it. */
+/** The responses for one key. */
 interface Outcome {
   key: string;
   /** For each caller, the body it sent and what it was answered. */
@@ -41,9 +39,9 @@ interface Grant {
 }
 
 /** Each cycle is one new key for a customer that nobody knows yet, and 32 callers at each of two instances at once. */
-async function run({ cycles, planted }: { cycles: number; planted: boolean }): Promise<FaultReport> {
+async function run({ cycles, injected }: { cycles: number; injected: boolean }): Promise<FaultReport> {
   await using database = await createSharedDatabase();
-  const entry = planted ? PLANTED_SERVER : SERVICE;
+  const entry = injected ? FAULTY_SERVER : SERVICE;
   const instances = await Promise.all([database.start(entry), database.start(entry)]);
   await Promise.all(instances.map((instance) => instance.warmUp()));
   const problems = createProblems();
@@ -86,7 +84,7 @@ async function callAtOnce(instances: Instance[], bodies: SessionBody[]): Promise
   return { key: bodies[0]!.idempotencyKey, answers: await Promise.all(calls.flat()) };
 }
 
-/** What is wrong with the answers alone. */
+/** Problems in the responses. */
 function problemsOf({ key, answers }: Outcome): string[] {
   const problems: string[] = [];
   const granted = answers.filter(({ answer }) => answer.status === 200);
@@ -102,7 +100,7 @@ function problemsOf({ key, answers }: Outcome): string[] {
   return problems;
 }
 
-/** What is wrong with what the database holds: each key's one session, and its one customer. */
+/** Problems in the database, which must hold one session and one customer for each key. */
 async function problemsKept({ query }: SharedDatabase, grants: Map<string, Grant>): Promise<string[]> {
   const sessions = Map.groupBy(
     await query('SELECT id, amount, customer_email, idempotency_key, client_reference_id FROM sessions'),
@@ -121,7 +119,7 @@ async function problemsKept({ query }: SharedDatabase, grants: Map<string, Grant
   }
   if (sessions.size !== grants.size)
     problems.push(`${sessions.size} keys have sessions, and ${grants.size} were granted`);
-  // Those who lost have left nothing behind.
+  // The rejected callers have left nothing behind.
   for (const email of customers) problems.push(`customer ${String(email)} is there without a session`);
   return problems;
 }

@@ -7,20 +7,20 @@ import type { FaultReport, Scenario } from '../scenario.ts';
 const CLIENTS = 12;
 const LIFE_SPREAD_MS = 300;
 
-export const EARLY_ANSWER = new URL('../servers/planted-early-answer.ts', import.meta.url);
+export const EARLY_ANSWER = new URL('../servers/faulty-early-answer.ts', import.meta.url);
 
 /** One of two instances is killed, and started again, while the other goes on. */
 export const scenario: Scenario = {
   name: 'one of two instances killed',
   cycles: 1,
-  planted: 'a store that answers before it commits',
-  plantedCycles: 1,
-  async run({ cycles, planted }) {
+  injected: 'a store that answers before it commits',
+  injectedCycles: 1,
+  async run({ cycles, injected }) {
     await using database = await createTestDatabase('postgres');
     await using rig = await startRig({
       databaseUrl: database.url,
       ways: [database.url, database.url],
-      ...(planted && { entry: EARLY_ANSWER }),
+      ...(injected && { entry: EARLY_ANSWER }),
     });
     return await surviveKills(rig, cycles);
   },

@@ -7,14 +7,14 @@ import { EARLY_ANSWER, surviveKills } from './kill-instance.ts';
 export const scenario: Scenario = {
   name: 'the one process of SQLite killed',
   cycles: 4,
-  planted: 'a store that answers before it commits',
-  plantedCycles: 1,
-  async run({ cycles, planted }) {
+  injected: 'a store that answers before it commits',
+  injectedCycles: 1,
+  async run({ cycles, injected }) {
     await using database = await createTestDatabase('sqlite');
     await using rig = await startRig({
       databaseUrl: database.url,
       ways: [database.url],
-      ...(planted && { entry: EARLY_ANSWER }),
+      ...(injected && { entry: EARLY_ANSWER }),
     });
     return await surviveKills(rig, cycles);
   },

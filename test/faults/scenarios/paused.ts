@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SERVICE, until } from '../../process/program.ts';
+import { SERVICE } from '../../process/program.ts';
 import {
   type Attempt,
   type Instance,
@@ -10,9 +10,11 @@ import {
   startReceiver,
 } from '../pair.ts';
 import { CALLBACKS, SESSIONS, sessionBody } from '../requests.ts';
-import { type FaultReport, type Scenario, brokenInvariants } from '../scenario.ts';
+import { type FaultReport, type Scenario } from '../scenario.ts';
+import { until } from '../../support/until.ts';
+import { brokenInvariants } from '../../support/sound.ts';
 
-const PLANTED_SERVER = new URL('../servers/planted-no-fence.ts', import.meta.url);
+const FAULTY_SERVER = new URL('../servers/faulty-no-fence.ts', import.meta.url);
 // Its database time is two minutes later: all leases are over.
 const LATER = new URL('../servers/later.ts', import.meta.url);
 // As many as an endpoint that has just been met is sent at once.
@@ -22,12 +24,12 @@ const SETTLE_MS = 200;
 export const scenario: Scenario = {
   name: 'an instance paused past its lease',
   cycles: 2,
-  planted: 'a store that writes the outcome of an attempt that was overtaken',
-  plantedCycles: 1,
+  injected: 'a store that writes the outcome of an attempt that was overtaken',
+  injectedCycles: 1,
   run,
 };
 
-/** What the merchant answers: to the first attempt of an event when it is let go, to all others at once. */
+/** Responses of the merchant: to the first attempt of an event after `held`, to all others at once. */
 interface Merchant {
   first: number;
   second: number;
@@ -38,7 +40,7 @@ interface Merchant {
  * Each cycle pauses an instance in the middle of its attempts, lets another take them over, and lets the first go on:
  * by turns the second has delivered and the first is told 500, or the second was told 500 and the first is told 200.
  */
-async function run({ cycles, planted }: { cycles: number; planted: boolean }): Promise<FaultReport> {
+async function run({ cycles, injected }: { cycles: number; injected: boolean }): Promise<FaultReport> {
   const merchant: Merchant = { first: 200, second: 200, held: Promise.resolve() };
   const answer = async ({ number }: Attempt): Promise<number> => {
     const { first, second, held } = merchant;
@@ -48,7 +50,7 @@ async function run({ cycles, planted }: { cycles: number; planted: boolean }): P
   };
   await using receiver = await startReceiver(answer);
   await using database = await createSharedDatabase();
-  const paused = await database.start(planted ? PLANTED_SERVER : SERVICE, receiver.variables);
+  const paused = await database.start(injected ? FAULTY_SERVER : SERVICE, receiver.variables);
   const problems: string[] = [];
   for (let cycle = 0; cycle < cycles; cycle++) {
     const release = Promise.withResolvers<void>();
@@ -78,7 +80,7 @@ async function overtake({ database, receiver, paused, cycle, release }: Cycle, p
   const numbers = Array.from({ length: SESSIONS_PER_CYCLE }, (_, number) => number);
   const events = await Promise.all(numbers.map((number) => payOne(paused, `paused-${cycle}-${number}`)));
   await until(() => events.every((id) => arrived.has(id)));
-  paused.process.kill('SIGSTOP');
+  paused.program.signal('SIGSTOP');
   try {
     const other = await database.start(LATER, receiver.variables);
     await until(async () => (await stateOf(database, events)).every(hasEnded));
@@ -89,8 +91,8 @@ async function overtake({ database, receiver, paused, cycle, release }: Cycle, p
     await sleep(SETTLE_MS);
   }
   const before = await stateOf(database, events);
-  paused.process.kill('SIGCONT');
-  // Whatever it still writes about these attempts, it writes before it has delivered what comes now.
+  paused.program.signal('SIGCONT');
+  // Any write about these attempts happens before the next event is delivered.
   const sentinel = await payOne(paused, `paused-${cycle}-after`);
   await until(async () => (await stateOf(database, [sentinel])).every(hasEnded));
   await sleep(SETTLE_MS);
@@ -132,7 +134,7 @@ function hasEnded({ log }: State): boolean {
   return log !== '';
 }
 
-/** What is wrong with a delivery after the one that was overtaken has gone on. */
+/** Problems of a delivery after the overtaken instance has continued. */
 function problemsOf(before: State, after: State): string[] {
   const problems: string[] = [];
   if (!/^2:(?:200|500)$/.test(before.log) || before.attempts !== 2) {

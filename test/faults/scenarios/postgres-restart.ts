@@ -13,15 +13,15 @@ const LONGEST_OUTAGE_MS = 500;
 export const scenario: Scenario = {
   name: 'PostgreSQL crashed and restarted',
   cycles: 1,
-  planted: 'a store that answers before it commits',
-  plantedCycles: 1,
-  async run({ cycles, planted }) {
+  injected: 'a store that answers before it commits',
+  injectedCycles: 1,
+  async run({ cycles, injected }) {
     await using postgres = await startPostgres();
     const url = postgres.url(await postgres.createDatabase());
     await using rig = await startRig({
       databaseUrl: url,
       ways: [url, url],
-      ...(planted && { entry: EARLY_ANSWER }),
+      ...(injected && { entry: EARLY_ANSWER }),
     });
     const load = startLoad(rig, { clients: CLIENTS, mayBeUnavailable: true });
     for (let cycle = 0; cycle < cycles; cycle++) {

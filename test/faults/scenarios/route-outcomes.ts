@@ -1,34 +1,36 @@
 import { SERVICE } from '../../process/program.ts';
 import { type Instance, type SharedDatabase, type Verified, createSharedDatabase, sampleCallback } from '../pair.ts';
+import { inLanes } from '../lanes.ts';
 import { createProblems } from '../problems.ts';
 import { CALLBACKS, SESSIONS, sessionBody } from '../requests.ts';
-import { type FaultReport, type Scenario, brokenInvariants } from '../scenario.ts';
+import { type FaultReport, type Scenario } from '../scenario.ts';
+import { brokenInvariants } from '../../support/sound.ts';
 
 const SESSIONS_PER_CYCLE = 120;
 const LANES = 32;
-/** How many callbacks are answered before the kill, of two for each session: the rest is under way, or to come. */
+/** Limits for the number of callbacks that are answered before the kill, of two for each session. */
 const FEWEST_ANSWERS = 10;
 const MOST_ANSWERS = 180;
-const PLANTED_SERVER = new URL('../servers/planted-outcome-apart.ts', import.meta.url);
+const FAULTY_SERVER = new URL('../servers/faulty-outcome-apart.ts', import.meta.url);
 
 export const scenario: Scenario = {
   name: 'an instance is killed while payments teach about their routes',
   cycles: 2,
-  planted: 'an outcome that is written after its payment, and not with it',
-  plantedCycles: 1,
+  injected: 'an outcome that is written after its payment, and not with it',
+  injectedCycles: 1,
   run,
 };
 
-// What a session may have taught: money in time, or money after a failure, which then is taken back.
+// The valid outcomes of a session: paid, or paid after a failure, which is then reversed.
 const ENDINGS = new Set(['result paid 1/0/0', 'result neutral 0/0/1, late paid 1/0/-1']);
 
 /**
  * Each cycle kills one of two instances while both are told of payments, failed and paid at once; the other one is then told
  * all of it again, as a provider does that got no answer.
  */
-async function run({ cycles, planted }: { cycles: number; planted: boolean }): Promise<FaultReport> {
+async function run({ cycles, injected }: { cycles: number; injected: boolean }): Promise<FaultReport> {
   await using database = await createSharedDatabase();
-  const entry = planted ? PLANTED_SERVER : SERVICE;
+  const entry = injected ? FAULTY_SERVER : SERVICE;
   const survivor = await database.start(entry);
   await survivor.warmUp();
   const problems = createProblems();
@@ -55,6 +57,7 @@ async function run({ cycles, planted }: { cycles: number; planted: boolean }): P
 async function createSessions(instance: Instance, cycle: number): Promise<string[]> {
   const ids: string[] = [];
   await inLanes(
+    LANES,
     Array.from({ length: SESSIONS_PER_CYCLE }, (_, number) => `outcomes-${cycle}-${number}`),
     async (key) => {
       const { status, text, body } = await instance.post<{ id: string }>(SESSIONS, sessionBody(key));
@@ -70,7 +73,7 @@ async function tellAll(ids: string[], instances: Instance[], onAnswer: () => voi
   let lost = 0;
   const tell = (id: string, status: 'paid' | 'failed', to: Instance) =>
     to.post<Verified>(CALLBACKS, sampleCallback(id, status)).then(onAnswer, () => lost++);
-  await inLanes([...ids.entries()], async ([index, id]) => {
+  await inLanes(LANES, [...ids.entries()], async ([index, id]) => {
     const [first, second] = (index % 2 === 0 ? instances : instances.toReversed()) as [Instance, Instance];
     await Promise.all([tell(id, 'failed', first), tell(id, 'paid', second)]);
   });
@@ -79,7 +82,7 @@ async function tellAll(ids: string[], instances: Instance[], onAnswer: () => voi
 
 async function tellAgain(ids: string[], instance: Instance): Promise<string[]> {
   const problems: string[] = [];
-  await inLanes(ids, async (id) => {
+  await inLanes(LANES, ids, async (id) => {
     for (const word of ['failed', 'paid'] as const) {
       const { status, text } = await instance.post<Verified>(CALLBACKS, sampleCallback(id, word));
       if (status !== 200) problems.push(`${id}: a callback was answered ${status}: ${text}`);
@@ -102,13 +105,4 @@ async function problemsKept({ query }: SharedDatabase, cycles: number): Promise<
     .map(({ id, status, taught }) => `${String(id)} is ${String(status)} and has taught ${String(taught)}`);
   const wanted = cycles * SESSIONS_PER_CYCLE;
   return rows.length === wanted ? wrong : [...wrong, `${rows.length} sessions are kept, and ${wanted} were created`];
-}
-
-async function inLanes<Item>(items: Item[], handle: (item: Item) => Promise<unknown>): Promise<void> {
-  const queue = [...items];
-  await Promise.all(
-    Array.from({ length: LANES }, async () => {
-      for (let item = queue.shift(); item !== undefined; item = queue.shift()) await handle(item);
-    }),
-  );
 }

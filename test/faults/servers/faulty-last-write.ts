@@ -1,20 +1,15 @@
-import { openStore } from '../../../src/store/open.ts';
 import type { Change, Store } from '../../../src/store/store.ts';
-import { serveWith } from '../server-with.ts';
+import { serveOver } from '../server-with.ts';
 
-// The planted fault: what was decided on an old version of a session is written over the new one.
-await serveWith({
-  async openStore(database, options) {
-    const store = await openStore(database, options);
-    return {
-      ...store,
-      async commit(changes) {
-        const result = await store.commit(changes);
-        if (result.done || result.conflict !== 'version') return result;
-        return store.commit(await overwriting(store, changes));
-      },
-    };
-  },
+// The injected fault: what was decided on an old version of a session is written over the new one.
+await serveOver((store) => {
+  return {
+    async commit(changes) {
+      const result = await store.commit(changes);
+      if (result.done || result.conflict !== 'version') return result;
+      return store.commit(await overwriting(store, changes));
+    },
+  };
 });
 
 /** The same changes as if they had been decided on the session as it is now. */
