@@ -144,7 +144,7 @@ export const usual: Parameters<OpenStore>[1] = {
 
 /** Opens a database with the clock of the test, for tests of its content and not of its durability. */
 export async function openTestStore(settings: DatabaseSettings, clock = systemClock): Promise<Store> {
-  const store = await openStore(hasty(settings), { ...usual, clock });
+  const { database: _, ...store } = await openStore(hasty(settings), { ...usual, clock });
   return { ...store, now: clock.now };
 }
 
