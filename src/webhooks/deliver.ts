@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { StringDecoder } from 'node:string_decoder';
-import { type Dispatcher as HttpDispatcher, Pool, buildConnector } from 'undici';
+import type { buildConnector, Dispatcher as HttpDispatcher, Pool } from 'undici';
 import type { Instant } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
 import {
@@ -11,6 +11,7 @@ import {
   guardedLookup,
   targetsOf,
 } from './address.ts';
+import { loadHttpClient } from './http-client.ts';
 import { parseRetryAfter } from './retry.ts';
 
 export interface Exchange {
@@ -81,18 +82,28 @@ export function createDeliverers(options: DelivererOptions): Deliverers {
 
 export function createDeliverer(options: DelivererOptions): Deliverer {
   const { targets, resolve, now, limits = DELIVERY_LIMITS } = options;
-  const connect = guardedConnector(targets, resolve, limits.connectMs);
+  let connect: buildConnector.connector | undefined;
   // A few kilobytes for each URL that an endpoint has had since the start; its connections close when idle.
   const receivers = new Map<string, Receiver>();
 
   // Each URL has connections of its own, without a limit: endpoints on one host never wait for each other's answers.
-  function receiverOf(url: string): Receiver | undefined {
+  async function receiverOf(url: string): Promise<Receiver | undefined> {
+    const client = await loadHttpClient();
     const known = receivers.get(url);
     if (known) return known;
     const parsed = URL.parse(url);
     if (parsed?.protocol !== 'https:' && parsed?.protocol !== 'http:') return undefined;
     const { origin, pathname, search } = parsed;
-    const pool = new Pool(origin, { connect, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: MAX_HEADER_BYTES });
+    connect ??= guardedConnector(
+      client.buildConnector({ timeout: limits.connectMs, lookup: guardedLookup(targets, resolve) }),
+      targets,
+    );
+    const pool = new client.Pool(origin, {
+      connect,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      maxHeaderSize: MAX_HEADER_BYTES,
+    });
     const receiver = { pool, path: pathname + search };
     receivers.set(url, receiver);
     return receiver;
@@ -100,7 +111,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
 
   return {
     async deliver(url, headers, body) {
-      const receiver = receiverOf(url);
+      const receiver = await receiverOf(url);
       if (!receiver) return refused('the URL of the endpoint is not an http or https URL');
       const { pool, path } = receiver;
       const request = { path, method: 'POST', headers: { ...headers, 'user-agent': USER_AGENT }, body } as const;
@@ -115,8 +126,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
 }
 
 /** Addresses are decided on when a socket is opened: host names after DNS, literal addresses before. */
-function guardedConnector(targets: WebhookTargets, resolve: Resolve, timeout: number): buildConnector.connector {
-  const connect = buildConnector({ timeout, lookup: guardedLookup(targets, resolve) });
+function guardedConnector(connect: buildConnector.connector, targets: WebhookTargets): buildConnector.connector {
   return (options, callback) => {
     // No name is looked up for these. The URL parser has brought every way to write one into one form.
     const reason = isIP(options.hostname) === 0 ? undefined : blockedBecause(options.hostname, targets);
