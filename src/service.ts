@@ -83,7 +83,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
   );
   begun.defer(() => opened.close().catch((err: unknown) => log.warn({ err }, 'the database could not be closed')));
   const realNow = () => opened.now();
-  const testClock = await testClockOf(opened, config, surroundings);
+  const testClock = await testClockOf(opened, config, log);
   const store = testClock ? { ...opened, now: testClock.now } : opened;
   const now = () => store.now();
   const simulated = { store, now, realNow, localUrl, publicUrl: config.checkoutUrl ?? base };
@@ -169,11 +169,11 @@ function createSandbox(config: Config, { randomBytes, log }: Surroundings, { loc
   return { simulator, sandbox: createSandboxProvider({ ...secrets, url: localUrl, now: simulated.realNow }) };
 }
 
-/** Where there is one, the log says so: its times are the real ones. */
-async function testClockOf(store: Store, config: Config, { randomBytes, log }: Surroundings) {
-  const clock = await openTestClock(store, config.testClock, ownMark(randomBytes));
+async function testClockOf(store: Store, { testClock: isEnabled, database }: Config, log: Logger) {
+  const clock = await openTestClock(store, { isEnabled, isShared: database.kind === 'postgres' });
   if (clock) {
-    const aheadSeconds = clock.known().offsetMs / 1000;
+    // The times in the log are the real ones.
+    const aheadSeconds = clock.record().offsetMs / 1000;
     log.warn({ aheadSeconds }, 'TEST_CLOCK=true: time can be moved forward here, and sandbox payments only are taken');
   }
   return clock;

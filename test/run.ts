@@ -13,10 +13,10 @@ import { installTools } from './support/tools.ts';
 const EVERYTHING = 'test/**/*.test.ts';
 /** Several instances share a PostgreSQL; they run on SQLite by name only. */
 const FOR_INSTANCES = /\/instances\//;
-const WITH_A_DATABASE = 'test/{store,api,webhooks,simulator,checkout,instances,clock,process,examples}/**/*.test.ts';
+const WITH_A_DATABASE = 'test/{store,api,webhooks,simulator,checkout,instances,process,examples}/**/*.test.ts';
 /** Beside a database, or with one that is asked nothing which other tests do not ask: these are run once. */
 const WITHOUT_ONE =
-  /\/(?:agent-(?:command-lines|discovery|repair)|attribution|json-bodies|backup|failover|instruments|logs|openapi|refusals|routing-(?:decisions|health|rules)|advance|money-text|return-url|docs|address|deliver|retry|sign|endpoints-seal)\.test\.ts$/;
+  /\/(?:agent-(?:command-lines|discovery|repair)|attribution|json-bodies|backup|failover|instruments|logs|openapi|refusals|routing-(?:decisions|health|rules)|money-text|return-url|docs|address|deliver|retry|sign|endpoints-seal)\.test\.ts$/;
 
 /** A test that takes longer does not end, and neither does a run: both are failures, and no reason to wait. */
 const TEST_TIMEOUT_MS = 5 * 60_000;

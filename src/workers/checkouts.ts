@@ -8,7 +8,7 @@ import { type Worker, createWorker, forEachOf } from './worker.ts';
 const POLL_MS = 500;
 const PAGE = 100;
 const WIDTH = 16;
-// Longer than a provider is given to answer an inquiry.
+// Longer than the time limit of an inquiry.
 const WAKE_LEASE_MS = 30_000;
 
 /** Expiry, payment timeouts, the end of retry windows, and inquiries. */
@@ -16,7 +16,7 @@ export function createCheckoutWorker(deps: Deps): Worker {
   async function runOnce(): Promise<number> {
     const due = await deps.store.sessionsToWake(deps.now(), PAGE);
     await forEachOf(due, WIDTH, wake, (error, { sessionId }) =>
-      // It is tried again when the claim has run out: one that keeps failing must not keep the others waiting.
+      // The next try follows when the claim has expired, so that a checkout that keeps failing does not delay others.
       deps.log.error({ err: error, sessionId }, 'checkout could not be woken'),
     );
     return due.length;
@@ -33,7 +33,7 @@ export function createCheckoutWorker(deps: Deps): Worker {
   return createWorker({ name: 'checkouts', log: deps.log, runOnce, onWake: deps.store.onCommit, pollMs: POLL_MS });
 }
 
-/** Cancellations that providers are still to be asked for. */
+/** Sends pending cancellations to their providers. */
 export function createTaskWorker(deps: Deps): Worker {
   async function runOnce(): Promise<number> {
     const due = await deps.store.tasksDue(deps.now(), PAGE);

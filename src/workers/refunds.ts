@@ -6,7 +6,7 @@ const POLL_MS = 500;
 const PAGE = 100;
 const WIDTH = 16;
 
-/** Refunds that providers are still to be asked for, or about. */
+/** Sends due refunds to their providers, and inquires about refunds without an answer. */
 export function createRefundWorker(deps: Deps): Worker {
   async function runOnce(): Promise<number> {
     const due = await deps.store.refundsDue(deps.now(), PAGE);
@@ -14,7 +14,7 @@ export function createRefundWorker(deps: Deps): Worker {
       due,
       WIDTH,
       (refund) => askForRefund(deps, refund),
-      // It is asked again when the claim has run out.
+      // The next try follows when the claim has expired.
       (error, { refund }) => deps.log.error({ err: error, refundId: refund.id }, 'refund failed to be asked for'),
     );
     return due.length;

@@ -38,9 +38,9 @@ export async function createTestDatabase(kind: DatabaseKind = TEST_DATABASE): Pr
 }
 
 /** One for a service that is not asked how it makes its schema: that is there already, where the test run has it ready. */
-export async function createServiceDatabase(): Promise<TestDatabase> {
+export async function createServiceDatabase(kind: DatabaseKind = TEST_DATABASE): Promise<TestDatabase> {
   const template = process.env['TEST_TEMPLATE'];
-  return testDatabase(TEST_DATABASE, await (TEST_DATABASE === 'sqlite' ? createSqlite() : createPostgres(template)));
+  return testDatabase(kind, await (kind === 'sqlite' ? createSqlite() : createPostgres(template)));
 }
 
 function testDatabase(kind: DatabaseKind, { url, remove }: { url: string; remove(): Promise<void> }): TestDatabase {
