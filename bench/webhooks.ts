@@ -58,6 +58,8 @@ async function compare(store: Store, url: string): Promise<void> {
   const dispatcher = createDispatcher({
     store,
     now: Date.now,
+    realNow: Date.now,
+    tracing: undefined,
     random: Math.random,
     secretsOf: async () => [{ secret: SECRET, expiresAt: null }],
     targets: 'loopback',

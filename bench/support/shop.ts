@@ -61,6 +61,8 @@ export async function startShop(databaseUrl: string): Promise<Shop> {
   const dispatcher = createDispatcher({
     store,
     now,
+    realNow: now,
+    tracing: undefined,
     random,
     secretsOf: async () => [{ secret: SECRET, expiresAt: null }],
     targets: 'loopback',
