@@ -21,7 +21,7 @@ import { deliveryHeaders } from '../src/webhooks/sign.ts';
 const ROUNDS = 5;
 const EVENTS = 4000;
 const WARM_UP = 2000;
-/** What the dispatcher allows one endpoint. */
+/** Attempts in progress that the dispatcher allows one endpoint. */
 const CONCURRENCY = 32;
 const RECEIVER = 'webhook receiver';
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;

@@ -54,7 +54,7 @@ export async function startShop(databaseUrl: string): Promise<Shop> {
     },
   });
   const { deps, url } = service;
-  /** What the provider has taken over, by session. */
+  /** Charges of the provider, by session. */
   const charges = new Map<string, Payment>();
   deps.providers = new Map([['sandbox', createProvider(charges)]]);
   const { store, now } = deps;

@@ -1,11 +1,12 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import type { Delivery, DeliveryAttempt } from '../domain/delivery.ts';
+import type { Delivery } from '../domain/delivery.ts';
 import type { Instant } from '../domain/records.ts';
 import { type SealedSecret, type WebhookEndpoint, signs } from '../domain/webhook-endpoint.ts';
-import type { Change, Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import type { DueDelivery } from '../store/webhooks.ts';
-import { NOBODY, onBehalfOf, onNobodysBehalf, traceHeaders } from '../telemetry/origin.ts';
-import { type Tracing, traced } from '../telemetry/tracing.ts';
+import { NOBODY, onBehalfOf, onNobodysBehalf } from '../telemetry/origin.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
+import { type Finished, attemptOf, repeated, send } from './attempt.ts';
 import type { Deliverer, Exchange } from './deliver.ts';
 import { type HealthChange, learnFromAttempt } from './endpoint-health.ts';
 import { giveUpWaiting } from './give-up.ts';
@@ -194,7 +195,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     const timestamp = Math.floor(context.realNow() / 1000);
     const secrets = signing!.secrets.filter((one) => signs(one, started)).map(({ secret }) => secret);
     const headers = deliveryHeaders({ eventId: delivery.eventId, body, timestamp, secrets });
-    const exchange = await send(delivery, endpoint.url, headers, body);
+    const exchange = await send(context, delivery, endpoint.url, headers, body);
     inProgress.delete(place);
     window =
       exchange.statusCode === 200 ? Math.min(window + 1, MAX_WINDOW) : Math.max(Math.floor(window / 2), MIN_WINDOW);
@@ -204,34 +205,6 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     await finished;
     // The next event of the session may begin now.
     lane.fill();
-  }
-
-  /** Makes one attempt in a span of its own. The receiver may continue the trace: no signature covers its header. */
-  async function send(
-    delivery: Delivery,
-    url: string,
-    headers: Record<string, string>,
-    body: string,
-  ): Promise<Exchange> {
-    const { deliverer, tracing } = context;
-    if (!tracing) return deliverer.deliver(url, headers, body);
-    const attributes = {
-      'http.request.method': 'POST',
-      // A path or a query can hold a secret.
-      'server.address': URL.parse(url)?.hostname ?? '',
-      'tillway.session.id': delivery.sessionId,
-      'tillway.event.id': delivery.eventId,
-      'tillway.delivery.id': delivery.id,
-      'tillway.delivery.attempt': delivery.attempts,
-      'tillway.endpoint.id': delivery.endpointId,
-    };
-    return traced(tracing, { name: 'webhook delivery', kind: 'client', attributes }, async (span) => {
-      const exchange = await deliverer.deliver(url, { ...headers, ...traceHeaders() }, body);
-      const { statusCode } = exchange;
-      if (statusCode !== null) span?.set({ 'http.response.status_code': statusCode });
-      if (statusCode !== 200) span?.fail(statusCode === null ? 'no_answer' : String(statusCode));
-      return exchange;
-    });
   }
 
   async function release(reason: string): Promise<void> {
@@ -309,28 +282,4 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
   }
 
   return lane;
-}
-
-type Finished = Extract<Change, { type: 'delivery_finished' }>;
-
-function attemptOf(delivery: Delivery, exchange: Exchange, started: Instant, ended: Instant): DeliveryAttempt {
-  return {
-    deliveryId: delivery.id,
-    number: delivery.attempts,
-    started,
-    // At most until now: the next event of the session becomes due when this attempt ends.
-    durationMs: Math.min(exchange.durationMs, Math.max(0, ended - started)),
-    statusCode: exchange.statusCode,
-    failure: exchange.failure,
-    responseBody: exchange.responseBody,
-  };
-}
-
-/** Outcome of an attempt that this process ended: it does not count in the schedule, and the next one may begin at once. */
-function repeated(delivery: Delivery, attempt: DeliveryAttempt, now: Instant): Finished {
-  return {
-    type: 'delivery_finished',
-    delivery: { ...delivery, status: 'pending', scheduleStart: delivery.scheduleStart + 1, dueAt: now },
-    attempt,
-  };
 }
