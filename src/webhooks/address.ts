@@ -65,7 +65,8 @@ export function blockedBecause(address: string, targets: WebhookTargets): string
  */
 export function guardedLookup(targets: WebhookTargets, resolve: Resolve): LookupFunction {
   async function allowedAddresses(hostname: string, family: number): Promise<LookupAddress[]> {
-    const found = (await resolve(hostname)).filter((entry) => family === 0 || entry.family === family);
+    const all = await resolve(hostname);
+    const found = family === 4 || family === 6 ? all.filter((entry) => entry.family === family) : all;
     const allowed = found.filter(({ address }) => blockedBecause(address, targets) === undefined);
     if (allowed.length > 0) return allowed;
     const [first] = found;

@@ -21,16 +21,16 @@ export interface Program extends AsyncDisposable {
 }
 
 const POLL_MS = 10;
-/** Nothing is measured by it: on a busy machine the start of a process alone can take half a minute. */
+/** Limit for a hang; on a busy machine the start of a process alone can take half a minute. */
 const PATIENCE_MS = 120_000;
 
 export const SERVICE = new URL('../../src/main.ts', import.meta.url);
 
 const { NODE_COMPILE_CACHE } = process.env;
-/** Where the test run keeps the sources stripped of their types, for the hundreds of processes that read them. */
+/** Compile cache of the test run, for its hundreds of processes. */
 export const COMPILED = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
-/** How a command ended. */
+/** Result of a command. */
 export interface Ended {
   code: number;
   stdout: string;
@@ -86,7 +86,7 @@ export async function startServiceProgram(variables: Record<string, string>): Pr
   return { ...(await startUntilReady(SERVICE, { ...NO_RATE_LIMITS, ...variables, PORT: port }, url)), url };
 }
 
-/** What a service ends with whose database does not answer in time; whoever runs it starts it again. */
+/** Error of a service whose database does not answer in time; an operator would start it again. */
 const UNANSWERED = /DATABASE_URL postgres:\S+: (?:timeout expired|The database cannot be reached)/;
 export const MOST_STARTS = 3;
 
@@ -102,14 +102,14 @@ export async function startUntilReady(file: URL, variables: Record<string, strin
       if (!hasEnded) return program;
       if (starts === MOST_STARTS || !UNANSWERED.test(program.stderr())) throw new Error(complaint());
     } catch (error) {
-      // One that is left behind would keep the tests from ending.
+      // A process that stays would keep the tests from ending.
       await program[Symbol.asyncDispose]();
       throw error;
     }
   }
 }
 
-/** The status of an answer; 0 where there is none. */
+/** Status of an answer; 0 without one. */
 export function statusOf(url: string): Promise<number> {
   return fetch(url, { headers: { connection: 'close' } }).then(
     async (response) => {
@@ -120,10 +120,10 @@ export function statusOf(url: string): Promise<number> {
   );
 }
 
-/** Waits until something holds. */
+/** Waits for a condition. */
 export async function until(
   holds: () => boolean | Promise<boolean>,
-  complaint: () => string = () => 'it did not come to pass',
+  complaint: () => string = () => 'the condition did not become true',
   patienceMs = PATIENCE_MS,
 ): Promise<void> {
   const deadline = performance.now() + patienceMs;
@@ -134,8 +134,8 @@ export async function until(
 }
 
 /**
- * Those that a service finds by itself begin at 20000, and those that the system hands out at 32768: one of them could be
- * taken by any service or connection meanwhile.
+ * Services choose ports from 20000, and the system assigns ports from 32768: another service or connection could take one of
+ * those at any time.
  */
 const FIRST_PORT = 11_000;
 const LAST_PORT = 20_000;
@@ -148,7 +148,7 @@ export async function takenPort(): Promise<AsyncDisposable & { port: number }> {
   return { port: (server.address() as AddressInfo).port, [Symbol.asyncDispose]: close };
 }
 
-/** A port at which nobody listens, and which nobody else is given, by the system or here, while this process lives. */
+/** A free port that neither the system nor another test gets while this process lives. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
@@ -164,8 +164,8 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Whether no other test has the port: files run side by side, and whoever is given a port listens at it only later, or
- * not all the time. The port of UDP with that number, which nobody uses, is held until this process ends.
+ * Reserves a port among parallel test files, which may listen at it only later: holds the unused UDP port of that number until
+ * this process exits.
  */
 function claim(port: number): Promise<boolean> {
   const mark = createSocket('udp4').unref();
