@@ -70,8 +70,7 @@ describe('the service does not start', () => {
     mkdirSync(folder.path('folder.db'));
     for (const name of ['file/a.db', 'text.db', 'folder.db']) {
       const databaseUrl = `sqlite:${folder.path(name)}`;
-      const message = new RegExp(`^DATABASE_URL .*${name.split('/')[0]!}`);
-      await assert.rejects(startTestService({ beside: { databaseUrl } }), { message });
+      await assert.rejects(startTestService({ beside: { databaseUrl } }), { message: new RegExp(name.split('/')[0]!) });
     }
   });
 
