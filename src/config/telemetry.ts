@@ -42,7 +42,7 @@ export const TELEMETRY_VARIABLES = {
 
 type Values = z.output<z.ZodObject<typeof TELEMETRY_VARIABLES>>;
 
-export interface TelemetrySettings {
+interface TelemetrySettings {
   /** Undefined: no metrics. */
   metrics: { port: number; host: string } | undefined;
   /** Undefined: no traces. */

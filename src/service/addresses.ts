@@ -29,7 +29,7 @@ const MOST_PROBES = 100;
 const BACKLOG = 4096;
 
 /** Address whose port is reserved until just before the service listens, so that no other service that starts takes it. */
-export interface ReservedAddress extends ListenAddress, AsyncDisposable {
+interface ReservedAddress extends ListenAddress, AsyncDisposable {
   port: number;
 }
 

@@ -21,7 +21,7 @@ const STATES: readonly RouteHealth[] = ['live', 'degraded', 'standby'];
 type Watched = Pick<Deps, 'store' | 'router' | 'log' | 'now'>;
 
 /** Source of the metrics about the database and the routes. */
-export interface Watch {
+interface Watch {
   /** All metrics as text for Prometheus, at most some seconds old except for the sum of the ledger. */
   read(): Promise<string>;
   /** Sums the ledger now and every minute, independently of scrapes. */

@@ -4,7 +4,7 @@ import sonicBoom from 'sonic-boom';
 const MAX_WAITING = 1024 * 1024;
 
 /** Destination of the log lines, with or without a reader. */
-export interface LogOutput {
+interface LogOutput {
   write(line: string): void;
   /**
    * Waits until all lines are written, or cannot be, but no longer than `ms`. Answers false if a write is then still in progress,

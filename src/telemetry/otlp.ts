@@ -24,7 +24,7 @@ import { currentOrigin, onNobodysBehalf } from './origin.ts';
 import { endsWithin } from './time-limit.ts';
 import type { Span, SpanStart, Tracing } from './tracing.ts';
 
-export interface TracingSettings {
+interface TracingSettings {
   /** Address for spans, as OTLP over HTTP. */
   url: string;
   headers: Record<string, string>;

@@ -3,7 +3,7 @@ import { FAILING_REASON, GONE_REASON, type WebhookEndpoint, noteworthy } from '.
 import type { EndpointChange } from '../store/webhook-endpoints.ts';
 
 /** Outcome of one attempt, as far as it concerns the endpoint. */
-export interface AttemptOutcome {
+interface AttemptOutcome {
   /** The endpoint when the attempt began. */
   endpoint: WebhookEndpoint;
   succeeded: boolean;

@@ -17,7 +17,7 @@ export interface Worker {
   stop(): Promise<void>;
 }
 
-export interface WorkerOptions {
+interface WorkerOptions {
   name: string;
   log: Logger;
   runOnce(): Promise<number>;
