@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { type TestContext, describe, test } from 'node:test';
-import { newDelivery } from '../../src/domain/delivery.ts';
 import type { ProviderStatus } from '../../src/domain/records.ts';
 import type { Recovery } from '../../src/domain/recovery.ts';
 import type { WebhookEndpoint } from '../../src/domain/webhook-endpoint.ts';
@@ -124,23 +123,6 @@ describe('recovering a time range, on two instances', () => {
     assert.equal((await scene.recover(undefined, { all: true })).queued, 140);
     await scene.settle();
     assert.deepEqual(scene.received.slice(140), idsOf(events));
-  });
-
-  test('is needed for the order: the same deliveries without a recovery arrive in another one', async (context) => {
-    const scene = await openScene(context, () => 200);
-    const events: MerchantEvent[] = [];
-    for (let number = 0; number < 30; number++)
-      events.push(...(await scene.happened(number, 'provider_pending', 'paid')));
-    const { store } = scene.instances[0];
-    scene.clock.time = START + HOUR;
-    for (const id of idsOf(events)) {
-      const event = events.find((one) => one.id === id)!;
-      const delivery = newDelivery(event, { id: newId('dlv'), endpointId: scene.endpoint.id, now: scene.clock.time });
-      await store.commit([{ type: 'delivery_added', delivery }]);
-    }
-    await scene.settle();
-    assert.deepEqual(scene.received.toSorted(), idsOf(events).toSorted());
-    assert.notDeepEqual(scene.received, idsOf(events));
   });
 
   test('sends each event once if both instances recover at the same time', async (context) => {
