@@ -27,7 +27,7 @@ interface Measured {
 }
 
 /**
- * What a paid payment leaves in the database, and what is written for it: session, page, start, callback, two events and
+ * Size of a paid payment in the database and in its log: session, page, start, callback, two events and
  * their deliveries to one endpoint, the request with all its fields, nearly every buyer new.
  */
 export async function run(): Promise<void> {
@@ -130,7 +130,7 @@ async function payMany(url: string, count: number, betweenTranches?: () => Promi
       while (left-- > 0) await shop.pay();
     };
     await Promise.all(Array.from({ length: AT_ONCE }, pays));
-    // What one of the dispatcher's callers found taken by another.
+    // Claims that another instance had already taken.
     await shop.deliver();
     await betweenTranches?.();
   }

@@ -19,7 +19,7 @@ interface Query {
   page: Page;
 }
 
-/** How long a page of payments takes in a large table, as a ratio to the same page in a small one. */
+/** Time of a page of payments in a large table, as a ratio to the same page in a small one. */
 export async function run(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   try {

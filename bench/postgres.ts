@@ -14,7 +14,7 @@ const TICK_MS = 10;
 
 const NAMES = ['echo', 'twin', 'sqlite', 'postgres', 'postgres x2'] as const;
 type Name = (typeof NAMES)[number];
-/** Who shares the load of a name. */
+/** Instances that share the load of a name. */
 type Targets = Record<Name, Server[]>;
 type Slice = Awaited<ReturnType<typeof slice>>;
 

@@ -7,8 +7,8 @@ import { type Server, startServer } from './support/process.ts';
 import { sessionBody } from './support/session-body.ts';
 
 /**
- * What an API call takes while 2,000 callers send headers and 2,000 send bodies as slowly as they can, against what it
- * takes without them, in turns within the same minute. The times of one machine differ; their ratio is the result.
+ * Latency of an API call while 2,000 clients send headers and 2,000 send bodies as slowly as they can, against that without
+ * them, in turns within the same minute. The times of one machine differ; their ratio is the result.
  */
 const SLOW_CALLERS = 4000;
 const ROUNDS = 4;

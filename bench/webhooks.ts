@@ -21,7 +21,7 @@ import { deliveryHeaders } from '../src/webhooks/sign.ts';
 const ROUNDS = 5;
 const EVENTS = 4000;
 const WARM_UP = 2000;
-/** What the dispatcher allows one endpoint. */
+/** Attempts in progress that the dispatcher allows one endpoint. */
 const CONCURRENCY = 32;
 const RECEIVER = 'webhook receiver';
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
@@ -58,6 +58,8 @@ async function compare(store: Store, url: string): Promise<void> {
   const dispatcher = createDispatcher({
     store,
     now: Date.now,
+    realNow: Date.now,
+    tracing: undefined,
     random: Math.random,
     secretsOf: async () => [{ secret: SECRET, expiresAt: null }],
     targets: 'loopback',

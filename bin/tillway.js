@@ -12,7 +12,11 @@ const main = new URL('../src/main.ts', import.meta.url);
 const [major] = process.versions.node.split('.').map(Number);
 if (major >= MIN_MAJOR && process.features.typescript) {
   const folder = compileCacheFolder();
-  if (folder !== undefined) module.enableCompileCache(folder);
+  if (folder !== undefined) {
+    module.enableCompileCache(folder);
+    // Worker threads read the setting from the environment.
+    process.env.NODE_COMPILE_CACHE ??= folder;
+  }
   await import(main.href);
 } else {
   const node = packagedNode();

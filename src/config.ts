@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { faultOfDatabaseUrl } from './config/database-url.ts';
 import { faultOfTimes, limitFields, limitsOf } from './config/limits.ts';
 import { apiKeys, appSchemes, encryptionKeys, flag, number, oneOf, origin, positive, url } from './config/fields.ts';
-import { TELEMETRY_VARIABLES, type TelemetrySettings, faultOfMetricsPort, telemetryOf } from './config/telemetry.ts';
-import type { Limits } from './http/limits.ts';
+import { TELEMETRY_VARIABLES, faultOfMetricsPort, telemetryOf } from './config/telemetry.ts';
 import type { DatabaseSettings } from './store/open.ts';
-import { isLoopbackHost } from './webhooks/address.ts';
+import { type WebhookTargets, isLoopbackHost } from './webhooks/address.ts';
 import { isSecret } from './webhooks/secret.ts';
 
 const environmentSchema = z
@@ -82,54 +81,13 @@ function databaseOf({ DATABASE_URL: url, DATABASE_POOL_SIZE: poolSize }: Values)
 
 type Values = z.output<typeof environmentSchema>;
 
-/** Which addresses webhooks may go to: `any`, `public` ones, or `loopback` besides those. */
-export type WebhookTargets = 'public' | 'loopback' | 'any';
-
 const EXPOSING_URLS = ['BASE_URL', 'CHECKOUT_URL'] as const;
 export type ExposingSetting = 'HOST' | (typeof EXPOSING_URLS)[number] | 'TRUSTED_PROXIES';
 
-/** Everything that can be set from outside, checked. Times are milliseconds. */
-export interface Config {
-  port: number;
-  host: string;
-  /** Undefined: the address that the server listens on. */
-  baseUrl: string | undefined;
-  checkoutUrl: string | undefined;
-  database: DatabaseSettings;
-  merchantName: string;
-  /** App schemes that a redirectUrl may use, in lower case and without a colon. */
-  redirectSchemes: readonly string[];
-  routesFile: string | undefined;
-  /** Undefined: the rules are the API's. */
-  routingRulesFile: string | undefined;
-  sessionTtlMs: number;
-  /** How long after a test payment the simulated provider pays it out; 0: never. */
-  sandboxSettlementDelayMs: number;
-  webhook: { url: string; secret: string; environment: 'sandbox' | 'production' } | undefined;
-  webhookTargets: WebhookTargets;
-  /** 32 bytes each; the first seals webhook secrets, all open them. */
-  encryptionKeys: readonly Uint8Array[];
-  /** Whether it listens on this machine alone; a program on it may pass on what others send. */
-  loopbackOnly: boolean;
-  /** The setting by which others reach it, or are meant to; undefined where only programs of this machine do. */
-  exposedBy: ExposingSetting | undefined;
-  /** Whether it may be exposed without an API key. */
-  allowUnauthenticated: boolean;
-  /** Texts of keys to register, well formed. */
-  bootstrapKeys: readonly string[];
-  /** Whether the front page lets a person create a test checkout; `while_open`: as long as there is no API key. */
-  demo: boolean | 'while_open';
-  /** Whether time can be moved forward; there are no production payments then. */
-  testClock: boolean;
-  /** How long requests are still taken after SIGTERM, so that whoever routes them here can notice. */
-  shutdownDelayMs: number;
-  shutdownTimeoutMs: number;
-  limits: Limits;
-  telemetry: TelemetrySettings;
-  logLevel: string;
-}
+/** All settings, validated. Times are in milliseconds. */
+export type Config = ReturnType<typeof configOf>;
 
-/** A setting that is missing or wrong; its message is one line. */
+/** Error for a missing or invalid setting, with a message of one line. */
 export class ConfigError extends Error {}
 
 /** Reads the settings from environment variables. Throws {@link ConfigError}. */
@@ -143,37 +101,50 @@ export function readConfig(variables: Record<string, string | undefined>): Confi
   if (!result.success) {
     throw new ConfigError(result.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; '));
   }
-  const values = result.data;
+  return configOf(result.data);
+}
+
+function configOf(values: Values) {
   const exposedBy = exposingSetting(values);
+  const { WEBHOOK_URL: url, WEBHOOK_SECRET: secret, WEBHOOK_ENVIRONMENT: environment } = values;
   return {
     port: values.PORT,
     host: values.HOST,
+    /** Undefined: the address at which the server listens. */
     baseUrl: values.BASE_URL,
     checkoutUrl: values.CHECKOUT_URL,
     database: databaseOf(values),
     merchantName: values.MERCHANT_NAME,
-    redirectSchemes: values.REDIRECT_SCHEMES,
+    /** App schemes that a redirectUrl may have, in lower case and without a colon. */
+    redirectSchemes: values.REDIRECT_SCHEMES as readonly string[],
     routesFile: values.ROUTES_FILE,
+    /** Undefined: the API manages the rules. */
     routingRulesFile: values.ROUTING_RULES_FILE,
     sessionTtlMs: values.SESSION_TTL * 1000,
+    /** Time from a test payment to its payout by the simulated provider; 0: never. */
     sandboxSettlementDelayMs: values.SANDBOX_SETTLEMENT_DELAY * 1000,
-    webhook:
-      values.WEBHOOK_URL !== undefined && values.WEBHOOK_SECRET !== undefined
-        ? { url: values.WEBHOOK_URL, secret: values.WEBHOOK_SECRET, environment: values.WEBHOOK_ENVIRONMENT }
-        : undefined,
+    webhook: url !== undefined && secret !== undefined ? { url, secret, environment } : undefined,
     webhookTargets: webhookTargets(values.WEBHOOK_ALLOW_PRIVATE, exposedBy !== undefined),
-    encryptionKeys: values.ENCRYPTION_KEY,
+    /** 32 bytes each; the first seals webhook secrets, all open them. */
+    encryptionKeys: values.ENCRYPTION_KEY as readonly Uint8Array[],
+    /** True if it listens on loopback only; a proxy on this machine may still forward requests of others. */
     loopbackOnly: isLoopbackHost(values.HOST),
+    /** The setting that exposes the service to others; undefined if only programs of this machine reach it. */
     exposedBy,
+    /** True if it may be exposed without an API key. */
     allowUnauthenticated: values.ALLOW_UNAUTHENTICATED,
-    bootstrapKeys: values.BOOTSTRAP_API_KEYS,
-    demo: values.DEMO ?? (exposedBy === undefined && 'while_open'),
+    /** Well-formed texts of keys to register. */
+    bootstrapKeys: values.BOOTSTRAP_API_KEYS as readonly string[],
+    /** Test checkouts on the front page; `while_open`: as long as there is no API key. */
+    demo: values.DEMO ?? (exposedBy === undefined && ('while_open' as const)),
+    /** True if time can be moved forward; the service then takes no production payments. */
     testClock: values.TEST_CLOCK,
+    /** Time for which requests are accepted after SIGTERM, so that load balancers can notice. */
     shutdownDelayMs: values.SHUTDOWN_DELAY * 1000,
     shutdownTimeoutMs: values.SHUTDOWN_TIMEOUT * 1000,
     limits: limitsOf(values),
     telemetry: telemetryOf(values),
-    logLevel: values.LOG_LEVEL,
+    logLevel: values.LOG_LEVEL as string,
   };
 }
 
@@ -182,7 +153,7 @@ function webhookTargets(allowPrivate: boolean | undefined, isExposed: boolean): 
   return isExposed ? 'public' : 'loopback';
 }
 
-/** Behind a proxy on the same machine a service listens on loopback, and is on the internet. */
+/** A service behind a proxy on the same machine listens on loopback, and is still exposed. */
 function exposingSetting(values: Values): ExposingSetting | undefined {
   if (!isLoopbackHost(values.HOST)) return 'HOST';
   const named = EXPOSING_URLS.find((name) => values[name] !== undefined && !isLoopbackHost(hostOf(values[name])));

@@ -2,14 +2,13 @@ import type { LocalCommands } from './cli/local.ts';
 import type { Terminal } from './cli/context.ts';
 import type { Logger } from 'pino';
 
-/** How long the end waits for whoever reads the log. */
-const LAST_WORDS_MS = 1000;
+/** Time for a slow reader of the log to read the last lines. */
+const LAST_LINES_MS = 1000;
 
-// Each command loads what it needs itself: a question to a service does not wait for the modules of one.
+// Each command loads the modules that it needs, and no others.
 
 /** The process: command, settings, service, signals, exit code. */
 async function main(...args: string[]): Promise<void> {
-  // The service does not wait for the command line either.
   if (args.length === 1 && args[0] === 'serve') return serve();
   const { runTillway } = await import('./cli/program.ts');
   const local: LocalCommands = { serve, database };
@@ -25,12 +24,12 @@ async function createTerminal(): Promise<Terminal> {
   let isClosed = false;
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     isClosed = true;
-    // A full disk is no reader who has seen enough.
+    // EPIPE: the reader has closed the pipe. Other errors, such as a full disk, are failures.
     if (error.code === 'EPIPE') return;
     stderr.write(`tillway: the output could not be written: ${error.message}\n`);
     process.exit(1);
   });
-  // Without readers, complaints are not worth an end.
+  // A closed error output is no reason to exit.
   stderr.on('error', () => undefined);
   return {
     write(text) {
@@ -117,26 +116,26 @@ async function serve(): Promise<void> {
     },
   };
   const service = await startService(config, surroundings).catch(async (error: Error) => {
-    // What was logged on the way says why.
+    // The log can name the reason.
     await flushed();
     throw error;
   });
   const webhooks = config.webhook ? new URL(config.webhook.url).host : 'none in WEBHOOK_URL';
   const shown = describeDatabase(config.database);
   const url = config.baseUrl ?? service.url;
-  // The log is for machines; who sits at a terminal is told where to go.
+  // The log is for machines. This line is for a person at a terminal.
   if (process.stdout.isTTY) say(`Tillway is ready: ${url}  (Ctrl-C ends)\n`);
   const { metricsUrl: metrics } = service;
   log.info({ url: service.url, database: shown, webhooks, metrics }, `Tillway is ready: open ${url}`);
 
   // npm and terminals send a signal to the process and to its group, so a repeated signal does not mean kill.
-  const heard = new Set<string>();
+  const received = new Set<string>();
   process.on('SIGTERM', () => void stop('SIGTERM', config.shutdownDelayMs));
   process.on('SIGINT', () => void stop('SIGINT', 0));
 
   async function stop(signal: string, delayMs: number): Promise<void> {
-    if (heard.has(signal)) return;
-    heard.add(signal);
+    if (received.has(signal)) return;
+    received.add(signal);
     log.info({ signal }, 'stopping');
     // A request that never ends must not keep the process alive.
     setTimeout(() => void giveUp(), delayMs + config.shutdownTimeoutMs).unref();
@@ -156,11 +155,11 @@ interface ServiceLog {
   /** Writes a line for people between those of the log. */
   say(line: string): void;
   flushed(): Promise<boolean>;
-  /** Ends the process once the last lines are written, or cannot be. */
+  /** Exits once the last lines are written, or cannot be. */
   leave(code: number): Promise<never>;
 }
 
-/** The log on stdout: nothing else writes there, or a terminal that stands still would stop the service. */
+/** The log on stdout. Nothing else writes there: writing to a terminal that is paused would block the service. */
 async function openLog(): Promise<ServiceLog> {
   const [{ pino }, { originOfLine }, { createLogOutput }] = await Promise.all([
     import('pino'),
@@ -171,13 +170,13 @@ async function openLog(): Promise<ServiceLog> {
     log.warn({ lines }, 'lines of the log are lost: it was not read, or could not be written'),
   );
   const log = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime, mixin: originOfLine }, output);
-  const flushed = () => output.settle(LAST_WORDS_MS);
+  const flushed = () => output.settle(LAST_LINES_MS);
   return {
     log,
     say: output.write,
     flushed,
     async leave(code) {
-      // exit() waits for the thread that writes, and that one for its reader: nothing but a kill ends that.
+      // exit() waits for the writing thread, which waits for its reader: only SIGKILL ends that.
       if (!(await flushed())) process.kill(process.pid, 'SIGKILL');
       return process.exit(code);
     },

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { FastifyInstance } from 'fastify';
 import type { Config } from './config.ts';
 import { inputReader } from './contract/problems.ts';
 import { sessionRequestWith } from './contract/session-contract.ts';
@@ -20,45 +19,44 @@ import { checkSecrets } from './operations/webhook-endpoints/check-secrets.ts';
 import { parseCatalogue } from './routing/catalogue.ts';
 import type { Clock } from './runtime.ts';
 import { prepareAccess, warnOfNoKey } from './service/access.ts';
-import { type HeldPlace, holdPlace, hostInUrl, knownHosts, listenAt, warnOfNoAddress } from './service/addresses.ts';
+import { hostInUrl, knownHosts, listenAt, reservePort, warnOfNoAddress } from './service/addresses.ts';
 import { warnOfFewFiles } from './service/open-files.ts';
 import { PARTS } from './service/parts.ts';
-import { type OpenTelemetry, type Telemetry, createTelemetry } from './service/telemetry.ts';
+import { type Telemetry, createTelemetry } from './service/telemetry.ts';
 import { webhookDepsOf } from './service/webhooks.ts';
 import { createDeliveryWorker, runDue, stopAll, workersOf } from './service/workers.ts';
 import { createSimulatorStore } from './simulator/simulator-store.ts';
 import { createSimulator } from './simulator/simulator.ts';
 import type { Database } from './store/database.ts';
 import type { OpenStore } from './store/open.ts';
-import type { Store } from './store/store.ts';
 
 const REQUEST_ID_BYTES = 9;
 const SECRET_BYTES = 32;
-const MARK_BYTES = 8;
-// A buyer waits meanwhile.
+const INSTANCE_ID_BYTES = 8;
+// Short limits, since a buyer waits.
 const HANDOFF_LIMITS = { totalMs: 10_000, handoffMs: 5000, againMs: 2500, inquiryMs: 2000, leastMs: 3000 };
 const DEFAULT_ROUTES_FILE = new URL('../config/routes.json', import.meta.url);
 
-/** What comes from outside the program. */
+/** Dependencies of the service outside the program. */
 export interface Surroundings {
-  /** This machine's; what happens in the database happens by the store's. */
+  /** Clock of this machine; stored records have the time of the store. */
   clock: Clock;
   randomBytes: RandomBytes;
   log: Logger;
   openStore: OpenStore;
-  /** Called where the service can no longer acknowledge anything: the process must end. */
+  /** Called when the service can acknowledge nothing any more: the process must exit. */
   onFatal(error: Error): void;
-  /** Whether the workers run by themselves; a test runs them with {@link Service.runDue}. */
+  /** True if the workers run by themselves; tests run them with {@link Service.runDue}. */
   background: boolean;
 }
 
 export interface Service {
-  /** Where it listens, as a URL without a trailing slash. */
+  /** URL of the service without a trailing slash. */
   url: string;
-  /** Where its metrics are, likewise; undefined where they are off. */
+  /** URL of the metrics port without a trailing slash; undefined without metrics. */
   metricsUrl: string | undefined;
   deps: Deps;
-  /** Lets every worker do what is due now, until nothing is left. */
+  /** Runs every worker until no due work is left. */
   runDue(): Promise<void>;
   /**
    * Reports not ready at once and serves for `delayMs` more. Then it rejects new requests, finishes the requests and attempts in
@@ -67,33 +65,29 @@ export interface Service {
   stop(delayMs?: number): Promise<void>;
 }
 
-/** Puts the house together and opens the door. */
+/** Starts the service: opens the database, wires the dependencies, listens and starts the workers. */
 export async function startService(config: Config, surroundings: Surroundings): Promise<Service> {
-  const { clock, randomBytes, log, onFatal } = surroundings;
-  await using place = await holdPlace(config, randomBytes);
-  // Closed again where the start fails.
+  const { clock, randomBytes, log } = surroundings;
+  await using address = await reservePort(config, randomBytes);
+  // Closes the resources if the start fails.
   await using begun = new AsyncDisposableStack();
-  const localUrl = `http://${hostInUrl(config.host)}:${place.port}`;
+  const localUrl = `http://${hostInUrl(config.host)}:${address.port}`;
   const base = config.baseUrl ?? localUrl;
+  const urls = { base, checkout: config.checkoutUrl ?? base };
   const random = () => Buffer.from(randomBytes(4)).readUInt32BE() / 2 ** 32;
   const routes = readRoutes(config.routesFile);
   const webhooks = webhookDepsOf(config, surroundings);
   const telemetry = await createTelemetry(config, log);
-  const { tracing, requests, onBatch } = telemetry;
-  const opened = telemetry.store(
-    await surroundings.openStore(config.database, { clock, random, log, onFatal, onBatch, serving: true }),
-  );
-  begun.defer(() => opened.close().catch((err: unknown) => log.warn({ err }, 'the database could not be closed')));
-  const realNow = () => opened.now();
-  const testClock = await testClockOf(opened, config, surroundings);
-  const store = testClock ? { ...opened, now: testClock.now } : opened;
+  const { store, database, realNow, testClock } = await openDatabase(config, surroundings, {
+    telemetry,
+    random,
+    begun,
+  });
   const now = () => store.now();
-  const simulated = { database: opened.database, now, realNow, localUrl, publicUrl: config.checkoutUrl ?? base };
-  const { simulator, sandbox } = createSandbox(config, surroundings, simulated);
-  const providers = new Map<string, Provider>([[sandbox.id, telemetry.provider(sandbox)]]);
+  const { simulator, sandbox } = createSandbox(config, surroundings, { database, now, realNow, localUrl, urls });
   const newId = createIdSource(now, randomBytes);
+  const instanceId = Buffer.from(randomBytes(INSTANCE_ID_BYTES)).toString('hex');
   let ready = true;
-
   const deps: AppDeps = {
     store,
     caller: undefined,
@@ -103,12 +97,15 @@ export async function startService(config: Config, surroundings: Surroundings): 
     testClock,
     newId,
     routes,
-    providers,
-    router: createRouter({ store, newId, random, log, seed: ownMark(randomBytes), catalogue: () => deps }),
+    providers: new Map<string, Provider>([[sandbox.id, telemetry.provider(sandbox)]]),
+    router: createRouter({ store, newId, random, log, seed: instanceId, catalogue: () => deps }),
     handoffLimits: HANDOFF_LIMITS,
     rulesFrom: config.routingRulesFile === undefined ? 'api' : 'file',
-    urls: { base, checkout: config.checkoutUrl ?? base },
-    ...sessionDepsOf(config),
+    urls,
+    merchantName: config.merchantName,
+    sessionTtlMs: config.sessionTtlMs,
+    redirectSchemes: config.redirectSchemes,
+    sessionReader: inputReader(sessionRequestWith(config.redirectSchemes)),
     webhooks,
     log,
     isReady: () => ready,
@@ -118,15 +115,21 @@ export async function startService(config: Config, surroundings: Surroundings): 
     newRequestId: createRequestIds(randomBytes),
     limits: config.limits,
     clock,
-    tracing,
-    requests,
+    tracing: telemetry.tracing,
+    requests: telemetry.requests,
     allowedHosts: config.loopbackOnly ? knownHosts(config, localUrl) : undefined,
   };
   await prepare(deps, config);
   const workers = workersOf(deps, simulator.worker, createDeliveryWorker(deps, random));
   const app = await createApp(deps, [...PARTS, simulator.part]);
-  const observed = await openDoors(app, { place, telemetry, deps, config, begun });
-  // From here on, `stop` closes it.
+  warnOfFewFiles(config.limits.maxConnections, log);
+  const observed = await telemetry.open(deps);
+  begun.defer(() => observed.close());
+  const isOpen = await deps.gate.isOpen();
+  // Last, so that a service that accepts requests cannot fail to start any more.
+  await listenAt(app, address);
+  if (isOpen) warnOfNoKey(config, log);
+  // From here on, `stop` closes the resources.
   begun.move();
   if (surroundings.background) for (const worker of workers) worker.start();
   let ending: Promise<void> | undefined;
@@ -143,59 +146,64 @@ export async function startService(config: Config, surroundings: Surroundings): 
   };
 }
 
-/** The settings of sessions. */
-function sessionDepsOf({ merchantName, sessionTtlMs, redirectSchemes }: Config) {
-  const sessionReader = inputReader(sessionRequestWith(redirectSchemes));
-  return { merchantName, sessionTtlMs, redirectSchemes, sessionReader };
-}
-
-interface Simulated {
+interface SandboxDeps {
   database: Database;
   now(): number;
   realNow(): number;
   localUrl: string;
-  publicUrl: string;
+  urls: { checkout: string };
 }
 
-/** The simulated provider lives in the same process, and is spoken to over HTTP as any other. */
-function createSandbox(config: Config, { randomBytes, log }: Surroundings, options: Simulated) {
-  const { database, localUrl, ...simulated } = options;
-  const secrets = { apiKey: secret(randomBytes), callbackSecret: secret(randomBytes) };
+/** The simulated provider lives in the same process, and the service calls it over HTTP like any other. */
+function createSandbox(config: Config, { randomBytes, log }: Surroundings, deps: SandboxDeps) {
+  const { database, now, realNow, localUrl, urls } = deps;
+  const secrets = { apiKey: newSecret(randomBytes), callbackSecret: newSecret(randomBytes) };
   const simulator = createSimulator({
     ...secrets,
-    ...simulated,
     store: createSimulatorStore(database),
+    now,
+    realNow,
+    publicUrl: urls.checkout,
     settlementDelayMs: config.sandboxSettlementDelayMs,
     callbackUrl: `${localUrl}/api/providers/sandbox/callbacks`,
     randomBytes,
     log,
   });
-  return { simulator, sandbox: createSandboxProvider({ ...secrets, url: localUrl, now: simulated.realNow }) };
+  return { simulator, sandbox: createSandboxProvider({ ...secrets, url: localUrl, now: realNow }) };
 }
 
-/** Where there is one, the log says so: its times are the real ones. */
-async function testClockOf(store: Store, config: Config, { randomBytes, log }: Surroundings) {
-  const clock = await openTestClock(store, config.testClock, ownMark(randomBytes));
-  if (clock) {
-    const aheadSeconds = clock.known().offsetMs / 1000;
-    log.warn({ aheadSeconds }, 'TEST_CLOCK=true: time can be moved forward here, and sandbox payments only are taken');
-  }
-  return clock;
+interface Opening {
+  telemetry: Telemetry;
+  random: () => number;
+  begun: AsyncDisposableStack;
 }
 
-/** What no other process has. */
-function ownMark(randomBytes: RandomBytes): string {
-  return Buffer.from(randomBytes(MARK_BYTES)).toString('hex');
+/** Opens the database and, if the service has one, its test clock. */
+async function openDatabase(
+  { database, testClock: isEnabled }: Config,
+  { clock, log, onFatal, openStore }: Surroundings,
+  { telemetry, random, begun }: Opening,
+) {
+  const { onBatch } = telemetry;
+  const opened = telemetry.store(await openStore(database, { clock, random, log, onFatal, onBatch, serving: true }));
+  begun.defer(() => opened.close().catch((err: unknown) => log.warn({ err }, 'the database could not be closed')));
+  const realNow = () => opened.now();
+  const testClock = await openTestClock(opened, { isEnabled, isShared: database.kind === 'postgres' });
+  if (!testClock) return { store: opened, database: opened.database, realNow, testClock };
+  // The times in the log are the real ones.
+  const aheadSeconds = testClock.record().offsetMs / 1000;
+  log.warn({ aheadSeconds }, 'TEST_CLOCK=true: time can be moved forward here, and sandbox payments only are taken');
+  return { store: { ...opened, now: testClock.now }, database: opened.database, realNow, testClock };
 }
 
-/** Ids that no other request of any process has: random once a process, counted after that. */
+/** Unique request ids: random for each process, then counted. */
 function createRequestIds(randomBytes: RandomBytes): () => string {
   const prefix = `req_${Buffer.from(randomBytes(REQUEST_ID_BYTES)).toString('base64url')}_`;
   let count = 0;
   return () => prefix + (count++).toString(36);
 }
 
-/** What must be in the database, and known, before the door opens. */
+/** Brings settings into the database and loads state, before the service listens. */
 async function prepare(deps: Deps, config: Config): Promise<void> {
   const { webhook, routingRulesFile: file } = config;
   await prepareAccess(deps, config);
@@ -204,26 +212,6 @@ async function prepare(deps: Deps, config: Config): Promise<void> {
   await checkSecrets(deps);
   if (file !== undefined) await loadRules(deps, file, () => JSON.parse(readFileSync(file, 'utf8')));
   await deps.router.refresh();
-}
-
-interface Opening {
-  place: HeldPlace;
-  telemetry: Telemetry;
-  deps: AppDeps;
-  config: Config;
-  begun: AsyncDisposableStack;
-}
-
-/** The port of the service last: whoever is let in finds one that cannot fail to start any more. */
-async function openDoors(app: FastifyInstance, opening: Opening): Promise<OpenTelemetry> {
-  const { place, telemetry, deps, config, begun } = opening;
-  warnOfFewFiles(config.limits.maxConnections, deps.log);
-  const observed = await telemetry.open(deps);
-  begun.defer(() => observed.close());
-  const isOpen = await deps.gate.isOpen();
-  await listenAt(app, place);
-  if (isOpen) warnOfNoKey(config, deps.log);
-  return observed;
 }
 
 function readRoutes(file: string | undefined) {
@@ -235,6 +223,6 @@ function readRoutes(file: string | undefined) {
   }
 }
 
-function secret(randomBytes: RandomBytes): string {
+function newSecret(randomBytes: RandomBytes): string {
   return Buffer.from(randomBytes(SECRET_BYTES)).toString('base64url');
 }

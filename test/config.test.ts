@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { ConfigError, readConfig } from '../src/config.ts';
-import { holdPlace, warnOfNoAddress } from '../src/service/addresses.ts';
+import { reservePort, warnOfNoAddress } from '../src/service/addresses.ts';
 
 const KEY = `sk_sandbox_${'a'.repeat(43)}`;
 const LIVE_KEY = `sk_live_${'b'.repeat(43)}`;
@@ -411,12 +411,12 @@ describe('PORT', () => {
   test('of 0 is another one for each of two services that start at once, whatever both draw', async () => {
     const config = readConfig({ PORT: '0' });
     const drawn: Uint8Array[] = [];
-    await using first = await holdPlace(config, (count) => {
+    await using first = await reservePort(config, (count) => {
       drawn.unshift(randomBytes(count));
       return drawn[0]!;
     });
     const again = drawn.slice(0, 1);
-    await using second = await holdPlace(config, (count) => again.pop() ?? randomBytes(count));
+    await using second = await reservePort(config, (count) => again.pop() ?? randomBytes(count));
     assert.equal(again.length, 0);
     assert.notEqual(first.port, second.port);
   });

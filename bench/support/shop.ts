@@ -54,13 +54,15 @@ export async function startShop(databaseUrl: string): Promise<Shop> {
     },
   });
   const { deps, url } = service;
-  /** What the provider has taken over, by session. */
+  /** Charges of the provider, by session. */
   const charges = new Map<string, Payment>();
   deps.providers = new Map([['sandbox', createProvider(charges)]]);
   const { store, now } = deps;
   const dispatcher = createDispatcher({
     store,
     now,
+    realNow: now,
+    tracing: undefined,
     random,
     secretsOf: async () => [{ secret: SECRET, expiresAt: null }],
     targets: 'loopback',

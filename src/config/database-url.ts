@@ -1,6 +1,6 @@
 const SSL_MODES = ['verify-full', 'no-verify', 'disable'];
 
-/** What is wrong with a database's URL, never with a part of its password in the words. */
+/** Error message for an invalid database URL, without any part of its password. */
 export function faultOfDatabaseUrl(value: string): string | undefined {
   if (/^sqlite:(?:.*:memory:|file:)/.test(value)) {
     return 'must name a file by its path, for example sqlite:./data/tillway.db: a database in memory ends with the process';

@@ -3,7 +3,7 @@ import { isNameableScheme } from '../contract/redirect-url.ts';
 import { environmentOfKey } from '../domain/api-key.ts';
 
 export const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
-// Paths are appended to these, and they stand in headers: so in the form in which a URL travels, and nothing behind its path.
+// Paths are appended to these URLs, and headers contain them: so they are normalised and end with their path.
 export const origin = url
   .refine((value) => {
     const parsed = URL.parse(value);

@@ -21,7 +21,7 @@ const proxies = z
     if (message !== undefined) context.addIssue({ code: 'custom', message });
   });
 
-/** Settings of what this service takes; {@link limitsOf} reads them. */
+/** Settings of connection and rate limits; {@link limitsOf} reads them. */
 export const limitFields = {
   TRUSTED_PROXIES: proxies.default([]),
   MAX_CONNECTIONS: positive('connections')
@@ -52,7 +52,7 @@ export function limitsOf(values: Values): Limits {
   };
 }
 
-/** What is wrong with the times together. */
+/** Error message for time limits that contradict each other. */
 export function faultOfTimes({ HEADERS_TIMEOUT: headers, REQUEST_TIMEOUT: request }: Values): string | undefined {
   return request < headers ? 'must be at least HEADERS_TIMEOUT: the headers are a part of the request' : undefined;
 }
@@ -62,11 +62,11 @@ const MIN_PREFIX = { ipv4: 8, ipv6: 7 };
 // https://www.rfc-editor.org/rfc/rfc4291#section-2.5.5.2: IPv4 addresses, as IPv6 writes them.
 const MAPPED = { address: ipaddr.IPv6.parse('::ffff:0:0'), prefix: 96 };
 
-/** Who is trusted may name any address as the caller's: that is for the operator's own networks. */
+/** Error message for an invalid proxy. A trusted proxy can name any client address, so wide networks are rejected. */
 function faultOfProxy(entry: string): string | undefined {
   const [address = '', prefix, ...rest] = entry.split('/');
   const isWhole = prefix === undefined || /^(?:0|[1-9]\d{0,2})$/.test(prefix);
-  // What follows a % names an interface.
+  // The text after a % is an interface name.
   if (isIP(address) === 0 || address.includes('%') || !isWhole || rest.length > 0) return NO_PROXY;
   if (prefix === undefined) return undefined;
   const bits = Number(prefix);

@@ -42,22 +42,22 @@ export const TELEMETRY_VARIABLES = {
 
 type Values = z.output<z.ZodObject<typeof TELEMETRY_VARIABLES>>;
 
-export interface TelemetrySettings {
-  /** Undefined: no metrics are kept. */
+interface TelemetrySettings {
+  /** Undefined: no metrics. */
   metrics: { port: number; host: string } | undefined;
-  /** Undefined: nothing is traced. */
+  /** Undefined: no traces. */
   traces:
     | {
         url: string;
         headers: Record<string, string>;
         serviceName: string;
-        /** Undefined: a limited number a second. */
+        /** Undefined: a limited number of traces a second. */
         sampler: { name: 'always_on' | 'always_off' | 'traceidratio'; parentBased: boolean; ratio: number } | undefined;
       }
     | undefined;
 }
 
-/** What is wrong with the ports together. */
+/** Error message for a metrics port that is also the port of the service. */
 export function faultOfMetricsPort(values: Pick<Values, 'METRICS_PORT'> & { PORT: number }): string | undefined {
   const isTaken = values.METRICS_PORT !== undefined && values.METRICS_PORT !== 0 && values.METRICS_PORT === values.PORT;
   return isTaken ? 'must be another port than PORT: metrics are not for the public' : undefined;

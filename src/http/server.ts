@@ -1,16 +1,12 @@
-import {
-  type IncomingMessage,
-  type RequestListener,
-  STATUS_CODES,
-  type Server,
-  type ServerResponse,
-  createServer,
-} from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger } from 'fastify';
 import { type ErrorCode, GatewayError } from '../domain/errors.ts';
 import { renderError } from './errors.ts';
 import type { RequestObserver } from './follow.ts';
+
+// An import of node:http would also load Node's own HTTP client, which takes a tenth of the start.
+const { STATUS_CODES, createServer } = process.getBuiltinModule('node:http');
 
 /** Time-out of an idle connection, and of one that transfers no byte while a request is in progress. */
 const IDLE_TIMEOUT_MS = 65_000;

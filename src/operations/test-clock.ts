@@ -1,101 +1,65 @@
 import type { Instant } from '../domain/records.ts';
 import type { TestClockRecord } from '../store/clock.ts';
 import type { Store } from '../store/store.ts';
-import { type Gate, createGate } from './test-clock-gate.ts';
 
-/** The time of a sandbox, which can be moved forward and never goes back: the real one, and what was moved so far. */
+/** Time of a sandbox service: the real time plus all advances. It never goes back. */
 export interface TestClock {
-  /** Which process this is, among those of its database. */
-  id: string;
   now(): Instant;
   realNow(): Instant;
-  /** How it stands, as far as this process knows. */
-  known(): TestClockRecord;
-  /** How it stands; the time of this process follows. */
-  look(): Promise<TestClockRecord>;
-  /**
-   * Writes what `decide` makes of it, decided anew where somebody else was faster; answers that, or undefined where
-   * `decide` leaves it as it is. What `decide` throws, this throws.
-   */
-  change(decide: Decide): Promise<TestClockRecord | undefined>;
-  /** Calls `listener` at once when this process comes to know of an advance, before it goes by the time that is moved. */
+  record(): TestClockRecord;
+  /** Stores the next state and applies it. Answers false if another process has changed the row. */
+  change(next: Omit<TestClockRecord, 'version'>): Promise<boolean>;
+  /** Registers a listener for accepted advances. */
   onAdvance(listener: () => void): void;
-  /** What requests pass that must not see time move. */
-  gate: Gate;
+  /** Requests that may change something: time moves between them, and new ones wait until `heldUntilMs` (monotonic). */
+  requests: { inProgress: number; begun: number; heldUntilMs: number };
 }
-
-export type Decide = (record: TestClockRecord) => Omit<TestClockRecord, 'version'> | undefined;
-
-const NEVER_MOVED: TestClockRecord = {
-  version: 0,
-  offsetMs: 0,
-  goalMs: 0,
-  target: null,
-  holder: null,
-  heldUntil: 0,
-};
 
 /**
- * The clock of a service that was started with one. Throws where the database must not be used so: one with production
- * sessions by a service whose time can be moved, one whose time was moved by any other.
+ * The test clock of a service with `TEST_CLOCK=true`. Throws if the service must not use the database: with a test clock, a
+ * shared database or one with production sessions; without one, a database whose time was moved.
  */
-export async function openTestClock(store: Store, isEnabled: boolean, id: string): Promise<TestClock | undefined> {
+export async function openTestClock(
+  store: Store,
+  { isEnabled, isShared }: { isEnabled: boolean; isShared: boolean },
+): Promise<TestClock | undefined> {
   const record = await store.testClock();
-  if (isEnabled) {
-    if (await store.hasProduction()) {
-      throw new Error(
-        'TEST_CLOCK=true is for sandboxes, and this database has production sessions, whose time must not be moved: leave TEST_CLOCK out, or set DATABASE_URL to another database',
-      );
-    }
-    return createTestClock(store, record ?? NEVER_MOVED, id);
-  }
-  if (record && record.goalMs > 0) {
+  if (!isEnabled) {
+    if (!record || record.goalMs === 0) return undefined;
+    const seconds = Math.ceil(record.goalMs / 1000);
     throw new Error(
-      `the time of this database was moved forward by ${Math.ceil(record.goalMs / 1000)} seconds for tests, and must not go back: set TEST_CLOCK=true, or set DATABASE_URL to another database`,
+      `the time of this database was moved forward by ${seconds} seconds for tests, and must not go back: ${isShared ? '' : 'set TEST_CLOCK=true, or '}set DATABASE_URL to another database`,
     );
   }
-  return undefined;
+  if (isShared) {
+    throw new Error(
+      'TEST_CLOCK=true is for a single instance, and instances can share a PostgreSQL database: set DATABASE_URL=sqlite:<path>, or leave TEST_CLOCK out',
+    );
+  }
+  if (await store.hasProduction()) {
+    throw new Error(
+      'TEST_CLOCK=true is for sandboxes, and this database has production sessions, whose time must not be moved: leave TEST_CLOCK out, or set DATABASE_URL to another database',
+    );
+  }
+  return createTestClock(store, record ?? { version: 0, offsetMs: 0, goalMs: 0, target: null });
 }
 
-function createTestClock(store: Store, found: TestClockRecord, id: string): TestClock {
+function createTestClock(store: Store, found: TestClockRecord): TestClock {
   const listeners: (() => void)[] = [];
-  const realNow = () => store.now();
-  let known = found;
-
-  function take(record: TestClockRecord): TestClockRecord {
-    // An older answer can come after a newer one.
-    if (record.version <= known.version) return known;
-    const isNew = record.target !== null && known.target === null;
-    if (isNew) for (const listener of listeners) listener();
-    known = record;
-    return known;
-  }
-
-  async function look(): Promise<TestClockRecord> {
-    return take((await store.testClock()) ?? NEVER_MOVED);
-  }
-
+  let record = found;
   return {
-    id,
-    now: () => realNow() + known.offsetMs,
-    realNow,
-    known: () => known,
-    look,
-    async change(decide) {
-      for (;;) {
-        const decided = decide(known);
-        if (!decided) return undefined;
-        const next = { ...decided, version: known.version + 1 };
-        const { done } = await store.commit([{ type: 'test_clock_changed', clock: next }]);
-        if (!done) {
-          await look();
-          continue;
-        }
-        take(next);
-        return next;
-      }
+    now: () => store.now() + record.offsetMs,
+    realNow: () => store.now(),
+    record: () => record,
+    async change(next) {
+      const clock = { ...next, version: record.version + 1 };
+      const { done } = await store.commit([{ type: 'test_clock_changed', clock }]);
+      if (!done) return false;
+      record = clock;
+      if (next.target !== null) for (const listener of listeners) listener();
+      return true;
     },
     onAdvance: (listener) => void listeners.push(listener),
-    gate: createGate(),
+    requests: { inProgress: 0, begun: 0, heldUntilMs: 0 },
   };
 }

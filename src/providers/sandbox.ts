@@ -1,7 +1,8 @@
-import { Agent, type Dispatcher, request } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import { GatewayError } from '../domain/errors.ts';
 import type { Payment } from '../domain/records.ts';
 import { traceHeaders } from '../telemetry/origin.ts';
+import { loadHttpClient } from '../webhooks/http-client.ts';
 import { verifyCallback } from '../webhooks/sign.ts';
 import type { CallbackHeaders, HandoffRequest, HandoffResult, Provider, RefundRequest } from './provider.ts';
 import { chargeOf, readAnswer, readError, readEvent, readRefund, refundOf } from './sandbox-messages.ts';
@@ -39,18 +40,20 @@ export interface SandboxOptions {
 
 /** Adapter of the simulated provider, over HTTP like that of any other provider. It moves sandbox payments only. */
 export function createSandboxProvider({ url, apiKey, callbackSecret, now }: SandboxOptions): Provider {
-  const dispatcher = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
+  let dispatcher: Agent | undefined;
   const payments = `${url}/simulator/api/payments`;
 
   async function ask(method: 'GET' | 'POST', path: string, timeoutMs: number, body?: unknown): Promise<Answer> {
-    const options: Parameters<typeof request>[1] = {
+    const client = await loadHttpClient();
+    dispatcher ??= new client.Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
+    const options: Parameters<typeof client.request>[1] = {
       method,
       dispatcher,
       headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', ...traceHeaders() },
       signal: AbortSignal.timeout(timeoutMs),
     };
     if (body !== undefined) options.body = JSON.stringify(body);
-    return answerOf(await request(`${payments}${path}`, options));
+    return answerOf(await client.request(`${payments}${path}`, options));
   }
 
   return {

@@ -10,8 +10,7 @@ const UNEXPOSED: Record<ExposingSetting, string> = {
 };
 
 /**
- * Registers the keys of the settings. Throws where others than this machine could get in without any key: before anything
- * listens.
+ * Registers the keys of the settings. Throws, before anything listens, if other machines could reach the service without a key.
  */
 export async function prepareAccess(deps: Pick<Deps, 'store' | 'now' | 'log'>, config: Config): Promise<void> {
   await registerConfiguredKeys(deps, config.bootstrapKeys);
@@ -19,13 +18,13 @@ export async function prepareAccess(deps: Pick<Deps, 'store' | 'now' | 'log'>, c
   const { exposedBy } = config;
   if (exposedBy !== undefined && !config.allowUnauthenticated && known !== 'active') {
     throw new Error(
-      `${exposedBy} ${UNEXPOSED[exposedBy]} while there is no active API key: make one with "tillway keys create", name one in BOOTSTRAP_API_KEYS, or set ALLOW_UNAUTHENTICATED=true to open the API to whoever reaches it`,
+      `${exposedBy} ${UNEXPOSED[exposedBy]} while there is no active API key: make one with "tillway keys create", name one in BOOTSTRAP_API_KEYS, or set ALLOW_UNAUTHENTICATED=true to open the API to everyone who reaches it`,
     );
   }
 }
 
-/** For the log of a service that has started. */
+/** Logs that a started service has no API key. */
 export function warnOfNoKey({ exposedBy }: Config, log: Deps['log']): void {
-  const whom = exposedBy === undefined ? 'every program of this machine' : 'whoever reaches it';
-  log.warn(`there is no API key: the API is open to ${whom}; "tillway keys create" closes it`);
+  const clients = exposedBy === undefined ? 'every program of this machine' : 'everyone who reaches it';
+  log.warn(`there is no API key: the API is open to ${clients}; "tillway keys create" closes it`);
 }

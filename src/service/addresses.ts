@@ -4,14 +4,14 @@ import { type AddressInfo, type Server as NetServer, createServer } from 'node:n
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
 
-/** Where to listen, and the setting that says so. */
-interface Place {
+/** Address to listen at, with the names of its settings. */
+interface ListenAddress {
   setting: string;
   host: string;
   portSetting: string;
 }
 
-/** The names under which a service on a loopback address is called. */
+/** Host names of a service on a loopback address. */
 export function knownHosts(config: Config, localUrl: string): ReadonlySet<string> {
   const urls = [localUrl, config.baseUrl, config.checkoutUrl].filter((url) => url !== undefined);
   return new Set(['localhost', '127.0.0.1', '[::1]', ...urls.map((url) => new URL(url).hostname)]);
@@ -21,39 +21,39 @@ export function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-// Below those that systems hand out: one of those could be another program's before the service listens.
+// Below the range from which systems assign ports, since another program could get one of those before the service listens.
 const FIRST_FREE_PORT = 20_000;
 const FREE_PORTS = 12_000;
 const MOST_PROBES = 100;
-/** Connections that may wait to be accepted. Node's 511 make the kernel drop some of a burst; they try again after 1 s. */
+/** Connections that may wait to be accepted. With Node's 511 the kernel drops part of a burst, which retries after 1 s. */
 const BACKLOG = 4096;
 
-/** Its port is held until just before the service listens there: another one that starts could find it free, too. */
-export interface HeldPlace extends Place, AsyncDisposable {
+/** Address whose port is reserved until just before the service listens, so that no other service that starts takes it. */
+interface ReservedAddress extends ListenAddress, AsyncDisposable {
   port: number;
 }
 
-/** Where the service is to listen, on a free port if need be: its own URLs must be known before. Throws as {@link listenAt}. */
-export async function holdPlace(
+/** Reserves the configured port, or a free one for port 0: the service needs its URLs before it listens. Throws as {@link listenAt}. */
+export async function reservePort(
   { host, port: wanted }: Pick<Config, 'host' | 'port'>,
   randomBytes: (count: number) => Uint8Array,
-): Promise<HeldPlace> {
-  const place = { setting: 'HOST', host, portSetting: 'PORT' };
-  if (wanted !== 0) return { ...place, port: wanted, [Symbol.asyncDispose]: () => Promise.resolve() };
+): Promise<ReservedAddress> {
+  const address = { setting: 'HOST', host, portSetting: 'PORT' };
+  if (wanted !== 0) return { ...address, port: wanted, [Symbol.asyncDispose]: () => Promise.resolve() };
   let last: Error | undefined;
   for (let probes = 0; probes < MOST_PROBES; probes++) {
     const port = FIRST_FREE_PORT + (Buffer.from(randomBytes(4)).readUInt32BE() % FREE_PORTS);
     const holder = createServer((socket) => socket.destroy());
     const fault = await faultAt(holder, host, port);
-    const letGo = () => new Promise<void>((resolve) => holder.close(() => resolve()));
-    if (!fault) return { ...place, port, [Symbol.asyncDispose]: letGo };
-    last = placeFault(place, port, fault);
+    const release = () => new Promise<void>((resolve) => holder.close(() => resolve()));
+    if (!fault) return { ...address, port, [Symbol.asyncDispose]: release };
+    last = listenError(address, port, fault);
     if (fault.code !== 'EADDRINUSE') throw last;
   }
   throw last!;
 }
 
-/** Why nothing can listen there; undefined where the server does now. */
+/** Error of listening; undefined once the server listens. */
 function faultAt(server: NetServer, host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
   return new Promise((resolve) => {
     server.once('error', resolve);
@@ -62,52 +62,56 @@ function faultAt(server: NetServer, host: string, port: number): Promise<NodeJS.
 }
 
 /**
- * Has an app listen, at a place that is let go for it if it was held; answers its port, which is any where 0 was asked for.
- * Throws, by the name of the setting, where its host is none of this machine or its port not to be had.
+ * Lets an app listen at an address, which it releases first if the port was reserved. Answers the port, a free one for port 0.
+ * Throws an error that names the setting if the host is not of this machine or the port is not available.
  */
 export async function listenAt(
   app: FastifyInstance,
-  place: Place & { port: number } & Partial<AsyncDisposable>,
+  address: ListenAddress & { port: number } & Partial<AsyncDisposable>,
 ): Promise<number> {
-  const { host, port } = place;
+  const { host, port } = address;
   try {
     const [first, ...others] = await addressesOf(host);
-    await place[Symbol.asyncDispose]?.();
+    await address[Symbol.asyncDispose]?.();
     await app.listen({ host: first!, port, backlog: BACKLOG });
     const { port: bound } = app.server.address() as AddressInfo;
-    for (const address of others) await listenBeside(app.server, address, bound, app.log);
+    for (const other of others) await listenBeside(app.server, other, bound, app.log);
     return bound;
   } catch (error) {
-    throw placeFault(place, port, error as Error);
+    throw listenError(address, port, error as Error);
   }
 }
 
-/** Of `localhost` all: programs differ in which of them they take. */
+/** All addresses of `localhost`, since programs differ in which of them they use. */
 async function addressesOf(host: string): Promise<string[]> {
   if (host !== 'localhost') return [host];
   return (await lookup(host, { all: true })).map(({ address }) => address);
 }
 
-/** Has one more address lead to a server that listens. Fastify would start another for it, which none of our limits is on. */
+/** Adds an address to a listening server. Fastify would start another server for it, without our limits. */
 export async function listenBeside(
   served: Server,
   address: string,
   port: number,
   log: Pick<FastifyBaseLogger, 'warn'>,
 ): Promise<void> {
-  const door = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => served.emit('connection', socket));
-  door.maxConnections = served.maxConnections;
+  const listener = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => served.emit('connection', socket));
+  listener.maxConnections = served.maxConnections;
   await new Promise<void>((resolve) => {
-    door.once('error', (err) => {
+    listener.once('error', (err) => {
       log.warn({ err, address }, 'nobody listens at this address of localhost');
       resolve();
     });
-    door.listen({ port, host: address, backlog: BACKLOG }, resolve);
+    listener.listen({ port, host: address, backlog: BACKLOG }, resolve);
   });
-  served.once('close', () => door.close());
+  served.once('close', () => listener.close());
 }
 
-function placeFault({ setting, host, portSetting }: Place, port: number, cause: Error & { code?: string }): Error {
+function listenError(
+  { setting, host, portSetting }: ListenAddress,
+  port: number,
+  cause: Error & { code?: string },
+): Error {
   const where = `${hostInUrl(host)}:${port}`;
   if (cause.code === 'EADDRINUSE') {
     return new Error(`${portSetting} must be a port that is free: another program listens at ${where}`, { cause });
@@ -120,7 +124,7 @@ function placeFault({ setting, host, portSetting }: Place, port: number, cause: 
   return new Error(`${setting} must be an address or a name of this machine, not ${host}: ${cause.message}`, { cause });
 }
 
-/** Where it listens at every address, that one opens nowhere: somebody has to say which one buyers are sent to. */
+/** Warns if the service listens at every address and no setting has one that buyers can open. */
 export function warnOfNoAddress(
   { host, baseUrl }: Pick<Config, 'host' | 'baseUrl'>,
   localUrl: string,

@@ -13,20 +13,19 @@ interface KeyLog {
   warn(fields: object, message: string): void;
 }
 
-interface Surroundings {
+interface KeyOptions {
   database: DatabaseSettings;
-  /** Those of ENCRYPTION_KEY. */
+  /** Keys of ENCRYPTION_KEY. */
   configured: readonly Uint8Array[];
   randomBytes: RandomBytes;
   log: KeyLog;
 }
 
 /**
- * The keys of ENCRYPTION_KEY and, behind them, the one in the file beside an SQLite database. Where there are none, the
- * file is made when a key is first needed; a database that several machines share has no such place. Throws where the
- * file holds something else than a key.
+ * The keys of ENCRYPTION_KEY, then the one in the file beside an SQLite database. Without any, the first sealing creates the
+ * file; a database that several machines share has no place for it. Throws if the file holds no key.
  */
-export function loadEncryptionKeys({ database, configured, randomBytes, log }: Surroundings): EncryptionKeys {
+export function loadEncryptionKeys({ database, configured, randomBytes, log }: KeyOptions): EncryptionKeys {
   const file = database.kind === 'sqlite' ? `${database.path}.key` : undefined;
   let own = file === undefined ? undefined : readKey(file);
   const known = () => [...configured, ...(own ? [own] : [])];
@@ -37,13 +36,13 @@ export function loadEncryptionKeys({ database, configured, randomBytes, log }: S
       const [first] = known();
       if (first) return first;
       if (file === undefined) throw keyMissing();
-      return (own = madeKey(file, randomBytes, log));
+      return (own = createKey(file, randomBytes, log));
     },
   };
 }
 
-/** Whoever is second to make the file takes what is in it. */
-function madeKey(file: string, randomBytes: RandomBytes, log: KeyLog): Uint8Array {
+/** Creates the key file. If another process has just created it, answers the key in it. */
+function createKey(file: string, randomBytes: RandomBytes, log: KeyLog): Uint8Array {
   // Copied: these bytes are part of a pool.
   const key = Uint8Array.from(randomBytes(KEY_BYTES));
   let descriptor: number;
@@ -56,7 +55,7 @@ function madeKey(file: string, randomBytes: RandomBytes, log: KeyLog): Uint8Arra
   }
   try {
     writeSync(descriptor, `${Buffer.from(key).toString('base64')}\n`);
-    // What is sealed with it must never be on the disk without it.
+    // The key must be on the disk before anything that is sealed with it.
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);

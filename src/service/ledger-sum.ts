@@ -6,20 +6,19 @@ import type { Environment } from '../domain/route.ts';
 import { type LedgerShelf, shelvesOf } from '../store/ledger.ts';
 import type { Store } from '../store/store.ts';
 
-// A posting is dated before it is committed: what is older than any commit can take is complete.
+// A posting is dated before its commit. Entries older than the longest commit are complete.
 const COMPLETE_AFTER_MS = 60_000;
-// The embedded database answers in the thread that serves: so many entries take some milliseconds, and leave as many
-// pauses for whoever pays meanwhile.
+// The embedded database reads in the serving thread: a part takes some milliseconds, and requests are served in the pauses.
 const PART = 10_000;
 const PAUSE_MS = 50;
-// Whoever alters an entry behind the database's guards does so to an old one: only reading it again tells.
+// Only another read finds an old entry that was altered outside the service.
 const ANEW_EVERY_MS = 3_600_000;
 
-/** What all entries of an environment add up to: 0, or the books are wrong. */
+/** Sum of all entries of an environment: 0, or the books are wrong. */
 export interface LedgerSum {
   /**
-   * Reads what was booked since the last time, the journal being append-only, and once an hour all of it, so that what
-   * was altered or put right is seen; undefined once aborted.
+   * Reads the entries since the last call, since the journal is append-only, and once an hour all of them, to find altered ones.
+   * Undefined once aborted.
    */
   refresh(signal: AbortSignal): Promise<Cents | undefined>;
 }
@@ -44,7 +43,7 @@ export function createLedgerSum(store: Store, environment: Environment, part = P
     }
   }
 
-  /** Those that this version books on, and whatever else somebody has put there. */
+  /** Accounts and kinds of this version, and all others in the journal. */
   async function findShelves(): Promise<void> {
     for (const shelf of [...shelvesOf(environment), ...(await store.shelvesInUse(environment))]) {
       const name = `${shelf.account} ${shelf.kind}`;

@@ -13,7 +13,7 @@ import { type Instruments, createInstruments } from '../telemetry/instruments.ts
 
 const HANDOFF_RESULTS = ['accepted', 'refused', 'ambiguous', 'error'];
 
-/** What this instance counts, from what happens in it. */
+/** Counters of this instance. */
 export interface Metrics {
   instruments: Instruments;
   requests: RequestObserver;
@@ -24,7 +24,7 @@ export interface Metrics {
 export function createMetrics(): Metrics {
   const instruments = createInstruments();
   instruments.buildInfo.labels(VERSION).set(1);
-  // Finding the series of some labels costs more than counting: as many are kept as there are series.
+  // The look-up of a series by its labels costs more than counting.
   const series = new Map<string, { observe(seconds: number): void }>();
   return {
     instruments,
@@ -51,7 +51,7 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** Begins at 0 what alerts are on: of a series that begins at 1, no query can tell that it grew. */
+/** Starts the series of alerts at 0: a query cannot see that a series grew if it begins at 1. */
 export function startSeries(instruments: Instruments, { routes, providers }: Pick<Deps, 'routes' | 'providers'>): void {
   const { sessionTransitions, paymentTransitions, refundTransitions, attempts, ended } = instruments;
   for (const environment of ENVIRONMENTS) {
@@ -72,7 +72,7 @@ export function startSeries(instruments: Instruments, { routes, providers }: Pic
   }
 }
 
-/** Counts what a change that has become durable means to whoever watches. */
+/** Counts a durable change. */
 function count(instruments: Instruments, change: Change): void {
   const { sessionTransitions, paymentTransitions, refundTransitions } = instruments;
   switch (change.type) {
@@ -114,7 +114,7 @@ function countAttempt(
 ): void {
   const { environment, status, created } = delivery;
   if (unmade) {
-    // No receiver has failed: whoever watches dead letters has nothing to mend.
+    // No receiver has failed, so this is no dead letter.
     if (status === 'dead') ended.labels(environment, 'given_up').inc();
     return;
   }

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 // The database, its files, deliveries, and what Node itself opens.
 const RESERVE = 300;
 
-/** Says so in the log where the system gives this process fewer files than it takes connections. */
+/** Logs a warning if the system allows this process fewer open files than connections. */
 export function warnOfFewFiles(maxConnections: number, log: Pick<Logger, 'warn'>): void {
   const files = openFilesAllowed();
   if (files === undefined || files >= maxConnections + RESERVE) return;
@@ -14,7 +14,7 @@ export function warnOfFewFiles(maxConnections: number, log: Pick<Logger, 'warn'>
   );
 }
 
-/** Undefined where the system does not say. */
+/** Undefined if the system does not report it. */
 function openFilesAllowed(): number | undefined {
   try {
     const limit = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];

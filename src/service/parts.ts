@@ -22,7 +22,7 @@ import { webhooksApi } from '../http/webhooks.ts';
 import { mcpEndpoint } from '../mcp/http.ts';
 import { serverCard } from '../mcp/server-card.ts';
 
-/** What the OpenAPI document describes. */
+/** Parts that the OpenAPI document describes. */
 export const API_PARTS: readonly Part[] = [
   salesApi,
   customersApi,
@@ -39,7 +39,7 @@ export const API_PARTS: readonly Part[] = [
   agentApi,
 ];
 
-/** Everything that the service answers, but for the simulated provider. */
+/** All parts except the simulated provider. */
 export const PARTS: readonly Part[] = [
   errorPages,
   healthProbes,

@@ -12,34 +12,34 @@ import { isLoopbackHost } from '../webhooks/address.ts';
 import { hostInUrl, listenAt } from './addresses.ts';
 import type { Metrics } from './metrics.ts';
 
-// The process ends soon after, whether or not a collector answers.
+// The process exits soon after, with or without an answer of the collector.
 const LAST_SPANS_MS = 2000;
 
-/** What is measured and traced of this process; where neither is configured, everything is left as it is. */
+/** Metrics and traces of this process. Without either, stores and providers stay unwrapped. */
 export interface Telemetry {
   tracing: Tracing | undefined;
   requests: AppDeps['requests'];
   onBatch: OnBatch | undefined;
   store(store: OpenedStore): OpenedStore;
   provider<Observed extends Provider>(provider: Observed): Observed;
-  /** Opens the port for metrics, where there is to be one. */
+  /** Opens the port for metrics, if there is one. */
   open(deps: AppDeps): Promise<OpenTelemetry>;
 }
 
 export interface OpenTelemetry {
-  /** Where metrics are, without a trailing slash. */
+  /** URL of the metrics port without a trailing slash. */
   metricsUrl: string | undefined;
-  /** Answers no scrape any more. */
+  /** Closes the port for metrics. */
   close(): Promise<void>;
-  /** Sends the last spans; once everything else has ended. */
+  /** Sends the last spans, after everything else has ended. */
   flush(): Promise<void>;
 }
 
-/** Loads nothing of what is not configured: no start waits for it. */
+/** Loads the libraries of metrics and traces only if they are configured. */
 export async function createTelemetry({ telemetry, database }: Config, log: Logger): Promise<Telemetry> {
-  const { metrics: door, traces } = telemetry;
+  const { metrics: address, traces } = telemetry;
   const tracing = traces && (await import('../telemetry/otlp.ts')).createTracing(traces, VERSION, log);
-  const metrics = door && (await import('./metrics.ts')).createMetrics();
+  const metrics = address && (await import('./metrics.ts')).createMetrics();
   const kind = database.kind === 'sqlite' ? 'sqlite' : 'postgresql';
   const watch = tracing || metrics ? watchCommits(kind, tracing, metrics?.commits) : undefined;
   return {
@@ -49,7 +49,7 @@ export async function createTelemetry({ telemetry, database }: Config, log: Logg
     store: (store) => watch?.observed(store) ?? store,
     provider: (provider) => (watch ? observeProvider(provider, tracing, metrics?.onProviderCall) : provider),
     async open(deps) {
-      const served = metrics && door ? await serveMetrics(deps, metrics, door) : undefined;
+      const served = metrics && address ? await serveMetrics(deps, metrics, address) : undefined;
       return {
         metricsUrl: served?.url,
         close: async () => served?.close(),
@@ -68,15 +68,14 @@ async function serveMetrics(
   const watch = createWatch(deps, instruments);
   startSeries(instruments, deps);
   const { register } = instruments;
-  // As every answer of this service, but that nobody counts or traces who counts, and that scrapes fill no log.
+  // Like the service itself, but scrapes are not measured, not traced and not logged.
   const log = deps.log.child({}, { level: deps.log.isLevelEnabled('debug') ? deps.log.level : 'warn' });
   const limits = { ...deps.limits, api: 'off', pages: undefined, callbacks: undefined, payments: undefined } as const;
   const own: AppDeps = { ...deps, log, limits, requests: undefined, tracing: undefined };
-  // Whoever opens the port to others has them call it by a name of theirs.
+  // Scrapers on other machines use host names that this process does not know.
   if (!isLoopbackHost(host)) own.allowedHosts = undefined;
   const app = await createApp(own, [(served) => metricsEndpoint(served, register.contentType, watch.read)]);
-  const place = { setting: 'METRICS_HOST', host, portSetting: 'METRICS_PORT' };
-  const bound = await listenAt(app, { ...place, port });
+  const bound = await listenAt(app, { setting: 'METRICS_HOST', host, portSetting: 'METRICS_PORT', port });
   watch.start();
   return {
     url: `http://${hostInUrl(host)}:${bound}`,

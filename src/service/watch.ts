@@ -3,13 +3,14 @@ import { ENVIRONMENTS, type Environment, type RouteHealth } from '../domain/rout
 import type { Deps } from '../operations/deps.ts';
 import type { Backlog } from '../store/monitoring.ts';
 import type { Instruments } from '../telemetry/instruments.ts';
+import { endsWithin } from '../telemetry/time-limit.ts';
 import { type LedgerSum, createLedgerSum } from './ledger-sum.ts';
 
 /** In milliseconds. */
 interface WatchLimits {
-  /** How long an answer of the database is shown again: several who scrape cost it no more than one. */
+  /** Lifetime of a database answer, so that several scrapers cost no more than one. */
   keptMs: number;
-  /** How long it is waited for: a scrape has its own limit, and is answered while the database is not there. */
+  /** Time limit of the database. A scrape has a limit of its own, and is answered without the database. */
   patienceMs: number;
 }
 
@@ -19,11 +20,11 @@ const STATES: readonly RouteHealth[] = ['live', 'degraded', 'standby'];
 
 type Watched = Pick<Deps, 'store' | 'router' | 'log' | 'now'>;
 
-/** Knows what the metrics say of the database and of the routes. */
-export interface Watch {
-  /** Everything as text for Prometheus; never older than some seconds, but for the ledger's sum. */
+/** Source of the metrics about the database and the routes. */
+interface Watch {
+  /** All metrics as text for Prometheus, at most some seconds old except for the sum of the ledger. */
   read(): Promise<string>;
-  /** Adds the ledger up now, and every minute, apart from all scrapes. */
+  /** Sums the ledger now and every minute, independently of scrapes. */
   start(): void;
   stop(): Promise<void>;
 }
@@ -44,7 +45,7 @@ export function createWatch(deps: Watched, instruments: Instruments, limits = LI
       instruments.databaseUp.set(1);
       lookedAt = performance.now();
     } catch (error) {
-      // What nobody can look up is not shown, rather than as it was.
+      // Metrics without a present value are left out.
       hideBacklogs(instruments);
       instruments.databaseUp.set(0);
       deps.log.debug({ err: error }, 'metrics: the database does not answer');
@@ -55,11 +56,7 @@ export function createWatch(deps: Watched, instruments: Instruments, limits = LI
 
   async function lookInTime(): Promise<void> {
     if (performance.now() - lookedAt < limits.keptMs) return;
-    const limit = new AbortController();
-    const passed = sleep(limits.patienceMs, 'late', { signal: limit.signal }).catch(() => undefined);
-    const late = await Promise.race([(looking ??= look()), passed]);
-    limit.abort();
-    if (late === undefined) return;
+    if (await endsWithin(limits.patienceMs, (looking ??= look()))) return;
     hideBacklogs(instruments);
     instruments.databaseUp.set(0);
   }
@@ -72,7 +69,7 @@ export function createWatch(deps: Watched, instruments: Instruments, limits = LI
       instruments.imbalance.labels(environment).set(cents);
       instruments.ledgerChecked.labels(environment).set(deps.now() / 1000);
     } catch (error) {
-      // An alert tells of a check that is missing.
+      // An alert reports the missing check.
       deps.log.warn({ environment, reason: String(error) }, 'the ledger could not be added up');
     }
   }
@@ -119,7 +116,7 @@ function showBacklog(to: Instruments, environment: Environment, backlog: Backlog
 function hideBacklogs(of: Instruments): void {
   const labelled = [of.pending, of.dead, of.lag, of.endpoints, of.sessionsPending, of.refundsPending, of.refundAge];
   for (const gauge of [...labelled, of.discrepancies]) gauge.reset();
-  // Those without a label cannot be absent.
+  // Gauges without labels cannot be absent.
   for (const gauge of [of.wakesDue, of.tasks]) gauge.set(Number.NaN);
 }
 

@@ -8,7 +8,7 @@ import { createDeliverers } from '../webhooks/deliver.ts';
 import { createSecretBox } from '../webhooks/secret-box.ts';
 import { loadEncryptionKeys } from './encryption-keys.ts';
 
-/** What webhooks need of the settings. Throws where the file with the encryption key cannot be read. */
+/** Webhook dependencies from the settings. Throws if the key file cannot be read. */
 export function webhookDepsOf(
   config: Config,
   { clock, randomBytes, log }: { clock: Clock; randomBytes: RandomBytes; log: Deps['log'] },

@@ -3,21 +3,20 @@ import type { Deps } from '../operations/deps.ts';
 import { signingSecrets } from '../operations/webhook-endpoints/signing-secrets.ts';
 import type { Store } from '../store/store.ts';
 import { createDispatcher } from '../webhooks/dispatcher.ts';
-import { createCheckoutWorker, createTaskWorker } from '../workers/checkouts.ts';
 import { createFeedWorker, createRecoveryWorker } from '../workers/feed.ts';
-import { createRefundWorker } from '../workers/refunds.ts';
+import { createQueueWorkers } from '../workers/queue-workers.ts';
 import { createRoutingWorker } from '../workers/routing.ts';
 import { createTestClockWorker } from '../workers/test-clock.ts';
 import type { Worker } from '../workers/worker.ts';
 
-// Attempts that take longer are cut off at a stop, and repeated after it.
+// A shutdown cuts off attempts that take longer. They are repeated later.
 const DELIVERY_GRACE_MS = 5000;
 
-/** Those that do what has come due, and with a test clock the one that makes it come due. */
+/** All workers of a service, with a test clock also its worker. */
 export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Worker[] {
   const { testClock: clock, store, log } = deps;
   const routing = createRoutingWorker(deps);
-  const others = [createCheckoutWorker(deps), createTaskWorker(deps), createRefundWorker(deps), simulator, deliveries];
+  const others = [...createQueueWorkers(deps), simulator, deliveries];
   const clockWorkers = clock ? [createTestClockWorker({ clock, store, workers: others, routing, log })] : [];
   return [...others, routing, createFeedWorker(deps), createRecoveryWorker(deps), ...clockWorkers];
 }
@@ -36,7 +35,7 @@ export function createDeliveryWorker(deps: Deps, random: () => number): Worker {
   return { ...dispatcher, stop: () => dispatcher.stop(DELIVERY_GRACE_MS) };
 }
 
-/** Lets every worker do what is due now, until nothing is left. */
+/** Runs every worker until no due work is left. */
 export async function runDue(workers: readonly Worker[]): Promise<void> {
   let done;
   do {
@@ -45,7 +44,7 @@ export async function runDue(workers: readonly Worker[]): Promise<void> {
   } while (done > 0);
 }
 
-interface Ending {
+interface Stoppable {
   app: FastifyInstance;
   workers: readonly Worker[];
   deliverers: { close(): Promise<void> };
@@ -54,7 +53,7 @@ interface Ending {
 }
 
 /** Finishes the requests and attempts in progress, then closes the port, the connections and the database. */
-export async function stopAll({ app, workers, deliverers, observed, store }: Ending): Promise<void> {
+export async function stopAll({ app, workers, deliverers, observed, store }: Stoppable): Promise<void> {
   // The app must stay open meanwhile: requests and workers call its simulated provider.
   await Promise.all([app.drain(), ...workers.map((worker) => worker.stop())]);
   await app.close();

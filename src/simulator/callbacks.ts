@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { request } from 'undici';
+import { loadHttpClient } from '../webhooks/http-client.ts';
 import { signCallback } from '../webhooks/sign.ts';
 import { type Worker, createWorker, forEachOf } from '../workers/worker.ts';
 import { type SimulatorDeps, captureLate } from './charges.ts';
@@ -69,6 +69,7 @@ export function createCallbackWorker(
   async function post(body: string): Promise<number | string> {
     const signature = signCallback(callbackSecret, Math.floor(realNow() / 1000), body);
     try {
+      const { request } = await loadHttpClient();
       const response = await request(callbackUrl, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-provider-signature': signature },

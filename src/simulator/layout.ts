@@ -10,11 +10,13 @@ const ICON = iconOf(
   '<rect width="16" height="16" rx="4" fill="#ffcf33"/><path d="M3 13 13 3M1 8l7-7M8 15l7-7" stroke="#1c1a2b" stroke-width="2.5"/>',
 );
 
-const DOLLARS = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' });
+let dollarFormat: Intl.NumberFormat | undefined;
 
 /** Cents as `$49.99`. */
 export function dollars(cents: number): string {
-  return DOLLARS.format(cents / 100);
+  // The first number format of a process takes 10 ms, which the start does not wait for.
+  dollarFormat ??= new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' });
+  return dollarFormat.format(cents / 100);
 }
 
 export interface LayoutOptions {

@@ -1,26 +1,23 @@
 import type { Instant } from '../domain/records.ts';
 
-/** The test clock of a database, as all its instances share it. */
+/** Row of the test clock. */
 export interface TestClockRecord {
   /** Grows by one with every change, from 1. */
   version: number;
-  /** How far time is ahead of the real one, in milliseconds. */
+  /** Distance from the real time, in milliseconds. */
   offsetMs: number;
-  /** How far it is to be ahead when the advance under way is done; without one, as far as it is. */
+  /** Distance from the real time at the end of the current advance; without one, equal to `offsetMs`. */
   goalMs: number;
-  /** What time it is to be then, as it was told to whoever asked; null where no advance is under way. */
+  /** Time at the end of the current advance, as reported to the caller; null without one. */
   target: Instant | null;
-  /** The process that carries the advance out, and until when, in real time, it is left to it. */
-  holder: string | null;
-  heldUntil: Instant;
 }
 
-/** What only a service whose time can be moved asks for. */
+/** Reads for services with a test clock. */
 export interface ClockReads {
-  /** Undefined where time was never moved. */
+  /** Undefined if time was never moved. */
   testClock(): Promise<TestClockRecord | undefined>;
-  /** The first instant after this one at which something falls due for a worker; undefined where nothing does. */
+  /** First instant after `after` at which work falls due; undefined without pending work. */
   nextDue(after: Instant): Promise<Instant | undefined>;
-  /** Whether there is a session of production. */
+  /** Answers whether the database has a production session. */
   hasProduction(): Promise<boolean>;
 }

@@ -3,7 +3,7 @@ import type { Select } from './reads.ts';
 
 const LOOK_EVERY_MS = 10_000;
 const FIRST_LOOKS = 3;
-/** A look that took longer says too little. */
+/** Longer reads are too inaccurate. */
 const LONGEST_LOOK_MS = 1000;
 
 const SELECT_TIME = 'SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now';

@@ -1,22 +1,22 @@
 import sonicBoom from 'sonic-boom';
 
-/** What waits for a reader at the most, in bytes: some thousand lines. What comes beyond is lost. */
+/** Size of the buffer for a slow reader, in bytes: some thousand lines. Further lines are lost. */
 const MAX_WAITING = 1024 * 1024;
 
-/** Where the lines of the log go, whoever reads them or does not. */
-export interface LogOutput {
+/** Destination of the log lines, with or without a reader. */
+interface LogOutput {
   write(line: string): void;
   /**
-   * Waits until all is written, or cannot be, but no longer than `ms`. Answers false where a write is still under way then
-   * that nothing but its reader, or the end of the process by force, ends.
+   * Waits until all lines are written, or cannot be, but no longer than `ms`. Answers false if a write is then still in progress,
+   * which only its reader or SIGKILL can end.
    */
   settle(ms: number): Promise<boolean>;
 }
 
 /**
- * Writes to a file descriptor beside the event loop. The service goes on, and ends, whoever reads: where the reader is gone
- * or hangs, or a disk is full, 1 MiB waits and the rest is lost. Every line tries again; `onLost` is told how many were
- * lost once others go through.
+ * Writes to a file descriptor outside the event loop, so that no reader blocks the service or its exit. If the reader is gone or
+ * hangs, or the disk is full, 1 MiB is buffered and further lines are lost. Every line retries; `onLost` gets the number of lost
+ * lines once writing succeeds again.
  */
 export function createLogOutput(fd: number, onLost: (lines: number) => void): LogOutput {
   let lost = 0;
@@ -28,7 +28,7 @@ export function createLogOutput(fd: number, onLost: (lines: number) => void): Lo
     retryEAGAIN: () => (isFull = true),
   });
   output.on('write', () => (isFull = false));
-  // What could not be written is kept, and is tried again with the next line.
+  // The next line retries the write.
   output.on('error', () => undefined);
   output.on('drop', () => {
     lost++;
@@ -44,7 +44,7 @@ export function createLogOutput(fd: number, onLost: (lines: number) => void): Lo
     write: (line) => void output.write(line),
     settle(ms) {
       return new Promise((resolve) => {
-        // What has come of a write meanwhile is heard of after the timers, where this process itself was held up.
+        // If this process was blocked, the outcome of a write arrives after the timers.
         const patience = setTimeout(() => setImmediate(() => resolve(isFull)), ms);
         output.flush(() => {
           clearTimeout(patience);

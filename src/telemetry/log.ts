@@ -1,7 +1,7 @@
 import { type Logger, symbols } from 'pino';
 import { currentOrigin } from './origin.ts';
 
-/** What pino writes into every line besides its own fields: on behalf of which request, and of which trace. */
+/** Fields of every log line about its origin: the request and the trace. */
 export function originOfLine(_fields: object, _level: number, log: Logger): object {
   const { requestId, traceParent } = currentOrigin();
   // pino merges the line's own fields into this very object.
@@ -17,7 +17,7 @@ function isNamed(log: Logger): boolean {
   return typeof bound === 'string' && bound.includes('"requestId":');
 }
 
-/** Why a request was answered 503, which its caller is told in general words only. */
+/** Logs the reason of an answer 503, which gives the caller general words only. */
 export function logUnavailable(log: { warn(fields: object, message: string): void }, error: Error): void {
   const cause = error.cause instanceof Error ? { cause: error.cause.message } : {};
   log.warn({ reason: error.message, ...cause }, 'unavailable');

@@ -1,34 +1,34 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** What caused something. It may be kept and logged: neither field holds anything of a person. */
+/** Request and trace that caused something. Both may be stored and logged: they hold no personal data. */
 export interface Origin {
-  /** Of the HTTP request; null where nobody asked. */
+  /** Id of the HTTP request; null without one. */
   readonly requestId: string | null;
-  /** The span under way, as W3C `traceparent`; null where nothing is traced. */
+  /** The current span as W3C `traceparent`; null without tracing. */
   readonly traceParent: string | null;
 }
 
 export const NOBODY: Origin = { requestId: null, traceParent: null };
 const origins = new AsyncLocalStorage<Origin>();
 
-/** On whose behalf this code runs. */
+/** Origin of the running code. */
 export function currentOrigin(): Origin {
   return origins.getStore() ?? NOBODY;
 }
 
-/** Whatever `work` does, and whatever it starts, is done on behalf of `origin`. */
+/** Runs `work`, and everything that it starts, with this origin. */
 export function onBehalfOf<Result>(origin: Origin, work: () => Result): Result {
   return origins.run(origin, work);
 }
 
-/** For what several requests share, a batch or a connection: it belongs to none of them. */
+/** Runs work that several requests share, such as a batch or a connection, without an origin. */
 export function onNobodysBehalf<Result>(work: () => Result): Result {
   return origins.run(NOBODY, work);
 }
 
 const TRACE_PARENT = 'traceparent';
 
-/** The headers by which whoever is asked next continues the trace; none where nothing is traced. */
+/** Headers that let the next service continue the trace; none without tracing. */
 export function traceHeaders(): Record<string, string> {
   const { traceParent } = currentOrigin();
   return traceParent === null ? {} : { [TRACE_PARENT]: traceParent };

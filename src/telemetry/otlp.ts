@@ -20,16 +20,16 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { currentOrigin, onNobodysBehalf } from './origin.ts';
+import { endsWithin } from './time-limit.ts';
 import type { Span, SpanStart, Tracing } from './tracing.ts';
 
-export interface TracingSettings {
-  /** Where spans are posted as OTLP over HTTP. */
+interface TracingSettings {
+  /** Address for spans, as OTLP over HTTP. */
   url: string;
   headers: Record<string, string>;
   serviceName: string;
-  /** Undefined: at most {@link TRACES_PER_SECOND} of those that nobody before us has decided against. */
+  /** Undefined: at most {@link TRACES_PER_SECOND} traces that no caller has excluded. */
   sampler: { name: 'always_on' | 'always_off' | 'traceidratio'; parentBased: boolean; ratio: number } | undefined;
 }
 
@@ -38,9 +38,9 @@ interface Log {
   warn(fields: object, message: string): void;
 }
 
-// What does not fit is dropped: requests never wait for a collector, and memory has an end.
+// Spans that do not fit are dropped: requests never wait for a collector, and memory is bounded.
 const MAX_WAITING = 4096;
-// Enough to see what is slow, and not a hundredth of what a processor can do. Of a trace everything is sent, or nothing.
+// Enough to find slow operations, at less than a hundredth of a processor. A trace is sent whole or not at all.
 const TRACES_PER_SECOND = 100;
 const MAX_BATCH = 512;
 const SEND_EVERY_MS = 1000;
@@ -53,7 +53,7 @@ const KINDS = {
   internal: SpanKind.INTERNAL,
 } as const;
 
-/** Traces by way of OpenTelemetry; `version` is the program's. */
+/** Traces through OpenTelemetry; `version` is that of the program. */
 export function createTracing(
   settings: TracingSettings,
   version: string,
@@ -82,7 +82,7 @@ export function createTracing(
   function begin({ name, kind = 'internal', attributes, parent }: SpanStart): Span {
     const spanContext = readTraceParent(parent === undefined ? currentOrigin().traceParent : parent);
     if (spanContext?.traceFlags === TraceFlags.NONE && isParentBased) return unsent(spanContext);
-    // What goes on in this process, or began in one, has been decided on.
+    // A trace that began in this service is already decided.
     if (parent !== undefined && !mayBegin()) return unsent(spanContext ?? newContext());
     const context = spanContext ? trace.setSpanContext(ROOT_CONTEXT, spanContext) : ROOT_CONTEXT;
     return asSpan(tracer.startSpan(name, { kind: KINDS[kind], ...(attributes && { attributes }) }, context));
@@ -91,15 +91,15 @@ export function createTracing(
   return {
     begin,
     async stop(limitMs) {
-      const limit = new AbortController();
-      const passed = sleep(limitMs, undefined, { signal: limit.signal }).catch(() => undefined);
-      await Promise.race([provider.shutdown().catch(() => undefined), passed]);
-      limit.abort();
+      await endsWithin(
+        limitMs,
+        provider.shutdown().catch(() => undefined),
+      );
     },
   };
 }
 
-/** What a trace that is not sent needs of a span: most requests are in one, where few are sampled. */
+/** Span of a trace that is not sent. Most requests have one if few are sampled. */
 function unsent(parent: SpanContext): Span {
   return { traceParent: textOf({ ...parent, traceFlags: TraceFlags.NONE }), set: ignore, fail: ignore, end: ignore };
 }
@@ -127,7 +127,7 @@ function asSpan(span: ApiSpan): Span {
     traceParent: textOf(span.spanContext()),
     set: (attributes) => void span.setAttributes(attributes),
     fail: (kind) => void span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute('error.type', kind),
-    // The processor's timer outlives the request that happens to start it.
+    // The processor's timer outlives the request that starts it.
     end: () => onNobodysBehalf(() => span.end()),
   };
 }
@@ -153,7 +153,7 @@ function samplerOf(settings: TracingSettings['sampler']): Sampler {
   return parentBased ? new ParentBasedSampler({ root: sampler }) : sampler;
 }
 
-/** Tells when spans cannot be sent, and when they can again: once each. */
+/** Logs when sending begins to fail, and when it succeeds again. */
 function complaining(exporter: SpanExporter, log: Log): SpanExporter {
   let failing = false;
   return {

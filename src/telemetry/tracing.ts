@@ -6,9 +6,9 @@ export interface SpanStart {
   /** Of bounded cardinality: no ids. */
   name: string;
   kind?: 'server' | 'client' | 'producer' | 'internal';
-  /** Nothing of a person, no secret, no query. */
+  /** No personal data, no secret, no query. */
   attributes?: Attributes;
-  /** W3C `traceparent`; the span under way where it is left out, and a trace of its own for null or what is not one. */
+  /** W3C `traceparent`; the current span by default. Null or an invalid value begins a new trace. */
   parent?: string | null;
 }
 
@@ -16,20 +16,20 @@ export interface Span {
   /** As W3C `traceparent`. */
   readonly traceParent: string;
   set(attributes: Attributes): void;
-  /** It did not do what it was to do; `kind` is of bounded cardinality. */
+  /** Marks the span as failed; `kind` has bounded cardinality. */
   fail(kind: string): void;
-  /** Once. */
+  /** To be called once. */
   end(): void;
 }
 
-/** Where spans go; there is none where tracing is off. */
+/** Destination of spans; undefined without tracing. */
 export interface Tracing {
   begin(start: SpanStart): Span;
-  /** Sends what waits, for at most so long. Never rejects. */
+  /** Sends the waiting spans, for at most `limitMs`. Never rejects. */
   stop(limitMs: number): Promise<void>;
 }
 
-/** Does `work` within a span; where tracing is off, it is merely done. */
+/** Runs `work` within a span, if there is tracing. */
 export function traced<Result>(
   tracing: Tracing | undefined,
   start: SpanStart,
@@ -50,7 +50,7 @@ async function within<Result>(span: Span, work: (span: Span) => Promise<Result>)
   }
 }
 
-/** What an error is, without its words: buyers' input can stand in those. */
+/** Kind of an error without its message, which can contain input of buyers. */
 function kindOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   const { code } = error as { code?: unknown };

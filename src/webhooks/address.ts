@@ -1,32 +1,32 @@
-import { type LookupAddress, lookup as systemLookup, promises as dns } from 'node:dns';
+import { type LookupAddress, promises as dns } from 'node:dns';
 import { type LookupFunction, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { Environment } from '../domain/route.ts';
 
-/** Which addresses webhooks may go to: `any`, `public` ones, or `loopback` besides those. */
+/** Addresses that webhooks may go to: `any`, `public` ones, or `public` and `loopback` ones. */
 export type WebhookTargets = 'public' | 'loopback' | 'any';
 
-/** Those of an environment: a shop on this machine may be tried out, and what production tells is for no neighbour in it. */
+/** Targets of an environment: sandbox events may go to a shop on this machine, production events may not. */
 export function targetsOf(environment: Environment, targets: WebhookTargets): WebhookTargets {
   return environment === 'production' && targets === 'loopback' ? 'public' : targets;
 }
 
-/** Whether what is sent to it stays on this machine: the name `localhost`, or a loopback address without brackets. */
+/** Answers whether a host is this machine: the name `localhost`, or a loopback address without brackets. */
 export function isLoopbackHost(host: string): boolean {
   return host.toLowerCase() === 'localhost' || (isIP(host) !== 0 && isLoopback(parse(host)));
 }
 
-/** All addresses of a host name. Rejects where it has none. */
+/** Resolves all addresses of a host name. Rejects if there are none. */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
 
-/** Refused before a connection was made. */
+/** Rejection of an address before a connection is made. */
 export class BlockedDestination extends Error {
   constructor(address: string, reason: string) {
     super(`blocked destination: ${address} ${reason}`);
   }
 }
 
-const KIND: Record<string, string> = {
+const BLOCKED_RANGES: Record<string, string> = {
   unspecified: 'is unspecified',
   broadcast: 'is a broadcast address',
   multicast: 'is multicast',
@@ -45,12 +45,12 @@ const RESERVED = 'is reserved';
 // The instance metadata and agent service of one cloud, on an address that looks like any other.
 // https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
 const CLOUD_HOST_ADDRESS = '168.63.129.16';
-// https://www.rfc-editor.org/rfc/rfc4291#section-2.4: the only IPv6 unicast space that is handed out.
+// https://www.rfc-editor.org/rfc/rfc4291#section-2.4: the only IPv6 unicast space in use.
 const GLOBAL_UNICAST: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3];
 // https://www.rfc-editor.org/rfc/rfc6052#section-2.1: the last 32 bits are an IPv4 address.
 const NAT64: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('64:ff9b::'), 96];
 
-/** Why an IP address may not be connected to, as the end of a sentence; undefined where it may. */
+/** Reason for which webhooks may not go to an IP address, as the end of a sentence; undefined if they may. */
 export function blockedBecause(address: string, targets: WebhookTargets): string | undefined {
   if (targets === 'any') return undefined;
   if (isIP(address) === 0) return 'is not an IP address';
@@ -60,35 +60,31 @@ export function blockedBecause(address: string, targets: WebhookTargets): string
 }
 
 /**
- * The name resolution of a socket: it answers exactly the addresses that were checked, so that what is connected to
- * cannot differ from what was allowed, whatever the next question to the same name server would be answered with.
+ * Name resolution of a socket that answers only allowed addresses. The socket connects to exactly the addresses checked here,
+ * even if the name server answers the next query differently.
  */
 export function guardedLookup(targets: WebhookTargets, resolve: Resolve): LookupFunction {
   async function allowedAddresses(hostname: string, family: number): Promise<LookupAddress[]> {
-    const found = await resolve(hostname);
-    const usable = family === 4 || family === 6 ? found.filter((entry) => entry.family === family) : found;
-    const allowed: LookupAddress[] = [];
-    let refusal: BlockedDestination | undefined;
-    for (const entry of usable) {
-      const reason = blockedBecause(entry.address, targets);
-      if (reason === undefined) allowed.push(entry);
-      else refusal ??= new BlockedDestination(entry.address, reason);
-    }
-    if (allowed.length === 0) throw refusal ?? new Error(`no address for ${hostname}`);
-    return allowed;
+    const all = await resolve(hostname);
+    const found = family === 4 || family === 6 ? all.filter((entry) => entry.family === family) : all;
+    const allowed = found.filter(({ address }) => blockedBecause(address, targets) === undefined);
+    if (allowed.length > 0) return allowed;
+    const [first] = found;
+    if (!first) throw new Error(`no address for ${hostname}`);
+    throw new BlockedDestination(first.address, blockedBecause(first.address, targets)!);
   }
 
-  async function lookUp(...[hostname, options, callback]: Parameters<LookupFunction>): Promise<void> {
+  async function lookUp(...[hostname, { all, family }, callback]: Parameters<LookupFunction>): Promise<void> {
     try {
-      const allowed = await allowedAddresses(hostname, Number(options.family ?? 0));
-      if (options.all) callback(null, allowed);
+      const allowed = await allowedAddresses(hostname, Number(family ?? 0));
+      if (all) callback(null, allowed);
       else callback(null, allowed[0]!.address, allowed[0]!.family);
     } catch (error) {
-      callback(error instanceof Error ? error : new Error(String(error)), '');
+      callback(error as Error, '');
     }
   }
 
-  return (hostname, options, callback) => void lookUp(hostname, options, callback);
+  return (...asked) => void lookUp(...asked);
 }
 
 const DNS_TIMEOUT_MS = 1000;
@@ -96,36 +92,23 @@ const DNS_TRIES = 2;
 const LOCAL_NAME = /^[^.]*\.?$|\.(?:localhost|local)\.?$/i;
 
 /**
- * Asks the name servers directly, without a thread of the system's resolver: there are four of those, and four names
- * whose servers do not answer would stop every other. Names of this machine's own world, and names that DNS does not
- * know, are left to the system (hosts file, search domains).
+ * Resolver that queries the name servers directly. The system's resolver has four threads, and four names whose servers do not
+ * answer would delay all others. Local names, and names that DNS does not know, go to the system (hosts file, search domains).
  */
 export function createResolve(): Resolve {
   const resolver = new dns.Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
   return async (hostname) => {
-    if (LOCAL_NAME.test(hostname)) return resolveBySystem(hostname);
+    if (LOCAL_NAME.test(hostname)) return dns.lookup(hostname, { all: true });
     const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
     const found = answers.flatMap((answer, index) =>
       answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family: index === 0 ? 4 : 6 })) : [],
     );
     if (found.length > 0) return found;
-    const late = answers.find((answer) => answer.status === 'rejected' && isTimeout(answer.reason));
-    if (late?.status === 'rejected') throw late.reason;
-    return resolveBySystem(hostname);
+    for (const answer of answers) {
+      if (answer.status === 'rejected' && answer.reason.code === dns.TIMEOUT) throw answer.reason;
+    }
+    return dns.lookup(hostname, { all: true });
   };
-}
-
-function resolveBySystem(hostname: string): Promise<LookupAddress[]> {
-  return new Promise((resolve, reject) => {
-    systemLookup(hostname, { all: true }, (error, addresses) => {
-      if (error) reject(error);
-      else resolve(addresses);
-    });
-  });
-}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === dns.TIMEOUT;
 }
 
 function parse(address: string): ipaddr.IPv4 | ipaddr.IPv6 {
@@ -143,7 +126,7 @@ function isLoopback(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
 function blockedIpv4(address: ipaddr.IPv4): string | undefined {
   if (address.toString() === CLOUD_HOST_ADDRESS) return RESERVED;
   const range: string = address.range();
-  return range === 'unicast' ? undefined : (KIND[range] ?? RESERVED);
+  return range === 'unicast' ? undefined : (BLOCKED_RANGES[range] ?? RESERVED);
 }
 
 function blockedIpv6(address: ipaddr.IPv6): string | undefined {
@@ -151,5 +134,5 @@ function blockedIpv6(address: ipaddr.IPv6): string | undefined {
   if (address.match(NAT64)) return blockedIpv4(new ipaddr.IPv4(address.toByteArray().slice(12)));
   const range: string = address.range();
   if (range === 'unicast' && address.match(GLOBAL_UNICAST)) return undefined;
-  return KIND[range] ?? RESERVED;
+  return BLOCKED_RANGES[range] ?? RESERVED;
 }

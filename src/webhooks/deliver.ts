@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { StringDecoder } from 'node:string_decoder';
-import { type Dispatcher as HttpDispatcher, Pool, buildConnector } from 'undici';
+import type { buildConnector, Dispatcher as HttpDispatcher, Pool } from 'undici';
 import type { Instant } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
 import {
@@ -11,14 +11,16 @@ import {
   guardedLookup,
   targetsOf,
 } from './address.ts';
+import { loadHttpClient } from './http-client.ts';
 import { parseRetryAfter } from './retry.ts';
 
+/** Result of one POST. */
 export interface Exchange {
-  /** Null where no answer came. */
+  /** Null without an answer. */
   statusCode: number | null;
-  /** Why it does not count as delivered, in words; null for status 200. */
+  /** Reason for which the POST does not count as delivered; null for status 200. */
   failure: string | null;
-  /** The beginning of the answer, as text that every database can store. */
+  /** Beginning of the answer, as text that every database can store. */
   responseBody: string;
   /** Whole milliseconds. */
   durationMs: number;
@@ -26,11 +28,11 @@ export interface Exchange {
 }
 
 export interface DeliveryLimits {
-  /** DNS, TCP and TLS. Kept to within half a second. */
+  /** Limit for DNS, TCP and TLS, accurate to half a second. */
   connectMs: number;
-  /** From DNS to the last byte of the answer. */
+  /** Limit from DNS to the last byte of the answer. */
   totalMs: number;
-  /** How much of the answer is kept; where it is longer, the socket is destroyed. */
+  /** Stored part of the answer. The socket of a longer answer is destroyed. */
   bodyBytes: number;
 }
 
@@ -38,11 +40,11 @@ export const DELIVERY_LIMITS: DeliveryLimits = { connectMs: 5000, totalMs: 15_00
 
 export interface Deliverer {
   /**
-   * Makes one POST and never rejects: everything that can go wrong is a failure in the answer. Redirects are not
-   * followed, the environment's proxies not used, the answer not decompressed. Connections are kept and used again.
+   * Makes one POST and never rejects: all errors are a `failure` of the result. It follows no redirect, uses no proxy of the
+   * environment and decompresses nothing. It reuses connections.
    */
   deliver(url: string, headers: Record<string, string>, body: string): Promise<Exchange>;
-  /** Cuts off whatever is under way. */
+  /** Cuts off the requests in progress. */
   close(): Promise<void>;
 }
 
@@ -61,38 +63,42 @@ interface DelivererOptions {
   limits?: DeliveryLimits;
 }
 
-/** One for each environment: not all may connect to the same addresses, not even with the same URL. */
+/** One deliverer for each environment, since they may connect to different addresses, even with the same URL. */
 export interface Deliverers extends Readonly<Record<Environment, Deliverer>> {
   close(): Promise<void>;
 }
 
 export function createDeliverers(options: DelivererOptions): Deliverers {
-  const { targets } = options;
-  const sandbox = createDeliverer({ ...options, targets: targetsOf('sandbox', targets) });
-  const production = createDeliverer({ ...options, targets: targetsOf('production', targets) });
-  return {
-    sandbox,
-    production,
-    async close() {
-      await Promise.all([sandbox.close(), production.close()]);
-    },
-  };
+  const [sandbox, production] = (['sandbox', 'production'] as const).map((environment) =>
+    createDeliverer({ ...options, targets: targetsOf(environment, options.targets) }),
+  ) as [Deliverer, Deliverer];
+  return { sandbox, production, close: async () => void (await Promise.all([sandbox.close(), production.close()])) };
 }
 
 export function createDeliverer(options: DelivererOptions): Deliverer {
   const { targets, resolve, now, limits = DELIVERY_LIMITS } = options;
-  const connect = guardedConnector(targets, resolve, limits.connectMs);
-  // A few kilobytes for each URL that an endpoint has had since the start; its connections close when idle.
+  let connect: buildConnector.connector | undefined;
+  // A few kilobytes for each URL since the start; idle connections close.
   const receivers = new Map<string, Receiver>();
 
-  // Each URL has connections of its own, without a limit: endpoints on one host never wait for each other's answers.
-  function receiverOf(url: string): Receiver | undefined {
+  // Each URL has its own connections, without a limit, so that endpoints on one host never wait for each other.
+  async function receiverOf(url: string): Promise<Receiver | undefined> {
+    const client = await loadHttpClient();
     const known = receivers.get(url);
     if (known) return known;
     const parsed = URL.parse(url);
     if (parsed?.protocol !== 'https:' && parsed?.protocol !== 'http:') return undefined;
     const { origin, pathname, search } = parsed;
-    const pool = new Pool(origin, { connect, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: MAX_HEADER_BYTES });
+    connect ??= guardedConnector(
+      client.buildConnector({ timeout: limits.connectMs, lookup: guardedLookup(targets, resolve) }),
+      targets,
+    );
+    const pool = new client.Pool(origin, {
+      connect,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      maxHeaderSize: MAX_HEADER_BYTES,
+    });
     const receiver = { pool, path: pathname + search };
     receivers.set(url, receiver);
     return receiver;
@@ -100,7 +106,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
 
   return {
     async deliver(url, headers, body) {
-      const receiver = receiverOf(url);
+      const receiver = await receiverOf(url);
       if (!receiver) return refused('the URL of the endpoint is not an http or https URL');
       const { pool, path } = receiver;
       const request = { path, method: 'POST', headers: { ...headers, 'user-agent': USER_AGENT }, body } as const;
@@ -114,11 +120,10 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   };
 }
 
-/** Addresses are decided on when a socket is opened: host names after DNS, literal addresses before. */
-function guardedConnector(targets: WebhookTargets, resolve: Resolve, timeout: number): buildConnector.connector {
-  const connect = buildConnector({ timeout, lookup: guardedLookup(targets, resolve) });
+/** Checks the address when a socket is opened: that of a host name after DNS, a literal address before. */
+function guardedConnector(connect: buildConnector.connector, targets: WebhookTargets): buildConnector.connector {
   return (options, callback) => {
-    // No name is looked up for these. The URL parser has brought every way to write one into one form.
+    // Literal addresses skip the lookup. The URL parser has normalised them.
     const reason = isIP(options.hostname) === 0 ? undefined : blockedBecause(options.hostname, targets);
     if (reason === undefined) connect(options, callback);
     else process.nextTick(callback, new BlockedDestination(options.hostname, reason), null);
@@ -137,7 +142,7 @@ function exchange(
     let ended = false;
     let statusCode: number | null = null;
     let retryAfter: string | undefined;
-    let kept = Buffer.alloc(0);
+    let stored = Buffer.alloc(0);
     const deadline = setTimeout(cut, limits.totalMs, `no complete answer within ${seconds(limits.totalMs)}`);
 
     function cut(reason: string): void {
@@ -152,9 +157,9 @@ function exchange(
       const retryAfterMs = retryAfter === undefined ? undefined : parseRetryAfter(retryAfter, now());
       resolve({
         statusCode,
-        // A 200 that was seen acknowledges, whatever becomes of the rest of the answer.
+        // A status 200 acknowledges even if the rest of the answer fails.
         failure: statusCode === null ? reason : failureOfStatus(statusCode),
-        responseBody: storableText(kept),
+        responseBody: storableText(stored),
         durationMs: Math.floor(performance.now() - began),
         ...(retryAfterMs !== undefined && { retryAfterMs }),
       });
@@ -163,7 +168,7 @@ function exchange(
     pool.dispatch(request, {
       onRequestStart(started) {
         controller = started;
-        // The deadline passed while there was no connection yet.
+        // The deadline has passed before there was a connection.
         if (ended) started.abort(new Error('too late'));
       },
       onResponseStart(_, status, headers) {
@@ -173,8 +178,8 @@ function exchange(
         retryAfter = Array.isArray(header) ? header[0] : header;
       },
       onResponseData(_, chunk) {
-        const room = limits.bodyBytes - kept.length;
-        kept = Buffer.concat([kept, chunk.subarray(0, room)]);
+        const room = limits.bodyBytes - stored.length;
+        stored = Buffer.concat([stored, chunk.subarray(0, room)]);
         if (chunk.length > room) cut('the answer is too long');
       },
       onResponseEnd() {
@@ -198,7 +203,7 @@ function failureOfStatus(status: number): string | null {
   return `answered ${status}`;
 }
 
-const WORDS: Record<string, string> = {
+const SOCKET_FAILURES: Record<string, string> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset',
   EPIPE: 'connection reset',
@@ -208,7 +213,7 @@ const WORDS: Record<string, string> = {
   UND_ERR_SOCKET: 'connection closed before an answer came',
   UND_ERR_HEADERS_OVERFLOW: `the headers of the answer are longer than ${MAX_HEADER_BYTES / 1024} KiB`,
 };
-const TLS_WORDS: Record<string, string> = {
+const TLS_FAILURES: Record<string, string> = {
   ERR_SSL_WRONG_VERSION_NUMBER: 'the receiver does not speak TLS at this port',
   EPROTO: 'the receiver does not speak TLS at this port',
   ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'the receiver speaks an old version of TLS only',
@@ -232,20 +237,20 @@ function failureOfError(error: Error, limits: DeliveryLimits): string {
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return `no connection within ${seconds(limits.connectMs)}`;
   if (error.name === 'HTTPParserError') return 'the answer is not HTTP';
   if (DNS_ERROR.test(code)) return 'the host name has no address';
-  if (TLS_ERROR.test(code)) return `TLS: ${TLS_WORDS[code] ?? code}`;
-  return WORDS[code] ?? printable(error.message || code || error.name);
+  if (TLS_ERROR.test(code)) return `TLS: ${TLS_FAILURES[code] ?? code}`;
+  return SOCKET_FAILURES[code] ?? printable(error.message || code || error.name);
 }
 
 function seconds(ms: number): string {
   return `${ms / 1000} s`;
 }
 
-// Part of such a message can come from the receiver, the names in a certificate for example.
+// A message can contain text of the receiver, for example the names in a certificate.
 function printable(message: string): string {
   return message.replaceAll(/[^\x20-\x7e]+/g, ' ').slice(0, 200);
 }
 
-/** Neither NUL, nor half a character at the end, nor any other invalid UTF-8: databases refuse those. */
+/** Text without NUL, a truncated last character or other invalid UTF-8, all of which databases reject. */
 function storableText(bytes: Buffer): string {
   if (bytes.length === 0) return '';
   return new StringDecoder('utf8').write(bytes).replaceAll('\0', '\u{fffd}');

@@ -1,79 +1,52 @@
 import type { Instant } from '../domain/records.ts';
 import { FAILING_REASON, GONE_REASON, type WebhookEndpoint, noteworthy } from '../domain/webhook-endpoint.ts';
-import type { Store } from '../store/store.ts';
+import type { EndpointChange } from '../store/webhook-endpoints.ts';
 
-/** What came of one attempt. */
-export interface Outcome {
-  /** As it was when the attempt began. */
+/** Outcome of one attempt, as far as it concerns the endpoint. */
+interface AttemptOutcome {
+  /** The endpoint when the attempt began. */
   endpoint: WebhookEndpoint;
   succeeded: boolean;
-  /** The receiver said that it takes no events any more. */
+  /** True if the receiver answered that it takes no events any more. */
   gone: boolean;
-  /** When the attempt ended. */
+  /** End of the attempt. */
   at: Instant;
 }
 
-interface Context {
-  store: Pick<Store, 'commit'>;
-  log: { warn(fields: object, message: string): void; error(fields: object, message: string): void };
-}
+export type HealthChange = Extract<
+  EndpointChange,
+  { type: 'endpoint_succeeded' | 'endpoint_failed' | 'endpoint_disabled' }
+>;
 
-/** What attempts tell about an endpoint: since when it fails, and that it is to be disabled. */
-export interface EndpointHealth {
-  /** What is known of the endpoint, given what an attempt told, and the write that this is worth. */
-  learn(known: WebhookEndpoint, outcome: Outcome): { endpoint: WebhookEndpoint; write?: Promise<void> };
-  /** Where another instance noted a failure that is older than a success here, the write that puts this right. */
-  correct(known: WebhookEndpoint): Promise<void> | undefined;
-}
-
-export function createEndpointHealth({ store, log }: Context): EndpointHealth {
-  /** Exact, where the database knows it to the minute. */
-  let lastSuccessAt = -Infinity;
-
-  async function write(change: Parameters<Store['commit']>[0][number] & { endpointId: string }): Promise<boolean> {
-    try {
-      return (await store.commit([change])).done;
-    } catch (error) {
-      // The next attempt tells it again.
-      log.error({ err: error, endpointId: change.endpointId }, 'the state of a webhook endpoint could not be written');
-      return false;
-    }
+/** Updates an endpoint after an attempt. Answers the endpoint and, if the database needs to know, the change. */
+export function learnFromAttempt(
+  known: WebhookEndpoint,
+  { endpoint, succeeded, gone, at }: AttemptOutcome,
+): { endpoint: WebhookEndpoint; change?: HealthChange } {
+  // An attempt to an earlier URL says nothing about the present one.
+  if (known.url !== endpoint.url || known.status !== 'active') return { endpoint: known };
+  const { id: endpointId, url } = known;
+  const disabled = { type: 'endpoint_disabled', endpointId, url, at } as const;
+  if (gone) {
+    return {
+      endpoint: { ...known, status: 'disabled' },
+      change: { ...disabled, reason: GONE_REASON, failingSince: null },
+    };
   }
-
-  async function noteSuccess(endpointId: string, at: Instant): Promise<void> {
-    await write({ type: 'endpoint_succeeded', endpointId, at });
+  switch (noteworthy(known, succeeded, at)) {
+    case 'succeeded':
+      return {
+        endpoint: { ...known, failingSince: null, lastSuccessAt: at },
+        change: { type: 'endpoint_succeeded', endpointId, at },
+      };
+    case 'failed':
+      return { endpoint: { ...known, failingSince: at }, change: { type: 'endpoint_failed', endpointId, at } };
+    case 'failing too long':
+      return {
+        endpoint: known,
+        change: { ...disabled, reason: FAILING_REASON, failingSince: known.failingSince },
+      };
+    case undefined:
+      return { endpoint: known };
   }
-
-  async function noteFailure(endpointId: string, at: Instant): Promise<void> {
-    await write({ type: 'endpoint_failed', endpointId, at });
-  }
-
-  async function disable({ id: endpointId, url }: WebhookEndpoint, reason: string, at: Instant, since: Instant | null) {
-    const change = { type: 'endpoint_disabled', endpointId, url, reason, at, failingSince: since } as const;
-    if (await write(change)) log.warn({ endpointId, reason }, 'webhook endpoint is disabled');
-  }
-
-  return {
-    learn(known, { endpoint, succeeded, gone, at }) {
-      if (succeeded) lastSuccessAt = Math.max(lastSuccessAt, at);
-      // One that has been pointed elsewhere meanwhile did not say it.
-      if (known.url !== endpoint.url || known.status !== 'active') return { endpoint: known };
-      if (gone) {
-        return { endpoint: { ...known, status: 'disabled' }, write: disable(known, GONE_REASON, at, null) };
-      }
-      switch (noteworthy(known, succeeded, at)) {
-        case 'succeeded':
-          return { endpoint: { ...known, failingSince: null, lastSuccessAt: at }, write: noteSuccess(known.id, at) };
-        case 'failed':
-          return { endpoint: { ...known, failingSince: at }, write: noteFailure(known.id, at) };
-        case 'failing too long':
-          return { endpoint: known, write: disable(known, FAILING_REASON, at, known.failingSince) };
-        case undefined:
-          return { endpoint: known };
-      }
-    },
-    correct({ id, failingSince }) {
-      return failingSince !== null && failingSince <= lastSuccessAt ? noteSuccess(id, lastSuccessAt) : undefined;
-    },
-  };
 }

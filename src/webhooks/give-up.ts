@@ -7,8 +7,8 @@ const PAGE = 100;
 const FAILURE = 'not attempted: the endpoint was deleted';
 
 /**
- * Ends what waits for an endpoint that is being deleted, each with a failure in its log; what is under way is left to end.
- * Once `settledMs` have passed since the deletion, nobody can begin anything for it any more, and it is deleted.
+ * Ends the pending deliveries of an endpoint that is being deleted, each with a failure in its log. Attempts in progress go on.
+ * `settledMs` after the deletion no instance can begin an attempt any more, and the endpoint becomes deleted.
  */
 export async function giveUpWaiting(
   store: Pick<Store, 'commit' | 'pendingDeliveries'>,
@@ -19,7 +19,7 @@ export async function giveUpWaiting(
   for (;;) {
     const waiting = await store.pendingDeliveries(endpoint.id, now, PAGE);
     const results = await Promise.all(waiting.map((delivery) => store.commit(endOf(delivery, now))));
-    // Where all were taken by somebody else, what became of them is seen the next time.
+    // If other instances have changed all of them, the next call sees the result.
     if (waiting.length < PAGE || results.every(({ done }) => !done)) break;
   }
   if (now < (endpoint.disabledAt ?? 0) + settledMs) return;
@@ -27,7 +27,7 @@ export async function giveUpWaiting(
   await store.commit([{ type: 'endpoint_changed', endpoint: deleted }]);
 }
 
-/** An attempt that is begun and ended at once, under the guards of both. */
+/** Changes of an attempt that begins and ends at once, under the guards of both. */
 function endOf(delivery: Delivery, now: Instant): Parameters<Store['commit']>[0] {
   const claimed: Delivery = { ...delivery, attempts: delivery.attempts + 1, dueAt: now };
   const attempt: DeliveryAttempt = {

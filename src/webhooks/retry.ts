@@ -8,7 +8,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const OK = 200;
 const GONE = 410;
 
-/** How long each attempt waits for the one before it to have failed, in milliseconds; as many attempts as entries. */
+/** Delay of each attempt after the failure of the one before it, in milliseconds. There are as many attempts as entries. */
 export const ATTEMPT_DELAYS_MS: Record<Environment, readonly number[]> = {
   // The example of https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
   production: [
@@ -31,17 +31,17 @@ const MAX_STRETCH = 2;
 
 export type Verdict =
   | { status: 'delivered' }
-  /** To be tried again in `delayMs`. */
+  /** The next attempt follows in `delayMs`. */
   | { status: 'pending'; delayMs: number }
-  /** `gone`: the receiver said that it will never take an event again. */
+  /** `gone`: the receiver answered that it takes no events any more. */
   | { status: 'dead'; gone: boolean };
 
-/** What an attempt means for its delivery. Only status 200 acknowledges. */
+/** Judges an attempt. Only status 200 acknowledges. */
 export function judgeAttempt(attempt: {
   environment: Environment;
   /** Attempts made under the present schedule, this one included. */
   attempts: number;
-  /** Null where no answer came. */
+  /** Null without an answer. */
   statusCode: number | null;
   retryAfterMs?: number | undefined;
   /** From 0 up to, not including, 1. */
@@ -52,8 +52,8 @@ export function judgeAttempt(attempt: {
   const delay = ATTEMPT_DELAYS_MS[attempt.environment][attempt.attempts];
   if (delay === undefined) return { status: 'dead', gone: false };
   const spread = delay * (1 - JITTER + 2 * JITTER * attempt.random);
-  const wished = Math.min(attempt.retryAfterMs ?? 0, delay * MAX_STRETCH);
-  return { status: 'pending', delayMs: Math.round(Math.max(spread, wished)) };
+  const requested = Math.min(attempt.retryAfterMs ?? 0, delay * MAX_STRETCH);
+  return { status: 'pending', delayMs: Math.round(Math.max(spread, requested)) };
 }
 
 const SECONDS = /^\d{1,9}$/;
@@ -61,7 +61,7 @@ const SECONDS = /^\d{1,9}$/;
 const DATE = /^[A-Z][a-z]{2,8}, .{1,40} GMT$/;
 
 /**
- * A `Retry-After` header in milliseconds from `now`, or undefined where it says nothing usable.
+ * Milliseconds from `now` in a `Retry-After` header; undefined if the header is invalid.
  * https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
  */
 export function parseRetryAfter(header: string, now: Instant): number | undefined {

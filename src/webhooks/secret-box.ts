@@ -2,23 +2,23 @@ import type { RandomBytes } from '../domain/id.ts';
 import type { SealedSecret } from '../domain/webhook-endpoint.ts';
 import { open, seal } from './seal.ts';
 
-/** Where the keys are that secrets are sealed with. */
+/** Keys for sealing secrets. */
 export interface EncryptionKeys {
-  /** Those that there are now; the first one seals, all open. */
+  /** The present keys: the first one seals, all open. */
   known(): readonly Uint8Array[];
-  /** The one to seal with, made where that is possible. Throws where there is none. */
+  /** The key to seal with, created if possible. Throws without one. */
   forSealing(): Uint8Array;
 }
 
 type Place = Pick<SealedSecret, 'endpointId' | 'environment'>;
 
-/** Secrets of endpoints, as they are kept and as they are used. */
+/** Creates, seals and opens the secrets of endpoints. */
 export interface SecretBox {
-  /** A new secret, `whsec_...`, and the same sealed for that endpoint. Throws where there is no key to seal with. */
+  /** A new secret, `whsec_...`, and its sealed text for that endpoint. Throws without a key to seal with. */
   newSecret(place: Place): { secret: string; sealed: string };
-  /** The secret; undefined where no key opens it. */
+  /** The secret; undefined if no key opens it. */
   open(sealed: SealedSecret): string | undefined;
-  /** The same secret sealed with the first key; undefined where it is that already, or no key opens it. */
+  /** The secret sealed with the first key; undefined if it already is, or if no key opens it. */
   resealed(sealed: SealedSecret): string | undefined;
 }
 
@@ -49,7 +49,7 @@ function openWithAny(keys: readonly Uint8Array[], sealed: SealedSecret): string 
   return undefined;
 }
 
-/** A secret that was copied to another endpoint does not open there. */
+/** Binds a secret to its endpoint: a copy for another endpoint does not open. */
 function contextOf({ endpointId, environment }: Place): string {
   return `${endpointId} ${environment}`;
 }

@@ -4,7 +4,7 @@ const SECRET_PREFIX = 'whsec_';
 const SIGNATURE = /^t=(\d{1,12})((?:,v1=[0-9a-f]{64}){1,10})$/;
 const MEANT_AS_SIGNATURE = /^t=[^,]*,v1=/;
 
-/** The headers of one delivery attempt, in both schemes. `secrets` are two while one is being rotated. */
+/** Headers of one delivery attempt, in both signature schemes. There are two `secrets` during a rotation. */
 export function deliveryHeaders(delivery: {
   eventId: string;
   body: string;
@@ -31,14 +31,14 @@ export function signCallback(secret: string, timestamp: number, body: string): s
   return `t=${timestamp},v1=${hmacHex(secret, `${timestamp}.${body}`)}`;
 }
 
-/** Whether a text is meant as a signature: `t=...,v1=...`. Only those can be right or wrong. */
+/** Answers whether a text has the form of a signature, `t=...,v1=...`; only such a text can be right or wrong. */
 export function isSignature(value: string): boolean {
   return MEANT_AS_SIGNATURE.test(value);
 }
 
 /**
- * Whether `signature` is right for these bytes; with `now` (unix seconds), also whether it is at most
- * `toleranceSeconds` old or early. Never throws, whatever it is given.
+ * Answers whether `signature` is right for these bytes and, with `now` (unix seconds), at most `toleranceSeconds` old or
+ * early. Never throws.
  */
 export function verifyCallback(
   secret: string,
@@ -51,7 +51,7 @@ export function verifyCallback(
   const timestamp = Number(match[1]);
   if (replay && Math.abs(replay.now - timestamp) > replay.toleranceSeconds) return false;
   const expected = createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest();
-  // Several while a secret is being rotated; any right one will do.
+  // There are several during a rotation, and one of them must be right.
   const given = match[2]!.split(',v1=').slice(1);
   return given.some((hex) => timingSafeEqual(expected, Buffer.from(hex, 'hex')));
 }
@@ -61,7 +61,7 @@ function hmacHex(secret: string, content: string): string {
   return createHmac('sha256', secret).update(content).digest('hex');
 }
 
-// The key is what stands decoded behind `whsec_`, as Standard Webhooks verifiers take it.
+// The key is the decoded text after `whsec_`, as Standard Webhooks verifiers take it.
 function hmacBase64(secret: string, content: string): string {
   const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
   return createHmac('sha256', key).update(content).digest('base64');

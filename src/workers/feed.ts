@@ -3,28 +3,28 @@ import { placeEvents } from '../operations/read-feed.ts';
 import { carryOn } from '../operations/recover-deliveries.ts';
 import { type Worker, createWorker, forEachOf } from './worker.ts';
 
-// Whoever reads the feed gives positions too: this only keeps down what is left to them.
+// Readers of the feed assign positions too: this loop only keeps their backlog small.
 const FEED_POLL_MS = 1000;
 const RECOVERY_POLL_MS = 1000;
-/** A recovery that nobody has carried further for so long is left to whoever looks. */
+/** After this time without progress, another instance continues a recovery. */
 const ABANDONED_AFTER_MS = 3000;
 const RECOVERIES = 10;
-/** How long one is carried on before it is asked whether this process stops. */
+/** Time slice of a recovery, after which the worker checks for a shutdown. */
 const TURN_MS = 500;
 
-/** Gives committed events their positions in the feed. */
+/** Assigns feed positions to committed events. */
 export function createFeedWorker({ store, log }: Deps): Worker {
   return createWorker({
     name: 'feed',
     log,
     runOnce: () => placeEvents(store),
-    // A commit is no reason to write another one at once: many events share a round.
+    // Commits do not wake this worker: many events share a round.
     onWake: () => undefined,
     pollMs: FEED_POLL_MS,
   });
 }
 
-/** Carries on the recoveries of long ranges, and of instances that have died. */
+/** Continues recoveries of long ranges, and recoveries of instances that have died. */
 export function createRecoveryWorker(deps: Deps): Worker {
   const { store, log } = deps;
   let stopping = false;

@@ -1,170 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { TestClock } from '../operations/test-clock.ts';
-import type { TestClockRecord } from '../store/clock.ts';
 import type { Store } from '../store/store.ts';
 import { type Worker, createWorker } from './worker.ts';
 
-// How soon the other processes of a database know.
 const POLL_MS = 1000;
-/** How long an advance is left to a process that says nothing more of it, in real time. */
-const LEASE_MS = 3000;
-const RENEW_MS = 1000;
-/** How long requests pass while there is something to do at an instant; then they wait, so that there is an end to it. */
+const PAUSE_MS = 5;
+/** Time for which requests pass while work remains at an instant; then new ones wait, so that busy traffic cannot stop time. */
 const OPEN_MS = 1000;
-/** After that an instant is left, though more keeps coming: what came late is done at the next one. */
-const LEAVE_MS = 30_000;
+/** Less than a receiver may take to answer a webhook, since it can be waiting for a request to this service. */
+const HOLD_MS = 3000;
+/** Longer than a request can wait for a provider. */
+const LONGEST_REQUEST_MS = 15_000;
+/** Longest stay at one instant. Work that remains then is done at the next one. */
+const LONGEST_STAY_MS = 30_000;
 
-export interface TestClockWorkerOptions {
+interface TestClockWorkerOptions {
   clock: TestClock;
-  store: Store;
-  /** Those that do what falls due. Of an advance they rest, but for what they are told to do. */
+  store: Pick<Store, 'nextDue'>;
+  /** Workers with due times. They pause during an advance and run only as part of it. */
   workers: readonly Worker[];
-  /** Looks at the routes as always meanwhile, and once more when time is where it was to be. */
   routing: Worker;
   log: Logger;
 }
 
 /**
- * Carries advances out: from one instant at which something falls due to the next, all of which is done before time is
- * moved on, so that it happens in its order and at its own time. Of several processes one does it, and the workers of the
- * others rest meanwhile; where that one has died, another goes on from where it was.
+ * Carries out advances: moves time to the next instant at which something falls due, does all work that is due there, and
+ * goes on. So everything happens in its order and at its own time, and no work in progress is skipped.
  */
 export function createTestClockWorker({ clock, store, workers, routing, log }: TestClockWorkerOptions): Worker {
+  const { requests } = clock;
   let stopping = false;
-  let resting = false;
-  let steps = 0;
-  /** When time got to the instant at which it stands. */
-  let since = 0;
+  let heldSince = 0;
 
   async function runOnce(): Promise<number> {
-    const { target } = await clock.look();
-    if (target === null) {
-      rouse();
-      return 0;
-    }
-    if (!(await hold())) {
-      void rest();
-      return 0;
-    }
-    const renewal = setInterval(() => void renew(), RENEW_MS);
-    try {
-      await rest();
-      const isDone = await carryOut(target);
-      if (isDone) rouse();
-      return isDone ? 1 : 0;
-    } finally {
-      clearInterval(renewal);
-      // Whoever is next need not wait.
-      if (stopping) await letGo();
-    }
-  }
-
-  async function rest(): Promise<void> {
-    resting = true;
+    if (clock.record().target === null) return 0;
+    const began = performance.now();
     await Promise.all(workers.map((worker) => worker.pause()));
-  }
-
-  function rouse(): void {
-    if (resting) for (const worker of workers) worker.resume();
-    resting = false;
-  }
-
-  /** Answers whether it has got to the target. */
-  async function carryOut(target: number): Promise<boolean> {
-    const began = (since = performance.now());
-    steps = 0;
-    while (goesOn()) {
-      const opened = performance.now();
-      // A receiver may ask this service for something before it answers.
-      const isQuiet = (await settle(() => performance.now() - opened < OPEN_MS)) !== undefined;
-      const isDone = await clock.gate.alone((isShut) => moveWhile(isShut, isQuiet));
-      if (!isDone) continue;
-      const took = {
-        steps,
-        advancedSeconds: clock.known().goalMs / 1000,
-        tookMs: Math.round(performance.now() - began),
-      };
-      log.info({ ...took, now: new Date(clock.now()).toISOString() }, 'test clock: time was moved');
-      return true;
-    }
-    if (stopping) {
+    const steps = await advance();
+    const { target, goalMs } = clock.record();
+    if (target !== null) {
       log.info({ target: new Date(target).toISOString() }, 'test clock: stopped on the way, the next start goes on');
+      return 0;
     }
-    return false;
+    for (const worker of workers) worker.resume();
+    const took = { steps, advancedSeconds: goalMs / 1000, tookMs: Math.round(performance.now() - began) };
+    log.info({ ...took, now: new Date(clock.now()).toISOString() }, 'test clock: time was moved');
+    return 1;
   }
 
-  /** Moves time on by one instant, or, where requests keep it busy, by as many as it can while those wait. */
-  async function moveWhile(isShut: () => boolean, isQuiet: boolean): Promise<boolean> {
-    do {
-      // Who was inside may have committed what was due a moment ago.
-      const isOver = performance.now() - since > LEAVE_MS;
-      const doneUntil = isOver ? clock.now() : await settle(isShut);
-      if (doneUntil === undefined || !isShut() || !goesOn()) return false;
-      if (await moveOn(doneUntil)) return true;
-    } while (!isQuiet);
-    return false;
+  /** Moves time to the target, or until this worker is stopped. Answers the number of steps. */
+  async function advance(): Promise<number> {
+    let steps = 0;
+    let arrivedAt = performance.now();
+    requests.heldUntilMs = arrivedAt;
+    while (clock.record().target !== null) {
+      const from = clock.now();
+      const begunBefore = requests.inProgress === 0 ? requests.begun : undefined;
+      let done = 0;
+      for (const worker of workers) if (!stopping) done += await worker.runOnce();
+      if (stopping) break;
+      const isQuiet = done === 0 && requests.begun === begunBefore;
+      if (!isQuiet && performance.now() - arrivedAt < LONGEST_STAY_MS) {
+        holdRequests();
+        if (done === 0) await sleep(PAUSE_MS);
+      } else if (await moveOn(isQuiet ? from - 1 : clock.now())) {
+        steps++;
+        arrivedAt = performance.now();
+      }
+    }
+    return steps;
+  }
+
+  /** Lets requests pass for {@link OPEN_MS}, then holds new ones until those in progress have ended. */
+  function holdRequests(): void {
+    const now = performance.now();
+    if (now > requests.heldUntilMs + OPEN_MS) heldSince = now;
+    else if (now > requests.heldUntilMs || requests.inProgress === 0) return;
+    requests.heldUntilMs = Math.min(heldSince + LONGEST_REQUEST_MS, now + HOLD_MS);
   }
 
   /**
-   * Does everything that is due, and what comes of it; answers the last instant of which nothing is left, nor can come.
-   * Undefined where there is no end to it while `mayGoOn`.
+   * Moves time to the next instant after `doneUntil` at which something falls due, or to the target. Answers false if something
+   * has fallen due by itself meanwhile. No request begins until the new time is stored.
    */
-  async function settle(mayGoOn: () => boolean): Promise<number | undefined> {
-    do {
-      const from = clock.now();
-      let done = 0;
-      for (const worker of workers) if (!stopping) done += await worker.runOnce();
-      if (done === 0) return from - 1;
-    } while (mayGoOn() && goesOn());
-    return undefined;
-  }
-
-  /** To the next instant at which something falls due, or to the goal; answers whether the advance is done. */
   async function moveOn(doneUntil: number): Promise<boolean> {
-    const { offsetMs, goalMs } = clock.known();
-    if (offsetMs === goalMs) {
-      await routing.runOnce();
-      const ended = { target: null, holder: null, heldUntil: 0 };
-      const done = await clock.change((record) => (isOurs(record) ? { ...record, ...ended } : undefined));
-      return done !== undefined;
-    }
-    const due = await store.nextDue(doneUntil);
-    const wanted = due === undefined ? goalMs : Math.min(due - clock.realNow(), goalMs);
-    // What fell due of itself meanwhile needs no move.
-    if (wanted <= offsetMs) return false;
-    const moved = await clock.change((record) =>
-      isOurs(record) ? { ...record, offsetMs: wanted, heldUntil: leaseEnd() } : undefined,
-    );
-    if (moved) steps++;
-    since = performance.now();
-    return false;
-  }
-
-  const leaseEnd = () => clock.realNow() + LEASE_MS;
-  const goesOn = () => !stopping && isOurs(clock.known());
-  const isOurs = ({ target, holder }: TestClockRecord) => target !== null && holder === clock.id;
-
-  async function hold(): Promise<boolean> {
-    const held = await clock.change((record) => {
-      const isFree = record.holder === null || record.holder === clock.id || record.heldUntil <= clock.realNow();
-      return record.target !== null && isFree ? { ...record, holder: clock.id, heldUntil: leaseEnd() } : undefined;
-    });
-    return held !== undefined;
-  }
-
-  async function renew(): Promise<void> {
+    const { heldUntilMs } = requests;
+    requests.heldUntilMs = Infinity;
     try {
-      await clock.change((record) => (isOurs(record) ? { ...record, heldUntil: leaseEnd() } : undefined));
-    } catch (error) {
-      log.warn({ reason: String(error) }, 'test clock: the advance could not be held');
+      const { offsetMs, goalMs, target } = clock.record();
+      const due = await store.nextDue(doneUntil);
+      const wantedMs = due === undefined ? goalMs : Math.min(due - clock.realNow(), goalMs);
+      const isThere = offsetMs === goalMs;
+      if (isThere) await routing.runOnce();
+      else if (wantedMs <= offsetMs) return false;
+      const next = isThere ? { offsetMs, goalMs, target: null } : { offsetMs: wantedMs, goalMs, target };
+      if (await clock.change(next)) return true;
+      throw new Error('another process has changed the test clock of this database');
+    } finally {
+      requests.heldUntilMs = heldUntilMs;
     }
   }
 
-  async function letGo(): Promise<void> {
-    await clock.change((record) => (isOurs(record) ? { ...record, holder: null, heldUntil: 0 } : undefined));
-  }
-
-  clock.onAdvance(() => void rest());
   const loop = createWorker({ name: 'test clock', log, runOnce, onWake: clock.onAdvance, pollMs: POLL_MS });
   return {
     ...loop,

@@ -2,38 +2,38 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { GatewayError } from '../domain/errors.ts';
 
-// Whoever asks for more as long as there is some does not ask a thousand times a second.
+// A caller that repeats while work remains must not do so a thousand times a second.
 const ERROR_PAUSE_MS = 200;
 
-/** Something that does what has come due. */
+/** Loop that does due work. */
 export interface Worker {
-  /** Does everything that is due now; answers how many things it did. */
+  /** Does all due work and answers the number of items. */
   runOnce(): Promise<number>;
   start(): void;
-  /** Begins nothing of itself until `resume`, and waits for what is under way; `runOnce` works all the same. */
+  /** Stops the loop until `resume` and waits for work in progress. `runOnce` works meanwhile. */
   pause(): Promise<void>;
   resume(): void;
-  /** Begins nothing new, and waits for what is under way. */
+  /** Begins no more work and waits for work in progress. */
   stop(): Promise<void>;
 }
 
-export interface WorkerOptions {
+interface WorkerOptions {
   name: string;
   log: Logger;
   runOnce(): Promise<number>;
-  /** Registers what wakes the worker before its next poll. */
+  /** Registers a function that wakes the worker before its next poll. */
   onWake(wake: () => void): void;
   pollMs: number;
 }
 
-/** A loop around `runOnce`: woken by commits, polling for what others left and for what time brings. */
+/** A loop around `runOnce`: commits wake it, and it polls for work of other instances and for due times. */
 export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptions): Worker {
   let running: Promise<void> | undefined;
   let stopped = true;
   let paused = false;
   let again = false;
   let timer: NodeJS.Timeout | undefined;
-  let complaint: string | undefined;
+  let lastError: string | undefined;
 
   function wake(): void {
     if (stopped || paused) return;
@@ -47,16 +47,16 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
       while (again && !stopped && !paused) {
         again = false;
         await runOnce();
-        if (complaint !== undefined) log.info({ worker: name }, 'worker goes on');
-        complaint = undefined;
+        if (lastError !== undefined) log.info({ worker: name }, 'worker goes on');
+        lastError = undefined;
       }
     } catch (error) {
-      // The next poll tries again: the database may be away for a while, which is worth one line and not two a second.
+      // The next poll tries again. A database that is unavailable for a while is worth one line, not two a second.
       const isAway = error instanceof GatewayError && error.code === 'unavailable';
-      if (complaint === String(error)) log.trace({ worker: name }, 'worker failed as before');
+      if (lastError === String(error)) log.trace({ worker: name }, 'worker failed as before');
       else if (isAway) log.warn({ worker: name, reason: error.message }, 'worker waits for the database');
       else log.error({ err: error, worker: name }, 'worker failed');
-      complaint = String(error);
+      lastError = String(error);
     }
     running = undefined;
     if (!stopped && !paused) timer = setTimeout(wake, pollMs);
@@ -86,7 +86,7 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
   };
 }
 
-/** Handles `items` with at most `width` under way at once; one that fails is logged and left for later, after a pause. */
+/** Handles `items`, at most `width` at once. Failures go to `onError`, and the call then ends with a pause. */
 export async function forEachOf<Item>(
   items: readonly Item[],
   width: number,

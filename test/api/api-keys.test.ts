@@ -242,7 +242,7 @@ describe('a service that other machines reach', () => {
     }
     const variables = { TRUSTED_PROXIES: '127.0.0.1', ALLOW_UNAUTHENTICATED: 'true' };
     await using open = await startTestService({ variables });
-    assert.ok(open.logged.some((line) => line.includes('the API is open to whoever reaches it')));
+    assert.ok(open.logged.some((line) => line.includes('the API is open to everyone who reaches it')));
     assert.ok(!(await (await fetch(open.url)).text()).includes('action="/demo"'));
   });
 
@@ -250,7 +250,7 @@ describe('a service that other machines reach', () => {
     await using open = await startTestService({ variables: { ...REACHED, ALLOW_UNAUTHENTICATED: 'true' } });
     const local = open.url.replace('0.0.0.0', '127.0.0.1');
     assert.equal((await fetch(`${local}/api/gateway/sessions`)).status, 200);
-    assert.ok(open.logged.some((line) => line.includes('the API is open to whoever reaches it')));
+    assert.ok(open.logged.some((line) => line.includes('the API is open to everyone who reaches it')));
   });
 });
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { TestClockResource } from '../../src/contract/test-clock.ts';
-import { call } from '../support/service.ts';
+import { until } from '../support/until.ts';
+import { type Answer, call } from '../support/service.ts';
 import { SECRET } from '../webhooks/fixtures.ts';
 
 /** One delivery as it arrived. */
@@ -17,33 +17,30 @@ export interface Arrival {
   at: number;
 }
 
-/** A merchant's server. */
+/** Webhook receiver of a merchant. */
 export interface Receiver extends AsyncDisposable {
   arrivals: Arrival[];
-  /** The types of what has arrived for a session, in order. */
+  /** Event types of a session in the order of arrival. */
   typesOf(sessionId: string): string[];
-  /** What a service that tells it is to be started with. */
+  /** Sets how responses end; a response can stay open. */
+  respond(answer?: (response: ServerResponse) => void): void;
+  /** Settings of a service with a test clock that sends its events here. */
   variables: Record<string, string>;
 }
 
-/** `answer` ends the response, or leaves it open. */
-export async function startReceiver(answer: (response: ServerResponse, arrival: Arrival) => void): Promise<Receiver> {
+export async function startReceiver(): Promise<Receiver> {
   const arrivals: Arrival[] = [];
+  const acknowledge = (response: ServerResponse) => response.end('ok');
+  let answer: (response: ServerResponse) => void = acknowledge;
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const body = Buffer.concat(chunks).toString();
-      const event = JSON.parse(body) as { type: string; data: { session_id: string } };
-      const arrival: Arrival = {
-        type: event.type,
-        sessionId: event.data.session_id,
-        headers: request.headers as Record<string, string>,
-        body,
-        at: Date.now(),
-      };
-      arrivals.push(arrival);
-      answer(response, arrival);
+      const { type, data } = JSON.parse(body) as { type: string; data: { session_id: string } };
+      const headers = request.headers as Record<string, string>;
+      arrivals.push({ type, sessionId: data.session_id, headers, body, at: Date.now() });
+      answer(response);
     });
   });
   server.listen(0, '127.0.0.1');
@@ -52,6 +49,7 @@ export async function startReceiver(answer: (response: ServerResponse, arrival: 
   return {
     arrivals,
     typesOf: (sessionId) => arrivals.filter((one) => one.sessionId === sessionId).map(({ type }) => type),
+    respond: (next = acknowledge) => void (answer = next),
     variables: { TEST_CLOCK: 'true', WEBHOOK_URL: `http://127.0.0.1:${port}/hooks`, WEBHOOK_SECRET: SECRET },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -61,9 +59,10 @@ export async function startReceiver(answer: (response: ServerResponse, arrival: 
 }
 
 const PATH = '/api/gateway/test-clock';
-const POLL_MS = 20;
-/** Nothing is measured by it: an instant at which more keeps coming is left after half a minute, and there may be several. */
-const PATIENCE_MS = 120_000;
+
+export interface Refused {
+  error: { code: string; field: string; message: string; suggestion: string };
+}
 
 export async function clockAt(url: string): Promise<TestClockResource> {
   const { status, body } = await call<TestClockResource>('GET', `${url}${PATH}`);
@@ -71,25 +70,24 @@ export async function clockAt(url: string): Promise<TestClockResource> {
   return body;
 }
 
-/** Asks for an advance; answers the clock as it stands right after. */
-export async function ask(url: string, seconds: number): Promise<TestClockResource> {
-  const { status, body } = await call<TestClockResource>('POST', `${url}${PATH}/advance`, { seconds });
+export function requestAdvance<Body = Refused>(url: string, body: unknown): Promise<Answer<Body>> {
+  return call<Body>('POST', `${url}${PATH}/advance`, body);
+}
+
+/** Begins an advance and answers the clock right after. */
+export async function beginAdvance(url: string, seconds: number): Promise<TestClockResource> {
+  const { status, body } = await requestAdvance<TestClockResource>(url, { seconds });
   assert.equal(status, 200, JSON.stringify(body));
   return body;
 }
 
-/** Waits until time stands where it was to be. */
-export async function arrived(url: string): Promise<TestClockResource> {
-  const deadline = performance.now() + PATIENCE_MS;
-  for (;;) {
-    const clock = await clockAt(url);
-    if (clock.status === 'ready') return clock;
-    assert.ok(performance.now() < deadline, `still on the way: ${JSON.stringify(clock)}`);
-    await sleep(POLL_MS);
-  }
+/** Waits for the end of the advance. */
+export async function advanceEnd(url: string): Promise<TestClockResource> {
+  await until(async () => (await clockAt(url)).status === 'ready');
+  return clockAt(url);
 }
 
 export async function advance(url: string, seconds: number): Promise<TestClockResource> {
-  await ask(url, seconds);
-  return arrived(url);
+  await beginAdvance(url, seconds);
+  return advanceEnd(url);
 }

@@ -27,7 +27,7 @@ export function valuesOf(stage: readonly Instruction[], name: string): string[] 
   return stage.filter((instruction) => instruction.name === name).map(({ text }) => text);
 }
 
-/** What `ENV` sets, as `NAME=value` words. */
+/** Variables of `ENV` instructions. */
 export function environmentOf(stage: readonly Instruction[]): Record<string, string> {
   const words = valuesOf(stage, 'ENV').flatMap((text) => text.split(/\s+/));
   return Object.fromEntries(words.map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)]));
@@ -61,12 +61,12 @@ export function layOut(stage: readonly Instruction[], folder: string): string {
   return app;
 }
 
-/** What deploy/Dockerfile.dockerignore keeps from the build is not in the image. */
+/** Answers whether deploy/Dockerfile.dockerignore lets a file into the build. */
 function isSent(path: string): boolean {
   return !/\/sdk\/(?!src|package\.json|$)/.test(path.slice(ROOT.length - 1));
 }
 
-/** What a program can read of a package: no maps, types, documents or builds for browsers, which are most of the files. */
+/** Filter for the files of a package that a program can read: no maps, types, documents or builds for browsers. */
 function isCode(root: string): (path: string) => boolean {
   return (path) => {
     const inside = path.slice(root.length);

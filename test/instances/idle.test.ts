@@ -6,12 +6,12 @@ import { sharedPostgres } from '../support/postgres.ts';
 import { startTestService } from '../support/service.ts';
 import { startProxy } from '../support/tcp-proxy.ts';
 
-/** What all workers ask in one look each, of which there are one or two a second. */
+/** Limit for one round of all workers, of which there are one or two a second. */
 const MOST_STATEMENTS = 60;
 
-const skip = TEST_DATABASE === 'postgres' ? false : 'what it costs a database of others';
+const skip = TEST_DATABASE === 'postgres' ? false : 'counts statements to PostgreSQL';
 
-test('a service to which nothing happens asks its database next to nothing', { skip }, async () => {
+test('an idle service sends its database few statements', { skip }, async () => {
   await using database = await createTestDatabase('postgres');
   await using proxy = await startProxy((await sharedPostgres()).port);
   const url = new URL(database.url);
@@ -19,7 +19,7 @@ test('a service to which nothing happens asks its database next to nothing', { s
   await using tillway = await startTestService({ beside: { databaseUrl: url.href } });
   for (const hours of [0, 0, 1, 24]) {
     tillway.clock.advance(hours * 3_600_000);
-    // Where time has passed, there is that to look at, once.
+    // The first round after a jump in time has more to read.
     await tillway.service.runDue();
     proxy.takeCounts();
     await tillway.service.runDue();

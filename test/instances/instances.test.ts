@@ -12,15 +12,15 @@ import { type TestService, call, sessionBody, startTestService } from '../suppor
 import { until } from '../support/until.ts';
 import { brokenInvariants } from '../support/sound.ts';
 
-// Two instances over one database, behind a front that sends each request to the other one: nobody notices.
+// Two instances over one database, behind a proxy that alternates between them.
 
 const SECRET = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
 
-interface Front {
+interface Proxy {
   url: string;
-  /** Where the next requests go, in turn. */
+  /** Instances that get the next requests in turn. */
   targets: string[];
-  /** How many requests each target got. */
+  /** Number of requests of each target. */
   counts: Map<string, number>;
   close(): void;
 }
@@ -30,7 +30,7 @@ const listen = async (server: Server): Promise<string> => {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 };
 
-async function startFront(): Promise<Front> {
+async function startProxy(): Promise<Proxy> {
   const targets: string[] = [];
   const counts = new Map<string, number>();
   let turn = 0;
@@ -51,7 +51,7 @@ async function startFront(): Promise<Front> {
   return { url, targets, counts, close: () => server.close() };
 }
 
-/** The events that a merchant got, by id, as often as they came. */
+/** A merchant that records the id of every event it gets. */
 async function startReceiver(): Promise<{ url: string; events: string[]; close(): void }> {
   const events: string[] = [];
   const server = createServer((incoming, outgoing) => {
@@ -66,22 +66,22 @@ const skip = TEST_DATABASE === 'sqlite' && 'several instances are for PostgreSQL
 
 describe('two instances over one database', { skip }, () => {
   let browser: Browser;
-  let front: Front;
+  let proxy: Proxy;
   let receiver: Awaited<ReturnType<typeof startReceiver>>;
   let one: TestService;
   let other: TestService;
   before(async () => {
-    [front, receiver, browser] = await Promise.all([startFront(), startReceiver(), startBrowser()]);
-    const variables = { BASE_URL: front.url, WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: SECRET };
+    [proxy, receiver, browser] = await Promise.all([startProxy(), startReceiver(), startBrowser()]);
+    const variables = { BASE_URL: proxy.url, WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: SECRET };
     one = await startTestService({ live: true, background: false, variables });
     other = await startTestService({ live: true, beside: one, variables });
-    front.targets.push(one.url, other.url);
+    proxy.targets.push(one.url, other.url);
   });
   after(async () => {
     await browser.close();
     await other[Symbol.asyncDispose]();
     await one[Symbol.asyncDispose]();
-    front.close();
+    proxy.close();
     receiver.close();
   });
 
@@ -91,10 +91,10 @@ describe('two instances over one database', { skip }, () => {
     return ofSession();
   }
 
-  test('a buyer pays, sees it without a reload, and the merchant is told once', async () => {
+  test('let a buyer pay and see it without a reload, and notify the merchant once', async () => {
     const created = await call<{ id: string; checkoutUrl: string }>(
       'POST',
-      `${front.url}/api/gateway/sessions`,
+      `${proxy.url}/api/gateway/sessions`,
       sessionBody(),
     );
     const { id, checkoutUrl } = created.body;
@@ -112,14 +112,14 @@ describe('two instances over one database', { skip }, () => {
     assert.deepEqual(await received(2, id), [`evt_${id}_provider_pending`, `evt_${id}_paid`]);
     assert.deepEqual(complaints, []);
     assert.ok(
-      [one, other].every(({ url }) => (front.counts.get(url) ?? 0) > 3),
-      'one instance had nothing to do',
+      [one, other].every(({ url }) => (proxy.counts.get(url) ?? 0) > 3),
+      'one instance got no requests',
     );
     await page.context().close();
   });
 
-  test('what one commits, the other delivers, though nobody tells it', async (context) => {
-    // The first has no workers that run: it is as if it had died right after the commit.
+  test('deliver events that the other one has committed', async (context) => {
+    // The first instance runs no workers, as if it had died right after the commit.
     const { body } = await call<{ id: string }>('POST', `${one.url}/api/gateway/sessions`, sessionBody());
     await providerSays(one, body.id, 'paid');
     const committed = performance.now();
@@ -127,7 +127,7 @@ describe('two instances over one database', { skip }, () => {
     context.diagnostic(`${(performance.now() - committed).toFixed(0)} ms after the commit`);
   });
 
-  test('the same key on both at once is one session', async () => {
+  test('create one session for simultaneous requests with one idempotency key', async () => {
     const request = sessionBody({ idempotencyKey: 'on-both-at-once', customer: 'new-here@example.com' });
     const answers = await Promise.all(
       Array.from({ length: 16 }, (_, index) =>
@@ -138,7 +138,7 @@ describe('two instances over one database', { skip }, () => {
     assert.equal(new Set(answers.map(({ body }) => body.id)).size, 1);
   });
 
-  test('and every invariant holds', async () => {
+  test('break no invariant', async () => {
     assert.deepEqual(await brokenInvariants(settingsOf(one.databaseUrl)), []);
   });
 });

@@ -1,7 +1,6 @@
 // @run on=postgres
 import assert from 'node:assert/strict';
 import { type TestContext, describe, test } from 'node:test';
-import { newDelivery } from '../../src/domain/delivery.ts';
 import type { ProviderStatus } from '../../src/domain/records.ts';
 import type { Recovery } from '../../src/domain/recovery.ts';
 import type { WebhookEndpoint } from '../../src/domain/webhook-endpoint.ts';
@@ -28,21 +27,21 @@ interface Instance {
   dispatcher: Dispatcher;
 }
 
-/** Two instances of one database, an endpoint that answers what `answer` says, and what it was sent. */
+/** Two instances of one database and an endpoint with its receiver. */
 interface Scene {
   clock: TestClock;
   instances: [Instance, Instance];
   endpoint: WebhookEndpoint;
-  /** The ids of the events, in the order in which they came. */
+  /** Event ids in the order of arrival. */
   received: string[];
-  /** How long after one event of a session the next one happens; less than 0 where the clock was set back between them. */
+  /** Time between two events of a session; negative if the clock was set back between them. */
   stepMs: number;
-  /** A session that went through these, from so long after START on; nothing is sent of it. */
+  /** Creates a session with these statuses, from `delayMs` after START on, without deliveries. */
   happened(delayMs: number, ...statuses: ProviderStatus[]): Promise<MerchantEvent[]>;
   recover(instance?: Instance, request?: { from?: number; until?: number; all?: boolean }): Promise<Recovery>;
-  /** Both instances do what is due, until nothing is left. */
+  /** Runs both instances until no due work is left. */
   settle(): Promise<void>;
-  /** By event. */
+  /** Delivery status by event. */
   statuses(): Promise<Map<string, string>>;
 }
 
@@ -82,7 +81,7 @@ async function openScene(context: TestContext, answer: (eventId: string) => numb
     async recover(instance = one, { from = START, until, all = false } = {}) {
       const deps = { store: instance.store, now: clock.now, newId };
       let recovery = await recoverDeliveries(deps, endpoint.id, { from, until, all });
-      // Whoever asks is kept waiting for a second; what is left then, a worker carries on.
+      // The request does at most a second of work. A worker continues the rest.
       while (recovery.status === 'running') recovery = await carryOn(deps, recovery, 0);
       return recovery;
     },
@@ -104,8 +103,8 @@ const idsOf = (events: readonly MerchantEvent[]) =>
     .toSorted((a, b) => a.created - b.created || a.sequence - b.sequence || (a.id < b.id ? -1 : 1))
     .map(({ id }) => id);
 
-describe('recovering a time, on two instances', () => {
-  test('everything that was missed comes once, in the order in which it happened', async (context) => {
+describe('recovering a time range, on two instances', () => {
+  test('delivers every missed event once, in the order of the events', async (context) => {
     const scene = await openScene(context, () => 200);
     const events: MerchantEvent[] = [];
     // Sessions that overlap, made in another order than that of their events; more than one page.
@@ -127,24 +126,7 @@ describe('recovering a time, on two instances', () => {
     assert.deepEqual(scene.received.slice(140), idsOf(events));
   });
 
-  test('without the queue of a recovery the order is another one: the check can fail', async (context) => {
-    const scene = await openScene(context, () => 200);
-    const events: MerchantEvent[] = [];
-    for (let number = 0; number < 30; number++)
-      events.push(...(await scene.happened(number, 'provider_pending', 'paid')));
-    const { store } = scene.instances[0];
-    scene.clock.time = START + HOUR;
-    for (const id of idsOf(events)) {
-      const event = events.find((one) => one.id === id)!;
-      const delivery = newDelivery(event, { id: newId('dlv'), endpointId: scene.endpoint.id, now: scene.clock.time });
-      await store.commit([{ type: 'delivery_added', delivery }]);
-    }
-    await scene.settle();
-    assert.deepEqual(scene.received.toSorted(), idsOf(events).toSorted());
-    assert.notDeepEqual(scene.received, idsOf(events));
-  });
-
-  test('asked twice at once, of two instances, each event is sent once', async (context) => {
+  test('sends each event once if both instances recover at the same time', async (context) => {
     const scene = await openScene(context, () => 200);
     const events: MerchantEvent[] = [];
     for (let number = 0; number < 60; number++)
@@ -157,7 +139,7 @@ describe('recovering a time, on two instances', () => {
     assert.deepEqual(scene.received, idsOf(events));
   });
 
-  test('one that fails waits for its next try, and holds up only what is behind it in its session', async (context) => {
+  test('delays only the later events of a session whose event fails', async (context) => {
     let failing = '';
     const scene = await openScene(context, (id) => (id === failing ? 500 : 200));
     const [a1, a2] = await scene.happened(0, 'provider_pending', 'paid');
@@ -167,7 +149,7 @@ describe('recovering a time, on two instances', () => {
     scene.clock.time = START + HOUR;
     await scene.recover();
     await scene.settle();
-    // Those of `a` share their times with `b` and `c`: the first of them is first.
+    // The events of `a` have the times of `b` and `c`.
     assert.deepEqual(scene.received, [a1!.id, b1!.id, c1!.id]);
     failing = '';
     scene.clock.time += 7000;
@@ -176,7 +158,7 @@ describe('recovering a time, on two instances', () => {
     assert.deepEqual(new Set((await scene.statuses()).values()), new Set(['delivered']));
   });
 
-  test('what was given up comes again, what is on its way is left to that, and what was made later is not asked for', async (context) => {
+  test('repeats dead deliveries, and leaves out pending and later ones', async (context) => {
     let code = 410;
     const scene = await openScene(context, () => code);
     const [dead] = await scene.happened(0, 'paid');
@@ -200,7 +182,7 @@ describe('recovering a time, on two instances', () => {
     assert.equal((await scene.statuses()).has(late!.id), false);
   });
 
-  test('a session whose earlier event waits is skipped, and no queue stands still for it', async (context) => {
+  test('skips a session whose earlier event waits for a retry', async (context) => {
     let failing = '';
     const scene = await openScene(context, (id) => (id === failing ? 500 : 200));
     const [early, later] = await scene.happened(0, 'provider_pending', 'paid');
@@ -219,7 +201,7 @@ describe('recovering a time, on two instances', () => {
     assert.deepEqual(scene.received.slice(2), [early!.id, later!.id]);
   });
 
-  test('where the clock was set back within a session, its later event waits for the earlier one, and holds up nothing', async (context) => {
+  test('keeps the order of a session in which the clock was set back, without delaying others', async (context) => {
     let failing = '';
     const scene = await openScene(context, (id) => (id === failing ? 500 : 200));
     scene.stepMs = -10;
@@ -237,7 +219,7 @@ describe('recovering a time, on two instances', () => {
     assert.deepEqual(scene.received.slice(4), [early!.id, later!.id]);
   });
 
-  test('an attempt that nobody finishes is begun again when its lease is over, and only then is the next one', async (context) => {
+  test('repeats an unfinished attempt after its lease, before the next event', async (context) => {
     const scene = await openScene(context, () => 200);
     const [first] = await scene.happened(0, 'paid');
     const [second] = await scene.happened(1, 'paid');
@@ -260,7 +242,7 @@ describe('recovering a time, on two instances', () => {
     assert.deepEqual(scene.received, [first!.id, second!.id]);
   });
 
-  test('a range that its instance has left half read is carried on by another, and a disabled endpoint stops it', async (context) => {
+  test('continues on another instance if one dies, and stops if the endpoint is disabled', async (context) => {
     const scene = await openScene(context, () => 200);
     const events: MerchantEvent[] = [];
     for (let number = 0; number < 130; number++) events.push(...(await scene.happened(number, 'paid')));
@@ -291,7 +273,7 @@ describe('recovering a time, on two instances', () => {
   });
 });
 
-/** A store whose process dies after so many commits. */
+/** A store whose process dies after `commits` commits. */
 function dyingAfter(store: Store, commits: number): { store: Store } {
   let left = commits;
   const commit: Store['commit'] = (changes) => {

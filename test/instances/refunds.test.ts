@@ -24,7 +24,7 @@ interface Answered {
   headers: Headers;
 }
 
-/** Asks all instances in turn, all at once. */
+/** Sends simultaneous requests to the instances in turn. */
 function refundAtOnce(id: string, bodyOf: (caller: number) => object): Promise<Answered[]> {
   return Promise.all(
     Array.from({ length: CALLERS }, (_, caller) => {
@@ -42,7 +42,7 @@ async function paidPayment() {
   return (await on.service.deps.store.checkout(sessionId))!.payments[0]!;
 }
 
-/** Time passes for all, and all do what has come due, at once. */
+/** Moves the clock of both instances, which then do their due work at once. */
 async function pass(ms: number): Promise<void> {
   instances[0]!.clock.advance(ms);
   await Promise.all(instances.map(({ service }) => service.runDue()));
@@ -50,7 +50,7 @@ async function pass(ms: number): Promise<void> {
 
 const paymentOf = async (id: string) => (await instances[1]!.service.deps.store.payment(id))!;
 
-test('thirty refunds at once on two instances never give back more than was paid', async () => {
+test('thirty simultaneous refunds on two instances never exceed the payment', async () => {
   const payment = await paidPayment();
   const answers = await refundAtOnce(payment.id, () => ({ amount: 7 }));
   const made = answers.filter(({ status }) => status === 200);
@@ -58,7 +58,7 @@ test('thirty refunds at once on two instances never give back more than was paid
   assert.deepEqual([...new Set(answers.filter(({ status }) => status !== 200).map(({ status }) => status))], [400]);
   assert.equal((await paymentOf(payment.id)).refundPending, 4900);
 
-  // Every instance finds them due, and the provider is asked once for each.
+  // Every instance finds them due, and the provider gets each once.
   await pass(0);
   await pass(60_000);
   const { refunded, refundPending } = await paymentOf(payment.id);
@@ -66,7 +66,7 @@ test('thirty refunds at once on two instances never give back more than was paid
   assert.equal((await instances[0]!.simulator.chargeOfPayment(payment.id))!.refunded, 4900);
 });
 
-test('thirty whole refunds at once are one, and the others find nothing left', async () => {
+test('of thirty simultaneous full refunds one succeeds, and the others find nothing left', async () => {
   const payment = await paidPayment();
   const answers = await refundAtOnce(payment.id, () => ({}));
   assert.deepEqual(
@@ -77,7 +77,7 @@ test('thirty whole refunds at once are one, and the others find nothing left', a
   assert.equal((await paymentOf(payment.id)).ledgerStatus, 'refunded');
 });
 
-test('one key of thirty callers, for two payments, is one refund: the same one for its payment, a conflict for the other', async () => {
+test('one idempotency key for two payments creates one refund, and is a conflict for the other payment', async () => {
   const payments = [await paidPayment(), await paidPayment()];
   const body = { amount: 10, idempotencyKey: 'one-key-of-many-callers' };
   const answers = (await Promise.all(payments.map(({ id }) => refundAtOnce(id, () => body)))).flat();
@@ -93,14 +93,14 @@ test('one key of thirty callers, for two payments, is one refund: the same one f
   );
 });
 
-test('the right amount and an older word of less, at two instances at once, leave nothing that could be booked twice', async () => {
+test('simultaneous reports of the right amount and of an older lower one leave no open discrepancy', async () => {
   const [first, second] = instances as [TestService, TestService];
   const { store } = second.service.deps;
   for (let pair = 0; pair < 18; pair++) {
     const sessionId = await createSession(first, { customer: `words${pair}@example.com` });
     await start(first, sessionId, 'card');
     const older = providerSays(first, sessionId, 'paid', { amount: 2000 });
-    // The right one comes a little later each time.
+    // The right report arrives a little later each time.
     for (let reads = 0; reads < pair % 6; reads++) await store.session(sessionId);
     await Promise.all([older, providerSays(second, sessionId, 'paid')]);
 

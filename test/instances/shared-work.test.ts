@@ -7,19 +7,19 @@ import { type Stage, createStage } from '../checkout/stage.ts';
 import { type FakeProvider, connect, startFakeProvider } from '../support/fake-provider.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 
-// What has come due is found by every instance, and done by one.
+// Every instance finds due work, and one does it.
 
 const SESSIONS = 30;
 const INQUIRY_MS = 30_000;
 
-describe('two instances find the same work due', () => {
+describe('two instances that find the same due work', () => {
   let fake: FakeProvider;
   let instances: TestService[];
   let stage: Stage;
   let asked: string[] = [];
   before(async () => {
     fake = await startFakeProvider();
-    // Long enough for the other instance to come upon it meanwhile.
+    // Long enough for the other instance to find the same work.
     fake.cancel = async (payment) => {
       await note(`cancel ${payment.id}`);
       return 'cancelled';
@@ -51,7 +51,7 @@ describe('two instances find the same work due', () => {
     await sleep(20);
   }
 
-  /** Time passes for all, and all do what has come due, at once. */
+  /** Moves the clock of both instances, which then do their due work at once. */
   async function pass(ms: number): Promise<string[]> {
     asked = [];
     instances[0]!.clock.advance(ms);
@@ -72,7 +72,7 @@ describe('two instances find the same work due', () => {
     return checkouts.flatMap((checkout) => checkout!.payments);
   };
 
-  test('a provider is asked about each payment once', async () => {
+  test('send one inquiry for each payment', async () => {
     const ids = await each((id) => stage.start(id));
     const payments = await paymentsOf(ids);
     assert.deepEqual(await pass(INQUIRY_MS), payments.map(({ id }) => `inquire ${id}`).toSorted());
@@ -82,7 +82,7 @@ describe('two instances find the same work due', () => {
     );
   });
 
-  test('a provider is told of each cancellation once', async () => {
+  test('send each cancellation once', async () => {
     const ids = await each(async (id) => {
       await stage.start(id);
       await stage.submit(id, 'cancel');

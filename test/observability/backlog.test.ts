@@ -6,10 +6,10 @@ import type { Query, Row } from '../../src/store/keyset.ts';
 import { createMonitoringReads } from '../../src/store/tables/monitoring.ts';
 
 const NOW = Date.UTC(2026, 2, 1);
-// Twenty rows for each environment at most, and what the inner query has bounded already.
+// Tables of at most twenty rows for each environment, and results of a bounded inner query.
 const SMALL = /^SCAN (?:endpoint|webhook_endpoints|counted)\b/;
 
-/** Every statement that a look at the backlog runs, and what it answers on an empty database. */
+/** All queries of a read of the backlog, and its result on an empty database. */
 async function looked(): Promise<{ database: DatabaseSync; asked: Query[]; backlog: object }> {
   const database = new DatabaseSync(':memory:');
   for (const { sql } of MIGRATIONS) database.exec(sql);
@@ -21,40 +21,40 @@ async function looked(): Promise<{ database: DatabaseSync; asked: Query[]; backl
   return { database, asked, backlog: await reads.backlog('sandbox', NOW) };
 }
 
-function readWhole(database: DatabaseSync, { sql, params }: Query): string[] {
+function tableScans(database: DatabaseSync, { sql, params }: Query): string[] {
   const plan = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...params);
   return plan
     .map(({ detail }) => String(detail))
     .filter((detail) => detail.startsWith('SCAN') && !SMALL.test(detail) && !isPartial(database, detail));
 }
 
-/** All that a partial index holds is what is asked for. */
+/** A query may scan a partial index, which holds only wanted rows. */
 function isPartial(database: DatabaseSync, detail: string): boolean {
   const [, index] = / INDEX (\w+)$/.exec(detail) ?? [];
   const row = database.prepare('SELECT sql FROM sqlite_schema WHERE name = ?').get(index ?? '');
   return String(row?.['sql']).includes(' WHERE ');
 }
 
-describe('a look at the backlog', () => {
-  test('reads no table whole', async () => {
+describe('a read of the backlog', () => {
+  test('scans no table', async () => {
     const { database, asked } = await looked();
     assert.ok(asked.length > 5);
     assert.deepEqual(
-      asked.flatMap((query) => readWhole(database, query)),
+      asked.flatMap((query) => tableScans(database, query)),
       [],
     );
   });
 
-  test('would be found out without its indexes', async () => {
+  test('scans tables without its indexes, which this test would find', async () => {
     const { database, asked } = await looked();
     for (const index of ['deliveries_type', 'sessions_status', 'refunds_status', 'deliveries_due']) {
       database.exec(`DROP INDEX ${index}`);
     }
-    const faults = asked.flatMap((query) => readWhole(database, query));
+    const faults = asked.flatMap((query) => tableScans(database, query));
     assert.ok(faults.length >= 3, faults.join('; '));
   });
 
-  test('finds what is due in its order, and what each waits for in one place of an index', async () => {
+  test('finds due deliveries and their predecessors through indexes, without a sort', async () => {
     const { database, asked } = await looked();
     const { sql, params } = asked.find((query) => query.sql.includes('earlier'))!;
     const plan = () =>
@@ -71,7 +71,7 @@ describe('a look at the backlog', () => {
     assert.ok(plan().some((detail) => detail.includes('TEMP B-TREE')));
   });
 
-  test('of nothing is nothing', async () => {
+  test('of an empty database has no counts and no times', async () => {
     const { backlog } = await looked();
     for (const value of Object.values(backlog)) assert.ok(value === 0 || value === null);
   });

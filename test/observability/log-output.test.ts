@@ -14,37 +14,37 @@ import { call, sessionBody } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const WITHOUT_WAITING = constants.O_RDWR | constants.O_NONBLOCK;
-const FAULT = "process.on('SIGUSR2', () => setImmediate(() => { throw new Error('a planted fault'); }))";
+const FAULT = "process.on('SIGUSR2', () => setImmediate(() => { throw new Error('an injected fault'); }))";
 const FAULT_ON_SIGNAL = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(FAULT)}` };
 
-/** How `script` says that its program was ended by SIGKILL. */
+/** Exit code of `script` after SIGKILL of its program. */
 const KILLED = 128 + 9;
-/** Nothing is measured by it. */
+/** Limit for a hang; no test measures it. */
 const PATIENCE_MS = 60_000;
-/** Ctrl-S, and the end of a line: a program behind `read` begins at a terminal that stands still already. */
-const STAND_STILL = '\x13\n';
+/** Ctrl-S and the end of a line: a program after `read` begins at a paused terminal. */
+const PAUSE_OUTPUT = '\x13\n';
 
 const folder = mkdtempSync(join(tmpdir(), 'tillway-log-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('the log', { concurrency: 4 }, () => {
-  test('may lose its reader: the service answers, and ends in good order', async () => {
+  test('may lose its reader: the service answers and exits with 0', async () => {
     await using service = await startWith(['ignore', 'pipe', 'inherit']);
     service.child.stdout!.destroy();
     await sell(service.url);
     assert.deepEqual(await service.stop(), [0, null]);
   });
 
-  test('is no reason to stay: lines that nobody reads are left behind at an exit', async () => {
+  test('does not delay an exit by lines without a reader', async () => {
     const ours = new URL('../../src/telemetry/log-output.ts', import.meta.url).href;
     const program = `import { createLogOutput } from '${ours}'; const log = createLogOutput(1);`;
     assert.deepEqual(await exitUnread(program, PATIENCE_MS), [0, null]);
-    // The planted fault: pino's own writer, which asks again and again.
+    // pino's own writer, which retries for ever, would delay it.
     const pinos = `import { pino } from 'pino'; const log = { write: (line) => logger.info(line) }; const logger = pino();`;
     assert.deepEqual(await exitUnread(pinos, 1000), [null, 'SIGKILL']);
   });
 
-  test('may stand on a full disk: the service answers, and ends in good order', async () => {
+  test('may be on a full disk: the service answers and exits with 0', async () => {
     const full = openSync('/dev/full', 'w');
     await using service = await startWith(['ignore', full, 'inherit']);
     closeSync(full);
@@ -52,33 +52,33 @@ describe('the log', { concurrency: 4 }, () => {
     assert.deepEqual(await service.stop(), [0, null]);
   });
 
-  test('may have a reader that hangs: the service answers, and ends in good order where its pipe says that it is full', async () => {
+  test('may have a reader that hangs: the service answers and exits with 0', async () => {
     await using pipe = fullPipe('full');
     await using service = await startWith(['ignore', openSync(pipe.path, WITHOUT_WAITING), 'inherit']);
     await sell(service.url);
     assert.deepEqual(await service.stop(), [0, null]);
   });
 
-  test('may be a terminal that stands still: the service starts, answers, and ends itself by force once all is closed', async () => {
-    await using service = await startAtStandingTerminal();
+  test('may be a paused terminal: the service starts, answers, and kills itself after the shutdown', async () => {
+    await using service = await startAtPausedTerminal();
     await sell(service.url);
     assert.deepEqual(await service.end('SIGTERM'), [KILLED, null]);
   });
 
-  test('has the last word on a fault of the program, unless its reader hangs', async () => {
+  test('has a line about a fault of the program, unless its reader hangs', async () => {
     await using pipe = fullPipe('fault');
     pipe.text();
     await using service = await startWith(['ignore', openSync(pipe.path, WITHOUT_WAITING), 'inherit'], FAULT_ON_SIGNAL);
     service.child.kill('SIGUSR2');
     assert.deepEqual(await service.ended(), [1, null]);
-    assert.match(pipe.text(), /"level":60,.*a planted fault/);
+    assert.match(pipe.text(), /"level":60,.*an injected fault/);
 
-    await using standing = await startAtStandingTerminal(FAULT_ON_SIGNAL);
+    await using standing = await startAtPausedTerminal(FAULT_ON_SIGNAL);
     await sell(standing.url);
     assert.deepEqual(await standing.end('SIGUSR2'), [KILLED, null]);
   });
 
-  test('goes on where another reader takes over', async () => {
+  test('continues with another reader', async () => {
     const path = join(folder, 'readers');
     execFileSync('mkfifo', [path]);
     const first = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -98,15 +98,15 @@ describe('the log', { concurrency: 4 }, () => {
     closeSync(fd);
   });
 
-  test('keeps 1 MiB for a reader that hangs, and says how many lines it lost once it reads again', async () => {
+  test('buffers 1 MiB for a reader that hangs, and reports the number of lost lines later', async () => {
     await using pipe = fullPipe('wakes');
     const told: number[] = [];
-    // No reader itself: when the pipe is closed, whatever came of this, nothing is tried any more.
+    // Write-only, so that closing the pipe ends all retries.
     const fd = openSync(pipe.path, constants.O_WRONLY | constants.O_NONBLOCK);
     const output = createLogOutput(fd, (lines) => told.push(lines));
     const line = `${'x'.repeat(1023)}\n`;
     for (let count = 0; count < 1500; count++) output.write(line);
-    // It is heard of once it was tried.
+    // The output reports a full pipe after its first try.
     await until(() => output.settle(100));
     assert.deepEqual(told, []);
     let read = 0;
@@ -123,8 +123,8 @@ describe('the log', { concurrency: 4 }, () => {
 });
 
 /**
- * Runs a program that writes two lines of the log to nobody and exits at once; how it ended, or was ended by force, so long
- * after it had come to its exit.
+ * Runs a program that writes two log lines without a reader and exits. Answers how it ended; it is killed `patienceMs` after it
+ * has called exit.
  */
 async function exitUnread(log: string, patienceMs: number): Promise<unknown[]> {
   const program = `${log} import { writeSync } from 'node:fs';
@@ -147,7 +147,7 @@ function endOf(child: ChildProcess): Promise<unknown[]> {
   return new Promise((resolve) => child.once('exit', (...how) => resolve(how)));
 }
 
-/** A service that logs every request to whatever `stdio` says. */
+/** A service that logs every request to `stdio`. */
 async function startWith(stdio: StdioOptions, more: Record<string, string> = {}, command?: string[]) {
   const database = await createTestDatabase();
   const port = String(await freePort());
@@ -156,12 +156,12 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
   const { PATH = '' } = process.env;
   const child = spawn(program!, args, { env: { ...COMPILED, PATH, ...variables }, stdio });
   const ended = endOf(child);
-  child.stdin?.write(STAND_STILL);
+  child.stdin?.write(PAUSE_OUTPUT);
   const url = `http://127.0.0.1:${port}`;
   try {
     await until(async () => (await statusOf(`${url}/readyz`)) === 200);
   } catch (error) {
-    // One that is left behind would keep the tests from ending.
+    // A process that stays would keep the tests from ending.
     child.kill('SIGKILL');
     throw error;
   }
@@ -182,9 +182,9 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
   };
 }
 
-/** The same at a terminal that stands still, as after Ctrl-S. */
-async function startAtStandingTerminal(more: Record<string, string> = {}) {
-  // `script` makes a terminal, and ends as the program in it has.
+/** A service at a terminal that is paused, as after Ctrl-S. */
+async function startAtPausedTerminal(more: Record<string, string> = {}) {
+  // `script` creates a terminal and has the exit code of its program.
   const command = [
     'script',
     '-qefc',
@@ -229,14 +229,14 @@ function fullPipe(name: string) {
   const chunk = Buffer.alloc(65_536);
   return {
     path,
-    /** How many bytes of somebody else's could be read. */
+    /** Reads, and answers the number of bytes of the other writer. */
     read(): number {
       const bytes = untilAgain(() => readSync(fd, chunk));
       const ours = Math.min(filled, bytes);
       filled -= ours;
       return bytes - ours;
     },
-    /** What could be read of somebody else's, once the pipe was emptied. */
+    /** Reads the text of the other writer, after the pipe was emptied. */
     text(): string {
       let text = '';
       untilAgain(() => {

@@ -9,7 +9,7 @@ export interface ReceivedEvent {
 /** A merchant's server. */
 export interface Merchant extends AsyncDisposable {
   url: string;
-  /** What it answers from now on. */
+  /** Status of the next answers. */
   status: number;
   received: ReceivedEvent[];
 }

@@ -47,7 +47,7 @@ const dashboard = JSON.parse(readFileSync(new URL('grafana-dashboard.json', DEPL
 const rules = groups.flatMap((group) => group.rules);
 const graphs = dashboard.panels.filter(({ type }) => type !== 'row');
 
-describe('the metrics of a service that has done real work', () => {
+describe('the metrics of a service', () => {
   let service: TestService;
   let receiver: Merchant;
   let text: string;
@@ -58,7 +58,7 @@ describe('the metrics of a service that has done real work', () => {
       variables: { METRICS_PORT: '0', WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: SECRET },
     });
     await work(service, receiver);
-    // The ledger is added up beside, and what the database does not tell in time is left out.
+    // The sum of the ledger arrives later, and late answers of the database are left out.
     await until(async () => {
       text = await scrape();
       return AWAITED.every((line) => text.includes(`\n${line}`));
@@ -85,14 +85,14 @@ describe('the metrics of a service that has done real work', () => {
     return Number(line.slice(series.length + 1));
   }
 
-  /** Of all series of a metric that have these labels. */
+  /** The sum of all series of a metric with these labels. */
   function sumOf(metric: string, labels: string): number {
     const lines = text.split('\n').filter((line) => line.startsWith(`${metric}{`) && line.includes(labels));
     assert.ok(lines.length > 0, `there is no series ${metric}{${labels}}`);
     return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
   }
 
-  test('count what has happened: requests by template, commits, sessions, payments, attempts, dead letters', () => {
+  test('count requests by template, commits, sessions, payments, attempts and dead letters', () => {
     const sandbox = 'environment="sandbox"';
     assert.equal(
       valueOf('tillway_http_request_duration_seconds_count{route="/api/gateway/sessions",method="POST",status="2xx"}'),
@@ -112,7 +112,7 @@ describe('the metrics of a service that has done real work', () => {
     assert.equal(valueOf('tillway_http_refused_total{status="400"}'), 1);
   });
 
-  test('show what the database holds', () => {
+  test('show the backlog in the database', () => {
     assert.equal(valueOf('tillway_database_up'), 1);
     assert.equal(valueOf('tillway_deliveries_dead{environment="sandbox"}'), 1);
     assert.equal(valueOf('tillway_webhook_endpoints{environment="sandbox",state="disabled"}'), 1);
@@ -120,7 +120,7 @@ describe('the metrics of a service that has done real work', () => {
     assert.equal(valueOf('tillway_route_state{environment="sandbox",route="sandbox_card_acquirer",state="live"}'), 1);
   });
 
-  test('name every metric of our own with a unit, and hold no path, id or address in a label', () => {
+  test('have a unit in each name, and no path, id or address in a label', () => {
     const units =
       /_(?:seconds|total|cents|ratio|info|change_sets|up|state|pending|dead|due|open|endpoints)(?:_bucket|_sum|_count)?$/;
     const own = [...exposed.keys()].filter((name) => name.startsWith('tillway_'));
@@ -136,7 +136,7 @@ describe('the metrics of a service that has done real work', () => {
     for (const [name, each] of exposed) for (const values of each.values()) assert.ok(values.size < 100, name);
   });
 
-  test('say of each whether to add it up over instances', () => {
+  test('have a help text about their aggregation over instances', () => {
     const help = text.split('\n').filter((line) => line.startsWith('# HELP tillway_'));
     assert.ok(help.length > 20);
     const said = /sum over instances|take the maximum over instances|this instance/;
@@ -146,7 +146,7 @@ describe('the metrics of a service that has done real work', () => {
     );
   });
 
-  test('say what is counted up to a limit, as does every panel that shows it', () => {
+  test('have the limit of a count in their help text, as do the panels that show them', () => {
     const limit = `ounted up to ${COUNTED_AT_MOST}.`;
     const help = text.split('\n').filter((line) => line.startsWith('# HELP ') && line.includes(limit));
     const counted = help.map((line) => line.split(' ')[2]!);
@@ -158,7 +158,7 @@ describe('the metrics of a service that has done real work', () => {
     for (const { title, description } of shown) assert.ok(description?.includes(limit), title);
   });
 
-  test('stand on a port of their own, which answers nothing else', async () => {
+  test('are on a port of their own, which serves nothing else', async () => {
     const own = service.service.metricsUrl!;
     assert.notEqual(own, service.url);
     assert.equal((await fetch(`${service.url}/metrics`)).status, 404);
@@ -175,15 +175,15 @@ describe('the metrics of a service that has done real work', () => {
     }
   });
 
-  for (const { alert, expr, annotations, labels } of rules) {
-    test(`the alert ${alert} asks for what is there`, () => {
-      assert.deepEqual(faultsOf(expr, labelsIn(annotations.summary + annotations.runbook), exposed), []);
-      assert.match(labels.severity, /^(?:page|ticket)$/);
-      assert.match(annotations.runbook, /`[^`]+`/, 'it names a command to run');
-    });
-  }
+  test('every alert queries existing series, has a severity, and names a command', () => {
+    for (const { alert, expr, annotations, labels } of rules) {
+      assert.deepEqual(faultsOf(expr, labelsIn(annotations.summary + annotations.runbook), exposed), [], alert);
+      assert.match(labels.severity, /^(?:page|ticket)$/, alert);
+      assert.match(annotations.runbook, /`[^`]+`/, alert);
+    }
+  });
 
-  test('every panel of the dashboard asks for what is there', () => {
+  test('every panel of the dashboard queries existing series', () => {
     const faults = graphs.flatMap(({ title, targets = [] }) =>
       targets.flatMap(({ expr, legendFormat }) =>
         faultsOf(expr, labelsIn(legendFormat), exposed).map((fault) => `${title}: ${fault}`),
@@ -197,32 +197,32 @@ describe('the metrics of a service that has done real work', () => {
     );
   });
 
-  for (const [planted, expression, shown, complaint] of [
-    ['a metric that is not there', 'rate(tillway_payments_total[5m]) > 0', [], 'no metric tillway_payments_total'],
-    ['a label that is not there', 'tillway_deliveries_dead{endpoint="x"}', [], 'has no label endpoint'],
-    ['a value that no series has', 'tillway_deliveries_dead{environment="live"}', [], 'no environment live'],
-    ['a group that is not there', 'sum by (queue) (tillway_deliveries_dead)', [], 'has the label queue'],
-    ['a word that is lost', 'sum by (environment) (tillway_route_state)', ['route'], 'is not in the result'],
-    ['what does not parse', 'sum by (environment (tillway_deliveries_dead)', [], 'not PromQL'],
-    ['no metric at all', '1 > 0', [], 'names no metric'],
-  ] as const) {
-    test(`the check finds ${planted}`, () => {
+  test('the check of expressions finds unknown metrics, labels and values, lost labels and syntax errors', () => {
+    for (const [expression, shown, fault] of [
+      ['rate(tillway_payments_total[5m]) > 0', [], 'no metric tillway_payments_total'],
+      ['tillway_deliveries_dead{endpoint="x"}', [], 'has no label endpoint'],
+      ['tillway_deliveries_dead{environment="live"}', [], 'no environment live'],
+      ['sum by (queue) (tillway_deliveries_dead)', [], 'has the label queue'],
+      ['sum by (environment) (tillway_route_state)', ['route'], 'is not in the result'],
+      ['sum by (environment (tillway_deliveries_dead)', [], 'not PromQL'],
+      ['1 > 0', [], 'names no metric'],
+    ] as const) {
       const faults = faultsOf(expression, shown, exposed);
       assert.ok(
-        faults.some((fault) => fault.includes(complaint)),
-        `found: ${faults.join('; ')}`,
+        faults.some((found) => found.includes(fault)),
+        `${expression}: ${faults.join('; ')}`,
       );
-    });
-  }
+    }
+  });
 });
 
 describe('the files for operators', () => {
-  test('name each alert once, with a name, words and a runbook', () => {
+  test('have unique alert names', () => {
     assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
     assert.ok(rules.length >= 15);
   });
 
-  test('a backlog that is too large to be counted is one that grows', () => {
+  test('treat a backlog at the limit of the count as growing', () => {
     const { expr } = rules.find(({ alert }) => alert === 'TillwayBacklogGrows')!;
     for (const [pending, growth, expected] of [
       [1000, 1, false],
@@ -239,7 +239,7 @@ describe('the files for operators', () => {
     }
   });
 
-  test('every word of the log that a runbook quotes is one that the service writes', () => {
+  test('quote only log messages that the service writes', () => {
     const source = new URL('../../src/', import.meta.url);
     const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
     const written = files.map((name) => readFileSync(new URL(name, source), 'utf8')).join('');
@@ -250,7 +250,7 @@ describe('the files for operators', () => {
     for (const words of quoted) assert.ok(written.includes(`'${words}'`), words);
   });
 
-  test('every command of a runbook is one that there is', () => {
+  test('name only commands that exist', () => {
     const named = rules.flatMap(({ annotations }) =>
       Array.from(annotations.runbook.matchAll(/`(tillway [^`]*)`/g), ([, words]) => words!),
     );
@@ -262,7 +262,7 @@ describe('the files for operators', () => {
     assert.throws(() => parsedAs('tillway deliveries mend'));
   });
 
-  test('the dashboard can be imported: a schema, a data source to choose, panels with unit and words, side by side', () => {
+  test('have a dashboard with a schema, a data source and described panels that do not overlap', () => {
     assert.ok(dashboard.schemaVersion >= 36);
     assert.equal(dashboard.templating.list[0]?.type, 'datasource');
     for (const { title, description, fieldConfig } of graphs) {
@@ -277,7 +277,7 @@ describe('the files for operators', () => {
   });
 });
 
-/** Two sessions that are paid, one of them after a failure; one event is delivered, the next answered with 410. */
+/** Pays two sessions, one of them after a failure. The receiver takes one event and answers the next with 410. */
 async function work(service: TestService, receiver: { status: number }): Promise<void> {
   const order = sessionBody({ idempotencyKey: 'metrics-1' });
   for (let time = 0; time < 2; time++) {

@@ -12,20 +12,20 @@ export interface ReceivedSpan {
   kind: number;
   attributes: Record<string, string | number | boolean>;
   status: { code?: number };
-  /** Of whom it came. */
+  /** Attributes of the sender. */
   resource: Record<string, string | number | boolean>;
 }
 
 export interface OtlpReceiver extends AsyncDisposable {
   url: string;
   spans: ReceivedSpan[];
-  /** How many spans were sent, those included that it did not take. */
+  /** Number of spans sent, including rejected ones. */
   seen: number;
-  /** Every body, as it came. */
+  /** Raw bodies. */
   bodies: string[];
   /** The headers of the last request. */
   headers: Record<string, unknown>;
-  /** What it answers from now on; `hang` does not answer before the end. */
+  /** Status of the next answers; `hang` leaves requests open. */
   answer: number | 'hang';
 }
 

@@ -1,13 +1,13 @@
 import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@prometheus-io/lezer-promql';
 
-/** What `/metrics` shows: for each metric, the values that each of its labels has. */
+/** Content of `/metrics`: for each metric, the values of each label. */
 export type Exposed = ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>;
 
-/** What Prometheus adds to every series that it scrapes, and the one metric that it makes of the scrape itself. */
+/** Labels that Prometheus adds to every scraped series, and the metric of the scrape itself. */
 const OF_THE_SCRAPE = new Set(['job', 'instance']);
 const UP = 'up';
-// Only some of them come to pass in a test.
+// Only some of them occur in a test.
 const HTTP_CLASS = /^[1-5]xx$/;
 
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? \S+$/;
@@ -75,7 +75,7 @@ const COMPARISONS: Readonly<Record<string, (left: number, right: number) => bool
   '>=': (left, right) => left >= right,
 };
 
-/** Whether a condition is met: comparisons with a number, joined by `and` and `or`, of what `values` has by its text. */
+/** Evaluates a condition of comparisons with numbers, joined by `and` and `or`; `values` has the operands by their text. */
 export function isMet(condition: string, values: Readonly<Record<string, number>>): boolean {
   const read = ({ from, to }: SyntaxNode) => condition.slice(from, to);
   function met(node: SyntaxNode): boolean {
@@ -92,7 +92,7 @@ export function isMet(condition: string, values: Readonly<Record<string, number>
   return met(parser.parse(condition).topNode);
 }
 
-/** What is wrong with an expression, given what a service exposes; `shown` are the labels that words about it name. */
+/** Faults of an expression, given the metrics of a service; `shown` are the labels in the texts about it. */
 export function faultsOf(expression: string, shown: readonly string[], exposed: Exposed): string[] {
   const { isValid, selectors, grouping } = parse(filled(expression));
   if (!isValid) return [`not PromQL: ${expression}`];
@@ -100,7 +100,7 @@ export function faultsOf(expression: string, shown: readonly string[], exposed: 
   const labelsOf = (metric: string) => [...(exposed.get(metric)?.keys() ?? []), ...OF_THE_SCRAPE];
   const known = new Set(selectors.flatMap(({ metric }) => labelsOf(metric)));
   const unknown = [...grouping, ...(grouping.length > 0 ? [] : shown)].filter((label) => !known.has(label));
-  // What is not grouped by is gone from the result.
+  // The result has only labels of the grouping.
   const lost = grouping.length > 0 ? shown.filter((label) => !grouping.includes(label)) : [];
   return [
     ...selectors.flatMap((selector) => faultsOfSelector(selector, exposed)),

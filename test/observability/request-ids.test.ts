@@ -3,8 +3,6 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { type RunningService, startServiceProgram } from '../process/program.ts';
-import { createServiceDatabase } from '../support/database.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { GatewayError } from '../../src/domain/errors.ts';
 import { idOf } from '../fixtures/records.ts';
@@ -24,17 +22,17 @@ interface Line {
   [field: string]: unknown;
 }
 
-/** What a request was told, and of which session it is. */
+/** A request, the id in its answer, and its session. */
 interface Sent {
   id: string;
   what: string;
   sessionId: string | undefined;
 }
 
-// Of the process itself, and of its router; what it says before it is ready is left out.
+// Lines of the service itself and of its router.
 const OF_NO_REQUEST = /^(?:stopping$|stopped$|there is no API key|route \w+ is )/;
 
-/** What is wrong with a log, given every request whose answer was seen. */
+/** Faults of a log, given every request that was answered. */
 function faultsIn(lines: readonly Line[], sent: readonly Sent[]): string[] {
   const known = new Map(sent.map((each) => [each.id, each]));
   const closing = lines.filter(({ msg }) => msg === 'request');
@@ -50,7 +48,7 @@ function faultsIn(lines: readonly Line[], sent: readonly Sent[]): string[] {
       const { msg, requestId, sessionId, eventId } = line;
       if (requestId === undefined) return OF_NO_REQUEST.test(msg) ? [] : [`without a request: ${JSON.stringify(line)}`];
       if (!closing.some((each) => each.requestId === requestId)) return [`of no request: ${JSON.stringify(line)}`];
-      // A line that names a session, or an event of one, stands under a request for that session.
+      // A line about a session, or about an event of one, has the id of a request for that session.
       const named = sessionId ?? (eventId === undefined ? undefined : /chk_[0-9a-z]+/.exec(eventId)?.[0]);
       const asked = known.get(requestId)?.sessionId ?? callbacks.get(requestId);
       return named !== undefined && asked !== named ? [`of another request: ${JSON.stringify(line)}`] : [];
@@ -58,42 +56,23 @@ function faultsIn(lines: readonly Line[], sent: readonly Sent[]): string[] {
   ];
 }
 
-describe('the log of a process during purchases side by side', () => {
-  let service: RunningService;
+describe('the log of a service during purchases in parallel', () => {
+  let raw: string[];
   let lines: Line[];
   const sent: Sent[] = [];
   before(async () => {
-    const database = await createServiceDatabase();
-    const merchant = await startMerchant();
-    service = await startServiceProgram({
-      DATABASE_URL: database.url,
-      SHUTDOWN_DELAY: '0',
-      WEBHOOK_URL: merchant.url,
-      WEBHOOK_SECRET: SECRET,
-      TZ: 'UTC',
+    await using merchant = await startMerchant();
+    await using service = await startTestService({
+      live: true,
+      variables: { WEBHOOK_URL: merchant.url, WEBHOOK_SECRET: SECRET },
     });
-    await Promise.all(Array.from({ length: PURCHASES }, (_, index) => purchase(index)));
-    // The service has to have noted it, too: at a stop it does not wait for long until it has.
-    const delivered = () => service.stdout().match(/"eventId":"\w+_paid".*"webhook delivered"/g)?.length ?? 0;
-    await until(
-      () => delivered() === PURCHASES,
-      () => `${delivered()} of ${PURCHASES} were delivered`,
-    );
-    assert.equal(merchant.received.filter(({ body }) => body.includes('"payment.paid"')).length, PURCHASES);
-    service.signal('SIGTERM');
-    assert.equal(await service.exited, 0);
-    const told = service.stdout();
-    lines = told
-      .slice(told.indexOf('\n', told.indexOf('Tillway is ready')))
-      .split('\n')
-      .filter((line) => line.startsWith('{'))
-      .map((line) => JSON.parse(line) as Line)
-      // Those by which the test waited for the start.
-      .filter(({ path }) => path !== '/readyz');
-    await merchant[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
+    const begun = service.logged.length;
+    await Promise.all(Array.from({ length: PURCHASES }, (_, index) => purchase(service.url, index)));
+    await until(() => service.logged.filter((line) => /_paid".*"webhook delivered"/.test(line)).length === PURCHASES);
+    await service.service.stop();
+    raw = service.logged.slice(begun);
+    lines = raw.map((line) => JSON.parse(line) as Line);
   });
-  after(() => service[Symbol.asyncDispose]());
 
   async function send(method: string, url: string, sessionId?: string, fields?: Record<string, string>, json?: object) {
     const answer = await fetch(url, {
@@ -110,36 +89,34 @@ describe('the log of a process during purchases side by side', () => {
     return { answer, text, entry };
   }
 
-  /** One whole purchase; every second one is refused by the first provider, which is a line of an operation. */
-  async function purchase(index: number): Promise<void> {
+  /** One purchase. The first provider refuses every second one, which an operation logs. */
+  async function purchase(url: string, index: number): Promise<void> {
     const customer = index % 2 === 0 ? `buyer${index}@example.com` : `buyer${index}+handoff_error@example.com`;
-    const created = await send(
-      'POST',
-      `${service.url}/api/gateway/sessions`,
-      undefined,
-      undefined,
-      sessionBody({ customer }),
-    );
+    const order = sessionBody({ customer });
+    const created = await send('POST', `${url}/api/gateway/sessions`, undefined, undefined, order);
     const { id } = JSON.parse(created.text) as { id: string };
     created.entry.sessionId = id;
-    const checkout = `${service.url}/checkout/${id}`;
+    const checkout = `${url}/checkout/${id}`;
     await send('GET', checkout, id);
     await send('POST', `${checkout}/pay`, id, { kind: 'card', total_card: '99999999' });
     const page = await send('GET', `${checkout}/continue`, id);
     const form = /http:[^"]+\/simulator\/pay\/[^"]+/.exec(page.text)![0];
     const card = { number: '4242424242424242', expiry: '12 / 34', cvc: '123', name: 'Test Buyer' };
-    const paid = await send('POST', form, id, card);
-    assert.equal(paid.answer.status, 303);
+    assert.equal((await send('POST', form, id, card)).answer.status, 303);
     await send('GET', checkout, id);
   }
 
-  test('has one line for each request, under the id that its answer carried', () => {
+  test('has one line for each request, with the id of its answer, and no line has two ids', () => {
     assert.equal(new Set(sent.map(({ id }) => id)).size, sent.length);
     assert.ok(sent.length >= PURCHASES * 6);
     assert.deepEqual(faultsIn(lines, sent), []);
+    assert.deepEqual(
+      raw.filter((line) => line.split('"requestId"').length > 2),
+      [],
+    );
   });
 
-  test('has lines of operations, of callbacks and of deliveries under the request that caused them', () => {
+  test('has the lines of operations, callbacks and deliveries with the id of the request that caused them', () => {
     const refused = lines.filter(({ msg }) => msg === 'handoff failed');
     assert.equal(refused.length, PURCHASES / 2);
     for (const { requestId } of refused) {
@@ -152,35 +129,21 @@ describe('the log of a process during purchases side by side', () => {
     for (const { requestId } of delivered) assert.ok(callbacks.includes(requestId));
   });
 
-  test('no line has the field twice', () => {
-    const twice = service
-      .stdout()
-      .split('\n')
-      .filter((line) => line.split('"requestId"').length > 2);
-    assert.deepEqual(twice, []);
-  });
-
-  /** A request for another session than that of the event in a line. */
-  function ofAnother({ eventId }: Line): Sent {
-    return sent.find(({ sessionId }) => sessionId !== undefined && !eventId!.includes(sessionId))!;
-  }
-
-  for (const [planted, change, complaint] of [
-    ['a line that lost its request', (line: Line) => ({ ...line, requestId: undefined }), 'without a request'],
-    ['a line of another request', (line: Line) => ({ ...line, requestId: ofAnother(line).id }), 'of another request'],
-    ['a line of a request that nobody made', (line: Line) => ({ ...line, requestId: 'req_x' }), 'of no request'],
-  ] as const) {
-    test(`the check finds ${planted}`, () => {
-      const index = lines.findLastIndex(({ msg }) => msg === 'webhook delivered');
-      const faults = faultsIn(lines.with(index, change(lines[index]!)), sent);
+  test('is checked by a function that finds lost, wrong and unknown ids, and missing lines', () => {
+    const index = lines.findLastIndex(({ msg }) => msg === 'webhook delivered');
+    const line = lines[index]!;
+    const other = sent.find(({ sessionId }) => sessionId !== undefined && !line.eventId!.includes(sessionId))!;
+    for (const [requestId, fault] of [
+      [undefined, 'without a request'],
+      [other.id, 'of another request'],
+      ['req_x', 'of no request'],
+    ] as const) {
+      const faults = faultsIn(lines.with(index, { ...line, requestId }), sent);
       assert.equal(faults.length, 1);
-      assert.ok(faults[0]!.startsWith(complaint), faults.join());
-    });
-  }
-
-  test('the check finds a request without its line', () => {
-    const index = lines.findIndex(({ requestId, msg }) => msg === 'request' && requestId === sent[0]!.id);
-    assert.ok(faultsIn(lines.toSpliced(index, 1), sent).some((fault) => fault.includes('0 lines of the request')));
+      assert.ok(faults[0]!.startsWith(fault), faults.join());
+    }
+    const first = lines.findIndex(({ requestId, msg }) => msg === 'request' && requestId === sent[0]!.id);
+    assert.ok(faultsIn(lines.toSpliced(first, 1), sent).some((fault) => fault.includes('0 lines of the request')));
   });
 });
 
@@ -194,22 +157,22 @@ describe('x-request-id', () => {
   after(() => service[Symbol.asyncDispose]());
 
   for (const [what, method, path, body, status] of [
-    ['an answer', 'GET', '/api/gateway/sessions', undefined, 200],
-    ['a page', 'GET', '/', undefined, 200],
-    ['an asset', 'GET', '/assets/page.css', undefined, undefined],
-    ['a document', 'GET', '/openapi.json', undefined, 200],
-    ['a refusal', 'GET', '/api/gateway/sessions/chk_none', undefined, 404],
+    ['a list request', 'GET', '/api/gateway/sessions', undefined, 200],
+    ['a page request', 'GET', '/', undefined, 200],
+    ['a request for an asset', 'GET', '/assets/page.css', undefined, undefined],
+    ['a request for a document', 'GET', '/openapi.json', undefined, 200],
+    ['a request for a missing record', 'GET', '/api/gateway/sessions/chk_none', undefined, 404],
     ['an unknown path', 'GET', '/nothing', undefined, 404],
-    ['a path that is none', 'GET', '/%zz', undefined, 404],
+    ['an invalid path', 'GET', '/%zz', undefined, 404],
     ['an unknown method', 'DELETE', '/api/gateway/sessions', undefined, 405],
     ['a body that is too large', 'POST', '/api/gateway/sessions', ' '.repeat(140_000), 413],
     ['a body that is not JSON', 'POST', '/api/gateway/sessions', '{', 400],
-    ['the protocol of agents', 'POST', '/mcp', '{"jsonrpc":"2.0","id":1,"method":"ping"}', undefined],
-    ['its refusals', 'POST', '/mcp', '{', 400],
-    ['a method that it has not', 'GET', '/mcp', undefined, 405],
+    ['an MCP request', 'POST', '/mcp', '{"jsonrpc":"2.0","id":1,"method":"ping"}', undefined],
+    ['an invalid MCP request', 'POST', '/mcp', '{', 400],
+    ['an unknown MCP method', 'GET', '/mcp', undefined, 405],
     ['a callback', 'POST', '/api/providers/sandbox/callbacks', '{}', 401],
   ] as const) {
-    test(`is in ${what}, and in the line of it`, async () => {
+    test(`is in the answer to ${what}, and in its log line`, async () => {
       const answer = await fetch(service.url + path, {
         method,
         ...(body !== undefined && { body, headers: { 'content-type': 'application/json' } }),
@@ -222,7 +185,7 @@ describe('x-request-id', () => {
     });
   }
 
-  test('is in a line of level 40 that says why, where the checkout answers 503', async ({ mock }) => {
+  test('is in a line of level 40 with the reason, if the checkout answers 503', async ({ mock }) => {
     const away = new GatewayError('unavailable', 'It is away.', {}, { cause: new Error('gone') });
     mock.method(service.service.deps.store, 'checkout', () => Promise.reject(away));
     const answer = await fetch(`${service.url}/checkout/${idOf('chk', 1)}`);
@@ -250,7 +213,7 @@ describe('x-request-id', () => {
     }
   }
 
-  test('of whoever asked for a refund leads to what its provider answers later', async () => {
+  test('of a refund request is in the log line that links it to the later answer of the provider', async () => {
     const sessionId = await createSession(service);
     await attempt(service, sessionId, 'card', 'paid');
     await service.pass(0);
@@ -269,7 +232,7 @@ describe('x-request-id', () => {
     assert.ok(ofIt.some(({ msg }) => msg === 'refund answered'));
   });
 
-  test('is that of a trusted proxy, where it is of a safe form', async () => {
+  test('is that of a trusted proxy, if its form is safe', async () => {
     const ask = async (id: string) =>
       (await fetch(`${service.url}/healthz`, { headers: { 'x-request-id': id } })).headers.get('x-request-id')!;
     for (const id of ['7f3e1c9a0b2d4e6f8a1c3e5d7b9f0a2c', 'edge-01_abcdef123456', 'a'.repeat(64)]) {

@@ -57,7 +57,7 @@ describe('traces over OTLP', () => {
     named('webhook delivery').filter(({ attributes }) => attributes['http.response.status_code'] === status);
   const isOfPaid = ({ attributes }: ReceivedSpan) => String(attributes['tillway.event.id']).endsWith('_paid');
 
-  test('one trace leads from the callback through the commit to the delivery, across a restart', async () => {
+  test('link a callback to its commit and, after a restart, to its delivery', async () => {
     const customer = EMAIL;
     const service = await startTraced();
     const created = await call<{ id: string }>(
@@ -68,10 +68,10 @@ describe('traces over OTLP', () => {
     );
     assert.equal(created.status, 200);
     await attempt(service, created.body.id, 'card', 'paid');
-    // The merchant does not hear of it yet: the next process will tell.
+    // The first process does not deliver the event; the second one does.
     merchant.status = 500;
     await service.pass(0);
-    // A stop waits for its last spans for two seconds only, and these are to be seen.
+    // A stop waits for its last spans for two seconds only.
     await until(() => attempted(500).length > 0);
     await service[Symbol.asyncDispose]();
     const second = await startTraced();
@@ -81,7 +81,7 @@ describe('traces over OTLP', () => {
     await second[Symbol.asyncDispose]();
     const { spans } = collector;
 
-    // From the caller's own trace, through the operation, to the commit.
+    // From the trace of the caller through the operation to the commit.
     const asked = only('POST /api/gateway/sessions');
     assert.equal(asked.traceId, CALLER);
     assert.equal(asked.parentSpanId, '00f067aa0ba902b7');
@@ -99,7 +99,7 @@ describe('traces over OTLP', () => {
     );
     assert.equal(committed.attributes['tillway.commit.batch_size'], 1);
 
-    // From the callback that made the payment paid, to the attempts of both processes.
+    // From the callback to the attempts of both processes.
     assert.equal(attempted(500).length, 1);
     const delivered = attempted(200).find(isOfPaid)!;
     const trace = spans.filter(({ traceId }) => traceId === delivered.traceId);
@@ -109,7 +109,7 @@ describe('traces over OTLP', () => {
     assert.ok(named('commit', trace).some(({ parentSpanId }) => parentSpanId === applied.spanId));
     assert.equal(delivered.parentSpanId, applied.spanId);
 
-    // And from the start of the payment to its provider, which goes on in the same trace.
+    // From the start of the payment to its provider, in the same trace.
     const started = only('startPayment');
     const handedOff = only('sandbox handoff');
     assert.equal(handedOff.parentSpanId, started.spanId);
@@ -118,7 +118,7 @@ describe('traces over OTLP', () => {
     assert.equal(collector.headers['x-collector'], 'of ours');
   });
 
-  test('the merchant gets the trace in a header that no signature covers', async () => {
+  test('reach the merchant in a header that no signature covers', async () => {
     const { headers, body } = merchant.received.at(-1)!;
     const delivered = named('webhook delivery').find(({ spanId }) => String(headers['traceparent']).includes(spanId));
     assert.ok(delivered);
@@ -127,7 +127,7 @@ describe('traces over OTLP', () => {
     assert.ok(checked.ok);
   });
 
-  test('no span holds an address, a card number, a secret or a query', () => {
+  test('contain no email address, card number, secret or query', () => {
     assert.ok(collector.bodies.length > 0);
     for (const { name, attributes } of collector.spans) {
       const text = JSON.stringify({ name, attributes }).toLowerCase();
@@ -136,7 +136,7 @@ describe('traces over OTLP', () => {
   });
 });
 
-describe('a collector that does not take them', () => {
+describe('a failing collector', () => {
   const sampler = { name: 'always_on', parentBased: true, ratio: 1 } as const;
   const settings = ({ url }: OtlpReceiver) => ({ url: `${url}/v1/traces`, headers: {}, serviceName: 'test', sampler });
 
@@ -152,10 +152,10 @@ describe('a collector that does not take them', () => {
     assert.ok(!complaints()[0]!.includes('requestId'));
   });
 
-  test('holds up no stop', async () => {
+  test('delays no shutdown', async () => {
     await using collector = await startOtlpReceiver();
     collector.answer = 'hang';
-    // It gives up by itself much later than this test waits for the stop.
+    // The limit of the exporter is much longer than that of the shutdown.
     const tracing = createTracing(settings(collector), '1', { info() {}, warn() {} }, 300_000);
     tracing.begin({ name: 'span' }).end();
     let stopped = false;
@@ -164,7 +164,7 @@ describe('a collector that does not take them', () => {
     await until(() => stopped);
   });
 
-  test('costs memory up to a limit, and one line', async () => {
+  test('costs bounded memory and one log line', async () => {
     await using collector = await startOtlpReceiver();
     collector.answer = 400;
     const lines: string[] = [];
@@ -190,18 +190,18 @@ describe('a trace parent', () => {
     [`00-${'0'.repeat(32)}-00f067aa0ba902b7-01`, false],
     [`00-${CALLER}-${'0'.repeat(16)}-01`, false],
     [`00-${CALLER.toUpperCase()}-00f067aa0ba902b7-01`, false],
-    ['what is not one', false],
+    ['invalid', false],
     ['', false],
   ] as const) {
-    test(`${parent === '' ? 'that is empty' : parent} is ${continues ? 'continued' : 'left alone'}`, () => {
+    test(`${parent === '' ? '(empty)' : parent} is ${continues ? 'continued' : 'ignored'}`, () => {
       const { traceParent } = tracing('always_on').begin({ name: 'span', parent });
       assert.equal(traceParent.slice(3, 35) === CALLER, continues);
       assert.match(traceParent, /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
     });
   }
 
-  test('of a caller is sent up to a limit a second, and then whole or not at all', ({ mock }) => {
-    // All within one second, however long it takes.
+  test('of a caller is sampled up to a limit a second, whole or not at all', ({ mock }) => {
+    // The clock stands still, so that all begin within one second.
     mock.method(performance, 'now', () => 1_000_000);
     const limited = createTracing({ ...settings, sampler: undefined }, '1', { info() {}, warn() {} });
     const roots = Array.from(
@@ -219,7 +219,7 @@ describe('a trace parent', () => {
     );
   });
 
-  test('decides what is sent, unless the settings do', () => {
+  test('decides about sampling, unless the settings do', () => {
     assert.match(tracing('always_off').begin({ name: 'span', parent: sampled }).traceParent, /-01$/);
     assert.match(tracing('always_off', false).begin({ name: 'span', parent: sampled }).traceParent, /-00$/);
     assert.match(tracing('traceidratio').begin({ name: 'span', parent: null }).traceParent, /-00$/);

@@ -25,7 +25,7 @@ const EMPTY = {
 const LOG = { debug() {}, warn() {}, error() {} };
 const ROUTER = { view: () => ({ ranked: [] }) };
 
-/** A watch of a database that answers as `backlog` does. */
+/** A watch of a database with that backlog. */
 function watchOf(backlog: Store['backlog'], keptMs = 60_000) {
   const store = { backlog, now: () => NOW };
   const deps = { store, router: ROUTER, log: LOG, now: () => NOW } as unknown as Parameters<typeof createWatch>[0];
@@ -36,8 +36,8 @@ function seriesIn(text: string, name: string): string[] {
   return text.split('\n').filter((line) => line.startsWith(name) && !line.startsWith('#'));
 }
 
-describe('what is shown of the database', () => {
-  test('several scrapes ask it once for each environment', async () => {
+describe('the metrics of the database', () => {
+  test('need one query for each environment, however many scrapes there are', async () => {
     let asked = 0;
     const watch = watchOf(async () => {
       asked += 1;
@@ -56,7 +56,7 @@ describe('what is shown of the database', () => {
     ['refuses', () => Promise.reject(new Error('away'))],
     ['hangs', () => new Promise<never>(() => undefined)],
   ] as const) {
-    test(`where it ${how}, the scrape is answered all the same, without what nobody knows`, async () => {
+    test(`are left out of a scrape if the database ${how}`, async () => {
       const watch = watchOf(backlog);
       const text = await watch.read();
       assert.equal(readExposition(text).has('tillway_deliveries_pending'), false);
@@ -65,7 +65,7 @@ describe('what is shown of the database', () => {
     });
   }
 
-  test('what was known of it is not shown once it is away, and is again when it is back', async () => {
+  test('disappear when the database is unavailable, and come back with it', async () => {
     let isAway = false;
     const watch = watchOf(async () => {
       if (isAway) throw new Error('away');
@@ -79,7 +79,7 @@ describe('what is shown of the database', () => {
   });
 });
 
-/** The journal as its store sums it, over a list of entries. */
+/** A store that sums a list of journal entries. */
 function journalOf(entries: Pick<JournalEntry, 'account' | 'kind' | 'amount' | 'created' | 'postingId' | 'line'>[]) {
   const reads = { asked: 0, read: 0, now: NOW };
   const sum = (some: typeof entries) => ({
@@ -126,7 +126,7 @@ describe('the sum of the ledger', () => {
     }));
   const signal = new AbortController().signal;
 
-  test('is 0 where every posting is, read in parts and each entry once', async () => {
+  test('is 0 if every posting is, and reads each entry once, in parts', async () => {
     const entries = Array.from({ length: 25 }, (_, index) => posting(index, NOW - 10 * MINUTE_MS)).flat();
     const { store, reads } = journalOf(entries);
     const sum = createLedgerSum(store, 'sandbox', 10);
@@ -143,7 +143,7 @@ describe('the sum of the ledger', () => {
     ['long ago', NOW - 10 * MINUTE_MS],
     ['just now', NOW - 1000],
   ] as const) {
-    test(`tells by how much it is out, where that was booked ${where}`, async () => {
+    test(`is the imbalance of an entry booked ${where}`, async () => {
       const { store, reads } = journalOf([...posting(1, NOW - 20 * MINUTE_MS), ...posting(2, created, 101)]);
       const sum = createLedgerSum(store, 'sandbox', 10);
       assert.equal(await sum.refresh(signal), 1);
@@ -152,7 +152,7 @@ describe('the sum of the ledger', () => {
     });
   }
 
-  test('is read anew once an hour: an old entry that was altered is told of, and no longer once it is put right', async () => {
+  test('is computed again once an hour, so that it shows an altered old entry until its correction', async () => {
     const entries = posting(1, NOW - 10 * MINUTE_MS);
     const { store, reads } = journalOf(entries);
     const sum = createLedgerSum(store, 'sandbox', 10);
@@ -168,7 +168,7 @@ describe('the sum of the ledger', () => {
     assert.equal(await sum.refresh(signal), 0);
   });
 
-  test('counts entries of accounts and kinds that nobody knows, old and new', async () => {
+  test('includes entries of unknown accounts and kinds, old and new', async () => {
     const entries = posting(1, NOW - 10 * MINUTE_MS);
     const { store, reads } = journalOf(entries);
     const sum = createLedgerSum(store, 'sandbox', 10);
@@ -185,7 +185,7 @@ describe('the sum of the ledger', () => {
     assert.equal(await sum.refresh(signal), 9);
   });
 
-  test('is not told where reading was ended', async () => {
+  test('is undefined after an abort', async () => {
     const ended = new AbortController();
     ended.abort();
     assert.equal(await createLedgerSum(journalOf([]).store, 'sandbox').refresh(ended.signal), undefined);

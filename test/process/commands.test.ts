@@ -13,7 +13,7 @@ import { startTestService } from '../support/service.ts';
 import { type Ended, SERVICE, freePort, statusOf, temporaryFolder, tillway } from './program.ts';
 import { until } from '../support/until.ts';
 
-/** A database in which the records of one checkout belong together. */
+/** A database with the records of one checkout. */
 async function filled(): Promise<TestDatabase> {
   const database = await createTestDatabase();
   const store = await openTestStore(database.settings);
@@ -24,19 +24,19 @@ async function filled(): Promise<TestDatabase> {
 }
 
 describe('tillway doctor', () => {
-  it('says that every invariant holds, and exits with 0', async () => {
+  it('reports every invariant and exits with 0', async () => {
     await using database = await filled();
     const { code, stdout, stderr } = await tillway({ DATABASE_URL: database.url }, 'doctor');
     assert.deepEqual([code, stderr], [0, '']);
     const lines = stdout.trimEnd().split('\n');
-    // PostgreSQL checks its files with tools of its own.
+    // Only SQLite has a check of its file.
     const asked = INVARIANTS.length + (TEST_DATABASE === 'sqlite' ? 1 : 0);
     assert.match(lines[0]!, /^Database: (?:sqlite|postgres):/);
     assert.equal(lines.at(-1), `All ${asked} invariants hold.`);
     assert.equal(lines.filter((line) => line.startsWith('ok ')).length, asked);
   });
 
-  it('names what is broken, by id, exits with 1, and repairs nothing', async () => {
+  it('names broken records by id, exits with 1 and repairs nothing', async () => {
     await using database = await filled();
     await runSql(database.url, "UPDATE sessions SET customer_email = 'somebody@else.example'");
     for (const attempt of ['first', 'second']) {
@@ -50,7 +50,7 @@ describe('tillway doctor', () => {
     assert.deepEqual(document.invariants.find(({ ok }) => !ok)!.violations, [familyOf(1).session.id]);
   });
 
-  it('exits with 2 where there is nothing to ask, and makes nothing', async () => {
+  it('exits with 2 without a database, and creates none', async () => {
     using folder = temporaryFolder();
     const nowhere =
       TEST_DATABASE === 'sqlite' ? `sqlite:${folder.path('none.db')}` : 'postgres://nobody:secret@127.0.0.1:1/none';
@@ -61,7 +61,7 @@ describe('tillway doctor', () => {
     assert.ok(!existsSync(folder.path('none.db')));
   });
 
-  it('exits with 2 where the database is of another version', async () => {
+  it('exits with 2 on a database of another version', async () => {
     await using database = await filled();
     await runSql(database.url, 'DELETE FROM schema_migrations');
     const { code, stderr } = await tillway({ DATABASE_URL: database.url }, 'doctor');
@@ -71,7 +71,7 @@ describe('tillway doctor', () => {
 });
 
 describe('tillway migrate', () => {
-  it('makes the database, says what was applied, and nothing the second time', async () => {
+  it('creates the database and lists the migrations, none at the second time', async () => {
     await using database = await createTestDatabase();
     const first = await tillway({ DATABASE_URL: database.url }, 'migrate');
     assert.deepEqual([first.code, first.stderr], [0, '']);
@@ -83,7 +83,7 @@ describe('tillway migrate', () => {
     assert.equal((await tillway({ DATABASE_URL: database.url }, 'doctor', '--json')).code, 0);
   });
 
-  it('exits with 1 where the database is of a newer version', async () => {
+  it('exits with 1 on a database of a newer version', async () => {
     await using database = await filled();
     await runSql(database.url, "UPDATE schema_migrations SET name = 'other'");
     const { code, stdout, stderr } = await tillway({ DATABASE_URL: database.url }, 'migrate');
@@ -93,7 +93,7 @@ describe('tillway migrate', () => {
 });
 
 describe('the command line', () => {
-  it('says how it is used when asked, and when it is not understood', async () => {
+  it('prints its usage on request and after an unknown command', async () => {
     const asked = await tillway({}, '--help');
     assert.deepEqual([asked.code, asked.stderr], [0, '']);
     assert.match(asked.stdout, /^Usage: tillway <command>/);
@@ -102,7 +102,7 @@ describe('the command line', () => {
     assert.match(wrong.stderr, /^tillway: unknown command 'docter'\n\(Did you mean doctor\?\)\n/);
   });
 
-  it('refuses variables that are set but empty', async () => {
+  it('rejects variables that are set but empty', async () => {
     const given: [name: string, command: string][] = [
       ['TILLWAY_URL', 'sessions list'],
       ['TILLWAY_API_KEY', 'sessions list'],
@@ -115,7 +115,7 @@ describe('the command line', () => {
     }
   });
 
-  it('asks the service of TILLWAY_URL', async () => {
+  it('calls the service of TILLWAY_URL', async () => {
     await using service = await startTestService();
     const { code, stdout, stderr } = await tillway({ TILLWAY_URL: service.url }, 'fees', '49.99');
     assert.deepEqual([code, stderr], [0, '']);
@@ -123,7 +123,7 @@ describe('the command line', () => {
     assert.equal((await tillway({ TILLWAY_URL: service.url }, 'routes', 'why', 'chk_nothing')).code, 1);
   });
 
-  it('refuses settings that cannot be', async () => {
+  it('rejects invalid settings', async () => {
     const { code, stderr } = await tillway({ DATABASE_URL: 'mysql://x' }, 'migrate');
     assert.equal(code, 1);
     assert.match(stderr, /^tillway: The database could not be migrated: DATABASE_URL must be /);
@@ -132,9 +132,9 @@ describe('the command line', () => {
     assert.equal((JSON.parse(examined.stdout) as { ok: boolean }).ok, false);
   });
 
-  /** The exit code of a command whose output a reader closes at once, and what it complained of. */
+  /** Runs a command whose output has no reader. */
   async function unread(variables: Record<string, string>, command: string): Promise<Ended> {
-    // Before the program begins, `true` has ended and read nothing.
+    // `true` ends before the program begins, and reads nothing.
     const line = `exec 3> >(true); wait $!; exec "${process.execPath}" "${SERVICE.pathname}" ${command} >&3`;
     const env = { PATH: process.env['PATH'], ...variables };
     return promisify(execFile)('bash', ['--norc', '-c', line], { env }).then(
@@ -143,20 +143,20 @@ describe('the command line', () => {
     );
   }
 
-  it('ends quietly where nobody reads any more', async () => {
+  it('exits with 0 and no message without a reader', async () => {
     await using service = await startTestService();
     const { code, stderr } = await unread({ TILLWAY_URL: service.url }, 'schema checkout.create');
     assert.deepEqual([code, stderr], [0, '']);
   });
 
-  it('comes to its verdict where nobody reads any more', async () => {
+  it('keeps the exit code of doctor without a reader', async () => {
     await using database = await filled();
     await runSql(database.url, "UPDATE sessions SET customer_email = 'somebody@else.example'");
     const { code, stderr } = await unread({ DATABASE_URL: database.url }, 'doctor');
     assert.deepEqual([code, stderr], [1, '']);
   });
 
-  it('keeps out of the database of another program', async () => {
+  it('does not open the database of another program', async () => {
     using folder = temporaryFolder();
     const path = folder.path('notes.db');
     const other = new DatabaseSync(path);
@@ -176,44 +176,37 @@ describe('the command line', () => {
   });
 });
 
-describe('bin/tillway.js, by which npm starts it', () => {
-  const LAUNCHER = new URL('../../bin/tillway.js', import.meta.url);
-  // An older Node.js cannot read TypeScript: this one is told not to. The program then runs on that among the packages.
-  const starts: [name: string, flags: string[]][] = [
+describe('bin/tillway.js, which npm starts', () => {
+  const LAUNCHER = new URL('../../bin/tillway.js', import.meta.url).pathname;
+  // --no-strip-types stands for an older Node.js, which cannot read TypeScript: the launcher then uses the packaged one.
+  for (const [name, flags] of [
     ['on a Node.js that reads TypeScript', []],
-    ['on one that does not', ['--no-strip-types']],
-  ];
-  for (const [name, flags] of starts) {
-    it(`passes arguments, output and exit code on: ${name}`, async () => {
-      const run = (...args: string[]) =>
-        promisify(execFile)(process.execPath, [...flags, LAUNCHER.pathname, ...args], { env: {} }).then(
-          (ended) => ({ code: 0, ...ended }),
-          (error: Ended) => error,
-        );
-      assert.match((await run('--version')).stdout, /^\d+\.\d+\.\d+\n$/);
-      const wrong = await run('fees', 'a b');
+    ['on an older Node.js', ['--no-strip-types']],
+  ] as const) {
+    const run = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> =>
+      promisify(execFile)(process.execPath, [...flags, LAUNCHER, ...args], { env }).then(
+        (ended) => ({ code: 0, ...ended }),
+        (error: Ended) => error,
+      );
+
+    it(`passes arguments, output and exit code on, and stores compiled sources in the user's cache folder, ${name}`, async () => {
+      using home = temporaryFolder();
+      const [HOME, XDG_CACHE_HOME] = [home.path(''), home.path('caches')];
+      assert.match((await run({ HOME }, '--version')).stdout, /^\d+\.\d+\.\d+\n$/);
+      assert.ok(readdirSync(home.path('.cache/tillway'), { recursive: true }).length > 50);
+      const wrong = await run({ HOME, XDG_CACHE_HOME }, 'fees', 'a b');
       assert.equal(wrong.code, 2);
       assert.match(wrong.stderr, /^tillway: amount takes a number, such as 49\.99, not "a b"\n/);
-    });
-
-    it(`stores compiled sources in the cache folder of its user: ${name}`, async () => {
-      using home = temporaryFolder();
-      const { HOME, XDG_CACHE_HOME } = { HOME: home.path(''), XDG_CACHE_HOME: home.path('caches') };
-      const run = (env: NodeJS.ProcessEnv) =>
-        promisify(execFile)(process.execPath, [...flags, LAUNCHER.pathname, '--version'], { env });
-      await run({ HOME });
-      assert.ok(readdirSync(home.path('.cache/tillway'), { recursive: true }).length > 50);
-      await run({ HOME, XDG_CACHE_HOME });
       assert.ok(existsSync(home.path('caches/tillway')));
-      // The launcher does not fail if it cannot create the folder.
-      await run({ XDG_CACHE_HOME: '/dev/null' });
+      // The launcher does not need the folder.
+      assert.equal((await run({ XDG_CACHE_HOME: '/dev/null' }, '--version')).code, 0);
     });
 
-    it(`passes signals on: ${name}`, async () => {
+    it(`passes signals on, ${name}`, async () => {
       await using database = await createTestDatabase();
       const port = String(await freePort());
       const variables = { DATABASE_URL: database.url, PORT: port };
-      const child = spawn(process.execPath, [...flags, LAUNCHER.pathname, 'serve'], {
+      const child = spawn(process.execPath, [...flags, LAUNCHER, 'serve'], {
         env: variables,
         stdio: ['ignore', 'pipe', 'inherit'],
       });

@@ -11,7 +11,7 @@ import { createServiceDatabase } from '../support/database.ts';
 import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
 import { freePort, statusOf, takenPort } from './program.ts';
 
-/** A read of the database during the start, and what a request was answered meanwhile; 0 where nobody listened. */
+/** A call of the store during the start, and the status of a request at that time; 0 without a listener. */
 type Asked = [read: string, status: number];
 
 const start = (variables: Record<string, string>, open: OpenStore = openStore) =>
@@ -26,8 +26,8 @@ const start = (variables: Record<string, string>, open: OpenStore = openStore) =
     },
   });
 
-describe('the door opens last,', () => {
-  it('when the start asks nothing of the database any more, which could be away just then', async () => {
+describe('the port of the service opens', () => {
+  it('after the last call of the store, which could still fail the start', async () => {
     await using database = await createServiceDatabase();
     const PORT = String(await freePort());
     const url = `http://127.0.0.1:${PORT}/healthz`;
@@ -37,7 +37,7 @@ describe('the door opens last,', () => {
       return new Proxy(store, {
         get(target, name: keyof Store) {
           const part = target[name] as (...given: unknown[]) => unknown;
-          // Nobody waits for those, and no database is asked.
+          // These do not call the database.
           if (typeof part !== 'function' || name === 'now' || name === 'onCommit') return part;
           return async (...args: unknown[]) => {
             asked.push([name, await statusOf(url)]);
@@ -56,7 +56,7 @@ describe('the door opens last,', () => {
     );
   });
 
-  it('when there is a port for metrics, and not at all where that is not to be had', async () => {
+  it('after the port for metrics, and not if that is taken', async () => {
     await using taken = await takenPort();
     const PORT = await freePort();
     await assertRefused(
@@ -66,7 +66,7 @@ describe('the door opens last,', () => {
     assert.equal(await statusOf(`http://127.0.0.1:${PORT}/healthz`), 0);
   });
 
-  it('and where it cannot be opened, what was opened before is closed', async () => {
+  it('last: if it is taken, the start closes everything else', async () => {
     await using taken = await takenPort();
     const METRICS_PORT = await freePort();
     await assertRefused(

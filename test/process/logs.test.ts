@@ -15,7 +15,7 @@ const SPACED_CARD = '4111 1111 1111 1111';
 const SECRET = `whsec_${Buffer.from('a secret that stands in no log..').toString('base64')}`;
 const API_KEY = 'sk_live_5e1f0a9c7d';
 
-/** What must stand in no log, in whatever way it was sent. */
+/** Patterns that no log may contain. */
 const HIDDEN: Record<string, RegExp> = {
   'an email address': /zaphod\.quux(?:(?:\+|%2b)handoff_error)?(?:@|%40)mailbox/i,
   'a card number': /4111(?:[ +-]|%20)?1111(?:[ +-]|%20)?1111(?:[ +-]|%20)?1111/,
@@ -23,15 +23,15 @@ const HIDDEN: Record<string, RegExp> = {
   'an API key': new RegExp(API_KEY),
 };
 
-describe('the log, at its most talkative,', () => {
-  it('is searched for the right things', () => {
+describe('the log at the level trace', () => {
+  it('is searched for every form of the secrets', () => {
     for (const line of [EMAIL, encodeURIComponent(EMAIL), CARD, SPACED_CARD, SECRET, `"Bearer ${API_KEY}"`]) {
       assert.equal(leaksIn(`{"level":30}\n{"msg":"${line}"}\n`).length, 1, line);
     }
     assert.deepEqual(leaksIn('{"level":30,"msg":"request"}\n'), []);
   });
 
-  it('holds no secret, no full email address and no card number', async () => {
+  it('has no secret, no full email address and no card number', async () => {
     await using database = await createTestDatabase();
     await using receiver = await startReceiver();
     await using service = await startServiceProgram({
@@ -55,7 +55,7 @@ describe('the log, at its most talkative,', () => {
   });
 });
 
-/** Each line that holds something that must not be there, with what it is. */
+/** Lines that contain a secret, with its kind. */
 function leaksIn(logged: string): string[] {
   return logged.split('\n').flatMap((line) =>
     Object.entries(HIDDEN)

@@ -23,10 +23,10 @@ export interface Program extends AsyncDisposable {
 export const SERVICE = new URL('../../src/main.ts', import.meta.url);
 
 const { NODE_COMPILE_CACHE } = process.env;
-/** Where the test run keeps the sources stripped of their types, for the hundreds of processes that read them. */
+/** Compile cache of the test run, for its hundreds of processes. */
 export const COMPILED = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
-/** How a command ended. */
+/** Result of a command. */
 export interface Ended {
   code: number;
   stdout: string;
@@ -99,7 +99,7 @@ export async function startUntilReady(file: URL, variables: Record<string, strin
   }
 }
 
-/** The status of an answer; 0 where there is none. */
+/** Status of an answer; 0 without one. */
 export function statusOf(url: string): Promise<number> {
   return fetch(url, { headers: { connection: 'close' } }).then(
     async (response) => {
@@ -111,8 +111,8 @@ export function statusOf(url: string): Promise<number> {
 }
 
 /**
- * Those that a service finds by itself begin at 20000, and those that the system hands out at 32768: one of them could be
- * taken by any service or connection meanwhile.
+ * Services choose ports from 20000, and the system assigns ports from 32768: another service or connection could take one of
+ * those at any time.
  */
 const FIRST_PORT = 11_000;
 const LAST_PORT = 20_000;
@@ -125,7 +125,7 @@ export async function takenPort(): Promise<AsyncDisposable & { port: number }> {
   return { port: (server.address() as AddressInfo).port, [Symbol.asyncDispose]: close };
 }
 
-/** A port at which nobody listens, and which nobody else is given, by the system or here, while this process lives. */
+/** A free port that neither the system nor another test gets while this process lives. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
@@ -141,8 +141,8 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Whether no other test has the port: files run side by side, and whoever is given a port listens at it only later, or
- * not all the time. The port of UDP with that number, which nobody uses, is held until this process ends.
+ * Reserves a port among parallel test files, which may listen at it only later: holds the unused UDP port of that number until
+ * this process exits.
  */
 function claim(port: number): Promise<boolean> {
   const mark = createSocket('udp4').unref();

@@ -38,8 +38,8 @@ export async function createTestDatabase(kind: DatabaseKind = TEST_DATABASE): Pr
 }
 
 /** A database with the schema, copied from a template. Tests of migrations use {@link createTestDatabase}. */
-export async function createServiceDatabase(): Promise<TestDatabase> {
-  if (TEST_DATABASE === 'postgres') return testDatabase('postgres', await createPostgres(process.env['TEST_TEMPLATE']));
+export async function createServiceDatabase(kind: DatabaseKind = TEST_DATABASE): Promise<TestDatabase> {
+  if (kind === 'postgres') return testDatabase('postgres', await createPostgres(process.env['TEST_TEMPLATE']));
   const created = await createSqlite();
   writeFileSync(created.url.slice('sqlite:'.length), sqliteTemplate(), { mode: 0o600 });
   return testDatabase('sqlite', created);

@@ -57,7 +57,9 @@ export async function startTestService({
   background = live,
   beside,
 }: TestServiceOptions = {}): Promise<TestService> {
-  const own = beside ? undefined : await createServiceDatabase();
+  const own = beside
+    ? undefined
+    : await createServiceDatabase(variables['TEST_CLOCK'] === 'true' ? 'sqlite' : undefined);
   const databaseUrl = beside?.databaseUrl ?? own!.url;
   const clock = live ? { now: () => Date.now(), advance: () => undefined } : (beside?.clock ?? createTestClock());
   const logged: string[] = [];

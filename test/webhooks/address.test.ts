@@ -10,14 +10,14 @@ import { PATIENT, SHORT_LIMITS, START, listen } from './fixtures.ts';
 
 const LOOPBACK = BLOCKED['is loopback']!;
 
-test('public addresses may be connected to', () => {
+test('public addresses are allowed', () => {
   for (const address of ALLOWED) {
     assert.equal(blockedBecause(address, 'public'), undefined, address);
     assert.equal(blockedBecause(address, 'loopback'), undefined, address);
   }
 });
 
-test('special addresses may not be connected to', () => {
+test('special addresses are blocked', () => {
   for (const [reason, addresses] of Object.entries(BLOCKED)) {
     for (const address of addresses) {
       assert.equal(blockedBecause(address, 'public'), reason, address);
@@ -28,7 +28,7 @@ test('special addresses may not be connected to', () => {
   }
 });
 
-test('IPv6 outside the space that is handed out is never public', () => {
+test('IPv6 addresses outside global unicast are never public', () => {
   fc.assert(
     fc.property(fc.ipV6(), (address) => {
       const first = Number.parseInt(address.split(':')[0] || '0', 16);
@@ -47,7 +47,7 @@ function lookup(found: LookupAddress[], targets: WebhookTargets, all: boolean): 
   });
 }
 
-test('a lookup answers the addresses that are allowed, and no other', async () => {
+test('a lookup answers allowed addresses only', async () => {
   const good = { address: '8.8.8.8', family: 4 };
   const bad = { address: '169.254.169.254', family: 4 };
   assert.deepEqual(await lookup([bad, good], 'public', true), [good]);
@@ -58,21 +58,21 @@ test('a lookup answers the addresses that are allowed, and no other', async () =
   await assert.rejects(lookup([], 'public', true), { message: 'no address for host.example' });
 });
 
-// In the space that is handed out, but not handed out: nobody can be reached there.
-const PUBLIC_NOBODY = { address: '2d00::1', family: 6 };
+// In global unicast, but not assigned to a host.
+const PUBLIC_UNUSED = { address: '2d00::1', family: 6 };
 const CANARY = { address: '127.0.0.1', family: 4 };
 const toCanary = () => Promise.resolve([CANARY]);
 
-test('a name that is rebound to a loopback address after it was public reaches nobody', async (context) => {
+test('a public name that is rebound to loopback reaches no server', async (context) => {
   let connections = 0;
   const port = await listen(
     context,
     createServer(() => connections++),
   );
-  const answers = [[PUBLIC_NOBODY], [CANARY], [PUBLIC_NOBODY, CANARY], [CANARY, PUBLIC_NOBODY]];
+  const answers = [[PUBLIC_UNUSED], [CANARY], [PUBLIC_UNUSED, CANARY], [CANARY, PUBLIC_UNUSED]];
   let asked = 0;
   const resolve = () => Promise.resolve(answers[asked++ % answers.length]!);
-  // Where there is a way to public addresses, nobody answers from there.
+  // No server answers from the public address.
   const limits = { ...PATIENT, connectMs: SHORT_LIMITS.connectMs };
   const deliverer = createDeliverer({ targets: 'public', resolve, now: () => START, limits });
   context.after(() => deliverer.close());
@@ -80,7 +80,7 @@ test('a name that is rebound to a loopback address after it was public reaches n
   for (let count = 1; count <= answers.length; count++) {
     const { failure, statusCode } = await deliverer.deliver(`http://rebind.example:${port}/`, {}, '{}');
     assert.equal(statusCode, null);
-    // One question for each connection: what was checked is what is connected to.
+    // Each connection has one lookup, so the checked address is the one used.
     assert.equal(asked, count);
     failures.push(failure);
   }
@@ -88,7 +88,7 @@ test('a name that is rebound to a loopback address after it was public reaches n
   assert.equal(connections, 0);
 });
 
-test('every way to write a loopback or metadata address in a URL is refused before a connection', async (context) => {
+test('every form of a loopback or metadata address in a URL is blocked before a connection', async (context) => {
   let connections = 0;
   const port = await listen(
     context,

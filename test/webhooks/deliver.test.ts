@@ -9,7 +9,7 @@ import { type DeliveryLimits, type Exchange, createDeliverer } from '../../src/w
 import { PATIENT, SHORT_LIMITS, START, listen, receiver } from './fixtures.ts';
 
 const KIB = 1024;
-/** A deadline that is not waited for: see {@link passOnceBegun}. */
+/** A deadline that {@link passOnceBegun} lets pass. */
 const ONCE_BEGUN_MS = 3_600_000;
 const NOT_HTTP = 'the URL of the endpoint is not an http or https URL';
 const toLoopback: Resolve = () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
@@ -27,7 +27,7 @@ function post(
   return deliverer.deliver(url, { 'content-type': 'application/json', 'x-gateway-event': 'evt_1' }, body);
 }
 
-/** Lets deadlines of that length pass when the body of an answer has begun to come, however long that takes. */
+/** Lets deadlines of that length pass when the body of an answer begins to arrive. */
 function passOnceBegun(context: TestContext): void {
   const { setTimeout, clearTimeout } = globalThis;
   const waiting = new Map<unknown, () => void>();
@@ -42,13 +42,13 @@ function passOnceBegun(context: TestContext): void {
   };
   context.mock.method(globalThis, 'setTimeout', begin as typeof setTimeout);
   context.mock.method(globalThis, 'clearTimeout', clear as typeof clearTimeout);
-  // Told before the deliverer is.
+  // undici publishes the event before it calls the deliverer.
   const pass = () => void setImmediate(() => waiting.forEach((run) => run()));
   subscribe('undici:request:bodyChunkReceived', pass);
   context.after(() => unsubscribe('undici:request:bodyChunkReceived', pass));
 }
 
-/** A server that speaks bytes; `talk` is called when the request has begun to arrive. Keeps count of what is open. */
+/** A TCP server with its open sockets. It calls `talk` when a request begins to arrive. */
 async function rawReceiver(context: TestContext, talk: (socket: Socket) => void) {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -68,7 +68,7 @@ function drip(socket: Socket, text: string): void {
   socket.on('close', () => clearInterval(timer));
 }
 
-/** Writes as fast as the other side reads, for ever. */
+/** Writes as fast as the client reads, without an end. */
 function flood(stream: Socket | ServerResponse): void {
   const chunk = Buffer.alloc(64 * KIB, 'x');
   const pour = () => {
@@ -78,7 +78,7 @@ function flood(stream: Socket | ServerResponse): void {
   pour();
 }
 
-test('200 acknowledges; the event arrives as it was given', async (context) => {
+test('status 200 acknowledges, and the event arrives unchanged', async (context) => {
   const { url, received } = await receiver(context, (_, __, response) => void response.end('thank you'));
   const exchange = await post(context, `${url}?shop=1`, { body: '{"note":"Ünïcode ✓"}' });
   assert.equal(exchange.statusCode, 200);
@@ -93,7 +93,7 @@ test('200 acknowledges; the event arrives as it was given', async (context) => {
   assert.match(String(received[0]!.headers['user-agent']), /^Tillway/);
 });
 
-test('no other status acknowledges', async (context) => {
+test('other statuses do not acknowledge', async (context) => {
   const { url } = await receiver(context, ({ path }) => Number(path.slice('/hook?'.length)));
   const failures: Record<number, string> = {
     201: 'answered 201, and only 200 acknowledges',
@@ -120,7 +120,7 @@ test('redirects are not followed', async (context) => {
   assert.equal(target.connections(), 0);
 });
 
-test('proxies of the environment are not used', async (context) => {
+test('a delivery uses no proxy of the environment', async (context) => {
   const proxy = await receiver(context);
   const target = await receiver(context);
   const names = ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'NODE_USE_ENV_PROXY'];
@@ -130,7 +130,7 @@ test('proxies of the environment are not used', async (context) => {
   assert.equal(proxy.connections(), 0);
 });
 
-test('Retry-After comes along, in seconds or as a date', async (context) => {
+test('the result has Retry-After, from seconds or a date', async (context) => {
   const { url } = await receiver(context, ({ path }, _, response) => {
     const value = path.endsWith('?date') ? new Date(START + 90_000).toUTCString() : '120';
     response.writeHead(503, { 'retry-after': value }).end();
@@ -139,16 +139,7 @@ test('Retry-After comes along, in seconds or as a date', async (context) => {
   assert.equal((await post(context, `${url}?date`)).retryAfterMs, 90_000);
 });
 
-test('connections are used again', async (context) => {
-  const { url, connections } = await receiver(context);
-  const deliverer = createDeliverer({ targets: 'loopback', resolve: toLoopback, now: () => START, limits: PATIENT });
-  context.after(() => deliverer.close());
-  for (let count = 0; count < 5; count++) await deliverer.deliver(url, {}, '{}');
-  // Two, since the first is still being put back when the next attempt begins.
-  assert(connections() <= 2);
-});
-
-test('an answer that never begins, or never ends, is cut off by the deadline', async (context) => {
+test('the deadline cuts off an answer that does not begin or does not end', async (context) => {
   const head = 'HTTP/1.1 500 Oops\r\ncontent-length: 1000000\r\n\r\n';
   const talks: Record<string, (socket: Socket) => void> = {
     silence: () => undefined,
@@ -168,13 +159,13 @@ test('an answer that never begins, or never ends, is cut off by the deadline', a
       const { statusCode, failure } = await post(context, url, { limits });
       assert.equal(statusCode, begun ? 500 : null, name);
       assert.equal(failure, begun ? 'answered 500' : 'no complete answer within 0.4 s', name);
-      // Not what the client opens again after that.
+      // Sockets that the client opens later do not count.
       await Promise.all(Array.from(sockets, (socket) => new Promise((resolve) => socket.once('close', resolve))));
     }),
   );
 });
 
-test('a 200 that was seen acknowledges, even where the rest of the answer never comes', async (context) => {
+test('status 200 acknowledges even if the rest of the answer does not arrive', async (context) => {
   const head = 'HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nthank you';
   passOnceBegun(context);
   const silent = { talk: (socket: Socket) => socket.write(head), totalMs: ONCE_BEGUN_MS };
@@ -187,19 +178,18 @@ test('a 200 that was seen acknowledges, even where the rest of the answer never 
   }
 });
 
-test('a name server that does not answer is not waited for longer than for a connection', async (context) => {
-  const limits = { ...PATIENT, connectMs: SHORT_LIMITS.connectMs };
-  const { statusCode, failure } = await post(context, 'http://slow.example/', { limits, resolve: toNever });
-  assert.deepEqual([statusCode, failure], [null, 'no connection within 0.4 s']);
-});
+for (const [limit, failure] of [
+  ['connectMs', 'no connection within 0.4 s'],
+  ['totalMs', 'no complete answer within 0.4 s'],
+] as const) {
+  test(`${limit} also limits a name server that does not answer`, async (context) => {
+    const limits = { ...PATIENT, [limit]: SHORT_LIMITS[limit] };
+    const exchange = await post(context, 'http://slow.example/', { limits, resolve: toNever });
+    assert.deepEqual([exchange.statusCode, exchange.failure], [null, failure]);
+  });
+}
 
-test('the deadline covers DNS', async (context) => {
-  const limits = { ...PATIENT, totalMs: SHORT_LIMITS.totalMs };
-  const { failure } = await post(context, 'http://slow.example/', { limits, resolve: toNever });
-  assert.equal(failure, 'no complete answer within 0.4 s');
-});
-
-test('16 KiB of an answer are kept, and then the socket is destroyed', async (context) => {
+test('a delivery stores 16 KiB of a longer answer and destroys the socket', async (context) => {
   const before = process.memoryUsage().arrayBuffers;
   const closed: Promise<unknown>[] = [];
   const { url } = await receiver(context, ({ path }, _, response) => {
@@ -218,7 +208,7 @@ test('16 KiB of an answer are kept, and then the socket is destroyed', async (co
   assert(process.memoryUsage().arrayBuffers - before < 50 * 2 ** 20);
 });
 
-test('an answer of exactly 16 KiB is kept whole, and the connection with it', async (context) => {
+test('a delivery stores an answer of 16 KiB whole, and reuses the connection', async (context) => {
   const text = 'y'.repeat(16 * KIB);
   const { url, connections } = await receiver(context, (_, __, response) => void response.end(text));
   const deliverer = createDeliverer({ targets: 'loopback', resolve: toLoopback, now: () => START, limits: PATIENT });
@@ -226,10 +216,11 @@ test('an answer of exactly 16 KiB is kept whole, and the connection with it', as
   for (let count = 0; count < 5; count++) {
     assert.equal((await deliverer.deliver(url, {}, '{}')).responseBody, text);
   }
+  // Two, since the next delivery can begin before the first connection is free.
   assert(connections() <= 2);
 });
 
-test('a gzip bomb stays packed', async (context) => {
+test('a delivery does not decompress an answer', async (context) => {
   const bomb = gzipSync(Buffer.alloc(64 * 2 ** 20));
   const { url } = await receiver(context, (_, __, response) => {
     response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb);
@@ -239,7 +230,7 @@ test('a gzip bomb stays packed', async (context) => {
   assert(responseBody.length <= 16 * KIB);
 });
 
-test('what is kept can be stored as text', async (context) => {
+test('the stored part of an answer is valid text', async (context) => {
   const bytes = Buffer.concat([
     Buffer.from('a\0b✓'),
     Buffer.from([0xff, 0xc3, 0x28, 0xed, 0xa0, 0x80]),
@@ -254,7 +245,7 @@ test('what is kept can be stored as text', async (context) => {
   assert.equal((await post(context, half.url)).responseBody, 'x'.repeat(16 * KIB - 1));
 });
 
-test('broken connections and answers are failures in words', async (context) => {
+test('a broken connection or answer has a failure in words', async (context) => {
   const talks: Record<string, (socket: Socket) => void> = {
     'connection reset': (socket) => socket.resetAndDestroy(),
     'connection closed before an answer came': (socket) => socket.end(),
@@ -271,8 +262,8 @@ test('broken connections and answers are failures in words', async (context) => 
   }
 });
 
-test('destinations that cannot be reached are failures in words', async (context) => {
-  // Nobody listens there, and no other test is given it.
+test('an unreachable destination has a failure in words', async (context) => {
+  // No program listens at this port.
   assert.equal((await post(context, 'http://127.0.0.1:1/')).failure, 'connection refused');
   assert.equal(
     (await post(context, 'http://nobody.example/', { resolve: toNobody })).failure,
@@ -286,7 +277,7 @@ test('destinations that cannot be reached are failures in words', async (context
   assert.equal(tls.failure, 'TLS: the receiver does not speak TLS at this port');
 });
 
-test('closing cuts off what is under way', async (context) => {
+test('closing cuts off requests in progress', async (context) => {
   const { url } = await rawReceiver(context, () => undefined);
   const deliverer = createDeliverer({ targets: 'loopback', resolve: toLoopback, now: () => START });
   const exchange = deliverer.deliver(url, {}, '{}');

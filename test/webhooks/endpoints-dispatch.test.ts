@@ -6,6 +6,7 @@ import { Stripe } from 'stripe';
 import { FAILING_LIMIT_MS, type WebhookEndpoint, deleted } from '../../src/domain/webhook-endpoint.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { LEASE_MS } from '../../src/webhooks/lane.ts';
+import { until } from '../support/until.ts';
 import { START, addEndpoint, addSession, openStore, receiver, testClock, testDispatcher } from './fixtures.ts';
 
 const HOUR = 3_600_000;
@@ -17,7 +18,7 @@ async function known(store: Store): Promise<WebhookEndpoint> {
   return endpoint;
 }
 
-/** A store that notes the changes that are committed. */
+/** A store that records the committed changes. */
 function watched(store: Store): { store: Store; changes: Change[] } {
   const changes: Change[] = [];
   return {
@@ -32,17 +33,17 @@ function watched(store: Store): { store: Store; changes: Change[] } {
   };
 }
 
-interface Stage {
+interface Scene {
   store: Store;
   clock: ReturnType<typeof testClock>;
   endpoint: WebhookEndpoint;
   changes: Change[];
   warned: string[];
-  /** A new event, attempted at `at`, which the receiver answers with that status. */
+  /** Attempts a new event at `at`; the receiver answers with `status`. */
   attempt(at: number, status: number): Promise<WebhookEndpoint>;
 }
 
-async function stage(context: TestContext): Promise<Stage> {
+async function scene(context: TestContext): Promise<Scene> {
   const { store, changes } = watched(await openStore(context));
   const clock = testClock();
   let answer = 200;
@@ -67,18 +68,17 @@ async function stage(context: TestContext): Promise<Stage> {
   };
 }
 
-test('failures are counted from the first one since the last success', async (context) => {
-  const { attempt } = await stage(context);
+test('an endpoint fails since its first failure after the last success', async (context) => {
+  const { attempt } = await scene(context);
   assert.equal((await attempt(START + 1, 500)).failingSince, START + 1);
   assert.equal((await attempt(START + HOUR, 503)).failingSince, START + 1);
   const well = await attempt(START + 2 * HOUR, 200);
-  // What failed before was tried again by then, and succeeded too.
   assert.deepEqual([well.failingSince, well.lastSuccessAt, well.status], [null, START + 2 * HOUR, 'active']);
   assert.equal((await attempt(START + 3 * HOUR, 500)).failingSince, START + 3 * HOUR);
 });
 
-test('a failure 120 hours after the first disables, one before does not', async (context) => {
-  const { attempt, warned } = await stage(context);
+test('a failure 120 hours after the first one disables the endpoint, an earlier one does not', async (context) => {
+  const { attempt, warned } = await scene(context);
   await attempt(START, 500);
   const before = await attempt(START + FAILING_LIMIT_MS - 1, 500);
   assert.deepEqual([before.status, before.disabledReason], ['active', null]);
@@ -94,15 +94,15 @@ test('a failure 120 hours after the first disables, one before does not', async 
   assert.equal(warned.filter((message) => message === 'webhook endpoint is disabled').length, 1);
 });
 
-test('an endpoint that is silent for 120 hours, and then succeeds, goes on', async (context) => {
-  const { attempt } = await stage(context);
+test('an endpoint that succeeds after 120 hours without an attempt stays active', async (context) => {
+  const { attempt } = await scene(context);
   await attempt(START, 500);
   const after = await attempt(START + 2 * FAILING_LIMIT_MS, 200);
   assert.deepEqual([after.status, after.failingSince], ['active', null]);
 });
 
-test('successes are written once a minute, and cost no write between', async (context) => {
-  const { attempt, changes } = await stage(context);
+test('successes are written at most once a minute, the end of a failure at once', async (context) => {
+  const { attempt, changes } = await scene(context);
   await attempt(START, 200);
   changes.length = 0;
   const between = await attempt(START + 59_999, 200);
@@ -110,11 +110,10 @@ test('successes are written once a minute, and cost no write between', async (co
   assert(!changes.some(({ type }) => type.startsWith('endpoint_')));
   assert.equal((await attempt(START + 60_000, 200)).lastSuccessAt, START + 60_000);
   await attempt(START + 60_001, 500);
-  // The end of a failure is written at once.
   assert.equal((await attempt(START + 60_002 + HOUR, 200)).failingSince, null);
 });
 
-test('a success here is not forgotten over an older failure of another instance', async (context) => {
+test('a success here outweighs an older failure that another instance has written', async (context) => {
   const store = await openStore(context);
   const clock = testClock();
   const { url } = await receiver(context);
@@ -132,7 +131,7 @@ test('a success here is not forgotten over an older failure of another instance'
   assert.deepEqual([(await known(store)).failingSince, (await known(store)).lastSuccessAt], [null, clock.time]);
 });
 
-test('what waits for a deleted endpoint becomes dead, with the reason in its log', async (context) => {
+test('pending deliveries of a deleted endpoint become dead, with the reason in their log', async (context) => {
   const store = await openStore(context);
   const clock = testClock();
   const { url, received } = await receiver(context, 500);
@@ -168,7 +167,7 @@ test('what waits for a deleted endpoint becomes dead, with the reason in its log
   assert.deepEqual(await store.endpoints(), []);
 });
 
-test('an attempt that is under way while its endpoint is deleted keeps its outcome', async (context) => {
+test('an attempt in progress during the deletion of its endpoint keeps its outcome', async (context) => {
   const store = await openStore(context);
   let ended: (() => void) | undefined;
   const { url } = await receiver(context, (_, __, response) => {
@@ -177,18 +176,16 @@ test('an attempt that is under way while its endpoint is deleted keeps its outco
   const endpoint = await addEndpoint(store, url);
   const [event] = await addSession(store, [endpoint]);
   const clock = testClock();
-  const attempting = testDispatcher(context, store, clock, {
-    limits: { connectMs: 60_000, totalMs: 60_000, bodyBytes: 100 },
-  });
+  const attempting = testDispatcher(context, store, clock);
   const first = attempting.runOnce();
-  while (!ended) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(() => ended !== undefined);
   await store.commit([
     { type: 'endpoint_changed', endpoint: { ...deleted(endpoint, START), version: endpoint.version + 1 } },
   ]);
   await testDispatcher(context, store, clock).runOnce();
   const [underWay] = await store.deliveriesOfSession(event!.sessionId);
   assert.deepEqual([underWay!.status, underWay!.attempts], ['pending', 1]);
-  ended();
+  ended!();
   await first;
   await attempting.runOnce();
   const [delivery] = await store.deliveriesOfSession(event!.sessionId);
@@ -201,7 +198,7 @@ test('an attempt that is under way while its endpoint is deleted keeps its outco
 
 const secretOf = (letter: string) => `whsec_${Buffer.from(letter.repeat(32)).toString('base64')}`;
 
-test('while a secret is rotated deliveries verify with the old and the new one, after that with the new one only', async (context) => {
+test('deliveries verify with both secrets during a rotation, and with the new one only after it', async (context) => {
   const store = await openStore(context);
   const clock = testClock();
   clock.time = Date.now();
@@ -212,7 +209,6 @@ test('while a secret is rotated deliveries verify with the old and the new one, 
   let asked = 0;
   let secrets = [{ secret: old, expiresAt: null as number | null }];
   const dispatcher = testDispatcher(context, store, clock, {
-    // The receivers' clock is that of this machine.
     realNow: () => Date.now(),
     secretsOf: async () => {
       asked++;
@@ -259,6 +255,6 @@ test('while a secret is rotated deliveries verify with the old and the new one, 
     [false, true],
     [false, true],
   ]);
-  // Once for each version.
+  // Each version of the endpoint reads its secrets once.
   assert.equal(asked, 2);
 });

@@ -13,20 +13,19 @@ import type { Environment } from '../../src/domain/route.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { type WebhookEndpoint, newEndpoint } from '../../src/domain/webhook-endpoint.ts';
 import type { MerchantEvent } from '../../src/store/webhooks.ts';
-import type { Resolve } from '../../src/webhooks/address.ts';
 import type { DeliveryLimits } from '../../src/webhooks/deliver.ts';
 import { type Dispatcher, type DispatcherOptions, createDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { createTestDatabase, openTestStore } from '../support/database.ts';
 
 export const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
 export const START: Instant = Date.UTC(2026, 0, 1);
-/** Limits that nothing comes to that is answered, however busy the machine is. */
+/** Limits that no answered request reaches, however busy the machine is. */
 export const PATIENT: DeliveryLimits = { connectMs: 60_000, totalMs: 60_000, bodyBytes: 16 * 1024 };
-/** Where a limit that is passed is what is tested. */
+/** Limits for tests of the limits. */
 export const SHORT_LIMITS: DeliveryLimits = { ...PATIENT, connectMs: 400, totalMs: 400 };
 export const SILENT = { info() {}, warn() {}, error() {} };
 
-/** A clock that moves only when it is told to. */
+/** A clock that a test moves. */
 export interface TestClock {
   time: Instant;
   now: () => Instant;
@@ -63,7 +62,7 @@ export async function addEndpoint(
   return endpoint;
 }
 
-/** A new session that went through `statuses`, with its events and their deliveries to `endpoints`, all due. */
+/** A new session with an event for each status, and their deliveries to `endpoints`, all due. */
 export function sessionWithEvents(
   endpoints: readonly WebhookEndpoint[],
   statuses: readonly ProviderStatus[] = ['paid'],
@@ -147,11 +146,13 @@ export function testDispatcher(
   context: TestContext,
   store: Store,
   clock: Pick<TestClock, 'now'>,
-  options: Partial<DispatcherOptions> & { resolve?: Resolve } = {},
+  options: Partial<DispatcherOptions> = {},
 ): Dispatcher {
   const dispatcher = createDispatcher({
     store,
     now: clock.now,
+    realNow: clock.now,
+    tracing: undefined,
     random: () => 0.5,
     secretsOf: async () => [{ secret: SECRET, expiresAt: null }],
     targets: 'loopback',
@@ -161,6 +162,22 @@ export function testDispatcher(
   });
   context.after(() => dispatcher.stop(0));
   return dispatcher;
+}
+
+type Answer = number | ((received: Received, ...args: Parameters<RequestListener>) => number | void);
+
+/** A store with one endpoint, its receiver, and a dispatcher with a clock that stands still. */
+export async function stage(
+  context: TestContext,
+  answer: Answer = 200,
+  options: Partial<DispatcherOptions> = {},
+  environment: Environment = 'sandbox',
+) {
+  const store = await openStore(context);
+  const clock = testClock();
+  const merchant = await receiver(context, answer);
+  const endpoint = await addEndpoint(store, merchant.url, { environment });
+  return { store, clock, ...merchant, endpoint, dispatcher: testDispatcher(context, store, clock, options) };
 }
 
 /** Starts a server on a free port of the loopback address and closes it after the test. Answers its port. */
@@ -184,10 +201,10 @@ export interface Received {
   path: string;
 }
 
-/** A receiver that keeps what it gets and answers what `answer` says: a status, or by itself. */
+/** A receiver that records requests. `answer` is a status, or a function that answers one or ends the response itself. */
 export async function receiver(
   context: TestContext,
-  answer: number | ((received: Received, ...args: Parameters<RequestListener>) => number | void) = 200,
+  answer: Answer = 200,
 ): Promise<{ url: string; received: Received[]; connections: () => number }> {
   const received: Received[] = [];
   let connections = 0;

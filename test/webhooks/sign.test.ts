@@ -17,18 +17,7 @@ function headersOf(secrets: string[], sent = body, timestamp = Math.floor(Date.n
   return deliveryHeaders({ eventId: 'evt_1', body: sent, timestamp, secrets });
 }
 
-test('a Stripe-style verifier accepts the signature', () => {
-  const secret = newSecret();
-  const event = stripe.webhooks.constructEvent(body, headersOf([secret])['x-gateway-signature']!, secret);
-  assert.equal(event.id, 'evt_1');
-});
-
-test('a Standard Webhooks verifier accepts the signature', () => {
-  const secret = newSecret();
-  assert.deepEqual(new Webhook(secret).verify(body, headersOf([secret])), JSON.parse(body));
-});
-
-test('while a secret is being rotated both verify, in both schemes', () => {
+test('both secrets of a rotation verify in both schemes', () => {
   const [before, after] = [newSecret(), newSecret()];
   const headers = headersOf([after, before]);
   for (const secret of [before, after]) {

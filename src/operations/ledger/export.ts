@@ -1,5 +1,4 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { stringify } from 'csv-stringify/sync';
 import { CURRENCY, type Instant } from '../../domain/records.ts';
 import type { EntryPlace, JournalEntry } from '../../domain/ledger.ts';
 import type { JournalFilter } from '../../store/ledger.ts';
@@ -36,6 +35,7 @@ export async function* exportJournal(
   filter: JournalFilter,
   page = PAGE,
 ): AsyncGenerator<string> {
+  const { stringify } = await import('csv-stringify/sync');
   const until = Math.min(filter.until ?? Infinity, now() + 1);
   let header = stringify([EXPORT_COLUMNS], FORMAT);
   let after: EntryPlace | undefined;

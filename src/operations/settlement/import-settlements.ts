@@ -27,7 +27,7 @@ type Found = { payment: Payment } | { code: MismatchCode; message: string };
  * Throws GatewayError `invalid_input` for what is no such file.
  */
 export async function importSettlements(deps: Deps, text: string, options: ImportOptions): Promise<ImportReport> {
-  const { lines, ignoredColumns } = readSettlementFile(text, deps.now());
+  const { lines, ignoredColumns } = await readSettlementFile(text, deps.now());
   const reported: ReportedLine[] = [];
   const firstLines = new Map<string, number>();
   for (let start = 0; start < lines.length; start += PAGE) {

@@ -1,4 +1,4 @@
-import { CsvError, parse } from 'csv-parse/sync';
+import type * as csv from 'csv-parse/sync';
 import { GatewayError } from '../../domain/errors.ts';
 import {
   SETTLEMENT_COLUMNS,
@@ -45,13 +45,15 @@ interface Parsed {
   info: { bytes: number };
 }
 
+type Csv = typeof csv;
+
 const [CR, LF] = [0x0d, 0x0a];
 
 const SUGGESTION = `Send CSV with a header line: payment_id or reference, amount, currency, and settled_at if you have it; at most ${MAX_LINES} lines of ${MAX_COLUMNS} columns.`;
 
 /** Throws GatewayError `invalid_input` for what is no such file; what is wrong with one line, that line says. */
-export function readSettlementFile(text: string, now: number): SettlementFile {
-  const [header, ...rows] = rowsOf(text);
+export async function readSettlementFile(text: string, now: number): Promise<SettlementFile> {
+  const [header, ...rows] = rowsOf(text, await import('csv-parse/sync'));
   if (!header) throw refused('The file is empty.');
   if (header.record.length > MAX_COLUMNS)
     throw refused(`The header has ${header.record.length} columns, and ${MAX_COLUMNS} are read.`);
@@ -78,13 +80,13 @@ function lineOf(
   return { number: line, cells, read };
 }
 
-function rowsOf(text: string): Row[] {
+function rowsOf(text: string, csv: Csv): Row[] {
   if (text.includes('\0')) throw refused('The file has a NUL character in it.');
   const bytes = Buffer.from(text);
   // A carriage return alone ends a line only of a file that has no other end of one.
   const lineBreak = bytes.includes(LF) ? LF : CR;
   const lineOn = lineCounter(bytes, lineBreak);
-  return recordsOf(bytes, lineBreak, lineOn).map(({ record, info }) => ({ record, line: lineOn(info.bytes - 1) }));
+  return recordsOf(csv, bytes, lineBreak, lineOn).map(({ record, info }) => ({ record, line: lineOn(info.bytes - 1) }));
 }
 
 /** Tells the line that a place is on; places come in order. The parser counts some line breaks in quotes twice. */
@@ -96,7 +98,12 @@ function lineCounter(bytes: Buffer, lineBreak: number): (place: number) => numbe
   };
 }
 
-function recordsOf(bytes: Buffer, lineBreak: number, lineOn: (place: number) => number): Parsed[] {
+function recordsOf(
+  { CsvError, parse }: Csv,
+  bytes: Buffer,
+  lineBreak: number,
+  lineOn: (place: number) => number,
+): Parsed[] {
   try {
     return parse(bytes, {
       bom: true,

@@ -1,6 +1,6 @@
 import type { Invariant } from './invariant.ts';
 
-/** Time that is moved forward for tests, where it can be. */
+/** Invariants of the test clock. */
 export const CLOCK_INVARIANTS: readonly Invariant[] = [
   {
     name: 'test_clock',

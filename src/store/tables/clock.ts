@@ -1,16 +1,13 @@
 import type { ClockReads, TestClockRecord } from '../clock.ts';
 import type { Row, Select, SelectEach } from '../keyset.ts';
-import { type Write, insertSql } from '../write.ts';
+import type { Write } from '../write.ts';
 import { SELECT_ENDPOINTS, endpointFromRow } from './webhook-endpoints.ts';
 
-// There is one, with the id 1.
-const INSERT_CLOCK = insertSql(
-  'test_clock',
-  ['id', 'version', 'offset_ms', 'goal_ms', 'target', 'holder', 'held_until'],
-  'ON CONFLICT (id) DO NOTHING',
-);
-const UPDATE_CLOCK = `UPDATE test_clock SET version = ?2, offset_ms = ?3, goal_ms = ?4, target = ?5, holder = ?6, held_until = ?7
-  WHERE id = ?1 AND version = ?2 - 1`;
+// The only row has the id 1. The columns `holder` and `held_until` date from test clocks that several instances shared.
+const INSERT_CLOCK = `INSERT INTO test_clock (id, version, offset_ms, goal_ms, target, holder, held_until)
+  VALUES (1, ?1, ?2, ?3, ?4, NULL, 0) ON CONFLICT (id) DO NOTHING`;
+const UPDATE_CLOCK = `UPDATE test_clock SET version = ?1, offset_ms = ?2, goal_ms = ?3, target = ?4, holder = NULL, held_until = 0
+  WHERE id = 1 AND version = ?1 - 1`;
 const SELECT_CLOCK = 'SELECT * FROM test_clock WHERE id = 1';
 const SELECT_PRODUCTION = "SELECT id FROM sessions WHERE environment = 'production' LIMIT 1";
 const SELECT_NEXT = [
@@ -22,11 +19,9 @@ const SELECT_NEXT = [
 const SELECT_NEXT_DELIVERY =
   "SELECT MIN(due_at) AS due FROM deliveries WHERE status = 'pending' AND recover_at IS NULL AND due_at > ?1 AND endpoint_id = ?2";
 
-/** The first version is 1. */
-export function saveClock(record: TestClockRecord): Write {
-  const { version, offsetMs, goalMs, target, holder, heldUntil } = record;
+export function saveClock({ version, offsetMs, goalMs, target }: TestClockRecord): Write {
   const sql = version === 1 ? INSERT_CLOCK : UPDATE_CLOCK;
-  return { sql, params: [1, version, offsetMs, goalMs, target, holder, heldUntil], guard: 'version' };
+  return { sql, params: [version, offsetMs, goalMs, target], guard: 'version' };
 }
 
 export function createClockReads(select: Select, selectEach: SelectEach): ClockReads {
@@ -39,7 +34,7 @@ export function createClockReads(select: Select, selectEach: SelectEach): ClockR
       const endpoints = (await select(SELECT_ENDPOINTS)).map(endpointFromRow);
       const found = await selectEach([
         ...SELECT_NEXT.map((sql) => ({ sql, params: [after] })),
-        // What is due at a disabled endpoint waits for more than time.
+        // Deliveries to a disabled endpoint wait for more than time.
         ...endpoints
           .filter(({ status }) => status === 'active')
           .map(({ id }) => ({ sql: SELECT_NEXT_DELIVERY, params: [after, id] })),
@@ -59,7 +54,5 @@ function clockFromRow(row: Row): TestClockRecord {
     offsetMs: row['offset_ms'] as number,
     goalMs: row['goal_ms'] as number,
     target: row['target'] as number | null,
-    holder: row['holder'] as string | null,
-    heldUntil: row['held_until'] as number,
   };
 }

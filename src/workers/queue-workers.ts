@@ -1,0 +1,69 @@
+import type { Deps } from '../operations/deps.ts';
+import { askForRefund } from '../operations/refunds/ask-provider.ts';
+import { runProviderTask } from '../operations/run-provider-task.ts';
+import { wakeCheckout } from '../operations/wake-checkout.ts';
+import type { DueWake } from '../store/store.ts';
+import { traced } from '../telemetry/tracing.ts';
+import { type Worker, createWorker, forEachOf } from './worker.ts';
+
+const POLL_MS = 500;
+const PAGE = 100;
+const WIDTH = 16;
+// Longer than the time limit of an inquiry.
+const WAKE_LEASE_MS = 30_000;
+
+interface Queue<Item> {
+  name: string;
+  /** Reads due items, the oldest first. */
+  due(now: number, limit: number): Promise<readonly Item[]>;
+  handle(item: Item): Promise<void>;
+  /** Message and fields of the log line for a failure. The next try follows when the claim has expired. */
+  failure(item: Item): [message: string, fields: object];
+}
+
+/** Workers over tables with due times: wakes of checkouts, provider tasks and refunds. */
+export function createQueueWorkers(deps: Deps): Worker[] {
+  const { store, tracing } = deps;
+
+  /** Expiry, payment timeouts, the end of retry windows, and inquiries. */
+  async function wake(due: DueWake): Promise<void> {
+    const claim = await store.commit([{ type: 'wake_claimed', wake: due, until: deps.now() + WAKE_LEASE_MS }]);
+    if (!claim.done) return;
+    const start = { name: 'wakeCheckout', parent: null, attributes: { 'tillway.session.id': due.sessionId } };
+    await traced(tracing, start, () => wakeCheckout(deps, due.sessionId));
+  }
+
+  return [
+    queueWorker(deps, {
+      name: 'checkouts',
+      due: (now, limit) => store.sessionsToWake(now, limit),
+      handle: wake,
+      failure: ({ sessionId }) => ['checkout could not be woken', { sessionId }],
+    }),
+    queueWorker(deps, {
+      name: 'tasks',
+      due: (now, limit) => store.tasksDue(now, limit),
+      handle: (task) =>
+        traced(tracing, { name: `runProviderTask ${task.kind}`, parent: null }, () => runProviderTask(deps, task)),
+      failure: ({ paymentId }) => ['provider task failed', { paymentId }],
+    }),
+    queueWorker(deps, {
+      name: 'refunds',
+      due: (now, limit) => store.refundsDue(now, limit),
+      handle: (refund) => askForRefund(deps, refund),
+      failure: ({ refund }) => ['refund failed to be asked for', { refundId: refund.id }],
+    }),
+  ];
+}
+
+function queueWorker<Item>({ store, log, now }: Deps, { name, due, handle, failure }: Queue<Item>): Worker {
+  async function runOnce(): Promise<number> {
+    const items = await due(now(), PAGE);
+    await forEachOf(items, WIDTH, handle, (err, item) => {
+      const [message, fields] = failure(item);
+      log.error({ err, ...fields }, message);
+    });
+    return items.length;
+  }
+  return createWorker({ name, log, runOnce, onWake: store.onCommit, pollMs: POLL_MS });
+}
