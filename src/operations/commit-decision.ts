@@ -1,6 +1,5 @@
 import { renderEvent } from '../contract/render.ts';
 import type { Decision, Effect } from '../domain/checkout-state.ts';
-import { GatewayError } from '../domain/errors.ts';
 import { outcomesOf } from '../domain/outcome.ts';
 import type { Checkout, Instant } from '../domain/records.ts';
 import { type WebhookEndpoint, takes } from '../domain/webhook-endpoint.ts';
@@ -8,9 +7,7 @@ import type { Change } from '../store/store.ts';
 import { currentOrigin } from '../telemetry/origin.ts';
 import type { Deps } from './deps.ts';
 import { sessionNotFound } from './not-found.ts';
-
-// Each loser of a race reads what the winner wrote; a checkout has few things that happen to it at once.
-const MAX_TRIES = 50;
+import { retryOnConflict } from './retry-on-conflict.ts';
 
 export interface Committed<Outcome extends string> {
   /** `duplicate`: what came along was there or done already; nothing was written. */
@@ -30,32 +27,26 @@ export async function commitDecision<Outcome extends string>(
   decide: (checkout: Checkout, now: Instant) => Decision<Outcome> | Promise<Decision<Outcome>>,
   along: (decision: Decision<Outcome>, before: Checkout) => Change[] = () => [],
 ): Promise<Committed<Outcome>> {
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+  const committed = await retryOnConflict(deps, `session ${sessionId}`, async (conflict) => {
     const checkout = await deps.store.checkout(sessionId);
     if (!checkout) throw sessionNotFound(sessionId);
+    if (conflict === 'duplicate_message' || conflict === 'overtaken') {
+      const result: Committed<Outcome> = { outcome: 'duplicate', checkout, effects: [] };
+      return { changes: [], result };
+    }
     const now = deps.now();
     const decision = await decide(checkout, now);
     const { outcome, next, effects } = decision;
     const changes = [...along(decision, checkout), ...(await changesOf(deps, checkout, decision, now))];
-    if (changes.length === 0) return { outcome, checkout: next, effects };
-    const result = await deps.store.commit(changes);
-    if (result.done) {
-      noteRefunds(deps, effects);
-      return { outcome, checkout: next, effects };
-    }
-    if (result.conflict === 'duplicate_message' || result.conflict === 'overtaken')
-      return { outcome: 'duplicate', checkout, effects: [] };
-  }
-  throw new GatewayError('unavailable', `Session ${sessionId} is changing too fast; try again.`);
-}
-
-/** Its provider is asked by a worker, under no request: this line leads from that to what the refund came of. */
-function noteRefunds({ log }: Deps, effects: Effect[]): void {
-  for (const effect of effects) {
+    return { changes, result: { outcome, checkout: next, effects } };
+  });
+  for (const effect of committed.effects) {
     if (effect.type !== 'refund_requested') continue;
     const { id: refundId, paymentId } = effect.refund;
-    log.info({ refundId, paymentId }, 'refund asked for');
+    // A worker asks the provider later, outside this request: this line connects the two.
+    deps.log.info({ refundId, paymentId }, 'refund asked for');
   }
+  return committed;
 }
 
 async function changesOf(

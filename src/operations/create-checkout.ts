@@ -17,9 +17,7 @@ import type { Deps } from './deps.ts';
 import { splitKeyOf } from './routing/attempts.ts';
 import { changesOfQuote, effectOf, quoteFor, quoteRecorded, routeOfQuote } from './routing/offers.ts';
 import type { Quote } from './routing/view.ts';
-
-// Two callers who both meet a new address, or a new key, race once; after that it is there.
-const MAX_TRIES = 5;
+import { retryOnConflict } from './retry-on-conflict.ts';
 
 /** The route chosen at creation and what it costs: kept with the session, so that a replay answers the same. */
 interface Offer {
@@ -38,33 +36,32 @@ export async function createCheckout(
   request: SessionRequest,
 ): Promise<{ session: Session; replayed: boolean }> {
   assertEnvironment(deps, request.environment);
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+  let draft: Draft | undefined;
+  let remembered: ReturnType<Deps['directory']['find']>;
+  const created = await retryOnConflict(deps, 'this customer', async (conflict) => {
+    const first = conflict && (await firstOf(deps, request));
+    if (first) return { changes: [], result: { session: replay(first, request), replayed: true } };
+    if (conflict === 'spend_limit') {
+      const refusal = await spendingRefusal(deps, draft!.session);
+      if (refusal) throw refusal;
+    }
+    if (conflict) await refuseMovedTime(deps, request.environment);
     // The commit checks what the directory remembers; after a conflict the database is asked.
-    const remembered = attempt === 0 ? deps.directory.find(request.environment, request.customer) : undefined;
+    remembered = conflict ? undefined : deps.directory.find(request.environment, request.customer);
     const known = remembered ?? (await readCustomer(deps, request));
-    if (known?.status === 'blocked') return replayOrRefuse(deps, request, blocked());
-
-    const drafted = draftSession(deps, request, known?.id);
-    if (drafted instanceof GatewayError) return replayOrRefuse(deps, request, drafted);
+    const drafted = known?.status === 'blocked' ? blocked() : draftSession(deps, request, known?.id);
+    if (drafted instanceof GatewayError) return { changes: [], result: await replayOrRefuse(deps, request, drafted) };
+    draft = drafted;
     const { session, quote } = drafted;
     const changes: Change[] = [...changesOfQuote(quote), { type: 'session_created', session }];
     if (!known) changes.unshift({ type: 'customer_created', customer: customerOf(session) });
-    changes.unshift(...spendingOf(deps, session));
-    const result = await deps.store.commit(changes);
-    if (result.done) {
-      quoteRecorded(quote);
-      if (!remembered) deps.directory.remember(request.environment, request.customer, session.customerId);
-      return { session, replayed: false };
-    }
-    const first = await firstOf(deps, request);
-    if (first) return { session: replay(first, request), replayed: true };
-    if (result.conflict === 'spend_limit') {
-      const refusal = await spendingRefusal(deps, session);
-      if (refusal) throw refusal;
-    }
-    await refuseMovedTime(deps, request.environment);
+    return { changes: [...spendingOf(deps, session), ...changes], result: { session, replayed: false } };
+  });
+  if (!created.replayed) {
+    quoteRecorded(draft!.quote);
+    if (!remembered) deps.directory.remember(request.environment, request.customer, created.session.customerId);
   }
-  throw new GatewayError('unavailable', 'This customer is being created by too many requests at once; try again.');
+  return created;
 }
 
 /**

@@ -7,6 +7,7 @@ import type { Change } from '../store/store.ts';
 import type { WebhookEndpoint } from '../domain/webhook-endpoint.ts';
 import type { Deps } from './deps.ts';
 import { recordNotFound } from './not-found.ts';
+import { retryOnConflict } from './retry-on-conflict.ts';
 
 export type Recovering = Pick<Deps, 'store' | 'now' | 'newId'>;
 
@@ -14,8 +15,6 @@ export type Recovering = Pick<Deps, 'store' | 'now' | 'newId'>;
 const PAGE = 100;
 /** How long whoever asked waits for the reading; the rest of a long range is read without them. */
 const PATIENCE_MS = 1000;
-// Each conflict is an attempt that began or ended meanwhile, or somebody else who recovers or replays.
-const MAX_TRIES = 50;
 
 export interface RecoveryRequest {
   from: Instant;
@@ -69,18 +68,13 @@ export async function carryOn(deps: Recovering, recovery: Recovery, patienceMs: 
   return current;
 }
 
-async function carryPage(deps: Recovering, recovery: Recovery): Promise<Recovery> {
-  const { store } = deps;
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+function carryPage(deps: Recovering, recovery: Recovery): Promise<Recovery> {
+  return retryOnConflict(deps, `the deliveries of recovery ${recovery.id}`, async (conflict) => {
+    const current = conflict && (await deps.store.recovery(recovery.id));
+    // Another instance has processed this page.
+    if (current && current.version !== recovery.version) return { changes: [], result: current };
     const { next, changes } = await pageOf(deps, recovery);
-    const result = await store.commit([{ type: 'recovery_saved', recovery: next }, ...changes]);
-    if (result.done) return next;
-    const current = await store.recovery(recovery.id);
-    // Somebody else has carried it further.
-    if (current && current.version !== recovery.version) return current;
-  }
-  throw new GatewayError('unavailable', `The deliveries of recovery ${recovery.id} are changing too fast.`, {
-    suggestion: `It goes on by itself; how far it is, tillway endpoints recovery ${recovery.id} says, or GET /api/gateway/recoveries/${recovery.id}.`,
+    return { changes: [{ type: 'recovery_saved', recovery: next }, ...changes], result: next };
   });
 }
 

@@ -1,6 +1,7 @@
 import { GatewayError } from '../domain/errors.ts';
 import type { RandomBytes } from '../domain/id.ts';
 import type { Instant } from '../domain/records.ts';
+import { retryOnConflict } from '../operations/retry-on-conflict.ts';
 import type { SimulatedPayment } from '../store/simulator.ts';
 import type { Change, Store } from '../store/store.ts';
 import { type Instrument, type Script, type Step, handoffTagOf } from './instruments.ts';
@@ -20,9 +21,6 @@ export interface SimulatorDeps {
 }
 
 type NewCharge = Omit<ChargeOrder, 'currency' | 'buyer_email'>;
-
-// Each loser of a race reads what the winner wrote.
-export const MAX_TRIES = 50;
 
 /**
  * Takes a charge over, once for each of the caller's ids. Throws GatewayError `invalid_state` where the buyer's
@@ -114,11 +112,10 @@ async function move(
   { reference }: SimulatedPayment,
   changesOf: (current: SimulatedPayment) => Promise<Change[]>,
 ): Promise<void> {
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
-    const changes = await changesOf((await deps.store.simulatedPayment(reference))!);
-    if (changes.length === 0 || (await deps.store.commit(changes)).done) return;
-  }
-  throw new GatewayError('unavailable', 'The charge is changing too fast; try again.');
+  await retryOnConflict(deps, 'the charge', async () => ({
+    changes: await changesOf((await deps.store.simulatedPayment(reference))!),
+    result: undefined,
+  }));
 }
 
 function newPayment(deps: SimulatorDeps, order: NewCharge, status: SimulatedPayment['status']): SimulatedPayment {

@@ -1,7 +1,8 @@
 import { GatewayError } from '../domain/errors.ts';
+import { retryOnConflict } from '../operations/retry-on-conflict.ts';
 import type { SimulatedPayment, SimulatedRefund } from '../store/simulator.ts';
 import type { Change } from '../store/store.ts';
-import { MAX_TRIES, type SimulatorDeps, newEventId } from './charges.ts';
+import { type SimulatorDeps, newEventId } from './charges.ts';
 import { type RefundOrder, type RefundState, renderRefundEvent } from './messages.ts';
 
 /** What a test refund comes to, by the cents of its amount. */
@@ -73,10 +74,11 @@ export async function takeRefund(
   { reference }: SimulatedPayment,
   order: RefundOrder,
 ): Promise<TakenRefund> {
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+  return retryOnConflict(deps, 'the charge', async () => {
     const first = await deps.store.simulatedRefund(order.refund);
     if (first) {
-      if (first.reference === reference && first.amount === order.amount) return { refund: first, isLost: false };
+      const isSame = first.reference === reference && first.amount === order.amount;
+      if (isSame) return { changes: [], result: { refund: first, isLost: false } };
       throw new GatewayError('invalid_state', 'The refund was asked for before, of another charge or amount.');
     }
     const payment = (await deps.store.simulatedPayment(reference))!;
@@ -85,12 +87,11 @@ export async function takeRefund(
     }
     const script = scriptOf(order.amount);
     const refund = newRefund(deps, reference, order, script);
-    if (!(await deps.store.commit(changesOf(deps, payment, refund, script))).done) continue;
     const { firstAnswer } = script;
-    if (firstAnswer === undefined || firstAnswer === 'lost') return { refund, isLost: firstAnswer === 'lost' };
-    return { refund, state: firstAnswer, isLost: false };
-  }
-  throw new GatewayError('unavailable', 'The charge is changing too fast; try again.');
+    const isPlain = firstAnswer === undefined || firstAnswer === 'lost';
+    const result: TakenRefund = { refund, isLost: firstAnswer === 'lost', ...(!isPlain && { state: firstAnswer }) };
+    return { changes: changesOf(deps, payment, refund, script), result };
+  });
 }
 
 /** Throws GatewayError `not_found`. */
@@ -111,18 +112,17 @@ export async function moveRefund(
   id: string,
   outcome: 'succeeded' | 'failed',
 ): Promise<void> {
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+  await retryOnConflict(deps, 'the refund', async () => {
     const refund = (await deps.store.simulatedRefund(id))!;
-    if (refund.status === outcome || refund.status === 'failed') return;
+    if (refund.status === outcome || refund.status === 'failed') return { changes: [], result: undefined };
     const reason = outcome === 'failed' ? reasonOf(refund.status) : null;
     const changes: Change[] = [
       { type: 'simulated_refund_moved', refund: { ...refund, status: outcome, reason }, from: refund.status },
     ];
     const payment = (await deps.store.simulatedPayment(reference))!;
     if (outcome === 'failed') changes.push(refunded(payment, -refund.amount));
-    if ((await deps.store.commit(changes)).done) return;
-  }
-  throw new GatewayError('unavailable', 'The refund is changing too fast; try again.');
+    return { changes, result: undefined };
+  });
 }
 
 function scriptOf(amount: number): Omit<RefundScript, 'cents'> {

@@ -2,11 +2,9 @@ import { GatewayError } from '../../domain/errors.ts';
 import type { Customer } from '../../domain/records.ts';
 import type { Deps } from '../deps.ts';
 import { getCustomer } from '../read-records.ts';
+import { retryOnConflict } from '../retry-on-conflict.ts';
 
 type Blocking = Pick<Deps, 'store'>;
-
-// Each conflict is somebody else who blocks, unblocks or erases the same customer.
-const MAX_TRIES = 10;
 
 /**
  * No session is created, and no payment begun, for the customer from now on, by any instance. One that is blocked stays
@@ -25,16 +23,17 @@ export function unblockCustomer(deps: Blocking, id: string): Promise<Customer> {
   return move(deps, id, (customer) => ({ ...customer, status: 'active', statusReason: null }));
 }
 
-async function move(deps: Blocking, id: string, moved: (customer: Customer) => Customer): Promise<Customer> {
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+function move(deps: Blocking, id: string, moved: (customer: Customer) => Customer): Promise<Customer> {
+  return retryOnConflict(deps, `customer ${id}`, async () => {
     const before = await getCustomer(deps, id);
     if (before.status === 'erased') throw erased(id);
     const customer = moved(before);
-    if (customer.status === before.status && customer.statusReason === before.statusReason) return before;
-    const result = await deps.store.commit([{ type: 'customer_status_changed', customer, from: before.status }]);
-    if (result.done) return customer;
-  }
-  throw new GatewayError('unavailable', `Customer ${id} is changing too fast; try again.`);
+    const isSame = customer.status === before.status && customer.statusReason === before.statusReason;
+    return {
+      changes: isSame ? [] : [{ type: 'customer_status_changed', customer, from: before.status }],
+      result: customer,
+    };
+  });
 }
 
 function erased(id: string): GatewayError {
