@@ -1,28 +1,13 @@
 import { z } from 'zod';
-import {
-  DISCREPANCY_KINDS,
-  DISCREPANCY_STATUSES,
-  type Discrepancy,
-  RESOLUTIONS,
-  actionsOf,
-} from '../domain/discrepancy.ts';
+import { actionsOf } from '../domain/discrepancy.ts';
 import { amountFromCents } from '../domain/money.ts';
+import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES, type Discrepancy, RESOLUTIONS } from '../domain/records.ts';
 import { dollars, id, label, time } from './described.ts';
 import { text } from './fields.ts';
 import { SAMPLE_PROVIDER } from './requests.ts';
 import { environment, idOf, listQuery } from './queries.ts';
 import { timestamp } from './render.ts';
 
-const kinds = DISCREPANCY_KINDS as [
-  'surplus',
-  'amount_mismatch',
-  'currency_mismatch',
-  'environment_mismatch',
-  'provider_mismatch',
-  'event_conflict',
-  'unknown_payment',
-];
-const statuses = DISCREPANCY_STATUSES as ['open', 'resolved'];
 const actions = ['refund', 'accept'] as const;
 const MAX_NOTE = 500;
 
@@ -41,8 +26,8 @@ export const resolveRequest = z.strictObject({
 });
 
 export const discrepanciesQuery = listQuery('dis', {
-  kind: z.enum(kinds).optional().describe('Only discrepancies of this kind.'),
-  status: z.enum(statuses).optional().describe('Only open, or only resolved ones.'),
+  kind: z.enum(DISCREPANCY_KINDS).optional().describe('Only discrepancies of this kind.'),
+  status: z.enum(DISCREPANCY_STATUSES).optional().describe('Only open, or only resolved ones.'),
   sessionId: idOf('Only discrepancies of this session', 'chk'),
   environment,
 });
@@ -51,13 +36,13 @@ export const discrepancy = z.strictObject({
   id: id('dis', 'The discrepancy.'),
   object: z.literal('discrepancy').describe('Always discrepancy.'),
   kind: z
-    .enum(kinds)
+    .enum(DISCREPANCY_KINDS)
     .describe(
       'surplus: a second payment for a paid session. The other kinds are provider messages that were not booked. amount_mismatch, currency_mismatch: a wrong amount or currency; environment_mismatch, provider_mismatch: about a payment of the other environment, or of another provider; event_conflict: a reused event id with different content; unknown_payment: money for a payment that is not one of the session.',
     )
     .meta({ examples: ['amount_mismatch'] }),
   status: z
-    .enum(statuses)
+    .enum(DISCREPANCY_STATUSES)
     .describe('open, until the money is where it should be.')
     .meta({ examples: ['open'] }),
   environment: z.enum(['sandbox', 'production']).describe('That of the session.'),
@@ -80,7 +65,7 @@ export const discrepancy = z.strictObject({
     .nullable()
     .meta({ examples: [null] }),
   resolution: z
-    .enum(RESOLUTIONS as ['refunded', 'accepted', 'paid_in_full'])
+    .enum(RESOLUTIONS)
     .nullable()
     .describe('What became of it, or null. paid_in_full: the right amount came after all, and this is part of it.')
     .meta({ examples: [null] }),

@@ -111,6 +111,7 @@ export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instan
   };
   const invoice: Invoice = { ...shared, id: attempt.invoiceId, paymentId: attempt.paymentId, status: 'open' };
   return {
+    ...checkout,
     session: { ...session, status: 'pending', retryUntil: null },
     payments: [...checkout.payments, payment],
     invoices: [...checkout.invoices, invoice],

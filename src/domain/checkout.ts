@@ -19,7 +19,7 @@ import {
 import { type Failure, type ProviderFailure, TIMED_OUT } from './failure.ts';
 import { settledPosting } from './ledger.ts';
 import { CURRENCY, type Checkout, type Instant, type Payment, type ProviderStatus } from './records.ts';
-import { receiveWord } from './receipts.ts';
+import { type SurplusIds, receiveReport } from './receipts.ts';
 import { ledgerStatusOf } from './refund.ts';
 import type { Route } from './route.ts';
 import { payoutOf } from './settlement.ts';
@@ -47,9 +47,8 @@ export interface ProviderEvent extends SignalOrigin {
   endsCheckout?: boolean;
 }
 
-/** What an event may bring into being: an attempt that the buyer did not start here, or the refund of surplus money. */
-export interface Unforeseen extends Omit<NewAttempt, 'route'> {
-  refundId: string;
+/** Records that an event may create: an attempt that the buyer did not start here, or the refund of surplus money. */
+export interface Unforeseen extends Omit<NewAttempt, 'route'>, SurplusIds {
   /** A route of the reporting provider in the session's environment; undefined if it has none. */
   route: Route | undefined;
 }
@@ -168,7 +167,7 @@ export function applyProviderEvent(
       return isOpen ? closeIfUsedUp(checkout, failed, 'applied') : unchanged(checkout, 'ignored');
     }
     case 'paid':
-      return receiveWord(checkout, started, payment, event, unforeseen, now);
+      return receiveReport(checkout, started, payment, event, unforeseen, now);
   }
 }
 

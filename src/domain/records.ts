@@ -15,6 +15,30 @@ export type InvoiceStatus = 'open' | 'paid' | 'void';
 export type CustomerStatus = 'active' | 'blocked' | 'erased';
 export type ProviderStatus = 'provider_pending' | 'paid' | 'failed';
 
+/**
+ * - `surplus`: real money for a session that another payment has paid.
+ * - `amount_mismatch`, `currency_mismatch`, `unknown_payment`: a report of money that was not booked, because its amount, its
+ *   currency or its payment is not the session's.
+ * - `environment_mismatch`, `provider_mismatch`: a message about a record of another environment or provider. It changed
+ *   nothing.
+ * - `event_conflict`: a message that reuses an event id with different content. It changed nothing.
+ */
+export const DISCREPANCY_KINDS = [
+  'surplus',
+  'amount_mismatch',
+  'currency_mismatch',
+  'environment_mismatch',
+  'provider_mismatch',
+  'event_conflict',
+  'unknown_payment',
+] as const;
+export type DiscrepancyKind = (typeof DISCREPANCY_KINDS)[number];
+export const DISCREPANCY_STATUSES = ['open', 'resolved'] as const;
+export type DiscrepancyStatus = (typeof DISCREPANCY_STATUSES)[number];
+/** `paid_in_full`: the right amount arrived later. */
+export const RESOLUTIONS = ['refunded', 'accepted', 'paid_in_full'] as const;
+export type Resolution = (typeof RESOLUTIONS)[number];
+
 export const SESSION_STATUSES: readonly SessionStatus[] = ['routed', 'pending', 'paid', 'failed', 'expired'];
 export const PAYMENT_STATUSES: readonly PaymentStatus[] = ['pending', 'paid', 'failed'];
 export const INVOICE_STATUSES: readonly InvoiceStatus[] = ['open', 'paid', 'void'];
@@ -135,11 +159,50 @@ export interface Invoice {
   created: Instant;
 }
 
-/** A session with all its payments and invoices, oldest first: what every decision about it looks at. */
+/**
+ * Money, or a report of money, that differs from the records, until an operator or a later report resolves it.
+ */
+export interface Discrepancy {
+  id: string;
+  /** Environment of the session. */
+  environment: Environment;
+  kind: DiscrepancyKind;
+  status: DiscrepancyStatus;
+  version: number;
+  sessionId: string;
+  customerId: string;
+  /** The payment of the session that it is about; null if there is none. */
+  paymentId: string | null;
+  /** Identity of the money within its session and kind, so that a repeated report raises the same record. */
+  subject: string;
+  /** Null for records of versions that did not store it. */
+  provider: string | null;
+  /** The provider's id of the message that reported it; null for surplus money. */
+  eventId: string | null;
+  /**
+   * Cents, without the buyer's fee: the part of the session's amount that was expected and the part that arrived. `expected` is
+   * 0 if no more money was expected; then `received` is all money beyond earlier decisions.
+   */
+  expected: Cents;
+  received: Cents;
+  /** Null for records of versions that did not store it. */
+  currency: string | null;
+  /** Whether a refund of it is in progress. */
+  refunding: boolean;
+  /** The newest refund of it. */
+  refundId: string | null;
+  resolution: Resolution | null;
+  note: string | null;
+  created: Instant;
+  resolvedAt: Instant | null;
+}
+
+/** A session with all its payments, invoices and discrepancies, oldest first: the input of every decision about it. */
 export interface Checkout {
   session: Session;
   payments: readonly Payment[];
   invoices: readonly Invoice[];
+  discrepancies: readonly Discrepancy[];
 }
 
 /** The id of the merchant event of a session reaching a status; the spec's shape. */

@@ -1,8 +1,9 @@
 import { type Decision, type Effect, changed, unchanged, withPayment } from './checkout-state.ts';
+import { followRefund, withDiscrepancy } from './discrepancy.ts';
 import { providerText } from './failure.ts';
 import type { Posting } from './ledger.ts';
 import type { Cents } from './money.ts';
-import type { Checkout, Instant, Payment } from './records.ts';
+import type { Checkout, Discrepancy, Instant, Payment } from './records.ts';
 import { refundFailedPosting, refundKeptPosting, refundPaidPosting, refundPosting } from './refund-postings.ts';
 import {
   type Refund,
@@ -44,28 +45,32 @@ export function withRefund(
   order: RefundOrder & { amount: Cents },
   now: Instant,
 ): { next: Checkout; effects: Effect[] } {
-  const refund = newRefund(payment, order, sharesOf(payment, order.amount), now);
-  return { next: withPayment(checkout, moved(payment, refund, 'none', 'pending')), effects: effectsOf(refund, now) };
+  return requested(checkout, payment, newRefund(payment, order, sharesOf(payment, order.amount), now), now);
 }
 
-/**
- * The checkout with money on its way back that a provider took for a payment and that is no part of what paid it: what
- * the buyer is owed of it stands in the books already. `again` where a refund of it has failed before.
- */
-export function withReturn(
+/** The checkout with a refund of a wrong amount, which is not part of the payment; the books owe it to the buyer already. */
+export function withMismatchRefund(
   checkout: Checkout,
   payment: Payment,
-  { refundId, amount, again }: { refundId: string; amount: Cents; again: boolean },
+  discrepancy: Discrepancy,
+  { refundId, amount }: { refundId: string; amount: Cents },
   now: Instant,
 ): { next: Checkout; effects: Effect[] } {
   const order = { refundId, paymentId: payment.id, amount, idempotencyKey: null, requestHash: null };
-  const nobodys = { merchant: 0, gateway: 0, cost: 0 };
-  const refund = newRefund(payment, { ...order, reason: 'mismatch' }, nobodys, now);
-  const tried: Payment = again ? { ...payment, owed: payment.owed - amount } : payment;
-  return { next: withPayment(checkout, moved(tried, refund, 'none', 'pending')), effects: effectsOf(refund, now) };
+  const shares = { merchant: 0, gateway: 0, cost: 0 };
+  const refund = newRefund(payment, { ...order, reason: 'mismatch' }, shares, now);
+  const isRepeated = discrepancy.refundId !== null;
+  const tried: Payment = isRepeated ? { ...payment, owed: payment.owed - amount } : payment;
+  return requested(withDiscrepancy(checkout, { ...discrepancy, refundId }), tried, refund, now);
 }
 
-/** What a provider says of a refund, of whatever order, age and number. Nothing follows a failure, and it can come late. */
+function requested(checkout: Checkout, payment: Payment, refund: Refund, now: Instant) {
+  const next = followRefund(withPayment(checkout, moved(payment, refund, 'none', 'pending')), refund);
+  const effects: Effect[] = [{ type: 'refund_requested', refund }, ...posted(refundPosting(refund, now))];
+  return { next, effects };
+}
+
+/** A provider's report on a refund, of any order, age and number. A failure is final, and can follow a success. */
 export function applyRefundReport(
   checkout: Checkout,
   refund: Refund,
@@ -79,7 +84,7 @@ export function applyRefundReport(
   const failureReason = status === 'failed' ? (providerText(reason) ?? 'the provider gives no reason') : null;
   const after: Refund = { ...refund, status, failureReason, updated: now };
   const posting = status === 'failed' ? refundFailedPosting(refund, now) : refundPaidPosting(refund, now);
-  const next = withPayment(checkout, moved(payment, refund, refund.status, status));
+  const next = followRefund(withPayment(checkout, moved(payment, refund, refund.status, status)), after);
   const effects: Effect[] = [{ type: 'refund_changed', refund: after, from: refund.status }, ...posted(posting)];
   if (status === 'failed' && payment.kept && refund.reason !== 'mismatch' && takesNothing(refund)) {
     effects.push({ type: 'post', posting: refundKeptPosting(refund, now) });
@@ -100,10 +105,6 @@ function newRefund(
 ): Refund {
   const about = { id, paymentId, sessionId, environment, amount, shares, reason, idempotencyKey, requestHash };
   return { ...about, status: 'pending', failureReason: null, created: now, updated: now };
-}
-
-function effectsOf(refund: Refund, now: Instant): Effect[] {
-  return [{ type: 'refund_requested', refund }, ...posted(refundPosting(refund, now))];
 }
 
 /** A posting without lines is none. */

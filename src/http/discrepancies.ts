@@ -3,8 +3,7 @@ import { discrepanciesQuery, renderDiscrepancy, resolveRequest } from '../contra
 import { DISCREPANCY_ENDPOINTS } from '../contract/discrepancy-endpoints.ts';
 import { inputReader } from '../contract/problems.ts';
 import { pageOf } from '../contract/queries.ts';
-import { getDiscrepancy } from '../operations/discrepancies/read-discrepancies.ts';
-import { resolveDiscrepancy } from '../operations/discrepancies/resolve-discrepancy.ts';
+import { getDiscrepancy, resolveDiscrepancy } from '../operations/discrepancies/resolve-discrepancy.ts';
 import type { AppDeps } from './app.ts';
 import { defined, param, renderList, serve } from './gateway.ts';
 

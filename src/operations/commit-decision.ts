@@ -10,16 +10,16 @@ import { sessionNotFound } from './not-found.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';
 
 export interface Committed<Outcome extends string> {
-  /** `duplicate`: what came along was there or done already; nothing was written. */
+  /** `duplicate`: one of the changes along was made before; nothing was written. */
   outcome: Outcome | 'duplicate';
   checkout: Checkout;
   effects: Effect[];
 }
 
 /**
- * Reads a checkout, decides, and commits the new states, postings, events and deliveries in one transaction; decides
- * again where somebody else was faster. `along` are further changes that belong into the same transaction.
- * Throws GatewayError `not_found` for an unknown session.
+ * Reads a checkout, decides, and commits the new states, postings, events and deliveries in one transaction; decides again
+ * after a conflict. `along` are further changes of the same transaction. Throws GatewayError `not_found` for an unknown
+ * session.
  */
 export async function commitDecision<Outcome extends string>(
   deps: Deps,
@@ -56,7 +56,10 @@ async function changesOf(
   now: Instant,
 ): Promise<Change[]> {
   if (next === before) return [];
-  const changes: Change[] = [{ type: 'session_changed', session: next.session, from: before.session.status }];
+  const changes: Change[] = [];
+  // A report that must not change the session can still open a discrepancy.
+  if (next.session !== before.session)
+    changes.push({ type: 'session_changed', session: next.session, from: before.session.status });
   const known = new Map(before.payments.map((payment) => [payment.id, payment]));
   const knownInvoices = new Map(before.invoices.map((invoice) => [invoice.id, invoice]));
   const created: Change[] = [];
@@ -71,7 +74,13 @@ async function changesOf(
   }
   // An old attempt is closed before a new one opens: the database allows one pending payment at a time.
   changes.push(...created);
-  // What it teaches about routes is recorded with it, or not at all.
+  const knownDiscrepancies = new Map(before.discrepancies.map((discrepancy) => [discrepancy.id, discrepancy]));
+  for (const discrepancy of next.discrepancies) {
+    const earlier = knownDiscrepancies.get(discrepancy.id);
+    const changed = { ...discrepancy, version: discrepancy.version + 1 };
+    if (!earlier) changes.push({ type: 'discrepancy_opened', discrepancy });
+    else if (earlier !== discrepancy) changes.push({ type: 'discrepancy_changed', discrepancy: changed });
+  }
   for (const outcome of outcomesOf(before, next, now)) changes.push({ type: 'outcome_recorded', outcome });
   const endpoints = effects.some(({ type }) => type === 'announce') ? await deps.store.endpoints() : [];
   for (const effect of effects) changes.push(...changesOfEffect(deps, next, effect, endpoints, now));

@@ -1,15 +1,12 @@
 import { pendingPayment } from '../domain/checkout-state.ts';
 import { acceptHandoff, loseHandoff, passTime } from '../domain/checkout.ts';
 import { type Failure, TIMED_OUT } from '../domain/failure.ts';
-import type { Checkout, Instant, Payment } from '../domain/records.ts';
+import type { Checkout, Payment } from '../domain/records.ts';
 import type { ProviderAnswer } from '../providers/provider.ts';
 import { applyReport } from './apply-provider-message.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 import { sessionNotFound } from './not-found.ts';
-
-// More discrepancies than the attempts of a session can have.
-const MAX_DISCREPANCIES = 100;
 
 /**
  * What time brings to a checkout: its provider is asked about a payment that stays unconfirmed (a callback can get
@@ -24,19 +21,16 @@ export async function wakeCheckout(deps: Deps, sessionId: string): Promise<void>
     const report = await inquire(deps, checkout, payment);
     awaitsBuyer = report?.awaitsBuyer ?? false;
   }
-  await commitDecision(deps, sessionId, async (current, now) =>
-    passTime(current, now, await timeoutOf(deps, current, now, awaitsBuyer)),
-  );
+  await commitDecision(deps, sessionId, (current, now) => passTime(current, now, timeoutOf(current, awaitsBuyer)));
 }
 
-/** Failure of the pending payment in case its time is over. */
-async function timeoutOf(deps: Deps, checkout: Checkout, now: Instant, awaitsBuyer: boolean): Promise<Failure> {
+/** Failure of the pending payment in case it times out. */
+function timeoutOf(checkout: Checkout, awaitsBuyer: boolean): Failure {
   const payment = pendingPayment(checkout);
-  if (payment && payment.timeoutAt <= now) {
-    const filter = { sessionId: checkout.session.id, kind: 'amount_mismatch' } as const;
-    const { items } = await deps.store.listDiscrepancies(filter, { limit: MAX_DISCREPANCIES });
-    if (items.some(({ paymentId }) => paymentId === payment.id)) return { ...TIMED_OUT, code: 'amount_mismatch' };
-  }
+  const isMismatch = checkout.discrepancies.some(
+    ({ kind, paymentId }) => kind === 'amount_mismatch' && paymentId === payment?.id,
+  );
+  if (isMismatch) return { ...TIMED_OUT, code: 'amount_mismatch' };
   return awaitsBuyer ? { ...TIMED_OUT, source: 'buyer' } : TIMED_OUT;
 }
 

@@ -15,7 +15,7 @@ import type { CustomerFilter, InvoiceFilter, PaymentFilter, SessionFilter, Store
 import type { DeliveryFilter } from './webhooks.ts';
 import { createApiKeyReads } from './tables/api-keys.ts';
 import { createClockReads } from './tables/clock.ts';
-import { createDiscrepancyReads } from './tables/discrepancies.ts';
+import { SELECT_DISCREPANCIES_OF_SESSION, createDiscrepancyReads, discrepancyFromRow } from './tables/discrepancies.ts';
 import { createFeedReads } from './tables/feed.ts';
 import { createPersonalDataReads } from './tables/personal-data.ts';
 import { createRefundReads } from './tables/refunds.ts';
@@ -64,14 +64,20 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
       one(sessions.sessionFromRow, sessions.SELECT_SESSION_BY_KEY, environment, key, erasedKey(key)),
     async checkout(sessionId) {
       const params = [sessionId];
-      const [found = [], paid = [], billed = []] = await selectEach([
+      const [found = [], paid = [], billed = [], differing = []] = await selectEach([
         { sql: sessions.SELECT_SESSION, params },
         { sql: payments.SELECT_PAYMENTS_OF_SESSION, params },
         { sql: invoices.SELECT_INVOICES_OF_SESSION, params },
+        { sql: SELECT_DISCREPANCIES_OF_SESSION, params },
       ]);
       const [session] = found.map(sessions.sessionFromRow);
       if (!session) return undefined;
-      return { session, payments: paid.map(payments.paymentFromRow), invoices: billed.map(invoices.invoiceFromRow) };
+      return {
+        session,
+        payments: paid.map(payments.paymentFromRow),
+        invoices: billed.map(invoices.invoiceFromRow),
+        discrepancies: differing.map(discrepancyFromRow),
+      };
     },
     payment: (id) => one(payments.paymentFromRow, payments.SELECT_PAYMENT, id),
     invoice: (id) => one(invoices.invoiceFromRow, invoices.SELECT_INVOICE, id),

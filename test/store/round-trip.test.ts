@@ -149,7 +149,8 @@ for (const adapter of adapters) {
         { type: 'payment_changed', payment },
         { type: 'invoice_changed', invoice },
       );
-      assert.deepEqual(await store.checkout(session.id), { session, payments: [payment], invoices: [invoice] });
+      const expected = { session, payments: [payment], invoices: [invoice], discrepancies: [] };
+      assert.deepEqual(await store.checkout(session.id), expected);
     });
 
     const anyType = fc.constantFrom(
@@ -300,6 +301,7 @@ function checkoutOf({ environment, session, payment, fees, invoice }: Drawn, num
       aPayment({ ...payment, ...ids, id: idOf('pay', number), invoiceId: idOf('inv', number), fees: fees(amount) }),
     ],
     invoices: [anInvoice({ ...invoice, ...ids, id: idOf('inv', number), paymentId: idOf('pay', number) })],
+    discrepancies: [],
   };
 }
 

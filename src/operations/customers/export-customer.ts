@@ -1,5 +1,4 @@
 import type { Delivery, DeliveryAttempt } from '../../domain/delivery.ts';
-import type { Discrepancy } from '../../domain/discrepancy.ts';
 import type { ProviderMessage } from '../../domain/provider-message.ts';
 import type { Checkout, Customer } from '../../domain/records.ts';
 import type { Refund } from '../../domain/refund.ts';
@@ -16,7 +15,6 @@ export interface SessionFile extends Checkout {
   deliveries: { delivery: Delivery; log: DeliveryAttempt[] }[];
   messages: ProviderMessage[];
   refunds: Refund[];
-  discrepancies: Discrepancy[];
 }
 
 export interface CustomerFile {
@@ -40,13 +38,13 @@ async function fileOf({ store }: Pick<Deps, 'store'>, sessionId: string): Promis
   const deliveries = await store.deliveriesOfSession(sessionId);
   return {
     ...checkout,
+    discrepancies: checkout.discrepancies.toReversed(),
     events: await store.eventsOfSession(sessionId),
     deliveries: await Promise.all(
       deliveries.map(async (delivery) => ({ delivery, log: await store.deliveryAttempts(delivery.id) })),
     ),
     messages: await store.providerMessages(sessionId),
     refunds: await allOf((page) => store.listRefunds({ sessionId }, page)),
-    discrepancies: await allOf((page) => store.listDiscrepancies({ sessionId }, page)),
   };
 }
 

@@ -1,5 +1,5 @@
 import { recordSettlement } from '../../domain/checkout.ts';
-import { changed, unchanged } from '../../domain/checkout-state.ts';
+import { type Decision, changed } from '../../domain/checkout-state.ts';
 import type { Cents } from '../../domain/money.ts';
 import type { Checkout, Instant, Payment } from '../../domain/records.ts';
 import { type Settlement, type SettlementRefusal, type SettlementSource, payoutOf } from '../../domain/settlement.ts';
@@ -24,39 +24,48 @@ export type SettledPayment =
   | { outcome: SettlementRefusal; payment: Payment }
   | { outcome: 'amount_differs'; payment: Payment; left: Cents };
 
-/**
- * Records that a payment's money has been paid out: new state, posting and settlement in one transaction, once, whoever
- * tells and however often. `along` are further changes that belong to it, whatever it comes to.
- */
+/** Records the payout of a payment: its state, its posting and the settlement commit together, once. */
 export async function settlePayment(
   deps: Deps,
   { id: paymentId, sessionId }: Pick<Payment, 'id' | 'sessionId'>,
   told: ToldSettlement,
-  along: (outcome: SettledPayment['outcome'], now: Instant, before: Checkout) => Change[] = () => [],
 ): Promise<SettledPayment | { outcome: 'duplicate' }> {
-  let judged: SettledPayment | undefined;
-  let decidedAt = 0;
-  const { outcome } = await commitDecision<'settled' | 'ignored' | 'invalid_state'>(
+  let settled: SettledPayment | undefined;
+  const settling = settlementDecision(paymentId, told);
+  const { outcome } = await commitDecision(
     deps,
     sessionId,
     (checkout, now) => {
-      decidedAt = now;
-      judged = judge(
+      const decided = settling.decide(checkout, now);
+      ({ settled } = decided);
+      return decided.decision;
+    },
+    settling.along,
+  );
+  return outcome === 'duplicate' ? { outcome } : settled!;
+}
+
+/** Decision on a report of a payout, and the settlement to commit along with the newest decision. */
+export function settlementDecision(paymentId: string, told: ToldSettlement) {
+  let recorded: Change[] = [];
+  return {
+    along: () => recorded,
+    decide(checkout: Checkout, now: Instant): { settled: SettledPayment; decision: Decision<string> } {
+      const settled = judge(
         checkout.payments.find(({ id }) => id === paymentId)!,
         told.amount,
       );
-      if (judged.outcome === 'settled') return recordSettlement(checkout, paymentId, now);
-      // Kept until the refund fails, see `applyKeptSignal`: who decides on that refund at the same time decides again.
-      return judged.outcome === 'refunded' && told.source === 'provider'
-        ? changed(checkout, { ...checkout }, 'ignored')
-        : unchanged(checkout, 'ignored');
+      recorded = [];
+      if (settled.outcome === 'settled') {
+        recorded = [settlementOf(settled.payment, settled.amount, told, now)];
+        return { settled, decision: recordSettlement(checkout, paymentId, now) };
+      }
+      // `applyKeptSignal` uses the report if the refund fails: a concurrent decision on that refund must see it.
+      const isKept = settled.outcome === 'refunded' && told.source === 'provider';
+      const next = isKept ? { ...checkout } : checkout;
+      return { settled, decision: changed(checkout, next, 'ignored') };
     },
-    (_decision, before) => [
-      ...(judged!.outcome === 'settled' ? [settlementOf(judged!.payment, judged!.amount, told, decidedAt)] : []),
-      ...along(judged!.outcome, decidedAt, before),
-    ],
-  );
-  return outcome === 'duplicate' ? { outcome } : judged!;
+  };
 }
 
 /** What it comes to that so much of a payment has been paid out; null where the amount was not said. */

@@ -175,7 +175,7 @@ function freshCheckout(number: number): Checkout {
     created,
     expiresAt: created + DAY_MS,
   });
-  return { session, payments: [], invoices: [] };
+  return { session, payments: [], invoices: [], discrepancies: [] };
 }
 
 /** All attempts but the last were refused by the provider, and the last is under way. */
@@ -196,7 +196,7 @@ function atLastAttempt(fresh: Checkout): Checkout {
 /** What puts it there, as if its buyer had come. */
 function creationOf(checkout: Checkout): Change[] {
   const { session, payments, invoices } = checkout;
-  const taught = outcomesOf({ session, payments: [], invoices: [] }, checkout, session.created);
+  const taught = outcomesOf({ session, payments: [], invoices: [], discrepancies: [] }, checkout, session.created);
   const { customerId: id, customerEmail: email, environment, created } = session;
   return [
     { type: 'customer_created', customer: { id, environment, email, status: 'active', statusReason: null, created } },
