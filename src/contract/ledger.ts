@@ -1,25 +1,18 @@
 import { z } from 'zod';
-import {
-  ACCOUNTS,
-  type Account,
-  type BalancesAt,
-  type JournalEntry,
-  POSTING_KINDS,
-  type PostingKind,
-} from '../domain/ledger.ts';
+import { ACCOUNTS, type BalancesAt, type JournalEntry, POSTING_KINDS } from '../domain/ledger.ts';
 import { amountFromCents } from '../domain/money.ts';
 import { CURRENCY } from '../domain/records.ts';
 import { SAMPLE_PAYMENT_ID, dollars, id, label, time } from './described.ts';
 import { timestamp } from './render.ts';
 
 export const accountName = z
-  .enum(ACCOUNTS as [Account, ...Account[]])
+  .enum(ACCOUNTS)
   .describe(
     'provider_clearing: what the provider holds for us; provider_cost: what it has charged; merchant_payable: what the merchant is owed; gateway_revenue: our fees; buyer_refunds_payable: what buyers are owed.',
   )
   .meta({ examples: ['merchant_payable'] });
 export const postingKind = z
-  .enum(POSTING_KINDS as [PostingKind, ...PostingKind[]])
+  .enum(POSTING_KINDS)
   .describe(
     'paid: a buyer has paid; settled: the merchant was paid out; refund: a refund was asked for; refund_paid: it has gone out; refund_failed: it did not, and what was booked of it is taken back; adjustment: money that was resolved by hand.',
   )

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ANSWER_CLASSES, type AnswerClass } from '../domain/delivery.ts';
+import { ANSWER_CLASSES } from '../domain/delivery.ts';
 import { type IdPrefix, isId } from '../domain/id.ts';
 import { sessionOfEvent } from '../domain/records.ts';
 import { SAMPLE_EVENT_ID, SAMPLE_PAYMENT_ID } from './described.ts';
@@ -185,7 +185,7 @@ export const deliveriesQuery = listQuery('dlv', {
   type: type('deliveries of events'),
   status: status.meta({ examples: ['dead'] }),
   statusClass: z
-    .enum(ANSWER_CLASSES as [AnswerClass, ...AnswerClass[]])
+    .enum(ANSWER_CLASSES)
     .optional()
     .describe(
       'Only deliveries whose last attempt had such an answer; none: no answer came. What was never attempted matches none of them.',

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { amountFromCents } from '../domain/money.ts';
 import { CURRENCY, type Instant } from '../domain/records.ts';
-import { SETTLEMENT_SOURCES, type Settlement, type SettlementSource } from '../domain/settlement.ts';
-import { type ImportReport, MISMATCH_CODES, type MismatchCode } from '../domain/settlement-file.ts';
+import { SETTLEMENT_SOURCES, type Settlement } from '../domain/settlement.ts';
+import { type ImportReport, MISMATCH_CODES } from '../domain/settlement-file.ts';
 import { SAMPLE_PAYMENT_ID, dollars, id, label, time } from './described.ts';
 import { movedAmount, text } from './fields.ts';
 import { timestamp } from './render.ts';
@@ -39,7 +39,7 @@ export const settlement = z.strictObject({
   amount: dollars('What was paid out: the net, less what was refunded from it before.', 48.54),
   currency: z.literal(CURRENCY).describe('Always USD.'),
   source: z
-    .enum(SETTLEMENT_SOURCES as [SettlementSource, ...SettlementSource[]])
+    .enum(SETTLEMENT_SOURCES)
     .describe('Who told: the provider itself, this API, or a settlement file.')
     .meta({ examples: ['api'] }),
   reference: label('What the payout is called, or null.', 'PO-2026-0115').nullable(),
@@ -73,7 +73,7 @@ const reportedLine = z.strictObject({
   reference: label("The provider's reference in the line, or null.", 'sp_0af3').nullable(),
   amount: dollars('The amount of the line; null where it cannot be told.', 48.54).nullable(),
   code: z
-    .enum(MISMATCH_CODES as [MismatchCode, ...MismatchCode[]])
+    .enum(MISMATCH_CODES)
     .nullable()
     .describe('Why it did not match, for programs; null where it did.')
     .meta({ examples: [null] }),

@@ -23,9 +23,8 @@ export interface RouteOutcome {
 }
 
 /** `neutral` is what buyers and issuers do: it says nothing about the route. */
-export type OutcomeResult = 'accepted' | 'refused' | 'paid' | 'failed' | 'neutral';
-
-export const OUTCOME_RESULTS: readonly OutcomeResult[] = ['accepted', 'refused', 'paid', 'failed', 'neutral'];
+export const OUTCOME_RESULTS = ['accepted', 'refused', 'paid', 'failed', 'neutral'] as const;
+export type OutcomeResult = (typeof OUTCOME_RESULTS)[number];
 
 /**
  * A refused handoff is certain, immediate and never the buyer's doing: it weighs as much as two declines. So does one

@@ -15,7 +15,7 @@ import {
   leftOf,
 } from './refund.ts';
 
-/** Money goes back to the buyer, as far as there is any left of the payment. */
+/** A refund of up to the rest of the payment. */
 export function requestRefund(
   checkout: Checkout,
   order: RefundOrder,
@@ -32,13 +32,13 @@ export function requestRefund(
   return changed(checkout, next, 'requested', effects);
 }
 
-/** A second payment of the same order goes back whole, unasked. */
+/** Automatic refund of a whole surplus payment. */
 export function surplusRefund(payment: Payment, refundId: string): RefundOrder & { amount: Cents } {
   const amount = payment.fees.total;
   return { refundId, paymentId: payment.id, amount, reason: 'surplus', idempotencyKey: null, requestHash: null };
 }
 
-/** The checkout with a refund of `amount` of its payment, which is not more than what is left. */
+/** The checkout with a refund of `amount`, which is not more than the rest of the payment. */
 export function withRefund(
   checkout: Checkout,
   payment: Payment,
@@ -92,7 +92,7 @@ export function applyRefundReport(
   return changed(checkout, next, 'applied', effects);
 }
 
-/** Of what was the buyer's when it was made. */
+/** True if the money was owed to the buyer before the refund. */
 function takesNothing({ shares }: Refund): boolean {
   return shares.merchant === 0 && shares.gateway === 0;
 }
@@ -107,12 +107,12 @@ function newRefund(
   return { ...about, status: 'pending', failureReason: null, created: now, updated: now };
 }
 
-/** A posting without lines is none. */
+/** An empty posting is not booked. */
 function posted(posting: Posting): Effect[] {
   return posting.entries.length === 0 ? [] : [{ type: 'post', posting }];
 }
 
-/** The payment with one of its refunds moved on; what was no part of what paid it is counted by itself. */
+/** The payment after a status change of one of its refunds; refunds of wrong amounts are counted separately. */
 function moved(
   payment: Payment,
   { amount, shares, reason }: Refund,
@@ -137,7 +137,7 @@ function moved(
   return { ...next, ledgerStatus: ledgerStatusOf(next) };
 }
 
-/** In proportion to what is left, so that the last refund takes exactly that; the merchant takes the rounding. */
+/** Shares in proportion to the rest, so that the last refund takes exactly that; the merchant takes the rounding. */
 function sharesOf(payment: Payment, amount: Cents): RefundShares {
   const left = leftOf(payment);
   const gateway = proportion(left.gateway, amount, left.total);

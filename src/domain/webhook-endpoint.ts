@@ -6,14 +6,12 @@ export type EventType = `payment.${ProviderStatus}`;
 export const EVERY_TYPE: readonly EventType[] = PROVIDER_STATUSES.map((status): EventType => `payment.${status}`);
 
 /** `deleting`: nothing is sent any more, and what still waits is being given up; `deleted`: nothing waits. */
-export type EndpointStatus = 'active' | 'disabled' | 'deleting' | 'deleted';
-
-export const ENDPOINT_STATUSES: readonly EndpointStatus[] = ['active', 'disabled', 'deleting', 'deleted'];
+export const ENDPOINT_STATUSES = ['active', 'disabled', 'deleting', 'deleted'] as const;
+export type EndpointStatus = (typeof ENDPOINT_STATUSES)[number];
 
 /** `configuration`: WEBHOOK_URL, whose secret is never stored. */
-export type EndpointSource = 'api' | 'configuration';
-
-export const ENDPOINT_SOURCES: readonly EndpointSource[] = ['api', 'configuration'];
+export const ENDPOINT_SOURCES = ['api', 'configuration'] as const;
+export type EndpointSource = (typeof ENDPOINT_SOURCES)[number];
 
 /** A receiver of events. */
 export interface WebhookEndpoint {
@@ -26,10 +24,10 @@ export interface WebhookEndpoint {
   events: readonly EventType[];
   description: string;
   status: EndpointStatus;
-  /** In words, why it takes no events; null while it does. */
+  /** Reason for taking no events, in words; null while it is active. */
   disabledReason: string | null;
   disabledAt: Instant | null;
-  /** The first failure since the last success; null where none followed that. */
+  /** The first failure since the last success; null without one. */
   failingSince: Instant | null;
   /** While it does not fail, known to the minute. */
   lastSuccessAt: Instant | null;

@@ -20,7 +20,7 @@ export interface IncomingMessage {
 export interface AppliedMessage {
   outcome:
     'applied' | 'ignored' | 'duplicate' | 'amount_mismatch' | OriginMismatch | 'event_conflict' | 'unknown_payment';
-  /** Whether a merchant event was queued. */
+  /** True if a merchant event was queued. */
   queued: boolean;
 }
 

@@ -1,12 +1,13 @@
 import { renderEvent } from '../contract/render.ts';
 import type { Decision, Effect } from '../domain/checkout-state.ts';
 import { outcomesOf } from '../domain/outcome.ts';
+import { newDelivery } from '../domain/delivery.ts';
 import type { Checkout, Instant } from '../domain/records.ts';
 import { type WebhookEndpoint, takes } from '../domain/webhook-endpoint.ts';
 import type { Change } from '../store/store.ts';
 import { currentOrigin } from '../telemetry/origin.ts';
 import type { Deps } from './deps.ts';
-import { sessionNotFound } from './not-found.ts';
+import { foundSession } from './not-found.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';
 
 export interface Committed<Outcome extends string> {
@@ -28,8 +29,7 @@ export async function commitDecision<Outcome extends string>(
   along: (decision: Decision<Outcome>, before: Checkout) => Change[] = () => [],
 ): Promise<Committed<Outcome>> {
   const committed = await retryOnConflict(deps, `session ${sessionId}`, async (conflict) => {
-    const checkout = await deps.store.checkout(sessionId);
-    if (!checkout) throw sessionNotFound(sessionId);
+    const checkout = foundSession(await deps.store.checkout(sessionId), sessionId);
     if (conflict === 'duplicate_message' || conflict === 'overtaken') {
       const result: Committed<Outcome> = { outcome: 'duplicate', checkout, effects: [] };
       return { changes: [], result };
@@ -131,26 +131,21 @@ function announcement(
     created: now,
   });
   const { id: sessionId, environment, version: sequence } = session;
-  const shared = { sessionId, environment, sequence, type: event.type, created: now };
-  const recorded: Change = {
-    type: 'event_recorded',
-    event: { ...shared, id: event.id, body: JSON.stringify(event), origin: currentOrigin() },
+  const recorded = {
+    id: event.id,
+    sessionId,
+    environment,
+    sequence,
+    type: event.type,
+    created: now,
+    body: JSON.stringify(event),
+    origin: currentOrigin(),
   };
   const deliveries = endpoints
     .filter((endpoint) => endpoint.environment === environment && takes(endpoint, event.type))
-    .map((endpoint): Change => ({
-      type: 'delivery_created',
-      delivery: {
-        ...shared,
-        id: deps.newId('dlv'),
-        eventId: event.id,
-        endpointId: endpoint.id,
-        status: 'pending',
-        attempts: 0,
-        scheduleStart: 0,
-        dueAt: now,
-        lastAttempt: null,
-      },
-    }));
-  return [recorded, ...deliveries];
+    .map(({ id: endpointId }): Change => {
+      const delivery = newDelivery(recorded, { id: deps.newId('dlv'), endpointId, now });
+      return { type: 'delivery_created', delivery };
+    });
+  return [{ type: 'event_recorded', event: recorded }, ...deliveries];
 }

@@ -3,18 +3,18 @@ import { checkoutUrl, redirectUrlOf, renderFeeSplit } from '../contract/render.t
 import type { SessionRequest } from '../contract/requests.ts';
 import type { CheckoutResult, FeeSplitResource, RouteSummary } from '../contract/resources.ts';
 import { newSession } from '../domain/new-session.ts';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError, idempotencyConflict } from '../domain/errors.ts';
 import { isErased } from '../domain/personal-data.ts';
 import { splitFees } from '../domain/fees.ts';
 import { amountFromCents } from '../domain/money.ts';
-import { CURRENCY, type Customer, type Session } from '../domain/records.ts';
+import type { Customer, Session } from '../domain/records.ts';
 import type { Change } from '../store/store.ts';
 import { refuseMovedTime, refusedByTestClock } from './advance-time.ts';
 import { assertEnvironment } from './access/caller.ts';
 import { spendingOf, spendingRefusal } from './access/spend.ts';
 import { centsOf } from './cents-of.ts';
 import type { Deps } from './deps.ts';
-import { splitKeyOf } from './routing/attempts.ts';
+import { factsOf } from './routing/attempts.ts';
 import { changesOfQuote, effectOf, quoteFor, quoteRecorded, routeOfQuote } from './routing/offers.ts';
 import type { Quote } from './routing/view.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';
@@ -121,45 +121,30 @@ function draftSession(deps: Deps, request: SessionRequest, customerId: string | 
   const refused = refusedByTestClock(deps, request.environment);
   if (refused) return refused;
   const now = deps.now();
-  const amount = centsOf(request.amount);
-  const id = deps.newId('chk');
-  const { environment, preferredRoute } = request;
-  const effect = effectOf(deps, environment, () => ({
-    amount,
-    currency: CURRENCY,
+  const { environment } = request;
+  const asked = {
     environment,
-    preferredKind: preferredRoute ?? null,
     product: request.product,
-    customer: request.customer,
-    clientReferenceId: request.clientReferenceId ?? null,
+    amount: centsOf(request.amount),
+    customerEmail: request.customer,
+    preferredRoute: request.preferredRoute ?? null,
     metadata: request.metadata,
-    at: now,
-    sessionId: splitKeyOf({
-      idempotencyKey: request.idempotencyKey ?? null,
-      clientReferenceId: request.clientReferenceId ?? null,
-      product: request.product,
-      amount,
-      customerEmail: request.customer,
-      metadata: request.metadata,
-    }),
-  }));
-  const quote = quoteFor(deps, { environment, preferredKind: preferredRoute ?? null, effect });
+    clientReferenceId: request.clientReferenceId ?? null,
+    idempotencyKey: request.idempotencyKey ?? null,
+  };
+  const { amount, preferredRoute: preferredKind } = asked;
+  const id = deps.newId('chk');
+  const effect = effectOf(deps, environment, () => factsOf(asked, now));
+  const quote = quoteFor(deps, { environment, preferredKind, effect });
   const offered = routeOfQuote(quote, effect);
   if (offered instanceof GatewayError) return offered;
   const { route, summary } = offered;
   const offer: Offer = { route: summary, feeSplit: renderFeeSplit(splitFees(amount, route)) };
   const session = newSession({
+    ...asked,
     id,
-    environment: request.environment,
-    product: request.product,
-    amount,
     customerId: customerId ?? deps.newId('cus'),
-    customerEmail: request.customer,
-    preferredRoute: request.preferredRoute ?? null,
     redirectUrl: request.redirectUrl ?? null,
-    metadata: request.metadata,
-    clientReferenceId: request.clientReferenceId ?? null,
-    idempotencyKey: request.idempotencyKey ?? null,
     requestHash: request.idempotencyKey === undefined ? null : hashOf(request, amount),
     offerJson: JSON.stringify(offer),
     decisionId: quote.decision.id,
@@ -195,22 +180,19 @@ async function replayOrRefuse(
 /** The first answer again. Throws GatewayError `idempotency_conflict` where the input is another one. */
 function replay(first: Session, request: SessionRequest): Session {
   if (first.requestHash === hashOf(request, centsOf(request.amount))) return { ...first, status: 'routed' };
-  if (isErased(first)) throw erasedBuyer();
-  throw new GatewayError('idempotency_conflict', 'This idempotencyKey was used with another body.', {
-    field: 'idempotencyKey',
-    suggestion: 'Resend the first body to get its session again, or set idempotencyKey to a new key; then resend.',
-    issues: [{ path: 'idempotencyKey', code: 'idempotency_conflict', message: 'was used with another body' }],
-  });
-}
-
-/** The key stays used for good; what was answered then is not kept. */
-function erasedBuyer(): GatewayError {
-  const message = 'This idempotencyKey was used for a session whose customer has been erased.';
-  return new GatewayError('idempotency_conflict', message, {
-    field: 'idempotencyKey',
-    suggestion: 'Set idempotencyKey to a new key to create another session; then resend.',
-    issues: [{ path: 'idempotencyKey', code: 'idempotency_conflict', message: 'was used for an erased customer' }],
-  });
+  // The key of an erased buyer stays used for good, but its answer is not stored.
+  const [message, problem, suggestion] = isErased(first)
+    ? [
+        'This idempotencyKey was used for a session whose customer has been erased.',
+        'was used for an erased customer',
+        'Set idempotencyKey to a new key to create another session; then resend.',
+      ]
+    : [
+        'This idempotencyKey was used with another body.',
+        'was used with another body',
+        'Resend the first body to get its session again, or set idempotencyKey to a new key; then resend.',
+      ];
+  throw idempotencyConflict(message, problem, suggestion);
 }
 
 function blocked(): GatewayError {

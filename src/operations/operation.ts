@@ -102,48 +102,24 @@ export const READ_ONLY: Annotations = {
   openWorldHint: false,
 };
 
-export const INVALID_INPUT: KnownError = {
-  code: 'invalid_input',
-  recovery: 'fix_input',
-  do: 'Follow suggestion.',
-};
-export const INVALID_JSON: KnownError = {
-  code: 'invalid_json',
-  recovery: 'fix_input',
-  do: 'Send one JSON object.',
-};
-export const UNAVAILABLE: KnownError = {
-  code: 'unavailable',
-  recovery: 'retry_same',
-  do: 'Resend after Retry-After.',
-};
-export const NOT_FOUND: KnownError = {
-  code: 'not_found',
-  recovery: 'stop',
-  do: 'Follow suggestion.',
-};
-export const INVALID_STATE: KnownError = {
-  code: 'invalid_state',
-  recovery: 'stop',
-  do: 'Follow suggestion.',
-};
-export const IDEMPOTENCY_CONFLICT: KnownError = {
-  code: 'idempotency_conflict',
-  recovery: 'fix_input',
-  do: 'Send the first body of this key, or a new key.',
-};
-export const BLOCKED: KnownError = {
-  code: 'forbidden',
-  recovery: 'stop',
-  do: 'Customer is blocked, or a routing rule refuses.',
-};
-export const SPEND_LIMIT: KnownError = {
-  code: 'spend_limit_exceeded',
-  recovery: 'stop',
-  do: 'Key may not spend so much; message says what is left.',
-};
-export const NO_ROUTE: KnownError = {
-  code: 'no_eligible_route',
-  recovery: 'stop',
-  do: 'Routing rules leave no route.',
-};
+export const INVALID_INPUT = known('invalid_input', 'fix_input', 'Follow suggestion.');
+export const INVALID_JSON = known('invalid_json', 'fix_input', 'Send one JSON object.');
+export const UNAVAILABLE = known('unavailable', 'retry_same', 'Resend after Retry-After.');
+export const NOT_FOUND = known('not_found', 'stop', 'Follow suggestion.');
+export const INVALID_STATE = known('invalid_state', 'stop', 'Follow suggestion.');
+export const IDEMPOTENCY_CONFLICT = known(
+  'idempotency_conflict',
+  'fix_input',
+  'Send the first body of this key, or a new key.',
+);
+export const BLOCKED = known('forbidden', 'stop', 'Customer is blocked, or a routing rule refuses.');
+export const SPEND_LIMIT = known(
+  'spend_limit_exceeded',
+  'stop',
+  'Key may not spend so much; message says what is left.',
+);
+export const NO_ROUTE = known('no_eligible_route', 'stop', 'Routing rules leave no route.');
+
+function known(code: ErrorCode, recovery: KnownError['recovery'], advice: string): KnownError {
+  return { code, recovery, do: advice };
+}

@@ -44,20 +44,17 @@ async function placeRound(store: Store): Promise<void> {
 async function positionOf(store: Store, eventId: string): Promise<number> {
   for (let round = 0; round <= MAX_ROUNDS; round++) {
     const position = await store.feedPosition(eventId);
-    if (position === undefined) throw unknownEvent(eventId);
+    if (position === undefined)
+      throw invalidField(
+        'after',
+        'invalid_value',
+        `no event ${eventId} exists here`,
+        'Use the id of the last event that you have read of this service; or after= with nothing behind it, to begin with the oldest.',
+      );
     if (position !== null) return position;
     await placeRound(store);
   }
   throw new GatewayError('unavailable', `Event ${eventId} has no place in the feed yet: older ones are put in order.`, {
     suggestion: 'Ask again in a second.',
   });
-}
-
-function unknownEvent(eventId: string): GatewayError {
-  return invalidField(
-    'after',
-    'invalid_value',
-    `no event ${eventId} exists here`,
-    'Use the id of the last event that you have read of this service; or after= with nothing behind it, to begin with the oldest.',
-  );
 }

@@ -6,7 +6,8 @@ import type { RecoverableEvent } from '../store/feed.ts';
 import type { Change } from '../store/store.ts';
 import type { WebhookEndpoint } from '../domain/webhook-endpoint.ts';
 import type { Deps } from './deps.ts';
-import { recordNotFound } from './not-found.ts';
+import { getEndpoint } from './webhook-endpoints/find-endpoint.ts';
+import { found } from './not-found.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';
 
 export type Recovering = Pick<Deps, 'store' | 'now' | 'newId'>;
@@ -31,8 +32,7 @@ export interface RecoveryRequest {
  */
 export async function recoverDeliveries(deps: Recovering, endpointId: string, request: RecoveryRequest) {
   const { store } = deps;
-  const endpoint = await store.endpoint(endpointId);
-  if (!endpoint || endpoint.status.startsWith('delet')) throw recordNotFound('webhook endpoint', endpointId, 'whe_');
+  const endpoint = await getEndpoint(deps, endpointId);
   if (endpoint.status !== 'active') throw endpointDisabled(endpoint);
   const now = deps.now();
   const { from, all: everything } = request;
@@ -128,9 +128,7 @@ function recovered(
 
 /** How far a recovery has got. Throws GatewayError `not_found`. */
 export async function getRecovery({ store }: Pick<Deps, 'store'>, id: string): Promise<Recovery> {
-  const recovery = await store.recovery(id);
-  if (!recovery) throw recordNotFound('recovery', id, 'rcv_');
-  return recovery;
+  return found(await store.recovery(id), 'recovery', id, 'rcv_');
 }
 
 function endpointDisabled({ id, disabledReason }: WebhookEndpoint): GatewayError {

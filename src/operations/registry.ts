@@ -9,12 +9,7 @@ import { webhookVerifySample } from './actions/webhook-verify-sample.ts';
 import { capabilitiesOf } from './capabilities/capabilities.ts';
 import { usualEnvironment } from './access/caller.ts';
 import { listRoutes } from './list-routes.ts';
-import { paymentGet } from './tools/payment-get.ts';
-import { paymentList } from './tools/payment-list.ts';
-import { refundCreate } from './tools/refund-create.ts';
-import { refundGet } from './tools/refund-get.ts';
-import { sessionExpire } from './tools/session-expire.ts';
-import { sessionGet } from './tools/session-get.ts';
+import { paymentGet, paymentList, refundCreate, refundGet, sessionExpire, sessionGet } from './tools/record-tools.ts';
 import { type Action, type Operation, READ_ONLY, defineOperation } from './operation.ts';
 
 /** What `POST /api/agent/actions/{action}` runs. A new action is one file and one line here. */

@@ -4,7 +4,7 @@ import { GatewayError } from '../domain/errors.ts';
 import { type WebhookEndpoint, isDeleted } from '../domain/webhook-endpoint.ts';
 import type { Change } from '../store/store.ts';
 import type { Deps } from './deps.ts';
-import { recordNotFound } from './not-found.ts';
+import { found } from './not-found.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';
 
 type Replaying = Pick<Deps, 'store' | 'now'>;
@@ -16,8 +16,7 @@ type Replaying = Pick<Deps, 'store' | 'now'>;
 export function replayDelivery(deps: Replaying, id: string): Promise<Delivery> {
   const { store } = deps;
   return retryOnConflict(deps, `delivery ${id}`, async () => {
-    const before = await store.delivery(id);
-    if (!before) throw recordNotFound('delivery', id, 'dlv_');
+    const before = found(await store.delivery(id), 'delivery', id, 'dlv_');
     const endpoint = await store.endpoint(before.endpointId);
     assert(endpoint, `delivery ${id} has no endpoint`);
     if (endpoint.status !== 'active') throw takesNothing(before, endpoint);

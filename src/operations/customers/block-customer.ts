@@ -26,18 +26,15 @@ export function unblockCustomer(deps: Blocking, id: string): Promise<Customer> {
 function move(deps: Blocking, id: string, moved: (customer: Customer) => Customer): Promise<Customer> {
   return retryOnConflict(deps, `customer ${id}`, async () => {
     const before = await getCustomer(deps, id);
-    if (before.status === 'erased') throw erased(id);
+    if (before.status === 'erased')
+      throw new GatewayError('invalid_state', `Customer ${id} is erased: nothing can be created for it any more.`, {
+        suggestion: 'Leave it. A buyer who comes back with the same address is another customer, who can be blocked.',
+      });
     const customer = moved(before);
     const isSame = customer.status === before.status && customer.statusReason === before.statusReason;
     return {
       changes: isSame ? [] : [{ type: 'customer_status_changed', customer, from: before.status }],
       result: customer,
     };
-  });
-}
-
-function erased(id: string): GatewayError {
-  return new GatewayError('invalid_state', `Customer ${id} is erased: nothing can be created for it any more.`, {
-    suggestion: 'Leave it. A buyer who comes back with the same address is another customer, who can be blocked.',
   });
 }

@@ -5,7 +5,7 @@ import { isErased } from '../../domain/personal-data.ts';
 import type { Checkout, Discrepancy, Session } from '../../domain/records.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
-import { recordNotFound } from '../not-found.ts';
+import { found } from '../not-found.ts';
 
 export interface Verdict {
   action: DiscrepancyAction;
@@ -14,9 +14,7 @@ export interface Verdict {
 
 /** Throws GatewayError `not_found`. */
 export async function getDiscrepancy({ store }: Pick<Deps, 'store'>, id: string): Promise<Discrepancy> {
-  const discrepancy = await store.discrepancy(id);
-  if (!discrepancy) throw recordNotFound('discrepancy', id, 'dis_');
-  return discrepancy;
+  return found(await store.discrepancy(id), 'discrepancy', id, 'dis_');
 }
 
 /**
@@ -90,17 +88,14 @@ function notOffered(discrepancy: Discrepancy, action: DiscrepancyAction): Gatewa
 /** No note is stored about an erased buyer, and so none is required. */
 function checkNote(discrepancy: Discrepancy, note: string | null, session: Session): void {
   if (isErased(session)) {
-    if (note !== null) throw noteNotKept();
+    if (note !== null)
+      throw invalidField(
+        'note',
+        'invalid_value',
+        'is not stored: the buyer was erased',
+        'Leave note out; then resend. Nothing was changed.',
+      );
   } else if (!isBookable(discrepancy) && note === null) throw noteNeeded();
-}
-
-function noteNotKept(): GatewayError {
-  return invalidField(
-    'note',
-    'invalid_value',
-    'is not stored: the buyer was erased',
-    'Leave note out; then resend. Nothing was changed.',
-  );
 }
 
 function noteNeeded(): GatewayError {

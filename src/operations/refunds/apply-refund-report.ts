@@ -9,7 +9,7 @@ import type { Change } from '../../store/store.ts';
 import { applyMessage } from '../apply-message.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
-import { recordNotFound } from '../not-found.ts';
+import { getRefund } from './read-refunds.ts';
 import { applyKeptSignal } from '../settlement/apply-kept-signal.ts';
 
 export interface IncomingRefundMessage {
@@ -30,8 +30,7 @@ type Mismatch = OriginMismatch | 'session_mismatch' | 'amount_mismatch';
 export async function applyRefundMessage(deps: Deps, message: IncomingRefundMessage): Promise<string> {
   const { provider, environment, callback, body } = message;
   const { eventId, refundId, status, amount, currency } = callback;
-  const known = await deps.store.refund(refundId);
-  if (!known) throw recordNotFound('refund', refundId, 'ref_');
+  const known = await getRefund(deps, refundId);
   const { sessionId } = known;
   // A message about another session does not name this payment.
   const paymentId = callback.sessionId === sessionId ? known.paymentId : null;

@@ -5,7 +5,7 @@ import { readDecision } from '../../routing/decision-record.ts';
 import { DEFAULT_POLICY } from '../../routing/policy.ts';
 import type { RoutingDecision } from '../../store/routing.ts';
 import type { Deps } from '../deps.ts';
-import { sessionNotFound } from '../not-found.ts';
+import { foundSession } from '../not-found.ts';
 
 /** A stored decision, read. */
 export interface Decided extends ToldDecision {
@@ -24,8 +24,7 @@ export interface Replayed {
 
 /** Every decision about a session: the offer, then its attempts. Throws GatewayError `not_found`. */
 export async function decisionsOf(deps: Pick<Deps, 'store'>, sessionId: string): Promise<Decided[]> {
-  const session = await deps.store.session(sessionId);
-  if (!session) throw sessionNotFound(sessionId);
+  const session = foundSession(await deps.store.session(sessionId), sessionId);
   const offer = session.decisionId === null ? undefined : await deps.store.routingDecision(session.decisionId);
   const attempts = await deps.store.routingDecisionsOfSession(sessionId);
   return readDecisions(deps, offer ? [offer, ...attempts] : attempts);

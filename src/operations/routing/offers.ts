@@ -128,7 +128,13 @@ function newQuote(
   view: RoutingView,
   { environment, preferredKind, kind, effect, barred = new Map() }: Wish & { kind: RouteKind | null },
 ): Quote {
-  if (view.routes.size === 0) throw noRoutes(environment);
+  if (view.routes.size === 0)
+    throw invalidField(
+      'environment',
+      'invalid_value',
+      `has no routes: the catalogue names none for ${environment}`,
+      'Use the other environment, or add routes for this one to the catalogue.',
+    );
   const input: DecisionInput = {
     algorithm: DEFAULT_POLICY.algorithm,
     purpose: 'offer',
@@ -156,13 +162,4 @@ function newQuote(
     },
     isRecorded: false,
   };
-}
-
-function noRoutes(environment: Environment): GatewayError {
-  return invalidField(
-    'environment',
-    'invalid_value',
-    `has no routes: the catalogue names none for ${environment}`,
-    'Use the other environment, or add routes for this one to the catalogue.',
-  );
 }

@@ -19,8 +19,8 @@ export async function applySettlementMessage(deps: Deps, message: SettlementMess
   const { provider, environment, callback, body } = message;
   const { eventId, sessionId, paymentId, amount, currency, reference, settledAt } = callback;
   const about = { eventId, sessionId, paymentId, refundId: null, status: 'settled', amount, currency } as const;
-  const told = { source: 'provider', amount: null, reference, settledAt } as const;
-  const settling = settlementDecision(paymentId, told);
+  const report = { source: 'provider', amount: null, reference, settledAt } as const;
+  const settling = settlementDecision(paymentId, report);
   const { outcome } = await applyMessage<string>(
     deps,
     { provider, environment, ...about, body },

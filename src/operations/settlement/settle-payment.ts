@@ -7,17 +7,17 @@ import type { Change } from '../../store/store.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
 
-/** What somebody says of a payout. */
-export interface ToldSettlement {
+/** Report of a payout. */
+export interface PayoutReport {
   source: SettlementSource;
-  /** What was paid out; null where that was not said. */
+  /** Reported amount; null if the report has none. */
   amount: Cents | null;
   reference: string | null;
   /** Null: now. */
   settledAt: Instant | null;
 }
 
-/** `already`: it had been recorded before, and nothing was changed. `left` is what there is to pay out. */
+/** `already`: a settlement was recorded before, and nothing changes. `left` is the amount to pay out. */
 export type SettledPayment =
   | { outcome: 'settled'; payment: Payment; amount: Cents }
   | { outcome: 'already'; payment: Payment }
@@ -28,10 +28,10 @@ export type SettledPayment =
 export async function settlePayment(
   deps: Deps,
   { id: paymentId, sessionId }: Pick<Payment, 'id' | 'sessionId'>,
-  told: ToldSettlement,
+  report: PayoutReport,
 ): Promise<SettledPayment | { outcome: 'duplicate' }> {
   let settled: SettledPayment | undefined;
-  const settling = settlementDecision(paymentId, told);
+  const settling = settlementDecision(paymentId, report);
   const { outcome } = await commitDecision(
     deps,
     sessionId,
@@ -46,29 +46,29 @@ export async function settlePayment(
 }
 
 /** Decision on a report of a payout, and the settlement to commit along with the newest decision. */
-export function settlementDecision(paymentId: string, told: ToldSettlement) {
+export function settlementDecision(paymentId: string, report: PayoutReport) {
   let recorded: Change[] = [];
   return {
     along: () => recorded,
     decide(checkout: Checkout, now: Instant): { settled: SettledPayment; decision: Decision<string> } {
       const settled = judge(
         checkout.payments.find(({ id }) => id === paymentId)!,
-        told.amount,
+        report.amount,
       );
       recorded = [];
       if (settled.outcome === 'settled') {
-        recorded = [settlementOf(settled.payment, settled.amount, told, now)];
+        recorded = [settlementOf(settled.payment, settled.amount, report, now)];
         return { settled, decision: recordSettlement(checkout, paymentId, now) };
       }
       // `applyKeptSignal` uses the report if the refund fails: a concurrent decision on that refund must see it.
-      const isKept = settled.outcome === 'refunded' && told.source === 'provider';
+      const isKept = settled.outcome === 'refunded' && report.source === 'provider';
       const next = isKept ? { ...checkout } : checkout;
       return { settled, decision: changed(checkout, next, 'ignored') };
     },
   };
 }
 
-/** What it comes to that so much of a payment has been paid out; null where the amount was not said. */
+/** Outcome of a payout report; `amount` null if the report has none. */
 export function judge(payment: Payment, amount: Cents | null): SettledPayment {
   if (payment.settled) return { outcome: 'already', payment };
   const payout = payoutOf(payment);
@@ -77,9 +77,9 @@ export function judge(payment: Payment, amount: Cents | null): SettledPayment {
   return { outcome: 'settled', payment, amount: payout.amount };
 }
 
-export function settlementOf(payment: Payment, amount: Cents, told: ToldSettlement, created: Instant): Change {
+export function settlementOf(payment: Payment, amount: Cents, report: PayoutReport, created: Instant): Change {
   const { id: paymentId, sessionId, environment } = payment;
-  const { source, reference, settledAt } = told;
+  const { source, reference, settledAt } = report;
   const settlement: Settlement = {
     paymentId,
     sessionId,

@@ -23,15 +23,12 @@ export async function rotateSecret(
     const created = now();
     const known = await store.endpointSecrets([endpointId]);
     const secrets = rotated(known, { ...place, sealed, created }, created + expiresInHours * HOUR_MS);
-    if (secrets.length > MAX_EARLIER_SECRETS + 1) throw tooMany(endpointId);
+    if (secrets.length > MAX_EARLIER_SECRETS + 1)
+      throw new GatewayError(
+        'invalid_state',
+        `Webhook endpoint ${endpointId} has ${MAX_EARLIER_SECRETS} earlier secrets that still sign, which is all there may be.`,
+        { suggestion: 'Wait until one has expired, or send "expiresInHours": 0, which ends all earlier ones at once.' },
+      );
     return { endpoint: { ...before }, secrets, secret };
   });
-}
-
-function tooMany(endpointId: string): GatewayError {
-  return new GatewayError(
-    'invalid_state',
-    `Webhook endpoint ${endpointId} has ${MAX_EARLIER_SECRETS} earlier secrets that still sign, which is all there may be.`,
-    { suggestion: 'Wait until one has expired, or send "expiresInHours": 0, which ends all earlier ones at once.' },
-  );
 }
