@@ -19,17 +19,17 @@ import { changesOfQuote, effectOf, quoteFor, quoteRecorded, routeOfQuote } from 
 import type { Quote } from './routing/view.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';
 
-/** The route chosen at creation and what it costs: kept with the session, so that a replay answers the same. */
+/** Chosen route and its fees, stored with the session so that a replay answers the same. */
 interface Offer {
   route: RouteSummary;
   feeSplit: FeeSplitResource;
 }
 
 /**
- * Creates a session, and its customer where the address is new, in one transaction. The same idempotency key with the
- * same input answers the first session again (`replayed`). Throws GatewayError `idempotency_conflict` for the same key
- * with other input, `forbidden` for a blocked customer, by a routing rule or for production beside a test clock, `no_eligible_route`
- * where rules leave none, `spend_limit_exceeded` where an agent's limits are reached.
+ * Creates a session, and its customer if the address is new, in one transaction. The same idempotency key with the same input
+ * answers the first session again (`replayed`). Throws GatewayError `idempotency_conflict` for the same key with other input,
+ * `forbidden` for a blocked customer, by a routing rule or for production beside a test clock, `no_eligible_route` if rules
+ * leave none, `spend_limit_exceeded` if an agent's limits are reached.
  */
 export async function createCheckout(
   deps: Deps,
@@ -86,7 +86,7 @@ export async function previewCheckout(
   return { result: { ...result, checkoutUrl: `${result.checkoutUrl}?preview=1` }, replayed: false };
 }
 
-/** What the checkout actions answer of a session: how it was when it was created. */
+/** Answer of the checkout actions: the session as it was created. */
 export function checkoutResult(
   deps: Pick<Deps, 'urls' | 'merchantName'>,
   session: Session,
@@ -116,7 +116,7 @@ interface Draft {
   quote: Quote;
 }
 
-/** A draft, or why the rules allow none. */
+/** A draft, or the error if the rules allow none. */
 function draftSession(deps: Deps, request: SessionRequest, customerId: string | undefined): Draft | GatewayError {
   const refused = refusedByTestClock(deps, request.environment);
   if (refused) return refused;
@@ -177,7 +177,7 @@ async function replayOrRefuse(
   return { session: replay(first, request), replayed: true };
 }
 
-/** The first answer again. Throws GatewayError `idempotency_conflict` where the input is another one. */
+/** The first answer. Throws GatewayError `idempotency_conflict` for other input. */
 function replay(first: Session, request: SessionRequest): Session {
   if (first.requestHash === hashOf(request, centsOf(request.amount))) return { ...first, status: 'routed' };
   // The key of an erased buyer stays used for good, but its answer is not stored.

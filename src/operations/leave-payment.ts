@@ -15,7 +15,7 @@ const ASK_MS = 2500;
 
 export interface LeftPayment {
   checkout: Checkout;
-  /** The provider could not be asked, or would not stop: the attempt goes on, and the buyer may ask again. */
+  /** The provider could not be asked or did not cancel: the attempt continues, and the buyer may try again. */
   goesOn: boolean;
 }
 

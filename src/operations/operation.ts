@@ -13,17 +13,17 @@ export interface Annotations {
   openWorldHint: boolean;
 }
 
-/** An error that a caller must reckon with, and the way out of it. */
+/** A possible error, and the caller's way out of it. */
 export interface KnownError {
   code: ErrorCode;
   recovery: 'fix_input' | 'retry_same' | 'stop';
-  /** What to do, in one sentence. */
+  /** Advice in one sentence. */
   do: string;
 }
 
 export interface Outcome<Result> {
   result: Result;
-  /** Whether this is the answer to an earlier request with the same idempotency key. */
+  /** True for the answer to an earlier request with the same idempotency key. */
   replayed?: boolean;
 }
 
@@ -31,13 +31,13 @@ interface Description {
   /** Dotted, for example `checkout.create`. */
   name: string;
   title: string;
-  /** What it does, when to use it, when not, and what it does not do. */
+  /** Its effect, when to use it, when not, and its limits. */
   description: string;
   annotations: Annotations;
-  /** What a key must be allowed. */
+  /** Access that a key needs. */
   access: Access;
   errors: readonly KnownError[];
-  /** What to do after success. */
+  /** Next step after success. */
   next: string;
   /** One call, true for the routes that this service has. */
   example(deps: ExampleDeps): { request: Record<string, unknown>; response: Record<string, unknown> };
@@ -45,12 +45,12 @@ interface Description {
 
 export type ExampleDeps = Pick<Deps, 'routes' | 'router' | 'urls' | 'merchantName'>;
 
-/** One thing that an agent can have done: every transport is a projection of this. */
+/** One operation for agents: every transport is a projection of it. */
 export interface Operation extends Description {
   input: z.ZodType;
   output: z.ZodType;
   /**
-   * Checks what was sent, and runs. Throws GatewayError; `hint` ends the suggestion of an `invalid_input`.
+   * Checks the input, and runs. Throws GatewayError; `hint` ends the suggestion of an `invalid_input`.
    */
   execute(deps: Deps, sent: unknown, hint: string): Promise<Outcome<unknown>>;
 }

@@ -12,23 +12,22 @@ import { retryOnConflict } from './retry-on-conflict.ts';
 
 export type Recovering = Pick<Deps, 'store' | 'now' | 'newId'>;
 
-/** How many events are looked at in one commit, which others may share. */
+/** Events per commit, which other change sets may share. */
 const PAGE = 100;
-/** How long whoever asked waits for the reading; the rest of a long range is read without them. */
+/** Time that the caller waits; a worker continues a long range. */
 const PATIENCE_MS = 1000;
 
 export interface RecoveryRequest {
   from: Instant;
-  /** Now where it is left out. */
+  /** By default now. */
   until: Instant | undefined;
-  /** Also what was acknowledged. */
+  /** True to send acknowledged events too. */
   all: boolean;
 }
 
 /**
- * Has an endpoint sent every event of a time that it has not acknowledged: each once, in the order in which they
- * happened. Throws GatewayError `not_found`, `invalid_state` where the endpoint takes no events, `invalid_input` where the
- * time is empty.
+ * Queues every event of a time range that an endpoint has not acknowledged: each once, in order. Throws GatewayError
+ * `not_found`, `invalid_state` if the endpoint is not active, `invalid_input` for an empty range.
  */
 export async function recoverDeliveries(deps: Recovering, endpointId: string, request: RecoveryRequest) {
   const { store } = deps;
@@ -59,7 +58,7 @@ export async function recoverDeliveries(deps: Recovering, endpointId: string, re
   return carryOn(deps, recovery, PATIENCE_MS);
 }
 
-/** Reads on where it was left, for so long at most; answers how far it has got. */
+/** Continues a recovery for a limited time; answers its progress. */
 export async function carryOn(deps: Recovering, recovery: Recovery, patienceMs: number): Promise<Recovery> {
   const began = performance.now();
   let current = recovery;
@@ -126,7 +125,7 @@ function recovered(
   return { type, delivery: again, from: delivery.status, eventCreated };
 }
 
-/** How far a recovery has got. Throws GatewayError `not_found`. */
+/** Progress of a recovery. Throws GatewayError `not_found`. */
 export async function getRecovery({ store }: Pick<Deps, 'store'>, id: string): Promise<Recovery> {
   return found(await store.recovery(id), 'recovery', id, 'rcv_');
 }

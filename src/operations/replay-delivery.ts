@@ -10,8 +10,8 @@ import { retryOnConflict } from './retry-on-conflict.ts';
 type Replaying = Pick<Deps, 'store' | 'now'>;
 
 /**
- * Makes a delivery due now, and what it would wait for; one that has ended goes through the retry schedule from its
- * beginning. Throws GatewayError `not_found`, or `invalid_state` where its endpoint takes no events.
+ * Makes a delivery, and the earlier ones that it waits for, due now; a finished one begins a new retry schedule. Throws
+ * GatewayError `not_found`, or `invalid_state` if its endpoint is not active.
  */
 export function replayDelivery(deps: Replaying, id: string): Promise<Delivery> {
   const { store } = deps;
@@ -26,14 +26,14 @@ export function replayDelivery(deps: Replaying, id: string): Promise<Delivery> {
   });
 }
 
-/** The delivery as it shall be, and what makes it so: nothing where it is due already, or under way. */
+/** The delivery after its replay, and the changes for that: none if it is due or in flight. */
 export async function replayOne({ store, now }: Replaying, before: Delivery) {
   const delivery = replay(before, await store.deliveryAttempts(before.id), now());
   const changes: Change[] = delivery === before ? [] : [{ type: 'delivery_replayed', delivery, from: before.status }];
   return { delivery, changes };
 }
 
-/** Makes due now what a delivery may not overtake, of all those of its session: it would be due in vain before. */
+/** Makes the earlier deliveries of a session due, because a delivery must not overtake them. */
 export async function replayEarlier(
   deps: Replaying,
   delivery: Pick<Delivery, 'endpointId' | 'sequence'>,

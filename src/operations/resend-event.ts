@@ -11,9 +11,9 @@ import { retryOnConflict } from './retry-on-conflict.ts';
 type Resending = Pick<Deps, 'store' | 'now' | 'newId'>;
 
 /**
- * Sends an event again to every active endpoint of its environment: replays its delivery, or makes one where the event
- * is older than the endpoint; what these would wait for is made due with them. Answers with the deliveries, one for each
- * endpoint. Throws GatewayError `not_found`, or `invalid_state` where no endpoint takes it.
+ * Sends an event again to every active endpoint of its environment: replays its delivery, or creates one if the event is older
+ * than the endpoint; earlier deliveries become due with it. Answers one delivery per endpoint. Throws GatewayError `not_found`,
+ * or `invalid_state` if no endpoint accepts the event.
  */
 export async function resendEvent(deps: Resending, id: string): Promise<Delivery[]> {
   const event = await getEvent(deps, id);

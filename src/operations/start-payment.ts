@@ -24,9 +24,9 @@ export type StartedPayment =
   | { outcome: 'not_taken' };
 
 /**
- * The buyer starts to pay in one way, having seen `acceptedTotal` (cents). The router chooses the route; where a provider
- * certainly does not have the payment, the next one that costs the buyer no more takes it. The attempt and the decision
- * are durable before the provider is asked, and no transaction is open while it is.
+ * Starts an attempt with the payment method that the buyer chose, having seen `acceptedTotal` (cents). The router chooses the
+ * route; if a provider certainly does not have the payment, the next route that costs the buyer no more takes it. The attempt
+ * and the decision are durable before the provider is asked, and no transaction is open meanwhile.
  */
 export function startPayment(
   deps: Deps,
@@ -90,7 +90,7 @@ async function start(
   }
 }
 
-/** Hands the attempt to its provider, and where that certainly does not have it, to the next one. */
+/** Hands the attempt to its provider, and to the next one while a provider certainly does not have it. */
 async function handOffUntilTaken(
   deps: Deps,
   started: Checkout,

@@ -7,8 +7,8 @@ import { retryOnConflict } from '../retry-on-conflict.ts';
 type Blocking = Pick<Deps, 'store'>;
 
 /**
- * No session is created, and no payment begun, for the customer from now on, by any instance. One that is blocked stays
- * so, with the new reason where one is given. Throws GatewayError `not_found`, or `invalid_state` where it is erased.
+ * Blocks new sessions and payments of a customer on all instances. A blocked customer gets the new reason, if any. Throws
+ * GatewayError `not_found`, or `invalid_state` if the customer is erased.
  */
 export function blockCustomer(deps: Blocking, id: string, reason: string | null): Promise<Customer> {
   return move(deps, id, (customer) => ({
@@ -18,7 +18,7 @@ export function blockCustomer(deps: Blocking, id: string, reason: string | null)
   }));
 }
 
-/** Throws GatewayError `not_found`, or `invalid_state` where it is erased. */
+/** Throws GatewayError `not_found`, or `invalid_state` if the customer is erased. */
 export function unblockCustomer(deps: Blocking, id: string): Promise<Customer> {
   return move(deps, id, (customer) => ({ ...customer, status: 'active', statusReason: null }));
 }

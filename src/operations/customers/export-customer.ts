@@ -9,7 +9,7 @@ import { getCustomer } from '../read-records.ts';
 
 const PAGE_SIZE = 100;
 
-/** All that is kept of one session. */
+/** All stored data of one session. */
 export interface SessionFile extends Checkout {
   events: MerchantEvent[];
   deliveries: { delivery: Delivery; log: DeliveryAttempt[] }[];
@@ -23,7 +23,7 @@ export interface CustomerFile {
   sessions: SessionFile[];
 }
 
-/** Everything that is kept about one buyer, read page by page. Throws GatewayError `not_found`. */
+/** All stored data about one buyer, read page by page. Throws GatewayError `not_found`. */
 export async function exportCustomer(deps: Pick<Deps, 'store'>, id: string): Promise<CustomerFile> {
   const { store } = deps;
   const customer = await getCustomer(deps, id);

@@ -14,7 +14,7 @@ import { writesOf } from './health-watch.ts';
 import { changesOfSnapshot, effectOf } from './offers.ts';
 import type { KnownRoute, RoutingView } from './view.ts';
 
-/** What a buyer who starts to pay has chosen, and what has been tried for it. */
+/** Request for a route of an attempt: the buyer's choice, and the routes tried so far. */
 export interface AttemptRequest {
   session: Session;
   kind: RouteKind;
@@ -25,7 +25,7 @@ export interface AttemptRequest {
   refused: ReadonlyMap<string, string>;
   /** Routes that refused earlier attempts of the session: they are asked again where no other is left. */
   refusedBefore: ReadonlyMap<string, string>;
-  /** Whether it may be the payment that tries a route in standby. */
+  /** True if the attempt may probe a route in standby. */
   mayProbe: boolean;
 }
 
@@ -33,14 +33,14 @@ export interface ChosenRoute {
   known: KnownRoute;
   /** To be committed with the attempt: the decision and, for a probe, the claim on the route. */
   changes: Change[];
-  /** What it was decided on; recorded once the changes are committed. */
+  /** View of the decision; recorded once the changes are committed. */
   view: RoutingView;
   isProbe: boolean;
 }
 
 const TOO_EXPENSIVE = 'would cost the buyer more than was shown';
 
-/** Where this attempt goes, or why nowhere: `fee_changed` where only the price that the buyer has seen is in the way. */
+/** Route of this attempt, or the reason why there is none: `fee_changed` if only the price that the buyer saw excludes routes. */
 export function chooseForAttempt(deps: Deps, request: AttemptRequest): ChosenRoute | 'no_route' | 'fee_changed' {
   const { session, refused, refusedBefore } = request;
   const view = deps.router.view(session.environment);
@@ -57,7 +57,7 @@ export function chooseForAttempt(deps: Deps, request: AttemptRequest): ChosenRou
   const decided = (...barred: ReadonlyMap<string, string>[]) =>
     decideAttempt(deps, view, request, effect, new Map(barred.flatMap((routes) => [...routes])), now);
   const fresh = decided(expensive, refused, refusedBefore);
-  // A more expensive route that has not refused yet is offered, at its price, before one is asked again that has.
+  // A more expensive route that has not refused is offered, at its price, before a route that refused is asked again.
   if (!fresh && refusedBefore.size > 0 && decided(refused, refusedBefore)) return 'fee_changed';
   const found = fresh ?? decided(expensive, refused);
   if (!found) return decided(refused) ? 'fee_changed' : 'no_route';
@@ -87,7 +87,7 @@ export function chooseForAttempt(deps: Deps, request: AttemptRequest): ChosenRou
 
 /** The routes that refused attempts of this checkout, in words. */
 export function refusedRoutes({ payments }: Checkout): ReadonlyMap<string, string> {
-  // One that our own process never asked is nobody's refusal.
+  // A payment that our own process never handed off was not refused.
   const refused = payments.filter(
     ({ failureCode, failureSource }) => failureCode === 'handoff_refused' && failureSource === 'route',
   );
@@ -137,7 +137,7 @@ interface Found {
   known: KnownRoute;
 }
 
-/** Within the kind that the buyer chose; where a rule lets a refused payment go to any kind, then there. */
+/** Decision within the kind that the buyer chose, or within any kind if a rule allows that after a refusal. */
 function decideAttempt(
   deps: Deps,
   view: RoutingView,
@@ -173,7 +173,7 @@ function decideAttempt(
   return undefined;
 }
 
-/** Where another payment has claimed the route meanwhile, the commit is refused, and the attempt goes elsewhere. */
+/** Claim of a probe: if another payment has claimed it meanwhile, the commit conflicts, and the attempt takes another route. */
 function claimOf(deps: Deps, { route, health }: KnownRoute, { paymentId }: AttemptRequest, now: Instant): Change[] {
   const record = leaseProbe(health, paymentId, now);
   return record ? writesOf(deps, route.environment, route.id, { record, transition: null }, now) : [];

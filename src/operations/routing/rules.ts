@@ -50,8 +50,8 @@ export async function saveRules(deps: RulesDeps, input: unknown): Promise<SavedR
 }
 
 /**
- * Puts the rules of a file in force, where they are not already. A file that is wrong changes nothing: with rules in force
- * those stay and an error is logged; without any, it throws.
+ * Puts the rules of a file in force unless they already are. An invalid file changes nothing: with rules in force it logs an
+ * error; without any, it throws.
  */
 export async function loadRules(deps: RulesDeps, file: string, read: () => unknown): Promise<void> {
   const before = await deps.store.routingRules();
@@ -69,7 +69,7 @@ export async function loadRules(deps: RulesDeps, file: string, read: () => unkno
   }
 }
 
-/** What is wrong with a file, in words; undefined where the fault is another one. */
+/** Problem of a file, in words; undefined for other errors. */
 function problemOf(error: unknown): string | undefined {
   if (error instanceof GatewayError && error.code === 'invalid_input') {
     return (error.details.issues ?? []).map(({ path, message }) => `${path} ${message}`).join('; ');

@@ -6,13 +6,13 @@ import { getEndpoint } from './find-endpoint.ts';
 
 export interface EndpointDecision {
   endpoint: WebhookEndpoint;
-  /** Left out where they stay as they are. */
+  /** Left out if they stay unchanged. */
   secrets?: readonly SealedSecret[];
 }
 
 /**
- * Reads an endpoint, decides, and commits it as its next version; decides again where somebody else was faster. The very
- * same endpoint means that nothing changes. Throws GatewayError `not_found`, and whatever `decide` throws.
+ * Reads an endpoint, decides, and commits its next version; decides again after a conflict. The same object means no change.
+ * Throws GatewayError `not_found`, and every error of `decide`.
  */
 export function commitEndpoint<Decision extends EndpointDecision>(
   deps: Pick<Deps, 'store'>,
@@ -35,7 +35,7 @@ export function commitEndpoint<Decision extends EndpointDecision>(
   });
 }
 
-/** Throws GatewayError `invalid_state` for an endpoint that is not the API's to change. */
+/** Throws GatewayError `invalid_state` for the endpoint of the configuration, which the API cannot change. */
 export function refuseConfigured({ id, source, environment }: WebhookEndpoint, remedy: string): void {
   if (source !== 'configuration') return;
   throw new GatewayError(

@@ -7,8 +7,8 @@ import { retryOnConflict } from '../retry-on-conflict.ts';
 import { checkUrl } from './check-url.ts';
 
 /**
- * Makes an endpoint, and its secret, which nobody can be told again. Throws GatewayError `invalid_input` for a URL that
- * cannot be delivered to, and `invalid_state` where there are too many or no key to encrypt the secret with.
+ * Creates an endpoint and answers its secret, the only time. Throws GatewayError `invalid_input` for a URL that cannot be
+ * delivered to, and `invalid_state` if there are too many endpoints or no key to encrypt the secret with.
  */
 export async function createEndpoint(
   { store, now, newId, webhooks }: Pick<Deps, 'store' | 'now' | 'newId' | 'webhooks'>,

@@ -10,7 +10,7 @@ import { found } from '../not-found.ts';
 
 type Finding = Pick<Deps, 'store' | 'now'>;
 
-/** Throws GatewayError `not_found` where there is none, or no more. */
+/** Throws GatewayError `not_found` if there is none, or if it is deleted. */
 export async function getEndpoint({ store }: Pick<Deps, 'store'>, id: string): Promise<WebhookEndpoint> {
   const endpoint = found(await store.endpoint(id), 'webhook endpoint', id, 'whe_');
   if (!isDeleted(endpoint)) return endpoint;
@@ -19,7 +19,7 @@ export async function getEndpoint({ store }: Pick<Deps, 'store'>, id: string): P
   });
 }
 
-/** The endpoints with the secrets that sign now. */
+/** The endpoints with their current signing secrets. */
 export async function withSecrets(
   { store, now }: Finding,
   endpoints: readonly WebhookEndpoint[],

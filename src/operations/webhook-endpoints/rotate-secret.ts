@@ -7,9 +7,9 @@ import { commitEndpoint, refuseConfigured } from './commit-endpoint.ts';
 const HOUR_MS = 3_600_000;
 
 /**
- * Gives an endpoint a new secret, which nobody can be told again; those before sign for `expiresInHours` more at most.
- * Throws GatewayError `not_found`, and `invalid_state` for the endpoint of the configuration, where too many sign already,
- * and where there is no key to encrypt it with.
+ * Gives an endpoint a new secret and answers it, the only time; earlier secrets sign for at most `expiresInHours` more. Throws
+ * GatewayError `not_found`, and `invalid_state` for the endpoint of the configuration, if too many secrets sign already, and
+ * without a key to encrypt the secret with.
  */
 export async function rotateSecret(
   { store, now, webhooks }: Pick<Deps, 'store' | 'now' | 'webhooks'>,
