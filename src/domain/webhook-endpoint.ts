@@ -46,7 +46,7 @@ export interface SealedSecret {
   number: number;
   sealed: string;
   created: Instant;
-  /** When it ceases to sign; null for the newest one. */
+  /** End of its use; null for the newest one. */
   expiresAt: Instant | null;
 }
 
@@ -85,7 +85,7 @@ export function newEndpoint(
   };
 }
 
-/** Whether an event of that type, which happens now, is sent to it. */
+/** True if a new event of that type is sent to the endpoint. */
 export function takes(endpoint: WebhookEndpoint, type: EventType): boolean {
   return endpoint.status === 'active' && endpoint.events.includes(type);
 }
@@ -107,13 +107,13 @@ export function withoutSecret(endpoint: WebhookEndpoint, now: Instant): WebhookE
   return { ...endpoint, status: 'disabled', disabledReason: SECRET_LOST_REASON, disabledAt };
 }
 
-/** What is left of an endpoint that nobody wants any more: what old deliveries name. */
+/** A deleted endpoint, stored because old deliveries name it. */
 export function deleted(endpoint: WebhookEndpoint, now: Instant): WebhookEndpoint {
   const left = { ...endpoint, url: '', description: '', slot: null, failingSince: null };
   return { ...left, status: 'deleting', disabledReason: DELETED_REASON, disabledAt: now };
 }
 
-/** What an attempt that ended at that time says about its endpoint, where that is worth a write. */
+/** News about an endpoint from a finished attempt, if it is worth a write. */
 export function noteworthy(
   endpoint: WebhookEndpoint,
   succeeded: boolean,
@@ -128,7 +128,7 @@ export function noteworthy(
   return at - failingSince >= FAILING_LIMIT_MS ? 'failing too long' : undefined;
 }
 
-/** Whether a secret signs at that time. */
+/** True if a secret signs at that time. */
 export function signs({ expiresAt }: Pick<SealedSecret, 'expiresAt'>, now: Instant): boolean {
   return expiresAt === null || expiresAt > now;
 }

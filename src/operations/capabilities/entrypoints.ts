@@ -7,7 +7,7 @@ import type { Capabilities } from '../../contract/discovery.ts';
 type Entrypoint = Capabilities['entrypoints'][number];
 type Listed = Endpoint & Pick<Entrypoint, 'method'>;
 
-// What a caller must know of an endpoint beyond its summary.
+// Advice beyond the summary of an endpoint.
 const ADVICE: Record<string, string> = {
   createSession: 'Body as checkout.create.',
   listSessions: 'POST /{id}/expire: withdraw, while routed.',

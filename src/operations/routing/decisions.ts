@@ -13,12 +13,12 @@ export interface Decided extends ToldDecision {
   snapshot: Snapshot;
 }
 
-/** What a decision gives when it is made again of the same. */
+/** Result of replaying a decision. */
 export interface Replayed {
   decided: Decided;
   again: DecisionOutput;
   identical: boolean;
-  /** Why it cannot be the same, where that is known. */
+  /** Known reason for a difference, or null. */
   note: string | null;
 }
 
@@ -30,7 +30,7 @@ export async function decisionsOf(deps: Pick<Deps, 'store'>, sessionId: string):
   return readDecisions(deps, offer ? [offer, ...attempts] : attempts);
 }
 
-/** With what was known when they were made. */
+/** Stored decisions with their snapshots. */
 export async function readDecisions(
   { store }: Pick<Deps, 'store'>,
   records: readonly RoutingDecision[],
@@ -51,7 +51,7 @@ export async function readDecisions(
   });
 }
 
-/** Makes a decision again from what is stored of it. */
+/** Replays a stored decision. */
 export function replay(decided: Decided): Replayed {
   const { snapshot, input, output } = decided;
   const again = decide(snapshot, input, DEFAULT_POLICY);
