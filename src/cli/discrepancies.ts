@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { Discrepancy, ResolveParams } from '../../sdk/src/index.ts';
-import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES } from '../domain/discrepancy.ts';
+import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES } from '../domain/records.ts';
 import { type CommandContext, type Paint, describedCommand } from './context.ts';
 import { commandGroup } from './group.ts';
 import { listCommand } from './list.ts';

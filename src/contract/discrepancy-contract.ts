@@ -1,11 +1,6 @@
 import { z } from 'zod';
-import {
-  DISCREPANCY_KINDS,
-  DISCREPANCY_STATUSES,
-  type Discrepancy,
-  RESOLUTIONS,
-  actionsOf,
-} from '../domain/discrepancy.ts';
+import { actionsOf } from '../domain/discrepancy.ts';
+import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES, type Discrepancy, RESOLUTIONS } from '../domain/records.ts';
 import { endpoints } from './endpoint.ts';
 import { fieldError } from './error-contract.ts';
 import { text } from './fields.ts';

@@ -7,10 +7,10 @@ import type { Environment } from './route.ts';
 export const KEY_SCOPES = ['read', 'write', 'admin', 'agent'] as const;
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
-/** Who made a key: the API, the command line, or a setting. */
+/** Creator of a key: the API, the command line, or a setting. */
 export const KEY_SOURCES = ['api', 'command', 'configuration'] as const;
 
-/** A key as it is kept: its text is known to its owner alone. */
+/** Stored key. Only its owner knows its text. */
 export interface ApiKey {
   id: string;
   environment: Environment;
@@ -18,7 +18,7 @@ export interface ApiKey {
   scope: KeyScope;
   /** See {@link hashOfKey}. */
   hash: string;
-  /** The end of its text, by which its owner knows it again. */
+  /** The end of its text, by which its owner recognizes it. */
   last4: string;
   /** Cents that one checkout may cost; null without such a limit. Of agents only. */
   spendPerCheckout: number | null;
@@ -46,7 +46,7 @@ const KEY_PATTERN = /^sk_(sandbox|live)_[0-9A-Za-z]{43}$/;
 const LAST_LENGTH = 4;
 const DAY_MS = 24 * 3_600_000;
 
-/** A new key's text: what it is of, and 256 bits that nobody can guess. */
+/** Text of a new key: its environment, and 256 random bits. */
 export function newKeyText(environment: Environment, randomBytes: RandomBytes): string {
   let rest = BigInt(`0x${Buffer.from(randomBytes(SECRET_BYTES)).toString('hex')}`);
   let secret = '';
@@ -57,14 +57,14 @@ export function newKeyText(environment: Environment, randomBytes: RandomBytes): 
   return PREFIXES[environment] + secret;
 }
 
-/** The environment of a key by its text; undefined for what is none. */
+/** Environment of a key by its text; undefined for other texts. */
 export function environmentOfKey(text: string): Environment | undefined {
   const match = KEY_PATTERN.exec(text);
   if (!match) return undefined;
   return match[1] === 'live' ? 'production' : 'sandbox';
 }
 
-/** What is kept of a key's text, in hex. Nobody guesses 256 bits: a slow hash, or a salt, would add nothing. */
+/** Stored hash of a key's text, in hex. 256 bits cannot be guessed, so a slow hash or a salt would add nothing. */
 export function hashOfKey(text: string): string {
   return hash('sha256', text, 'hex');
 }
@@ -73,12 +73,12 @@ export function lastOfKey(text: string): string {
   return text.slice(-LAST_LENGTH);
 }
 
-/** The day of an instant, UTC: what an agent spends is counted by it. */
+/** UTC day of an instant, for the spending of agents. */
 export function dayOf(instant: Instant): string {
   return new Date(instant).toISOString().slice(0, 10);
 }
 
-/** When the day after that of an instant begins. */
+/** Beginning of the next UTC day. */
 export function nextDay(instant: Instant): Instant {
   return (Math.floor(instant / DAY_MS) + 1) * DAY_MS;
 }

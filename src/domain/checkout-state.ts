@@ -6,13 +6,13 @@ import type { Checkout, Instant, Invoice, InvoiceStatus, Payment, ProviderStatus
 import type { Refund, RefundStatus } from './refund.ts';
 import type { Route } from './route.ts';
 
-/** How long a buyer may try again after a failed attempt. */
+/** Time in which a buyer may try again after a failed attempt. */
 export const RETRY_WINDOW_MS = 15 * 60_000;
 
 const SECOND_MS = 1000;
 const INQUIRY_DELAYS_MS = [30, 60, 120, 300, 600].map((seconds) => seconds * SECOND_MS);
 
-/** What a decision asks for besides new states. */
+/** Effect of a decision besides new states. */
 export type Effect =
   | { type: 'post'; posting: Posting }
   | { type: 'announce'; status: ProviderStatus; payment: Payment }
@@ -20,22 +20,19 @@ export type Effect =
   | { type: 'refund_requested'; refund: Refund }
   | { type: 'refund_changed'; refund: Refund; from: RefundStatus };
 
-/**
- * What was decided: the checkout as it shall be and what shall be done with it, all to be committed at once.
- * `next === checkout` (with no effects) where nothing changes.
- */
+/** The next checkout and the effects to commit with it. `next === checkout`, without effects, if nothing changes. */
 export interface Decision<Outcome extends string> {
   outcome: Outcome;
   next: Checkout;
   effects: Effect[];
 }
 
-/** A fresh attempt: its ids, made beforehand, and the route it takes. */
+/** A new attempt: its ids, made beforehand, and its route. */
 export interface NewAttempt {
   paymentId: string;
   invoiceId: string;
   route: Route;
-  /** Whether the route is in standby, and the attempt tells whether it is back. */
+  /** Whether the attempt probes a route in standby. */
   probe?: boolean;
 }
 
@@ -43,7 +40,7 @@ export function pendingPayment(checkout: Checkout): Payment | undefined {
   return checkout.payments.find((payment) => payment.status === 'pending');
 }
 
-/** The payment that speaks for the session: the one that paid it, else the newest. */
+/** The payment that represents the session: the one that paid it, else the newest. */
 export function leadingPayment(checkout: Checkout): Payment | undefined {
   return checkout.payments.find((payment) => payment.status === 'paid' && !payment.surplus) ?? checkout.payments.at(-1);
 }
@@ -111,6 +108,7 @@ export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instan
   };
   const invoice: Invoice = { ...shared, id: attempt.invoiceId, paymentId: attempt.paymentId, status: 'open' };
   return {
+    ...checkout,
     session: { ...session, status: 'pending', retryUntil: null },
     payments: [...checkout.payments, payment],
     invoices: [...checkout.invoices, invoice],
@@ -156,7 +154,7 @@ export function changed<Outcome extends string>(
   return { outcome, next: versioned, effects };
 }
 
-/** The provider has the payment, which the merchant hears of once. */
+/** The provider has the payment: the merchant gets the event once. */
 export function announcePending<Outcome extends string>(
   before: Checkout,
   next: Checkout,
@@ -168,7 +166,7 @@ export function announcePending<Outcome extends string>(
   return changed(before, announced, outcome, [{ type: 'announce', status: 'provider_pending', payment }]);
 }
 
-/** No further attempt is made, and the merchant hears of that. */
+/** No further attempt is possible: the merchant gets the event. */
 export function closeFailed<Outcome extends string>(
   before: Checkout,
   next: Checkout,
@@ -180,12 +178,12 @@ export function closeFailed<Outcome extends string>(
   return changed(before, closed, outcome, [...effects, { type: 'announce', status: 'failed', payment }]);
 }
 
-/** The provider has spoken of it: it has the payment. */
+/** The payment after a report, which proves that the provider has it. */
 export function cleared(payment: Payment): Payment {
   return { ...payment, handoffUnclear: false };
 }
 
-/** When time brings something to a checkout: its end, that of its payment or of its retry window, or an inquiry. */
+/** Next time at which a checkout expires, its payment times out, its retry window ends or its provider is asked. */
 export function nextWake({ session, payments }: Checkout): Instant | null {
   if (session.status === 'routed') return session.expiresAt;
   if (session.status !== 'pending') return null;

@@ -19,13 +19,13 @@ import {
 import { type Failure, type ProviderFailure, TIMED_OUT } from './failure.ts';
 import { settledPosting } from './ledger.ts';
 import { CURRENCY, type Checkout, type Instant, type Payment, type ProviderStatus } from './records.ts';
-import { receiveWord } from './receipts.ts';
+import { type SurplusIds, receiveReport } from './receipts.ts';
 import { ledgerStatusOf } from './refund.ts';
 import type { Route } from './route.ts';
 import { payoutOf } from './settlement.ts';
 import { type OriginMismatch, type SignalOrigin, originMismatch } from './signal-origin.ts';
 
-/** How often a buyer may start to pay one session. */
+/** Limit of attempts of one session. */
 export const MAX_ATTEMPTS = 3;
 
 const REFUSED: Failure = { code: 'handoff_refused', source: 'route', reason: null };
@@ -33,9 +33,9 @@ const NEVER_SENT: Failure = { code: 'handoff_refused', source: 'gateway', reason
 const ABANDONED: Failure = { code: 'abandoned', source: 'buyer', reason: null };
 const DECLINED: Failure = { code: 'declined', source: 'route', reason: null };
 
-/** What a provider says of a payment, normalised. `amount` is the session's amount, in cents. */
+/** Normalised provider report on a payment. `amount` is the session's amount, in cents. */
 export interface ProviderEvent extends SignalOrigin {
-  /** The attempt it speaks of; null where the provider names the session only. */
+  /** The reported attempt; null if the provider names only the session. */
   paymentId: string | null;
   status: ProviderStatus;
   amount: number;
@@ -43,13 +43,12 @@ export interface ProviderEvent extends SignalOrigin {
   txHash: string | null;
   /** Failure of the payment; null if it did not fail or the provider gives no cause. */
   failure: ProviderFailure | null;
-  /** Whether a failure ends the checkout, not only the attempt. Providers report attempts; a sample ends the checkout. */
+  /** True if a failure ends the checkout, not only the attempt. Providers report attempts; a sample ends the checkout. */
   endsCheckout?: boolean;
 }
 
-/** What an event may bring into being: an attempt that the buyer did not start here, or the refund of surplus money. */
-export interface Unforeseen extends Omit<NewAttempt, 'route'> {
-  refundId: string;
+/** Records that an event may create: an attempt that the buyer did not start here, or the refund of surplus money. */
+export interface Unforeseen extends Omit<NewAttempt, 'route'>, SurplusIds {
   /** A route of the reporting provider in the session's environment; undefined if it has none. */
   route: Route | undefined;
 }
@@ -64,7 +63,7 @@ export function startAttempt(
   if (session.status === 'paid') return unchanged(checkout, 'already_paid');
   if (pendingPayment(checkout)) return unchanged(checkout, 'in_progress');
   if (session.status === 'failed' || session.status === 'expired') return unchanged(checkout, 'closed');
-  // Its time is over, though nobody has written that down yet.
+  // Its time is over, though the worker has not recorded it yet.
   const ends = nextWake(checkout);
   if (ends !== null && ends <= now) return unchanged(checkout, 'closed');
   if (session.attempts >= MAX_ATTEMPTS) return unchanged(checkout, 'closed');
@@ -73,7 +72,7 @@ export function startAttempt(
   return changed(checkout, openAttempt(counted, attempt, now), 'started');
 }
 
-/** The provider took the payment over and says where the buyer goes. */
+/** The provider accepted the payment and answered the buyer's URL. */
 export function acceptHandoff(
   checkout: Checkout,
   handoff: { paymentId: string; reference: string; url: string | null },
@@ -83,7 +82,7 @@ export function acceptHandoff(
 
   const { reference: providerReference, url: providerUrl } = handoff;
   const named: Payment = { ...payment, providerReference, providerUrl, handoffUnclear: false };
-  // It failed meanwhile: the provider must not go on with it. What nobody knew until it was over counts as unclear.
+  // It failed meanwhile: the provider must not continue. A handoff that was uncertain to the end stays so.
   if (payment.status === 'failed') {
     const late: Payment = { ...named, handoffUnclear: payment.handoffUnclear };
     return changed(checkout, withPayment(checkout, late), 'too_late', [{ type: 'cancel_at_provider', payment: late }]);
@@ -91,7 +90,7 @@ export function acceptHandoff(
   return announcePending(checkout, withPayment(checkout, named), named, 'accepted');
 }
 
-/** No answer tells whether the provider has the payment: it counts against the route at once, until the provider speaks. */
+/** No answer tells whether the provider has the payment: that counts against the route until the provider reports. */
 export function noteUnclear(checkout: Checkout, paymentId: string): Decision<'noted' | 'ignored'> {
   const payment = checkout.payments.find(({ id }) => id === paymentId);
   if (payment?.status !== 'pending' || payment.providerReference !== null || payment.handoffUnclear) {
@@ -112,7 +111,7 @@ export function refuseHandoff(
   now: Instant,
 ): Decision<'failed_over' | 'refused' | 'ignored'> {
   const payment = checkout.payments.find(({ id }) => id === paymentId);
-  // What it has taken over meanwhile, it does not refuse.
+  // The provider has accepted it meanwhile.
   if (payment?.status !== 'pending' || payment.providerReference !== null) return unchanged(checkout, 'ignored');
 
   const refused = failPayment(checkout, payment, { ...REFUSED, reason }, now);
@@ -130,11 +129,11 @@ export function loseHandoff(checkout: Checkout, paymentId: string, now: Instant)
   if (payment?.status !== 'pending' || payment.providerReference !== null) return unchanged(checkout, 'ignored');
 
   const lost = failPayment(checkout, payment, payment.handoffUnclear ? REFUSED : NEVER_SENT, now);
-  // The request may still be under way.
+  // The request may still be in flight.
   return closeIfUsedUp(checkout, lost, 'lost', [{ type: 'cancel_at_provider', payment }]);
 }
 
-/** A verified message of a provider, of whatever order, age and number. */
+/** A verified provider report, in any order, of any age, any number of times. */
 export function applyProviderEvent(
   checkout: Checkout,
   event: ProviderEvent,
@@ -146,7 +145,7 @@ export function applyProviderEvent(
   const named = meant ?? payments.find(({ id }) => event.paymentId === null || id === event.paymentId);
   const mismatch = originMismatch(session, named, event);
   if (mismatch) return unchanged(checkout, mismatch);
-  // What it says of money counts for the payment it is about, whatever the amount.
+  // A report of money counts for its payment, whatever the amount.
   const asAsked = event.amount === session.amount || (event.status === 'paid' && meant !== undefined);
   if (!asAsked || event.currency !== CURRENCY) return unchanged(checkout, 'amount_mismatch');
   const { route } = unforeseen;
@@ -168,16 +167,16 @@ export function applyProviderEvent(
       return isOpen ? closeIfUsedUp(checkout, failed, 'applied') : unchanged(checkout, 'ignored');
     }
     case 'paid':
-      return receiveWord(checkout, started, payment, event, unforeseen, now);
+      return receiveReport(checkout, started, payment, event, unforeseen, now);
   }
 }
 
-/** Whether the buyer may drop the attempt for another way: while nobody knows who has it, a second one could pay too. */
+/** True if the buyer may abandon the attempt: while the handoff is uncertain, a second attempt could be paid too. */
 export function canAbandon({ providerReference }: Payment): boolean {
   return providerReference !== null;
 }
 
-/** The buyer drops the attempt under way, to choose another way to pay. */
+/** The buyer abandons the current attempt, to choose another payment method. */
 export function abandonAttempt(checkout: Checkout, now: Instant): Decision<'abandoned' | 'ignored'> {
   const payment = pendingPayment(checkout);
   if (!payment || !canAbandon(payment)) return unchanged(checkout, 'ignored');
@@ -230,7 +229,7 @@ export function passTime(
   return changed(checkout, withPayment(checkout, inquired(payment, now)), 'inquired');
 }
 
-/** The merchant has been paid out what is left of a payment. */
+/** The rest of a payment was paid out to the merchant. */
 export function recordSettlement(
   checkout: Checkout,
   paymentId: string,
@@ -245,7 +244,7 @@ export function recordSettlement(
   return changed(checkout, next, 'settled', [{ type: 'post', posting: settledPosting(payment, payout.amount, now) }]);
 }
 
-/** An attempt like any other, but nobody asks the provider about it: it is the provider who knows. */
+/** An attempt that the provider reported first: it is never asked about it. */
 function openUnstarted(checkout: Checkout, attempt: NewAttempt, now: Instant): Checkout {
   const counted = withSession(checkout, { attempts: checkout.session.attempts + 1 });
   const opened = openAttempt(counted, attempt, now);

@@ -1,4 +1,4 @@
-/** Every way in which a caller can be refused. The HTTP status of each stands in `http/errors.ts`. */
+/** Codes of all errors that a caller can get. `http/errors.ts` has their HTTP statuses. */
 export type ErrorCode =
   | 'invalid_input'
   | 'invalid_json'
@@ -31,7 +31,7 @@ export interface ErrorDetails {
   issues?: Issue[];
 }
 
-/** What a caller can cause. Everything else that is thrown is a defect, and answered as `internal_error`. */
+/** Error that a caller can cause. Every other error is a defect, answered as `internal_error`. */
 export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails;
@@ -59,4 +59,11 @@ export function invalidField(field: string, code: string, message: string, sugge
     suggestion,
     issues: [{ path: field, code, message }],
   });
+}
+
+/** An `idempotency_conflict`; `problem` follows the name of the field. */
+export function idempotencyConflict(message: string, problem: string, suggestion: string): GatewayError {
+  const field = 'idempotencyKey';
+  const issues = [{ path: field, code: 'idempotency_conflict', message: problem }];
+  return new GatewayError('idempotency_conflict', message, { field, suggestion, issues });
 }

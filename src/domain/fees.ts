@@ -1,6 +1,6 @@
 import { type Cents, type RatePpm, shareOf } from './money.ts';
 
-/** How an amount splits, in cents: buyerFee + gatewayFee + merchantNet = total, always. `total` is what the buyer pays. */
+/** Parts of an amount, in cents: buyerFee + gatewayFee + merchantNet = total, always. The buyer pays `total`. */
 export interface FeeSplit {
   buyerFee: Cents;
   gatewayFee: Cents;
@@ -13,7 +13,7 @@ export interface FeeRates {
   gatewayFeeRate: RatePpm;
 }
 
-/** Both fees are rounded half up; the merchant's net takes what is left of the amount, so that the parts sum exactly. */
+/** Both fees are rounded half up; the merchant's net is the rest of the amount, so that the parts sum exactly. */
 export function splitFees(amount: Cents, rates: FeeRates): FeeSplit {
   const buyerFee = shareOf(amount, rates.buyerFeeRate);
   const gatewayFee = shareOf(amount, rates.gatewayFeeRate);

@@ -2,29 +2,20 @@ import type { Cents } from './money.ts';
 import type { Instant, Payment } from './records.ts';
 import type { Environment } from './route.ts';
 
-export type Account =
-  'provider_clearing' | 'provider_cost' | 'merchant_payable' | 'gateway_revenue' | 'buyer_refunds_payable';
-/**
- * Why something is booked. `refund` makes it owed to the buyer, `refund_paid` has gone out, `refund_failed` takes back
- * what was booked of one that did not.
- */
-export type PostingKind = 'paid' | 'settled' | 'refund' | 'refund_paid' | 'refund_failed' | 'adjustment';
-
-export const ACCOUNTS: readonly Account[] = [
+export const ACCOUNTS = [
   'provider_clearing',
   'provider_cost',
   'merchant_payable',
   'gateway_revenue',
   'buyer_refunds_payable',
-];
-export const POSTING_KINDS: readonly PostingKind[] = [
-  'paid',
-  'settled',
-  'refund',
-  'refund_paid',
-  'refund_failed',
-  'adjustment',
-];
+] as const;
+export type Account = (typeof ACCOUNTS)[number];
+/**
+ * Reason of a posting. `refund` makes the money the buyer's, `refund_paid` records its payment, and `refund_failed` reverses
+ * the postings of a failed refund.
+ */
+export const POSTING_KINDS = ['paid', 'settled', 'refund', 'refund_paid', 'refund_failed', 'adjustment'] as const;
+export type PostingKind = (typeof POSTING_KINDS)[number];
 
 /** Debits are positive, credits negative. */
 export interface LedgerEntry {
@@ -32,20 +23,20 @@ export interface LedgerEntry {
   amount: Cents;
 }
 
-/** One balanced entry in the books: never changed, never deleted, and at most one of an id. */
+/** One balanced posting: never changed, never deleted, unique by its id. */
 export interface Posting {
   /** `<payment>:paid`, `<payment>:settled`, `<refund>:refund` and its like, `<discrepancy>:adjustment`, `<discrepancy>:received`. */
   id: string;
   paymentId: string;
   sessionId: string;
   kind: PostingKind;
-  /** The refund that it books; null for all else. */
+  /** The refund that it books; null for other postings. */
   refundId: string | null;
   entries: LedgerEntry[];
   created: Instant;
 }
 
-/** Where an entry stands in the journal, which is in the order of time; the lines of a posting stand together. */
+/** Place of an entry in the journal, which is ordered by time; the lines of a posting are adjacent. */
 export interface EntryPlace {
   created: Instant;
   postingId: string;
@@ -63,14 +54,14 @@ export interface JournalEntry extends EntryPlace {
   amount: Cents;
 }
 
-/** What was booked in an account; credits are not negative here. */
+/** Sums of an account; credits are not negative here. */
 export interface AccountBalance {
   account: Account;
   debits: Cents;
   credits: Cents;
 }
 
-/** The balances of one environment, of every account there is. */
+/** Balances of every account of one environment. */
 export interface Balances {
   environment: Environment;
   accounts: AccountBalance[];
@@ -81,12 +72,12 @@ export interface BalancesAt {
   environments: Balances[];
 }
 
-/** The provider holds what the buyer paid, less its cost; the merchant is owed the net, the gateway keeps the fees. */
+/** The provider holds the buyer's money less its cost; the merchant is owed the net, the gateway earns the fees. */
 export function paidPosting(payment: Payment, now: Instant): Posting {
   return posting(headOf(payment, 'paid', now), paidEntries(payment));
 }
 
-/** The merchant has been paid out so much. */
+/** A payout to the merchant. */
 export function settledPosting(payment: Payment, amount: Cents, now: Instant): Posting {
   return posting(headOf(payment, 'settled', now), [
     { account: 'merchant_payable', amount },
@@ -109,7 +100,7 @@ function paidEntries(payment: Payment): LedgerEntry[] {
   ];
 }
 
-/** A posting of these lines without the empty ones. Throws where they do not sum to 0: that is a fault of the program. */
+/** A posting of the lines that are not empty. Throws if they do not sum to 0, which is a defect of the program. */
 export function posting(head: Omit<Posting, 'entries'>, entries: readonly LedgerEntry[]): Posting {
   const moved = entries.filter((entry) => entry.amount !== 0);
   const sum = moved.reduce((total, entry) => total + entry.amount, 0);

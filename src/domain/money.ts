@@ -12,7 +12,7 @@ const PPM = 1_000_000;
 // 0.1 + 0.2 is meant as 30 cents: binary fractions miss a whole cent by far less than this, a third decimal by far more.
 const CENT_TOLERANCE = 1e-6;
 
-/** Dollars (a JSON number) to cents, or undefined where the amount has more than two decimals. */
+/** Dollars (a JSON number) to cents; undefined if the amount has more than two decimals. */
 export function centsFromAmount(amount: number): Cents | undefined {
   const cents = Math.round(amount * 100);
   if (!Number.isSafeInteger(cents)) return undefined;
@@ -23,6 +23,11 @@ export function centsFromAmount(amount: number): Cents | undefined {
 /** Cents to dollars: the JSON number that prints with at most two decimals. */
 export function amountFromCents(cents: Cents): number {
   return cents / 100;
+}
+
+/** Cents for a person: "48.54 USD". */
+export function usd(cents: Cents): string {
+  return `${amountFromCents(cents).toFixed(2)} USD`;
 }
 
 /** `cents` times `rate`, rounded half up to a whole cent, in integers only. */

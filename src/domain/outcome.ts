@@ -11,7 +11,7 @@ export interface RouteOutcome {
   environment: Environment;
   routeId: string;
   result: OutcomeResult;
-  /** What it adds to the route's counts; a late success takes back the failure that was counted, as does a late answer. */
+  /** Additions to the counts of the route; a late success or a late answer takes back the counted failure. */
   successes: number;
   failures: number;
   neutrals: number;
@@ -23,9 +23,8 @@ export interface RouteOutcome {
 }
 
 /** `neutral` is what buyers and issuers do: it says nothing about the route. */
-export type OutcomeResult = 'accepted' | 'refused' | 'paid' | 'failed' | 'neutral';
-
-export const OUTCOME_RESULTS: readonly OutcomeResult[] = ['accepted', 'refused', 'paid', 'failed', 'neutral'];
+export const OUTCOME_RESULTS = ['accepted', 'refused', 'paid', 'failed', 'neutral'] as const;
+export type OutcomeResult = (typeof OUTCOME_RESULTS)[number];
 
 /**
  * A refused handoff is certain, immediate and never the buyer's doing: it weighs as much as two declines. So does one
@@ -37,7 +36,7 @@ type Lesson = Pick<RouteOutcome, 'stage' | 'result'> & Partial<RouteOutcome>;
 
 const NOTHING = { successes: 0, failures: 0, neutrals: 0 };
 
-/** What a decision has brought to light about routes: a pure function of the checkout before and after. */
+/** Outcomes of a decision for its routes: a pure function of the checkout before and after. */
 export function outcomesOf(before: Checkout, next: Checkout, now: Instant): RouteOutcome[] {
   if (before.payments === next.payments) return [];
   const known = new Map(before.payments.map((payment) => [payment.id, payment]));
@@ -67,8 +66,8 @@ function outcomesOfPayment(before: Payment | undefined, payment: Payment, now: I
   const isCleared = from === 'pending' && before?.handoffUnclear === true && !payment.handoffUnclear;
   const silence = isCleared ? -REFUSAL_WEIGHT : 0;
 
-  // What was written down as refused stays so, though the provider turns out to have it after all. Of a paid payment
-  // nobody can tell any more whether it was, and its money says all that its name could.
+  // A recorded refusal stays, even if the provider has the payment after all. A paid payment no longer shows whether it was
+  // refused, and its money proves as much as its reference.
   const isNamed = payment.providerReference !== null && (before?.providerReference ?? null) === null;
   if (isNamed && before?.failureCode !== 'handoff_refused' && before?.status !== 'paid') {
     add({ stage: 'handoff', result: 'accepted', failures: silence });

@@ -1,16 +1,16 @@
 import type { Customer, Metadata, Session } from './records.ts';
 
-/** What stands in place of a kept JSON body, such as a provider's message. */
+/** Replacement of a stored JSON body, such as a provider's message. */
 export const ERASED_BODY = '{"erased":true}';
 const NO_METADATA: Metadata = {};
 const ERASED_DOMAIN = '@erased.invalid';
 
-/** The address that an erased customer has: it names nobody, and can never be delivered to (RFC 2606). */
+/** Address of an erased customer, which can never be delivered to (RFC 2606). */
 export function erasedAddress(customerId: string): string {
   return `erased+${customerId}${ERASED_DOMAIN}`;
 }
 
-/** Whether the session's buyer has been erased. */
+/** True if the session's buyer has been erased. */
 export function isErased({ customerEmail, customerId }: Pick<Session, 'customerEmail' | 'customerId'>): boolean {
   return customerEmail === erasedAddress(customerId);
 }
@@ -20,8 +20,8 @@ export function eraseCustomer(customer: Customer): Customer {
 }
 
 /**
- * The session without what can name its buyer; the store keeps its idempotency key as a hash, so that it stays used. One
- * that no buyer has started expires: nobody is left who could.
+ * The session without personal data of its buyer; the store replaces its idempotency key by a hash, so that it stays used. A
+ * session that no buyer has started expires.
  */
 export function eraseSession(session: Session): Session {
   const isOpen = session.status === 'routed';

@@ -1,8 +1,7 @@
-import { type Discrepancy, unbookedSubject, undecided } from './discrepancy.ts';
 import type { Cents } from './money.ts';
-import { CURRENCY, type Checkout, type Instant, type ProviderStatus } from './records.ts';
+import type { Instant, ProviderStatus } from './records.ts';
 import type { RefundStatus } from './refund.ts';
-import type { OriginMismatch, SignalOrigin } from './signal-origin.ts';
+import type { SignalOrigin } from './signal-origin.ts';
 
 /** Verified callback about a payment, a settlement or a refund, or an answer to an inquiry. */
 export interface ProviderMessage extends SignalOrigin {
@@ -28,9 +27,6 @@ export function isFlagged(outcome: string): boolean {
   return outcome !== 'applied' && outcome !== 'ignored' && outcome !== 'duplicate';
 }
 
-/** The statuses that report money as taken, paid out or refunded. */
-const MONEY = new Set<ProviderMessage['status']>(['paid', 'settled', 'succeeded']);
-
 /** Outcome of a message that reuses an event id with different content. */
 export const EVENT_CONFLICT = 'event_conflict';
 
@@ -38,7 +34,10 @@ export const EVENT_CONFLICT = 'event_conflict';
  * Whether two messages of one event id have the same session, payment, refund, status, amount and currency. Descriptive
  * fields, such as times, reasons and references, may differ, because providers render them anew on a retry.
  */
-export function hasSameContent(known: ProviderMessage, repeat: ProviderMessage): boolean {
+export function hasSameContent(
+  known: ProviderMessage,
+  repeat: Omit<ProviderMessage, 'outcome' | 'flagged' | 'received'>,
+): boolean {
   return (
     known.sessionId === repeat.sessionId &&
     known.paymentId === repeat.paymentId &&
@@ -47,30 +46,4 @@ export function hasSameContent(known: ProviderMessage, repeat: ProviderMessage):
     known.amount === repeat.amount &&
     (known.currency === null || known.currency === repeat.currency)
   );
-}
-
-/** Discrepancy for a message that must not change the records it names; undefined for other messages. It holds no money. */
-export function strayDiscrepancy(
-  { session, payments }: Checkout,
-  message: ProviderMessage,
-): Omit<Discrepancy, 'id'> | undefined {
-  const { provider, environment, eventId, paymentId, status, amount, currency, outcome, received } = message;
-  if (!isStray(outcome)) return undefined;
-  const isConflict = outcome === EVENT_CONFLICT;
-  return {
-    ...undecided(session, provider, received),
-    kind: outcome,
-    paymentId: payments.find(({ id }) => id === paymentId)?.id ?? null,
-    subject: isConflict
-      ? unbookedSubject(`${provider}/${environment}/${eventId}`, CURRENCY)
-      : unbookedSubject(paymentId ?? eventId, currency),
-    eventId,
-    expected: isConflict ? 0 : session.amount,
-    received: MONEY.has(status) ? amount : 0,
-    currency,
-  };
-}
-
-function isStray(outcome: string): outcome is OriginMismatch | typeof EVENT_CONFLICT {
-  return outcome === 'environment_mismatch' || outcome === 'provider_mismatch' || outcome === EVENT_CONFLICT;
 }

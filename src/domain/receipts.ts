@@ -1,8 +1,8 @@
 import {
   type Decision,
   type Effect,
-  cleared,
   changed,
+  cleared,
   failPayment,
   pendingPayment,
   unchanged,
@@ -10,81 +10,72 @@ import {
   withPayment,
   withSession,
 } from './checkout-state.ts';
+import {
+  amountSubject,
+  bookDiscrepancy,
+  decidedAmount,
+  heldAmount,
+  openDiscrepancy,
+  resolved,
+  takenAmount,
+} from './discrepancy.ts';
 import type { Failure } from './failure.ts';
 import { paidPosting, posting } from './ledger.ts';
 import type { Cents } from './money.ts';
-import type { Checkout, Instant, Payment } from './records.ts';
+import { CURRENCY, type Checkout, type Discrepancy, type Instant, type Payment } from './records.ts';
 import { surplusRefund, withRefund } from './refund-decisions.ts';
 import { ledgerStatusOf } from './refund.ts';
 
 const SUPERSEDED: Failure = { code: 'superseded', source: 'buyer', reason: null };
 
-/** All that came of a payment and is decided on: what it was paid with, what went back, and what could not go back. It only grows. */
-export function accountedFor({ status, fees, shortfall, returned, owed }: Payment): Cents {
-  return (status === 'paid' ? fees.total - shortfall : 0) + returned + owed;
-}
-
-/** What a provider took beyond what is accounted for, where it says that it took so much of the session's amount. */
-export function growthOf(payment: Payment, amount: Cents): Cents {
-  return tookOf(payment, amount) - accountedFor(payment);
-}
-
-/** With the buyer's fee, since that is what the provider takes. */
-function tookOf({ fees, amount: asked }: Payment, amount: Cents): Cents {
-  return fees.total - (asked - amount);
+/** Ids of the refund and the discrepancy of surplus money, made beforehand. */
+export interface SurplusIds {
+  refundId: string;
+  discrepancyId: string;
 }
 
 /**
- * A provider says how much of a payment it has taken, which is all of it so far and only grows. The payment is paid, or
- * made up for, where that is the right amount besides what went back; a word of no more than is accounted for is an older
- * one.
+ * Applies a provider's report of all the money that it has taken of a payment so far. The amount only grows. The payment is
+ * paid, or its shortfall made up for, if that is the right amount besides refunded money; a report of no more than the decided
+ * amount is an older one.
  */
-export function receiveWord(
+export function receiveReport(
   before: Checkout,
   started: Checkout,
   payment: Payment,
   { amount, txHash }: { amount: Cents; txHash: string | null },
-  ids: { refundId: string },
+  ids: SurplusIds,
   now: Instant,
 ): Decision<'applied' | 'ignored' | 'amount_mismatch'> {
-  const growth = growthOf(payment, amount);
-  if (growth >= 0 && tookOf(payment, amount) - payment.returned === payment.fees.total) {
-    // What could not go back is part of it.
-    const whole: Payment = { ...payment, owed: 0 };
-    if (payment.status !== 'paid') {
-      return receiveMoney(before, started, { ...whole, txHash: txHash ?? payment.txHash }, ids, now);
-    }
-    if (payment.shortfall > 0) return receiveRest(before, whole, now);
+  const taken = takenAmount(payment, amount);
+  const decided = decidedAmount(payment);
+  const isRight = taken >= decided && taken - payment.returned === payment.fees.total;
+  // Money whose refund failed is part of the right amount.
+  const whole: Payment = { ...payment, owed: 0 };
+  if (isRight && payment.status !== 'paid') {
+    const paying: Payment = { ...whole, txHash: txHash ?? payment.txHash };
+    const isSurplus = started.session.status === 'paid';
+    const received = isSurplus
+      ? receiveSurplus(before, started, paying, ids, now)
+      : receivePayment(before, started, paying, now);
+    return resolvePaidInFull(received, payment, now);
   }
-  return unchanged(before, growth <= 0 && accountedFor(payment) > 0 ? 'ignored' : 'amount_mismatch');
+  if (isRight && payment.shortfall > 0) return resolvePaidInFull(receiveRest(before, whole, now), payment, now);
+  return unchanged(before, taken <= decided && decided > 0 ? 'ignored' : 'amount_mismatch');
 }
 
-/** Money for a payment has come: it pays the session, or comes on top of what has. */
-export function receiveMoney(
+/** Pays the session with a payment; a rival attempt is cancelled. */
+export function receivePayment(
   before: Checkout,
   started: Checkout,
   payment: Payment,
-  { refundId }: { refundId: string },
   now: Instant,
 ): Decision<'applied'> {
-  const surplus = started.session.status === 'paid';
-  const paid: Payment = {
-    ...cleared(payment),
-    status: 'paid',
-    surplus,
-    failureCode: null,
-    failureSource: null,
-    failureReason: null,
-    inquireAt: null,
-  };
-  const posted: Effect = { type: 'post', posting: paidPosting(paid, now) };
-  if (surplus) {
-    const kept = withInvoice(withPayment(started, paid), paid.id, 'void');
-    const { next, effects } = withRefund(kept, paid, surplusRefund(paid, refundId), now);
-    return changed(before, next, 'applied', [posted, ...effects]);
-  }
-
-  const effects: Effect[] = [posted, { type: 'announce', status: 'paid', payment: paid }];
+  const paid = paidPayment(payment, false);
+  const effects: Effect[] = [
+    { type: 'post', posting: paidPosting(paid, now) },
+    { type: 'announce', status: 'paid', payment: paid },
+  ];
   let next = withInvoice(withPayment(started, paid), paid.id, 'paid');
   const rival = pendingPayment(next);
   if (rival) {
@@ -94,7 +85,38 @@ export function receiveMoney(
   return changed(before, withSession(next, { status: 'paid', retryUntil: null }), 'applied', effects);
 }
 
-/** What was short of a payment that the merchant took all the same has come after all, and is the merchant's. */
+/** A second payment of a paid session is the buyer's: it is refunded, and listed until the refund has succeeded. */
+function receiveSurplus(
+  before: Checkout,
+  started: Checkout,
+  payment: Payment,
+  { refundId, discrepancyId }: SurplusIds,
+  now: Instant,
+): Decision<'applied'> {
+  const paid = paidPayment(payment, true);
+  const discrepancy: Discrepancy = {
+    ...openDiscrepancy(started.session, paid.route.provider, now),
+    id: discrepancyId,
+    kind: 'surplus',
+    paymentId: paid.id,
+    subject: paid.id,
+    eventId: null,
+    expected: 0,
+    received: paid.amount,
+    currency: CURRENCY,
+  };
+  const listed = { ...started, discrepancies: [...started.discrepancies, discrepancy] };
+  const voided = withInvoice(withPayment(listed, paid), paid.id, 'void');
+  const { next, effects } = withRefund(voided, paid, surplusRefund(paid, refundId), now);
+  return changed(before, next, 'applied', [{ type: 'post', posting: paidPosting(paid, now) }, ...effects]);
+}
+
+function paidPayment(payment: Payment, surplus: boolean): Payment {
+  const noFailure = { failureCode: null, failureSource: null, failureReason: null };
+  return { ...cleared(payment), ...noFailure, status: 'paid', surplus, inquireAt: null };
+}
+
+/** The shortfall of an accepted payment has arrived, and is the merchant's. */
 function receiveRest(checkout: Checkout, payment: Payment, now: Instant): Decision<'applied'> {
   const { id, sessionId, shortfall } = payment;
   const head = { id: `${id}:adjustment`, paymentId: id, sessionId, kind: 'adjustment' as const, refundId: null };
@@ -105,4 +127,38 @@ function receiveRest(checkout: Checkout, payment: Payment, now: Instant): Decisi
   const full: Payment = { ...payment, shortfall: 0 };
   const next = withPayment(checkout, { ...full, ledgerStatus: ledgerStatusOf(full) });
   return changed(checkout, next, 'applied', [{ type: 'post', posting: booked }]);
+}
+
+/**
+ * Resolves the open wrong amounts of a payment whose right amount has arrived: they are part of it. The right amount can be an
+ * older report than a larger one, whose excess stays open.
+ */
+function resolvePaidInFull(
+  { outcome, next, effects }: Decision<'applied'>,
+  earlier: Payment,
+  now: Instant,
+): Decision<'applied'> {
+  const payment = next.payments.find(({ id }) => id === earlier.id)!;
+  const growth = decidedAmount(payment) - decidedAmount(earlier);
+  const isOpen = ({ paymentId, kind, status, refunding }: Discrepancy) =>
+    paymentId === payment.id && kind === 'amount_mismatch' && status === 'open' && !refunding;
+  const adjustments: Effect[] = [];
+  const discrepancies = next.discrepancies.map((one) => {
+    if (!isOpen(one)) return one;
+    const held = heldAmount(payment, one);
+    if (one.refundId === null && one.subject === amountSubject(earlier) && held > growth) {
+      return { ...one, subject: amountSubject(payment), expected: 0, received: held - growth };
+    }
+    // A failed refund has left it booked as the buyer's.
+    if (one.refundId !== null) {
+      adjustments.push(
+        ...bookDiscrepancy(one, 'adjustment', payment, now, [
+          { account: 'provider_clearing', amount: -held },
+          { account: 'buyer_refunds_payable', amount: held },
+        ]),
+      );
+    }
+    return resolved(one, 'paid_in_full', now);
+  });
+  return { outcome, next: { ...next, discrepancies }, effects: [...effects, ...adjustments] };
 }

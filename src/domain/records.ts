@@ -8,18 +8,42 @@ import type { Environment, PaymentRoute, RouteKind } from './route.ts';
 export type Instant = number;
 export type Metadata = Record<string, string>;
 
-export type SessionStatus = 'routed' | 'pending' | 'paid' | 'failed' | 'expired';
-export type PaymentStatus = 'pending' | 'paid' | 'failed';
+export const SESSION_STATUSES = ['routed', 'pending', 'paid', 'failed', 'expired'] as const;
+export type SessionStatus = (typeof SESSION_STATUSES)[number];
+export const PAYMENT_STATUSES = ['pending', 'paid', 'failed'] as const;
+export type PaymentStatus = (typeof PAYMENT_STATUSES)[number];
 export type LedgerStatus = 'pending' | 'settled' | 'refunded';
-export type InvoiceStatus = 'open' | 'paid' | 'void';
-export type CustomerStatus = 'active' | 'blocked' | 'erased';
-export type ProviderStatus = 'provider_pending' | 'paid' | 'failed';
+export const INVOICE_STATUSES = ['open', 'paid', 'void'] as const;
+export type InvoiceStatus = (typeof INVOICE_STATUSES)[number];
+export const CUSTOMER_STATUSES = ['active', 'blocked', 'erased'] as const;
+export type CustomerStatus = (typeof CUSTOMER_STATUSES)[number];
+export const PROVIDER_STATUSES = ['provider_pending', 'paid', 'failed'] as const;
+export type ProviderStatus = (typeof PROVIDER_STATUSES)[number];
 
-export const SESSION_STATUSES: readonly SessionStatus[] = ['routed', 'pending', 'paid', 'failed', 'expired'];
-export const PAYMENT_STATUSES: readonly PaymentStatus[] = ['pending', 'paid', 'failed'];
-export const INVOICE_STATUSES: readonly InvoiceStatus[] = ['open', 'paid', 'void'];
-export const CUSTOMER_STATUSES: readonly CustomerStatus[] = ['active', 'blocked', 'erased'];
-export const PROVIDER_STATUSES: readonly ProviderStatus[] = ['provider_pending', 'paid', 'failed'];
+/**
+ * - `surplus`: real money for a session that another payment has paid.
+ * - `amount_mismatch`, `currency_mismatch`, `unknown_payment`: a report of money that was not booked, because its amount, its
+ *   currency or its payment is not the session's.
+ * - `environment_mismatch`, `provider_mismatch`: a message about a record of another environment or provider. It changed
+ *   nothing.
+ * - `event_conflict`: a message that reuses an event id with different content. It changed nothing.
+ */
+export const DISCREPANCY_KINDS = [
+  'surplus',
+  'amount_mismatch',
+  'currency_mismatch',
+  'environment_mismatch',
+  'provider_mismatch',
+  'event_conflict',
+  'unknown_payment',
+] as const;
+export type DiscrepancyKind = (typeof DISCREPANCY_KINDS)[number];
+export const DISCREPANCY_STATUSES = ['open', 'resolved'] as const;
+export type DiscrepancyStatus = (typeof DISCREPANCY_STATUSES)[number];
+/** `paid_in_full`: the right amount arrived later. */
+export const RESOLUTIONS = ['refunded', 'accepted', 'paid_in_full'] as const;
+export type Resolution = (typeof RESOLUTIONS)[number];
+
 export const CURRENCY = 'USD';
 
 /** One per environment and buyer email, compared without case; `email` keeps the first spelling. */
@@ -28,7 +52,7 @@ export interface Customer {
   environment: Environment;
   email: string;
   status: CustomerStatus;
-  /** Why it was blocked, in the words of whoever did; null where it is not, or none were given. */
+  /** Operator's reason for the block; null if there is none. */
   statusReason: string | null;
   created: Instant;
 }
@@ -44,27 +68,27 @@ export interface Session {
   customerId: string;
   customerEmail: string;
   preferredRoute: RouteKind | null;
-  /** Where the buyer goes afterwards; null for our own status page. */
+  /** The buyer's destination after the payment; null for our own status page. */
   redirectUrl: string | null;
   metadata: Metadata;
   clientReferenceId: string | null;
   idempotencyKey: string | null;
   /** A hash of the parsed input, for telling a replay from a conflict. */
   requestHash: string | null;
-  /** The route chosen at creation and how it split the amount, as ready JSON: what a replay must answer again. */
+  /** JSON of the route chosen at creation and its fee split, for replays. */
   offerJson: string;
-  /** The routing decision behind the offer; null where the session was written without one. */
+  /** The routing decision behind the offer; null for sessions of versions without one. */
   decisionId: string | null;
-  /** How often the buyer has started to pay. Failing over to the next route is the same attempt. */
+  /** Number of attempts. Failing over to the next route is the same attempt. */
   attempts: number;
-  /** Whether the `payment.provider_pending` event has gone out. */
+  /** True once the `payment.provider_pending` event is recorded. */
   announced: boolean;
   created: Instant;
-  /** When a session that no buyer started expires. */
+  /** Expiry of the session if no buyer starts it. */
   expiresAt: Instant;
-  /** After a failed attempt: until when the buyer may try again. */
+  /** After a failed attempt: end of the time in which the buyer may try again. */
   retryUntil: Instant | null;
-  /** When time alone will next change this checkout or ask its provider; null where it never will. */
+  /** Next time at which this checkout changes by itself or its provider is asked; null if never. */
   wakeAt: Instant | null;
 }
 
@@ -81,43 +105,43 @@ export interface Payment {
   route: PaymentRoute;
   fees: FeeSplit;
   providerCost: Cents;
-  /** The provider's own id of this attempt, once it has accepted the handoff. */
+  /** The provider's id of this attempt, once it has accepted the handoff. */
   providerReference: string | null;
-  /** Where the provider takes the buyer; null where it has no page, or not yet. */
+  /** The provider's page for the buyer; null if it has none, or not yet. */
   providerUrl: string | null;
-  /** No answer has told whether the provider has it: set by its handoff, and taken back by the provider's word in time. */
+  /** True after a handoff without a clear answer, until the provider reports in time. */
   handoffUnclear: boolean;
-  /** Real money that came for a session already paid by another payment; it is refunded. */
+  /** Real money for a session that another payment had paid already; it is refunded. */
   surplus: boolean;
-  /** Surplus money that the merchant was told to keep; false of all other. */
+  /** Surplus money that an operator accepted for the merchant. */
   kept: boolean;
-  /** Whether it has been recorded as settled, which `ledgerStatus` no longer tells once all is refunded. */
+  /** True once it is recorded as settled, which `ledgerStatus` does not show after a full refund. */
   settled: boolean;
-  /** What of the total never came, where the merchant took the rest as payment in full; negative where more came. */
+  /** Part of the total that never arrived although the payment was accepted as paid in full; negative if more arrived. */
   shortfall: Cents;
-  /** Beside the total: money of a wrong amount that is with the buyer again, or on its way there. */
+  /** Not part of the total: refunds of wrong amounts, succeeded or pending. */
   returned: Cents;
-  /** Beside the total: money of a wrong amount that could not go back, until somebody decides again. */
+  /** Not part of the total: failed refunds of wrong amounts, until an operator decides again. */
   owed: Cents;
-  /** Of the total, what the buyer has back, and what is on its way there. */
+  /** Parts of the total in succeeded and in pending refunds. */
   refunded: Cents;
   refundPending: Cents;
-  /** What those refunds have taken from the gateway's revenue and from the provider's cost. */
+  /** Shares of those refunds in the gateway's revenue and the provider's cost. */
   refundShares: { gateway: Cents; cost: Cents };
   /** Cause of the failure; null exactly if the attempt did not fail. */
   failureCode: FailureCode | null;
-  /** Whose fault the failure was: what counts against the route, and what does not. */
+  /** Responsible party of the failure; only `route` counts against the route. */
   failureSource: FailureSource | null;
   /** The provider's own reason, bounded by `providerText`; null if it gave none. */
   failureReason: string | null;
-  /** Made while the route was in standby: what comes of it tells whether the route is back. */
+  /** True if it was made while the route was in standby: its outcome tells whether the route is back. */
   probe: boolean;
   txHash: string | null;
   metadata: Metadata;
   created: Instant;
-  /** When an unconfirmed attempt fails. */
+  /** Timeout of the unconfirmed attempt. */
   timeoutAt: Instant;
-  /** When the provider is asked next, while the attempt is pending. */
+  /** Next inquiry at the provider while the attempt is pending. */
   inquireAt: Instant | null;
   inquiries: number;
 }
@@ -135,21 +159,60 @@ export interface Invoice {
   created: Instant;
 }
 
-/** A session with all its payments and invoices, oldest first: what every decision about it looks at. */
+/**
+ * Money, or a report of money, that differs from the records, until an operator or a later report resolves it.
+ */
+export interface Discrepancy {
+  id: string;
+  /** Environment of the session. */
+  environment: Environment;
+  kind: DiscrepancyKind;
+  status: DiscrepancyStatus;
+  version: number;
+  sessionId: string;
+  customerId: string;
+  /** The payment of the session that it is about; null if there is none. */
+  paymentId: string | null;
+  /** Identity of the money within its session and kind, so that a repeated report raises the same record. */
+  subject: string;
+  /** Null for records of versions that did not store it. */
+  provider: string | null;
+  /** The provider's id of the message that reported it; null for surplus money. */
+  eventId: string | null;
+  /**
+   * Cents, without the buyer's fee: the part of the session's amount that was expected and the part that arrived. `expected` is
+   * 0 if no more money was expected; then `received` is all money beyond earlier decisions.
+   */
+  expected: Cents;
+  received: Cents;
+  /** Null for records of versions that did not store it. */
+  currency: string | null;
+  /** True while a refund of it is in progress. */
+  refunding: boolean;
+  /** The newest refund of it. */
+  refundId: string | null;
+  resolution: Resolution | null;
+  note: string | null;
+  created: Instant;
+  resolvedAt: Instant | null;
+}
+
+/** A session with all its payments, invoices and discrepancies, oldest first: the input of every decision about it. */
 export interface Checkout {
   session: Session;
   payments: readonly Payment[];
   invoices: readonly Invoice[];
+  discrepancies: readonly Discrepancy[];
 }
 
-/** The id of the merchant event of a session reaching a status; the spec's shape. */
+/** Id of the merchant event of a session and a status, as the specification gives it. */
 export function eventId(sessionId: string, status: ProviderStatus): string {
   return `evt_${sessionId}_${status}`;
 }
 
 const EVENT_ID = /^evt_(chk_[^_]+)_(\w+)$/;
 
-/** The session whose event has this id; undefined where no event can have it. */
+/** Session of an event id; undefined for ids that no event can have. */
 export function sessionOfEvent(id: string): string | undefined {
   const [, sessionId = '', status = ''] = EVENT_ID.exec(id) ?? [];
   return isId(sessionId, 'chk') && PROVIDER_STATUSES.some((known) => known === status) ? sessionId : undefined;

@@ -1,8 +1,9 @@
 import { type Decision, type Effect, changed, unchanged, withPayment } from './checkout-state.ts';
+import { followRefund, withDiscrepancy } from './discrepancy.ts';
 import { providerText } from './failure.ts';
 import type { Posting } from './ledger.ts';
 import type { Cents } from './money.ts';
-import type { Checkout, Instant, Payment } from './records.ts';
+import type { Checkout, Discrepancy, Instant, Payment } from './records.ts';
 import { refundFailedPosting, refundKeptPosting, refundPaidPosting, refundPosting } from './refund-postings.ts';
 import {
   type Refund,
@@ -14,7 +15,7 @@ import {
   leftOf,
 } from './refund.ts';
 
-/** Money goes back to the buyer, as far as there is any left of the payment. */
+/** A refund of up to the rest of the payment. */
 export function requestRefund(
   checkout: Checkout,
   order: RefundOrder,
@@ -31,41 +32,45 @@ export function requestRefund(
   return changed(checkout, next, 'requested', effects);
 }
 
-/** A second payment of the same order goes back whole, unasked. */
+/** Automatic refund of a whole surplus payment. */
 export function surplusRefund(payment: Payment, refundId: string): RefundOrder & { amount: Cents } {
   const amount = payment.fees.total;
   return { refundId, paymentId: payment.id, amount, reason: 'surplus', idempotencyKey: null, requestHash: null };
 }
 
-/** The checkout with a refund of `amount` of its payment, which is not more than what is left. */
+/** The checkout with a refund of `amount`, which is not more than the rest of the payment. */
 export function withRefund(
   checkout: Checkout,
   payment: Payment,
   order: RefundOrder & { amount: Cents },
   now: Instant,
 ): { next: Checkout; effects: Effect[] } {
-  const refund = newRefund(payment, order, sharesOf(payment, order.amount), now);
-  return { next: withPayment(checkout, moved(payment, refund, 'none', 'pending')), effects: effectsOf(refund, now) };
+  return requested(checkout, payment, newRefund(payment, order, sharesOf(payment, order.amount), now), now);
 }
 
-/**
- * The checkout with money on its way back that a provider took for a payment and that is no part of what paid it: what
- * the buyer is owed of it stands in the books already. `again` where a refund of it has failed before.
- */
-export function withReturn(
+/** The checkout with a refund of a wrong amount, which is not part of the payment; the books owe it to the buyer already. */
+export function withMismatchRefund(
   checkout: Checkout,
   payment: Payment,
-  { refundId, amount, again }: { refundId: string; amount: Cents; again: boolean },
+  discrepancy: Discrepancy,
+  { refundId, amount }: { refundId: string; amount: Cents },
   now: Instant,
 ): { next: Checkout; effects: Effect[] } {
   const order = { refundId, paymentId: payment.id, amount, idempotencyKey: null, requestHash: null };
-  const nobodys = { merchant: 0, gateway: 0, cost: 0 };
-  const refund = newRefund(payment, { ...order, reason: 'mismatch' }, nobodys, now);
-  const tried: Payment = again ? { ...payment, owed: payment.owed - amount } : payment;
-  return { next: withPayment(checkout, moved(tried, refund, 'none', 'pending')), effects: effectsOf(refund, now) };
+  const shares = { merchant: 0, gateway: 0, cost: 0 };
+  const refund = newRefund(payment, { ...order, reason: 'mismatch' }, shares, now);
+  const isRepeated = discrepancy.refundId !== null;
+  const tried: Payment = isRepeated ? { ...payment, owed: payment.owed - amount } : payment;
+  return requested(withDiscrepancy(checkout, { ...discrepancy, refundId }), tried, refund, now);
 }
 
-/** What a provider says of a refund, of whatever order, age and number. Nothing follows a failure, and it can come late. */
+function requested(checkout: Checkout, payment: Payment, refund: Refund, now: Instant) {
+  const next = followRefund(withPayment(checkout, moved(payment, refund, 'none', 'pending')), refund);
+  const effects: Effect[] = [{ type: 'refund_requested', refund }, ...posted(refundPosting(refund, now))];
+  return { next, effects };
+}
+
+/** A provider's report on a refund, of any order, age and number. A failure is final, and can follow a success. */
 export function applyRefundReport(
   checkout: Checkout,
   refund: Refund,
@@ -79,7 +84,7 @@ export function applyRefundReport(
   const failureReason = status === 'failed' ? (providerText(reason) ?? 'the provider gives no reason') : null;
   const after: Refund = { ...refund, status, failureReason, updated: now };
   const posting = status === 'failed' ? refundFailedPosting(refund, now) : refundPaidPosting(refund, now);
-  const next = withPayment(checkout, moved(payment, refund, refund.status, status));
+  const next = followRefund(withPayment(checkout, moved(payment, refund, refund.status, status)), after);
   const effects: Effect[] = [{ type: 'refund_changed', refund: after, from: refund.status }, ...posted(posting)];
   if (status === 'failed' && payment.kept && refund.reason !== 'mismatch' && takesNothing(refund)) {
     effects.push({ type: 'post', posting: refundKeptPosting(refund, now) });
@@ -87,7 +92,7 @@ export function applyRefundReport(
   return changed(checkout, next, 'applied', effects);
 }
 
-/** Of what was the buyer's when it was made. */
+/** True if the money was owed to the buyer before the refund. */
 function takesNothing({ shares }: Refund): boolean {
   return shares.merchant === 0 && shares.gateway === 0;
 }
@@ -102,16 +107,12 @@ function newRefund(
   return { ...about, status: 'pending', failureReason: null, created: now, updated: now };
 }
 
-function effectsOf(refund: Refund, now: Instant): Effect[] {
-  return [{ type: 'refund_requested', refund }, ...posted(refundPosting(refund, now))];
-}
-
-/** A posting without lines is none. */
+/** An empty posting is not booked. */
 function posted(posting: Posting): Effect[] {
   return posting.entries.length === 0 ? [] : [{ type: 'post', posting }];
 }
 
-/** The payment with one of its refunds moved on; what was no part of what paid it is counted by itself. */
+/** The payment after a status change of one of its refunds; refunds of wrong amounts are counted separately. */
 function moved(
   payment: Payment,
   { amount, shares, reason }: Refund,
@@ -136,7 +137,7 @@ function moved(
   return { ...next, ledgerStatus: ledgerStatusOf(next) };
 }
 
-/** In proportion to what is left, so that the last refund takes exactly that; the merchant takes the rounding. */
+/** Shares in proportion to the rest, so that the last refund takes exactly that; the merchant takes the rounding. */
 function sharesOf(payment: Payment, amount: Cents): RefundShares {
   const left = leftOf(payment);
   const gateway = proportion(left.gateway, amount, left.total);

@@ -2,20 +2,17 @@ import { type LedgerEntry, type Posting, posting } from './ledger.ts';
 import type { Instant } from './records.ts';
 import type { Refund } from './refund.ts';
 
-/**
- * The buyer is owed the money: what of it was the merchant's and the gateway's is so no more. It has no entries where the
- * buyer was owed it before.
- */
+/** The shares of the merchant and the gateway become the buyer's. Empty if the money was owed to the buyer before. */
 export function refundPosting(refund: Refund, now: Instant): Posting {
   return posting(headOf(refund, 'refund', now), owedEntries(refund));
 }
 
-/** The provider has paid it out, and gives back its cost in proportion. */
+/** The provider has paid the refund out, and returns its cost in proportion. */
 export function refundPaidPosting(refund: Refund, now: Instant): Posting {
   return posting(headOf(refund, 'refund_paid', now), paidOutEntries(refund));
 }
 
-/** Whatever was posted of the refund as it is now, reversed. */
+/** Reversal of every posting of the refund so far. */
 export function refundFailedPosting(refund: Refund, now: Instant): Posting {
   const booked = [...owedEntries(refund), ...(refund.status === 'succeeded' ? paidOutEntries(refund) : [])];
   return posting(
@@ -24,10 +21,7 @@ export function refundFailedPosting(refund: Refund, now: Instant): Posting {
   );
 }
 
-/**
- * Surplus money that was on its way to the buyer when the merchant was told to keep the rest, and that has come back: it is
- * the merchant's too now.
- */
+/** A refund of surplus money fails after an operator accepted the rest: its money becomes the merchant's too. */
 export function refundKeptPosting(refund: Refund, now: Instant): Posting {
   return posting({ ...headOf(refund, 'adjustment', now), refundId: null }, [
     { account: 'buyer_refunds_payable', amount: refund.amount },

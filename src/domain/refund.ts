@@ -3,24 +3,20 @@ import type { Instant, LedgerStatus, Payment } from './records.ts';
 import type { Environment } from './route.ts';
 
 /** `succeeded` can still become `failed`: a bank may send the money back days later. `failed` is final. */
-export type RefundStatus = 'pending' | 'succeeded' | 'failed';
-/**
- * `surplus`: a second payment of the same order, which we give back without being asked. `mismatch`: money of another
- * amount than the session's, which was never booked as its payment.
- */
-export type RefundReason = 'requested_by_customer' | 'duplicate' | 'fraudulent' | 'surplus' | 'mismatch' | 'other';
-
-export const REFUND_STATUSES: readonly RefundStatus[] = ['pending', 'succeeded', 'failed'];
-export const REFUND_REASONS: readonly RefundReason[] = [
+export const REFUND_STATUSES = ['pending', 'succeeded', 'failed'] as const;
+export type RefundStatus = (typeof REFUND_STATUSES)[number];
+/** `surplus`: automatic, of a second payment of the same order. `mismatch`: of a wrong amount, never booked as a payment. */
+export const REFUND_REASONS = [
   'requested_by_customer',
   'duplicate',
   'fraudulent',
   'surplus',
   'mismatch',
   'other',
-];
+] as const;
+export type RefundReason = (typeof REFUND_REASONS)[number];
 
-/** A refund without an answer for so long needs a person: its provider is asked on, since the money may have gone out. */
+/** Age at which a pending refund needs an operator. Its provider is still asked, because the money may have been paid out. */
 export const REFUND_OVERDUE_MS = 3 * 24 * 60 * 60_000;
 
 /** Time for which a provider must answer only that it does not know the payment, before the refund fails. */
@@ -28,8 +24,8 @@ export const UNKNOWN_PAYMENT_MS = 60 * 60_000;
 export const UNKNOWN_PAYMENT_REASON = 'the provider does not know this payment';
 
 /**
- * What a refund takes from the merchant, from the gateway's revenue and from the provider's cost. The first two make its
- * amount, but for money that was owed to the buyer from the start: that takes nothing from either.
+ * Shares of a refund. Merchant and gateway sum to its amount, except for money that was owed to the buyer from the start, where
+ * both are 0.
  */
 export interface RefundShares {
   merchant: Cents;
@@ -37,7 +33,7 @@ export interface RefundShares {
   cost: Cents;
 }
 
-/** Money of one payment on its way back to the buyer, or back there. */
+/** Refund of one payment. */
 export interface Refund {
   id: string;
   paymentId: string;
@@ -47,7 +43,7 @@ export interface Refund {
   shares: RefundShares;
   reason: RefundReason | null;
   status: RefundStatus;
-  /** Why it failed, in words; null where it did not. */
+  /** Reason of the failure, in words; null if it did not fail. */
   failureReason: string | null;
   idempotencyKey: string | null;
   /** A hash of the parsed input, for telling a replay from a conflict. */
@@ -56,24 +52,24 @@ export interface Refund {
   updated: Instant;
 }
 
-/** Its ids, made beforehand, and what was asked for. */
+/** Requested refund, with its id, made beforehand. */
 export interface RefundOrder {
   refundId: string;
   paymentId: string;
-  /** Null: all that is left. */
+  /** Null: the rest of the payment. */
   amount: Cents | null;
   reason: RefundReason | null;
   idempotencyKey: string | null;
   requestHash: string | null;
 }
 
-/** A provider's word on a refund; `reason` is why it failed, in words. */
+/** Provider report on a refund; `reason` of a failure, in words. */
 export interface RefundOutcome {
   status: RefundStatus;
   reason: string | null;
 }
 
-/** What of a payment is neither refunded nor about to be, and what of it would be taken from whom. */
+/** Rest of a payment that is in no refund, and its shares. */
 export interface Refundable extends RefundShares {
   total: Cents;
 }
@@ -81,13 +77,13 @@ export interface Refundable extends RefundShares {
 export function leftOf(payment: Payment): Refundable {
   const { fees, providerCost, surplus, kept, shortfall, refunded, refundPending, refundShares } = payment;
   const total = fees.total - shortfall - refunded - refundPending;
-  // No fee is earned on surplus money, which is the buyer's unless the merchant was told to keep it.
+  // No fee is earned on surplus money, which is the buyer's unless an operator accepted it for the merchant.
   const gateway = surplus ? 0 : fees.buyerFee + fees.gatewayFee - refundShares.gateway;
   const merchant = surplus && !kept ? 0 : total - gateway;
   return { total, merchant, gateway, cost: providerCost - refundShares.cost };
 }
 
-/** Where the money of a paid payment is: with the buyer again, when all of it is. */
+/** Ledger status of a paid payment: `refunded` only once all of it is. */
 export function ledgerStatusOf({ fees, shortfall, refunded, settled }: Payment): LedgerStatus {
   if (refunded === fees.total - shortfall) return 'refunded';
   return settled ? 'settled' : 'pending';

@@ -1,43 +1,42 @@
 import type { RatePpm } from './money.ts';
 
-export type Environment = 'sandbox' | 'production';
-export type RouteKind = 'card' | 'wallet' | 'local';
+export const ENVIRONMENTS = ['sandbox', 'production'] as const;
+export type Environment = (typeof ENVIRONMENTS)[number];
+export const ROUTE_KINDS = ['card', 'wallet', 'local'] as const;
+export type RouteKind = (typeof ROUTE_KINDS)[number];
 export type RouteHealth = 'live' | 'degraded' | 'standby';
 export type KycPolicy = 'none' | 'light' | 'full' | 'provider';
 
-export const ENVIRONMENTS: readonly Environment[] = ['sandbox', 'production'];
-export const ROUTE_KINDS: readonly RouteKind[] = ['card', 'wallet', 'local'];
-
-/** A way for money to travel from the buyer to the merchant: one entry of the catalogue, with its present health. */
+/** Entry of the route catalogue, with its current health. */
 export interface Route {
   id: string;
   label: string;
   environment: Environment;
-  /** The provider adapter that carries it, for example `sandbox`. */
+  /** Its provider adapter, for example `sandbox`. */
   integrationId: string;
   integrationLabel: string;
   kind: RouteKind;
   network: string;
   asset: string;
   health: RouteHealth;
-  /** What the buyer reads: "Card", "Bank transfer". */
+  /** Label for the buyer: "Card", "Bank transfer". */
   payerLabel: string;
-  /** Words a buyer understands: "about 2 minutes". */
+  /** Duration in words for the buyer: "about 2 minutes". */
   eta: string;
-  /** The same as a number, for choosing: how long until the merchant has the money's word. */
+  /** The same in minutes, for the choice of a route: time until the confirmation. */
   etaMinutes: number;
   buyerFeeRate: RatePpm;
   gatewayFeeRate: RatePpm;
-  /** What the provider charges the gateway; it comes out of the gateway's fees. */
+  /** The provider's charge, paid from the gateway's fees. */
   providerCostRate: RatePpm;
   kycPolicy: KycPolicy;
   /** Share of attempts expected to succeed. */
   successRate: RatePpm;
-  /** How long a handed-off payment may stay unconfirmed before it fails, in seconds. */
+  /** Timeout of an unconfirmed payment after its handoff, in seconds. */
   paymentTimeoutSeconds: number;
 }
 
-/** The part of a route that a payment keeps for good. */
+/** The part of a route that is stored with a payment. */
 export interface PaymentRoute {
   id: string;
   kind: RouteKind;

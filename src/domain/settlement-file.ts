@@ -1,44 +1,33 @@
 import type { Cents } from './money.ts';
 import type { Instant } from './records.ts';
-import { EARLIEST_SETTLEMENT, type SettlementRefusal } from './settlement.ts';
+import { EARLIEST_SETTLEMENT } from './settlement.ts';
 
-/** The columns of a settlement file that are read; others are passed over. */
+/** Columns of a settlement file; others are ignored. */
 export const SETTLEMENT_COLUMNS = ['payment_id', 'reference', 'amount', 'currency', 'settled_at'] as const;
 export type SettlementColumn = (typeof SETTLEMENT_COLUMNS)[number];
 
-/** The cells of one line, by column; what is not there or empty is null. */
+/** Cells of one line by column; null if missing or empty. */
 export type SettlementCells = Record<SettlementColumn, string | null>;
 
-/** One line that says something: at least one of the two names of the payment is there. */
+/** A readable line: it has at least one of the two names of the payment. */
 export interface SettlementLine {
   paymentId: string | null;
   /** The provider's own id of the payment. */
   reference: string | null;
   amount: Cents;
-  /** As it stands there, in capitals. */
+  /** Currency code in upper case. */
   currency: string;
   settledAt: Instant | null;
 }
 
-/** What is wrong with a cell, in words that follow the name of its column. */
+/** Problem of a cell; `message` follows the name of its column. */
 export interface CellFault {
   column: SettlementColumn;
   message: string;
 }
 
-/** Why a line was not recorded. */
-export type MismatchCode =
-  | 'invalid_line'
-  | 'unknown_payment'
-  | 'ambiguous_reference'
-  | 'reference_differs'
-  | 'other_environment'
-  | 'currency_differs'
-  | 'duplicate_line'
-  | 'amount_differs'
-  | SettlementRefusal;
-
-export const MISMATCH_CODES: readonly MismatchCode[] = [
+/** Reasons for not recording a line. */
+export const MISMATCH_CODES = [
   'invalid_line',
   'unknown_payment',
   'ambiguous_reference',
@@ -50,24 +39,25 @@ export const MISMATCH_CODES: readonly MismatchCode[] = [
   'not_paid',
   'surplus',
   'refunded',
-];
+] as const;
+export type MismatchCode = (typeof MISMATCH_CODES)[number];
 
 export type LineStatus = 'matched' | 'already_settled' | 'not_matched';
 
-/** What became of one line. */
+/** Report on one line. */
 export interface ReportedLine {
-  /** Where it ends in the file; the header is line 1. */
+  /** Number of its last line in the file; the header is line 1. */
   line: number;
   status: LineStatus;
   paymentId: string | null;
   reference: string | null;
-  /** Null where the line does not say. */
+  /** Null if the line has no readable amount. */
   amount: Cents | null;
   code: MismatchCode | null;
   message: string;
 }
 
-/** What came of a file. */
+/** Result of an import. */
 export interface ImportReport {
   dryRun: boolean;
   lines: ReportedLine[];
@@ -78,10 +68,10 @@ const AMOUNT = /^(\d{1,9})(?:\.(\d{1,2}))?$/;
 const CURRENCY_CODE = /^[A-Za-z]{3}$/;
 const TIME = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 const MAX_NAME = 200;
-// Wherever the date of a file is that of its own time zone.
+// Dates of a file may be those of its own time zone.
 const CLOCKS_DIFFER_MS = 24 * 60 * 60_000;
 
-/** What is wrong with the header, in a sentence; undefined where it will do. */
+/** Problem of the header, as a sentence; undefined if there is none. */
 export function headerFault(names: readonly string[]): string | undefined {
   const twice = names.find((name, index) => isKnown(name) && names.indexOf(name) !== index);
   if (twice !== undefined) return `The column ${twice} is there twice.`;
@@ -121,7 +111,7 @@ export function readLine(cells: SettlementCells, now: Instant): SettlementLine |
   };
 }
 
-/** An ISO 8601 date or time; undefined for what is none, such as the 31st of February. */
+/** Instant of an ISO 8601 date or time; undefined for other texts, such as the 31st of February. */
 export function instantOf(text: string): Instant | undefined {
   const [, date] = TIME.exec(text) ?? [];
   if (date === undefined) return undefined;

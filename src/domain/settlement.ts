@@ -3,42 +3,41 @@ import type { Instant, Payment } from './records.ts';
 import { leftOf } from './refund.ts';
 import type { Environment } from './route.ts';
 
-/** Who told that the money has been paid out to the merchant: the provider itself, the API, or a file of it. */
-export type SettlementSource = 'provider' | 'api' | 'file';
+/** Source of a payout report: the provider itself, the API, or a settlement file. */
+export const SETTLEMENT_SOURCES = ['provider', 'api', 'file'] as const;
+export type SettlementSource = (typeof SETTLEMENT_SOURCES)[number];
 
-export const SETTLEMENT_SOURCES: readonly SettlementSource[] = ['provider', 'api', 'file'];
-
-/** That a payment's money has been paid out to the merchant: at most one a payment. */
+/** Payout of a payment to the merchant, at most one per payment. */
 export interface Settlement {
   paymentId: string;
   sessionId: string;
   environment: Environment;
-  /** What was paid out: the merchant's share, less what was refunded from it before. */
+  /** The merchant's share, less earlier refunds. */
   amount: Cents;
   source: SettlementSource;
-  /** Of the payout, as whoever told calls it. */
+  /** Reference of the payout, as its reporter gave it. */
   reference: string | null;
   settledAt: Instant;
   created: Instant;
 }
 
-/** A payout of before that is a slip of the pen. */
+/** An earlier payout date is taken for a typing error. */
 export const EARLIEST_SETTLEMENT: Instant = Date.UTC(2000, 0, 1);
 
-/** Why a payment cannot be settled. */
+/** Reason for not settling a payment. */
 export type SettlementRefusal = 'not_paid' | 'surplus' | 'refunded';
 
-/** What there is to pay out of a payment, or why there is nothing. */
+/** Amount to pay out, or the reason why there is none. */
 export function payoutOf(payment: Payment): { amount: Cents } | { refusal: SettlementRefusal } {
   if (payment.status !== 'paid') return { refusal: 'not_paid' };
   const left = leftOf(payment);
   if (left.total === 0) return { refusal: 'refunded' };
-  // Money that the buyer gets back is not the merchant's.
+  // Surplus money is refunded to the buyer unless it was accepted.
   if (payment.surplus && !payment.kept) return { refusal: 'surplus' };
   return { amount: left.merchant };
 }
 
-/** Why a payment is not settled, in a sentence. */
+/** Reason for not settling a payment, as a sentence. */
 export function refusalWords(refusal: SettlementRefusal, { status }: Pick<Payment, 'status'>): string {
   switch (refusal) {
     case 'not_paid':

@@ -1,2 +1,2 @@
-/** That of the program, as it names itself to whoever asks. */
+/** Version of the program. */
 export const VERSION = '0.1.0';

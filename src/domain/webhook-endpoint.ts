@@ -6,14 +6,12 @@ export type EventType = `payment.${ProviderStatus}`;
 export const EVERY_TYPE: readonly EventType[] = PROVIDER_STATUSES.map((status): EventType => `payment.${status}`);
 
 /** `deleting`: nothing is sent any more, and what still waits is being given up; `deleted`: nothing waits. */
-export type EndpointStatus = 'active' | 'disabled' | 'deleting' | 'deleted';
-
-export const ENDPOINT_STATUSES: readonly EndpointStatus[] = ['active', 'disabled', 'deleting', 'deleted'];
+export const ENDPOINT_STATUSES = ['active', 'disabled', 'deleting', 'deleted'] as const;
+export type EndpointStatus = (typeof ENDPOINT_STATUSES)[number];
 
 /** `configuration`: WEBHOOK_URL, whose secret is never stored. */
-export type EndpointSource = 'api' | 'configuration';
-
-export const ENDPOINT_SOURCES: readonly EndpointSource[] = ['api', 'configuration'];
+export const ENDPOINT_SOURCES = ['api', 'configuration'] as const;
+export type EndpointSource = (typeof ENDPOINT_SOURCES)[number];
 
 /** A receiver of events. */
 export interface WebhookEndpoint {
@@ -26,10 +24,10 @@ export interface WebhookEndpoint {
   events: readonly EventType[];
   description: string;
   status: EndpointStatus;
-  /** In words, why it takes no events; null while it does. */
+  /** Reason for taking no events, in words; null while it is active. */
   disabledReason: string | null;
   disabledAt: Instant | null;
-  /** The first failure since the last success; null where none followed that. */
+  /** The first failure since the last success; null without one. */
   failingSince: Instant | null;
   /** While it does not fail, known to the minute. */
   lastSuccessAt: Instant | null;
@@ -48,7 +46,7 @@ export interface SealedSecret {
   number: number;
   sealed: string;
   created: Instant;
-  /** When it ceases to sign; null for the newest one. */
+  /** End of its use; null for the newest one. */
   expiresAt: Instant | null;
 }
 
@@ -87,7 +85,7 @@ export function newEndpoint(
   };
 }
 
-/** Whether an event of that type, which happens now, is sent to it. */
+/** True if a new event of that type is sent to the endpoint. */
 export function takes(endpoint: WebhookEndpoint, type: EventType): boolean {
   return endpoint.status === 'active' && endpoint.events.includes(type);
 }
@@ -109,13 +107,13 @@ export function withoutSecret(endpoint: WebhookEndpoint, now: Instant): WebhookE
   return { ...endpoint, status: 'disabled', disabledReason: SECRET_LOST_REASON, disabledAt };
 }
 
-/** What is left of an endpoint that nobody wants any more: what old deliveries name. */
+/** A deleted endpoint, stored because old deliveries name it. */
 export function deleted(endpoint: WebhookEndpoint, now: Instant): WebhookEndpoint {
   const left = { ...endpoint, url: '', description: '', slot: null, failingSince: null };
   return { ...left, status: 'deleting', disabledReason: DELETED_REASON, disabledAt: now };
 }
 
-/** What an attempt that ended at that time says about its endpoint, where that is worth a write. */
+/** News about an endpoint from a finished attempt, if it is worth a write. */
 export function noteworthy(
   endpoint: WebhookEndpoint,
   succeeded: boolean,
@@ -130,7 +128,7 @@ export function noteworthy(
   return at - failingSince >= FAILING_LIMIT_MS ? 'failing too long' : undefined;
 }
 
-/** Whether a secret signs at that time. */
+/** True if a secret signs at that time. */
 export function signs({ expiresAt }: Pick<SealedSecret, 'expiresAt'>, now: Instant): boolean {
   return expiresAt === null || expiresAt > now;
 }

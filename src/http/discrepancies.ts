@@ -1,6 +1,5 @@
 import { DISCREPANCY_ENDPOINTS, renderDiscrepancy } from '../contract/discrepancy-contract.ts';
-import { getDiscrepancy } from '../operations/discrepancies/read-discrepancies.ts';
-import { resolveDiscrepancy } from '../operations/discrepancies/resolve-discrepancy.ts';
+import { getDiscrepancy, resolveDiscrepancy } from '../operations/discrepancies/resolve-discrepancy.ts';
 import { apiPart, listing, onRecord } from './api-part.ts';
 
 export const discrepanciesApi = apiPart((serve) => {

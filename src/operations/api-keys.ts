@@ -15,18 +15,18 @@ import type { ApiKeyFilter } from '../store/api-keys.ts';
 import type { Change } from '../store/store.ts';
 import { keyRevoked } from './access/gate.ts';
 import type { Deps } from './deps.ts';
-import { recordNotFound } from './not-found.ts';
+import { found } from './not-found.ts';
 
 type Keeping = Pick<Deps, 'store' | 'now'>;
-/** With the key that asks, where one does: nothing is done by one that was revoked, however late that became known. */
+/** With the caller's key, if any: a revoked key changes nothing, even if this instance does not know of the revocation. */
 type Changing = Keeping & Partial<Pick<Deps, 'caller'>>;
 
-/** What a key is to be; limits in cents. */
+/** Fields of a new key; limits in cents. */
 export type KeyRequest = Pick<ApiKey, 'environment' | 'name' | 'scope' | 'spendPerCheckout' | 'spendPerDay' | 'source'>;
 
 /**
- * Makes a key, and answers its text, which nobody can learn again. Throws GatewayError `invalid_input` for limits that are
- * not of its scope, KeyRefusal where the key that asks was revoked meanwhile.
+ * Creates a key and answers its text, which is not stored. Throws GatewayError `invalid_input` for limits that do not match
+ * its scope, KeyRefusal if the caller's key was revoked meanwhile.
  */
 export async function createApiKey(
   deps: Changing & Pick<Deps, 'newId'> & { randomBytes: RandomBytes },
@@ -35,15 +35,7 @@ export async function createApiKey(
   const fault = limitsFault(request);
   if (fault) throw fault;
   const text = newKeyText(request.environment, deps.randomBytes);
-  const key: ApiKey = {
-    ...request,
-    id: deps.newId('key'),
-    hash: hashOfKey(text),
-    last4: lastOfKey(text),
-    created: deps.now(),
-    lastUsedAt: null,
-    revokedAt: null,
-  };
+  const key = newKey(request, { id: deps.newId('key'), text, created: deps.now() });
   if (!(await commitBy(deps, { type: 'api_key_created', key }))) throw new Error(`the key ${key.id} exists already`);
   return { key, spentToday: key.scope === 'agent' ? 0 : null, text };
 }
@@ -54,17 +46,14 @@ export async function listApiKeys(deps: Keeping, filter: ApiKeyFilter, page: Pag
   return { items: await Promise.all(items.map((key) => known(deps, key))), hasMore };
 }
 
-/**
- * Closes a key for good; one that is closed stays as it is. Throws GatewayError `not_found`, KeyRefusal where the key
- * that asks was revoked meanwhile.
- */
+/** Revokes a key, once. Throws GatewayError `not_found`, KeyRefusal if the caller's key was revoked meanwhile. */
 export async function revokeApiKey(deps: Changing, id: string): Promise<KnownKey> {
   await find(deps, id);
   await commitBy(deps, { type: 'api_key_revoked', keyId: id, at: deps.now() });
   return known(deps, await find(deps, id));
 }
 
-/** Whether it was done. What is believed of the key that asks is not enough here: a successor would outlive it. */
+/** True if committed. The commit checks the caller's key, because a cached answer could create a key after its revocation. */
 async function commitBy({ store, caller }: Changing, change: Change): Promise<boolean> {
   const result = await store.commit(caller ? [{ type: 'api_key_active', keyId: caller.id }, change] : [change]);
   if (!result.done && result.conflict === 'key_revoked') throw keyRevoked();
@@ -81,20 +70,10 @@ export async function registerConfiguredKeys(
 ): Promise<void> {
   for (const text of texts) {
     const hash = hashOfKey(text);
-    const key: ApiKey = {
-      id: configuredKeyId(hash),
-      environment: environmentOfKey(text)!,
-      name: 'BOOTSTRAP_API_KEYS',
-      scope: 'admin',
-      hash,
-      last4: lastOfKey(text),
-      spendPerCheckout: null,
-      spendPerDay: null,
-      source: 'configuration',
-      created: deps.now(),
-      lastUsedAt: null,
-      revokedAt: null,
-    };
+    const about = { environment: environmentOfKey(text)!, name: 'BOOTSTRAP_API_KEYS' };
+    const request = { ...about, scope: 'admin', spendPerCheckout: null, spendPerDay: null } as const;
+    const identity = { id: configuredKeyId(hash), text, created: deps.now() };
+    const key = newKey({ ...request, source: 'configuration' }, identity);
     await deps.store.commit([{ type: 'api_key_created', key }]);
     const kept = await deps.store.apiKeyByHash(hash);
     if (kept?.revokedAt === null) continue;
@@ -102,7 +81,12 @@ export async function registerConfiguredKeys(
   }
 }
 
-// Before every time there is: lists show them last.
+function newKey(request: KeyRequest, { id, text, created }: { id: string; text: string; created: number }): ApiKey {
+  const hidden = { hash: hashOfKey(text), last4: lastOfKey(text) };
+  return { ...request, ...hidden, id, created, lastUsedAt: null, revokedAt: null };
+}
+
+// Earlier than every real time: lists show these keys last.
 const NO_TIME = '0'.repeat(10);
 const REST_LENGTH = 26;
 
@@ -112,16 +96,14 @@ function configuredKeyId(hash: string): string {
 }
 
 async function find({ store }: Keeping, id: string): Promise<ApiKey> {
-  const key = await store.apiKey(id);
-  if (!key) throw recordNotFound('API key', id, 'key_');
-  return key;
+  return found(await store.apiKey(id), 'API key', id, 'key_');
 }
 
 async function known({ store, now }: Keeping, key: ApiKey): Promise<KnownKey> {
   return { key, spentToday: key.scope === 'agent' ? await store.apiKeySpend(key.id, dayOf(now())) : null };
 }
 
-/** Why the limits of a key are none for its scope; undefined where they are. */
+/** Error for limits that do not match the scope; undefined if they do. */
 function limitsFault({ scope, spendPerCheckout, spendPerDay }: KeyRequest): GatewayError | undefined {
   const hasLimits = spendPerCheckout !== null || spendPerDay !== null;
   if (hasLimits === (scope === 'agent')) return undefined;

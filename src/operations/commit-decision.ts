@@ -1,28 +1,26 @@
 import { renderEvent } from '../contract/event-contract.ts';
 import type { Decision, Effect } from '../domain/checkout-state.ts';
-import { GatewayError } from '../domain/errors.ts';
 import { outcomesOf } from '../domain/outcome.ts';
+import { newDelivery } from '../domain/delivery.ts';
 import type { Checkout, Instant } from '../domain/records.ts';
 import { type WebhookEndpoint, takes } from '../domain/webhook-endpoint.ts';
 import type { Change } from '../store/store.ts';
 import { currentOrigin } from '../telemetry/origin.ts';
 import type { Deps } from './deps.ts';
-import { sessionNotFound } from './not-found.ts';
-
-// Each loser of a race reads what the winner wrote; a checkout has few things that happen to it at once.
-const MAX_TRIES = 50;
+import { foundSession } from './not-found.ts';
+import { retryOnConflict } from './retry-on-conflict.ts';
 
 export interface Committed<Outcome extends string> {
-  /** `duplicate`: what came along was there or done already; nothing was written. */
+  /** `duplicate`: one of the changes along was made before; nothing was written. */
   outcome: Outcome | 'duplicate';
   checkout: Checkout;
   effects: Effect[];
 }
 
 /**
- * Reads a checkout, decides, and commits the new states, postings, events and deliveries in one transaction; decides
- * again where somebody else was faster. `along` are further changes that belong into the same transaction.
- * Throws GatewayError `not_found` for an unknown session.
+ * Reads a checkout, decides, and commits the new states, postings, events and deliveries in one transaction; decides again
+ * after a conflict. `along` are further changes of the same transaction. Throws GatewayError `not_found` for an unknown
+ * session.
  */
 export async function commitDecision<Outcome extends string>(
   deps: Deps,
@@ -30,32 +28,25 @@ export async function commitDecision<Outcome extends string>(
   decide: (checkout: Checkout, now: Instant) => Decision<Outcome> | Promise<Decision<Outcome>>,
   along: (decision: Decision<Outcome>, before: Checkout) => Change[] = () => [],
 ): Promise<Committed<Outcome>> {
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
-    const checkout = await deps.store.checkout(sessionId);
-    if (!checkout) throw sessionNotFound(sessionId);
+  const committed = await retryOnConflict(deps, `session ${sessionId}`, async (conflict) => {
+    const checkout = foundSession(await deps.store.checkout(sessionId), sessionId);
+    if (conflict === 'duplicate_message' || conflict === 'overtaken') {
+      const result: Committed<Outcome> = { outcome: 'duplicate', checkout, effects: [] };
+      return { changes: [], result };
+    }
     const now = deps.now();
     const decision = await decide(checkout, now);
     const { outcome, next, effects } = decision;
     const changes = [...along(decision, checkout), ...(await changesOf(deps, checkout, decision, now))];
-    if (changes.length === 0) return { outcome, checkout: next, effects };
-    const result = await deps.store.commit(changes);
-    if (result.done) {
-      noteRefunds(deps, effects);
-      return { outcome, checkout: next, effects };
-    }
-    if (result.conflict === 'duplicate_message' || result.conflict === 'overtaken')
-      return { outcome: 'duplicate', checkout, effects: [] };
-  }
-  throw new GatewayError('unavailable', `Session ${sessionId} is changing too fast; try again.`);
-}
-
-/** Its provider is asked by a worker, under no request: this line leads from that to what the refund came of. */
-function noteRefunds({ log }: Deps, effects: Effect[]): void {
-  for (const effect of effects) {
+    return { changes, result: { outcome, checkout: next, effects } };
+  });
+  for (const effect of committed.effects) {
     if (effect.type !== 'refund_requested') continue;
     const { id: refundId, paymentId } = effect.refund;
-    log.info({ refundId, paymentId }, 'refund asked for');
+    // A worker asks the provider later, outside this request: this line connects the two.
+    deps.log.info({ refundId, paymentId }, 'refund asked for');
   }
+  return committed;
 }
 
 async function changesOf(
@@ -65,7 +56,10 @@ async function changesOf(
   now: Instant,
 ): Promise<Change[]> {
   if (next === before) return [];
-  const changes: Change[] = [{ type: 'session_changed', session: next.session, from: before.session.status }];
+  const changes: Change[] = [];
+  // A report that must not change the session can still open a discrepancy.
+  if (next.session !== before.session)
+    changes.push({ type: 'session_changed', session: next.session, from: before.session.status });
   const known = new Map(before.payments.map((payment) => [payment.id, payment]));
   const knownInvoices = new Map(before.invoices.map((invoice) => [invoice.id, invoice]));
   const created: Change[] = [];
@@ -80,7 +74,13 @@ async function changesOf(
   }
   // An old attempt is closed before a new one opens: the database allows one pending payment at a time.
   changes.push(...created);
-  // What it teaches about routes is recorded with it, or not at all.
+  const knownDiscrepancies = new Map(before.discrepancies.map((discrepancy) => [discrepancy.id, discrepancy]));
+  for (const discrepancy of next.discrepancies) {
+    const earlier = knownDiscrepancies.get(discrepancy.id);
+    const changed = { ...discrepancy, version: discrepancy.version + 1 };
+    if (!earlier) changes.push({ type: 'discrepancy_opened', discrepancy });
+    else if (earlier !== discrepancy) changes.push({ type: 'discrepancy_changed', discrepancy: changed });
+  }
   for (const outcome of outcomesOf(before, next, now)) changes.push({ type: 'outcome_recorded', outcome });
   const endpoints = effects.some(({ type }) => type === 'announce') ? await deps.store.endpoints() : [];
   for (const effect of effects) changes.push(...changesOfEffect(deps, next, effect, endpoints, now));
@@ -131,26 +131,21 @@ function announcement(
     created: now,
   });
   const { id: sessionId, environment, version: sequence } = session;
-  const shared = { sessionId, environment, sequence, type: event.type, created: now };
-  const recorded: Change = {
-    type: 'event_recorded',
-    event: { ...shared, id: event.id, body: JSON.stringify(event), origin: currentOrigin() },
+  const recorded = {
+    id: event.id,
+    sessionId,
+    environment,
+    sequence,
+    type: event.type,
+    created: now,
+    body: JSON.stringify(event),
+    origin: currentOrigin(),
   };
   const deliveries = endpoints
     .filter((endpoint) => endpoint.environment === environment && takes(endpoint, event.type))
-    .map((endpoint): Change => ({
-      type: 'delivery_created',
-      delivery: {
-        ...shared,
-        id: deps.newId('dlv'),
-        eventId: event.id,
-        endpointId: endpoint.id,
-        status: 'pending',
-        attempts: 0,
-        scheduleStart: 0,
-        dueAt: now,
-        lastAttempt: null,
-      },
-    }));
-  return [recorded, ...deliveries];
+    .map(({ id: endpointId }): Change => {
+      const delivery = newDelivery(recorded, { id: deps.newId('dlv'), endpointId, now });
+      return { type: 'delivery_created', delivery };
+    });
+  return [{ type: 'event_recorded', event: recorded }, ...deliveries];
 }

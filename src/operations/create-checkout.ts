@@ -4,68 +4,65 @@ import { type FeeSplitResource, renderFeeSplit } from '../contract/payment-contr
 import type { CheckoutResult } from '../contract/action-contract.ts';
 import type { RouteSummary } from '../contract/route-contract.ts';
 import { newSession } from '../domain/new-session.ts';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError, idempotencyConflict } from '../domain/errors.ts';
 import { isErased } from '../domain/personal-data.ts';
 import { splitFees } from '../domain/fees.ts';
 import { amountFromCents } from '../domain/money.ts';
-import { CURRENCY, type Customer, type Session } from '../domain/records.ts';
+import type { Customer, Session } from '../domain/records.ts';
 import type { Change } from '../store/store.ts';
 import { refuseMovedTime, refusedByTestClock } from './advance-time.ts';
 import { assertEnvironment } from './access/caller.ts';
 import { spendingOf, spendingRefusal } from './access/spend.ts';
 import { centsOf } from './cents-of.ts';
 import type { Deps } from './deps.ts';
-import { splitKeyOf } from './routing/attempts.ts';
+import { factsOf } from './routing/attempts.ts';
 import { changesOfQuote, effectOf, quoteFor, quoteRecorded, routeOfQuote } from './routing/offers.ts';
 import type { Quote } from './routing/view.ts';
+import { retryOnConflict } from './retry-on-conflict.ts';
 
-// Two callers who both meet a new address, or a new key, race once; after that it is there.
-const MAX_TRIES = 5;
-
-/** The route chosen at creation and what it costs: kept with the session, so that a replay answers the same. */
+/** Chosen route and its fees, stored with the session so that a replay answers the same. */
 interface Offer {
   route: RouteSummary;
   feeSplit: FeeSplitResource;
 }
 
 /**
- * Creates a session, and its customer where the address is new, in one transaction. The same idempotency key with the
- * same input answers the first session again (`replayed`). Throws GatewayError `idempotency_conflict` for the same key
- * with other input, `forbidden` for a blocked customer, by a routing rule or for production beside a test clock, `no_eligible_route`
- * where rules leave none, `spend_limit_exceeded` where an agent's limits are reached.
+ * Creates a session, and its customer if the address is new, in one transaction. The same idempotency key with the same input
+ * answers the first session again (`replayed`). Throws GatewayError `idempotency_conflict` for the same key with other input,
+ * `forbidden` for a blocked customer, by a routing rule or for production beside a test clock, `no_eligible_route` if rules
+ * leave none, `spend_limit_exceeded` if an agent's limits are reached.
  */
 export async function createCheckout(
   deps: Deps,
   request: SessionRequest,
 ): Promise<{ session: Session; replayed: boolean }> {
   assertEnvironment(deps, request.environment);
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+  let draft: Draft | undefined;
+  let remembered: ReturnType<Deps['directory']['find']>;
+  const created = await retryOnConflict(deps, 'this customer', async (conflict) => {
+    const first = conflict && (await firstOf(deps, request));
+    if (first) return { changes: [], result: { session: replay(first, request), replayed: true } };
+    if (conflict === 'spend_limit') {
+      const refusal = await spendingRefusal(deps, draft!.session);
+      if (refusal) throw refusal;
+    }
+    if (conflict) await refuseMovedTime(deps, request.environment);
     // The commit checks what the directory remembers; after a conflict the database is asked.
-    const remembered = attempt === 0 ? deps.directory.find(request.environment, request.customer) : undefined;
+    remembered = conflict ? undefined : deps.directory.find(request.environment, request.customer);
     const known = remembered ?? (await readCustomer(deps, request));
-    if (known?.status === 'blocked') return replayOrRefuse(deps, request, blocked());
-
-    const drafted = draftSession(deps, request, known?.id);
-    if (drafted instanceof GatewayError) return replayOrRefuse(deps, request, drafted);
+    const drafted = known?.status === 'blocked' ? blocked() : draftSession(deps, request, known?.id);
+    if (drafted instanceof GatewayError) return { changes: [], result: await replayOrRefuse(deps, request, drafted) };
+    draft = drafted;
     const { session, quote } = drafted;
     const changes: Change[] = [...changesOfQuote(quote), { type: 'session_created', session }];
     if (!known) changes.unshift({ type: 'customer_created', customer: customerOf(session) });
-    changes.unshift(...spendingOf(deps, session));
-    const result = await deps.store.commit(changes);
-    if (result.done) {
-      quoteRecorded(quote);
-      if (!remembered) deps.directory.remember(request.environment, request.customer, session.customerId);
-      return { session, replayed: false };
-    }
-    const first = await firstOf(deps, request);
-    if (first) return { session: replay(first, request), replayed: true };
-    if (result.conflict === 'spend_limit') {
-      const refusal = await spendingRefusal(deps, session);
-      if (refusal) throw refusal;
-    }
-    await refuseMovedTime(deps, request.environment);
+    return { changes: [...spendingOf(deps, session), ...changes], result: { session, replayed: false } };
+  });
+  if (!created.replayed) {
+    quoteRecorded(draft!.quote);
+    if (!remembered) deps.directory.remember(request.environment, request.customer, created.session.customerId);
   }
-  throw new GatewayError('unavailable', 'This customer is being created by too many requests at once; try again.');
+  return created;
 }
 
 /**
@@ -90,7 +87,7 @@ export async function previewCheckout(
   return { result: { ...result, checkoutUrl: `${result.checkoutUrl}?preview=1` }, replayed: false };
 }
 
-/** What the checkout actions answer of a session: how it was when it was created. */
+/** Answer of the checkout actions: the session as it was created. */
 export function checkoutResult(
   deps: Pick<Deps, 'urls' | 'merchantName'>,
   session: Session,
@@ -120,50 +117,35 @@ interface Draft {
   quote: Quote;
 }
 
-/** A draft, or why the rules allow none. */
+/** A draft, or the error if the rules allow none. */
 function draftSession(deps: Deps, request: SessionRequest, customerId: string | undefined): Draft | GatewayError {
   const refused = refusedByTestClock(deps, request.environment);
   if (refused) return refused;
   const now = deps.now();
-  const amount = centsOf(request.amount);
-  const id = deps.newId('chk');
-  const { environment, preferredRoute } = request;
-  const effect = effectOf(deps, environment, () => ({
-    amount,
-    currency: CURRENCY,
+  const { environment } = request;
+  const asked = {
     environment,
-    preferredKind: preferredRoute ?? null,
     product: request.product,
-    customer: request.customer,
-    clientReferenceId: request.clientReferenceId ?? null,
+    amount: centsOf(request.amount),
+    customerEmail: request.customer,
+    preferredRoute: request.preferredRoute ?? null,
     metadata: request.metadata,
-    at: now,
-    sessionId: splitKeyOf({
-      idempotencyKey: request.idempotencyKey ?? null,
-      clientReferenceId: request.clientReferenceId ?? null,
-      product: request.product,
-      amount,
-      customerEmail: request.customer,
-      metadata: request.metadata,
-    }),
-  }));
-  const quote = quoteFor(deps, { environment, preferredKind: preferredRoute ?? null, effect });
+    clientReferenceId: request.clientReferenceId ?? null,
+    idempotencyKey: request.idempotencyKey ?? null,
+  };
+  const { amount, preferredRoute: preferredKind } = asked;
+  const id = deps.newId('chk');
+  const effect = effectOf(deps, environment, () => factsOf(asked, now));
+  const quote = quoteFor(deps, { environment, preferredKind, effect });
   const offered = routeOfQuote(quote, effect);
   if (offered instanceof GatewayError) return offered;
   const { route, summary } = offered;
   const offer: Offer = { route: summary, feeSplit: renderFeeSplit(splitFees(amount, route)) };
   const session = newSession({
+    ...asked,
     id,
-    environment: request.environment,
-    product: request.product,
-    amount,
     customerId: customerId ?? deps.newId('cus'),
-    customerEmail: request.customer,
-    preferredRoute: request.preferredRoute ?? null,
     redirectUrl: request.redirectUrl ?? null,
-    metadata: request.metadata,
-    clientReferenceId: request.clientReferenceId ?? null,
-    idempotencyKey: request.idempotencyKey ?? null,
     requestHash: request.idempotencyKey === undefined ? null : hashOf(request, amount),
     offerJson: JSON.stringify(offer),
     decisionId: quote.decision.id,
@@ -196,25 +178,22 @@ async function replayOrRefuse(
   return { session: replay(first, request), replayed: true };
 }
 
-/** The first answer again. Throws GatewayError `idempotency_conflict` where the input is another one. */
+/** The first answer. Throws GatewayError `idempotency_conflict` for other input. */
 function replay(first: Session, request: SessionRequest): Session {
   if (first.requestHash === hashOf(request, centsOf(request.amount))) return { ...first, status: 'routed' };
-  if (isErased(first)) throw erasedBuyer();
-  throw new GatewayError('idempotency_conflict', 'This idempotencyKey was used with another body.', {
-    field: 'idempotencyKey',
-    suggestion: 'Resend the first body to get its session again, or set idempotencyKey to a new key; then resend.',
-    issues: [{ path: 'idempotencyKey', code: 'idempotency_conflict', message: 'was used with another body' }],
-  });
-}
-
-/** The key stays used for good; what was answered then is not kept. */
-function erasedBuyer(): GatewayError {
-  const message = 'This idempotencyKey was used for a session whose customer has been erased.';
-  return new GatewayError('idempotency_conflict', message, {
-    field: 'idempotencyKey',
-    suggestion: 'Set idempotencyKey to a new key to create another session; then resend.',
-    issues: [{ path: 'idempotencyKey', code: 'idempotency_conflict', message: 'was used for an erased customer' }],
-  });
+  // The key of an erased buyer stays used for good, but its answer is not stored.
+  const [message, problem, suggestion] = isErased(first)
+    ? [
+        'This idempotencyKey was used for a session whose customer has been erased.',
+        'was used for an erased customer',
+        'Set idempotencyKey to a new key to create another session; then resend.',
+      ]
+    : [
+        'This idempotencyKey was used with another body.',
+        'was used with another body',
+        'Resend the first body to get its session again, or set idempotencyKey to a new key; then resend.',
+      ];
+  throw idempotencyConflict(message, problem, suggestion);
 }
 
 function blocked(): GatewayError {

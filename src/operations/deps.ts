@@ -14,33 +14,33 @@ import type { CustomerDirectory } from './customer-directory.ts';
 import type { Router } from './routing/router.ts';
 import type { TestClock } from './test-clock.ts';
 
-/** How long a buyer who starts to pay waits for providers, in milliseconds. */
+/** Time limits of the handoff of an attempt, in milliseconds. */
 export interface HandoffLimits {
-  /** For all that is tried. */
+  /** For all handoffs of the attempt. */
   totalMs: number;
-  /** For one answer; for one to the same request again; for one about what became of it. */
+  /** For the first answer; for the answer to the repeated request; for the inquiry. */
   handoffMs: number;
   againMs: number;
   inquiryMs: number;
-  /** Another route is not begun with less than that. */
+  /** Minimum that must remain to try another route. */
   leastMs: number;
 }
 
-/** What operations work with; time, randomness, network and database come in here. */
+/** Dependencies of operations: time, randomness, network and database. */
 export interface Deps {
-  /** Of a request by a key, what that may see and change; else everything. */
+  /** For a request with a key, restricted to its environment; else unrestricted. */
   store: Store;
-  /** The key of the request; undefined where the service asks for none, and for what it does by itself. */
+  /** The key of the request; undefined if the service requires none, and for its own work. */
   caller: ApiKey | undefined;
   directory: CustomerDirectory;
-  /** The time by which everything happens that is kept. */
+  /** Time of all stored data. */
   now(): number;
   /**
    * The time outside, which is the same unless that was moved: for what passes between programs and is not kept, such as
    * the age of a signature and how long an answer may take.
    */
   realNow(): number;
-  /** Undefined where time cannot be moved. */
+  /** Undefined if time cannot be moved. */
   testClock: TestClock | undefined;
   newId: NewId;
   routes: readonly Route[];
@@ -53,20 +53,20 @@ export interface Deps {
   merchantName: string;
   /** App schemes that the operator allows in a redirectUrl, in addition to the default ones. */
   redirectSchemes: readonly string[];
-  /** Reads the body of a session under these settings. */
+  /** Reader of session bodies under these settings. */
   sessionReader: InputReader<SessionRequest>;
-  /** How long a session waits for its buyer. */
+  /** Time until a session expires. */
   sessionTtlMs: number;
   webhooks: WebhookDeps;
   log: Logger;
-  /** Undefined where nothing is traced. */
+  /** Undefined without tracing. */
   tracing: Tracing | undefined;
 }
 
-/** What the endpoints of webhooks are managed with. */
+/** Dependencies of the management of webhook endpoints. */
 export interface WebhookDeps {
   secretBox: SecretBox;
-  /** Which addresses webhooks may go to. */
+  /** Addresses that webhooks may be sent to. */
   targets: WebhookTargets;
   /** For test deliveries; the dispatcher has its own. */
   deliverers: Deliverers;

@@ -9,10 +9,7 @@ import { centsOf } from './cents-of.ts';
 import type { Deps } from './deps.ts';
 import { namedRoute, quoteFor, routeOfQuote } from './routing/offers.ts';
 
-/**
- * What an amount costs on the route that would be chosen, or on a named one. Writes nothing. Rules look at a whole
- * checkout, and are not asked about an amount alone.
- */
+/** Fees of an amount on the best route, or on a named one. Writes nothing. Rules need a whole checkout, and do not apply. */
 export function estimateFees(
   deps: Pick<Deps, 'caller' | 'router' | 'newId' | 'now'>,
   { environment, preferredRoute, routeId, amount }: FeesEstimateRequest,

@@ -5,7 +5,7 @@ import type { ProviderReport } from '../providers/provider.ts';
 import { applyReport } from './apply-provider-message.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
-import { sessionNotFound } from './not-found.ts';
+import { foundSession } from './not-found.ts';
 
 // The buyer waits meanwhile.
 const ASK_MS = 2500;
@@ -15,7 +15,7 @@ const ASK_MS = 2500;
 
 export interface LeftPayment {
   checkout: Checkout;
-  /** The provider could not be asked, or would not stop: the attempt goes on, and the buyer may ask again. */
+  /** The provider could not be asked or did not cancel: the attempt continues, and the buyer may try again. */
   goesOn: boolean;
 }
 
@@ -25,8 +25,7 @@ export interface LeftPayment {
  * that no provider is known to have stays. Throws GatewayError `not_found` for an unknown session.
  */
 export async function chooseAnotherWay(deps: Deps, sessionId: string, attempt: number): Promise<LeftPayment> {
-  const checkout = await deps.store.checkout(sessionId);
-  if (!checkout) throw sessionNotFound(sessionId);
+  const checkout = foundSession(await deps.store.checkout(sessionId), sessionId);
   const payment = pendingPayment(checkout);
   const isCurrent = checkout.session.attempts === attempt && attempt < MAX_ATTEMPTS;
   if (!payment || !isCurrent || !canAbandon(payment)) return { checkout, goesOn: false };

@@ -1,6 +1,12 @@
 import { GatewayError } from '../domain/errors.ts';
 
-/** An id that names nothing. `prefix` is what ids of such a record start with. */
+/** The record. Throws GatewayError `not_found` if there is none. */
+export function found<Item>(item: Item | undefined, record: string, id: string, prefix: string): Item {
+  if (item === undefined) throw recordNotFound(record, id, prefix);
+  return item;
+}
+
+/** Error for an id that names no record. `prefix` starts the ids of such records. */
 export function recordNotFound(record: string, id: string, prefix: string): GatewayError {
   const article = /^[aeio]/i.test(record) ? 'an' : 'a';
   return new GatewayError('not_found', `No ${record} ${JSON.stringify(id.slice(0, 80))} exists.`, {
@@ -10,6 +16,10 @@ export function recordNotFound(record: string, id: string, prefix: string): Gate
 
 export function sessionNotFound(id: string): GatewayError {
   return recordNotFound('session', id, 'chk_');
+}
+
+export function foundSession<Item>(item: Item | undefined, id: string): Item {
+  return found(item, 'session', id, 'chk_');
 }
 
 export function eventNotFound(id: string): GatewayError {

@@ -13,17 +13,17 @@ export interface Annotations {
   openWorldHint: boolean;
 }
 
-/** An error that a caller must reckon with, and the way out of it. */
+/** A possible error, and the caller's way out of it. */
 export interface KnownError {
   code: ErrorCode;
   recovery: 'fix_input' | 'retry_same' | 'stop';
-  /** What to do, in one sentence. */
+  /** Advice in one sentence. */
   do: string;
 }
 
 export interface Outcome<Result> {
   result: Result;
-  /** Whether this is the answer to an earlier request with the same idempotency key. */
+  /** True for the answer to an earlier request with the same idempotency key. */
   replayed?: boolean;
 }
 
@@ -31,13 +31,13 @@ interface Description {
   /** Dotted, for example `checkout.create`. */
   name: string;
   title: string;
-  /** What it does, when to use it, when not, and what it does not do. */
+  /** Its effect, when to use it, when not, and its limits. */
   description: string;
   annotations: Annotations;
-  /** What a key must be allowed. */
+  /** Access that a key needs. */
   access: Access;
   errors: readonly KnownError[];
-  /** What to do after success. */
+  /** Next step after success. */
   next: string;
   /** One call, true for the routes that this service has. */
   example(deps: ExampleDeps): { request: Record<string, unknown>; response: Record<string, unknown> };
@@ -45,12 +45,12 @@ interface Description {
 
 export type ExampleDeps = Pick<Deps, 'routes' | 'router' | 'urls' | 'merchantName'>;
 
-/** One thing that an agent can have done: every transport is a projection of this. */
+/** One operation for agents: every transport is a projection of it. */
 export interface Operation extends Description {
   input: z.ZodType;
   output: z.ZodType;
   /**
-   * Checks what was sent, and runs. Throws GatewayError; `hint` ends the suggestion of an `invalid_input`.
+   * Checks the input, and runs. Throws GatewayError; `hint` ends the suggestion of an `invalid_input`.
    */
   execute(deps: Deps, sent: unknown, hint: string): Promise<Outcome<unknown>>;
 }
@@ -102,48 +102,24 @@ export const READ_ONLY: Annotations = {
   openWorldHint: false,
 };
 
-export const INVALID_INPUT: KnownError = {
-  code: 'invalid_input',
-  recovery: 'fix_input',
-  do: 'Follow suggestion.',
-};
-export const INVALID_JSON: KnownError = {
-  code: 'invalid_json',
-  recovery: 'fix_input',
-  do: 'Send one JSON object.',
-};
-export const UNAVAILABLE: KnownError = {
-  code: 'unavailable',
-  recovery: 'retry_same',
-  do: 'Resend after Retry-After.',
-};
-export const NOT_FOUND: KnownError = {
-  code: 'not_found',
-  recovery: 'stop',
-  do: 'Follow suggestion.',
-};
-export const INVALID_STATE: KnownError = {
-  code: 'invalid_state',
-  recovery: 'stop',
-  do: 'Follow suggestion.',
-};
-export const IDEMPOTENCY_CONFLICT: KnownError = {
-  code: 'idempotency_conflict',
-  recovery: 'fix_input',
-  do: 'Send the first body of this key, or a new key.',
-};
-export const BLOCKED: KnownError = {
-  code: 'forbidden',
-  recovery: 'stop',
-  do: 'Customer is blocked, or a routing rule refuses.',
-};
-export const SPEND_LIMIT: KnownError = {
-  code: 'spend_limit_exceeded',
-  recovery: 'stop',
-  do: 'Key may not spend so much; message says what is left.',
-};
-export const NO_ROUTE: KnownError = {
-  code: 'no_eligible_route',
-  recovery: 'stop',
-  do: 'Routing rules leave no route.',
-};
+export const INVALID_INPUT = known('invalid_input', 'fix_input', 'Follow suggestion.');
+export const INVALID_JSON = known('invalid_json', 'fix_input', 'Send one JSON object.');
+export const UNAVAILABLE = known('unavailable', 'retry_same', 'Resend after Retry-After.');
+export const NOT_FOUND = known('not_found', 'stop', 'Follow suggestion.');
+export const INVALID_STATE = known('invalid_state', 'stop', 'Follow suggestion.');
+export const IDEMPOTENCY_CONFLICT = known(
+  'idempotency_conflict',
+  'fix_input',
+  'Send the first body of this key, or a new key.',
+);
+export const BLOCKED = known('forbidden', 'stop', 'Customer is blocked, or a routing rule refuses.');
+export const SPEND_LIMIT = known(
+  'spend_limit_exceeded',
+  'stop',
+  'Key may not spend so much; message says what is left.',
+);
+export const NO_ROUTE = known('no_eligible_route', 'stop', 'Routing rules leave no route.');
+
+function known(code: ErrorCode, recovery: KnownError['recovery'], advice: string): KnownError {
+  return { code, recovery, do: advice };
+}

@@ -4,14 +4,14 @@ import type { Listed } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import type { MerchantEvent } from '../store/webhooks.ts';
 
-/** How many events get their position in one commit, which others may share: some milliseconds. */
+/** Events that get their position in one commit, which takes some milliseconds. */
 const ROUND_EVENTS = 200;
-/** How often one reader gives positions before it answers; what is left then comes with the next request. */
+/** Limit of such commits per request; the next request continues. */
 const MAX_ROUNDS = 20;
 
 /**
- * The events behind `after`, in the order in which their commits became visible; from the beginning where it is empty.
- * Throws GatewayError `invalid_input` where there is no such event, `unavailable` while old events are being put in order.
+ * The events after `after`, in the order in which their commits became visible; from the beginning if it is empty. Throws
+ * GatewayError `invalid_input` for an unknown event, `unavailable` while old events get their positions.
  */
 export async function readFeed(
   { store }: { store: Store },
@@ -27,7 +27,7 @@ export async function readFeed(
   }
 }
 
-/** Gives every committed event its position, as far as `maxRounds` go; answers how many rounds it took. */
+/** Gives committed events their positions in at most `maxRounds` commits; answers the number of commits. */
 export async function placeEvents(store: Store, maxRounds = MAX_ROUNDS): Promise<number> {
   let rounds = 0;
   while (rounds < maxRounds && (await store.hasUnplacedEvents())) {
@@ -44,20 +44,17 @@ async function placeRound(store: Store): Promise<void> {
 async function positionOf(store: Store, eventId: string): Promise<number> {
   for (let round = 0; round <= MAX_ROUNDS; round++) {
     const position = await store.feedPosition(eventId);
-    if (position === undefined) throw unknownEvent(eventId);
+    if (position === undefined)
+      throw invalidField(
+        'after',
+        'invalid_value',
+        `no event ${eventId} exists here`,
+        'Use the id of the last event that you have read of this service; or after= with nothing behind it, to begin with the oldest.',
+      );
     if (position !== null) return position;
     await placeRound(store);
   }
   throw new GatewayError('unavailable', `Event ${eventId} has no place in the feed yet: older ones are put in order.`, {
     suggestion: 'Ask again in a second.',
   });
-}
-
-function unknownEvent(eventId: string): GatewayError {
-  return invalidField(
-    'after',
-    'invalid_value',
-    `no event ${eventId} exists here`,
-    'Use the id of the last event that you have read of this service; or after= with nothing behind it, to begin with the oldest.',
-  );
 }

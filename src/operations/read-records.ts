@@ -6,28 +6,27 @@ import { isId } from '../domain/id.ts';
 import type { Customer, Invoice, Payment, Session } from '../domain/records.ts';
 import type { MerchantEvent } from '../store/webhooks.ts';
 import type { Deps } from './deps.ts';
-import { eventNotFound, recordNotFound } from './not-found.ts';
+import { eventNotFound, found, foundSession } from './not-found.ts';
 
 type Reading = Pick<Deps, 'store'>;
 
 /** Each throws GatewayError `not_found` where there is no such record. */
 export async function getCustomer({ store }: Reading, id: string): Promise<Customer> {
-  return (await store.customer(id)) ?? notFound('customer', id, 'cus_');
+  return found(await store.customer(id), 'customer', id, 'cus_');
 }
 
 export async function getSession({ store }: Reading, id: string): Promise<Session> {
-  return (await store.session(id)) ?? notFound('session', id, 'chk_');
+  return found(await store.session(id), 'session', id, 'chk_');
 }
 
 export async function getInvoice({ store }: Reading, id: string): Promise<Invoice> {
-  return (await store.invoice(id)) ?? notFound('invoice', id, 'inv_');
+  return found(await store.invoice(id), 'invoice', id, 'inv_');
 }
 
 /** A payment by its own id, or by its session's: then the payment that paid it, else the newest attempt. */
 export async function getPayment({ store }: Reading, id: string): Promise<Payment> {
-  if (!isId(id, 'chk')) return (await store.payment(id)) ?? notFound('payment', id, 'pay_ or chk_');
-  const checkout = await store.checkout(id);
-  if (!checkout) return notFound('session', id, 'chk_');
+  if (!isId(id, 'chk')) return found(await store.payment(id), 'payment', id, 'pay_ or chk_');
+  const checkout = foundSession(await store.checkout(id), id);
   const payment = leadingPayment(checkout);
   if (payment) return payment;
   if (checkout.session.status === 'expired') {
@@ -53,13 +52,9 @@ export interface DeliveryDetails {
 }
 
 export async function getDelivery({ store }: Reading, id: string): Promise<DeliveryDetails> {
-  const delivery = (await store.delivery(id)) ?? notFound('delivery', id, 'dlv_');
+  const delivery = found(await store.delivery(id), 'delivery', id, 'dlv_');
   const event = await store.event(delivery.eventId);
   assert(event, `delivery ${id} has no event`);
   // Read last: the log of a delivery that has ended is complete.
   return { delivery, event, log: await store.deliveryAttempts(id) };
-}
-
-function notFound(record: string, id: string, prefix: string): never {
-  throw recordNotFound(record, id, prefix);
 }

@@ -6,34 +6,32 @@ import type { RecoverableEvent } from '../store/feed.ts';
 import type { Change } from '../store/store.ts';
 import type { WebhookEndpoint } from '../domain/webhook-endpoint.ts';
 import type { Deps } from './deps.ts';
-import { recordNotFound } from './not-found.ts';
+import { getEndpoint } from './webhook-endpoints/find-endpoint.ts';
+import { found } from './not-found.ts';
+import { retryOnConflict } from './retry-on-conflict.ts';
 
 export type Recovering = Pick<Deps, 'store' | 'now' | 'newId'>;
 
-/** How many events are looked at in one commit, which others may share. */
+/** Events per commit, which other change sets may share. */
 const PAGE = 100;
-/** How long whoever asked waits for the reading; the rest of a long range is read without them. */
+/** Time that the caller waits; a worker continues a long range. */
 const PATIENCE_MS = 1000;
-// Each conflict is an attempt that began or ended meanwhile, or somebody else who recovers or replays.
-const MAX_TRIES = 50;
 
 export interface RecoveryRequest {
   from: Instant;
-  /** Now where it is left out. */
+  /** By default now. */
   until: Instant | undefined;
-  /** Also what was acknowledged. */
+  /** True to send acknowledged events too. */
   all: boolean;
 }
 
 /**
- * Has an endpoint sent every event of a time that it has not acknowledged: each once, in the order in which they
- * happened. Throws GatewayError `not_found`, `invalid_state` where the endpoint takes no events, `invalid_input` where the
- * time is empty.
+ * Queues every event of a time range that an endpoint has not acknowledged: each once, in order. Throws GatewayError
+ * `not_found`, `invalid_state` if the endpoint is not active, `invalid_input` for an empty range.
  */
 export async function recoverDeliveries(deps: Recovering, endpointId: string, request: RecoveryRequest) {
   const { store } = deps;
-  const endpoint = await store.endpoint(endpointId);
-  if (!endpoint || endpoint.status.startsWith('delet')) throw recordNotFound('webhook endpoint', endpointId, 'whe_');
+  const endpoint = await getEndpoint(deps, endpointId);
   if (endpoint.status !== 'active') throw endpointDisabled(endpoint);
   const now = deps.now();
   const { from, all: everything } = request;
@@ -60,7 +58,7 @@ export async function recoverDeliveries(deps: Recovering, endpointId: string, re
   return carryOn(deps, recovery, PATIENCE_MS);
 }
 
-/** Reads on where it was left, for so long at most; answers how far it has got. */
+/** Continues a recovery for a limited time; answers its progress. */
 export async function carryOn(deps: Recovering, recovery: Recovery, patienceMs: number): Promise<Recovery> {
   const began = performance.now();
   let current = recovery;
@@ -69,18 +67,13 @@ export async function carryOn(deps: Recovering, recovery: Recovery, patienceMs: 
   return current;
 }
 
-async function carryPage(deps: Recovering, recovery: Recovery): Promise<Recovery> {
-  const { store } = deps;
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+function carryPage(deps: Recovering, recovery: Recovery): Promise<Recovery> {
+  return retryOnConflict(deps, `the deliveries of recovery ${recovery.id}`, async (conflict) => {
+    const current = conflict && (await deps.store.recovery(recovery.id));
+    // Another instance has processed this page.
+    if (current && current.version !== recovery.version) return { changes: [], result: current };
     const { next, changes } = await pageOf(deps, recovery);
-    const result = await store.commit([{ type: 'recovery_saved', recovery: next }, ...changes]);
-    if (result.done) return next;
-    const current = await store.recovery(recovery.id);
-    // Somebody else has carried it further.
-    if (current && current.version !== recovery.version) return current;
-  }
-  throw new GatewayError('unavailable', `The deliveries of recovery ${recovery.id} are changing too fast.`, {
-    suggestion: `It goes on by itself; how far it is, tillway endpoints recovery ${recovery.id} says, or GET /api/gateway/recoveries/${recovery.id}.`,
+    return { changes: [{ type: 'recovery_saved', recovery: next }, ...changes], result: next };
   });
 }
 
@@ -132,11 +125,9 @@ function recovered(
   return { type, delivery: again, from: delivery.status, eventCreated };
 }
 
-/** How far a recovery has got. Throws GatewayError `not_found`. */
+/** Progress of a recovery. Throws GatewayError `not_found`. */
 export async function getRecovery({ store }: Pick<Deps, 'store'>, id: string): Promise<Recovery> {
-  const recovery = await store.recovery(id);
-  if (!recovery) throw recordNotFound('recovery', id, 'rcv_');
-  return recovery;
+  return found(await store.recovery(id), 'recovery', id, 'rcv_');
 }
 
 function endpointDisabled({ id, disabledReason }: WebhookEndpoint): GatewayError {

@@ -1,23 +1,15 @@
 import { noInput } from '../contract/action-contract.ts';
 import { type Capabilities, capabilitiesResult } from '../contract/capabilities-contract.ts';
 import { routesListResult } from '../contract/route-contract.ts';
-import { checkoutCreate } from './actions/checkout-create.ts';
-import { checkoutPreview } from './actions/checkout-preview.ts';
-import { feesEstimate } from './actions/fees-estimate.ts';
-import { webhookExampleAction } from './actions/webhook-example.ts';
-import { webhookVerifySample } from './actions/webhook-verify-sample.ts';
+import { checkoutCreate, checkoutPreview, feesEstimate } from './actions/checkout-actions.ts';
+import { webhookExampleAction, webhookVerifySample } from './actions/webhook-actions.ts';
 import { capabilitiesOf } from './capabilities/capabilities.ts';
 import { usualEnvironment } from './access/caller.ts';
 import { listRoutes } from './list-routes.ts';
-import { paymentGet } from './tools/payment-get.ts';
-import { paymentList } from './tools/payment-list.ts';
-import { refundCreate } from './tools/refund-create.ts';
-import { refundGet } from './tools/refund-get.ts';
-import { sessionExpire } from './tools/session-expire.ts';
-import { sessionGet } from './tools/session-get.ts';
+import { paymentGet, paymentList, refundCreate, refundGet, sessionExpire, sessionGet } from './tools/record-tools.ts';
 import { type Action, type Operation, READ_ONLY, defineOperation } from './operation.ts';
 
-/** What `POST /api/agent/actions/{action}` runs. A new action is one file and one line here. */
+/** Actions of `POST /api/agent/actions/{action}`. */
 export const ACTIONS: readonly Action[] = [
   checkoutPreview,
   checkoutCreate,
@@ -79,7 +71,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
   [...ACTIONS, routesList, capabilities].map((operation) => [operation.name, operation]),
 );
 
-/** All that `capabilities` answers to whoever asks. */
+/** Answer of `capabilities`. */
 export function describeService(deps: Parameters<typeof capabilitiesOf>[0]): Capabilities {
   return capabilitiesOf(deps, ACTIONS, [...OPERATIONS.keys()]);
 }

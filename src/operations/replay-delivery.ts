@@ -4,43 +4,36 @@ import { GatewayError } from '../domain/errors.ts';
 import { type WebhookEndpoint, isDeleted } from '../domain/webhook-endpoint.ts';
 import type { Change } from '../store/store.ts';
 import type { Deps } from './deps.ts';
-import { recordNotFound } from './not-found.ts';
+import { found } from './not-found.ts';
+import { retryOnConflict } from './retry-on-conflict.ts';
 
 type Replaying = Pick<Deps, 'store' | 'now'>;
 
-// Each conflict is an attempt that began or ended meanwhile, and those are seconds apart.
-const MAX_TRIES = 50;
-
 /**
- * Makes a delivery due now, and what it would wait for; one that has ended goes through the retry schedule from its
- * beginning. Throws GatewayError `not_found`, or `invalid_state` where its endpoint takes no events.
+ * Makes a delivery, and the earlier ones that it waits for, due now; a finished one begins a new retry schedule. Throws
+ * GatewayError `not_found`, or `invalid_state` if its endpoint is not active.
  */
-export async function replayDelivery(deps: Replaying, id: string): Promise<Delivery> {
+export function replayDelivery(deps: Replaying, id: string): Promise<Delivery> {
   const { store } = deps;
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
-    const before = await store.delivery(id);
-    if (!before) throw recordNotFound('delivery', id, 'dlv_');
+  return retryOnConflict(deps, `delivery ${id}`, async () => {
+    const before = found(await store.delivery(id), 'delivery', id, 'dlv_');
     const endpoint = await store.endpoint(before.endpointId);
     assert(endpoint, `delivery ${id} has no endpoint`);
     if (endpoint.status !== 'active') throw takesNothing(before, endpoint);
     const earlier = await replayEarlier(deps, before, await store.deliveriesOfSession(before.sessionId));
-    const { delivery, changes: own } = await replayOne(deps, before);
-    const changes = [...earlier, ...own];
-    if (changes.length === 0) return delivery;
-    const result = await store.commit(changes);
-    if (result.done) return delivery;
-  }
-  throw new GatewayError('unavailable', `Delivery ${id} is changing too fast; try again.`);
+    const { delivery, changes } = await replayOne(deps, before);
+    return { changes: [...earlier, ...changes], result: delivery };
+  });
 }
 
-/** The delivery as it shall be, and what makes it so: nothing where it is due already, or under way. */
+/** The delivery after its replay, and the changes for that: none if it is due or in flight. */
 export async function replayOne({ store, now }: Replaying, before: Delivery) {
   const delivery = replay(before, await store.deliveryAttempts(before.id), now());
   const changes: Change[] = delivery === before ? [] : [{ type: 'delivery_replayed', delivery, from: before.status }];
   return { delivery, changes };
 }
 
-/** Makes due now what a delivery may not overtake, of all those of its session: it would be due in vain before. */
+/** Makes the earlier deliveries of a session due, because a delivery must not overtake them. */
 export async function replayEarlier(
   deps: Replaying,
   delivery: Pick<Delivery, 'endpointId' | 'sequence'>,

@@ -6,20 +6,18 @@ import type { MerchantEvent } from '../store/webhooks.ts';
 import type { Deps } from './deps.ts';
 import { getEvent } from './read-records.ts';
 import { replayEarlier, replayOne } from './replay-delivery.ts';
+import { retryOnConflict } from './retry-on-conflict.ts';
 
 type Resending = Pick<Deps, 'store' | 'now' | 'newId'>;
 
-// Each conflict is an attempt that began or ended meanwhile, or somebody else who resends.
-const MAX_TRIES = 50;
-
 /**
- * Sends an event again to every active endpoint of its environment: replays its delivery, or makes one where the event
- * is older than the endpoint; what these would wait for is made due with them. Answers with the deliveries, one for each
- * endpoint. Throws GatewayError `not_found`, or `invalid_state` where no endpoint takes it.
+ * Sends an event again to every active endpoint of its environment: replays its delivery, or creates one if the event is older
+ * than the endpoint; earlier deliveries become due with it. Answers one delivery per endpoint. Throws GatewayError `not_found`,
+ * or `invalid_state` if no endpoint accepts the event.
  */
 export async function resendEvent(deps: Resending, id: string): Promise<Delivery[]> {
   const event = await getEvent(deps, id);
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+  return retryOnConflict(deps, `the deliveries of event ${id}`, async () => {
     const endpoints = (await deps.store.endpoints()).filter(
       (endpoint) => endpoint.environment === event.environment && takes(endpoint, event.type),
     );
@@ -34,11 +32,8 @@ export async function resendEvent(deps: Resending, id: string): Promise<Delivery
       deliveries.push(sent.delivery);
       changes.push(...sent.changes);
     }
-    if (changes.length === 0) return deliveries;
-    const result = await deps.store.commit(changes);
-    if (result.done) return deliveries;
-  }
-  throw new GatewayError('unavailable', `The deliveries of event ${id} are changing too fast; try again.`);
+    return { changes, result: deliveries };
+  });
 }
 
 function added({ newId, now }: Resending, event: MerchantEvent, { id: endpointId }: WebhookEndpoint) {

@@ -3,16 +3,13 @@ import type { Provider } from '../providers/provider.ts';
 import type { ProviderTask } from '../store/store.ts';
 import { applyReport } from './apply-provider-message.ts';
 import type { Deps } from './deps.ts';
+import { LEASE_MS, providerDelayMs } from './provider-backoff.ts';
 
-/** Longer than a provider is given to answer. */
-const LEASE_MS = 60_000;
-const FIRST_DELAY_MS = 5000;
-const LONGEST_DELAY_MS = 60 * 60_000;
-// What a provider does not know may still arrive, from a request that was held up on its way. It is asked about 30 s, then
-// 2, 10 and 60 minutes later: these are from the beginning, since calls that failed in between have taken their time too.
+// An unknown payment may still arrive, from a delayed request. The provider is asked again 30 s, then 2, 10 and 60 minutes
+// later: these are from the beginning, since calls that failed in between have taken their time too.
 const ARRIVAL_CHECKS_MS = [0.5, 2.5, 12.5, 72.5].map((minutes) => minutes * 60_000);
 
-/** Asks a provider to cancel a payment, until it has. Of several instances that find the task due, one asks. */
+/** Asks a provider to cancel a payment until it has. Of several instances that find the task due, one asks. */
 export async function runProviderTask(deps: Deps, due: ProviderTask): Promise<void> {
   const task: ProviderTask = { ...due, attempts: due.attempts + 1, dueAt: deps.now() + LEASE_MS };
   const claim = await deps.store.commit([{ type: 'task_claimed', task }]);
@@ -29,10 +26,7 @@ export async function runProviderTask(deps: Deps, due: ProviderTask): Promise<vo
   }
 }
 
-/**
- * Answers whether the provider knows the payment. One that was captured before it could be cancelled is money that has
- * come, late.
- */
+/** Answers whether the provider knows the payment. A payment that was captured before the cancellation is late money. */
 async function cancel(deps: Deps, provider: Provider, payment: Payment): Promise<boolean> {
   if ((await provider.cancel(payment)) === 'unknown') return false;
   const report = await provider.inquire(payment);
@@ -44,13 +38,12 @@ function askedAgain(deps: Deps, task: ProviderTask): ProviderTask {
   const { paymentId, attempts, created } = task;
   const next = ARRIVAL_CHECKS_MS.find((check) => created + check > deps.now());
   if (next === undefined) return { ...task, status: 'done' };
-  deps.log.info({ paymentId, attempts }, 'the provider knows of no payment to cancel: it is asked again');
+  deps.log.info({ paymentId, attempts }, 'payment to cancel is unknown to its provider: it is asked again');
   return { ...task, dueAt: created + next };
 }
 
 async function postpone(deps: Deps, task: ProviderTask, error: unknown): Promise<void> {
-  const delay = Math.min(FIRST_DELAY_MS * 2 ** (task.attempts - 1), LONGEST_DELAY_MS);
   deps.log.warn({ err: error, paymentId: task.paymentId, attempts: task.attempts }, 'cancellation failed');
-  const later: ProviderTask = { ...task, dueAt: deps.now() + delay };
+  const later: ProviderTask = { ...task, dueAt: deps.now() + providerDelayMs(task.attempts) };
   await deps.store.commit([{ type: 'task_finished', task: later }]);
 }

@@ -4,5 +4,5 @@ export const SAMPLE_WEBHOOK_SECRET = 'whsec_dGlsbHdheSBzYW1wbGUgd2ViaG9vayBzZWNy
 /** Signs payloads for `webhook.verify_sample`, and nothing else: everybody may know it. */
 export const SAMPLE_PROVIDER_SECRET = 'tillway_sample_provider_secret';
 
-/** What sets samples apart from the callbacks of a real provider. */
+/** Prefix that separates samples from the callbacks of a real provider. */
 export const SAMPLE_EVENT_PREFIX = 'sample:';

@@ -8,8 +8,8 @@ import { traced } from '../telemetry/tracing.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 import { handOff } from './hand-off.ts';
-import { sessionNotFound } from './not-found.ts';
-import { type AttemptWish, type ChosenRoute, chooseForAttempt, refusedRoutes } from './routing/attempts.ts';
+import { foundSession } from './not-found.ts';
+import { type AttemptRequest, type ChosenRoute, chooseForAttempt, refusedRoutes } from './routing/attempts.ts';
 
 export type StartedPayment =
   | { outcome: 'continue'; url: string | null }
@@ -20,13 +20,13 @@ export type StartedPayment =
   /** Every route refused; the buyer may choose another way while attempts are left. */
   | { outcome: 'refused' }
   | { outcome: 'already_paid' | 'closed' }
-  /** Nothing is taken of this customer. */
+  /** The customer is blocked or erased. */
   | { outcome: 'not_taken' };
 
 /**
- * The buyer starts to pay in one way, having seen `acceptedTotal` (cents). The router chooses the route; where a provider
- * certainly does not have the payment, the next one that costs the buyer no more takes it. The attempt and the decision
- * are durable before the provider is asked, and no transaction is open while it is.
+ * Starts an attempt with the payment method that the buyer chose, having seen `acceptedTotal` (cents). The router chooses the
+ * route; if a provider certainly does not have the payment, the next route that costs the buyer no more takes it. The attempt
+ * and the decision are durable before the provider is asked, and no transaction is open meanwhile.
  */
 export function startPayment(
   deps: Deps,
@@ -36,7 +36,7 @@ export function startPayment(
   const attributes = { 'tillway.session.id': sessionId };
   return traced(deps.tracing, { name: 'startPayment', attributes }, async (span) => {
     const started = await start(deps, sessionId, choice, true);
-    // Another payment took the route in standby to try it: this one goes the usual way.
+    // Another payment has claimed the probe of the route in standby.
     const ended =
       started === 'probe_taken' ? ((await start(deps, sessionId, choice, false)) as StartedPayment) : started;
     span?.set({ 'tillway.outcome': ended.outcome });
@@ -50,10 +50,9 @@ async function start(
   choice: { kind: RouteKind; acceptedTotal: Cents },
   mayProbe: boolean,
 ): Promise<StartedPayment | 'probe_taken'> {
-  const before = await deps.store.checkout(sessionId);
-  if (!before) throw sessionNotFound(sessionId);
+  const before = foundSession(await deps.store.checkout(sessionId), sessionId);
   const ids = newAttemptIds(deps);
-  const wish: AttemptWish = {
+  const request: AttemptRequest = {
     ...choice,
     session: before.session,
     paymentId: ids.paymentId,
@@ -61,7 +60,7 @@ async function start(
     refusedBefore: refusedRoutes(before),
     mayProbe,
   };
-  const chosen = chooseForAttempt(deps, wish);
+  const chosen = chooseForAttempt(deps, request);
   if (typeof chosen === 'string') return { outcome: chosen };
 
   const started = await commitDecision(
@@ -77,8 +76,8 @@ async function start(
   switch (started.outcome) {
     case 'started':
       chosen.view.isRecorded = true;
-      return carry(deps, started.checkout, wish, chosen);
-    // A second click, or another tab: go where the first one went.
+      return handOffUntilTaken(deps, started.checkout, request, chosen);
+    // A second click, or another tab: continue at the provider of the first one.
     case 'in_progress':
       return { outcome: 'continue', url: pendingPayment(started.checkout)?.providerUrl ?? null };
     case 'already_paid':
@@ -91,36 +90,41 @@ async function start(
   }
 }
 
-/** Hands the attempt to its provider, and where that certainly does not have it, to the next one. */
-async function carry(deps: Deps, started: Checkout, first: AttemptWish, on: ChosenRoute): Promise<StartedPayment> {
+/** Hands the attempt to its provider, and to the next one while a provider certainly does not have it. */
+async function handOffUntilTaken(
+  deps: Deps,
+  started: Checkout,
+  first: AttemptRequest,
+  on: ChosenRoute,
+): Promise<StartedPayment> {
   const giveUpAt = deps.realNow() + deps.handoffLimits.totalMs;
   const refused = new Map<string, string>();
   let checkout = started;
-  let wish = first;
+  let request = first;
   let chosen: ChosenRoute = on;
   for (;;) {
     const { route } = chosen.known;
-    const { paymentId } = wish;
+    const { paymentId } = request;
     const payment = checkout.payments.find(({ id }) => id === paymentId)!;
-    const request = {
+    const handoff = {
       session: checkout.session,
       payment,
       merchant: deps.merchantName,
       returnUrl: checkoutUrl(deps.urls, checkout.session.id),
     };
-    const result = await handOff(deps, deps.providers.get(route.integrationId), request, giveUpAt);
+    const result = await handOff(deps, deps.providers.get(route.integrationId), handoff, giveUpAt);
     if (result.outcome === 'accepted') {
       const { reference, url } = result;
       const taken = await commitDecision(deps, checkout.session.id, (now) =>
         acceptHandoff(now, { paymentId, reference, url }),
       );
-      // It has failed meanwhile and is being cancelled there: the buyer goes where another attempt is under way.
+      // It has failed meanwhile and is cancelled there: the buyer continues with the newer attempt.
       const isLate = taken.outcome === 'too_late';
       return { outcome: 'continue', url: isLate ? (pendingPayment(taken.checkout)?.providerUrl ?? null) : url };
     }
     const { id: sessionId } = checkout.session;
     deps.log.warn({ sessionId, paymentId, route: route.id, reason: result.reason }, 'handoff failed');
-    // The provider may hold it: the inquiry will tell, and nothing else is tried before.
+    // The provider may have the payment: nothing else is tried before the inquiry tells.
     if (result.outcome === 'ambiguous') {
       await commitDecision(deps, sessionId, (current) => noteUnclear(current, paymentId));
       return { outcome: 'continue', url: null };
@@ -128,10 +132,10 @@ async function carry(deps: Deps, started: Checkout, first: AttemptWish, on: Chos
 
     refused.set(route.id, `did not take this payment: ${result.reason}`);
     const ids = newAttemptIds(deps);
-    wish = { ...first, paymentId: ids.paymentId, refused };
-    // What is cut off for want of time says nothing of a route, and is not begun.
+    request = { ...first, paymentId: ids.paymentId, refused };
+    // A handoff that is cut off by the deadline would say nothing about the route.
     const isTime = deps.realNow() + deps.handoffLimits.leastMs <= giveUpAt;
-    const next = isTime ? chooseForAttempt(deps, wish) : 'no_route';
+    const next = isTime ? chooseForAttempt(deps, request) : 'no_route';
     const retry = typeof next === 'string' ? undefined : attemptOn(ids, next);
     const { mayArrive, providerReason } = result;
     const failed = await commitDecision(
@@ -140,7 +144,7 @@ async function carry(deps: Deps, started: Checkout, first: AttemptWish, on: Chos
       (current, now) => refuseHandoff(current, paymentId, { retry, mayArrive, reason: providerReason }, now),
       ({ outcome }) => (outcome === 'failed_over' && typeof next !== 'string' ? next.changes : []),
     );
-    // Meanwhile the provider has spoken of it, or the buyer has left it.
+    // The provider has reported on it meanwhile, or the buyer has left it.
     if (failed.outcome === 'ignored') {
       return { outcome: 'continue', url: pendingPayment(failed.checkout)?.providerUrl ?? null };
     }

@@ -28,7 +28,7 @@ export async function verifySample(deps: Deps, request: VerifySampleRequest, sen
   };
 }
 
-/** Whether it queued a merchant event. */
+/** True if a merchant event was queued. */
 async function applySample(deps: Deps, { provider, payload }: VerifySampleRequest, body: string): Promise<boolean> {
   const session = await deps.store.session(payload.sessionId);
   if (session?.environment !== 'sandbox') return false;

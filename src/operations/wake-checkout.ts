@@ -1,42 +1,35 @@
 import { pendingPayment } from '../domain/checkout-state.ts';
 import { acceptHandoff, loseHandoff, passTime } from '../domain/checkout.ts';
 import { type Failure, TIMED_OUT } from '../domain/failure.ts';
-import type { Checkout, Instant, Payment } from '../domain/records.ts';
+import type { Checkout, Payment } from '../domain/records.ts';
 import type { ProviderAnswer } from '../providers/provider.ts';
 import { applyReport } from './apply-provider-message.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
-import { sessionNotFound } from './not-found.ts';
-
-// More discrepancies than the attempts of a session can have.
-const MAX_DISCREPANCIES = 100;
+import { foundSession } from './not-found.ts';
 
 /**
- * What time brings to a checkout: its provider is asked about a payment that stays unconfirmed (a callback can get
- * lost), and last of all before it times out; then expiry, timeout or the end of the retry window is decided.
+ * Applies due time to a checkout: its provider is asked about an unconfirmed payment, because callbacks get lost, a last time
+ * before the timeout; then expiry, timeout or the end of the retry window is decided.
  */
 export async function wakeCheckout(deps: Deps, sessionId: string): Promise<void> {
-  const checkout = await deps.store.checkout(sessionId);
-  if (!checkout) throw sessionNotFound(sessionId);
+  const checkout = foundSession(await deps.store.checkout(sessionId), sessionId);
   const payment = pendingPayment(checkout);
   let awaitsBuyer = false;
   if (payment && Math.min(payment.inquireAt ?? payment.timeoutAt, payment.timeoutAt) <= deps.now()) {
     const report = await inquire(deps, checkout, payment);
     awaitsBuyer = report?.awaitsBuyer ?? false;
   }
-  await commitDecision(deps, sessionId, async (current, now) =>
-    passTime(current, now, await timeoutOf(deps, current, now, awaitsBuyer)),
-  );
+  await commitDecision(deps, sessionId, (current, now) => passTime(current, now, timeoutOf(current, awaitsBuyer)));
 }
 
-/** Failure of the pending payment in case its time is over. */
-async function timeoutOf(deps: Deps, checkout: Checkout, now: Instant, awaitsBuyer: boolean): Promise<Failure> {
+/** Failure of the pending payment in case it times out. */
+function timeoutOf(checkout: Checkout, awaitsBuyer: boolean): Failure {
   const payment = pendingPayment(checkout);
-  if (payment && payment.timeoutAt <= now) {
-    const filter = { sessionId: checkout.session.id, kind: 'amount_mismatch' } as const;
-    const { items } = await deps.store.listDiscrepancies(filter, { limit: MAX_DISCREPANCIES });
-    if (items.some(({ paymentId }) => paymentId === payment.id)) return { ...TIMED_OUT, code: 'amount_mismatch' };
-  }
+  const isMismatch = checkout.discrepancies.some(
+    ({ kind, paymentId }) => kind === 'amount_mismatch' && paymentId === payment?.id,
+  );
+  if (isMismatch) return { ...TIMED_OUT, code: 'amount_mismatch' };
   return awaitsBuyer ? { ...TIMED_OUT, source: 'buyer' } : TIMED_OUT;
 }
 
@@ -47,13 +40,13 @@ async function inquire(deps: Deps, { session }: Checkout, payment: Payment): Pro
   try {
     report = await provider.inquire(payment);
   } catch (error) {
-    // It is asked again later; until then nothing is known.
+    // A later inquiry may succeed.
     deps.log.warn({ err: error, paymentId: payment.id, provider: provider.id }, 'inquiry failed');
     return undefined;
   }
   if (!report) {
-    // The handoff has not arrived, and is cancelled should it still. One that did arrive cannot be unknown.
-    // And one that the provider spoke of first was never handed off by us.
+    // The handoff has not arrived, and is cancelled in case it still does. An accepted payment cannot be unknown, and a
+    // payment that the provider reported first was never handed off.
     if (payment.providerReference !== null || payment.inquireAt === null) return undefined;
     await commitDecision(deps, session.id, (current, now) => loseHandoff(current, payment.id, now));
     return undefined;

@@ -4,7 +4,7 @@ import { saveClock } from './tables/clock.ts';
 import { placeEvents } from './tables/feed.ts';
 import { recoverDelivery, saveRecovery } from './tables/recoveries.ts';
 import { insertCustomer } from './tables/customers.ts';
-import { completeAmount, followRefund, openDiscrepancy, updateDiscrepancy } from './tables/discrepancies.ts';
+import { insertDiscrepancy, updateDiscrepancy } from './tables/discrepancies.ts';
 import { insertInvoice, updateInvoice } from './tables/invoices.ts';
 import { insertPosting, insertSettlement } from './tables/ledger.ts';
 import { insertPayment, updatePayment } from './tables/payments.ts';
@@ -49,9 +49,8 @@ const WRITES: { [Type in Change['type']]: (change: Extract<Change, { type: Type 
   customer_active: (change) => holdActive(change.sessionId),
   customer_erased: (change) => eraseCustomer(change.customer, change.from),
   session_erased: (change) => eraseSession(change),
-  discrepancy_opened: (change) => openDiscrepancy(change.discrepancy, change.sessionVersion),
+  discrepancy_opened: (change) => insertDiscrepancy(change.discrepancy),
   discrepancy_changed: (change) => updateDiscrepancy(change.discrepancy),
-  amount_completed: (change) => completeAmount(change.paymentId, change.completed, change.at),
   session_created: (change) => insertSession(change.session),
   session_changed: (change) => updateSession(change.session),
   payment_created: (change) => insertPayment(change.payment),
@@ -83,8 +82,8 @@ const WRITES: { [Type in Change['type']]: (change: Extract<Change, { type: Type 
   wake_claimed: (change) => claimWake(change.wake, change.until),
   task_claimed: (change) => claimTask(change.task),
   task_finished: (change) => finishTask(change.task),
-  refund_created: (change) => [insertRefund(change.refund, change.dueAt), ...followRefund(change.refund)],
-  refund_changed: (change) => [updateRefund(change.refund, change.from), ...followRefund(change.refund)],
+  refund_created: (change) => insertRefund(change.refund, change.dueAt),
+  refund_changed: (change) => updateRefund(change.refund, change.from),
   refund_claimed: (change) => claimRefund(change.due),
   refund_postponed: (change) => postponeRefund(change.due),
   outcome_recorded: (change) => insertOutcome(change.outcome),
@@ -141,6 +140,7 @@ export function lockOrderOf(changes: Change[]): string {
         return change.session.id;
       case 'customer_active':
         return change.sessionId;
+      case 'discrepancy_opened':
       case 'discrepancy_changed':
         return change.discrepancy.sessionId;
       case 'provider_message_received':

@@ -18,7 +18,7 @@ import {
   customerKeyset,
   emailKey,
 } from './tables/customers.ts';
-import { createDiscrepancyReads } from './tables/discrepancies.ts';
+import { SELECT_DISCREPANCIES_OF_SESSION, createDiscrepancyReads, discrepancyFromRow } from './tables/discrepancies.ts';
 import { erasedKey } from './tables/erased-text.ts';
 import { createFeedReads } from './tables/feed.ts';
 import { INVOICES, SELECT_INVOICES_OF_SESSION, SELECT_INVOICE_OF_PAYMENT, invoiceKeyset } from './tables/invoices.ts';
@@ -80,14 +80,20 @@ export function createReads(select: Select, selectEach: SelectEach): Reads {
       one(SESSIONS.fromRow, SELECT_SESSION_BY_KEY, environment, key, erasedKey(key)),
     async checkout(sessionId) {
       const params = [sessionId];
-      const [found = [], paid = [], billed = []] = await selectEach([
+      const [found = [], paid = [], billed = [], differing = []] = await selectEach([
         { sql: SESSIONS.byId, params },
         { sql: SELECT_PAYMENTS_OF_SESSION, params },
         { sql: SELECT_INVOICES_OF_SESSION, params },
+        { sql: SELECT_DISCREPANCIES_OF_SESSION, params },
       ]);
       const [session] = found.map(SESSIONS.fromRow);
       if (!session) return undefined;
-      return { session, payments: paid.map(PAYMENTS.fromRow), invoices: billed.map(INVOICES.fromRow) };
+      return {
+        session,
+        payments: paid.map(PAYMENTS.fromRow),
+        invoices: billed.map(INVOICES.fromRow),
+        discrepancies: differing.map(discrepancyFromRow),
+      };
     },
     payment: (id) => find(PAYMENTS, id),
     invoice: (id) => find(INVOICES, id),

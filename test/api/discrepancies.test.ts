@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { applyReport } from '../../src/operations/apply-provider-message.ts';
+import { applyRefundAnswer } from '../../src/operations/refunds/apply-refund-report.ts';
 import { attempt, createSession, start, stateOf } from '../simulator/buyer.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
@@ -108,8 +109,7 @@ describe('money of another amount than asked for', () => {
   });
 
   test('is one record however often it is reported, and the newest amount counts', async () => {
-    const session = await createSession(service, { customer: 'often@example.com' });
-    await start(service, session, 'card');
+    const session = await started('often@example.com', 49.99);
     await providerSays(service, session, 'paid', { amount: 100, eventId: 'often_1' });
     await providerSays(service, session, 'paid', { amount: 100, eventId: 'often_1' });
     assert.equal((await list(`sessionId=${session}`)).length, 1);
@@ -223,8 +223,7 @@ describe('money of another amount than asked for', () => {
       assert.equal((await providerSays(service, session, 'paid')).outcome, outcome);
       assert.deepEqual(await bookedAsPaid(paymentId!), PAID);
     }
-    const more = await createSession(service, { customer: 'less@example.com' });
-    await start(service, more, 'card');
+    const more = await started('less@example.com', 49.99);
     await providerSays(service, more, 'paid', { amount: 5999 });
     await resolve((await of(more)).id, { action: 'accept' });
     assert.equal((await providerSays(service, more, 'paid')).outcome, 'ignored');
@@ -274,37 +273,6 @@ describe('money of another amount than asked for', () => {
     assert.deepEqual((await of(session)).actions, ['refund', 'accept']);
   });
 
-  test('of two wrong amounts each has its own refund, and no more goes back than came', async () => {
-    const session = await started('two-wrong@example.com', 49.99);
-    await providerSays(service, session, 'paid', { amount: 1500 });
-    const first = await of(session);
-    await resolve(first.id, { action: 'refund' });
-    await providerSays(service, session, 'paid', { amount: 4800 });
-    const second = await of(session);
-    assert.deepEqual([second.received, second.actions], [33, ['refund', 'accept']]);
-    await report(await refundOf(first.id), 'succeeded');
-    await resolve(second.id, { action: 'refund' });
-    await report(await refundOf(second.id), 'failed');
-    assert.deepEqual(await shown(session), [
-      [0, 33, null],
-      [49.99, 15, 'refunded'],
-    ]);
-    assert.deepEqual((await of(session)).actions, ['refund', 'accept']);
-  });
-
-  test('accepted, more of it is a record of its own: accepted too it is the merchant’s, and the rest comes by itself', async () => {
-    const session = await started('more-and-more@example.com', 49.99);
-    await providerSays(service, session, 'paid', { amount: 2000 });
-    await resolve((await of(session)).id, { action: 'accept' });
-    await providerSays(service, session, 'paid', { amount: 2500 });
-    const { id, received, paymentId } = await of(session);
-    assert.equal(received, 5);
-    assert.equal((await resolve(id, { action: 'accept' })).status, 200);
-    assert.equal((await service.service.deps.store.payment(paymentId!))!.shortfall, 2499);
-    assert.equal((await providerSays(service, session, 'paid')).outcome, 'applied');
-    assert.deepEqual(await bookedAsPaid(paymentId!), PAID);
-  });
-
   test('beyond what has paid a payment is kept or given back, and a word of less is an older one', async () => {
     for (const [action, amount] of [
       ['accept', 58.54],
@@ -349,29 +317,17 @@ describe('money of another amount than asked for', () => {
 
   test('is not accepted where it does not cover the fees: the last cent that does and the first that does not', async () => {
     const take = async (cents: number) => {
-      const session = await createSession(service, { customer: `fee${cents}@example.com` });
-      await start(service, session, 'card');
+      const session = await started(`fee${cents}@example.com`, 49.99);
       await providerSays(service, session, 'paid', { amount: cents });
       return resolve((await of(session)).id, { action: 'accept' });
     };
-    const session = await createSession(service, { customer: 'fees@example.com' });
-    await start(service, session, 'card');
+    const session = await started('fees@example.com', 49.99);
     const { fees, amount } = (await service.service.deps.store.checkout(session))!.payments[0]!;
     const least = amount - fees.merchantNet;
     assert.equal((await take(least)).status, 200);
     const refused = await take(least - 1);
     assert.deepEqual([refused.status, refused.body.error.code], [409, 'invalid_state']);
     assert.match(refused.body.error.suggestion, /refund/);
-  });
-
-  test('more than asked for is taken whole: the rest is the merchant’s too', async () => {
-    const session = await createSession(service, { customer: 'more@example.com' });
-    await start(service, session, 'card');
-    await providerSays(service, session, 'paid', { amount: 6000 });
-    const { id, paymentId } = await of(session);
-    assert.equal((await resolve(id, { action: 'accept' })).status, 200);
-    const { fees } = (await service.service.deps.store.payment(paymentId!))!;
-    assert.equal((await booked(paymentId!))['merchant_payable'], -(fees.merchantNet + 6000 - 4999));
   });
 
   test('of two who decide at once one wins, and the other is told', async () => {
@@ -393,25 +349,8 @@ describe('money of another amount than asked for', () => {
 
 describe('money that nothing here can book', () => {
   test('of an unknown payment is closed by hand, with a note', async () => {
-    const session = await createSession(service, { customer: 'unknown@example.com' });
-    await start(service, session, 'card');
-    const { deps } = service.service;
-    const { applyProviderMessage } = await import('../../src/operations/apply-provider-message.ts');
-    await applyProviderMessage(deps, {
-      provider: 'sandbox',
-      environment: 'sandbox',
-      callback: {
-        eventId: 'stranger',
-        sessionId: session,
-        paymentId: 'pay_of_somebody',
-        status: 'paid',
-        amount: 4999,
-        currency: 'USD',
-        txHash: null,
-        failure: null,
-      },
-      body: '{}',
-    });
+    const session = await started('unknown@example.com', 49.99);
+    await providerSays(service, session, 'paid', { paymentId: 'pay_of_somebody' });
     const found = await of(session);
     assert.deepEqual([found.kind, found.paymentId, found.actions], ['unknown_payment', null, ['accept']]);
     const refused = await resolve(found.id, { action: 'refund' });
@@ -425,21 +364,12 @@ describe('money that nothing here can book', () => {
   });
 
   test('of the other environment and of another currency neither', async () => {
-    const { deps } = service.service;
-    const { applyProviderMessage } = await import('../../src/operations/apply-provider-message.ts');
-    for (const [environment, currency, kind] of [
-      ['production', 'USD', 'environment_mismatch'],
-      ['sandbox', 'EUR', 'currency_mismatch'],
+    for (const [overrides, kind] of [
+      [{ environment: 'production' }, 'environment_mismatch'],
+      [{ currency: 'EUR' }, 'currency_mismatch'],
     ] as const) {
-      const session = await createSession(service, { customer: `${kind}@example.com` });
-      await start(service, session, 'card');
-      const callback = { eventId: kind, sessionId: session, paymentId: null, status: 'paid' as const, amount: 4999 };
-      await applyProviderMessage(deps, {
-        provider: 'sandbox',
-        environment,
-        callback: { ...callback, currency, txHash: null, failure: null },
-        body: '{}',
-      });
+      const session = await started(`${kind}@example.com`, 49.99);
+      await providerSays(service, session, 'paid', overrides);
       const found = await of(session);
       assert.deepEqual([found.kind, found.actions], [kind, ['accept']]);
       assert.equal((await resolve(found.id, { action: 'accept', note: 'seen' })).status, 200);
@@ -664,9 +594,6 @@ async function refundOf(id: string): Promise<string> {
 /** What the provider says of a refund: one that had succeeded can come back. */
 async function report(refundId: string, status: 'succeeded' | 'failed'): Promise<void> {
   const { deps } = service.service;
-  const { applyRefundReport } = await import('../../src/domain/refund-decisions.ts');
-  const { commitDecision } = await import('../../src/operations/commit-decision.ts');
   const refund = (await deps.store.refund(refundId))!;
-  const outcome = { status, reason: status === 'failed' ? 'the account is closed' : null };
-  await commitDecision(deps, refund.sessionId, (checkout, now) => applyRefundReport(checkout, refund, outcome, now));
+  await applyRefundAnswer(deps, refund, { status, reason: status === 'failed' ? 'the account is closed' : null });
 }

@@ -102,7 +102,7 @@ async function refunded(payment: Payment, event: string): Promise<Fields> {
 async function records(...sessions: string[]): Promise<string> {
   const { store } = on.service.deps;
   const all = sessions.map(async (sessionId) => {
-    const checkout = (await store.checkout(sessionId))!;
+    const { discrepancies: _listed, ...checkout } = (await store.checkout(sessionId))!;
     return [
       checkout,
       (await store.listRefunds({ sessionId }, { limit: 100 })).items,

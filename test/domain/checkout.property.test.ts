@@ -120,6 +120,19 @@ test('histories reach every status, surplus money and late money: the walk above
 
 type Event = Parameters<Decisions['applyProviderEvent']>;
 
+/** Decisions on events as `change` makes them. */
+function hearing(change: (event: Event[1], checkout: Checkout) => Event[1]): Partial<Decisions> {
+  return {
+    applyProviderEvent: (checkout, event, ...rest) =>
+      real.applyProviderEvent(checkout, change(event, checkout), ...rest),
+  };
+}
+
+function withoutEffect(name: keyof Decisions, type: string): Partial<Decisions> {
+  const decide = real[name] as (...args: unknown[]) => Decision<string>;
+  return { [name]: (...args: unknown[]) => without(decide(...args), type) };
+}
+
 /** Each breaks one promise; a harness that lets one pass proves nothing. */
 const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][] = [
   [
@@ -163,66 +176,30 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
       },
     },
   ],
-  [
-    'a wrong amount is applied',
-    '_mismatch',
-    {
-      applyProviderEvent: (checkout, event, unstarted, now) =>
-        real.applyProviderEvent(checkout, { ...event, amount: checkout.session.amount }, unstarted, now),
-    },
-  ],
-  [
-    'a wrong currency is applied',
-    '_mismatch',
-    {
-      applyProviderEvent: (checkout, event, unstarted, now) =>
-        real.applyProviderEvent(checkout, { ...event, currency: 'USD' }, unstarted, now),
-    },
-  ],
-  [
-    'the other environment moves a session',
-    '_mismatch',
-    {
-      applyProviderEvent: (checkout, event, unstarted, now) =>
-        real.applyProviderEvent(checkout, { ...event, environment: 'sandbox' }, unstarted, now),
-    },
-  ],
+  ['a wrong amount is applied', '_mismatch', hearing((event, { session }) => ({ ...event, amount: session.amount }))],
+  ['a wrong currency is applied', '_mismatch', hearing((event) => ({ ...event, currency: 'USD' }))],
+  ['the other environment moves a session', '_mismatch', hearing((event) => ({ ...event, environment: 'sandbox' }))],
   [
     'another provider moves a session',
     'another provider is flagged',
-    {
-      applyProviderEvent: (checkout, event, unstarted, now) =>
-        real.applyProviderEvent(checkout, { ...event, provider: 'sandbox' }, unstarted, now),
-    },
+    hearing((event) => ({ ...event, provider: 'sandbox' })),
   ],
   [
     'an unknown payment is taken for the current one',
     'a payment of nobody is flagged',
-    {
-      applyProviderEvent(checkout, event, unstarted, now) {
-        const known = checkout.payments.some(({ id }) => id === event.paymentId);
-        return real.applyProviderEvent(checkout, known ? event : { ...event, paymentId: null }, unstarted, now);
-      },
-    },
+    hearing((event, { payments }) =>
+      payments.some(({ id }) => id === event.paymentId) ? event : { ...event, paymentId: null },
+    ),
   ],
   [
     'a message about a paid session is taken for surplus money',
     'pays nothing twice',
-    {
-      applyProviderEvent(checkout, event, unstarted, now) {
-        const last = checkout.payments.at(-1)?.id ?? null;
-        const paymentId = event.paymentId ?? (checkout.session.status === 'paid' ? last : null);
-        return real.applyProviderEvent(checkout, { ...event, paymentId }, unstarted, now);
-      },
-    },
+    hearing((event, { session, payments }) => {
+      const last = payments.at(-1)?.id ?? null;
+      return { ...event, paymentId: event.paymentId ?? (session.status === 'paid' ? last : null) };
+    }),
   ],
-  [
-    'surplus is not refunded',
-    'surplus is refunded',
-    {
-      applyProviderEvent: (...args) => without(real.applyProviderEvent(...args), 'refund_requested'),
-    },
-  ],
+  ['surplus is not refunded', 'surplus is refunded', withoutEffect('applyProviderEvent', 'refund_requested')],
   [
     'surplus closes its invoice as paid',
     'an invoice says what its payment says',
@@ -241,16 +218,12 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
   [
     'late money leaves the newer attempt running at its provider',
     'cancelled at its provider',
-    {
-      applyProviderEvent: (...args) => without(real.applyProviderEvent(...args), 'cancel_at_provider'),
-    },
+    withoutEffect('applyProviderEvent', 'cancel_at_provider'),
   ],
   [
     'paid is not announced',
     'paid is announced exactly when it is reached',
-    {
-      applyProviderEvent: (...args) => without(real.applyProviderEvent(...args), 'announce'),
-    },
+    withoutEffect('applyProviderEvent', 'announce'),
   ],
   [
     'a failure that ends the checkout is not announced',
@@ -401,26 +374,16 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
       },
     },
   ],
-  [
-    'a refund is not booked',
-    'a refund is booked when it is asked for',
-    {
-      requestRefund: (...args) => without(real.requestRefund(...args), 'post'),
-    },
-  ],
+  ['a refund is not booked', 'a refund is booked when it is asked for', withoutEffect('requestRefund', 'post')],
   [
     'a timed-out attempt goes on at its provider',
     'cancelled at its provider',
-    {
-      passTime: (...args) => without(real.passTime(...args), 'cancel_at_provider'),
-    },
+    withoutEffect('passTime', 'cancel_at_provider'),
   ],
   [
     'what the provider accepted too late goes on there',
     'accepted too late: cancelled',
-    {
-      acceptHandoff: (...args) => without(real.acceptHandoff(...args), 'cancel_at_provider'),
-    },
+    withoutEffect('acceptHandoff', 'cancel_at_provider'),
   ],
   [
     'a decision writes into what it was given',

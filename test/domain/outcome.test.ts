@@ -37,12 +37,6 @@ describe('what an attempt teaches about its route', () => {
     });
   });
 
-  test('a refused handoff counts for two failures, and its attempt has no other result', () => {
-    const refused = learnt(begun(), (checkout) => refuse(checkout));
-    assert.deepEqual(told(refused), ['handoff refused 0/2/0']);
-    assert.equal(REFUSAL_WEIGHT, 2);
-  });
-
   test('failing over teaches of the route that refused only', () => {
     const failedOver = learnt(begun(), (checkout) =>
       real.refuseHandoff(checkout, idOf('pay', 1), { retry: anAttempt(2), mayArrive: true, reason: null }, LATER),
@@ -60,22 +54,6 @@ describe('what an attempt teaches about its route', () => {
   test('money that came before its own attempt, by a clock that was set back, took a millisecond', () => {
     const [outcome] = learnt(begun(), (checkout) => hear(checkout, 'paid'), NOW - MINUTE);
     assert.equal(outcome!.paidAfterMs, 1);
-  });
-
-  test('a failure counts against the route unless it is the fault of the buyer or the issuer', () => {
-    const declined = (source: ProviderFault | null) =>
-      told(learnt(begun(), (checkout) => hear(checkout, 'failed', source)));
-    assert.deepEqual(declined('route'), ['result failed 0/1/0']);
-    assert.deepEqual(declined(null), ['result failed 0/1/0'], 'what nobody knows is the route’s');
-    assert.deepEqual(declined('issuer'), ['result neutral 0/0/1']);
-    assert.deepEqual(declined('buyer'), ['result neutral 0/0/1']);
-  });
-
-  test('a buyer who leaves says nothing about the route', () => {
-    assert.deepEqual(told(learnt(taken(), (checkout) => real.abandonAttempt(checkout, LATER))), [
-      'result neutral 0/0/1',
-    ]);
-    assert.deepEqual(told(learnt(begun(), (checkout) => real.giveUp(checkout, LATER))), ['result neutral 0/0/1']);
   });
 
   test('a payment that is never confirmed counts against the route, unless its provider knows better', () => {
@@ -122,71 +100,65 @@ describe('what an attempt teaches about its route', () => {
     ]);
   });
 
-  test('what was written down as refused stays so, whatever its provider says afterwards', () => {
-    const refused = refuse(begun()).next;
-    assert.deepEqual(told(learnt(refused, (checkout) => accept(checkout))), []);
-    const paidLate = hear(refused, 'paid').next;
-    assert.deepEqual(told(learnt(paidLate, (checkout) => accept(checkout))), []);
-  });
-
-  test('a payment that its provider has taken over is not refused any more', () => {
-    const accepted = accept(begun()).next;
-    assert.deepEqual(told(learnt(accepted, (checkout) => refuse(checkout))), []);
-  });
-
-  test('an attempt that failed in another way is noted as taken over when its provider says so late', () => {
-    const abandoned = real.giveUp(begun(), NOW).next;
-    assert.deepEqual(told(learnt(abandoned, (checkout) => accept(checkout))), ['handoff accepted 0/0/0']);
-  });
-
-  test('a handoff without a clear answer counts as refused at once, and once', () => {
-    assert.deepEqual(told(learnt(begun(), (checkout) => unclear(checkout))), ['unclear refused 0/2/0']);
-    const noted = unclear(begun()).next;
-    assert.deepEqual(told(learnt(noted, (checkout) => unclear(checkout))), []);
-    assert.deepEqual(told(learnt(noted, (checkout) => refuse(checkout))), ['handoff refused 0/0/0']);
-    assert.deepEqual(told(learnt(noted, (checkout) => lose(checkout))), ['handoff refused 0/0/0']);
-    const refused = refuse(noted).next;
-    assert.deepEqual(told(learnt(refused, (checkout) => accept(checkout))), []);
-    assert.deepEqual(told(learnt(refused, (checkout) => hear(checkout, 'paid'))), ['late paid 1/-2/0']);
-  });
-
-  test('the word of the provider, whatever it is, takes back what its silence has counted for', () => {
-    const noted = unclear(begun()).next;
-    assert.deepEqual(told(learnt(noted, (checkout) => accept(checkout))), ['handoff accepted 0/-2/0']);
-    assert.deepEqual(told(learnt(noted, (checkout) => hear(checkout, 'paid'))), ['result paid 1/-2/0']);
-    assert.deepEqual(told(learnt(noted, (checkout) => hear(checkout, 'failed', 'route'))), ['result failed 0/-1/0']);
-    assert.deepEqual(told(learnt(noted, (checkout) => hear(checkout, 'failed', 'issuer'))), ['result neutral 0/-2/1']);
-    const named = accept(noted).next;
-    assert.deepEqual(told(learnt(named, (checkout) => hear(checkout, 'paid'))), ['result paid 1/0/0']);
-  });
-
-  test('silence to the end stands as it was counted, whoever ended it, until the money comes', () => {
-    const noted = unclear(begun()).next;
-    const end = NOW + 24 * 60 * MINUTE;
-    const left = real.giveUp(noted, LATER).next;
-    assert.deepEqual(told(learnt(noted, (checkout) => real.giveUp(checkout, LATER))), []);
-    assert.deepEqual(told(learnt(noted, (checkout) => real.passTime(checkout, end), end)), []);
-    assert.deepEqual(told(learnt(left, (checkout) => accept(checkout))), ['handoff accepted 0/0/0']);
-    assert.deepEqual(told(learnt(left, (checkout) => hear(checkout, 'paid'))), ['late paid 1/-2/0']);
-    const named = accept(left).next;
-    assert.deepEqual(told(learnt(named, (checkout) => hear(checkout, 'paid'))), ['late paid 1/-2/0']);
-  });
-
-  test('what we never handed off counts for nothing, and its money, if it ever comes, for a success', () => {
-    assert.deepEqual(told(learnt(begun(), (checkout) => lose(checkout))), ['handoff neutral 0/0/0']);
-    const lost = lose(begun()).next;
-    assert.deepEqual(told(learnt(lost, (checkout) => accept(checkout))), []);
-    assert.deepEqual(told(learnt(lost, (checkout) => hear(checkout, 'paid'))), ['late paid 1/0/0']);
-    assert.deepEqual(told(learnt(taken(), (checkout) => lose(checkout))), [], 'what it has taken over is not lost');
-  });
-
-  test('settlements and refunds teach nothing', () => {
-    const paid = hear(begun(), 'paid').next;
-    assert.deepEqual(told(learnt(paid, (checkout) => real.recordSettlement(checkout, idOf('pay', 1), LATER))), []);
-    const order = { paymentId: idOf('pay', 1), refundId: idOf('ref', 1), amount: null, reason: null };
-    const refund = { ...order, idempotencyKey: null, requestHash: null };
-    assert.deepEqual(told(learnt(paid, (checkout) => requestRefund(checkout, refund, LATER))), []);
-  });
+  const notedAt = NOW + 24 * 60 * MINUTE;
+  const silent = unclear(begun()).next;
+  const refused = refuse(begun()).next;
+  const left = real.giveUp(silent, LATER).next;
+  const lost = lose(begun()).next;
+  const paid = hear(begun(), 'paid').next;
+  const order = { paymentId: idOf('pay', 1), refundId: idOf('ref', 1), amount: null, reason: null };
+  const pays = (checkout: Checkout) => hear(checkout, 'paid');
+  const fails = (source: ProviderFault | null) => (checkout: Checkout) => hear(checkout, 'failed', source);
+  const givesUp = (checkout: Checkout) => real.giveUp(checkout, LATER);
+  const LESSONS: [name: string, before: Checkout, decide: (checkout: Checkout) => Decision<string>, told: string[]][] =
+    [
+      [
+        'a refused handoff counts for two failures, and has no other result',
+        begun(),
+        refuse,
+        ['handoff refused 0/2/0'],
+      ],
+      ['a failure of the route counts against it', begun(), fails('route'), ['result failed 0/1/0']],
+      ['a failure without a cause counts against the route', begun(), fails(null), ['result failed 0/1/0']],
+      ['a failure of the issuer does not', begun(), fails('issuer'), ['result neutral 0/0/1']],
+      ['a failure of the buyer does not', begun(), fails('buyer'), ['result neutral 0/0/1']],
+      ['nor does a buyer who leaves', taken(), (on) => real.abandonAttempt(on, LATER), ['result neutral 0/0/1']],
+      ['or gives up', begun(), givesUp, ['result neutral 0/0/1']],
+      ['a refusal stands though the provider names the payment later', refused, accept, []],
+      ['and though it pays before', pays(refused).next, accept, []],
+      ['a payment that was taken over is not refused any more', taken(), refuse, []],
+      ['another failure is noted as taken over late', givesUp(begun()).next, accept, ['handoff accepted 0/0/0']],
+      ['a handoff without a clear answer counts as refused at once', begun(), unclear, ['unclear refused 0/2/0']],
+      ['and once', silent, unclear, []],
+      ['also if it is refused after that', silent, refuse, ['handoff refused 0/0/0']],
+      ['or lost', silent, lose, ['handoff refused 0/0/0']],
+      ['a refusal after silence stands', refuse(silent).next, accept, []],
+      ['until the money arrives', refuse(silent).next, pays, ['late paid 1/-2/0']],
+      ['a report takes back the count of the silence: accepted', silent, accept, ['handoff accepted 0/-2/0']],
+      ['a report takes back the count of the silence: paid', silent, pays, ['result paid 1/-2/0']],
+      ['a report takes back the count of the silence: failed', silent, fails('route'), ['result failed 0/-1/0']],
+      ['a report takes back the count of the silence: neutral', silent, fails('issuer'), ['result neutral 0/-2/1']],
+      ['but only the first one does', accept(silent).next, pays, ['result paid 1/0/0']],
+      ['silence to the end stands if the buyer gives up', silent, givesUp, []],
+      ['silence to the end stands after a timeout', silent, (on) => real.passTime(on, notedAt), []],
+      ['a late handoff does not take it back', left, accept, ['handoff accepted 0/0/0']],
+      ['late money does', left, pays, ['late paid 1/-2/0']],
+      ['also after a late handoff', accept(left).next, pays, ['late paid 1/-2/0']],
+      ['a payment that was never handed off counts for nothing', begun(), lose, ['handoff neutral 0/0/0']],
+      ['nor does its late handoff', lost, accept, []],
+      ['but its money does', lost, pays, ['late paid 1/0/0']],
+      ['a payment that was taken over is not lost', taken(), lose, []],
+      ['a settlement teaches nothing', paid, (on) => real.recordSettlement(on, idOf('pay', 1), LATER), []],
+      [
+        'a refund teaches nothing',
+        paid,
+        (on) => requestRefund(on, { ...order, idempotencyKey: null, requestHash: null }, LATER),
+        [],
+      ],
+    ];
+  for (const [name, before, decide, expected] of LESSONS) {
+    test(name, () => assert.deepEqual(told(learnt(before, decide)), expected));
+  }
 
   test('every outcome says whether the attempt was a probe', () => {
     const probing = real.startAttempt(aCheckout(), { ...anAttempt(1, aRoute({ id: 'other' })), probe: true }, NOW).next;

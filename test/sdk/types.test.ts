@@ -4,73 +4,23 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { z } from 'zod';
-import type {
-  balancesQuery,
-  entriesQuery,
-  exportQuery,
-  ledgerBalances,
-  ledgerEntry,
-} from '../../src/contract/ledger-contract.ts';
+import type { balancesQuery, entriesQuery, exportQuery, ledgerBalances, ledgerEntry } from '../../src/contract/ledger-contract.ts';
 import type { settleRequest, settlement, settlementImport } from '../../src/contract/settlement-contract.ts';
 import type { apiKeyResource, createdApiKey, keyRequest, keysQuery } from '../../src/contract/api-key-contract.ts';
-import type {
-  deliveriesQuery,
-  delivery,
-  deliveryDetails,
-  recoverRequest,
-  recovery,
-} from '../../src/contract/delivery-contract.ts';
+import type { deliveriesQuery, delivery, deliveryDetails, recoverRequest, recovery } from '../../src/contract/delivery-contract.ts';
 import type { capabilitiesResult, schemaResult } from '../../src/contract/capabilities-contract.ts';
-import type {
-  blockRequest,
-  customer,
-  customerExport,
-  customersQuery,
-  eraseRequest,
-} from '../../src/contract/customer-contract.ts';
-import type {
-  changeEndpointRequest,
-  createEndpointRequest,
-  deletedEndpoint,
-  endpointsQuery,
-  rotateSecretRequest,
-  webhookEndpoint,
-  webhookEndpointWithSecret,
-  webhookTest,
-} from '../../src/contract/webhook-endpoint-contract.ts';
+import type { blockRequest, customer, customerExport, customersQuery, eraseRequest } from '../../src/contract/customer-contract.ts';
+import type { changeEndpointRequest, createEndpointRequest, deletedEndpoint, endpointsQuery, rotateSecretRequest, webhookEndpoint, webhookEndpointWithSecret, webhookTest } from '../../src/contract/webhook-endpoint-contract.ts';
 import type { eventsQuery, webhookEvent } from '../../src/contract/event-contract.ts';
 import type { invoice, invoicesQuery, payment, paymentsQuery } from '../../src/contract/payment-contract.ts';
-import type {
-  overrideRequest,
-  routeStanding,
-  rulesQuery,
-  rulesResource,
-  standingsQuery,
-  transitionResource,
-  transitionsQuery,
-} from '../../src/contract/routing-contract.ts';
+import type { overrideRequest, routeStanding, rulesQuery, rulesResource, standingsQuery, transitionResource, transitionsQuery } from '../../src/contract/routing-contract.ts';
 import type { checkoutSession, sessionRequest, sessionsQuery } from '../../src/contract/session-contract.ts';
 import type { discrepanciesQuery, discrepancy, resolveRequest } from '../../src/contract/discrepancy-contract.ts';
 import type { refund, refundRequest, refundsOfPaymentQuery, refundsQuery } from '../../src/contract/refund-contract.ts';
-import type {
-  checkoutResult,
-  feesEstimateRequest,
-  feesEstimateResult,
-  verifySampleRequest,
-  verifySampleResult,
-  webhookExampleRequest,
-  webhookExampleResult,
-} from '../../src/contract/action-contract.ts';
+import type { checkoutResult, feesEstimateRequest, feesEstimateResult, verifySampleRequest, verifySampleResult, webhookExampleRequest, webhookExampleResult } from '../../src/contract/action-contract.ts';
 import type { listOf } from '../../src/contract/list-query.ts';
 import type { routesListResult } from '../../src/contract/route-contract.ts';
-import type {
-  backtestRequest,
-  backtestResult,
-  dryRunRequest,
-  dryRunResult,
-  routingDecisions,
-  routingReplay,
-} from '../../src/contract/routing-decision-contract.ts';
+import type { backtestRequest, backtestResult, dryRunRequest, dryRunResult, routingDecisions, routingReplay } from '../../src/contract/routing-decision-contract.ts';
 import type { advanceRequest, testClockResource } from '../../src/contract/test-clock.ts';
 import type {
   ApiKey,

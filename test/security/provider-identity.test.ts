@@ -96,7 +96,7 @@ async function paidAt(owner: Sender): Promise<Payment> {
 /** Every record that a callback about the session could change. */
 async function records(sessionId: string): Promise<string> {
   const { store } = on.service.deps;
-  const checkout = (await store.checkout(sessionId))!;
+  const { discrepancies: _listed, ...checkout } = (await store.checkout(sessionId))!;
   const ofPayments = checkout.payments.map(async ({ id }) => [
     await store.ledgerOfPayment(id),
     await store.settlement(id),

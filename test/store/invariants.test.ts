@@ -11,11 +11,11 @@ import { Client } from 'pg';
 import { type Examined, doctor } from '../../src/cli/doctor.ts';
 import type { Decision } from '../../src/domain/checkout-state.ts';
 import type { ProviderEvent } from '../../src/domain/checkout.ts';
+import { withReport } from '../../src/domain/discrepancy-reports.ts';
+import type { ProviderMessage } from '../../src/domain/provider-message.ts';
 import type { Checkout } from '../../src/domain/records.ts';
 import { REFUND_STATUSES } from '../../src/domain/refund.ts';
 import { anyFailure } from '../fixtures/failures.ts';
-import { changesOfMoney } from '../../src/operations/apply-provider-message.ts';
-import { storeMessage } from '../../src/operations/store-message.ts';
 import { commitDecision } from '../../src/operations/commit-decision.ts';
 import type { Deps } from '../../src/operations/deps.ts';
 import { writesOf } from '../../src/operations/routing/health-watch.ts';
@@ -425,18 +425,17 @@ async function* replayed(deps: Deps, history: History, index: number): AsyncGene
   for (const [number, { name, args, decision }] of callsOf(history).entries()) {
     const decide = (real as unknown as Record<string, Decide>)[name]!;
     const heard = name === 'applyProviderEvent' ? (own(args[0]) as ProviderEvent) : undefined;
+    let message: ProviderMessage | undefined;
     const { outcome } = await commitDecision(
       deps,
       sessionId,
-      (checkout) => decide(checkout, ...own(args)),
-      (decided, before) => {
-        if (!heard) return [];
-        const eventId = `${index}_${number}`;
-        return [
-          ...storeMessage(deps, messageOf(sessionId, eventId, heard, decided.outcome), before),
-          ...changesOfMoney(deps, eventId, heard, before, decided),
-        ];
+      (checkout) => {
+        const decided = decide(checkout, ...own(args));
+        if (!heard) return decided;
+        message = messageOf(sessionId, `${index}_${number}`, heard, decided.outcome);
+        return withReport(checkout, decided, message, deps.newId);
       },
+      () => (message ? [{ type: 'provider_message_received', message }] : []),
     );
     assert.equal(outcome, decision.outcome);
     yield `${name} ${number}: ${outcome}`;

@@ -149,7 +149,7 @@ describe('records are read as they were written', () => {
       { type: 'payment_changed', payment },
       { type: 'invoice_changed', invoice },
     );
-    assert.deepEqual(await store.checkout(session.id), { session, payments: [payment], invoices: [invoice] });
+    assert.deepEqual(await store.checkout(session.id), { session, payments: [payment], invoices: [invoice], discrepancies: [] });
   });
 
   const anyType = fc.constantFrom(
@@ -261,6 +261,7 @@ function checkoutOf({ environment, session, payment, fees, invoice }: Drawn, num
       aPayment({ ...payment, ...ids, id: idOf('pay', number), invoiceId: idOf('inv', number), fees: fees(amount) }),
     ],
     invoices: [anInvoice({ ...invoice, ...ids, id: idOf('inv', number), paymentId: idOf('pay', number) })],
+    discrepancies: [],
   };
 }
 

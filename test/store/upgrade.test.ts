@@ -133,7 +133,7 @@ const BEFORE_WRONG_AMOUNTS = [
   "UPDATE discrepancies SET subject = event_id WHERE kind = 'currency_mismatch'",
   // A payment that we do not know was a wrong amount where it was not the session's, and each larger word was a record.
   `UPDATE discrepancies SET kind = CASE WHEN received = 4999 THEN kind ELSE 'amount_mismatch' END,
-      subject = CASE event_id WHEN 'stranger_7000' THEN 'pay/x/stranger_7000' ELSE REPLACE(subject, '%2F', '/') END
+      subject = CASE received WHEN 7000 THEN 'pay/x/' || event_id ELSE REPLACE(subject, '%2F', '/') END
     WHERE kind = 'unknown_payment'`,
   `INSERT INTO discrepancies SELECT id || '0', environment, kind, 'open', 1, session_id, customer_id, NULL,
       'pay/x/stranger_4000', provider, 'stranger_4000', expected, 4000, currency, 0, NULL, NULL, NULL, created, NULL

@@ -4,17 +4,17 @@ import { GatewayError } from '../../domain/errors.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { otherEnvironment } from './confine.ts';
 
-/** Who asks: a key, or undefined where the service asks for none. */
+/** The caller's key; undefined if the service requires none. */
 export interface Asked {
   caller: ApiKey | undefined;
 }
 
-/** Whether the caller's key has that access. */
+/** True if the caller's key has that access. */
 export function isAllowed({ caller }: Asked, access: Access): boolean {
   return !caller || scopesOf(access).includes(caller.scope);
 }
 
-/** Throws GatewayError `forbidden` where the key of the caller does not reach so far. */
+/** Throws GatewayError `forbidden` if the caller's key lacks the access. */
 export function assertAllowed({ caller }: Asked, access: Access): void {
   if (!caller || isAllowed({ caller }, access)) return;
   const needed = scopesOf(access);
@@ -27,24 +27,24 @@ export function assertAllowed({ caller }: Asked, access: Access): void {
   );
 }
 
-/** Throws GatewayError `forbidden` for the environment that the caller's key is not of. */
+/** Throws GatewayError `forbidden` for an environment other than the key's. */
 export function assertEnvironment({ caller }: Asked, environment: Environment): void {
   if (caller && !isOf({ caller }, environment)) throw otherEnvironment(caller.environment, environment);
 }
 
-/** Whether the caller may know of what is of that environment. */
+/** True if the caller may see records of that environment. */
 export function isOf({ caller }: Asked, environment: Environment): boolean {
   return !caller || caller.environment === environment;
 }
 
-/** The environments that a question is about, where it names one or none. Throws GatewayError `forbidden`. */
+/** Environments of a request that names one or none. Throws GatewayError `forbidden`. */
 export function environmentsOf(asked: Asked, environment: Environment | undefined): readonly Environment[] {
   if (environment === undefined) return asked.caller ? [asked.caller.environment] : ENVIRONMENTS;
   assertEnvironment(asked, environment);
   return [environment];
 }
 
-/** Where a question names no environment and is about one: the key's, else the sandbox. */
+/** Default environment of a request: the key's, else the sandbox. */
 export function usualEnvironment({ caller }: Asked): Environment {
   return caller?.environment ?? 'sandbox';
 }

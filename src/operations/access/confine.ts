@@ -1,24 +1,22 @@
 import { GatewayError } from '../../domain/errors.ts';
 import type { Environment } from '../../domain/route.ts';
-import type { Change, Store } from '../../store/store.ts';
+import type { Change } from '../../store/store.ts';
 
 interface OfAnEnvironment {
   environment: Environment;
 }
 
-/** The ways in which a read is kept to one environment. */
+/** Checks that confine a read to one environment. */
 export interface Confined {
   environment: Environment;
-  /** The record, where it is of the environment. */
+  /** The record if it is of the environment. */
   own<Item extends OfAnEnvironment>(record: Item | undefined): Item | undefined;
-  /** Whether it is; for filters, and for what hangs on another record. */
+  /** Whether the record is of the environment. */
   owned(record: OfAnEnvironment | undefined): boolean;
-  /** The filter with the environment. Throws GatewayError `forbidden` where it names the other one. */
+  /** The filter with the environment. Throws GatewayError `forbidden` if it names the other one. */
   filtered<Filter extends { environment?: Environment }>(filter: Filter): Filter;
   /** The environment itself. Throws GatewayError `forbidden` for the other one. */
   named(environment: Environment): Environment;
-  /** What hangs on a session, where that is of the environment; else nothing. */
-  ifSession<Item>(store: Store, sessionId: string, read: (sessionId: string) => Promise<Item[]>): Promise<Item[]>;
 }
 
 export function confine(environment: Environment): Confined {
@@ -33,11 +31,10 @@ export function confine(environment: Environment): Confined {
     named,
     own: (record) => (owned(record) ? record : undefined),
     filtered: (filter) => ({ ...filter, environment: named(filter.environment ?? environment) }),
-    ifSession: async (store, sessionId, read) => (owned(await store.session(sessionId)) ? read(sessionId) : []),
   };
 }
 
-/** Throws GatewayError `forbidden` where any record of the change set is of the other environment. */
+/** Throws GatewayError `forbidden` if any record of the change set is of the other environment. */
 export function refuseForeign(changes: readonly Change[], environment: Environment): void {
   for (const change of changes) {
     for (const part of [change, ...Object.values(change)]) {
@@ -47,7 +44,7 @@ export function refuseForeign(changes: readonly Change[], environment: Environme
   }
 }
 
-/** What a key is told that asks for what is not of its environment. */
+/** Error for a key that names the other environment. */
 export function otherEnvironment(own: Environment, asked: Environment): GatewayError {
   return new GatewayError('forbidden', `This API key is of ${own}, and this is about ${asked}.`, {
     field: 'environment',

@@ -2,28 +2,28 @@ import { type ApiKey, environmentOfKey, hashOfKey } from '../../domain/api-key.t
 import { KeyRefusal } from '../../domain/errors.ts';
 import type { Deps } from '../deps.ts';
 
-/** For so long an answer about keys is believed: within it a key that is made elsewhere opens, and one that is revoked closes. */
+/** Answers about keys are cached for one second, within which other instances see a new or a revoked key. */
 const BELIEVED_MS = 1000;
 const USE_NOTED_MS = 60_000;
 
-/** Who gets in by which key. */
+/** Authentication of requests by API keys. */
 export interface Gate {
   /**
-   * The key of a request by its `Authorization` headers; undefined where no key was ever made, so that none is asked for.
+   * The key of a request by its `Authorization` headers; undefined if no key was ever created, so that none is required.
    * Throws {@link KeyRefusal}.
    */
   identify(headers: readonly string[]): Promise<ApiKey | undefined>;
-  /** Whether no key was ever made. */
+  /** True if no key was ever created. */
   isOpen(): Promise<boolean>;
-  /** Has the next request ask the database: what it was told may have changed here. */
+  /** Drops the cache after a change on this instance. */
   forget(): void;
 }
 
 type GateDeps = Pick<Deps, 'store' | 'now' | 'realNow' | 'log'>;
 
 /**
- * Once there is a key, revoked or not, every request needs one. Keys are looked up by their hash: whoever tries texts
- * learns nothing from the time that takes, since no text is compared with another.
+ * Once there is a key, revoked or not, every request needs one. Keys are looked up by their hash: no text is compared with
+ * another, so the time of an answer reveals nothing.
  */
 export function createGate(deps: GateDeps): Gate {
   const { store, realNow } = deps;
@@ -46,10 +46,10 @@ export function createGate(deps: GateDeps): Gate {
     const known = believed.get(hash);
     if (known && !isOver(known.at, realNow())) return known.key;
     const at = realNow();
-    // What was asked before all was forgotten is not believed after it.
+    // An answer from before `forget` must not get into the new cache.
     const into = believed;
     const key = await store.apiKeyByHash(hash);
-    // Only keys that there are, or whoever tries texts could fill the memory.
+    // Only existing keys are cached, so that guesses cannot fill the memory.
     if (key) into.set(hash, { key, at });
     return key;
   }
@@ -80,7 +80,7 @@ function isOver(since: number, now: number): boolean {
   return now < since || now - since >= BELIEVED_MS;
 }
 
-/** Notes when a key was used, at most once a minute; no answer waits for that, and none fails with it. */
+/** Records the last use of a key, at most once a minute; no answer waits for it or fails with it. */
 function createUseNotes({ store, now, log }: GateDeps): (key: ApiKey) => void {
   const noted = new Map<string, number>();
   return ({ id, lastUsedAt }) => {
@@ -93,7 +93,7 @@ function createUseNotes({ store, now, log }: GateDeps): (key: ApiKey) => void {
   };
 }
 
-/** The text of a key; undefined where the header is missing or is something else. */
+/** Text of a key; undefined if the header is missing or has another form. */
 function bearerOf(headers: readonly string[]): string | undefined {
   if (headers.length !== 1) return undefined;
   const text = /^Bearer +(\S+) *$/i.exec(headers[0]!)?.[1];

@@ -5,16 +5,13 @@ import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
 import { keyRevoked } from './gate.ts';
 
-/** What creating a session adds to the spending of an agent, under its limits; nothing for anybody else. */
+/** Change that adds a session to the spending of an agent, guarded by its limits; none for other keys. */
 export function spendingOf({ caller }: Pick<Deps, 'caller'>, { amount, created }: Session): Change[] {
   if (caller?.scope !== 'agent') return [];
   return [{ type: 'api_key_spent', keyId: caller.id, day: dayOf(created), amount }];
 }
 
-/**
- * Why the spending was refused: the key was revoked meanwhile, or it would have passed a limit. Undefined where it fits
- * by now, as when the day has changed.
- */
+/** Error for refused spending: the key was revoked, or a limit is exceeded. Undefined if it fits now, as on a new day. */
 export async function spendingRefusal(
   deps: Pick<Deps, 'store' | 'caller'>,
   { amount, created }: Session,
@@ -29,7 +26,7 @@ export async function spendingRefusal(
   );
 }
 
-/** Why a key may not spend an amount after what it has spent this day, all in cents; undefined where it may. */
+/** Error if an amount exceeds a limit of a key that has spent `spent` this day, all in cents; undefined if not. */
 export function limitPassed(
   { spendPerCheckout, spendPerDay }: ApiKey,
   amount: number,

@@ -24,7 +24,7 @@ const SUMMARY = [
 type Still = Omit<Capabilities, 'routes'>;
 const described = new WeakMap<ExampleDeps['urls'], Still>();
 
-/** Everything that a program needs that knows nothing but this answer. Its routes are those of now. */
+/** All information that a program needs, with the current routes. */
 export function capabilitiesOf(
   deps: ExampleDeps & Asked,
   actions: readonly Action[],
@@ -48,12 +48,12 @@ function describe(deps: ExampleDeps, actions: readonly Action[], operations: rea
   };
 }
 
-/** Where the schemas of an operation stand. */
+/** URL of the schemas of an operation. */
 export function schemaUrl(base: string, operation: string): string {
   return `${base}/api/agent/schema/${operation}`;
 }
 
-/** Where an action is run. */
+/** URL of an action. */
 export function actionUrl(base: string, action: string): string {
   return `${base}/api/agent/actions/${action}`;
 }
@@ -77,7 +77,7 @@ function describeAction(deps: ExampleDeps, action: Action): Capabilities['action
   };
 }
 
-/** What a route is chosen by. */
+/** Fields for the choice of a route. */
 function essentialsOf(route: RouteSummary): Capabilities['routes'][number] {
   const { id, kind, score, health, eta, buyerFeeRate, gatewayFeeRate, kycPolicy } = route;
   return { id, kind, score, health, eta, buyerFeeRate, gatewayFeeRate, kycPolicy };

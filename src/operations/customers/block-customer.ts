@@ -2,15 +2,13 @@ import { GatewayError } from '../../domain/errors.ts';
 import type { Customer } from '../../domain/records.ts';
 import type { Deps } from '../deps.ts';
 import { getCustomer } from '../read-records.ts';
+import { retryOnConflict } from '../retry-on-conflict.ts';
 
 type Blocking = Pick<Deps, 'store'>;
 
-// Each conflict is somebody else who blocks, unblocks or erases the same customer.
-const MAX_TRIES = 10;
-
 /**
- * No session is created, and no payment begun, for the customer from now on, by any instance. One that is blocked stays
- * so, with the new reason where one is given. Throws GatewayError `not_found`, or `invalid_state` where it is erased.
+ * Blocks new sessions and payments of a customer on all instances. A blocked customer gets the new reason, if any. Throws
+ * GatewayError `not_found`, or `invalid_state` if the customer is erased.
  */
 export function blockCustomer(deps: Blocking, id: string, reason: string | null): Promise<Customer> {
   return move(deps, id, (customer) => ({
@@ -20,25 +18,23 @@ export function blockCustomer(deps: Blocking, id: string, reason: string | null)
   }));
 }
 
-/** Throws GatewayError `not_found`, or `invalid_state` where it is erased. */
+/** Throws GatewayError `not_found`, or `invalid_state` if the customer is erased. */
 export function unblockCustomer(deps: Blocking, id: string): Promise<Customer> {
   return move(deps, id, (customer) => ({ ...customer, status: 'active', statusReason: null }));
 }
 
-async function move(deps: Blocking, id: string, moved: (customer: Customer) => Customer): Promise<Customer> {
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+function move(deps: Blocking, id: string, moved: (customer: Customer) => Customer): Promise<Customer> {
+  return retryOnConflict(deps, `customer ${id}`, async () => {
     const before = await getCustomer(deps, id);
-    if (before.status === 'erased') throw erased(id);
+    if (before.status === 'erased')
+      throw new GatewayError('invalid_state', `Customer ${id} is erased: nothing can be created for it any more.`, {
+        suggestion: 'Leave it. A buyer who comes back with the same address is another customer, who can be blocked.',
+      });
     const customer = moved(before);
-    if (customer.status === before.status && customer.statusReason === before.statusReason) return before;
-    const result = await deps.store.commit([{ type: 'customer_status_changed', customer, from: before.status }]);
-    if (result.done) return customer;
-  }
-  throw new GatewayError('unavailable', `Customer ${id} is changing too fast; try again.`);
-}
-
-function erased(id: string): GatewayError {
-  return new GatewayError('invalid_state', `Customer ${id} is erased: nothing can be created for it any more.`, {
-    suggestion: 'Leave it. A buyer who comes back with the same address is another customer, who can be blocked.',
+    const isSame = customer.status === before.status && customer.statusReason === before.statusReason;
+    return {
+      changes: isSame ? [] : [{ type: 'customer_status_changed', customer, from: before.status }],
+      result: customer,
+    };
   });
 }

@@ -1,5 +1,4 @@
 import type { Delivery, DeliveryAttempt } from '../../domain/delivery.ts';
-import type { Discrepancy } from '../../domain/discrepancy.ts';
 import type { ProviderMessage } from '../../domain/provider-message.ts';
 import type { Checkout, Customer } from '../../domain/records.ts';
 import type { Refund } from '../../domain/refund.ts';
@@ -10,13 +9,12 @@ import { getCustomer } from '../read-records.ts';
 
 const PAGE_SIZE = 100;
 
-/** All that is kept of one session. */
+/** All stored data of one session. */
 export interface SessionFile extends Checkout {
   events: MerchantEvent[];
   deliveries: { delivery: Delivery; log: DeliveryAttempt[] }[];
   messages: ProviderMessage[];
   refunds: Refund[];
-  discrepancies: Discrepancy[];
 }
 
 export interface CustomerFile {
@@ -25,7 +23,7 @@ export interface CustomerFile {
   sessions: SessionFile[];
 }
 
-/** Everything that is kept about one buyer, read page by page. Throws GatewayError `not_found`. */
+/** All stored data about one buyer, read page by page. Throws GatewayError `not_found`. */
 export async function exportCustomer(deps: Pick<Deps, 'store'>, id: string): Promise<CustomerFile> {
   const { store } = deps;
   const customer = await getCustomer(deps, id);
@@ -40,13 +38,13 @@ async function fileOf({ store }: Pick<Deps, 'store'>, sessionId: string): Promis
   const deliveries = await store.deliveriesOfSession(sessionId);
   return {
     ...checkout,
+    discrepancies: checkout.discrepancies.toReversed(),
     events: await store.eventsOfSession(sessionId),
     deliveries: await Promise.all(
       deliveries.map(async (delivery) => ({ delivery, log: await store.deliveryAttempts(delivery.id) })),
     ),
     messages: await store.providerMessages(sessionId),
     refunds: await allOf((page) => store.listRefunds({ sessionId }, page)),
-    discrepancies: await allOf((page) => store.listDiscrepancies({ sessionId }, page)),
   };
 }
 

@@ -1,71 +1,50 @@
-import {
-  type Discrepancy,
-  type DiscrepancyAction,
-  type Resolved,
-  acceptMoney,
-  actionsOf,
-  isBookable,
-  refundMoney,
-} from '../../domain/discrepancy.ts';
+import { type DiscrepancyAction, actionsOf, isBookable, withDiscrepancy } from '../../domain/discrepancy.ts';
+import { type Resolved, acceptMoney, refundMoney } from '../../domain/discrepancy-decisions.ts';
 import { GatewayError, invalidField } from '../../domain/errors.ts';
 import { isErased } from '../../domain/personal-data.ts';
-import type { Session } from '../../domain/records.ts';
-import type { Change } from '../../store/store.ts';
+import type { Checkout, Discrepancy, Session } from '../../domain/records.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
-import { getDiscrepancy } from './read-discrepancies.ts';
+import { found } from '../not-found.ts';
 
 export interface Verdict {
   action: DiscrepancyAction;
   note: string | null;
 }
 
-/**
- * Decides what becomes of money that is not where it should be: the new states, the postings, the refund and the record
- * commit together, once. Throws GatewayError `not_found`; `invalid_state` where it is resolved, is being refunded, was
- * decided by somebody else at the same time, or does not allow the action; `invalid_input` where a note is needed, or,
- * of a buyer who was erased, given.
- */
-export async function resolveDiscrepancy(deps: Deps, id: string, { action, note }: Verdict): Promise<Discrepancy> {
-  const discrepancy = await getDiscrepancy(deps, id);
-  if (!actionsOf(discrepancy).includes(action)) throw notOffered(discrepancy, action);
-  const refundId = deps.newId('ref');
-  const decide = action === 'accept' ? acceptMoney : refundMoney;
-  const { outcome } = await commitDecision(
-    deps,
-    discrepancy.sessionId,
-    (checkout, now) => {
-      checkNote(discrepancy, note, checkout.session);
-      return decide(checkout, discrepancy, refundId, now);
-    },
-    (decision) => changesOf(discrepancy, decision.outcome, note, refundId, deps.now()),
-  );
-  if (outcome === 'duplicate') throw overtaken(discrepancy);
-  const refusal = refusalOf(outcome, discrepancy);
-  if (refusal) throw refusal;
-  deps.log.info({ discrepancyId: id, sessionId: discrepancy.sessionId, action, outcome }, 'discrepancy resolved');
-  return getDiscrepancy(deps, id);
+/** Throws GatewayError `not_found`. */
+export async function getDiscrepancy({ store }: Pick<Deps, 'store'>, id: string): Promise<Discrepancy> {
+  return found(await store.discrepancy(id), 'discrepancy', id, 'dis_');
 }
 
-function changesOf(
-  before: Discrepancy,
-  outcome: Resolved,
-  note: string | null,
-  refundId: string,
-  now: number,
-): Change[] {
-  const moved = { ...before, version: before.version + 1, note: note ?? before.note };
-  switch (outcome) {
-    case 'accepted':
-    case 'closed': {
-      const resolved: Discrepancy = { ...moved, status: 'resolved', resolution: 'accepted', resolvedAt: now };
-      return [{ type: 'discrepancy_changed', discrepancy: resolved }];
-    }
-    case 'refunding':
-      return [{ type: 'discrepancy_changed', discrepancy: { ...moved, refunding: true, refundId } }];
-    default:
-      return [];
-  }
+/**
+ * Refunds or accepts the money of a discrepancy: the new states, the postings, the refund and the record commit together,
+ * once. Throws GatewayError `not_found`; `invalid_state` if it is resolved, is being refunded, changes at the same time, or
+ * does not allow the action; `invalid_input` if a note is needed, or is given although the buyer was erased.
+ */
+export async function resolveDiscrepancy(deps: Deps, id: string, { action, note }: Verdict): Promise<Discrepancy> {
+  const read = await getDiscrepancy(deps, id);
+  const { sessionId } = read;
+  const refundId = deps.newId('ref');
+  const { outcome, checkout } = await commitDecision(deps, sessionId, (before, now) => {
+    const known = discrepancyOf(before, id);
+    if (!actionsOf(known).includes(action)) throw notOffered(known, action);
+    if (known.version !== read.version) throw changedMeanwhile(known);
+    checkNote(known, note, before.session);
+    const discrepancy = { ...known, note: note ?? known.note };
+    const noted = withDiscrepancy(before, discrepancy);
+    const decision =
+      action === 'accept' ? acceptMoney(noted, discrepancy, now) : refundMoney(noted, discrepancy, refundId, now);
+    const refusal = refusalOf(decision.outcome, known);
+    if (refusal) throw refusal;
+    return decision;
+  });
+  deps.log.info({ discrepancyId: id, sessionId, action, outcome }, 'discrepancy resolved');
+  return discrepancyOf(checkout, id);
+}
+
+function discrepancyOf({ discrepancies }: Checkout, id: string): Discrepancy {
+  return discrepancies.find((one) => one.id === id)!;
 }
 
 function refusalOf(outcome: Resolved, { sessionId, paymentId }: Discrepancy): GatewayError | undefined {
@@ -75,7 +54,7 @@ function refusalOf(outcome: Resolved, { sessionId, paymentId }: Discrepancy): Ga
         suggestion: 'Resolve it with action refund.',
       });
     case 'too_little':
-      return new GatewayError('invalid_state', 'What came does not cover the fees of the payment.', {
+      return new GatewayError('invalid_state', 'The money that arrived does not cover the fees of the payment.', {
         suggestion: 'Resolve it with action refund.',
       });
     case 'nothing_left':
@@ -91,12 +70,12 @@ function notOffered(discrepancy: Discrepancy, action: DiscrepancyAction): Gatewa
   const { id, status, resolution, refunding, refundId, kind } = discrepancy;
   if (status === 'resolved') {
     return new GatewayError('invalid_state', `Discrepancy ${id} is resolved already: ${String(resolution)}.`, {
-      suggestion: 'Leave it: what was decided stands.',
+      suggestion: 'Leave it: the decision is final.',
     });
   }
   if (refunding) {
     return new GatewayError('invalid_state', `Discrepancy ${id} is being refunded: ${String(refundId)}.`, {
-      suggestion: 'Wait for the refund: where it succeeds this is resolved, and where it fails you can decide again.',
+      suggestion: 'Wait for the refund: if it succeeds, this is resolved; if it fails, you can decide again.',
     });
   }
   return new GatewayError('invalid_state', `A discrepancy of kind ${kind} cannot be resolved with ${action} here.`, {
@@ -106,33 +85,30 @@ function notOffered(discrepancy: Discrepancy, action: DiscrepancyAction): Gatewa
   });
 }
 
-/** Of a buyer who was erased nothing new is kept, and so no note can be asked for. */
+/** No note is stored about an erased buyer, and so none is required. */
 function checkNote(discrepancy: Discrepancy, note: string | null, session: Session): void {
   if (isErased(session)) {
-    if (note !== null) throw noteNotKept();
+    if (note !== null)
+      throw invalidField(
+        'note',
+        'invalid_value',
+        'is not stored: the buyer was erased',
+        'Leave note out; then resend. Nothing was changed.',
+      );
   } else if (!isBookable(discrepancy) && note === null) throw noteNeeded();
-}
-
-function noteNotKept(): GatewayError {
-  return invalidField(
-    'note',
-    'invalid_value',
-    'is not kept: the buyer was erased',
-    'Leave note out; then resend. Nothing was changed.',
-  );
 }
 
 function noteNeeded(): GatewayError {
   return invalidField(
     'note',
     'invalid_type',
-    'is needed where nothing is booked',
-    'Set note to what was done about the money at the provider; then resend.',
+    'is needed if nothing is booked',
+    'Describe in note how the money was handled at the provider; then resend.',
   );
 }
 
-function overtaken({ id }: Discrepancy): GatewayError {
-  return new GatewayError('invalid_state', `Discrepancy ${id} was changed by somebody else at the same time.`, {
-    suggestion: 'Read it again, and decide on what it says now.',
+function changedMeanwhile({ id }: Discrepancy): GatewayError {
+  return new GatewayError('invalid_state', `Discrepancy ${id} changed at the same time.`, {
+    suggestion: 'Read it again, and decide on its new state.',
   });
 }

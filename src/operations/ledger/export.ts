@@ -23,13 +23,10 @@ export const EXPORT_COLUMNS = [
 
 /** Entries per read. The embedded database reads on the main thread, and a longer read would delay payments. */
 const PAGE = 100;
-// What spreadsheets would take for a formula gets an apostrophe before it: https://owasp.org/www-community/attacks/CSV_Injection
+// Cells that spreadsheets would take for formulas get an apostrophe: https://owasp.org/www-community/attacks/CSV_Injection
 const FORMAT = { record_delimiter: 'windows', escape_formulas: true } as const;
 
-/**
- * The journal as CSV (RFC 4180), oldest first, in parts of one page: it ends at the time at which it was asked for, and
- * has every posting that is in it whole.
- */
+/** The journal as CSV (RFC 4180) up to the time of the request, oldest first, in parts of one page, with whole postings. */
 export async function* exportJournal(
   { store, now }: Pick<Deps, 'store' | 'now'>,
   filter: JournalFilter,
@@ -71,7 +68,7 @@ function timeOf(instant: Instant): string {
   return new Date(instant).toISOString();
 }
 
-/** Whole cents written out, so that no sum of them is ever off. */
+/** Dollars without floating-point arithmetic. */
 function dollarsOf(cents: number): string {
   return `${Math.trunc(cents / 100)}.${String(cents % 100).padStart(2, '0')}`;
 }

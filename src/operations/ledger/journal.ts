@@ -4,7 +4,7 @@ import type { JournalFilter } from '../../store/ledger.ts';
 import type { Listed, Page } from '../../store/page.ts';
 import type { Deps } from '../deps.ts';
 
-/** The id of an entry: that of its posting, and its line there. */
+/** Id of an entry: the id of its posting and its line. */
 export function entryId({ postingId, line }: Pick<EntryPlace, 'postingId' | 'line'>): string {
   return `${postingId}:${line}`;
 }

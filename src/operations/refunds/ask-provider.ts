@@ -7,12 +7,8 @@ import {
 import type { Provider } from '../../providers/provider.ts';
 import type { DueRefund } from '../../store/refunds.ts';
 import type { Deps } from '../deps.ts';
+import { LEASE_MS, providerDelayMs } from '../provider-backoff.ts';
 import { applyRefundAnswer } from './apply-refund-report.ts';
-
-/** Longer than a provider is given to answer two questions. */
-const LEASE_MS = 60_000;
-const FIRST_DELAY_MS = 5000;
-const LONGEST_DELAY_MS = 60 * 60_000;
 
 /**
  * Asks a provider for a refund, and later for its outcome until there is one. Without an answer the money may have been paid
@@ -61,9 +57,9 @@ async function ask(
 
 /** Postpones the next question to the provider. After some days the log asks the operator to look. */
 async function postpone(deps: Deps, due: DueRefund, problem?: string): Promise<void> {
-  const delay = Math.min(FIRST_DELAY_MS * 2 ** (due.attempts - 1), LONGEST_DELAY_MS);
   note(deps, due, problem);
-  await deps.store.commit([{ type: 'refund_postponed', due: { ...due, dueAt: deps.now() + delay } }]);
+  const dueAt = deps.now() + providerDelayMs(due.attempts);
+  await deps.store.commit([{ type: 'refund_postponed', due: { ...due, dueAt } }]);
 }
 
 function note({ log, now }: Deps, { refund, attempts }: DueRefund, problem: string | undefined): void {

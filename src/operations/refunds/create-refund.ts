@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { RefundRequestBody } from '../../contract/refund-contract.ts';
-import { GatewayError, invalidField } from '../../domain/errors.ts';
-import { type Cents, amountFromCents } from '../../domain/money.ts';
+import { GatewayError, idempotencyConflict, invalidField } from '../../domain/errors.ts';
+import { type Cents, amountFromCents, usd } from '../../domain/money.ts';
 import type { Checkout, Payment } from '../../domain/records.ts';
 import { unchanged } from '../../domain/checkout-state.ts';
 import { requestRefund } from '../../domain/refund-decisions.ts';
@@ -58,12 +58,11 @@ function replay(first: Refund, order: RefundOrder): Refund {
   if (first.requestHash === order.requestHash) {
     return { ...first, status: 'pending', failureReason: null, updated: first.created };
   }
-  throw new GatewayError('idempotency_conflict', 'This idempotencyKey was used for another refund.', {
-    field: 'idempotencyKey',
-    suggestion:
-      'Resend the first body to the first payment to get its refund again, or set idempotencyKey to a new key.',
-    issues: [{ path: 'idempotencyKey', code: 'idempotency_conflict', message: 'was used for another refund' }],
-  });
+  throw idempotencyConflict(
+    'This idempotencyKey was used for another refund.',
+    'was used for another refund',
+    'Resend the first body to the first payment to get its refund again, or set idempotencyKey to a new key.',
+  );
 }
 
 function refusal(outcome: string, { payments }: Checkout, order: RefundOrder): GatewayError {
@@ -97,10 +96,6 @@ function refusal(outcome: string, { payments }: Checkout, order: RefundOrder): G
     default:
       return new GatewayError('unavailable', 'The payment is changing too fast; try again.');
   }
-}
-
-function usd(cents: Cents): string {
-  return `${amountFromCents(cents).toFixed(2)} USD`;
 }
 
 function hashOf(paymentId: string, amount: Cents | null, { reason }: RefundRequestBody): string {

@@ -2,19 +2,17 @@ import type { Refund } from '../../domain/refund.ts';
 import type { RefundFilter } from '../../store/refunds.ts';
 import type { Listed, Page } from '../../store/page.ts';
 import type { Deps } from '../deps.ts';
-import { recordNotFound } from '../not-found.ts';
+import { found } from '../not-found.ts';
 import { getPayment } from '../read-records.ts';
 
 type Reading = Pick<Deps, 'store'>;
 
 /** Throws GatewayError `not_found`. */
 export async function getRefund({ store }: Reading, id: string): Promise<Refund> {
-  const refund = await store.refund(id);
-  if (!refund) throw recordNotFound('refund', id, 'ref_');
-  return refund;
+  return found(await store.refund(id), 'refund', id, 'ref_');
 }
 
-/** Those of one payment, named as `getPayment` takes it. Throws GatewayError `not_found`. */
+/** Refunds of one payment, by an id that `getPayment` accepts. Throws GatewayError `not_found`. */
 export async function listRefundsOfPayment(
   deps: Reading,
   id: string,

@@ -14,8 +14,8 @@ import { writesOf } from './health-watch.ts';
 import { changesOfSnapshot, effectOf } from './offers.ts';
 import type { KnownRoute, RoutingView } from './view.ts';
 
-/** What a buyer who starts to pay has chosen, and what has been tried for it. */
-export interface AttemptWish {
+/** Request for a route of an attempt: the buyer's choice, and the routes tried so far. */
+export interface AttemptRequest {
   session: Session;
   kind: RouteKind;
   /** Cents that the buyer was shown: no route may cost more. */
@@ -25,7 +25,7 @@ export interface AttemptWish {
   refused: ReadonlyMap<string, string>;
   /** Routes that refused earlier attempts of the session: they are asked again where no other is left. */
   refusedBefore: ReadonlyMap<string, string>;
-  /** Whether it may be the payment that tries a route in standby. */
+  /** True if the attempt may probe a route in standby. */
   mayProbe: boolean;
 }
 
@@ -33,33 +33,33 @@ export interface ChosenRoute {
   known: KnownRoute;
   /** To be committed with the attempt: the decision and, for a probe, the claim on the route. */
   changes: Change[];
-  /** What it was decided on; recorded once the changes are committed. */
+  /** View of the decision; recorded once the changes are committed. */
   view: RoutingView;
   isProbe: boolean;
 }
 
-const TOO_DEAR = 'would cost the buyer more than was shown';
+const TOO_EXPENSIVE = 'would cost the buyer more than was shown';
 
-/** Where this attempt goes, or why nowhere: `fee_changed` where only the price that the buyer has seen is in the way. */
-export function chooseForAttempt(deps: Deps, wish: AttemptWish): ChosenRoute | 'no_route' | 'fee_changed' {
-  const { session, refused, refusedBefore } = wish;
+/** Route of this attempt, or the reason why there is none: `fee_changed` if only the price that the buyer saw excludes routes. */
+export function chooseForAttempt(deps: Deps, request: AttemptRequest): ChosenRoute | 'no_route' | 'fee_changed' {
+  const { session, refused, refusedBefore } = request;
   const view = deps.router.view(session.environment);
   const now = deps.now();
   const effect = effectOf(deps, session.environment, () => factsOf(session, now));
   if (effect.rejected !== null || refused.size >= effect.maxAttempts) return 'no_route';
   if (refused.size > 0 && effect.failover === 'none') return 'no_route';
 
-  const dear = new Map(
+  const expensive = new Map(
     [...view.routes.values()]
-      .filter(({ route }) => splitFees(session.amount, route).total > wish.acceptedTotal)
-      .map(({ route }) => [route.id, TOO_DEAR]),
+      .filter(({ route }) => splitFees(session.amount, route).total > request.acceptedTotal)
+      .map(({ route }) => [route.id, TOO_EXPENSIVE]),
   );
   const decided = (...barred: ReadonlyMap<string, string>[]) =>
-    decideAttempt(deps, view, wish, effect, new Map(barred.flatMap((routes) => [...routes])), now);
-  const fresh = decided(dear, refused, refusedBefore);
-  // A dearer route that has not refused yet is offered, at its price, before one is asked again that has.
+    decideAttempt(deps, view, request, effect, new Map(barred.flatMap((routes) => [...routes])), now);
+  const fresh = decided(expensive, refused, refusedBefore);
+  // A more expensive route that has not refused is offered, at its price, before a route that refused is asked again.
   if (!fresh && refusedBefore.size > 0 && decided(refused, refusedBefore)) return 'fee_changed';
-  const found = fresh ?? decided(dear, refused);
+  const found = fresh ?? decided(expensive, refused);
   if (!found) return decided(refused) ? 'fee_changed' : 'no_route';
   const { input, output, known } = found;
   const changes: Change[] = [
@@ -71,14 +71,14 @@ export function chooseForAttempt(deps: Deps, wish: AttemptWish): ChosenRoute | '
         snapshotId: view.snapshot.id,
         environment: session.environment,
         sessionId: session.id,
-        paymentId: wish.paymentId,
+        paymentId: request.paymentId,
         body: writeDecision(input, output),
         created: now,
       },
     },
   ];
   if (output.mode === 'probe') {
-    changes.push(...claimOf(deps, known, wish, now));
+    changes.push(...claimOf(deps, known, request, now));
     view.isProbed = true;
   }
   if (output.tokensAfter !== null) deps.router.tokens[session.environment] = output.tokensAfter;
@@ -87,15 +87,27 @@ export function chooseForAttempt(deps: Deps, wish: AttemptWish): ChosenRoute | '
 
 /** The routes that refused attempts of this checkout, in words. */
 export function refusedRoutes({ payments }: Checkout): ReadonlyMap<string, string> {
-  // One that our own process never asked is nobody's refusal.
+  // A payment that our own process never handed off was not refused.
   const refused = payments.filter(
     ({ failureCode, failureSource }) => failureCode === 'handoff_refused' && failureSource === 'route',
   );
   return new Map(refused.map(({ route }) => [route.id, 'did not take an earlier payment of this session']));
 }
 
-/** What rules look at. */
-export function factsOf(session: Session, at: Instant): RuleFacts {
+type Asked = Pick<
+  Session,
+  | 'amount'
+  | 'environment'
+  | 'preferredRoute'
+  | 'product'
+  | 'customerEmail'
+  | 'clientReferenceId'
+  | 'idempotencyKey'
+  | 'metadata'
+>;
+
+/** Facts of a session, or of a request for one, for the rules. */
+export function factsOf(session: Asked, at: Instant): RuleFacts {
   return {
     amount: session.amount,
     currency: CURRENCY,
@@ -111,13 +123,10 @@ export function factsOf(session: Session, at: Instant): RuleFacts {
 }
 
 /**
- * What a split by session is drawn by: the same for a preview, the session that follows it, and its attempts. So it is made
- * of what was asked, not of an id that only the session has.
+ * Key of a split by session: the same for a preview, the session that follows it, and its attempts. So it is made of the
+ * request, not of an id that only the session has.
  */
-export function splitKeyOf(
-  asked: Pick<Session, 'idempotencyKey' | 'clientReferenceId' | 'product' | 'amount' | 'customerEmail' | 'metadata'>,
-): string {
-  const { idempotencyKey, clientReferenceId, product, amount, customerEmail, metadata } = asked;
+function splitKeyOf({ idempotencyKey, clientReferenceId, product, amount, customerEmail, metadata }: Asked): string {
   const pairs = Object.entries(metadata).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return idempotencyKey ?? JSON.stringify([clientReferenceId, product, amount, customerEmail, pairs]);
 }
@@ -128,17 +137,17 @@ interface Found {
   known: KnownRoute;
 }
 
-/** Within the kind that the buyer chose; where a rule lets a refused payment go to any kind, then there. */
+/** Decision within the kind that the buyer chose, or within any kind if a rule allows that after a refusal. */
 function decideAttempt(
   deps: Deps,
   view: RoutingView,
-  wish: AttemptWish,
+  request: AttemptRequest,
   effect: RuleEffect,
   barred: ReadonlyMap<string, string>,
   at: Instant,
 ): Found | undefined {
-  const { session, refused } = wish;
-  const kinds = refused.size > 0 && effect.failover === 'any' ? [wish.kind, null] : [wish.kind];
+  const { session, refused } = request;
+  const kinds = refused.size > 0 && effect.failover === 'any' ? [request.kind, null] : [request.kind];
   for (const kind of kinds) {
     const input: DecisionInput = {
       algorithm: DEFAULT_POLICY.algorithm,
@@ -149,7 +158,7 @@ function decideAttempt(
         sessionId: session.id,
         attempt: session.attempts + 1,
         tokens: deps.router.tokens[session.environment],
-        mayProbe: wish.mayProbe && refused.size === 0 && !view.isProbed,
+        mayProbe: request.mayProbe && refused.size === 0 && !view.isProbed,
       },
       kind,
       preferredKind: session.preferredRoute,
@@ -164,8 +173,8 @@ function decideAttempt(
   return undefined;
 }
 
-/** Where another payment has claimed the route meanwhile, the commit is refused, and the attempt goes elsewhere. */
-function claimOf(deps: Deps, { route, health }: KnownRoute, { paymentId }: AttemptWish, now: Instant): Change[] {
+/** Claim of a probe: if another payment has claimed it meanwhile, the commit conflicts, and the attempt takes another route. */
+function claimOf(deps: Deps, { route, health }: KnownRoute, { paymentId }: AttemptRequest, now: Instant): Change[] {
   const record = leaseProbe(health, paymentId, now);
   return record ? writesOf(deps, route.environment, route.id, { record, transition: null }, now) : [];
 }

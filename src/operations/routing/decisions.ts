@@ -5,7 +5,7 @@ import { readDecision } from '../../routing/decision-record.ts';
 import { DEFAULT_POLICY } from '../../routing/policy.ts';
 import type { RoutingDecision } from '../../store/routing.ts';
 import type { Deps } from '../deps.ts';
-import { sessionNotFound } from '../not-found.ts';
+import { foundSession } from '../not-found.ts';
 
 /** A stored decision, read. */
 export interface Decided extends ToldDecision {
@@ -13,25 +13,24 @@ export interface Decided extends ToldDecision {
   snapshot: Snapshot;
 }
 
-/** What a decision gives when it is made again of the same. */
+/** Result of replaying a decision. */
 export interface Replayed {
   decided: Decided;
   again: DecisionOutput;
   identical: boolean;
-  /** Why it cannot be the same, where that is known. */
+  /** Known reason for a difference, or null. */
   note: string | null;
 }
 
 /** Every decision about a session: the offer, then its attempts. Throws GatewayError `not_found`. */
 export async function decisionsOf(deps: Pick<Deps, 'store'>, sessionId: string): Promise<Decided[]> {
-  const session = await deps.store.session(sessionId);
-  if (!session) throw sessionNotFound(sessionId);
+  const session = foundSession(await deps.store.session(sessionId), sessionId);
   const offer = session.decisionId === null ? undefined : await deps.store.routingDecision(session.decisionId);
   const attempts = await deps.store.routingDecisionsOfSession(sessionId);
   return readDecisions(deps, offer ? [offer, ...attempts] : attempts);
 }
 
-/** With what was known when they were made. */
+/** Stored decisions with their snapshots. */
 export async function readDecisions(
   { store }: Pick<Deps, 'store'>,
   records: readonly RoutingDecision[],
@@ -52,7 +51,7 @@ export async function readDecisions(
   });
 }
 
-/** Makes a decision again from what is stored of it. */
+/** Replays a stored decision. */
 export function replay(decided: Decided): Replayed {
   const { snapshot, input, output } = decided;
   const again = decide(snapshot, input, DEFAULT_POLICY);

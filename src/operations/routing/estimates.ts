@@ -7,7 +7,7 @@ import { DEFAULT_POLICY } from '../../routing/policy.ts';
 import type { EstimateRecord } from '../../store/routing.ts';
 import type { Store } from '../../store/store.ts';
 
-/** What the outcomes say of an environment's routes, as all instances compute it from the same rows. */
+/** Estimates of an environment's routes, which all instances compute from the same rows. */
 export interface Estimates {
   environment: Environment;
   /** Up to there, in ms since 1970, outcomes are folded into the stored states for good; null where they never were. */
@@ -17,7 +17,7 @@ export interface Estimates {
   stored: States;
   /** Those with all outcomes since. */
   states: States;
-  /** What need not be looked at again; undefined where all has to be. */
+  /** Range known to be empty; undefined if all must be read. */
   empty: Empty | undefined;
 }
 
@@ -27,7 +27,7 @@ interface Empty {
   routes: string;
 }
 
-// What was known of a route does not hold once it is back from standby.
+// Estimates of a route are cleared when it is back from standby.
 const CLEARING = new Set<HealthRecord['cause']>(['probes_succeeded', 'untried', 'override_ended']);
 
 interface Clearing {
@@ -37,7 +37,7 @@ interface Clearing {
 }
 
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
-/** What is older hardly weighs: that is six half-lives of the slow memory. */
+/** Six half-lives of the slow memory: older outcomes hardly weigh. */
 const LOOK_BACK_MS = 24 * 3600_000;
 // An outcome is timed when it is decided and seen when it is committed, some seconds later at most.
 const SETTLED_MS = 20_000;
@@ -110,7 +110,7 @@ function strangers(routes: readonly Route[], health: ReadonlyMap<string, HealthR
   return others.map((id) => ({ id, successRate: UNKNOWN_SUCCESS_RATE, group: '' }));
 }
 
-/** Where the clock has been set back, what was stored lies in the future, and is computed again from the outcomes. */
+/** After a clock is set back, stored states lie in the future, and are computed again from the outcomes. */
 function isAhead({ foldedUntil }: EstimateRecord, now: Instant): boolean {
   return foldedUntil > now + SETTLED_MS;
 }
@@ -134,7 +134,7 @@ async function readBuckets(
     buckets.push(...found);
     if (isLast) break;
     start = end;
-    // Whoever starts where little happens, and far from the database, is not to ask for every ten minutes of a day.
+    // A quiet service far from its database must not query every ten minutes of a day.
     slice = found.length === 0 ? Math.min(2 * slice, LONGEST_SLICE_MS) : SLICE_MS;
   }
   return buckets;

@@ -34,7 +34,7 @@ interface Watched {
   environment: Environment;
   routes: readonly Route[];
   connected: readonly Route[];
-  /** Whether the catalogue has just been read: what it says then is applied once, by whoever starts. */
+  /** True if the catalogue has just been read: its health settings are applied once, at the start. */
   isFirst: boolean;
 }
 
@@ -91,7 +91,7 @@ export async function watchHealth(
   return transitions;
 }
 
-/** What to write for a change of a route's health: the record under its guard, and the transition where there is one. */
+/** Writes for a change of a route's health: the guarded record, and its transition, if any. */
 export function writesOf(
   { newId }: Pick<WatchDeps, 'newId'>,
   environment: Environment,
@@ -111,7 +111,7 @@ export function writesOf(
   return [changed, { type: 'transition_recorded', transition: told }];
 }
 
-/** A route that the database has not seen begins as the catalogue says. */
+/** Initial health of new routes, from the catalogue. */
 async function writeFirst(
   deps: WatchDeps,
   environment: Environment,
@@ -166,7 +166,7 @@ function signalsOf(
   };
 }
 
-/** What the catalogue, a probe that has ended and the results change, one after the other. */
+/** Changes by the catalogue, by a finished probe and by the results, in this order. */
 function changesOf(
   record: HealthRecord,
   configured: RouteHealth | undefined,

@@ -19,8 +19,8 @@ import type { KnownRoute, Quote, RoutingView } from './view.ts';
 // Rules that depend on much give many effects; none of them is worth keeping for long.
 const QUOTES_KEPT = 1000;
 
-/** What a quote depends on besides the routes. */
-export interface Wish {
+/** Input of a quote besides the routes. */
+export interface QuoteRequest {
   environment: Environment;
   preferredKind: RouteKind | null;
   /** The kind that the buyer has chosen, or would. */
@@ -32,29 +32,29 @@ export interface Wish {
 
 type RoutingDeps = Pick<Deps, 'router' | 'newId' | 'now'>;
 
-/** What the rules say of a checkout. `factsOf` is asked only where there are rules. */
+/** Effect of the rules on a checkout. `factsOf` is called only if there are rules. */
 export function effectOf(deps: Pick<Deps, 'router'>, environment: Environment, factsOf: () => RuleFacts): RuleEffect {
   const { rules } = deps.router.view(environment);
   return rules === NO_RULES ? NO_EFFECT : evaluateRules(rules, factsOf());
 }
 
-/** Greedy, and the same for the same wish until more is known of the routes. */
-export function quoteFor(deps: RoutingDeps, wish: Wish): Quote {
-  const view = deps.router.view(wish.environment);
-  const kind = wish.kind ?? null;
-  if (wish.barred && wish.barred.size > 0) return newQuote(deps, view, { ...wish, kind });
-  const rules = wish.effect === NO_EFFECT ? '' : effectKey(wish.effect);
-  const key = `${wish.preferredKind} ${kind} ${rules}`;
+/** Greedy, and the same for the same request until the view of the routes changes. */
+export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
+  const view = deps.router.view(request.environment);
+  const kind = request.kind ?? null;
+  if (request.barred && request.barred.size > 0) return newQuote(deps, view, { ...request, kind });
+  const rules = request.effect === NO_EFFECT ? '' : effectKey(request.effect);
+  const key = `${request.preferredKind} ${kind} ${rules}`;
   let quote = view.quotes.get(key);
   if (!quote) {
-    quote = newQuote(deps, view, { ...wish, kind });
+    quote = newQuote(deps, view, { ...request, kind });
     if (view.quotes.size >= QUOTES_KEPT) view.quotes.clear();
     view.quotes.set(key, quote);
   }
   return quote;
 }
 
-/** The route, or why the rules refuse the checkout: `forbidden`, or `no_eligible_route` naming every route. */
+/** The route, or the error of the rules: `forbidden`, or `no_eligible_route` naming every route. */
 export function routeOfQuote({ route, output }: Quote, { rejected, matched }: RuleEffect): KnownRoute | GatewayError {
   if (rejected !== null) {
     return new GatewayError(
@@ -72,7 +72,7 @@ export function routeOfQuote({ route, output }: Quote, { rejected, matched }: Ru
   });
 }
 
-/** What must be in the database with whatever rests on the quote; nothing where it is there. */
+/** Changes to commit with a session of the quote; none if they are committed. */
 export function changesOfQuote({ view, decision, isRecorded }: Quote): Change[] {
   return isRecorded ? [] : [...changesOfSnapshot(view), { type: 'decision_recorded', decision }];
 }
@@ -93,16 +93,16 @@ export function changesOfSnapshot({ snapshot, isRecorded }: RoutingView): Change
  * The best route of each kind that can take a payment: the preferred kind first, those that are only in standby last, and
  * otherwise always in the same order, so that a page does not shuffle its ways to pay.
  */
-export function waysToPay(deps: RoutingDeps, wish: Omit<Wish, 'kind'>): Route[] {
-  if (wish.effect.rejected !== null) return [];
+export function waysToPay(deps: RoutingDeps, request: Omit<QuoteRequest, 'kind'>): Route[] {
+  if (request.effect.rejected !== null) return [];
   const best = (kind: RouteKind) => {
-    const quote = quoteFor(deps, { ...wish, kind });
+    const quote = quoteFor(deps, { ...request, kind });
     const isUsable = quote.route !== undefined && quote.output.mode !== 'panic';
-    return isUsable ? quote : quoteFor(deps, { ...wish, kind, barred: new Map() });
+    return isUsable ? quote : quoteFor(deps, { ...request, kind, barred: new Map() });
   };
-  const quotes = deps.router.view(wish.environment).kinds.map(best);
+  const quotes = deps.router.view(request.environment).kinds.map(best);
   const rankOf = ({ route, output }: Quote) =>
-    (output.mode === 'panic' ? 2 : 0) - (route!.route.kind === wish.preferredKind ? 1 : 0);
+    (output.mode === 'panic' ? 2 : 0) - (route!.route.kind === request.preferredKind ? 1 : 0);
   return quotes
     .filter(({ route }) => route?.facts.off === null)
     .toSorted((a, b) => rankOf(a) - rankOf(b))
@@ -126,9 +126,15 @@ export function namedRoute(deps: Pick<Deps, 'router'>, environment: Environment,
 function newQuote(
   deps: RoutingDeps,
   view: RoutingView,
-  { environment, preferredKind, kind, effect, barred = new Map() }: Wish & { kind: RouteKind | null },
+  { environment, preferredKind, kind, effect, barred = new Map() }: QuoteRequest & { kind: RouteKind | null },
 ): Quote {
-  if (view.routes.size === 0) throw noRoutes(environment);
+  if (view.routes.size === 0)
+    throw invalidField(
+      'environment',
+      'invalid_value',
+      `has no routes: the catalogue names none for ${environment}`,
+      'Use the other environment, or add routes for this one to the catalogue.',
+    );
   const input: DecisionInput = {
     algorithm: DEFAULT_POLICY.algorithm,
     purpose: 'offer',
@@ -156,13 +162,4 @@ function newQuote(
     },
     isRecorded: false,
   };
-}
-
-function noRoutes(environment: Environment): GatewayError {
-  return invalidField(
-    'environment',
-    'invalid_value',
-    `has no routes: the catalogue names none for ${environment}`,
-    'Use the other environment, or add routes for this one to the catalogue.',
-  );
 }

@@ -5,10 +5,10 @@ import { override } from '../../routing/health-override.ts';
 import type { HealthRecord } from '../../routing/health-record.ts';
 import { isOf } from '../access/caller.ts';
 import type { Deps } from '../deps.ts';
+import { retryOnConflict } from '../retry-on-conflict.ts';
 import { writesOf } from './health-watch.ts';
 import type { KnownRoute } from './view.ts';
 
-const MAX_TRIES = 10;
 // What ISO 8601 writes with four digits of the year.
 const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
 
@@ -35,18 +35,17 @@ export async function overrideHealth(deps: Deps, routeId: string, request: Overr
   if (until !== null && until > LATEST) {
     throw invalidField('until', 'too_big', 'must be before the year 10000', 'Remove until, and end it with automatic.');
   }
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+  const current = () => deps.router.view(route.environment).routes.get(routeId)!;
+  await retryOnConflict(deps, `the health of route ${routeId}`, async () => {
     await deps.router.refresh();
-    const known = deps.router.view(route.environment).routes.get(routeId)!;
-    const change = override(known.health, manualOf(request, until), deps.now());
-    if (!change) throw nothingToChange(known.health, routeId);
-    const { done } = await deps.store.commit(writesOf(deps, route.environment, routeId, change, deps.now()));
-    if (!done) continue;
-    deps.log.info({ route: routeId, health: request.health, until: request.until, reason: request.reason }, 'override');
-    await deps.router.refresh();
-    return deps.router.view(route.environment).routes.get(routeId)!;
-  }
-  throw new GatewayError('unavailable', `The health of route ${routeId} is changing too fast; try again.`);
+    const { health } = current();
+    const change = override(health, manualOf(request, until), deps.now());
+    if (!change) throw nothingToChange(health, routeId);
+    return { changes: writesOf(deps, route.environment, routeId, change, deps.now()), result: undefined };
+  });
+  deps.log.info({ route: routeId, health: request.health, until: request.until, reason: request.reason }, 'override');
+  await deps.router.refresh();
+  return current();
 }
 
 function manualOf({ health, reason }: OverrideRequest, until: number | null) {

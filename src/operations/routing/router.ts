@@ -11,7 +11,7 @@ import { type Estimates, emptyEstimates, readEstimates } from './estimates.ts';
 import { watchHealth } from './health-watch.ts';
 import { type RoutingView, buildView } from './view.ts';
 
-/** What the router is told by; the catalogue is asked for at every look. */
+/** Dependencies of the router, which reads the catalogue at every refresh. */
 export interface RouterDeps {
   store: Store;
   newId: NewId;
@@ -19,17 +19,17 @@ export interface RouterDeps {
   /** From 0 up to, not including, 1. */
   random(): number;
   catalogue(): { routes: readonly Route[]; providers: ReadonlyMap<string, Provider> };
-  /** What this process draws by, kept with its decisions. */
+  /** Random seed of this process, stored with its decisions. */
   seed: string;
 }
 
-/** What this process knows of the routes, as of some seconds ago. The truth is in the database, where all share it. */
+/** State of the routes in this process, some seconds old. All instances share the database, which is authoritative. */
 export interface Router {
   seed: string;
   view(environment: Environment): RoutingView;
   /** The exploration budget of this process, as a share of a ticket. */
   tokens: Record<Environment, number>;
-  /** Reads what has happened since, judges the health of the routes; answers how many transitions that made. */
+  /** Reads new outcomes and updates the health of the routes; answers the number of transitions. */
   refresh(): Promise<number>;
 }
 
@@ -46,7 +46,7 @@ interface Built {
   views: Record<Environment, RoutingView>;
 }
 
-/** Nothing is known before the first {@link Router.refresh}. */
+/** The router is empty before the first {@link Router.refresh}. */
 export function createRouter(deps: RouterDeps): Router {
   let known: Known = {
     health: { sandbox: new Map(), production: new Map() },
@@ -116,7 +116,7 @@ export function createRouter(deps: RouterDeps): Router {
     return transitions;
   }
 
-  // One after the other: a slow look must not put back what a later one, after an operator's change, has read.
+  // Serial: a slow refresh must not overwrite the state of a later one.
   let last: Promise<unknown> = Promise.resolve();
   function refresh(): Promise<number> {
     const next = last.then(look, look);

@@ -4,6 +4,7 @@ import { certainty } from '../../routing/rule-matching.ts';
 import type { RuleSet } from '../../routing/rules.ts';
 import type { RulesVersion } from '../../store/routing.ts';
 import type { Deps } from '../deps.ts';
+import { retryOnConflict } from '../retry-on-conflict.ts';
 
 type RulesDeps = Pick<Deps, 'store' | 'routes' | 'router' | 'now' | 'log' | 'rulesFrom'>;
 
@@ -17,8 +18,6 @@ export interface SavedRules {
 }
 
 const EMPTY: RuleSet = { version: 1, rules: [] };
-// Whoever saves at the same time is heard one after the other.
-const MAX_TRIES = 50;
 
 /** The newest rules, or those of one version. Throws GatewayError `not_found` for a version that never was. */
 export async function readRules(
@@ -51,8 +50,8 @@ export async function saveRules(deps: RulesDeps, input: unknown): Promise<SavedR
 }
 
 /**
- * Puts the rules of a file in force, where they are not already. A file that is wrong changes nothing: with rules in force
- * those stay and an error is logged; without any, it throws.
+ * Puts the rules of a file in force unless they already are. An invalid file changes nothing: with rules in force it logs an
+ * error; without any, it throws.
  */
 export async function loadRules(deps: RulesDeps, file: string, read: () => unknown): Promise<void> {
   const before = await deps.store.routingRules();
@@ -70,7 +69,7 @@ export async function loadRules(deps: RulesDeps, file: string, read: () => unkno
   }
 }
 
-/** What is wrong with a file, in words; undefined where the fault is another one. */
+/** Problem of a file, in words; undefined for other errors. */
 function problemOf(error: unknown): string | undefined {
   if (error instanceof GatewayError && error.code === 'invalid_input') {
     return (error.details.issues ?? []).map(({ path, message }) => `${path} ${message}`).join('; ');
@@ -79,16 +78,14 @@ function problemOf(error: unknown): string | undefined {
   return isOfFile ? error.message : undefined;
 }
 
-async function store(deps: RulesDeps, { ruleSet }: CheckedRules, source: RulesVersion['source']): Promise<SavedRules> {
+function store(deps: RulesDeps, { ruleSet }: CheckedRules, source: RulesVersion['source']): Promise<SavedRules> {
   const body = JSON.stringify(ruleSet);
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+  return retryOnConflict(deps, 'the routing rules', async () => {
     const newest = await deps.store.routingRules();
-    if (newest?.body === body) return savedRules(deps, newest);
+    if (newest?.body === body) return { changes: [], result: savedRules(deps, newest) };
     const rules: RulesVersion = { version: (newest?.version ?? 0) + 1, source, body, created: deps.now() };
-    const { done } = await deps.store.commit([{ type: 'rules_saved', rules }]);
-    if (done) return savedRules(deps, rules);
-  }
-  throw new GatewayError('unavailable', 'The routing rules are changing too fast; try again.');
+    return { changes: [{ type: 'rules_saved', rules }], result: savedRules(deps, rules) };
+  });
 }
 
 function savedRules({ routes }: Pick<Deps, 'routes'>, { version, source, body, created }: RulesVersion): SavedRules {

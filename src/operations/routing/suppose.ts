@@ -13,7 +13,7 @@ import type { Deps } from '../deps.ts';
 import { factsOf } from './attempts.ts';
 import { type Decided, readDecisions } from './decisions.ts';
 
-/** What a checkout would be quoted, or where its buyer would be sent, and why. Nothing is written or drawn. */
+/** Dry run of a quote or of an attempt, with its reasons. Nothing is written or drawn. */
 export interface Supposed extends Pick<ToldDecision, 'snapshot' | 'routes' | 'input' | 'output'> {
   rejected: string | null;
   /** Warnings about the rules of the request; none without rules. */
@@ -75,8 +75,8 @@ interface Totals {
 const PAGE = 100;
 
 /**
- * Makes the newest decisions about attempts again as other rules or another objective would have made them, from what was
- * known then. What would have come of it afterwards, other estimates among it, nobody can know.
+ * Repeats the newest decisions about attempts under other rules or another objective, from their snapshots. Later effects, such
+ * as other estimates, cannot be known.
  */
 export async function backtest(
   deps: Pick<Deps, 'store' | 'router' | 'routes'>,

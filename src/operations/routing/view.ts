@@ -17,7 +17,7 @@ const PPM = 1_000_000;
 // Where the database has lost a snapshot that it had, as after a failover to a standby, a new one is written by then.
 const LONGEST_KEPT_MS = 60_000;
 
-/** A route as it is known now. */
+/** Current state of a route. */
 export interface KnownRoute {
   route: Route;
   health: HealthRecord;
@@ -25,7 +25,7 @@ export interface KnownRoute {
   summary: RouteSummary;
 }
 
-/** All that is known of an environment's routes, as one moment of it, which decisions of the next moments rest on. */
+/** Snapshot of an environment's routes, the base of the next decisions. */
 export interface RoutingView {
   snapshot: Snapshot;
   rules: CompiledRules;
@@ -33,23 +33,23 @@ export interface RoutingView {
   routes: ReadonlyMap<string, KnownRoute>;
   /** The kinds of its routes in the order of what the best of each is configured to do: it does not change by the hour. */
   kinds: readonly RouteKind[];
-  /** Best first, without the wish of anybody. */
+  /** Best first, without a preferred kind. */
   ranked: readonly KnownRoute[];
-  /** Quotes made on it, by what they depend on besides. */
+  /** Quotes on this view, by their other input. */
   quotes: Map<string, Quote>;
-  /** Whether the database has the snapshot. */
+  /** True once the snapshot is stored. */
   isRecorded: boolean;
-  /** Whether a payment of this process has asked to try a route in standby: the next look tells whether it does. */
+  /** True once a payment of this process has claimed a probe; the next refresh shows whether it has it. */
   isProbed: boolean;
 }
 
-/** The best route for a wish as things are, without exploration; shared by everybody who gets the same. */
+/** The best route for a request on a view, without exploration; shared by equal requests. */
 export interface Quote {
   view: RoutingView;
   route: KnownRoute | undefined;
   output: DecisionOutput;
   decision: RoutingDecision;
-  /** Whether the database has the decision. */
+  /** True once the decision is stored. */
   isRecorded: boolean;
 }
 
@@ -62,7 +62,7 @@ export interface ViewSource {
   estimates: Estimates;
   rules: { compiled: CompiledRules; version: number };
   newId: NewId;
-  /** Kept where nothing has changed since. */
+  /** The view before, returned if nothing has changed. */
   before: RoutingView | undefined;
 }
 

@@ -8,11 +8,11 @@ import { ERASED_BODY } from '../../domain/personal-data.ts';
 import type { ProviderMessage } from '../../domain/provider-message.ts';
 import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
-import { type ToldSettlement, settlementOf } from './settle-payment.ts';
+import { type PayoutReport, settlementOf } from './settle-payment.ts';
 
 /**
- * What a provider said of a payout while all of the payment was refunded, or about to be, counts once a refund of it has
- * failed. Answers the decision with that in it, and what is to be recorded along.
+ * Applies a stored payout report once a refund of the payment fails: when the report arrived, all of the payment was refunded
+ * or about to be. Answers the decision that includes it, and the changes to commit along.
  */
 export async function applyKeptSignal<Outcome extends string>(
   deps: Deps,
@@ -38,22 +38,22 @@ export async function applyKeptSignal<Outcome extends string>(
   const settled = recordSettlement(next, paymentId, now);
   return {
     decision: changed(before, settled.next, outcome, [...effects, ...settled.effects]),
-    along: [settlementOf(payment, payout.amount, toldIn(deps, kept), now)],
+    along: [settlementOf(payment, payout.amount, reportOf(deps, kept), now)],
   };
 }
 
-/** As the provider told it. Of what can no longer be read, since the buyer was erased, the time at which it came is left. */
-function toldIn({ providers, log }: Deps, { provider, eventId, body, received }: ProviderMessage): ToldSettlement {
-  const told = { source: 'provider', amount: null } as const;
+/** The provider's report. Of an unreadable one, such as an erased buyer's, only the time of its receipt is known. */
+function reportOf({ providers, log }: Deps, { provider, eventId, body, received }: ProviderMessage): PayoutReport {
+  const report = { source: 'provider', amount: null } as const;
   try {
     const signal = body === ERASED_BODY ? undefined : providers.get(provider)?.readKept(body);
     if (signal?.about === 'settlement') {
       const { reference, settledAt } = signal.callback;
-      return { ...told, reference, settledAt: settledAt ?? received };
+      return { ...report, reference, settledAt: settledAt ?? received };
     }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
   }
-  log.warn({ provider, eventId }, 'kept settlement without its name');
-  return { ...told, reference: null, settledAt: received };
+  log.warn({ provider, eventId }, 'stored settlement report without its reference');
+  return { ...report, reference: null, settledAt: received };
 }

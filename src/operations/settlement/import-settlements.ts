@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { amountFromCents } from '../../domain/money.ts';
+import { usd } from '../../domain/money.ts';
 import { isId } from '../../domain/id.ts';
 import { CURRENCY, type Payment } from '../../domain/records.ts';
 import type { Environment } from '../../domain/route.ts';
@@ -12,7 +12,7 @@ import { type SettledPayment, judge, settlePayment } from './settle-payment.ts';
 export interface ImportOptions {
   /** Only payments of this environment are settled; left out, both. */
   environment: Environment | undefined;
-  /** Whether nothing is recorded. */
+  /** True to record nothing. */
   dryRun: boolean;
 }
 
@@ -67,7 +67,7 @@ async function idOf(store: Deps['store'], { paymentId, reference }: SettlementLi
   return id;
 }
 
-/** The first line of a payment counts: a second one may be a mistake of the file, and is never added to it. */
+/** Only the first line of a payment counts, because a second one may be a mistake. */
 function onceOnly(found: Found, number: number, firstLines: Map<string, number>): Found {
   if ('code' in found) return found;
   const first = firstLines.get(found.payment.id);
@@ -83,8 +83,8 @@ async function settle(deps: Deps, line: FileLine, found: Found, { dryRun }: Impo
   const about = { line: number, paymentId, reference: cells.reference, amount };
   if ('code' in found) return { ...about, status: 'not_matched', ...found };
   const { reference, settledAt } = read as SettlementLine;
-  const told = { source: 'file', amount: amount!, reference, settledAt } as const;
-  const settled = dryRun ? judge(found.payment, amount) : await settlePayment(deps, found.payment, told);
+  const report = { source: 'file', amount: amount!, reference, settledAt } as const;
+  const settled = dryRun ? judge(found.payment, amount) : await settlePayment(deps, found.payment, report);
   return { ...about, ...(await verdictOn(deps, settled, found.payment, amount!, dryRun)) };
 }
 
@@ -102,13 +102,13 @@ async function verdictOn(
     case 'duplicate': {
       const before = await store.settlement(id);
       if (before && before.amount !== amount) {
-        const words = `The line says ${dollars(amount)}, and ${dollars(before.amount)} was settled before.`;
+        const words = `The line says ${usd(amount)}, and ${usd(before.amount)} was settled before.`;
         return { status: 'not_matched', ...mismatch('amount_differs', words) };
       }
       return { status: 'already_settled', code: null, message: 'Settled before: nothing was changed.' };
     }
     case 'amount_differs': {
-      const words = `The line says ${dollars(amount)}, and ${dollars(settled.left)} is to be paid out.`;
+      const words = `The line says ${usd(amount)}, and ${usd(settled.left)} is to be paid out.`;
       return { status: 'not_matched', ...mismatch('amount_differs', words) };
     }
     default:
@@ -118,8 +118,4 @@ async function verdictOn(
 
 function mismatch(code: MismatchCode, message: string): { code: MismatchCode; message: string } {
   return { code, message };
-}
-
-function dollars(cents: number): string {
-  return `${amountFromCents(cents).toFixed(2)} ${CURRENCY}`;
 }

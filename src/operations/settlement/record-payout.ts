@@ -1,10 +1,12 @@
 import { GatewayError, invalidField } from '../../domain/errors.ts';
-import { amountFromCents, centsFromAmount } from '../../domain/money.ts';
-import { CURRENCY, type Instant, type Payment } from '../../domain/records.ts';
-import { EARLIEST_SETTLEMENT, type Settlement, type SettlementRefusal, refusalWords } from '../../domain/settlement.ts';
+import { centsFromAmount, usd } from '../../domain/money.ts';
+import type { Instant } from '../../domain/records.ts';
+import { EARLIEST_SETTLEMENT, type Settlement, refusalWords } from '../../domain/settlement.ts';
 import type { Deps } from '../deps.ts';
 import { getPayment } from '../read-records.ts';
 import { settlePayment } from './settle-payment.ts';
+
+const TIME_NEEDED = 'Give the time at which it was paid out, or none for now.';
 
 export interface Payout {
   /** US dollars. */
@@ -14,27 +16,16 @@ export interface Payout {
 }
 
 /**
- * Records that a payment was paid out, once: told again, it answers what was recorded first. Throws GatewayError
- * `not_found`, `invalid_input` for a time that has not come or is of another century, and `invalid_state` where there is
- * nothing to pay out, or not so much.
+ * Records the payout of a payment once; a repeat answers the first record. Throws GatewayError `not_found`, `invalid_input`
+ * for a time in the future or before the year 2000, and `invalid_state` if there is nothing or another amount to pay out.
  */
 export async function recordPayout(deps: Deps, paymentId: string, payout: Payout): Promise<Settlement> {
   const { amount, reference = null, settledAt = null } = payout;
   if (settledAt !== null && settledAt > deps.now()) {
-    throw invalidField(
-      'settledAt',
-      'too_big',
-      'has not come yet',
-      'Give the time at which it was paid out, or none for now.',
-    );
+    throw invalidField('settledAt', 'too_big', 'has not come yet', TIME_NEEDED);
   }
   if (settledAt !== null && settledAt < EARLIEST_SETTLEMENT) {
-    throw invalidField(
-      'settledAt',
-      'too_small',
-      'is before the year 2000',
-      'Give the time at which it was paid out, or none for now.',
-    );
+    throw invalidField('settledAt', 'too_small', 'is before the year 2000', TIME_NEEDED);
   }
   const payment = await getPayment(deps, paymentId);
   const cents = amount === undefined ? null : centsFromAmount(amount)!;
@@ -44,36 +35,22 @@ export async function recordPayout(deps: Deps, paymentId: string, payout: Payout
     case 'already':
     case 'duplicate': {
       const recorded = (await deps.store.settlement(payment.id))!;
-      if (cents !== null && cents !== recorded.amount) throw settledOtherwise(recorded.amount, cents);
-      return recorded;
+      if (cents === null || cents === recorded.amount) return recorded;
+      throw new GatewayError('invalid_state', `${usd(recorded.amount)} was settled before, not ${usd(cents)}.`, {
+        field: 'amount',
+        suggestion: 'Read the settlement of the payment, which is recorded once; or leave amount out to get it.',
+      });
     }
-    case 'amount_differs':
-      throw differs(settled.left, cents!);
+    case 'amount_differs': {
+      const words = `${usd(settled.left)} of the payment is to be paid out, not ${usd(cents!)}.`;
+      throw new GatewayError('invalid_state', words, {
+        field: 'amount',
+        suggestion: 'Look at the refunds of the payment; leave amount out to record what is left.',
+      });
+    }
     default:
-      throw refused(settled.outcome, settled.payment);
+      throw new GatewayError('invalid_state', refusalWords(settled.outcome, settled.payment), {
+        suggestion: 'Look at the payment and its refunds; nothing was recorded.',
+      });
   }
-}
-
-function settledOtherwise(before: number, told: number): GatewayError {
-  return new GatewayError('invalid_state', `${words(before)} was settled before, not ${words(told)}.`, {
-    field: 'amount',
-    suggestion: 'Read the settlement of the payment: it is recorded once. Leave amount out to be answered that.',
-  });
-}
-
-function words(cents: number): string {
-  return `${amountFromCents(cents).toFixed(2)} ${CURRENCY}`;
-}
-
-function differs(left: number, told: number): GatewayError {
-  return new GatewayError('invalid_state', `${words(left)} of the payment is to be paid out, not ${words(told)}.`, {
-    field: 'amount',
-    suggestion: 'Look at the refunds of the payment; leave amount out to record what is left.',
-  });
-}
-
-function refused(refusal: SettlementRefusal, payment: Payment): GatewayError {
-  return new GatewayError('invalid_state', refusalWords(refusal, payment), {
-    suggestion: 'Look at the payment and its refunds; nothing was recorded.',
-  });
 }

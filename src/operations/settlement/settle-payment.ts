@@ -1,5 +1,5 @@
 import { recordSettlement } from '../../domain/checkout.ts';
-import { changed, unchanged } from '../../domain/checkout-state.ts';
+import { type Decision, changed } from '../../domain/checkout-state.ts';
 import type { Cents } from '../../domain/money.ts';
 import type { Checkout, Instant, Payment } from '../../domain/records.ts';
 import { type Settlement, type SettlementRefusal, type SettlementSource, payoutOf } from '../../domain/settlement.ts';
@@ -7,59 +7,68 @@ import type { Change } from '../../store/store.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
 
-/** What somebody says of a payout. */
-export interface ToldSettlement {
+/** Report of a payout. */
+export interface PayoutReport {
   source: SettlementSource;
-  /** What was paid out; null where that was not said. */
+  /** Reported amount; null if the report has none. */
   amount: Cents | null;
   reference: string | null;
   /** Null: now. */
   settledAt: Instant | null;
 }
 
-/** `already`: it had been recorded before, and nothing was changed. `left` is what there is to pay out. */
+/** `already`: a settlement was recorded before, and nothing changes. `left` is the amount to pay out. */
 export type SettledPayment =
   | { outcome: 'settled'; payment: Payment; amount: Cents }
   | { outcome: 'already'; payment: Payment }
   | { outcome: SettlementRefusal; payment: Payment }
   | { outcome: 'amount_differs'; payment: Payment; left: Cents };
 
-/**
- * Records that a payment's money has been paid out: new state, posting and settlement in one transaction, once, whoever
- * tells and however often. `along` are further changes that belong to it, whatever it comes to.
- */
+/** Records the payout of a payment: its state, its posting and the settlement commit together, once. */
 export async function settlePayment(
   deps: Deps,
   { id: paymentId, sessionId }: Pick<Payment, 'id' | 'sessionId'>,
-  told: ToldSettlement,
-  along: (outcome: SettledPayment['outcome'], now: Instant, before: Checkout) => Change[] = () => [],
+  report: PayoutReport,
 ): Promise<SettledPayment | { outcome: 'duplicate' }> {
-  let judged: SettledPayment | undefined;
-  let decidedAt = 0;
-  const { outcome } = await commitDecision<'settled' | 'ignored' | 'invalid_state'>(
+  let settled: SettledPayment | undefined;
+  const settling = settlementDecision(paymentId, report);
+  const { outcome } = await commitDecision(
     deps,
     sessionId,
     (checkout, now) => {
-      decidedAt = now;
-      judged = judge(
-        checkout.payments.find(({ id }) => id === paymentId)!,
-        told.amount,
-      );
-      if (judged.outcome === 'settled') return recordSettlement(checkout, paymentId, now);
-      // Kept until the refund fails, see `applyKeptSignal`: who decides on that refund at the same time decides again.
-      return judged.outcome === 'refunded' && told.source === 'provider'
-        ? changed(checkout, { ...checkout }, 'ignored')
-        : unchanged(checkout, 'ignored');
+      const decided = settling.decide(checkout, now);
+      ({ settled } = decided);
+      return decided.decision;
     },
-    (_decision, before) => [
-      ...(judged!.outcome === 'settled' ? [settlementOf(judged!.payment, judged!.amount, told, decidedAt)] : []),
-      ...along(judged!.outcome, decidedAt, before),
-    ],
+    settling.along,
   );
-  return outcome === 'duplicate' ? { outcome } : judged!;
+  return outcome === 'duplicate' ? { outcome } : settled!;
 }
 
-/** What it comes to that so much of a payment has been paid out; null where the amount was not said. */
+/** Decision on a report of a payout, and the settlement to commit along with the newest decision. */
+export function settlementDecision(paymentId: string, report: PayoutReport) {
+  let recorded: Change[] = [];
+  return {
+    along: () => recorded,
+    decide(checkout: Checkout, now: Instant): { settled: SettledPayment; decision: Decision<string> } {
+      const settled = judge(
+        checkout.payments.find(({ id }) => id === paymentId)!,
+        report.amount,
+      );
+      recorded = [];
+      if (settled.outcome === 'settled') {
+        recorded = [settlementOf(settled.payment, settled.amount, report, now)];
+        return { settled, decision: recordSettlement(checkout, paymentId, now) };
+      }
+      // `applyKeptSignal` uses the report if the refund fails: a concurrent decision on that refund must see it.
+      const isKept = settled.outcome === 'refunded' && report.source === 'provider';
+      const next = isKept ? { ...checkout } : checkout;
+      return { settled, decision: changed(checkout, next, 'ignored') };
+    },
+  };
+}
+
+/** Outcome of a payout report; `amount` null if the report has none. */
 export function judge(payment: Payment, amount: Cents | null): SettledPayment {
   if (payment.settled) return { outcome: 'already', payment };
   const payout = payoutOf(payment);
@@ -68,9 +77,9 @@ export function judge(payment: Payment, amount: Cents | null): SettledPayment {
   return { outcome: 'settled', payment, amount: payout.amount };
 }
 
-export function settlementOf(payment: Payment, amount: Cents, told: ToldSettlement, created: Instant): Change {
+export function settlementOf(payment: Payment, amount: Cents, report: PayoutReport, created: Instant): Change {
   const { id: paymentId, sessionId, environment } = payment;
-  const { source, reference, settledAt } = told;
+  const { source, reference, settledAt } = report;
   const settlement: Settlement = {
     paymentId,
     sessionId,

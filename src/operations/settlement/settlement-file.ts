@@ -11,15 +11,15 @@ import {
   readLine,
 } from '../../domain/settlement-file.ts';
 
-/** How many lines a file may have beside its header. */
+/** Limit of lines besides the header. */
 export const MAX_LINES = 10_000;
-/** How large a file may be, in bytes. */
+/** Limit of the file size, in bytes. */
 export const MAX_FILE_BYTES = 1024 * 1024;
 
 /** One line of a file, with its number there: the header is line 1. */
 export interface FileLine {
   number: number;
-  /** As it stands in the file, for the report. */
+  /** Raw cells, for the report. */
   cells: SettlementCells;
   read: SettlementLine | { fault: CellFault };
 }

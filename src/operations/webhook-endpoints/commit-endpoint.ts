@@ -1,42 +1,41 @@
 import { GatewayError } from '../../domain/errors.ts';
 import type { SealedSecret, WebhookEndpoint } from '../../domain/webhook-endpoint.ts';
 import type { Deps } from '../deps.ts';
+import { retryOnConflict } from '../retry-on-conflict.ts';
 import { getEndpoint } from './find-endpoint.ts';
-
-// Each conflict is somebody else who changed the same endpoint meanwhile.
-const MAX_TRIES = 20;
 
 export interface EndpointDecision {
   endpoint: WebhookEndpoint;
-  /** Left out where they stay as they are. */
+  /** Left out if they stay unchanged. */
   secrets?: readonly SealedSecret[];
 }
 
 /**
- * Reads an endpoint, decides, and commits it as its next version; decides again where somebody else was faster. The very
- * same endpoint means that nothing changes. Throws GatewayError `not_found`, and whatever `decide` throws.
+ * Reads an endpoint, decides, and commits its next version; decides again after a conflict. The same object means no change.
+ * Throws GatewayError `not_found`, and every error of `decide`.
  */
-export async function commitEndpoint<Decision extends EndpointDecision>(
+export function commitEndpoint<Decision extends EndpointDecision>(
   deps: Pick<Deps, 'store'>,
   id: string,
   decide: (endpoint: WebhookEndpoint) => Decision | Promise<Decision>,
 ): Promise<Decision> {
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+  return retryOnConflict(deps, `webhook endpoint ${id}`, async () => {
     const before = await getEndpoint(deps, id);
     const decision = await decide(before);
-    if (decision.endpoint === before && decision.secrets === undefined) return decision;
-    const endpoint = { ...decision.endpoint, version: before.version + 1 };
     const { secrets } = decision;
-    const result = await deps.store.commit([
-      { type: 'endpoint_changed', endpoint },
-      ...(secrets ? [{ type: 'secrets_replaced', endpointId: id, secrets } as const] : []),
-    ]);
-    if (result.done) return { ...decision, endpoint };
-  }
-  throw new GatewayError('unavailable', `Webhook endpoint ${id} is changing too fast; try again.`);
+    if (decision.endpoint === before && secrets === undefined) return { changes: [], result: decision };
+    const endpoint = { ...decision.endpoint, version: before.version + 1 };
+    return {
+      changes: [
+        { type: 'endpoint_changed', endpoint },
+        ...(secrets ? [{ type: 'secrets_replaced', endpointId: id, secrets } as const] : []),
+      ],
+      result: { ...decision, endpoint },
+    };
+  });
 }
 
-/** Throws GatewayError `invalid_state` for an endpoint that is not the API's to change. */
+/** Throws GatewayError `invalid_state` for the endpoint of the configuration, which the API cannot change. */
 export function refuseConfigured({ id, source, environment }: WebhookEndpoint, remedy: string): void {
   if (source !== 'configuration') return;
   throw new GatewayError(

@@ -3,14 +3,12 @@ import { GatewayError } from '../../domain/errors.ts';
 import type { Environment } from '../../domain/route.ts';
 import { MAX_ENDPOINTS, type WebhookEndpoint, newEndpoint, rotated } from '../../domain/webhook-endpoint.ts';
 import type { Deps } from '../deps.ts';
+import { retryOnConflict } from '../retry-on-conflict.ts';
 import { checkUrl } from './check-url.ts';
 
-// Each conflict is somebody else who made one meanwhile.
-const MAX_TRIES = MAX_ENDPOINTS + 1;
-
 /**
- * Makes an endpoint, and its secret, which nobody can be told again. Throws GatewayError `invalid_input` for a URL that
- * cannot be delivered to, and `invalid_state` where there are too many or no key to encrypt the secret with.
+ * Creates an endpoint and answers its secret, the only time. Throws GatewayError `invalid_input` for a URL that cannot be
+ * delivered to, and `invalid_state` if there are too many endpoints or no key to encrypt the secret with.
  */
 export async function createEndpoint(
   { store, now, newId, webhooks }: Pick<Deps, 'store' | 'now' | 'newId' | 'webhooks'>,
@@ -20,19 +18,20 @@ export async function createEndpoint(
   checkUrl(url, environment, webhooks.targets);
   const place = { endpointId: newId('whe'), environment };
   const { secret, sealed } = webhooks.secretBox.newSecret(place);
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+  return retryOnConflict({ store }, 'the webhook endpoints', async () => {
     const slot = freeSlot(await store.endpoints(), environment);
     const created = now();
     const shared = { id: place.endpointId, environment, url, created };
     const endpoint = newEndpoint({ ...shared, source: 'api', events, description, slot });
     const secrets = rotated([], { ...place, sealed, created }, created);
-    const result = await store.commit([
-      { type: 'endpoint_created', endpoint },
-      { type: 'secrets_replaced', endpointId: endpoint.id, secrets },
-    ]);
-    if (result.done) return { endpoint, secrets, secret };
-  }
-  throw new GatewayError('unavailable', 'The webhook endpoints are changing too fast; try again.');
+    return {
+      changes: [
+        { type: 'endpoint_created', endpoint },
+        { type: 'secrets_replaced', endpointId: endpoint.id, secrets },
+      ],
+      result: { endpoint, secrets, secret },
+    };
+  });
 }
 
 function freeSlot(endpoints: readonly WebhookEndpoint[], environment: Environment): number {

@@ -6,21 +6,20 @@ import { type WebhookEndpoint, isDeleted, signs } from '../../domain/webhook-end
 import { pageAmong } from '../../store/named-page.ts';
 import type { Listed, Page } from '../../store/page.ts';
 import type { Deps } from '../deps.ts';
-import { recordNotFound } from '../not-found.ts';
+import { found } from '../not-found.ts';
 
 type Finding = Pick<Deps, 'store' | 'now'>;
 
-/** Throws GatewayError `not_found` where there is none, or no more. */
+/** Throws GatewayError `not_found` if there is none, or if it is deleted. */
 export async function getEndpoint({ store }: Pick<Deps, 'store'>, id: string): Promise<WebhookEndpoint> {
-  const endpoint = await store.endpoint(id);
-  if (!endpoint) throw recordNotFound('webhook endpoint', id, 'whe_');
+  const endpoint = found(await store.endpoint(id), 'webhook endpoint', id, 'whe_');
   if (!isDeleted(endpoint)) return endpoint;
   throw new GatewayError('not_found', `Webhook endpoint ${id} has been deleted.`, {
     suggestion: 'List the webhook endpoints for those that there are, or create one.',
   });
 }
 
-/** The endpoints with the secrets that sign now. */
+/** The endpoints with their current signing secrets. */
 export async function withSecrets(
   { store, now }: Finding,
   endpoints: readonly WebhookEndpoint[],

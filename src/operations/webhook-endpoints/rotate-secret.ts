@@ -7,9 +7,9 @@ import { commitEndpoint, refuseConfigured } from './commit-endpoint.ts';
 const HOUR_MS = 3_600_000;
 
 /**
- * Gives an endpoint a new secret, which nobody can be told again; those before sign for `expiresInHours` more at most.
- * Throws GatewayError `not_found`, and `invalid_state` for the endpoint of the configuration, where too many sign already,
- * and where there is no key to encrypt it with.
+ * Gives an endpoint a new secret and answers it, the only time; earlier secrets sign for at most `expiresInHours` more. Throws
+ * GatewayError `not_found`, and `invalid_state` for the endpoint of the configuration, if too many secrets sign already, and
+ * without a key to encrypt the secret with.
  */
 export async function rotateSecret(
   { store, now, webhooks }: Pick<Deps, 'store' | 'now' | 'webhooks'>,
@@ -23,15 +23,12 @@ export async function rotateSecret(
     const created = now();
     const known = await store.endpointSecrets([endpointId]);
     const secrets = rotated(known, { ...place, sealed, created }, created + expiresInHours * HOUR_MS);
-    if (secrets.length > MAX_EARLIER_SECRETS + 1) throw tooMany(endpointId);
+    if (secrets.length > MAX_EARLIER_SECRETS + 1)
+      throw new GatewayError(
+        'invalid_state',
+        `Webhook endpoint ${endpointId} has ${MAX_EARLIER_SECRETS} earlier secrets that still sign, which is all there may be.`,
+        { suggestion: 'Wait until one has expired, or send "expiresInHours": 0, which ends all earlier ones at once.' },
+      );
     return { endpoint: { ...before }, secrets, secret };
   });
-}
-
-function tooMany(endpointId: string): GatewayError {
-  return new GatewayError(
-    'invalid_state',
-    `Webhook endpoint ${endpointId} has ${MAX_EARLIER_SECRETS} earlier secrets that still sign, which is all there may be.`,
-    { suggestion: 'Wait until one has expired, or send "expiresInHours": 0, which ends all earlier ones at once.' },
-  );
 }

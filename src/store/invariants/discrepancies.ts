@@ -1,4 +1,4 @@
-import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES, RESOLUTIONS } from '../../domain/discrepancy.ts';
+import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES, RESOLUTIONS } from '../../domain/records.ts';
 import { type Invariant, quoted } from './invariant.ts';
 
 const ACCOUNTED = `(CASE WHEN payment.status = 'paid' THEN payment.amount + payment.buyer_fee - payment.shortfall ELSE 0 END

@@ -1,4 +1,4 @@
-import { DISCREPANCY_KINDS } from '../../domain/discrepancy.ts';
+import { DISCREPANCY_KINDS } from '../../domain/records.ts';
 import { EVENT_TYPES } from '../events.ts';
 import type { Query, SelectEach, SqlValue } from '../keyset.ts';
 import { type Backlog, COUNTED_AT_MOST, type MonitoringReads } from '../monitoring.ts';

@@ -172,7 +172,7 @@ function freshCheckout(number: number): Checkout {
     created,
     expiresAt: created + DAY_MS,
   });
-  return { session, payments: [], invoices: [] };
+  return { session, payments: [], invoices: [], discrepancies: [] };
 }
 
 /** All attempts but the last were refused by the provider, and the last is under way. */
@@ -193,7 +193,7 @@ function atLastAttempt(fresh: Checkout): Checkout {
 /** The change set that creates it. */
 function creationOf(checkout: Checkout): Change[] {
   const { session, payments, invoices } = checkout;
-  const taught = outcomesOf({ session, payments: [], invoices: [] }, checkout, session.created);
+  const taught = outcomesOf({ session, payments: [], invoices: [], discrepancies: [] }, checkout, session.created);
   const { customerId: id, customerEmail: email, environment, created } = session;
   return [
     { type: 'customer_created', customer: { id, environment, email, status: 'active', statusReason: null, created } },

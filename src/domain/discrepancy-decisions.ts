@@ -1,0 +1,101 @@
+import { type Decision, changed, unchanged, withPayment } from './checkout-state.ts';
+import { bookDiscrepancy, heldAmount, isBookable, resolved, withDiscrepancy } from './discrepancy.ts';
+import type { Cents } from './money.ts';
+import { receivePayment } from './receipts.ts';
+import type { Checkout, Discrepancy, Instant, Payment } from './records.ts';
+import { surplusRefund, withMismatchRefund, withRefund } from './refund-decisions.ts';
+import { ledgerStatusOf, leftOf } from './refund.ts';
+
+/** Outcome of a decision about a discrepancy; `closed` books nothing. */
+export type Resolved = 'accepted' | 'refunding' | 'closed' | 'already_paid' | 'too_little' | 'nothing_left';
+
+/** The merchant takes the money. */
+export function acceptMoney(checkout: Checkout, discrepancy: Discrepancy, now: Instant): Decision<Resolved> {
+  const accepted = withDiscrepancy(checkout, resolved(discrepancy, 'accepted', now));
+  const payment = paymentOf(checkout, discrepancy);
+  if (!payment) return { outcome: 'closed', next: accepted, effects: [] };
+  if (discrepancy.kind === 'surplus') return acceptSurplus(checkout, accepted, payment, discrepancy, now);
+  const held = heldAmount(payment, discrepancy);
+  // After a failed refund it is booked as the buyer's.
+  const owed = discrepancy.refundId === null ? 0 : held;
+  const accepting: Payment = { ...payment, owed: payment.owed - owed };
+  if (payment.status === 'paid' && !payment.surplus) {
+    return acceptExcess(checkout, accepted, accepting, discrepancy, { held, owed }, now);
+  }
+  // Another payment has paid the session: a second one is the buyer's.
+  if (checkout.session.status === 'paid') return unchanged(checkout, 'already_paid');
+  const missing = payment.fees.total - held;
+  if (missing > payment.fees.merchantNet) return unchanged(checkout, 'too_little');
+
+  const paid = receivePayment(checkout, accepted, { ...accepting, shortfall: missing }, now);
+  const adjustment = bookDiscrepancy(discrepancy, 'adjustment', payment, now, [
+    { account: 'provider_clearing', amount: -missing - owed },
+    { account: 'merchant_payable', amount: missing },
+    { account: 'buyer_refunds_payable', amount: owed },
+  ]);
+  return { outcome: 'accepted', next: paid.next, effects: [...paid.effects, ...adjustment] };
+}
+
+/** The buyer gets the money back. */
+export function refundMoney(
+  checkout: Checkout,
+  discrepancy: Discrepancy,
+  refundId: string,
+  now: Instant,
+): Decision<Resolved> {
+  const payment = paymentOf(checkout, discrepancy)!;
+  if (discrepancy.kind === 'surplus') {
+    const amount = leftOf(payment).total;
+    if (amount <= 0) return unchanged(checkout, 'nothing_left');
+    const { next, effects } = withRefund(checkout, payment, { ...surplusRefund(payment, refundId), amount }, now);
+    return changed(checkout, next, 'refunding', effects);
+  }
+  const amount = heldAmount(payment, discrepancy);
+  const { next, effects } = withMismatchRefund(checkout, payment, discrepancy, { refundId, amount }, now);
+  if (discrepancy.refundId !== null) return changed(checkout, next, 'refunding', effects);
+  const booked = bookDiscrepancy(discrepancy, 'received', payment, now, [
+    { account: 'provider_clearing', amount },
+    { account: 'buyer_refunds_payable', amount: -amount },
+  ]);
+  return changed(checkout, next, 'refunding', [...booked, ...effects]);
+}
+
+/** Money beyond a paid payment becomes the merchant's. */
+function acceptExcess(
+  before: Checkout,
+  accepted: Checkout,
+  payment: Payment,
+  discrepancy: Discrepancy,
+  { held, owed }: { held: Cents; owed: Cents },
+  now: Instant,
+): Decision<Resolved> {
+  const more: Payment = { ...payment, shortfall: payment.shortfall - held };
+  const next = withPayment(accepted, { ...more, ledgerStatus: ledgerStatusOf(more) });
+  const booked = bookDiscrepancy(discrepancy, 'adjustment', payment, now, [
+    { account: 'provider_clearing', amount: held - owed },
+    { account: 'buyer_refunds_payable', amount: owed },
+    { account: 'merchant_payable', amount: -held },
+  ]);
+  return changed(before, next, 'accepted', booked);
+}
+
+/** The rest of a surplus payment becomes the merchant's, no longer the buyer's. */
+function acceptSurplus(
+  before: Checkout,
+  accepted: Checkout,
+  payment: Payment,
+  discrepancy: Discrepancy,
+  now: Instant,
+): Decision<Resolved> {
+  const { total } = leftOf(payment);
+  if (total <= 0) return unchanged(before, 'nothing_left');
+  const booked = bookDiscrepancy(discrepancy, 'adjustment', payment, now, [
+    { account: 'buyer_refunds_payable', amount: total },
+    { account: 'merchant_payable', amount: -total },
+  ]);
+  return changed(before, withPayment(accepted, { ...payment, kept: true }), 'accepted', booked);
+}
+
+function paymentOf({ payments }: Checkout, discrepancy: Discrepancy): Payment | undefined {
+  return isBookable(discrepancy) ? payments.find(({ id }) => id === discrepancy.paymentId) : undefined;
+}

@@ -1,0 +1,132 @@
+import { checkoutUrl, sessionRequest } from '../../contract/session-contract.ts';
+import { renderFeeSplit } from '../../contract/payment-contract.ts';
+import { SAMPLE_SESSION_ID } from '../../contract/sample-ids.ts';
+import { type CheckoutResult, checkoutResult as checkoutResultSchema, feesEstimateRequest, feesEstimateResult } from '../../contract/action-contract.ts';
+import { splitFees } from '../../domain/fees.ts';
+import { optionsOf } from '../capabilities/command-line.ts';
+import { checkoutResult, createCheckout, previewCheckout } from '../create-checkout.ts';
+import { estimateFees } from '../estimate-fees.ts';
+import {
+  BLOCKED,
+  type ExampleDeps,
+  IDEMPOTENCY_CONFLICT,
+  INVALID_INPUT,
+  INVALID_JSON,
+  NO_ROUTE,
+  READ_ONLY,
+  SPEND_LIMIT,
+  UNAVAILABLE,
+  defineAction,
+} from '../operation.ts';
+import { sampleRoute } from '../webhook-example.ts';
+
+export const checkoutPreview = defineAction({
+  name: 'checkout.preview',
+  title: 'Preview a checkout',
+  description:
+    'Answers what checkout.create would: same route, same fees. Use it to check a body or show terms first, not to sell: its checkoutUrl takes no payment. Writes nothing, uses no idempotencyKey up.',
+  input: sessionRequest,
+  reader: ({ sessionReader }) => sessionReader,
+  output: checkoutResultSchema,
+  annotations: READ_ONLY,
+  access: 'look',
+  errors: [INVALID_INPUT, INVALID_JSON, IDEMPOTENCY_CONFLICT, BLOCKED, NO_ROUTE, SPEND_LIMIT, UNAVAILABLE],
+  next: 'Send the same body to checkout.create.',
+  command: (input) => ['checkout', 'preview', ...checkoutOptions(input)],
+  example: (deps) => {
+    const { request, response } = checkoutExample(deps);
+    return {
+      request,
+      response: { ...response, checkoutUrl: `${response.checkoutUrl}?preview=1`, dryRun: true },
+    };
+  },
+  run: previewCheckout,
+});
+
+export const checkoutCreate = defineAction({
+  name: 'checkout.create',
+  title: 'Create a checkout',
+  description:
+    'Creates a session, at whose checkoutUrl the buyer pays. Use it once per order, with an idempotencyKey to make a resend safe; not to look at prices: that is checkout.preview. Charges nobody.',
+  input: sessionRequest,
+  reader: ({ sessionReader }) => sessionReader,
+  output: checkoutResultSchema,
+  annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  access: 'create',
+  errors: [INVALID_INPUT, INVALID_JSON, IDEMPOTENCY_CONFLICT, BLOCKED, NO_ROUTE, SPEND_LIMIT, UNAVAILABLE],
+  next: 'Give checkoutUrl to the buyer; await webhook payment.paid or poll getPayment with id.',
+  command: (input) => ['checkout', 'create', ...checkoutOptions(input)],
+  // No idempotencyKey: all orders made from this example would share it.
+  example: checkoutExample,
+  run: async (deps, input) => {
+    const { session, replayed } = await createCheckout(deps, input);
+    return { result: checkoutResult(deps, session, false), replayed };
+  },
+});
+
+const FEES_OPTIONS = { preferredRoute: 'kind', routeId: 'route', environment: 'environment' };
+
+export const feesEstimate = defineAction({
+  name: 'fees.estimate',
+  title: 'Estimate fees',
+  description:
+    'Splits an amount into buyer fee, gateway fee and merchant net, on the best route or on routeId. Use it to compare routes; with a known buyer use checkout.preview. Writes and reserves nothing.',
+  input: feesEstimateRequest,
+  output: feesEstimateResult,
+  annotations: READ_ONLY,
+  access: 'look',
+  errors: [INVALID_INPUT, INVALID_JSON],
+  next: 'Call checkout.create with the same amount and preferredRoute.',
+  command: ({ amount, ...others }) => ['fees', String(amount), ...optionsOf(others, FEES_OPTIONS)],
+  example: (deps) => {
+    const { request, response } = checkoutExample(deps);
+    const { customer: _customer, product: _product, ...asked } = request;
+    const { environment, route, feeSplit } = response;
+    return { request: asked, response: { environment, route, feeSplit } };
+  },
+  run: (deps, input) => ({ result: estimateFees(deps, input) }),
+});
+
+const CHECKOUT_OPTIONS = {
+  product: 'product',
+  amount: 'amount',
+  customer: 'customer',
+  preferredRoute: 'kind',
+  redirectUrl: 'redirect-url',
+  metadata: 'metadata',
+  idempotencyKey: 'idempotency-key',
+  clientReferenceId: 'reference',
+  environment: 'environment',
+};
+
+/** A checkout as the options of a command. */
+function checkoutOptions(input: Record<string, unknown>): string[] {
+  return optionsOf(input, CHECKOUT_OPTIONS);
+}
+
+/** A smallest checkout, and what it answers. */
+function checkoutExample({ routes, router, urls, merchantName }: ExampleDeps): {
+  request: Record<string, unknown>;
+  response: CheckoutResult;
+} {
+  const route = sampleRoute(routes);
+  const { environment } = route;
+  const asked = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' };
+  const url = checkoutUrl(urls, SAMPLE_SESSION_ID);
+  return {
+    // Sandbox goes without saying.
+    request: { ...asked, ...(environment === 'production' && { environment }) },
+    response: {
+      id: SAMPLE_SESSION_ID,
+      merchant: merchantName,
+      ...asked,
+      route: router.view(environment).routes.get(route.id)!.summary,
+      feeSplit: renderFeeSplit(splitFees(4999, route)),
+      checkoutUrl: url,
+      redirectUrl: `${url}/complete`,
+      status: 'routed',
+      environment,
+      dryRun: false,
+    },
+  };
+}

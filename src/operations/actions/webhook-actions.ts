@@ -1,0 +1,91 @@
+import { SAMPLE_PROVIDER, SAMPLE_SESSION_ID } from '../../contract/sample-ids.ts';
+import { verifySampleRequest, verifySampleResult, webhookExampleRequest, webhookExampleResult } from '../../contract/action-contract.ts';
+import { optionsOf } from '../capabilities/command-line.ts';
+import { INVALID_INPUT, INVALID_JSON, READ_ONLY, UNAVAILABLE, defineAction } from '../operation.ts';
+import { verifySample } from '../verify-sample.ts';
+import { sampleRoute, webhookExample } from '../webhook-example.ts';
+
+const EXAMPLE_OPTIONS = {
+  event: 'event',
+  provider: 'provider',
+  sessionId: 'session',
+  customerId: 'customer',
+  amount: 'amount',
+  routeId: 'route',
+  txHash: 'tx-hash',
+  livemode: 'livemode',
+  metadata: 'metadata',
+};
+const SAMPLE_TIME = Date.parse('2026-01-15T09:30:00.000Z');
+
+export const webhookExampleAction = defineAction({
+  name: 'webhook.example',
+  title: 'Show a webhook delivery',
+  description:
+    'Answers headers and body of a delivery, signed with webhooks.sampleSecret. Use it to build a receiver, not to learn about a payment. Sends nothing, reads no record.',
+  input: webhookExampleRequest,
+  output: webhookExampleResult,
+  annotations: READ_ONLY,
+  access: 'look',
+  errors: [INVALID_INPUT, INVALID_JSON],
+  next: 'POST JSON.stringify(payload) with headers to your endpoint: it must answer 200.',
+  command: (input) => ['webhook', 'example', ...optionsOf(input, EXAMPLE_OPTIONS)],
+  example: ({ routes }) => ({
+    request: {},
+    response: webhookExample({ routes }, webhookExampleRequest.parse({ routeId: sampleRoute(routes).id }), SAMPLE_TIME),
+  }),
+  run: (deps, input) => ({ result: webhookExample(deps, input, deps.now(), deps.realNow()) }),
+});
+
+const SAMPLE_OPTIONS = {
+  eventId: 'event-id',
+  sessionId: 'session',
+  status: 'status',
+  amount: 'amount',
+  txHash: 'tx-hash',
+  provider: 'provider',
+  signature: 'signature',
+};
+
+export const webhookVerifySample = defineAction({
+  name: 'webhook.verify_sample',
+  title: 'Verify a sample provider callback',
+  description:
+    'Checks a provider callback. Use it to test signing, or to change a sandbox session without a buyer: a correctly signed sample is applied to the session and queues its event; failed ends the session. Not for webhooks that you receive. Never changes production.',
+  input: verifySampleRequest,
+  output: verifySampleResult,
+  annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+  access: 'write',
+  errors: [
+    INVALID_INPUT,
+    INVALID_JSON,
+    { code: 'invalid_signature', recovery: 'fix_input', do: 'Sign as webhooks.verifySample says.' },
+    UNAVAILABLE,
+  ],
+  next: 'If merchantWebhookQueued, read getPayment with sessionId.',
+  command: ({ payload, ...others }) => [
+    'webhook',
+    'verify-sample',
+    ...optionsOf({ ...(payload as Record<string, unknown>), ...others }, SAMPLE_OPTIONS),
+  ],
+  example: () => {
+    const payload = {
+      eventId: 'your-event-id',
+      sessionId: SAMPLE_SESSION_ID,
+      status: 'paid',
+      amount: 49.99,
+    };
+    const { amount: _amount, ...named } = payload;
+    return {
+      request: { payload },
+      response: {
+        accepted: true,
+        provider: SAMPLE_PROVIDER,
+        ...named,
+        merchantWebhookQueued: false,
+        signatureVerified: false,
+      },
+    };
+  },
+  run: async (deps, input, sent) => ({ result: await verifySample(deps, input, sent) }),
+});

@@ -1,0 +1,32 @@
+import { GatewayError } from '../domain/errors.ts';
+import type { Change, Conflict, Store } from '../store/store.ts';
+
+/** Each loser of a race reads the state that the winner wrote, so only that many concurrent writers of one record fail. */
+const MAX_TRIES = 50;
+
+/** Changes that a decision asks for, and its result once they are committed. Without changes nothing is written. */
+export interface Proposal<Result> {
+  changes: Change[];
+  result: Result;
+}
+
+/**
+ * Optimistic concurrency: `decide` reads and decides, its changes are committed, and after a conflict it decides again. It
+ * gets the conflict of the try before. Throws GatewayError `unavailable` after too many conflicts on `subject`, and every
+ * error of `decide`.
+ */
+export async function retryOnConflict<Result>(
+  { store }: { store: Pick<Store, 'commit'> },
+  subject: string,
+  decide: (conflict: Conflict | undefined) => Proposal<Result> | Promise<Proposal<Result>>,
+): Promise<Result> {
+  let conflict: Conflict | undefined;
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const { changes, result } = await decide(conflict);
+    if (changes.length === 0) return result;
+    const committed = await store.commit(changes);
+    if (committed.done) return result;
+    ({ conflict } = committed);
+  }
+  throw new GatewayError('unavailable', `Too many requests change ${subject} at the same time; try again.`);
+}

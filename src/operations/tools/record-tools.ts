@@ -1,0 +1,190 @@
+import { z } from 'zod';
+import { SAMPLE_CUSTOMER_ID, SAMPLE_PAYMENT_ID, SAMPLE_REFUND_ID, SAMPLE_SESSION_ID } from '../../contract/sample-ids.ts';
+import { text } from '../../contract/fields.ts';
+import { jsonSchemaOf, sampleOf } from '../../contract/json-schema.ts';
+import { DEFAULT_LIMIT, MAX_LIMIT, listOf } from '../../contract/list-query.ts';
+import { refund, refundRequest, renderRefund } from '../../contract/refund-contract.ts';
+import { payment, renderPayment } from '../../contract/payment-contract.ts';
+import { checkoutSession, renderSession } from '../../contract/session-contract.ts';
+import { PAYMENT_STATUSES } from '../../domain/records.ts';
+import { expireSession } from '../expire-session.ts';
+import {
+  IDEMPOTENCY_CONFLICT,
+  INVALID_INPUT,
+  INVALID_STATE,
+  NOT_FOUND,
+  READ_ONLY,
+  UNAVAILABLE,
+  defineOperation,
+} from '../operation.ts';
+import { getPayment, getSession } from '../read-records.ts';
+import { createRefund } from '../refunds/create-refund.ts';
+import { getRefund } from '../refunds/read-refunds.ts';
+
+const sessionInput = z.strictObject({ sessionId: idInput('The session (chk_...).', SAMPLE_SESSION_ID, 'chk') });
+
+/** Over REST: `GET /api/gateway/sessions/{sessionId}`. */
+export const sessionGet = defineOperation({
+  name: 'session.get',
+  title: 'Get a checkout session',
+  description: 'Answers one session: what is sold, its status, its checkoutUrl and when it expires.',
+  input: sessionInput,
+  output: checkoutSession,
+  annotations: READ_ONLY,
+  access: 'look',
+  errors: [INVALID_INPUT, NOT_FOUND, UNAVAILABLE],
+  next: 'Call payment.get with the same id for the payment.',
+  example: () => ({
+    request: { sessionId: SAMPLE_SESSION_ID },
+    response: sampleAnswer(checkoutSession),
+  }),
+  run: async (deps, { sessionId }) => ({ result: renderSession(await getSession(deps, sessionId), deps.urls) }),
+});
+
+/** Over REST: `POST /api/gateway/sessions/{sessionId}/expire`. */
+export const sessionExpire = defineOperation({
+  name: 'session.expire',
+  title: 'Expire a checkout session',
+  description:
+    'Withdraws a session that no buyer has started: its checkoutUrl takes no payment any more. Irreversible. Repeating the call changes nothing.',
+  input: sessionInput,
+  output: checkoutSession,
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  access: 'write',
+  errors: [INVALID_INPUT, NOT_FOUND, INVALID_STATE, UNAVAILABLE],
+  next: 'Call checkout.create for another one.',
+  example: () => ({
+    request: { sessionId: SAMPLE_SESSION_ID },
+    response: sampleAnswer(checkoutSession),
+  }),
+  run: async (deps, { sessionId }) => ({ result: renderSession(await expireSession(deps, sessionId), deps.urls) }),
+});
+
+const paymentInput = z.strictObject({
+  paymentId: idInput(
+    'A payment (pay_...), or a session (chk_...): then the payment that paid it, else its newest attempt.',
+    SAMPLE_SESSION_ID,
+    'pay',
+    'chk',
+  ),
+});
+
+/** For agents that have no REST API at hand; there it is `GET /api/gateway/payments/{paymentId}`. */
+export const paymentGet = defineOperation({
+  name: 'payment.get',
+  title: 'Get a payment',
+  description:
+    'Answers one payment, by the id of its session or its own. Use it to learn whether the buyer has paid. It is not_found until the buyer starts to pay, and for good where the session has expired.',
+  input: paymentInput,
+  output: payment,
+  annotations: READ_ONLY,
+  access: 'look',
+  errors: [INVALID_INPUT, NOT_FOUND, UNAVAILABLE],
+  next: 'Fulfil where status is paid; while it is pending or not yet found, ask again after some seconds. failed is one attempt: the buyer may try again at checkoutUrl until the session ends (webhook payment.failed); do not create another checkout for it.',
+  example: () => ({
+    request: { paymentId: SAMPLE_PAYMENT_ID },
+    response: sampleAnswer(payment),
+  }),
+  run: async (deps, { paymentId }) => ({ result: renderPayment(await getPayment(deps, paymentId)) }),
+});
+
+const paymentListInput = z.strictObject({
+  status: z
+    .enum(PAYMENT_STATUSES as ['pending', 'paid', 'failed'])
+    .optional()
+    .describe('Only payments with this status.'),
+  customerId: idInput('Only payments of this customer.', SAMPLE_CUSTOMER_ID, 'cus').optional(),
+  limit: z.int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT).describe('How many at most.'),
+  startingAfter: idInput('The last payment of the page before.', SAMPLE_PAYMENT_ID, 'pay').optional(),
+});
+const paymentListOutput = listOf(payment);
+
+/** Over REST: `GET /api/gateway/payments`. */
+export const paymentList = defineOperation({
+  name: 'payment.list',
+  title: 'List payments',
+  description: 'Answers payments, newest first. Use it to find a payment; to follow one, use payment.get.',
+  input: paymentListInput,
+  output: paymentListOutput,
+  annotations: READ_ONLY,
+  access: 'read',
+  errors: [INVALID_INPUT, UNAVAILABLE],
+  next: 'Where hasMore is true, ask again with startingAfter set to the last id.',
+  example: () => ({
+    request: { status: 'paid' },
+    response: sampleAnswer(paymentListOutput),
+  }),
+  run: async ({ store }, { limit, startingAfter, status, customerId }) => {
+    const filter = {
+      ...(status && { status }),
+      ...(customerId && { customerId }),
+    };
+    const { items, hasMore } = await store.listPayments(filter, { limit, ...(startingAfter && { startingAfter }) });
+    return { result: { object: 'list' as const, data: items.map(renderPayment), hasMore } };
+  },
+});
+
+const refundCreateInput = z.strictObject({
+  paymentId: idInput('A payment (pay_...), or its session (chk_...).', SAMPLE_PAYMENT_ID, 'pay', 'chk'),
+  ...refundRequest.shape,
+});
+
+/** Over REST: `POST /api/gateway/payments/{paymentId}/refunds`. */
+export const refundCreate = defineOperation({
+  name: 'refund.create',
+  title: 'Refund a payment',
+  description:
+    'Refunds the whole payment, or the part in amount. Irreversible: money leaves. Use it only if the user asked for this refund. Send a new idempotencyKey for each refund: without one, a resend refunds again.',
+  input: refundCreateInput,
+  output: refund,
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+  access: 'write',
+  errors: [INVALID_INPUT, NOT_FOUND, INVALID_STATE, IDEMPOTENCY_CONFLICT, UNAVAILABLE],
+  next: 'It is pending until the provider has paid it out: call refund.get with its id.',
+  example: () => ({
+    request: { paymentId: SAMPLE_PAYMENT_ID, amount: 10, reason: 'requested_by_customer' },
+    response: sampleAnswer(refund),
+  }),
+  run: async (deps, { paymentId, ...body }) => {
+    const { refund: created, replayed } = await createRefund(deps, paymentId, body);
+    return { result: renderRefund(created), replayed };
+  },
+});
+
+const refundInput = z.strictObject({ refundId: idInput('The refund (ref_...).', SAMPLE_REFUND_ID, 'ref') });
+
+/** Over REST: `GET /api/gateway/refunds/{refundId}`. */
+export const refundGet = defineOperation({
+  name: 'refund.get',
+  title: 'Get a refund',
+  description:
+    'Answers one refund: whether the provider has paid it out (succeeded), not yet (pending) or not (failed).',
+  input: refundInput,
+  output: refund,
+  annotations: READ_ONLY,
+  access: 'read',
+  errors: [INVALID_INPUT, NOT_FOUND, UNAVAILABLE],
+  next: 'While it is pending, ask again later.',
+  example: () => ({
+    request: { refundId: SAMPLE_REFUND_ID },
+    response: sampleAnswer(refund),
+  }),
+  run: async (deps, { refundId }) => ({ result: renderRefund(await getRefund(deps, refundId)) }),
+});
+
+function sampleAnswer(schema: z.ZodType): Record<string, unknown> {
+  return sampleOf(jsonSchemaOf(schema, 'output')) as Record<string, unknown>;
+}
+
+/** Id of a record as the input of a tool. It checks the prefix; the operation checks that the record exists. */
+function idInput(description: string, example: string, ...prefixes: string[]): z.ZodString {
+  const known = new RegExp(`^(?:${prefixes.join('|')})_`);
+  return text(5, 120)
+    .check((context) => {
+      if (known.test(context.value)) return;
+      const message = `must be an id that starts with ${prefixes.map((prefix) => `${prefix}_`).join(' or ')}`;
+      context.issues.push({ code: 'invalid_format', format: 'id', message, input: context.value });
+    })
+    .describe(description)
+    .meta({ examples: [example] });
+}
