@@ -1,22 +1,4 @@
-/** Why the service refused. Later versions may know more. */
-export type ServiceErrorCode =
-  | 'invalid_input'
-  | 'invalid_json'
-  | 'invalid_signature'
-  | 'unauthorized'
-  | 'forbidden'
-  | 'not_found'
-  | 'unknown_operation'
-  | 'method_not_allowed'
-  | 'invalid_state'
-  | 'payload_too_large'
-  | 'unsupported_media_type'
-  | 'idempotency_conflict'
-  | 'no_eligible_route'
-  | 'spend_limit_exceeded'
-  | 'rate_limited'
-  | 'unavailable'
-  | 'internal_error';
+import type { ServiceErrorCode } from './generated/types.ts';
 
 /** What this client adds: nothing came back, what came back is not Tillway's, or a webhook is not genuine. */
 export type ClientErrorCode = 'connection_failed' | 'timed_out' | 'unexpected_response' | 'webhook_not_verified';

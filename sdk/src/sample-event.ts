@@ -1,4 +1,4 @@
-import type { EventData, WebhookEvent, WebhookEventType } from './types.ts';
+import type { EventData, WebhookEvent, WebhookEventType } from './generated/types.ts';
 
 /** What to change about a sample. */
 export interface SampleOverrides {

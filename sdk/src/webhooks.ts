@@ -1,7 +1,7 @@
 import { isEvent } from './answers.ts';
 import { WebhookVerificationError } from './errors.ts';
 import { sampleEvent } from './sample-event.ts';
-import type { WebhookEvent } from './types.ts';
+import type { WebhookEvent } from './generated/types.ts';
 import {
   EVENT_HEADER,
   type Fault,

@@ -53,7 +53,10 @@ async function hurried(context: TestContext, send: () => Promise<unknown>): Prom
 }
 
 function methodNames(value: object): string[] {
-  return Object.getOwnPropertyNames(Object.getPrototypeOf(value)).filter((name) => name !== 'constructor');
+  const prototype = Object.getPrototypeOf(value) as object | null;
+  if (prototype === null || prototype === Object.prototype) return [];
+  const own = Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor');
+  return [...own, ...methodNames(prototype)];
 }
 
 describe('the client', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Fetch, Tillway } from '../../sdk/src/index.ts';
+import { scriptedFetch } from './recorder.ts';
 
 const ALL = ['cus_7', 'cus_6', 'cus_5', 'cus_4', 'cus_3', 'cus_2', 'cus_1'];
 
@@ -105,4 +106,16 @@ describe('a list', () => {
       Promise.resolve(Response.json({ ok: false, error: { code: 'x', message: 'y' } }, { status: 400 }));
     await assert.rejects(idsOf(new Tillway({ fetch }).customers.list()), { code: 'x' });
   });
+});
+
+test('the feed asks again from the same position after an empty page that promises more', async () => {
+  const page = (data: object[], hasMore: boolean) => ({ body: { object: 'list', data, hasMore } });
+  const { fetch, sent } = scriptedFetch(page([{ id: 'evt_1' }], true), page([], true), page([{ id: 'evt_2' }], false));
+  const feed = new Tillway({ fetch }).events.feed({ type: 'payment.paid' });
+  assert.deepEqual(await idsOf(feed), ['evt_1', 'evt_2']);
+  assert.equal(feed.cursor, 'evt_2');
+  assert.deepEqual(
+    sent.map(({ target }) => new URLSearchParams(target.split('?')[1]).get('after')),
+    ['', 'evt_1', 'evt_1'],
+  );
 });

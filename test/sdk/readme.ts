@@ -15,7 +15,7 @@ function readme(): string {
 export function readmeMethods(): string[] {
   const section = readme()
     .split(/^## /m)
-    .find((part) => part.startsWith('What there is'))!;
+    .find((part) => part.startsWith('Methods'))!;
   return [...section.matchAll(/^\| (`.*?) +\|/gm)].flatMap(([, cell]) => {
     const names = [...cell!.matchAll(/`([\w.]+)`/g)].map(([, name]) => name!);
     const [resource, method] = names[0]!.split('.');

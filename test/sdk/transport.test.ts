@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { describe, test } from 'node:test';
 import { Tillway, TillwayConnectionError, TillwayError } from '../../sdk/src/index.ts';
-import { Sessions } from '../../sdk/src/merchant.ts';
+import { SessionsResource } from '../../sdk/src/generated/resources.ts';
 import { type Timing, realTiming } from '../../sdk/src/timing.ts';
 import { type Call, type TillwayOptions, createTransport } from '../../sdk/src/transport.ts';
 import { type Scripted, scriptedFetch } from './recorder.ts';
@@ -92,7 +92,7 @@ describe('what failed for the moment is sent again', () => {
 
   test('a creation is sent again with the same key', async () => {
     const { transport, sent } = scripted([refusal(503), { body: { object: 'checkout_session' } }]);
-    await new Sessions(transport).create({ product: 'Field guide', amount: 1, customer: 'a@example.com' });
+    await new SessionsResource(transport).create({ product: 'Field guide', amount: 1, customer: 'a@example.com' });
     assert.equal(sent.length, 2);
     assert.deepEqual(sent[0], sent[1]);
     assert.equal((sent[0]!.body as { idempotencyKey: string }).idempotencyKey.slice(0, 12), 'sdk-11111111');
