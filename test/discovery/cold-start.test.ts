@@ -15,7 +15,7 @@ interface Guide {
   verifySample: { secret: string };
 }
 
-/** From the address of the service to its catalogue, and to what the catalogue names first for a relation. */
+/** The document that the catalogue of a service names first for a relation. */
 async function discover<Found>(url: string, relation: string): Promise<Found> {
   const front = await fetch(url, { method: 'HEAD' });
   const [catalogue = ''] = linksOf(front.headers.get('link'))['api-catalog'] ?? [];
@@ -25,7 +25,7 @@ async function discover<Found>(url: string, relation: string): Promise<Found> {
 
 describe('a client that knows the address of the service only', () => {
   for (const kind of ['card', 'wallet', 'local']) {
-    test(`finds the capabilities and brings a sandbox payment by ${kind} to its end`, async () => {
+    test(`finds the capabilities and completes a sandbox payment by ${kind}`, async () => {
       await using service = await startTestService();
       const { actions, entrypoints, webhooks } = await discover<Capabilities>(service.url, 'service-meta');
       const urlOf = (id: string, name: string, value: string) =>
@@ -45,7 +45,6 @@ describe('a client that knows the address of the service only', () => {
       const payment = urlOf('getPayment', 'paymentId', sessionId);
       assert.equal((await call('GET', payment)).status, 404);
 
-      // As the summary and webhooks.verifySample say it.
       const payload = { eventId: 'evt_cold_1', sessionId, status: 'paid', amount: example['amount'] };
       const signature = signed(payload, (webhooks as unknown as Guide).verifySample.secret);
       const verified = await act('webhook.verify_sample', { payload, signature });
@@ -65,7 +64,7 @@ describe('a client that knows the address of the service only', () => {
     });
   }
 
-  test('finds /llms.txt and does what it says', async () => {
+  test('finds /llms.txt and follows it', async () => {
     await using service = await startTestService();
     const front = await fetch(service.url, { method: 'HEAD' });
     const [address = ''] = linksOf(front.headers.get('link'))['describedby'] ?? [];
@@ -86,7 +85,7 @@ describe('a client that knows the address of the service only', () => {
     assert.equal((await call<{ status: string }>('GET', payment)).body.status, 'paid');
   });
 
-  test('finds the OpenAPI document and runs every action of it', async () => {
+  test('finds the OpenAPI document and runs all its actions', async () => {
     await using service = await startTestService();
     const api = await discover<OpenApi>(service.url, 'service-desc');
     const actions = Object.entries(api.paths).filter(([path]) => path.startsWith('/api/agent/actions/'));

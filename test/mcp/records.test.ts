@@ -7,6 +7,7 @@ import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { type Envelope, type ToolAnswer, callTool, rpc } from './rpc.ts';
 import { stdioCommand } from './stdio-command.ts';
+import { startBridge } from './stdio.ts';
 
 let service: TestService;
 let url: string;
@@ -27,17 +28,11 @@ async function paid(): Promise<string> {
   return id;
 }
 
-/** Answers of a tool over HTTP and over stdio, one each. */
+/** Envelopes of a tool over HTTP and over stdio. */
 async function bothOf(name: string, input: Record<string, unknown>): Promise<Envelope[]> {
-  const client = new Client({ name: 'records', version: '1' });
-  await client.connect(new StdioClientTransport(stdioCommand(url)));
-  try {
-    const http = await callTool(url, name, input);
-    const stdio = (await client.callTool({ name, arguments: input })) as unknown as ToolAnswer;
-    return [http.structuredContent, stdio.structuredContent];
-  } finally {
-    await client.close();
-  }
+  await using bridge = startBridge(url);
+  const answers = [await callTool(url, name, input), await bridge.callTool(name, input)];
+  return answers.map(({ structuredContent }) => structuredContent);
 }
 
 describe('the tools for records return the answers of the gateway API', () => {
@@ -124,23 +119,13 @@ test('a key gets a list of the tools that it may call, and is refused the others
   for (const [scope, names] of Object.entries(withheld) as [keyof typeof keys, string[]][]) {
     const shown = all.map(({ name }) => name).filter((name) => !names.includes(name));
     const http = await rpc<{ tools: { name: string }[] }>(own.url, 'tools/list', {}, bearer(keys[scope]));
-    assert.deepEqual(
-      http.result.tools.map(({ name }) => name),
-      shown,
-      scope,
-    );
-    const client = new Client({ name: 'keys', version: '1' });
-    const env = { TILLWAY_API_KEY: keys[scope] };
-    await client.connect(new StdioClientTransport({ ...stdioCommand(own.url), env }));
-    try {
-      const stdio = await client.listTools();
+    await using bridge = startBridge(own.url, { apiKey: keys[scope] });
+    for (const { tools } of [http.result, await bridge.ask<typeof http.result>('tools/list')]) {
       assert.deepEqual(
-        stdio.tools.map(({ name }) => name),
+        tools.map(({ name }) => name),
         shown,
         scope,
       );
-    } finally {
-      await client.close();
     }
     for (const name of names) {
       const { result } = await rpc<ToolAnswer>(own.url, 'tools/call', { name, arguments: {} }, bearer(keys[scope]));
