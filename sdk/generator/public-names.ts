@@ -89,7 +89,7 @@ export const READERS: Record<string, string> = {
 };
 
 /**
- * Whether a request that changes something may be sent again after a failure. `keyed`: yes, because the client adds an
+ * Rule for retries of a request that changes data: `keyed` permits them because the client adds an
  * idempotency key. Any other text: the condition, as TypeScript.
  */
 export type Repeat = 'keyed' | 'yes' | 'no' | (string & {});

@@ -14,13 +14,13 @@ const PARSE_ERROR = -32_700;
 const INTERNAL_ERROR = -32_603;
 const REFUSED = -32_000;
 
-/** The operations as tools of the Model Context Protocol: stateless, one request after the other. */
+/** The tools over the Model Context Protocol, stateless. */
 export function mcpEndpoint(app: FastifyInstance, deps: AppDeps): void {
-  // No start waits for the protocol, which takes a while to load.
+  // Loaded at the first request, because the package takes long to load.
   let handler: Promise<ReturnType<typeof createHandler>> | undefined;
   const load = async () => (await import('./handler.ts')).createHandler(deps);
 
-  // What a tool needs beyond that, it asks itself.
+  // Each tool checks its own scope.
   const admitted = admission(deps, 'look', 'known');
   app.post(PATH, {
     ...admitted,
@@ -39,21 +39,21 @@ export function mcpEndpoint(app: FastifyInstance, deps: AppDeps): void {
         request,
         reply,
       );
-      // Why, the package has told at the level debug.
+      // The package logs the reason at the level debug.
       if (reply.statusCode >= 500) request.log.error('the protocol failed');
       return reply;
     },
   });
 }
 
-/** The protocol dropped them in 2025-06-18; limits count requests. */
+/** Version 2025-06-18 removed batches; the rate limits count requests. */
 function noBatches(): GatewayError {
-  return new GatewayError('invalid_input', 'Batches are not taken.', {
+  return new GatewayError('invalid_input', 'Batches are not accepted.', {
     suggestion: 'Send each message in a request of its own.',
   });
 }
 
-/** What never reached the protocol, in its words and in ours. */
+/** JSON-RPC error for a request that does not reach the protocol, with the error of the API as data. */
 function sendRpcError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = refusalOf(error, request.log);
   const { suggestion = '' } = refusal.details;
