@@ -77,7 +77,7 @@ export function readEvent(body: unknown): WebhookEvent {
   throw new TypeError('the answer holds no event');
 }
 
-/** Whether a value has the fields that events of all types share. */
+/** Tells whether a value has the fields that events of all types share. */
 export function isEvent(value: unknown): value is WebhookEvent {
   if (!isObject(value) || !isObject(value['data'])) return false;
   const { id, type, livemode, created, data } = value;

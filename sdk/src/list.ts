@@ -5,7 +5,7 @@ export interface Page<Item> {
   object: 'list';
   /** Records of this page, newest first. */
   data: Item[];
-  /** Whether there are more records in the direction of the request. */
+  /** true if there are more records in the direction of the request. */
   hasMore: boolean;
 }
 

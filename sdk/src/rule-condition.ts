@@ -1,5 +1,5 @@
 /**
- * When a rule applies: every field and every connective in it must hold. Fields: amount (US dollars), currency,
+ * Condition of a rule: every field and every connective in it must hold. Fields: amount (US dollars), currency,
  * environment, preferredKind, product, customer, clientReferenceId, hour (0 to 23), weekday (`mon` to `sun`), and
  * `metadata.<key>`. A value is equality, an array is one of, an object holds operators.
  */

@@ -13,6 +13,7 @@ const PATH = '/mcp';
 const PARSE_ERROR = -32_700;
 const INTERNAL_ERROR = -32_603;
 const REFUSED = -32_000;
+const ONE_MESSAGE = { suggestion: 'Send each message in a request of its own.' };
 
 /** The tools over the Model Context Protocol, stateless. */
 export function mcpEndpoint(app: FastifyInstance, deps: AppDeps): void {
@@ -29,27 +30,17 @@ export function mcpEndpoint(app: FastifyInstance, deps: AppDeps): void {
       void sendRpcError(error, request, reply);
     },
     handler: async (request, reply) => {
-      if (Array.isArray(request.body)) throw noBatches();
-      const tool = toolOf(request.body);
+      const { body } = request;
+      // Version 2025-06-18 removed batches; the rate limits count requests.
+      if (Array.isArray(body)) throw new GatewayError('invalid_input', 'Batches are not accepted.', ONE_MESSAGE);
+      const tool = (body as { params?: { name?: unknown } } | undefined | null)?.params?.name;
       if (TOOL_NAMES.has(tool)) request.log = request.log.child({ tool });
       const handle = await (handler ??= load());
-      await answerWith(
-        (asked) => handle(asked, request.body, depsOf(request)),
-        `${deps.urls.base}${PATH}`,
-        request,
-        reply,
-      );
+      await answerWith((asked) => handle(asked, body, depsOf(request)), `${deps.urls.base}${PATH}`, request, reply);
       // The package logs the reason at the level debug.
       if (reply.statusCode >= 500) request.log.error('the protocol failed');
       return reply;
     },
-  });
-}
-
-/** Version 2025-06-18 removed batches; the rate limits count requests. */
-function noBatches(): GatewayError {
-  return new GatewayError('invalid_input', 'Batches are not accepted.', {
-    suggestion: 'Send each message in a request of its own.',
   });
 }
 
@@ -64,8 +55,4 @@ function sendRpcError(error: FastifyError, request: FastifyRequest, reply: Fasti
     .headers(refusalHeaders(refusal, reply))
     .type('application/json; charset=utf-8')
     .send(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message, data: renderError(refusal) } }));
-}
-
-function toolOf(body: unknown): unknown {
-  return (body as { params?: { name?: unknown } } | undefined | null)?.params?.name;
 }

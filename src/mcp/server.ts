@@ -15,6 +15,7 @@ const INSTRUCTIONS = [
 ].join(' ');
 const PAID_FOR = 'checkout_create';
 // Lists change only with the version of the service.
+const FIXED = { listChanged: false };
 const LISTS = { ttlMs: 300_000, cacheScope: 'public' as const };
 
 /** A server for one request or one connection. Its messages have passed through `wrapArguments`. */
@@ -24,11 +25,7 @@ export function createTillwayMcp(backend: Backend): McpServer {
     {
       instructions: INSTRUCTIONS,
       supportedProtocolVersions: LEGACY_VERSIONS,
-      capabilities: {
-        tools: { listChanged: false },
-        resources: { listChanged: false },
-        prompts: { listChanged: false },
-      },
+      capabilities: { tools: FIXED, resources: FIXED, prompts: FIXED },
       cacheHints: {
         'server/discover': LISTS,
         'tools/list': { ...LISTS, cacheScope: 'private' },

@@ -7,13 +7,8 @@ import { linksOf } from '../support/agent-client.ts';
 import { createValidator } from '../support/schemas.ts';
 import { call, startTestService } from '../support/service.ts';
 
-interface LinkSet {
-  linkset: Record<string, { href: string }[]>[];
-}
-
-interface Guide {
-  verifySample: { secret: string };
-}
+type LinkSet = { linkset: Record<string, { href: string }[]>[] };
+type Guide = { verifySample: { secret: string } };
 
 /** The document that the catalogue of a service names first for a relation. */
 async function discover<Found>(url: string, relation: string): Promise<Found> {
@@ -30,14 +25,11 @@ describe('a client that knows the address of the service only', () => {
       const { actions, entrypoints, webhooks } = await discover<Capabilities>(service.url, 'service-meta');
       const urlOf = (id: string, name: string, value: string) =>
         entrypoints.find((entry) => entry.id === id)!.url.replace(`{${name}}`, value);
-      const act = async (name: string, body: Record<string, unknown>) => {
-        const answer = await call<{ ok: boolean; result: Record<string, unknown> }>(
-          'POST',
-          actions.find((action) => action.name === name)!.url,
-          body,
-        );
-        assert.equal(answer.status, 200, JSON.stringify(answer.body));
-        return answer.body.result;
+      const act = async (name: string, input: Record<string, unknown>) => {
+        const { url } = actions.find((action) => action.name === name)!;
+        const { status, body } = await call<{ result: Record<string, unknown> }>('POST', url, input);
+        assert.equal(status, 200, JSON.stringify(body));
+        return body.result;
       };
       const example = actions.find(({ name }) => name === 'checkout.create')!.example.request;
       const created = await act('checkout.create', { ...example, preferredRoute: kind });
@@ -50,16 +42,12 @@ describe('a client that knows the address of the service only', () => {
       const verified = await act('webhook.verify_sample', { payload, signature });
       assert.equal(verified['merchantWebhookQueued'], true);
 
-      const { body: paid } = await call<{ status: string; id: string }>('GET', payment);
-      assert.equal(paid.status, 'paid');
-      const events = entrypoints.find(({ id }) => id === 'listEvents')!.url;
-      const { body: listed } = await call<{ data: { type: string; data: { session_id: string } }[] }>(
-        'GET',
-        `${events}?sessionId=${sessionId}&type=payment.paid`,
-      );
+      assert.equal((await call<{ status: string }>('GET', payment)).body.status, 'paid');
+      const events = `${entrypoints.find(({ id }) => id === 'listEvents')!.url}?sessionId=${sessionId}`;
+      const { body: listed } = await call<{ data: { type: string }[] }>('GET', `${events}&type=payment.paid`);
       assert.deepEqual(
-        listed.data.map((event) => [event.type, event.data.session_id]),
-        [['payment.paid', sessionId]],
+        listed.data.map(({ type }) => type),
+        ['payment.paid'],
       );
     });
   }
@@ -70,12 +58,10 @@ describe('a client that knows the address of the service only', () => {
     const [address = ''] = linksOf(front.headers.get('link'))['describedby'] ?? [];
     const text = await (await fetch(address)).text();
     const found = (pattern: RegExp) => pattern.exec(text)?.[1] ?? assert.fail(`${pattern} is not in ${text}`);
-    const act = (name: string, body: object) =>
-      call<{ result: { id: string } }>(
-        'POST',
-        found(new RegExp(String.raw`\[${name}\]\((\S+/actions/\S+)\): POST`)),
-        body,
-      );
+    const act = (name: string, body: object) => {
+      const url = found(new RegExp(String.raw`\[${name}\]\((\S+/actions/\S+)\): POST`));
+      return call<{ result: { id: string } }>('POST', url, body);
+    };
     const asked = { product: 'Field guide', amount: 20, customer: 'buyer@example.com' };
     const { id: sessionId } = (await act('checkout.create', asked)).body.result;
     const payload = { eventId: 'evt_cold_2', sessionId, status: 'paid', amount: 20 };

@@ -13,7 +13,7 @@ const BUYER = 'workflow.buyer@example.com';
 const INPUTS = JSON.stringify({ idempotencyKey: 'order-W-1001', buyer: BUYER });
 const POLL_MS = 25;
 
-/** Whether each step of a run passed, by workflow. The last try of a retried step counts. */
+/** Results of the steps of a run, by workflow. The last try of a retried step counts. */
 type Outcomes = Record<string, Record<string, boolean>>;
 
 interface RunReport {

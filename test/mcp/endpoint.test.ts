@@ -173,6 +173,8 @@ describe('a tool for a REST resource', () => {
     assert.deepEqual(answer.structuredContent, { ok: true, action: 'routes.list', result: body });
     const refused = await callTool(url, 'routes_list', { environment: 'production' });
     assert.deepEqual(refused.structuredContent.error!.field, 'environment');
+    const list = await callTool(url, 'routes_list', []);
+    assert.match(list.structuredContent.error!.message, /^body: must be an empty object\.$/);
   });
 
   test('payment_get answers an expired session as the REST API does', async () => {
