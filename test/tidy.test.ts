@@ -100,7 +100,7 @@ const layers: Check = (tree) => [
 ];
 
 /** The name of a package or of a Node module in an import. */
-const PACKAGE = /(?:\bfrom|\bimport|\bimport\()\s*'((?!\.)[^']+)'/g;
+const PACKAGE = /(?:\bfrom|(?<!\/)\bimport|\bimport\()\s*'((?!\.)[^']+)'/g;
 
 /** The SDK runs wherever `fetch` exists: it has no dependency and needs no Node module. */
 const sdkImports: Check = (tree) =>

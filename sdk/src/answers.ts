@@ -1,17 +1,17 @@
-import type { Capabilities, OperationSchema, Route, RouteList } from './types-agent.ts';
-import type { DeliveryDetails, Page, WebhookEvent } from './types.ts';
+import type { DeliveryDetails, Route, RouteList, WebhookEvent } from './generated/types.ts';
+import type { Page } from './list.ts';
 
-// Something else than Tillway can answer 200 with JSON: a proxy, another service. Taken for a resource, it would be one
-// whose every field is undefined. So each answer has to name what it is.
+// A proxy or another service can also answer 200 with JSON. Read as a resource, it would have only undefined fields.
+// Therefore each response must identify itself.
 
-/** The data of an answer. Throws TypeError where it is not what such an answer holds. */
+/** Function that checks a response body. It throws TypeError if the body is not the expected response. */
 export type Reader<Data> = (body: unknown) => Data;
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A resource, which names itself in `object`. */
+/** Reader of a resource, which has its name in `object`. */
 export function resource<Data extends { object: string }>(name: Data['object']): Reader<Data> {
   return (body) => {
     if (isObject(body) && body['object'] === name) return body as unknown as Data;
@@ -25,16 +25,22 @@ export function readDelivery(body: unknown): DeliveryDetails {
   throw new TypeError('the answer holds no log of a delivery');
 }
 
-/** One page of a list. */
 export function readPage<Item extends { id: string }>(body: unknown): Page<Item> {
-  const page = resource<Page<Item>>('list')(body);
-  return pageOf(page.data, page.hasMore);
+  const page = readFeedPage<Item>(body);
+  // Without a record there is no position to continue from, and ending the list would hide the rest.
+  if (page.hasMore && page.data.length === 0) throw new TypeError('the answer promises more records, and holds none');
+  return page;
+}
+
+/** A page of the feed, which can be empty although more follows. */
+export function readFeedPage<Item extends { id: string }>(body: unknown): Page<Item> {
+  const { data, hasMore } = resource<Page<Item>>('list')(body);
+  return pageOf(data, hasMore);
 }
 
 /** The routes of an environment, as a list of one page. */
 export function readRoutes(body: unknown): Page<Route> {
-  const { ok, routes } = Object(body) as Partial<RouteList>;
-  if (ok !== true) throw new TypeError('the answer holds no routes');
+  const { routes } = fieldsOf<RouteList>('ok', 'routes')(body);
   return pageOf(routes, false);
 }
 
@@ -44,12 +50,10 @@ function pageOf<Item>(data: unknown, hasMore: unknown): Page<Item> {
     Array.isArray(data) &&
     data.every((item) => isObject(item) && typeof item['id'] === 'string');
   if (!isPage) throw new TypeError('the answer holds no page of a list');
-  // Read on from what record? To end here would pass a part off as the whole.
-  if (hasMore && data.length === 0) throw new TypeError('the answer promises more records, and holds none');
   return { object: 'list', data, hasMore };
 }
 
-/** The `result` of an action. */
+/** Reader of the `result` of an action. */
 export function resultOf<Result>(action: string): Reader<Result> {
   return (body) => {
     if (isObject(body) && body['ok'] === true && body['action'] === action && isObject(body['result'])) {
@@ -59,23 +63,13 @@ export function resultOf<Result>(action: string): Reader<Result> {
   };
 }
 
-export function readSchema(body: unknown): OperationSchema {
-  if (isObject(body) && body['ok'] === true && isObject(body['inputSchema']) && isObject(body['outputSchema'])) {
-    return body as unknown as OperationSchema;
-  }
-  throw new TypeError('the answer holds no schemas of an operation');
-}
-
-export function readCapabilities(body: unknown): Capabilities {
-  if (
-    isObject(body) &&
-    typeof body['product'] === 'string' &&
-    Array.isArray(body['entrypoints']) &&
-    Array.isArray(body['actions'])
-  ) {
-    return body as unknown as Capabilities;
-  }
-  throw new TypeError('the answer holds no capabilities');
+/** Reader of a response that has no name, only these fields: each an object, an array or `true`. */
+export function fieldsOf<Data extends object>(...names: (keyof Data & string)[]): Reader<Data> {
+  return (body) => {
+    const has = (name: string) => isObject(body) && (body[name] === true || Object(body[name]) === body[name]);
+    if (names.every(has)) return body as Data;
+    throw new TypeError(`the answer holds no ${names.join(', ')}`);
+  };
 }
 
 export function readEvent(body: unknown): WebhookEvent {
@@ -83,7 +77,7 @@ export function readEvent(body: unknown): WebhookEvent {
   throw new TypeError('the answer holds no event');
 }
 
-/** Whether this has what every event has, of whatever type. */
+/** Tells whether a value has the fields that events of all types share. */
 export function isEvent(value: unknown): value is WebhookEvent {
   if (!isObject(value) || !isObject(value['data'])) return false;
   const { id, type, livemode, created, data } = value;

@@ -1,42 +1,33 @@
-import { type Reader, isObject, readPage, resultOf } from './answers.ts';
-import { type FetchPage, TillwayList } from './list.ts';
+import { type Reader, isObject, readPage } from './answers.ts';
+import { type Page, TillwayList } from './list.ts';
 import { TillwayPromise } from './promise.ts';
 import type { Call, QueryValue, Transport } from './transport.ts';
-import type { Page } from './types.ts';
 
-/** Sends a call at once. */
-export function callFor<Data>(transport: Transport, call: Call<Data>): TillwayPromise<Data> {
-  const answered = transport.send(call);
+/** Sends a call at once. Rejects with TypeError, and sends nothing, if the parameters or the file are missing. */
+export function call<Data>(transport: Transport, request: Call<Data>): TillwayPromise<Data> {
+  const problem = problemOf(request);
+  const answered = problem === undefined ? transport.send(request) : Promise.reject(new TypeError(problem));
   return new TillwayPromise(() => answered);
 }
 
-/** Sends a call with the parameters of a method as its body. It rejects with TypeError where they were not given. */
-export function callWith<Data>(transport: Transport, call: Call<Data>): TillwayPromise<Data> {
-  if (isObject(call.body)) return callFor(transport, call);
-  const problem = `${call.method} ${call.path}: its parameters must be an object, not ${kindOf(call.body)}`;
-  return new TillwayPromise(() => Promise.reject(new TypeError(problem)));
+function problemOf(request: Call<unknown>): string | undefined {
+  const { method, path, body, file } = request;
+  if (file && typeof file.text !== 'string') return `${method} ${path}: the file must be its text`;
+  if (!('body' in request) || isObject(body)) return undefined;
+  const kind = body === null ? 'null' : Array.isArray(body) ? 'an array' : typeof body;
+  return `${method} ${path}: its parameters must be an object, not ${kind}`;
 }
 
-function kindOf(value: unknown): string {
-  if (value === null) return 'null';
-  return Array.isArray(value) ? 'an array' : typeof value;
-}
-
-/** A read, which can be sent again without harm. */
-export function get<Data>(transport: Transport, call: Omit<Call<Data>, 'method' | 'repeatable'>): TillwayPromise<Data> {
-  return callFor(transport, { ...call, method: 'GET', repeatable: true });
-}
-
-/** A list that fetches its pages as they are read. */
-export function listFor<Item extends { id: string }>(
+/** A list that fetches its pages when they are read. */
+export function listOf<Item extends { id: string }>(
   transport: Transport,
-  call: Pick<Call<Page<Item>>, 'path' | 'params' | 'options'> & { read?: Reader<Page<Item>> },
+  request: Pick<Call<Page<Item>>, 'path' | 'params' | 'options'> & { read?: Reader<Page<Item>> },
   params: object = {},
 ): TillwayList<Item> {
-  const fetchPage: FetchPage<Item> = (position) =>
+  const fetchPage = (position: object) =>
     transport.send({
       read: readPage<Item>,
-      ...call,
+      ...request,
       method: 'GET',
       query: { ...(params as Record<string, QueryValue>), ...position },
       repeatable: true,
@@ -44,16 +35,11 @@ export function listFor<Item extends { id: string }>(
   return new TillwayList(fetchPage, params);
 }
 
-/** Runs one of the typed actions. */
-export function act<Result>(
+/** The parameters with an idempotency key, made for this call if the caller gives none. It makes retries safe. */
+export function withKey<Params extends { idempotencyKey?: string | undefined }>(
   transport: Transport,
-  action: string,
-  call: Pick<Call<Result>, 'body' | 'repeatable' | 'options'>,
-): TillwayPromise<Result> {
-  return callWith<Result>(transport, {
-    ...call,
-    method: 'POST',
-    path: `/api/agent/actions/${action}`,
-    read: resultOf(action),
-  });
+  params: Params,
+): Params {
+  // Anything but an object is rejected with the call: adding a key would turn it into one.
+  return isObject(params) ? { ...params, idempotencyKey: params.idempotencyKey ?? transport.newKey() } : params;
 }

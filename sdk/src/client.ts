@@ -1,15 +1,25 @@
-import { ApiKeys } from './api-keys.ts';
-import { Checkout, FeesActions, Routes, TestClockActions, WebhookActions } from './actions.ts';
-import { readCapabilities, readSchema } from './answers.ts';
-import { callFor, get } from './call.ts';
-import { Customers, Deliveries, Events, Invoices, Payments, Sessions } from './merchant.ts';
-import type { TillwayPromise } from './promise.ts';
-import { Ledger } from './ledger.ts';
-import { Discrepancies } from './discrepancies.ts';
-import { Refunds } from './refunds.ts';
-import { Settlements } from './settlements.ts';
-import { Routing } from './routing.ts';
-import { WebhookEndpoints } from './webhook-endpoints.ts';
+import { fieldsOf } from './answers.ts';
+import { call } from './call.ts';
+import { EventsWithFeed, WaitingTestClock, WebhookHelpers } from './client-resources.ts';
+import {
+  ApiKeysResource,
+  CheckoutResource,
+  CustomersResource,
+  DeliveriesResource,
+  DiscrepanciesResource,
+  FeesResource,
+  InvoicesResource,
+  LedgerResource,
+  PaymentsResource,
+  RefundsResource,
+  RoutesResource,
+  RoutingResource,
+  SessionsResource,
+  SettlementsResource,
+  WebhookEndpointsResource,
+} from './generated/resources.ts';
+import type { Capabilities, OperationSchema } from './generated/types.ts';
+import { TillwayPromise } from './promise.ts';
 import {
   type Call,
   type QueryValue,
@@ -18,17 +28,16 @@ import {
   type Transport,
   createTransport,
 } from './transport.ts';
-import type { Capabilities, OperationSchema } from './types-agent.ts';
 
 /** A request to an endpoint that has no method of its own. */
 export interface RawRequest extends RequestOptions {
   method: Call<unknown>['method'];
-  /** From the root of the service, for example `/api/gateway/sessions`; what is put into it has to be encoded. */
+  /** Path from the root of the service, for example `/api/gateway/sessions`. Values in it must be encoded. */
   path: string;
   query?: Record<string, QueryValue> | undefined;
   /** Sent as JSON. */
   body?: unknown;
-  /** Put into the body as `idempotencyKey`; a POST with one is sent again after a failure, as reads are. */
+  /** Added to the body as `idempotencyKey`. A POST with a key is sent again after a failure, as a GET is. */
   idempotencyKey?: string | undefined;
 }
 
@@ -40,84 +49,92 @@ export interface RawRequest extends RequestOptions {
  * const session = await tillway.sessions.create({ product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' });
  * ```
  *
- * What fails rejects with a `TillwayError`. Failures that may pass are tried again, where that does no harm.
+ * Failed calls reject with a `TillwayError`. Temporary failures are retried if that is safe.
  */
 export class Tillway {
   readonly #transport: Transport;
-  readonly sessions: Sessions;
-  readonly customers: Customers;
-  readonly payments: Payments;
-  readonly refunds: Refunds;
-  readonly discrepancies: Discrepancies;
-  readonly settlements: Settlements;
-  readonly ledger: Ledger;
-  readonly invoices: Invoices;
-  readonly events: Events;
-  readonly deliveries: Deliveries;
-  readonly checkout: Checkout;
-  readonly fees: FeesActions;
-  readonly routes: Routes;
-  readonly routing: Routing;
-  readonly webhooks: WebhookActions;
-  readonly webhookEndpoints: WebhookEndpoints;
-  readonly testClock: TestClockActions;
-  readonly apiKeys: ApiKeys;
+  readonly sessions: SessionsResource;
+  readonly customers: CustomersResource;
+  readonly payments: PaymentsResource;
+  readonly refunds: RefundsResource;
+  readonly discrepancies: DiscrepanciesResource;
+  readonly settlements: SettlementsResource;
+  readonly ledger: LedgerResource;
+  readonly invoices: InvoicesResource;
+  readonly events: EventsWithFeed;
+  readonly deliveries: DeliveriesResource;
+  readonly checkout: CheckoutResource;
+  readonly fees: FeesResource;
+  readonly routes: RoutesResource;
+  readonly routing: RoutingResource;
+  readonly webhooks: WebhookHelpers;
+  readonly webhookEndpoints: WebhookEndpointsResource;
+  readonly testClock: WaitingTestClock;
+  readonly apiKeys: ApiKeysResource;
 
-  /** Throws TypeError for settings that cannot be meant. */
+  /** Throws TypeError for invalid options. */
   constructor(options: TillwayOptions = {}) {
     const transport = createTransport(options);
     this.#transport = transport;
-    this.sessions = new Sessions(transport);
-    this.customers = new Customers(transport);
-    this.payments = new Payments(transport);
-    this.refunds = new Refunds(transport);
-    this.discrepancies = new Discrepancies(transport);
-    this.settlements = new Settlements(transport);
-    this.ledger = new Ledger(transport);
-    this.invoices = new Invoices(transport);
-    this.events = new Events(transport);
-    this.deliveries = new Deliveries(transport);
-    this.checkout = new Checkout(transport);
-    this.fees = new FeesActions(transport);
-    this.routes = new Routes(transport);
-    this.routing = new Routing(transport);
-    this.webhooks = new WebhookActions(transport);
-    this.webhookEndpoints = new WebhookEndpoints(transport);
-    this.testClock = new TestClockActions(transport);
-    this.apiKeys = new ApiKeys(transport);
+    this.sessions = new SessionsResource(transport);
+    this.customers = new CustomersResource(transport);
+    this.payments = new PaymentsResource(transport);
+    this.refunds = new RefundsResource(transport);
+    this.discrepancies = new DiscrepanciesResource(transport);
+    this.settlements = new SettlementsResource(transport);
+    this.ledger = new LedgerResource(transport);
+    this.invoices = new InvoicesResource(transport);
+    this.events = new EventsWithFeed(transport);
+    this.deliveries = new DeliveriesResource(transport);
+    this.checkout = new CheckoutResource(transport);
+    this.fees = new FeesResource(transport);
+    this.routes = new RoutesResource(transport);
+    this.routing = new RoutingResource(transport);
+    this.webhooks = new WebhookHelpers(transport);
+    this.webhookEndpoints = new WebhookEndpointsResource(transport);
+    this.testClock = new WaitingTestClock(transport);
+    this.apiKeys = new ApiKeysResource(transport);
   }
 
   /** The input and output schemas of one operation, for example `checkout.create`. */
   schema(operation: string, options?: RequestOptions): TillwayPromise<OperationSchema> {
-    return get(this.#transport, {
+    return call(this.#transport, {
+      method: 'GET',
       path: '/api/agent/schema/{operation}',
       params: { operation },
-      read: readSchema,
+      repeatable: true,
+      read: fieldsOf('ok', 'inputSchema', 'outputSchema'),
       options,
     });
   }
 
-  /** Everything that the service can do, as it describes itself. */
+  /** The description of the whole service for a program. */
   capabilities(options?: RequestOptions): TillwayPromise<Capabilities> {
-    return get(this.#transport, { path: '/api/agent/capabilities', read: readCapabilities, options });
+    return call(this.#transport, {
+      method: 'GET',
+      path: '/api/agent/capabilities',
+      repeatable: true,
+      read: fieldsOf('entrypoints', 'actions'),
+      options,
+    });
   }
 
   /**
-   * Sends any request, with the errors, timeouts and retries of all others. It answers the body as it is: any JSON but
-   * an error of the service, so that what it holds is yours to check.
+   * Sends any request, with the errors, timeouts and retries of all others. It resolves with the body, unchecked: any JSON
+   * except an error of the service.
    */
   request<Data = unknown>(request: RawRequest): TillwayPromise<Data> {
     const { method, path, query = {}, body, idempotencyKey, ...options } = request;
-    return callFor<Data>(this.#transport, {
+    const answered = this.#transport.send<Data>({
       method,
       path,
       query,
       body: idempotencyKey === undefined ? body : { ...(body as object | undefined), idempotencyKey },
-      // HTTP says so of all but POST and PATCH.
+      // HTTP defines all other methods as idempotent.
       repeatable: (method !== 'POST' && method !== 'PATCH') || idempotencyKey !== undefined,
-      // What an endpoint holds that this version does not know cannot be checked.
       read: (answer) => answer as Data,
       options,
     });
+    return new TillwayPromise(() => answered);
   }
 }

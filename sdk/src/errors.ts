@@ -1,24 +1,6 @@
-/** Why the service refused. Later versions may know more. */
-export type ServiceErrorCode =
-  | 'invalid_input'
-  | 'invalid_json'
-  | 'invalid_signature'
-  | 'unauthorized'
-  | 'forbidden'
-  | 'not_found'
-  | 'unknown_operation'
-  | 'method_not_allowed'
-  | 'invalid_state'
-  | 'payload_too_large'
-  | 'unsupported_media_type'
-  | 'idempotency_conflict'
-  | 'no_eligible_route'
-  | 'spend_limit_exceeded'
-  | 'rate_limited'
-  | 'unavailable'
-  | 'internal_error';
+import type { ServiceErrorCode } from './generated/types.ts';
 
-/** What this client adds: nothing came back, what came back is not Tillway's, or a webhook is not genuine. */
+/** Codes of the client itself: no response, a response that is not from Tillway, or a webhook that is not genuine. */
 export type ClientErrorCode = 'connection_failed' | 'timed_out' | 'unexpected_response' | 'webhook_not_verified';
 
 /** `(string & {})` leaves room for codes of later versions, and keeps the known ones in completion. */
@@ -28,7 +10,7 @@ export type TillwayErrorCode = ServiceErrorCode | ClientErrorCode | (string & {}
 export interface TillwayIssue {
   /** Dotted, for example `payload.amount`. */
   path: string;
-  /** The kind of problem, for programs. */
+  /** Kind of problem, for programs. */
   code: string;
   message: string;
 }
@@ -43,25 +25,25 @@ export interface TillwayErrorDetails {
   cause?: unknown;
 }
 
-/** Everything that goes wrong ends as one of these. `message` is one sentence for people, `code` is for programs. */
+/** Error of a failed call. `message` is one sentence for people, `code` is for programs. */
 export class TillwayError extends Error {
   static {
-    // On the prototype, so that the first line of a stack says it and no log prints it as a field.
+    // On the prototype, so that a stack starts with it and logs do not print it as a field.
     this.prototype.name = 'TillwayError';
   }
 
   readonly code: TillwayErrorCode;
-  /** HTTP status; undefined where no answer came. */
+  /** HTTP status; undefined without a response. */
   declare readonly status: number | undefined;
-  /** The first faulty field, dotted; undefined where it is not about a field. */
+  /** Dotted path of the first invalid field; undefined if no field is invalid. */
   declare readonly field: string | undefined;
-  /** Every problem found, one a field; empty where it is not about fields. */
+  /** Problems of the input, one per field; empty if no field is invalid. */
   readonly issues: readonly TillwayIssue[];
-  /** What to do about it, in one sentence. */
+  /** A repair, in one sentence. */
   declare readonly suggestion: string | undefined;
-  /** The `x-request-id` of the answer, as the log of the service names it. */
+  /** The `x-request-id` of the response, which is also in the log of the service. */
   declare readonly requestId: string | undefined;
-  /** How long the service asks to wait before the next try, in milliseconds. */
+  /** Milliseconds from `Retry-After`: the wait before the next attempt. */
   declare readonly retryAfterMs: number | undefined;
 
   constructor(code: TillwayErrorCode, message: string, details: TillwayErrorDetails = {}) {
@@ -69,20 +51,20 @@ export class TillwayError extends Error {
     this.code = code;
     this.issues = details.issues ?? [];
     const { status, field, suggestion, requestId, retryAfterMs } = details;
-    // What is not known is not there either: logs print every field.
+    // Unknown fields are absent: logs print every field.
     for (const [name, value] of Object.entries({ status, field, suggestion, requestId, retryAfterMs })) {
       if (value !== undefined) Object.defineProperty(this, name, { value, enumerable: true });
     }
   }
 
-  /** What `JSON.stringify` writes of it, the message included. */
+  /** Fields for `JSON.stringify`, with the message. */
   toJSON(): Record<string, unknown> {
     const { name, code, message, status, field, issues, suggestion, requestId, retryAfterMs } = this;
     return { name, code, message, status, field, issues, suggestion, requestId, retryAfterMs };
   }
 }
 
-/** The service was not reached (`connection_failed`), or did not answer in time (`timed_out`). `cause` says more. */
+/** Error without a response: no connection (`connection_failed`), or a timeout (`timed_out`). `cause` says more. */
 export class TillwayConnectionError extends TillwayError {
   static {
     this.prototype.name = 'TillwayConnectionError';
@@ -92,14 +74,14 @@ export class TillwayConnectionError extends TillwayError {
 }
 
 /**
- * Why a webhook was not accepted. `missing_header`: it carries no signature. `malformed_header`: the header cannot be
- * read. `stale`: rightly signed, but too long ago, or in the future. `wrong_signature`: other bytes, or another secret.
- * `invalid_secret`: the secret itself cannot be one. `invalid_payload`: rightly signed, but not an event.
+ * Reason for which a webhook was rejected. `missing_header`: it has no signature. `malformed_header`: the header cannot be
+ * read. `stale`: correctly signed, but too long ago, or in the future. `wrong_signature`: other bytes, or another secret.
+ * `invalid_secret`: the secret is not valid. `invalid_payload`: correctly signed, but not an event.
  */
 export type WebhookFailureReason =
   'missing_header' | 'malformed_header' | 'stale' | 'wrong_signature' | 'invalid_secret' | 'invalid_payload';
 
-/** A webhook that must not be believed. Answer 400, and do not act on it. */
+/** Error of a webhook that is not genuine. Answer 400, and ignore the event. */
 export class WebhookVerificationError extends TillwayError {
   static {
     this.prototype.name = 'WebhookVerificationError';

@@ -2,7 +2,7 @@ import { type Reader, isObject } from './answers.ts';
 import { TillwayConnectionError, TillwayError, type TillwayErrorDetails, type TillwayIssue } from './errors.ts';
 import type { Answered, ResponseInfo } from './promise.ts';
 
-/** What `fetch` is asked for: any function that answers so will do. */
+/** The part of `fetch` that the client uses. */
 export type Fetch = (
   url: string,
   init: {
@@ -25,19 +25,19 @@ export interface Exchange {
   signal: AbortSignal | undefined;
 }
 
-/** One answer, its body read to the end. */
+/** One response with its whole body. */
 export interface Received {
   response: Response;
   text: string;
 }
 
-// What a timer takes; longer than that is for ever.
-const MAX_TIMER_MS = 2 ** 31 - 1;
+/** The longest time of a timer. A longer timeout means no timeout. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
 const MAX_QUOTED_LENGTH = 120;
 
 /**
- * Sends one request and reads its answer. Throws TillwayConnectionError where none came in time, and the reason of
- * the caller's signal where that was aborted.
+ * Sends one request and reads its response. Throws TillwayConnectionError if none arrives in time, and the reason of
+ * the caller's signal if that is aborted.
  */
 export async function exchange(request: Exchange): Promise<Received> {
   const { fetch, method, url, headers, body, timeoutMs, signal } = request;
@@ -52,7 +52,7 @@ export async function exchange(request: Exchange): Promise<Received> {
   const timer = timeoutMs > MAX_TIMER_MS ? undefined : setTimeout(expire, timeoutMs);
   signal?.addEventListener('abort', abort, { once: true });
   try {
-    // A fetch that does not listen to its signal must not hold the caller.
+    // Ends the call even if fetch ignores its signal.
     return await Promise.race([
       ended(controller.signal),
       receive(fetch, url, {
@@ -60,7 +60,7 @@ export async function exchange(request: Exchange): Promise<Received> {
         headers,
         ...(body !== undefined && { body }),
         signal: controller.signal,
-        // Followed, a POST would silently become a GET.
+        // A followed redirect would silently turn a POST into a GET.
         redirect: 'manual',
       }),
     ]);
@@ -100,9 +100,9 @@ export function notReached({ method, url }: Exchange, cause: unknown): TillwayCo
   });
 }
 
-/** The innermost cause in words: runtimes wrap it, and say no more than "fetch failed" themselves. */
+/** The innermost cause as text: runtimes wrap it in an error that only says "fetch failed". */
 function reasonOf(error: unknown): string {
-  // Not by instanceof: the error may be of another realm than this module.
+  // Not by instanceof: the error can be from another realm.
   const { cause, errors, code, name, message } = Object(error) as Record<string, unknown>;
   if (cause !== undefined) return reasonOf(cause);
   if (Array.isArray(errors) && errors.length > 0) return reasonOf(errors[0]);
@@ -113,7 +113,7 @@ function reasonOf(error: unknown): string {
   return kind === 'Error' || words.includes(kind) ? words : `${words} (${kind})`;
 }
 
-/** What is wrong with an answer, if anything. `now` is in milliseconds. */
+/** The error of a response; undefined for a success. `now` is in milliseconds since 1970. */
 export function problemOf(
   request: Exchange,
   received: Received | TillwayConnectionError,
@@ -134,7 +134,7 @@ export function problemOf(
   });
 }
 
-/** Whether sending the request again may help, and does no harm. */
+/** Tells whether a retry is safe and can succeed. */
 export function isRepeatable({ code, status }: TillwayError, repeatable: boolean): boolean {
   if (status === 429) return true;
   if (!repeatable) return false;
@@ -142,7 +142,7 @@ export function isRepeatable({ code, status }: TillwayError, repeatable: boolean
   return status === 500 || status === 502 || status === 503 || status === 504;
 }
 
-/** The data of a good answer. Throws TillwayError `unexpected_response` where it is not one of Tillway. */
+/** The data of a successful response. Throws TillwayError `unexpected_response` if it is not from Tillway. */
 export function readAnswer<Data>(
   request: Exchange,
   received: Received | TillwayConnectionError,
@@ -159,7 +159,7 @@ export function readAnswer<Data>(
     attempts,
   };
   try {
-    // A refusal with the status of a success is none of Tillway's.
+    // Tillway sends no error with a success status.
     if (refusalOf(text)) throw new TypeError('the answer is an error');
     return { data: read(JSON.parse(text)), response: info };
   } catch (cause) {
@@ -172,7 +172,7 @@ interface Refusal extends Pick<TillwayErrorDetails, 'field' | 'issues' | 'sugges
   message: string;
 }
 
-/** The `error` of an answer `{ok: false, error}`; what is not of its type in there is left out. */
+/** The `error` of a response `{ok: false, error}`, without fields of the wrong type. */
 function refusalOf(text: string): Refusal | undefined {
   const error = errorIn(text);
   if (!isObject(error)) return undefined;
@@ -192,7 +192,7 @@ function errorIn(text: string): unknown {
     const body: unknown = JSON.parse(text);
     return isObject(body) ? body['error'] : undefined;
   } catch {
-    // Not JSON: somebody else answered.
+    // Not JSON, so not from Tillway.
     return undefined;
   }
 }

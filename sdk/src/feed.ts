@@ -1,40 +1,28 @@
-import { type Answered, TillwayPromise } from './promise.ts';
-import type { Page, WebhookEvent } from './types.ts';
+import type { WebhookEvent } from './generated/types.ts';
+import { type FetchPage, type Page, PagePromise } from './list.ts';
 
 /**
- * The feed: events oldest first, in the order in which they became visible, none of which ever appears before one that
- * was read. `await` gives one page; `for await` every event up to the end, a page at a time and no further than it is
- * read. Keep `cursor`, or the id of the last event that was worked on, and begin with that as `after` the next time.
+ * The feed: events oldest first, in the order in which they became visible, so that no event ever appears before one that
+ * was read. `await` gives one page, `for await` every event up to the end. Store `cursor`, or the id of the last event
+ * that was processed, and pass it as `after` the next time.
  */
-export class EventFeed extends TillwayPromise<Page<WebhookEvent>> implements AsyncIterable<WebhookEvent> {
-  readonly #first: () => Promise<Answered<Page<WebhookEvent>>>;
-  readonly #fetchPage: (after: string) => Promise<Answered<Page<WebhookEvent>>>;
+export class EventFeed extends PagePromise<WebhookEvent> implements AsyncIterable<WebhookEvent> {
   #cursor: string;
 
-  constructor(fetchPage: (after: string) => Promise<Answered<Page<WebhookEvent>>>, after: string) {
-    let answered: Promise<Answered<Page<WebhookEvent>>> | undefined;
-    const first = () => (answered ??= fetchPage(after));
-    super(first);
-    this.#first = first;
-    this.#fetchPage = fetchPage;
+  constructor(fetchPage: FetchPage<WebhookEvent>, after: string) {
+    super(({ after: position = after }) => fetchPage({ after: position }));
     this.#cursor = after;
   }
 
-  /** The id of the last event that was handed out; before the first, what it began with. */
+  /** Id of the last event that was yielded; before the first one, the start position. */
   get cursor(): string {
     return this.#cursor;
   }
 
-  /** Page by page, to the end. */
-  async *pages(): AsyncGenerator<Page<WebhookEvent>, void, undefined> {
-    let { data: page } = await this.#first();
-    for (;;) {
-      yield page;
-      if (!page.hasMore) return;
-      // A page can be empty while older events of other kinds are still put in order: the same is asked again.
-      this.#cursor = page.data.at(-1)?.id ?? this.#cursor;
-      ({ data: page } = await this.#fetchPage(this.#cursor));
-    }
+  protected override positionAfter({ data }: Page<WebhookEvent>): { after: string } {
+    // A page can be empty while the service puts older events in order. The next request has the same position.
+    this.#cursor = data.at(-1)?.id ?? this.#cursor;
+    return { after: this.#cursor };
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<WebhookEvent, void, undefined> {

@@ -1,6 +1,6 @@
 /**
- * Headers over others, all names in lower case: `Content-Type` and `content-type` are one header, and sent as two they
- * would arrive joined. Throws TypeError for one that cannot be sent; its value is not named, since it may be a secret.
+ * Headers in layers, later ones first, with names in lower case: `Content-Type` and `content-type` are one header, and sent
+ * as two they would arrive joined. Throws TypeError for an invalid header, without its value, which can be a secret.
  */
 export function mergedHeaders(...layers: (Readonly<Record<string, string>> | undefined)[]): Record<string, string> {
   const merged: Record<string, string> = {};

@@ -1,31 +1,24 @@
+import type { DeliveryListParams } from './generated/types.ts';
+
+export type { EventFeedParams, EventListParams } from './client-resources.ts';
 export { Tillway, type RawRequest } from './client.ts';
 export {
   TillwayConnectionError,
   TillwayError,
   WebhookVerificationError,
   type ClientErrorCode,
-  type ServiceErrorCode,
   type TillwayErrorCode,
   type TillwayErrorDetails,
   type TillwayIssue,
   type WebhookFailureReason,
 } from './errors.ts';
+export type * from './rule-condition.ts';
 export type { Fetch } from './exchange.ts';
 export { EventFeed } from './feed.ts';
-export { TillwayList } from './list.ts';
+export type * from './generated/types.ts';
+export { type Page, type PageParams, TillwayList } from './list.ts';
 export { type Answered, type ResponseInfo, TillwayPromise } from './promise.ts';
 export type { QueryValue, RequestOptions, TillwayOptions } from './transport.ts';
-export type * from './types-agent.ts';
-export type * from './types-endpoints.ts';
-export type * from './types-keys.ts';
-export type * from './types-ledger.ts';
-export type * from './types-operator.ts';
-export type * from './types-refunds.ts';
-export type * from './types-deliveries.ts';
-export type * from './types-requests.ts';
-export type * from './types-routing.ts';
-export type * from './types-rules.ts';
-export type * from './types.ts';
 export { VERSION } from './version.ts';
 export type { SampleOverrides } from './sample-event.ts';
 export type { WebhookHeaders } from './webhook-signature.ts';
@@ -37,3 +30,5 @@ export {
   type WebhookCheck,
   webhooks,
 } from './webhooks.ts';
+
+export type AnswerClass = NonNullable<DeliveryListParams['statusClass']>;

@@ -1,44 +1,69 @@
 import { type Answered, TillwayPromise } from './promise.ts';
-import type { PageParams } from './types-requests.ts';
-import type { Page } from './types.ts';
 
-export type FetchPage<Item> = (position: PageParams) => Promise<Answered<Page<Item>>>;
+/** One page of a list. */
+export interface Page<Item> {
+  object: 'list';
+  /** Records of this page, newest first. */
+  data: Item[];
+  /** true if there are more records in the direction of the request. */
+  hasMore: boolean;
+}
 
-/**
- * A list: `await` gives one page, `for await` every record of every page, a page at a time and no further than it is
- * read. Nothing is fetched before one of them.
- *
- * `for await` goes from the newest record, or from `startingAfter`, to the oldest. With `endingBefore` it goes the other
- * way, from there to the newest, and so catches up in the order in which things happened.
- */
-export class TillwayList<Item extends { id: string }>
-  extends TillwayPromise<Page<Item>>
-  implements AsyncIterable<Item>
-{
+/** Position and size of a page. Records are listed newest first. */
+export interface PageParams {
+  /** Records per page: 1 to 100; a larger number counts as 100. Default 20. Also the size of each fetch of `for await`. */
+  limit?: number | undefined;
+  /** Id of a record: the page has older records. */
+  startingAfter?: string | undefined;
+  /** Id of a record: the page has newer records, and `for await` goes to the newest. Not with `startingAfter`. */
+  endingBefore?: string | undefined;
+}
+
+export type FetchPage<Item> = (position: PageParams & { after?: string }) => Promise<Answered<Page<Item>>>;
+
+/** A promise of the first page that can go on to the next ones. The first page is fetched once, when it is read. */
+export abstract class PagePromise<Item extends { id: string }> extends TillwayPromise<Page<Item>> {
   readonly #first: () => Promise<Answered<Page<Item>>>;
   readonly #fetchPage: FetchPage<Item>;
-  readonly #towardsNewer: boolean;
 
-  constructor(fetchPage: FetchPage<Item>, params: PageParams) {
+  constructor(fetchPage: FetchPage<Item>) {
     let answered: Promise<Answered<Page<Item>>> | undefined;
     const first = () => (answered ??= fetchPage({}));
     super(first);
     this.#first = first;
     this.#fetchPage = fetchPage;
-    this.#towardsNewer = params.endingBefore !== undefined;
   }
 
-  /** Page by page. Each page is newest first, as the service answers it. */
+  /** Iterates over the pages. Nothing is fetched ahead. */
   async *pages(): AsyncGenerator<Page<Item>, void, undefined> {
     let { data: page } = await this.#first();
     yield page;
-    while (page.hasMore && page.data.length > 0) {
-      const position = this.#towardsNewer
-        ? { endingBefore: page.data[0]!.id }
-        : { startingAfter: page.data.at(-1)!.id };
-      ({ data: page } = await this.#fetchPage(position));
+    while (page.hasMore) {
+      ({ data: page } = await this.#fetchPage(this.positionAfter(page)));
       yield page;
     }
+  }
+
+  /** Position of the page that follows. */
+  protected abstract positionAfter(page: Page<Item>): Parameters<FetchPage<Item>>[0];
+}
+
+/**
+ * A list: `await` gives one page, `for await` every record. Pages are fetched when they are read.
+ *
+ * `for await` goes from the newest record, or from `startingAfter`, to the oldest. With `endingBefore` it goes from that
+ * record to the newest, in the order in which the records were made.
+ */
+export class TillwayList<Item extends { id: string }> extends PagePromise<Item> implements AsyncIterable<Item> {
+  readonly #towardsNewer: boolean;
+
+  constructor(fetchPage: FetchPage<Item>, params: PageParams) {
+    super(fetchPage);
+    this.#towardsNewer = params.endingBefore !== undefined;
+  }
+
+  protected override positionAfter({ data }: Page<Item>): PageParams {
+    return this.#towardsNewer ? { endingBefore: data[0]!.id } : { startingAfter: data.at(-1)!.id };
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {

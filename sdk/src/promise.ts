@@ -1,13 +1,13 @@
-/** What is known of an answer besides its data. */
+/** A response without its data. */
 export interface ResponseInfo {
   /** HTTP status. */
   status: number;
   headers: Headers;
-  /** The `x-request-id`, as the log of the service names it. */
+  /** The `x-request-id`, which is also in the log of the service. */
   requestId: string | undefined;
-  /** Whether this is the answer to an earlier request with the same idempotency key: nothing was created now. */
+  /** true for the response of an earlier request with the same idempotency key: nothing was created now. */
   replayed: boolean;
-  /** How many requests it took, retries included. */
+  /** Number of requests, with retries. */
   attempts: number;
 }
 
@@ -16,17 +16,17 @@ export interface Answered<Data> {
   response: ResponseInfo;
 }
 
-/** A promise of the data alone; `withResponse()` has the rest of the answer too. */
+/** A promise of the data only; `withResponse()` adds the rest of the response. */
 export class TillwayPromise<Data> extends Promise<Data> {
   readonly #answered: () => Promise<Answered<Data>>;
 
-  /** What `then`, `catch` and `finally` make are plain promises. */
+  /** The class of the promises from `then`, `catch` and `finally`. */
   static override get [Symbol.species](): PromiseConstructor {
     return Promise;
   }
 
   constructor(answered: () => Promise<Answered<Data>>) {
-    // Never settled itself: `then` goes to the answer, so that one rejection is not reported twice.
+    // Never settled itself: `then` uses the inner promise, so that one rejection is not reported twice.
     super(() => undefined);
     this.#answered = answered;
   }
@@ -41,7 +41,7 @@ export class TillwayPromise<Data> extends Promise<Data> {
       .then(onFulfilled, onRejected);
   }
 
-  /** The data with status, headers, request id, and whether a create was a replay. */
+  /** The data with status, headers, request id, and `replayed`. */
   withResponse(): Promise<Answered<Data>> {
     return this.#answered();
   }

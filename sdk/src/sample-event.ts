@@ -1,6 +1,6 @@
-import type { EventData, WebhookEvent, WebhookEventType } from './types.ts';
+import type { EventData, WebhookEvent, WebhookEventType } from './generated/types.ts';
 
-/** What to change about a sample. */
+/** Fields of a sample event that differ from the defaults. */
 export interface SampleOverrides {
   id?: string | undefined;
   livemode?: boolean | undefined;
@@ -10,8 +10,8 @@ export interface SampleOverrides {
 }
 
 /**
- * An event for the tests of a webhook handler, complete and of the right type; sign it with `webhooks.sign`. The id
- * follows from session and type, as that of a real one does: `evt_<session id>_<status>`.
+ * A complete event for the tests of a webhook handler; sign it with `webhooks.sign`. As in a real event, the id follows
+ * from the session and the type: `evt_<session id>_<status>`.
  */
 export function sampleEvent<Type extends WebhookEventType>(
   type: Type,

@@ -1,8 +1,8 @@
-import { type Exchange, notReached, problemOf, timedOut, unexpected } from './exchange.ts';
+import { type Exchange, MAX_TIMER_MS, notReached, problemOf, timedOut, unexpected } from './exchange.ts';
 
 /**
- * The text of an answer while it arrives; `timeoutMs` is how long each part may take. Throws as other calls do, also
- * where the answer breaks off: what came by then is not all of it. It is asked for once.
+ * The text of a response, part by part; `timeoutMs` is the timeout of each part. Throws as other calls do, also if the
+ * response breaks off: then the text is not complete. The request is never repeated.
  */
 export async function* streamText(request: Exchange, type: string, now: () => number): AsyncGenerator<string> {
   const { fetch, method, url, headers, timeoutMs, signal } = request;
@@ -32,17 +32,14 @@ export async function* streamText(request: Exchange, type: string, now: () => nu
 
 interface Watch {
   signal: AbortSignal;
-  /** Waits for one part, and for no longer than it may take. */
+  /** Waits for one part, until the timeout. */
   part<Part>(arrives: Promise<Part>): Promise<Part>;
   isLate(): boolean;
-  /** Whether that is why a part did not arrive. */
+  /** Tells whether this error ended a part. */
   failed(cause: unknown): boolean;
-  /** Whatever is still under way is given up. */
+  /** Aborts the pending request. */
   end(): void;
 }
-
-// What a timer takes; longer than that is for ever.
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 function watchOf(timeoutMs: number, outer: AbortSignal | undefined): Watch {
   const controller = new AbortController();

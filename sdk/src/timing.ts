@@ -1,6 +1,6 @@
-/** Time and chance, so that a test can do without them. */
+/** Time and randomness, which tests replace. */
 export interface Timing {
-  /** Waits; rejects with the reason of the signal as soon as that is aborted. */
+  /** Waits. Rejects with the reason of the signal as soon as that is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** From 0 to less than 1. */
   random(): number;

@@ -8,18 +8,18 @@ import { streamText } from './stream.ts';
 import { VERSION } from './version.ts';
 
 export interface TillwayOptions {
-  /** Where the service is; a path prefix is kept. Default `http://127.0.0.1:3000`. */
+  /** Address of the service, with a path prefix if it has one. Default `http://127.0.0.1:3000`. */
   baseUrl?: string | undefined;
   /**
-   * `sk_sandbox_...` or `sk_live_...`, where the service asks for keys; sent as a Bearer token with every request, and never
-   * part of an error. Keep it out of code and pages: take it from the environment of the process.
+   * `sk_sandbox_...` or `sk_live_...`, if the service has API keys. It is sent as a Bearer token with every request, and is
+   * never part of an error. Read it from the environment of the process, not from code or pages.
    */
   apiKey?: string | undefined;
-  /** Sent with every request, for example what a proxy before the service asks for. */
+  /** Headers of every request, for a proxy before the service for example. */
   headers?: Record<string, string> | undefined;
-  /** How long one attempt may take, body included, in milliseconds. Default 30000; `Infinity` for no limit. */
+  /** Timeout of one attempt with its body, in milliseconds. Default 30000; `Infinity` for no limit. */
   timeoutMs?: number | undefined;
-  /** How many times a request that failed for the moment is sent again. Default 2. */
+  /** Number of retries after temporary failures. Default 2. */
   maxRetries?: number | undefined;
   /** Default: the `fetch` of the runtime. */
   fetch?: Fetch | undefined;
@@ -27,11 +27,11 @@ export interface TillwayOptions {
   userAgent?: string | undefined;
 }
 
-/** Settings of one call, over those of the client. */
+/** Settings of one call. They replace those of the client. */
 export interface RequestOptions {
-  /** Ends the call, its retries included: it rejects with the reason of the signal, as `fetch` does. */
+  /** Aborts the call and its retries: it rejects with the reason of the signal, as `fetch` does. */
   signal?: AbortSignal | undefined;
-  /** How long one attempt may take, in milliseconds. */
+  /** Timeout of one attempt, in milliseconds. */
   timeoutMs?: number | undefined;
   maxRetries?: number | undefined;
   headers?: Record<string, string> | undefined;
@@ -46,36 +46,36 @@ export interface Call<Data> {
   params?: Record<string, string>;
   query?: Record<string, QueryValue>;
   body?: unknown;
-  /** Sent in place of a body, as it is. */
+  /** Sent verbatim instead of a body. */
   file?: { type: 'text/csv'; text: string };
   /**
-   * Whether doing it twice comes to the same as doing it once. What is not repeatable is sent again after a 429 only:
-   * that alone says for certain that nothing was done.
+   * true if a second request has no further effect. Other requests are repeated after a 429 only, because only that
+   * status proves that the first request had no effect.
    */
   repeatable: boolean;
   options?: RequestOptions | undefined;
   read: Reader<Data>;
 }
 
-/** Sends calls, again where that is safe and may help. */
+/** Sends calls, with retries. */
 export interface Transport {
   send<Data>(call: Call<Data>): Promise<Answered<Data>>;
-  /** The text of a file while it arrives; it is asked for once, when that is begun to be read. */
+  /** The text of a file, part by part. The request is sent once, at the first read. */
   stream(call: Pick<Call<never>, 'path' | 'query' | 'options'> & { type: 'text/csv' }): AsyncGenerator<string>;
-  /** A key that no other call has. */
+  /** A new idempotency key. */
   newKey(): string;
-  /** Waits; rejects with the reason of the signal as soon as that is aborted. */
+  /** Waits. Rejects with the reason of the signal as soon as that is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
 const FIRST_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 8000;
-// Who is to wait longer than this should know it, not hang.
+// A longer wait is an error for the caller, who would see a hanging call otherwise.
 const MAX_RETRY_AFTER_MS = 30_000;
-// A surrogate without the other, which has no place in a URL.
+// A lone surrogate, which a URL cannot encode.
 const HALF_CHARACTER = /\p{Cs}/u;
 
-/** Throws TypeError for settings that cannot be meant. */
+/** Throws TypeError for invalid settings. */
 export function createTransport(options: TillwayOptions = {}, timing: Timing = realTiming): Transport {
   const base = baseOf(options.baseUrl ?? 'http://127.0.0.1:3000');
   const limits = limitsOf(options, { timeoutMs: 30_000, maxRetries: 2 });
@@ -119,7 +119,7 @@ export function createTransport(options: TillwayOptions = {}, timing: Timing = r
   };
 }
 
-/** How long to wait before the next attempt, in milliseconds; undefined where there is to be none. */
+/** Milliseconds before the next attempt; undefined for no further attempt. */
 function waitBefore(
   problem: TillwayError,
   call: Pick<Call<unknown>, 'repeatable'>,
@@ -130,7 +130,7 @@ function waitBefore(
   const { retryAfterMs = 0 } = problem;
   if (retryAfterMs > MAX_RETRY_AFTER_MS) return undefined;
   const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), MAX_BACKOFF_MS);
-  // At least half of it, so that many clients that failed together do not come back together.
+  // Jitter, so that clients that failed together do not retry together.
   return Math.max(retryAfterMs, backoffMs * (0.5 + timing.random() / 2));
 }
 
@@ -167,7 +167,7 @@ function limitsOf(given: { timeoutMs?: number | undefined; maxRetries?: number |
   return { timeoutMs, maxRetries };
 }
 
-/** Throws TypeError for what cannot be a key, without naming it: it may be one with a line break behind it. */
+/** Throws TypeError for an invalid key, without its text: it can be a key with a line break. */
 function keyHeader(apiKey: string | undefined): Record<string, string> {
   if (apiKey === undefined) return {};
   if (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey)) {
@@ -177,7 +177,7 @@ function keyHeader(apiKey: string | undefined): Record<string, string> {
 }
 
 function agentHeader(userAgent: string | undefined): Record<string, string> {
-  // In a page the header would only cost a preflight: browsers send their own.
+  // Browsers send their own; another one would cost a preflight request.
   if (userAgent === undefined && 'document' in globalThis) return {};
   return { 'user-agent': userAgent ?? `tillway-sdk/${VERSION}` };
 }
@@ -191,7 +191,7 @@ function pathOf({ path, params = {} }: Pick<Call<unknown>, 'path' | 'params'>): 
   if (!path.startsWith('/')) throw new TypeError(`path must start with a slash: ${path}`);
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value: unknown = params[name];
-    // An empty one would name the list, and dots another endpoint.
+    // An empty id would address the list, and dots another endpoint.
     if (typeof value !== 'string' || /^\.{0,2}$/.test(value)) {
       throw new TypeError(`${name} must be a string that is not empty, not ${JSON.stringify(value) ?? 'undefined'}`);
     }

@@ -1,16 +1,16 @@
 import type { WebhookFailureReason } from './errors.ts';
 
-// The two signature schemes, pure but for WebCrypto. See docs/webhooks.md of the service.
+// The two signature schemes, pure except for WebCrypto. See docs/webhooks.md of the service.
 
 const SECRET_PREFIX = 'whsec_';
 const SECRET = /^whsec_[A-Za-z0-9+/]+={0,2}$/;
 const HEX_SIGNATURE = /^[0-9a-f]{64}$/;
-// 32 bytes leave two bits over, which have to be none: each signature has one form.
+// 32 bytes leave two unused bits, which must be zero, so that each signature has one form.
 const BASE64_SIGNATURE = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 const UNIX_SECONDS = /^\d{1,12}$/;
-// Two are usual while a secret is being rotated; a header of thousands is not ours.
+// A rotation has two; a header with thousands is not from Tillway.
 const MAX_SIGNATURES = 20;
-// Spaces; where the header came more than once, servers join its values by a comma and a space.
+// Spaces. Servers join the values of a repeated header by a comma and a space.
 const BETWEEN_SIGNATURES = /,? +/;
 
 export const GATEWAY_HEADER = 'x-gateway-signature';
@@ -19,11 +19,11 @@ export const STANDARD_ID = 'webhook-id';
 export const STANDARD_TIMESTAMP = 'webhook-timestamp';
 export const STANDARD_SIGNATURE = 'webhook-signature';
 
-/** Headers in any of the forms that servers give them: fetch `Headers`, a plain record, or anything with `get`. */
+/** Headers in a form of common servers: fetch `Headers`, a plain record, or an object with `get`. */
 export type WebhookHeaders =
   { get(name: string): string | null | undefined } | Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Why a signature is not accepted, and what to do about it. */
+/** Reason for which a signature is rejected, with the repair. */
 export interface Fault {
   reason: WebhookFailureReason;
   /** One sentence. */
@@ -32,19 +32,19 @@ export interface Fault {
   suggestion: string;
 }
 
-/** What the headers say. */
+/** The signature in the headers. */
 export interface ReadSignature {
   scheme: 'gateway' | 'standard';
-  /** Unix seconds: when this attempt was signed. */
+  /** Time of the signature, in Unix seconds. */
   timestamp: number;
-  /** The event that the headers name; undefined where they name none. */
+  /** Event id in the headers; undefined if they have none. */
   eventId: string | undefined;
-  /** What was signed, before the body. */
+  /** Signed text before the body. */
   prefix: string;
   signatures: Uint8Array[];
 }
 
-/** Reads the signature, of `x-gateway-signature` where that is there, else of the Standard Webhooks headers. */
+/** The signature of `x-gateway-signature`, or of the Standard Webhooks headers if that is absent. */
 export function readSignature(headers: WebhookHeaders): ReadSignature | Fault {
   if (typeof headers !== 'object' || headers === null) return noHeaders(headers);
   const gateway = headerOf(headers, GATEWAY_HEADER);
@@ -57,11 +57,11 @@ export function readSignature(headers: WebhookHeaders): ReadSignature | Fault {
     reason: 'missing_header',
     message: `The request carries no signature: neither ${GATEWAY_HEADER} nor ${STANDARD_SIGNATURE} is among its headers.`,
     suggestion:
-      'Give the headers of the request as they came, and have proxies pass them on; a request without them is not of Tillway.',
+      'Pass the unchanged headers of the request, and have proxies forward them; a request without them is not from Tillway.',
   };
 }
 
-/** `t=<unix seconds>,v1=<hex>`, several v1 while a secret is being rotated; parts of other names are for later versions. */
+/** `t=<unix seconds>,v1=<hex>`, with several v1 during a rotation. Parts with other names are for later versions. */
 function readGateway(header: string, eventId: string | undefined): ReadSignature | Fault {
   const parts = header.split(',', MAX_SIGNATURES + 1).map((part) => part.trim());
   const time = parts.find((part) => part.startsWith('t='))?.slice(2) ?? '';
@@ -79,7 +79,7 @@ function readStandard(header: string, id: string | undefined, time: string | und
     return {
       reason: 'missing_header',
       message: `The request carries ${STANDARD_SIGNATURE}, but not ${id === undefined ? STANDARD_ID : STANDARD_TIMESTAMP}.`,
-      suggestion: 'Have proxies pass all headers on: the three of Standard Webhooks belong together.',
+      suggestion: 'Have proxies forward all headers: the three of Standard Webhooks belong together.',
     };
   }
   if (!UNIX_SECONDS.test(time)) return malformed(STANDARD_TIMESTAMP, 'unix seconds', time);
@@ -96,7 +96,7 @@ function noHeaders(headers: unknown): Fault {
   return {
     reason: 'missing_header',
     message: `headers must be the headers of the request, not ${headers === null ? 'null' : typeof headers}.`,
-    suggestion: 'Give request.headers: as an object, as fetch Headers, or as anything with get.',
+    suggestion: 'Pass request.headers: an object, fetch Headers, or an object with get.',
   };
 }
 
@@ -107,13 +107,13 @@ function malformed(name: string, form: string, value: string): Fault {
   return {
     reason: 'malformed_header',
     message: `${name} must be ${form}, not ${JSON.stringify(shown)}.`,
-    suggestion: 'Give the header as it came; where it came like this, the request is not of Tillway.',
+    suggestion: 'Pass the unchanged header; if the request had this one, it is not from Tillway.',
   };
 }
 
 function headerOf(headers: WebhookHeaders, name: string): string | undefined {
   if (typeof headers.get === 'function') return headers.get(name) ?? undefined;
-  // Some servers keep the case in which a header was sent.
+  // Some servers keep the case of header names.
   const key = Object.keys(headers).find((each) => each.toLowerCase() === name);
   const value =
     key === undefined ? undefined : (headers as Record<string, string | readonly string[] | null | undefined>)[key];
@@ -121,10 +121,9 @@ function headerOf(headers: WebhookHeaders, name: string): string | undefined {
   return value?.join(name === STANDARD_SIGNATURE ? ' ' : ',');
 }
 
-/** What is wrong with a secret, if anything. */
+/** The fault of an invalid secret; undefined for a valid one. */
 export function secretFault(secret: unknown): Fault | undefined {
-  const suggestion =
-    'Give the secret that the service has as WEBHOOK_SECRET: whsec_ and base64, and nothing around it.';
+  const suggestion = 'Pass the WEBHOOK_SECRET of the service: whsec_ and base64, without anything around it.';
   const fault = (message: string): Fault => ({ reason: 'invalid_secret', message, suggestion });
   if (typeof secret !== 'string')
     return fault(`The secret must be a string, not ${secret === null ? 'null' : typeof secret}.`);
@@ -132,12 +131,12 @@ export function secretFault(secret: unknown): Fault | undefined {
   if (secret !== secret.trim()) return fault('The secret has whitespace around it, such as the end of a line.');
   if (!secret.startsWith(SECRET_PREFIX)) return fault(`The secret must start with ${SECRET_PREFIX}.`);
   if (!SECRET.test(secret) || !isBase64(secret.slice(SECRET_PREFIX.length))) {
-    return fault(`What follows ${SECRET_PREFIX} in the secret must be base64.`);
+    return fault(`The part of the secret after ${SECRET_PREFIX} must be base64.`);
   }
   return undefined;
 }
 
-/** Whether one of the signatures is right for these bytes under one of the secrets. */
+/** Tells whether one of the signatures matches these bytes under one of the secrets. */
 export async function isSigned(
   { scheme, prefix, signatures }: ReadSignature,
   body: Uint8Array,
@@ -147,7 +146,7 @@ export async function isSigned(
   for (const secret of secrets) {
     const key = await importKey(scheme, secret, 'verify');
     for (const signature of signatures) {
-      // It compares in constant time.
+      // `verify` compares in constant time.
       if (await subtle().verify('HMAC', key, copyOf(signature), content)) return true;
     }
   }
@@ -175,7 +174,7 @@ export async function signatureHeaders(
 }
 
 function importKey(scheme: ReadSignature['scheme'], secret: string, use: 'sign' | 'verify') {
-  // One scheme takes the whole text as its key, the other what stands decoded behind the prefix.
+  // The key of one scheme is the whole text, of the other the decoded part after the prefix.
   const bytes =
     scheme === 'gateway' ? new TextEncoder().encode(secret) : bytesOfBase64(secret.slice(SECRET_PREFIX.length));
   return subtle().importKey('raw', copyOf(bytes), { name: 'HMAC', hash: 'SHA-256' }, false, [use]);
@@ -211,7 +210,7 @@ function joined(prefix: string, body: Uint8Array) {
   return bytes;
 }
 
-/** WebCrypto takes no bytes of shared memory, and so a view of memory that is certainly its own. */
+/** A copy in unshared memory: WebCrypto accepts no shared memory. */
 function copyOf(bytes: Uint8Array) {
   return new Uint8Array(bytes);
 }

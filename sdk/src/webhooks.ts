@@ -1,7 +1,7 @@
 import { isEvent } from './answers.ts';
 import { WebhookVerificationError } from './errors.ts';
 import { sampleEvent } from './sample-event.ts';
-import type { WebhookEvent } from './types.ts';
+import type { WebhookEvent } from './generated/types.ts';
 import {
   EVENT_HEADER,
   type Fault,
@@ -14,45 +14,45 @@ import {
   signatureHeaders,
 } from './webhook-signature.ts';
 
-/** The body of a request as it came, before anything parsed it. */
+/** The raw body of a request, not parsed. */
 export type RawBody = string | Uint8Array | ArrayBuffer;
 
 export interface VerifyOptions {
-  /** How old or early a signature may be, in seconds. Default 300; `Infinity` for recorded requests. */
+  /** The greatest age of a signature, or time ahead, in seconds. Default 300; `Infinity` for recorded requests. */
   toleranceSeconds?: number | undefined;
-  /** What time it is, in milliseconds since 1970. Default: the clock of the runtime. */
+  /** The current time, in milliseconds since 1970. Default: the clock of the runtime. */
   now?: number | undefined;
 }
 
-/** What a look at a signature found; nothing is thrown. */
+/** Result of a signature check. */
 export type WebhookCheck =
   | {
       ok: true;
       scheme: ReadSignature['scheme'];
-      /** Unix seconds: when this attempt was signed. */
+      /** Time of the signature, in Unix seconds. */
       timestamp: number;
-      /** The event that the headers name; undefined where they name none. */
+      /** Event id in the headers; undefined if they have none. */
       eventId: string | undefined;
     }
   | ({ ok: false } & Fault);
 
-/** What to sign: an event, or the bytes of one. */
+/** Parameters of a signature: an event or its text, and the secrets. */
 export interface SignParams {
   /** The event; its compact JSON is the body. */
   payload?: WebhookEvent | undefined;
   /** The body itself, instead of `payload`. */
   rawBody?: string | undefined;
-  /** `whsec_...`; several as while one is being rotated. */
+  /** `whsec_...`; several as during a rotation. */
   secret: string | readonly string[];
-  /** When it was signed, in unix seconds. Default: now. */
+  /** Time of the signature, in Unix seconds. Default: now. */
   timestamp?: number | undefined;
-  /** The event that the headers name. Default: the `id` of the body. */
+  /** Event id in the headers. Default: the `id` of the body. */
   eventId?: string | undefined;
 }
 
-/** A delivery as the service would send it. */
+/** A delivery in the form in which the service sends it. */
 export interface SignedWebhook {
-  /** With content type and the signatures of both schemes. */
+  /** Content type, and the signatures of both schemes. */
   headers: Record<string, string>;
   body: string;
 }
@@ -60,11 +60,11 @@ export interface SignedWebhook {
 const DEFAULT_TOLERANCE_SECONDS = 300;
 
 /**
- * The event of a webhook request, if it is genuine. Throws WebhookVerificationError otherwise, whose `reason` says why.
+ * The event of a genuine webhook request. Throws WebhookVerificationError for every other; its `reason` says why.
  *
- * `rawBody` is the body as it came: JSON that was parsed and written again has other bytes. `headers` are those of the
- * request, in any form. Several secrets are for the time while one is being rotated. An event of a `type` that this
- * version does not know is returned as it is: have a `default` that ignores it.
+ * `rawBody` is the raw body: JSON that was parsed and serialized again has other bytes. `headers` are those of the request,
+ * in any form. Pass several secrets during a rotation. An event of a `type` that this version does not know is returned
+ * unchanged: have a `default` that ignores it.
  */
 export async function verify(
   rawBody: RawBody,
@@ -77,7 +77,7 @@ export async function verify(
   return eventOf(bytesOf(rawBody), checked.eventId);
 }
 
-/** Whether the signature of a request is right, and why not where it is not. The body is not looked into. */
+/** The result of verifying the signature of a request, without an exception. The body is not read as an event. */
 export async function check(
   rawBody: RawBody,
   headers: WebhookHeaders,
@@ -91,13 +91,13 @@ export async function check(
   if ('reason' in read) return { ok: false, ...read };
   if (!(await isSigned(read, bytesOf(rawBody), secrets))) return { ok: false, ...wrongSignature() };
   const ageSeconds = Math.floor(now / 1000) - read.timestamp;
-  // So written that a number that is none accepts nothing.
+  // Written so that NaN accepts nothing.
   if (!(Math.abs(ageSeconds) <= toleranceSeconds)) return { ok: false, ...stale(ageSeconds, toleranceSeconds) };
   const { scheme, timestamp, eventId } = read;
   return { ok: true, scheme, timestamp, eventId };
 }
 
-/** A request as the service would send it: for the tests of a webhook handler. Throws TypeError for what cannot be signed. */
+/** A request in the form in which the service sends it, for the tests of a webhook handler. Throws TypeError for invalid arguments. */
 export async function sign({ payload, rawBody, secret, timestamp, eventId }: SignParams): Promise<SignedWebhook> {
   if ((payload === undefined) === (rawBody === undefined)) throw new TypeError('give either payload or rawBody');
   const secrets = secretsOf(secret);
@@ -135,9 +135,9 @@ function bytesOf(body: RawBody): Uint8Array {
 function parsedBody(body: unknown): Fault {
   return {
     reason: 'invalid_payload',
-    message: `rawBody must be the body as it came, a string or bytes, not ${body === null ? 'null' : typeof body}.`,
+    message: `rawBody must be the raw body, a string or bytes, not ${body === null ? 'null' : typeof body}.`,
     suggestion:
-      'Take the body before anything parses it: express.raw({ type: "application/json" }), or await request.text().',
+      'Read the body before anything parses it: express.raw({ type: "application/json" }), or await request.text().',
   };
 }
 
@@ -156,21 +156,21 @@ function stale(ageSeconds: number, toleranceSeconds: number): Fault {
 function wrongSignature(): Fault {
   return {
     reason: 'wrong_signature',
-    message: 'The signature is not right for this body under this secret.',
+    message: 'The signature does not match this body under this secret.',
     suggestion:
-      'Verify the bytes as they came, not JSON that was parsed and written again; and compare the secret with WEBHOOK_SECRET of the service, or with what tillway listen printed.',
+      'Verify the raw bytes, not JSON that was parsed and serialized again; and compare the secret with WEBHOOK_SECRET of the service, or with the output of tillway listen.',
   };
 }
 
-/** The event in a body whose signature is right. */
+/** The event in a body with a correct signature. */
 function eventOf(body: Uint8Array, namedId: string | undefined): WebhookEvent {
   let event: unknown;
   try {
     event = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch (cause) {
-    throw invalidPayload('The body is rightly signed, but it is not JSON.', cause);
+    throw invalidPayload('The signature is correct, but the body is not JSON.', cause);
   }
-  if (!isEvent(event)) throw invalidPayload('The body is rightly signed, but it is not an event of Tillway.');
+  if (!isEvent(event)) throw invalidPayload('The signature is correct, but the body is not an event of Tillway.');
   if (namedId !== undefined && namedId !== event.id) {
     throw invalidPayload(
       `The headers (${EVENT_HEADER}, ${STANDARD_ID}) name another event than the body, ${event.id}.`,
@@ -181,7 +181,7 @@ function eventOf(body: Uint8Array, namedId: string | undefined): WebhookEvent {
 
 function invalidPayload(message: string, cause?: unknown): WebhookVerificationError {
   return new WebhookVerificationError('invalid_payload', message, {
-    suggestion: 'See that this secret is used for nothing but the webhooks of Tillway.',
+    suggestion: 'Use this secret only for the webhooks of Tillway.',
     ...(cause !== undefined && { cause }),
   });
 }
@@ -191,7 +191,7 @@ function idIn(body: string): string {
     const { id } = JSON.parse(body) as { id?: unknown };
     if (typeof id === 'string') return id;
   } catch {
-    // As where there is no id.
+    // The same as a body without an id.
   }
   throw new TypeError('rawBody has no id: give eventId');
 }

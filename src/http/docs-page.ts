@@ -1,4 +1,10 @@
-import { type OpenApi, type OpenApiOperation, type OpenApiParameter, parametersOf, resolveResponse } from '../contract/openapi-document.ts';
+import {
+  type OpenApi,
+  type OpenApiOperation,
+  type OpenApiParameter,
+  parametersOf,
+  resolveResponse,
+} from '../contract/openapi-document.ts';
 import type { Asset } from '../html/assets.ts';
 import { renderFrame } from '../html/frame.ts';
 import { type Html, html } from '../html/html.ts';

@@ -1,4 +1,10 @@
-import { DELIVERY_ENDPOINTS, EVENT_ENDPOINTS, renderDelivery, renderDeliveryDetails, renderRecovery } from '../contract/delivery-contract.ts';
+import {
+  DELIVERY_ENDPOINTS,
+  EVENT_ENDPOINTS,
+  renderDelivery,
+  renderDeliveryDetails,
+  renderRecovery,
+} from '../contract/delivery-contract.ts';
 import { eventListText } from '../contract/event-contract.ts';
 import { pageOf } from '../contract/list-query.ts';
 import { instantFrom } from '../contract/settlement-contract.ts';

@@ -3,18 +3,17 @@ import type { JsonSchema } from '../contract/json-schema.ts';
 const SENT = 'sent';
 
 /**
- * A message, or a batch of them, with the arguments of each call of a tool in an object of ours. The package refuses
- * arguments that are no object, and drops a key `__proto__`; what was sent is for the operation to judge.
+ * A message whose tool arguments are wrapped in an object. The package rejects arguments that are no object and drops a
+ * key `__proto__`, but the operation has to validate the original input.
  */
 export function wrapArguments(message: unknown): unknown {
-  if (Array.isArray(message)) return message.map(wrapArguments);
   if (!isRecord(message) || message['method'] !== 'tools/call') return message;
   const { params } = message;
   if (!isRecord(params) || params['arguments'] === undefined) return message;
   return { ...message, params: { ...params, arguments: { [SENT]: params['arguments'] } } };
 }
 
-/** What was sent to a tool. To leave it out is to send nothing, as with a body over REST. */
+/** The original input of a tool. Absent arguments are an empty input, as an absent body over REST. */
 export function unwrapArguments(wrapped: unknown): unknown {
   return isRecord(wrapped) && SENT in wrapped ? wrapped[SENT] : {};
 }

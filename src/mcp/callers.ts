@@ -5,14 +5,14 @@ import type { AppDeps } from '../http/app.ts';
 
 const LOOPBACK_NAMES = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** Why a request may not speak with the tools, if so: whoever reaches them can use them, a visitor's browser too. */
+/** The error for a request from a foreign host name or page: a browser of a visitor could use the tools otherwise. */
 export function callerFault(
   { headers }: Pick<FastifyRequest, 'headers'>,
   deps: Pick<AppDeps, 'allowedHosts' | 'urls'>,
 ): GatewayError | undefined {
   const ours = [deps.urls.base, deps.urls.checkout].map((url) => new URL(url));
   const host = (headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
-  // On loopback the app has looked already. An address cannot be pointed elsewhere, as a name can.
+  // On loopback the app has already checked the name. An IP address is safe from DNS rebinding.
   const isKnown =
     deps.allowedHosts !== undefined ||
     LOOPBACK_NAMES.has(host) ||

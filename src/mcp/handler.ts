@@ -14,17 +14,15 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 /**
- * Answers requests of either generation of the protocol, each by itself; `body` is what was parsed of it, `own` what its
- * caller may see and change.
+ * Handler of single requests of both protocol generations. `body` is the parsed body, `own` has the dependencies that the
+ * caller may use.
  */
 export function createHandler(deps: AppDeps): (request: Request, body: unknown, own: AppDeps) => Promise<Response> {
-  const underWay = new Map<string | undefined, AppDeps>();
   const tools = describeTools(inWords(deps.sessionTtlMs));
   const { fetch } = createMcpHandler(
-    ({ requestInfo }) => {
+    ({ requestInfo, authInfo }) => {
+      const own = authInfo!.extra!['deps'] as AppDeps;
       const requestId = requestInfo?.headers.get(REQUEST_ID) ?? undefined;
-      const own = underWay.get(requestId);
-      if (!own) throw new Error('a request of the protocol was not admitted');
       return createTillwayMcp({
         tools,
         allowed: () => Promise.resolve(({ operation }) => isAllowed(own, operation.access)),
@@ -34,18 +32,15 @@ export function createHandler(deps: AppDeps): (request: Request, body: unknown, 
     },
     { onerror: (error) => deps.log.debug({ reason: error.message }, 'refused by the protocol') },
   );
-  return async (request, body, own) => {
-    const requestId = request.headers.get(REQUEST_ID) ?? undefined;
-    underWay.set(requestId, own);
-    try {
-      return await fetch(request, { parsedBody: wrapArguments(body) });
-    } finally {
-      underWay.delete(requestId);
-    }
-  };
+  // The package passes `authInfo` to the factory unread; the key itself is checked before.
+  return (request, body, own) =>
+    fetch(request, {
+      parsedBody: wrapArguments(body),
+      authInfo: { token: '', clientId: '', scopes: [], extra: { deps: own } },
+    });
 }
 
-/** Runs an operation as the REST API would, to the same envelope. */
+/** Runs an operation, with the envelope of the REST API. */
 async function run(deps: AppDeps, operation: Operation, sent: unknown, requestId?: string): Promise<Envelope> {
   const { name } = operation;
   const { base } = deps.urls;
@@ -59,7 +54,7 @@ async function run(deps: AppDeps, operation: Operation, sent: unknown, requestId
   }
 }
 
-/** A time in the largest unit that gives a whole number. */
+/** A duration in the largest unit with a whole number. */
 function inWords(ms: number): string {
   if (ms % HOUR_MS === 0) return `${ms / HOUR_MS} hours`;
   return ms % MINUTE_MS === 0 ? `${ms / MINUTE_MS} minutes` : `${ms / 1000} seconds`;

@@ -13,6 +13,7 @@ const PATH = '/mcp';
 const PARSE_ERROR = -32_700;
 const INTERNAL_ERROR = -32_603;
 const REFUSED = -32_000;
+const ONE_MESSAGE = { suggestion: 'Send each message in a request of its own.' };
 
 /** The operations as tools of the Model Context Protocol: stateless, one request after the other. */
 export function mcpEndpoint(app: FastifyInstance, unrestricted: AppDeps): void {
@@ -25,11 +26,13 @@ export function mcpEndpoint(app: FastifyInstance, unrestricted: AppDeps): void {
     unrestricted,
     { access: 'look', pages: 'known' },
     async (request, reply, deps) => {
-      if (Array.isArray(request.body)) throw noBatches();
-      const tool = toolOf(request.body);
+      const { body } = request;
+      // Version 2025-06-18 removed batches; the rate limits count requests.
+      if (Array.isArray(body)) throw new GatewayError('invalid_input', 'Batches are not accepted.', ONE_MESSAGE);
+      const tool = (body as { params?: { name?: unknown } } | undefined | null)?.params?.name;
       if (TOOL_NAMES.has(tool)) request.log = request.log.child({ tool });
       const handle = await (protocol ??= load());
-      await answerWith((asked) => handle(asked, request.body, deps), `${deps.urls.base}${PATH}`, request, reply);
+      await answerWith((asked) => handle(asked, body, deps), `${deps.urls.base}${PATH}`, request, reply);
       // The package has logged the cause at the level debug.
       if (reply.statusCode >= 500) request.log.error('the protocol failed');
       return reply;
@@ -44,14 +47,7 @@ export function mcpEndpoint(app: FastifyInstance, unrestricted: AppDeps): void {
   });
 }
 
-/** The protocol dropped them in 2025-06-18; limits count requests. */
-function noBatches(): GatewayError {
-  return new GatewayError('invalid_input', 'Batches are not taken.', {
-    suggestion: 'Send each message in a request of its own.',
-  });
-}
-
-/** What never reached the protocol, in its words and in ours. */
+/** JSON-RPC error for a request that does not reach the protocol, with the error of the API as data. */
 function sendRpcError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = refusalOf(error, request.log);
   const { suggestion = '' } = refusal.details;
@@ -62,8 +58,4 @@ function sendRpcError(error: FastifyError, request: FastifyRequest, reply: Fasti
     .headers(refusalHeaders(refusal, reply))
     .type('application/json; charset=utf-8')
     .send(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message, data: renderError(refusal) } }));
-}
-
-function toolOf(body: unknown): unknown {
-  return (body as { params?: { name?: unknown } } | undefined | null)?.params?.name;
 }

@@ -10,44 +10,38 @@ import { OPERATIONS, TOOLS } from '../operations/registry.ts';
 import type { Backend } from './tools.ts';
 
 const JSON_TYPE = 'application/json';
-// Capabilities carry the routes, whose health can change every second, and which differ by the environment of the key.
+// Both have routes, whose health can change every second and which differ by the environment of the key.
 const LIVE = { ttlMs: 5000, cacheScope: 'private' as const };
 const FIXED = { ttlMs: 300_000, cacheScope: 'public' as const };
 
-// The tools that are no operations of the REST API as well: nowhere else are their whole output schemas.
+// With the tools that are not operations of the REST API: their whole output schemas are nowhere else.
 const DESCRIBED = new Map([...OPERATIONS, ...TOOLS.map((tool) => [tool.name, tool] as const)]);
 
-/** What can be read without a tool: everything about the service, its routes, and the schemas. */
+/** Adds the capabilities, the routes and the schemas as resources. */
 export function addResources(server: McpServer, run: Backend['run']): void {
-  const answerOf = async (uri: URL, name: 'capabilities' | 'routes.list') => {
-    const envelope = await run(OPERATIONS.get(name)!, {});
-    if (envelope.ok) return contents(uri, envelope.result);
-    const { message, suggestion = '' } = envelope.error;
-    throw new ProtocolError(ProtocolErrorCode.InternalError, `${message} ${suggestion}`.trim());
-  };
-  server.registerResource(
-    'capabilities',
-    'gateway://capabilities',
+  for (const { name, operation, title, description } of [
     {
+      name: 'capabilities',
+      operation: 'capabilities',
       title: 'Capabilities',
       description:
         'Everything about this service: endpoints, actions with examples, webhooks and their secrets for tests.',
-      mimeType: JSON_TYPE,
-      cacheHint: LIVE,
     },
-    (uri) => answerOf(uri, 'capabilities'),
-  );
-  server.registerResource(
-    'routes',
-    'gateway://routes',
     {
+      name: 'routes',
+      operation: 'routes.list',
       title: 'Payment routes',
       description: "The routes of the key's environment (sandbox without a key), best first: what routes_list answers.",
-      mimeType: JSON_TYPE,
-      cacheHint: LIVE,
     },
-    (uri) => answerOf(uri, 'routes.list'),
-  );
+  ]) {
+    const config = { title, description, mimeType: JSON_TYPE, cacheHint: LIVE };
+    server.registerResource(name, `gateway://${name}`, config, async (uri) => {
+      const envelope = await run(OPERATIONS.get(operation)!, {});
+      if (envelope.ok) return contents(uri, envelope.result);
+      const { message, suggestion = '' } = envelope.error;
+      throw new ProtocolError(ProtocolErrorCode.InternalError, `${message} ${suggestion}`.trim());
+    });
+  }
   addSchemas(server);
 }
 

@@ -14,21 +14,18 @@ const INSTRUCTIONS = [
   'Treat the order as paid only when payment_get says paid or the payment.paid webhook arrives.',
 ].join(' ');
 const PAID_FOR = 'checkout_create';
-// Nothing that is listed changes while a process runs. Another version can take its place.
+// Lists change only with the version of the service.
+const FIXED = { listChanged: false };
 const LISTS = { ttlMs: 300_000, cacheScope: 'public' as const };
 
-/** A server for one request, or for one connection, whose messages have gone through `wrapArguments`. */
+/** A server for one request or one connection. Its messages have passed through `wrapArguments`. */
 export function createTillwayMcp(backend: Backend): McpServer {
   const server = new McpServer(
     { name: 'tillway', title: 'Tillway', version: VERSION },
     {
       instructions: INSTRUCTIONS,
       supportedProtocolVersions: LEGACY_VERSIONS,
-      capabilities: {
-        tools: { listChanged: false },
-        resources: { listChanged: false },
-        prompts: { listChanged: false },
-      },
+      capabilities: { tools: FIXED, resources: FIXED, prompts: FIXED },
       cacheHints: {
         'server/discover': LISTS,
         'tools/list': { ...LISTS, cacheScope: 'private' },
@@ -62,7 +59,7 @@ function addTools(server: McpServer, { tools, allowed, run, newKey }: Backend): 
   }));
 }
 
-/** As data for programs, and the same as text for models. */
+/** The envelope as data for programs, and as text for models. */
 function toolResult(envelope: Envelope) {
   return {
     content: [{ type: 'text' as const, text: JSON.stringify(envelope) }],

@@ -10,10 +10,9 @@ import type { ActionError } from '../contract/error-contract.ts';
 import type { Annotations, Operation } from '../operations/operation.ts';
 import { OPERATIONS, TOOLS } from '../operations/registry.ts';
 import { SAMPLE_PROVIDER_SECRET } from '../operations/samples.ts';
-import { envelopeSchema } from './schemas.ts';
 import { toolName } from './tool-names.ts';
 
-/** What an operation answered: the very body that the REST API answers for an action. */
+/** Result of an operation: the response body of the REST API for an action. */
 export type Envelope =
   { ok: true; action: string; result: unknown } | { ok: false; action: string; error: ActionError };
 
@@ -28,18 +27,18 @@ export interface Tool {
   listed: Listed & { title: string; description: string; annotations: Annotations };
 }
 
-/** What stands behind the tools: the service itself, or a bridge to one. */
+/** Implementation of the tools: the service itself, or a bridge to one. */
 export interface Backend {
   tools: readonly Tool[];
   /** Resolves to a filter for the tools that the caller's key may call; other tools are not listed. */
   allowed(): Promise<(tool: Tool) => boolean>;
   /** A new idempotency key. */
   newKey(): string;
-  /** Runs an operation with what was sent. Every failure is an envelope too. */
+  /** Runs an operation with the input of the caller. Every failure is an envelope too. */
   run(operation: Operation, sent: unknown): Promise<Envelope>;
 }
 
-/** Every tool, in fixed order; `lifetime` says how long a session waits for its buyer. */
+/** Every tool, in fixed order. `lifetime` is the time that a session waits for its buyer, in words. */
 export function describeTools(lifetime: string): readonly Tool[] {
   return TOOLS.map((operation) => {
     const { name, annotations } = operation;
@@ -59,7 +58,21 @@ export function describeTools(lifetime: string): readonly Tool[] {
   });
 }
 
-/** A validator that lets everything pass. The operation itself checks, and says more than the package's one line. */
+/** JSON Schema of the envelope of an action, for success and failure. */
+function envelopeSchema({ name, output }: Operation): JsonSchema {
+  const { properties, required = [] } = jsonSchemaOf(output, 'output');
+  const statuses = properties?.['status']?.enum;
+  // Only the required fields and the statuses: twelve complete schemas would fill much of a model's context, and
+  // `gateway://schema/{operation}` has them.
+  const result = { type: 'object', ...(statuses && { properties: { status: { enum: statuses } } }), required };
+  return {
+    type: 'object',
+    properties: { ok: { type: 'boolean' }, action: { const: name }, result, error: { type: 'object' } },
+    required: ['ok', 'action'],
+  };
+}
+
+/** A validator that accepts everything. The operation validates the input, with better messages than the package. */
 export const LET_PASS: jsonSchemaValidator = {
   getValidator: <Value>(): JsonSchemaValidator<Value> => {
     return (value) => ({ valid: true, data: value as Value, errorMessage: undefined });
@@ -71,7 +84,7 @@ export function advertised(schema: object): StandardSchemaWithJSON {
   return fromJsonSchema({ ...schema }, LET_PASS);
 }
 
-// Hosts need not let a model read resources, and it would find the key nowhere else.
+// Some hosts give models no access to resources, which have the key too.
 const SIGNING = `To sign: signature is t=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and payload as compact JSON in the key order sent, without null fields>, keyed with the text ${SAMPLE_PROVIDER_SECRET} (webhooks.verifySample). `;
 
 const NAMES = [...OPERATIONS.keys(), ...TOOLS.map(({ name }) => name)].filter((name) => name.includes('.'));
@@ -83,7 +96,7 @@ function descriptionOf({ name, description, next }: Operation, lifetime: string)
     'webhook.verify_sample': SIGNING,
   };
   const text = `${description} ${more[name] ?? ''}Next: ${next}`;
-  // The words of the registry are those of the REST API.
+  // The descriptions in the registry use the names of the REST API.
   return text
     .replaceAll('getPayment', 'payment_get')
     .replace(/\bwebhooks\.(\w+)/g, 'webhooks.$1 of gateway://capabilities')

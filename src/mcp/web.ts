@@ -1,21 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** The header under which a handler of {@link answerWith} finds the id of the request. */
+/** Header with the request id, for a handler of {@link answerWith}. */
 export const REQUEST_ID = 'x-request-id';
 
-// The connection is Node's to keep or to close, and what may be kept of an answer is said for every path alike.
-const NOT_COPIED = new Set([
-  'cache-control',
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
+// Node manages the connection, and the app sets Cache-Control for every path.
+const NOT_COPIED = new Set(
+  'cache-control connection keep-alive proxy-connection te trailer transfer-encoding upgrade'.split(' '),
+);
 
-/** Answers a request by a handler of the web's kind; `url` is its own address. */
+/** Answers a request with a fetch handler. `url` is the public address of the request. */
 export async function answerWith(
   handle: (request: Request) => Promise<Response>,
   url: string,
@@ -30,7 +23,7 @@ export async function answerWith(
     .send(isStream ? answer.body : await answer.text());
 }
 
-/** Without the body, which is parsed already. A client that leaves ends what is under way for it. */
+/** The request without its body, which is already parsed. It is aborted when the client disconnects. */
 function webRequest(url: string, request: FastifyRequest, reply: FastifyReply): Request {
   const left = new AbortController();
   reply.raw.once('close', () => {

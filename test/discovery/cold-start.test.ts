@@ -7,15 +7,10 @@ import { linksOf } from '../support/agent-client.ts';
 import { createValidator } from '../support/schemas.ts';
 import { call, startTestService } from '../support/service.ts';
 
-interface LinkSet {
-  linkset: Record<string, { href: string }[]>[];
-}
+type LinkSet = { linkset: Record<string, { href: string }[]>[] };
+type Guide = { verifySample: { secret: string } };
 
-interface Guide {
-  verifySample: { secret: string };
-}
-
-/** From the address of the service to its catalogue, and to what the catalogue names first for a relation. */
+/** The document that the catalogue of a service names first for a relation. */
 async function discover<Found>(url: string, relation: string): Promise<Found> {
   const front = await fetch(url, { method: 'HEAD' });
   const [catalogue = ''] = linksOf(front.headers.get('link'))['api-catalog'] ?? [];
@@ -25,19 +20,16 @@ async function discover<Found>(url: string, relation: string): Promise<Found> {
 
 describe('a client that knows the address of the service only', () => {
   for (const kind of ['card', 'wallet', 'local']) {
-    test(`finds the capabilities and brings a sandbox payment by ${kind} to its end`, async () => {
+    test(`finds the capabilities and completes a sandbox payment by ${kind}`, async () => {
       await using service = await startTestService();
       const { actions, entrypoints, webhooks } = await discover<Capabilities>(service.url, 'service-meta');
       const urlOf = (id: string, name: string, value: string) =>
         entrypoints.find((entry) => entry.id === id)!.url.replace(`{${name}}`, value);
-      const act = async (name: string, body: Record<string, unknown>) => {
-        const answer = await call<{ ok: boolean; result: Record<string, unknown> }>(
-          'POST',
-          actions.find((action) => action.name === name)!.url,
-          body,
-        );
-        assert.equal(answer.status, 200, JSON.stringify(answer.body));
-        return answer.body.result;
+      const act = async (name: string, input: Record<string, unknown>) => {
+        const { url } = actions.find((action) => action.name === name)!;
+        const { status, body } = await call<{ result: Record<string, unknown> }>('POST', url, input);
+        assert.equal(status, 200, JSON.stringify(body));
+        return body.result;
       };
       const example = actions.find(({ name }) => name === 'checkout.create')!.example.request;
       const created = await act('checkout.create', { ...example, preferredRoute: kind });
@@ -45,38 +37,31 @@ describe('a client that knows the address of the service only', () => {
       const payment = urlOf('getPayment', 'paymentId', sessionId);
       assert.equal((await call('GET', payment)).status, 404);
 
-      // As the summary and webhooks.verifySample say it.
       const payload = { eventId: 'evt_cold_1', sessionId, status: 'paid', amount: example['amount'] };
       const signature = signed(payload, (webhooks as unknown as Guide).verifySample.secret);
       const verified = await act('webhook.verify_sample', { payload, signature });
       assert.equal(verified['merchantWebhookQueued'], true);
 
-      const { body: paid } = await call<{ status: string; id: string }>('GET', payment);
-      assert.equal(paid.status, 'paid');
-      const events = entrypoints.find(({ id }) => id === 'listEvents')!.url;
-      const { body: listed } = await call<{ data: { type: string; data: { session_id: string } }[] }>(
-        'GET',
-        `${events}?sessionId=${sessionId}&type=payment.paid`,
-      );
+      assert.equal((await call<{ status: string }>('GET', payment)).body.status, 'paid');
+      const events = `${entrypoints.find(({ id }) => id === 'listEvents')!.url}?sessionId=${sessionId}`;
+      const { body: listed } = await call<{ data: { type: string }[] }>('GET', `${events}&type=payment.paid`);
       assert.deepEqual(
-        listed.data.map((event) => [event.type, event.data.session_id]),
-        [['payment.paid', sessionId]],
+        listed.data.map(({ type }) => type),
+        ['payment.paid'],
       );
     });
   }
 
-  test('finds /llms.txt and does what it says', async () => {
+  test('finds /llms.txt and follows it', async () => {
     await using service = await startTestService();
     const front = await fetch(service.url, { method: 'HEAD' });
     const [address = ''] = linksOf(front.headers.get('link'))['describedby'] ?? [];
     const text = await (await fetch(address)).text();
     const found = (pattern: RegExp) => pattern.exec(text)?.[1] ?? assert.fail(`${pattern} is not in ${text}`);
-    const act = (name: string, body: object) =>
-      call<{ result: { id: string } }>(
-        'POST',
-        found(new RegExp(String.raw`\[${name}\]\((\S+/actions/\S+)\): POST`)),
-        body,
-      );
+    const act = (name: string, body: object) => {
+      const url = found(new RegExp(String.raw`\[${name}\]\((\S+/actions/\S+)\): POST`));
+      return call<{ result: { id: string } }>('POST', url, body);
+    };
     const asked = { product: 'Field guide', amount: 20, customer: 'buyer@example.com' };
     const { id: sessionId } = (await act('checkout.create', asked)).body.result;
     const payload = { eventId: 'evt_cold_2', sessionId, status: 'paid', amount: 20 };
@@ -86,7 +71,7 @@ describe('a client that knows the address of the service only', () => {
     assert.equal((await call<{ status: string }>('GET', payment)).body.status, 'paid');
   });
 
-  test('finds the OpenAPI document and runs every action of it', async () => {
+  test('finds the OpenAPI document and runs all its actions', async () => {
     await using service = await startTestService();
     const api = await discover<OpenApi>(service.url, 'service-desc');
     const actions = Object.entries(api.paths).filter(([path]) => path.startsWith('/api/agent/actions/'));

@@ -12,8 +12,6 @@ import { type TestService, startTestService } from '../support/service.ts';
 import { toolPath } from '../support/tools.ts';
 
 const TSC = fileURLToPath(new URL('../../node_modules/.bin/tsc', import.meta.url));
-const MINIMAL = "send('createSession', { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' });";
-
 /** A client with the types of each operation for request bodies and answers. */
 const CLIENT = `import type { components, operations } from './api.d.ts';
 type Content<Part> = Part extends { content: { 'application/json': infer Body } } ? Body : never;
@@ -21,6 +19,20 @@ type Body<Id extends keyof operations> = Content<NonNullable<operations[Id]['req
 type Answer<Id extends keyof operations> = Content<operations[Id]['responses'][200]>;
 declare function send<Id extends keyof operations>(id: Id, body: Body<Id>): Promise<Answer<Id>>;
 `;
+
+/** Uses of responses, and calls that must not compile. */
+const READS = `const body = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' };
+const session = await send('createSession', body);
+const url: string = session.checkoutUrl;
+const list: components['schemas']['PaymentList'] = { object: 'list', data: [], hasMore: false };
+const status: 'pending' | 'paid' | 'failed' | undefined = list.data[0]?.status;
+// @ts-expect-error -- a missing field
+send('createSession', { product: 'Field guide', amount: 49.99 });
+// @ts-expect-error -- a field of another type
+send('createSession', { ...body, amount: '49.99' });
+// @ts-expect-error -- an unknown field
+send('createSession', { colour: 1, product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' });
+export { url, status };`;
 
 describe('types that openapi-typescript generates from the served document', () => {
   let service: TestService;
@@ -41,7 +53,7 @@ describe('types that openapi-typescript generates from the served document', () 
     await service[Symbol.asyncDispose]();
   });
 
-  test('accept the example and the smallest body of every operation', async () => {
+  test('accept the example and the smallest body of every operation, and nothing invalid', async () => {
     const calls = Object.values(api.paths).flatMap((methods) =>
       Object.values(methods).flatMap(({ operationId, requestBody }) => {
         const content = requestBody?.content['application/json'];
@@ -53,32 +65,9 @@ describe('types that openapi-typescript generates from the served document', () 
       }),
     );
     assert.ok(calls.length >= 40, `${calls.length} calls`);
-    const reads = `const session = await send('createSession', ${JSON.stringify(exampleOf('createSession'))});
-const url: string = session.checkoutUrl;
-const list: components['schemas']['PaymentList'] = { object: 'list', data: [], hasMore: false };
-const status: 'pending' | 'paid' | 'failed' | undefined = list.data[0]?.status;
-export { url, status };`;
-    const { code, output } = await compile([MINIMAL, ...calls, reads].join('\n'));
+    const { code, output } = await compile([...calls, READS].join('\n'));
     assert.equal(code, 0, output);
   });
-
-  for (const [fault, call] of [
-    ['a missing field', "send('createSession', { product: 'Field guide', amount: 49.99 });"],
-    ['a field of another type', MINIMAL.replace('49.99', "'49.99'")],
-    ['an unknown field', MINIMAL.replace('amount', 'colour: 1, amount')],
-  ] as const) {
-    test(`do not accept ${fault}`, async () => {
-      assert.notEqual(call, MINIMAL);
-      assert.notEqual((await compile(`${call}\nexport {};`)).code, 0);
-    });
-  }
-
-  function exampleOf(operationId: string): unknown {
-    const operations = Object.values(api.paths).flatMap((methods) => Object.values(methods));
-    return operations.find((operation) => operation.operationId === operationId)?.requestBody?.content[
-      'application/json'
-    ]?.example;
-  }
 
   async function compile(source: string) {
     await writeFile(join(folder, 'client.mts'), CLIENT + source);

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toolPath } from '../support/tools.ts';
 
-/** Saves what a service serves as its description into one folder, as a reader would. */
+/** Saves the descriptions that a service serves into a folder. */
 export async function saveDescription(url: string, folder: string): Promise<void> {
   for (const name of ['openapi.json', 'arazzo.yaml']) {
     const response = await fetch(`${url}/${name}`);
@@ -11,14 +11,14 @@ export async function saveDescription(url: string, folder: string): Promise<void
   }
 }
 
-/** Changes one place of a file. */
-export async function plant(folder: string, name: string, right: string, wrong: string): Promise<void> {
+/** Replaces one place of a file. */
+export async function replaceIn(folder: string, name: string, right: string, wrong: string): Promise<void> {
   const text = await readFile(join(folder, name), 'utf8');
   if (!text.includes(right)) throw new Error(`${name} does not say ${right}`);
   await writeFile(join(folder, name), text.replace(right, wrong));
 }
 
-/** Runs Redocly CLI in a folder, without asking anything of the network but what the workflows ask. */
+/** Runs Redocly CLI in a folder, without network requests of its own. */
 export async function redocly(folder: string, ...options: string[]): Promise<{ code: number | null; output: string }> {
   const child = spawn(process.execPath, [toolPath('redocly'), ...options], {
     cwd: folder,

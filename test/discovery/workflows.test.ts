@@ -8,13 +8,13 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { attempt } from '../simulator/buyer.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
-import { plant, redocly, saveDescription } from './redocly.ts';
+import { redocly, replaceIn, saveDescription } from './redocly.ts';
 
 const BUYER = 'workflow.buyer@example.com';
 const INPUTS = JSON.stringify({ idempotencyKey: 'order-W-1001', buyer: BUYER });
 const POLL_MS = 25;
 
-/** What became of each step of a run, by workflow; a step that was retried counts as its last time. */
+/** Results of the steps of a run, by workflow. The last try of a retried step counts. */
 type Outcomes = Record<string, Record<string, boolean>>;
 
 interface RunReport {
@@ -59,7 +59,7 @@ describe('the description of the API', () => {
     );
   }
 
-  test('is clean to the recommended rules of redocly lint, warnings included', async () => {
+  test('passes the recommended rules of redocly lint, without a warning', async () => {
     const { code, output } = await redocly(folder, 'lint', 'openapi.json', 'arazzo.yaml');
     assert.equal(code, 0, output);
     assert.match(output, /openapi\.json: validated/);
@@ -67,16 +67,7 @@ describe('the description of the API', () => {
     assert.doesNotMatch(output, /warning|error/i);
   });
 
-  test('is not clean to them with a fault in it', async () => {
-    await plant(folder, 'openapi.json', '"summary":"Get a payment"', '"summery":"Get a payment"');
-    await plant(folder, 'arazzo.yaml', 'stepId: withdraw-it', 'stepID: withdraw-it');
-    const { code, output } = await redocly(folder, 'lint', 'openapi.json', 'arazzo.yaml');
-    assert.equal(code, 1, output);
-    assert.match(output, /summery/);
-    assert.match(output, /stepID/);
-  });
-
-  test('has workflows of which every step runs, while a buyer pays', async () => {
+  test('has workflows whose steps all pass while a buyer pays', async () => {
     const ended = new AbortController();
     const buyer = payWhenAsked(service, ended.signal);
     const { code, output } = await respect();
@@ -95,31 +86,12 @@ describe('the description of the API', () => {
     );
   });
 
-  for (const { fault, file, right, wrong, workflow, step } of [
-    {
-      fault: 'a status that is not the one to come',
-      file: 'arazzo.yaml',
-      right: '$statusCode == 400',
-      wrong: '$statusCode == 200',
-      workflow: 'check-a-webhook',
-      step: 'refuse-a-wrong-signature',
-    },
-    {
-      fault: 'a property of an answer that the description leaves out',
-      file: 'openapi.json',
-      right: '"signatureVerified":{',
-      wrong: '"signatureKnown":{',
-      workflow: 'check-a-webhook',
-      step: 'accept-a-right-signature',
-    },
-  ]) {
-    test(`has workflows that fail for ${fault}`, async () => {
-      await plant(folder, file, right, wrong);
-      const { code, output } = await respect('--workflow', workflow);
-      assert.equal(code, 1, output);
-      assert.equal((await outcomes())[workflow]![step], false, output);
-    });
-  }
+  test('has workflows that fail if a response differs from the description', async () => {
+    await replaceIn(folder, 'openapi.json', '"signatureVerified":{', '"signatureKnown":{');
+    const { code, output } = await respect('--workflow', 'check-a-webhook');
+    assert.equal(code, 1, output);
+    assert.equal((await outcomes())['check-a-webhook']!['accept-a-right-signature'], false, output);
+  });
 });
 
 /** Plays the buyer of the workflow: pays for its checkout as soon as there is one. */

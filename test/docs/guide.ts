@@ -7,28 +7,28 @@ import { COMPILED, SERVICE, freePort, statusOf } from '../process/program.ts';
 import { until } from '../support/until.ts';
 
 /**
- * Runs a guide as its reader would: every fenced block in order, from the folder of the repository, in one shell, with a
- * home folder of its own. What a block is, its info string says:
+ * A fenced block of a guide. `runGuide` runs all blocks in order, in one shell with its own home folder, starting in the
+ * folder of the repository. The info string gives the kind of a block:
  *
- * - `sh` is typed, and must succeed; `sh server` keeps running, and replaces an earlier one with the same command.
- * - `ts file=NAME` and the like are written to a file in the current folder; without a name, `ts` and `js` are run there.
- * - `json` shows the answer of the command before it: the same fields, values aside; `json sample` only has to be JSON.
- * - `text` shows what has been printed: each line of it, in order, where `...` stands for anything.
+ * - `sh` is a command that must succeed; `sh server` keeps running and replaces an earlier one with the same command.
+ * - `ts file=NAME` is written to a file in the current folder; `ts` and `js` without a name are run there.
+ * - `json` has the fields of the output of the command before it, with any values; `json sample` must be JSON.
+ * - `text` has lines of the output, in order; `...` stands for any text.
  */
 export interface Block {
   language: string;
   words: string[];
   text: string;
-  /** Where it begins in the guide, from 1. */
+  /** Line number in the guide, from 1. */
   line: number;
 }
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FENCE = /^( *)```(\S*)(?: (.*))?\n([\s\S]*?)\n\1```$/gm;
-/** Nothing is measured by these: on a busy machine the start of a process alone can take 20 s. */
+/** Generous limits: on a busy machine the start of a process alone can take 20 s. */
 const COMMAND_LIMIT_MS = 120_000;
 const PATIENCE_MS = 60_000;
-// Those of the guides, and free ones in their places.
+// Ports of the guides, replaced by free ones.
 const SERVICE_PORT = /(?<=127\.0\.0\.1:|localhost:)3000\b/g;
 const SHOP_PORT = /(?<=127\.0\.0\.1:|localhost:|PORT=|listen\()4000\b/g;
 
@@ -47,7 +47,7 @@ export function blocksOf(markdown: string): Block[] {
   );
 }
 
-/** Runs every block; rejects with the first that does not do what it says. Answers how many ran. */
+/** Runs every block, and resolves with their number. Rejects at the first block that fails. */
 export async function runGuide(markdown: string, { patienceMs = PATIENCE_MS } = {}): Promise<number> {
   await using reader = await createReader(patienceMs);
   const blocks = blocksOf(markdown);
@@ -63,7 +63,7 @@ export async function runGuide(markdown: string, { patienceMs = PATIENCE_MS } = 
 
 let lastPacking: Promise<unknown> = Promise.resolve();
 
-/** What is packed is built in the repository first: a reader beside would write the files that this one is reading. */
+/** Runs one `npm pack` at a time: each builds the SDK in the repository. */
 function packInTurn(work: () => Promise<void>): Promise<void> {
   const packing = lastPacking.then(work);
   lastPacking = packing.catch(() => undefined);
@@ -136,7 +136,7 @@ async function createReader(patienceMs: number): Promise<Reader> {
   }
 
   function bash(text: string): ChildProcess {
-    // A process group of its own, so that what it starts ends with it.
+    // Its own process group, so that its children end with it.
     return spawn('bash', ['--noprofile', '--norc', '-c', text], { env: environment, detached: true, cwd: ROOT });
   }
 
@@ -184,7 +184,7 @@ async function createReader(patienceMs: number): Promise<Reader> {
   };
 }
 
-/** The folder, and the rest, which a shell can read again. */
+/** The current folder, and the rest of a saved shell state. */
 function splitState(kept: string): [string, string] {
   const end = kept.indexOf('\n');
   return [kept.slice(0, end), kept.slice(end + 1)];
@@ -195,10 +195,10 @@ function environmentOf(home: string, variables: Record<string, string>): Record<
   mkdirSync(programs);
   const tillway = join(programs, 'tillway');
   writeFileSync(tillway, `#!/bin/sh\nexec '${process.execPath}' '${fileURLToPath(SERVICE)}' "$@"\n`);
-  // The real one takes half a second each time; test/process/commands.test.ts has it once.
+  // The real npx takes half a second; test/process/commands.test.ts runs it once.
   const npx = join(programs, 'npx');
   writeFileSync(npx, '#!/bin/sh\n[ "$1" = tillway ] || { echo "npx $1?" >&2; exit 1; }\nexec "$@"\n');
-  // A reader would see that a request was refused.
+  // A rejected request must fail the block.
   const curl = join(programs, 'curl');
   writeFileSync(curl, `#!/bin/sh\nPATH=\${PATH#*:} exec curl --fail-with-body "$@"\n`);
   for (const program of [tillway, npx, curl]) chmodSync(program, 0o755);
@@ -244,7 +244,7 @@ function withoutColours(text: string): string {
 }
 
 /** Each line, in order, with anything before, between and after. */
-export function patternOf(expected: string): RegExp {
+function patternOf(expected: string): RegExp {
   const lines = expected
     .split('\n')
     .filter((line) => line.trim() !== '')
@@ -258,7 +258,7 @@ export function patternOf(expected: string): RegExp {
   return new RegExp(lines.map((line) => `^.*${line}.*$`).join(String.raw`\n(?:.*\n)*?`), 'm');
 }
 
-/** The same kinds of values under the same names; `...` in a text stands for what is left out. */
+/** Asserts the same names with values of the same types. */
 function assertAlike(actual: unknown, shown: unknown, where: string): void {
   if (kindOf(actual) !== kindOf(shown)) throw new Error(`${where} is ${kindOf(actual)}, shown as ${kindOf(shown)}`);
   if (Array.isArray(shown)) {

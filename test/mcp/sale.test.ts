@@ -7,7 +7,7 @@ import { attempt } from '../simulator/buyer.ts';
 import { startTestService } from '../support/service.ts';
 import type { Envelope } from './rpc.ts';
 
-/** An agent that was given the address of /mcp and nothing else. */
+/** An agent that knows only the address of /mcp. */
 async function connect(url: string) {
   const client = new Client({ name: 'agent', version: '1' }, { versionNegotiation: { mode: 'auto' } });
   await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)));
@@ -15,12 +15,13 @@ async function connect(url: string) {
     const { structuredContent } = await client.callTool({ name, arguments: input });
     return structuredContent as Envelope;
   };
-  return { client, run };
+  return { client, run, [Symbol.asyncDispose]: () => client.close() };
 }
 
-test('an agent that has only the address of /mcp sells one item, for each way to pay', async () => {
+test('an agent that knows only the address of /mcp sells one item, by each payment method', async () => {
   await using service = await startTestService();
-  const { client, run } = await connect(service.url);
+  await using agent = await connect(service.url);
+  const { client, run } = agent;
   assert.match(client.getInstructions()!, /payment_get says paid/);
   const { tools } = await client.listTools();
   assert.equal(tools.length, 12);
@@ -40,12 +41,12 @@ test('an agent that has only the address of /mcp sells one item, for each way to
     assert.deepEqual([paid.result?.['status'], paid.result?.['sessionId']], ['paid', id]);
     assert.deepEqual(await run('payment_get', { paymentId: paid.result!['id'] }), paid);
   }
-  await client.close();
 });
 
-test('a declined card is failed for a while, and paid once the buyer has tried another', async () => {
+test('payment_get answers failed after a declined card, and paid after the next one', async () => {
   await using service = await startTestService();
-  const { client, run } = await connect(service.url);
+  await using agent = await connect(service.url);
+  const { run } = agent;
   const asked = { product: 'Field guide', amount: 20, customer: 'buyer@example.com', preferredRoute: 'card' };
   const { id } = (await run('checkout_create', asked)).result as { id: string };
   for (const [card, status] of [
@@ -56,12 +57,12 @@ test('a declined card is failed for a while, and paid once the buyer has tried a
     await service.pass(60_000);
     assert.equal((await run('payment_get', { paymentId: id })).result?.['status'], status);
   }
-  await client.close();
 });
 
-test('without a buyer, a sample signed as the tool alone says pays the session', async () => {
+test('a sample that is signed by the description of the tool pays the session without a buyer', async () => {
   await using service = await startTestService();
-  const { client, run } = await connect(service.url);
+  await using agent = await connect(service.url);
+  const { client, run } = agent;
   const created = await run('checkout_create', { product: 'Field guide', amount: 20, customer: 'buyer@example.com' });
   const sessionId = created.result!['id'];
   const { tools } = await client.listTools();
@@ -80,5 +81,4 @@ test('without a buyer, a sample signed as the tool alone says pays the session',
   const verified = await run('webhook_verify_sample', { payload, signature });
   assert.equal(verified.result?.['merchantWebhookQueued'], true);
   assert.equal((await run('payment_get', { paymentId: sessionId })).result?.['status'], 'paid');
-  await client.close();
 });

@@ -3,23 +3,16 @@ import { type RequestListener, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { SAMPLE_SESSION_ID } from '../../src/contract/sample-ids.ts';
+import { freePort } from '../process/program.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import type { ToolAnswer } from './rpc.ts';
 import { startBridge } from './stdio.ts';
 
-const HELLO = {
-  jsonrpc: '2.0',
-  id: 1,
-  method: 'initialize',
-  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
-};
-const CALL = {
-  jsonrpc: '2.0',
-  id: 2,
-  method: 'tools/call',
-  params: { name: 'fees_estimate', arguments: { amount: 5 } },
-};
-const CANCEL = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } };
+const REQUEST = { jsonrpc: '2.0' };
+const CLIENT = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
+const HELLO = { ...REQUEST, id: 1, method: 'initialize', params: CLIENT };
+const CALL = { ...REQUEST, id: 2, method: 'tools/call', params: { name: 'fees_estimate', arguments: { amount: 5 } } };
+const CANCEL = { ...REQUEST, method: 'notifications/cancelled', params: { requestId: 2 } };
 
 let service: TestService;
 before(async () => {
@@ -27,110 +20,104 @@ before(async () => {
 });
 after(() => service[Symbol.asyncDispose]());
 
-/** Another program that listens there. */
-async function withServer(onRequest: RequestListener, work: (url: string) => Promise<void>): Promise<void> {
+/** The address of another program, which answers by \`onRequest\`. */
+async function startOther(onRequest: RequestListener = () => undefined) {
   const server = createServer(onRequest);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  try {
-    await work(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      return Promise.resolve();
+    },
+  };
 }
 
-describe('at the end of its input', () => {
-  test('everything that came in is answered first', async () => {
+const idsOf = (answers: readonly { id: number }[]) => answers.map(({ id }) => id).toSorted((one, other) => one - other);
+
+describe('at the end of its input, the program', () => {
+  test('answers every request first', async () => {
     const bridge = startBridge(service.url);
     bridge.end(HELLO, CALL, { ...CALL, id: 3 });
     await bridge.ended;
-    assert.deepEqual(new Set(bridge.answers.map(({ id }) => id)), new Set([1, 2, 3]));
+    assert.deepEqual(idsOf(bridge.answers), [1, 2, 3]);
     const { structuredContent } = bridge.answers.find(({ id }) => id === 3)!.result as ToolAnswer;
     assert.equal(structuredContent.ok, true);
   });
 
-  test('what was cancelled is not waited for', async () => {
-    await withServer(
-      () => undefined,
-      async (url) => {
-        const bridge = startBridge(url);
-        bridge.end(HELLO, CALL, CANCEL);
-        await bridge.ended;
-        assert.deepEqual(
-          bridge.answers.map(({ id }) => id),
-          [1],
-        );
-      },
-    );
+  test('does not wait for a cancelled request', async () => {
+    await using silent = await startOther();
+    const bridge = startBridge(silent.url);
+    bridge.end(HELLO, CALL, CANCEL);
+    await bridge.ended;
+    assert.deepEqual(idsOf(bridge.answers), [1]);
   });
 
-  test('what is not answered in time is not waited for any longer', async () => {
+  test('waits for a pending request until the timeout', async () => {
+    await using silent = await startOther();
     const [waits, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    await withServer(
-      () => undefined,
-      async (url) => {
-        let hasEnded = false;
-        const bridge = startBridge(url, () => {
-          waits.resolve();
-          return late.promise;
-        });
-        bridge.end(HELLO, CALL);
-        const ended = bridge.ended.then(() => (hasEnded = true));
-        await waits.promise;
-        assert.equal(hasEnded, false);
-        late.resolve();
-        await ended;
-        assert.deepEqual(
-          bridge.answers.map(({ id }) => id),
-          [1],
-        );
-      },
-    );
+    let hasEnded = false;
+    const sleep = () => {
+      waits.resolve();
+      return late.promise;
+    };
+    const bridge = startBridge(silent.url, { sleep });
+    bridge.end(HELLO, CALL);
+    const ended = bridge.ended.then(() => (hasEnded = true));
+    await waits.promise;
+    assert.equal(hasEnded, false);
+    late.resolve();
+    await ended;
+    assert.deepEqual(idsOf(bridge.answers), [1]);
   });
 });
 
-describe('where the address is not that of a service', () => {
-  const calls: [name: string, input: object][] = [
+describe('without a service at its address, every tool answers unavailable', () => {
+  const CALLS: [name: string, input: object][] = [
     ['fees_estimate', { amount: 5 }],
     ['routes_list', {}],
     ['payment_get', { paymentId: SAMPLE_SESSION_ID }],
   ];
 
-  async function assertUnavailable(url: string, asked = calls): Promise<void> {
-    const bridge = startBridge(url);
-    for (const [name, input] of asked) {
-      const call = JSON.stringify({ name, arguments: input });
-      const { structuredContent, isError } = await bridge.ask<ToolAnswer>('tools/call', call);
+  async function assertUnavailable(url: string, told: RegExp, calls = CALLS): Promise<void> {
+    await using bridge = startBridge(url);
+    for (const [name, input] of calls) {
+      const { structuredContent, isError } = await bridge.callTool(name, input);
       const { code, message, suggestion } = structuredContent.error!;
       assert.deepEqual([isError, code], [true, 'unavailable'], `${name}: ${message}`);
-      assert.equal(suggestion!.startsWith(`Check that ${url} is the address`), true);
+      assert.match(`${message} ${suggestion}`, told);
     }
-    bridge.end();
-    await bridge.ended;
   }
 
-  test('each tool says so of a path that the service has not', () => assertUnavailable(`${service.url}/api`));
-
-  test('each tool says so of a page', () =>
-    withServer(
-      (_request, response) => response.setHeader('content-type', 'text/html').end('<title>Welcome</title>'),
-      assertUnavailable,
-    ));
-
-  test('what is no operation there is not said to be a missing record', async () => {
-    const error = { code: 'not_found', message: 'No route.' };
-    await withServer(
-      (_request, response) => response.writeHead(404).end(JSON.stringify({ error })),
-      (url) => assertUnavailable(url, calls.slice(0, 2)),
-    );
+  test('if no program listens there, and says how to start the service', async () => {
+    const nowhere = `http://127.0.0.1:${await freePort()}`;
+    await assertUnavailable(nowhere, /^No Tillway service answers at .*ECONNREFUSED.*tillway serve/);
+    await using bridge = startBridge(nowhere);
+    // Lists need no service.
+    assert.equal((await bridge.ask<{ tools: object[] }>('tools/list')).tools.length, 12);
+    const capabilities = bridge.ask('resources/read', '{"uri":"gateway://capabilities"}');
+    await assert.rejects(capabilities, /tillway serve/);
   });
 
-  test('a payment that the service has not is still not_found', async () => {
-    const bridge = startBridge(service.url);
-    const asked = JSON.stringify({ name: 'payment_get', arguments: { paymentId: SAMPLE_SESSION_ID } });
-    const { structuredContent } = await bridge.ask<ToolAnswer>('tools/call', asked);
+  test('for a path that the service does not have', () =>
+    assertUnavailable(`${service.url}/api`, /Check that http.* is the address/));
+
+  test('for a page', async () => {
+    await using page = await startOther((_request, response) =>
+      response.setHeader('content-type', 'text/html').end('<title>Welcome</title>'),
+    );
+    await assertUnavailable(page.url, /Check that http.* is the address/);
+  });
+
+  test('for a service without the operation, but not_found for a missing record', async () => {
+    const error = { code: 'not_found', message: 'No route.' };
+    await using other = await startOther((_request, response) =>
+      response.writeHead(404).end(JSON.stringify({ error })),
+    );
+    await assertUnavailable(other.url, /Check that http.* is the address/, CALLS.slice(0, 2));
+    await using bridge = startBridge(service.url);
+    const { structuredContent } = await bridge.callTool('payment_get', { paymentId: SAMPLE_SESSION_ID });
     assert.equal(structuredContent.error!.code, 'not_found');
-    bridge.end();
-    await bridge.ended;
   });
 });

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { createInterface } from 'node:readline';
 import { PassThrough } from 'node:stream';
 import { serveMcp } from '../../src/cli/mcp-stdio.ts';
+import type { ToolAnswer } from './rpc.ts';
 
 interface Message {
   id: number;
@@ -8,53 +10,62 @@ interface Message {
   error?: { code: number; message: string };
 }
 
-/** `tillway mcp` within this process, spoken to line by line in the protocol of 2025. */
-export interface Bridge {
-  /** Sends one request; `params` as JSON, so that anything can be said. */
-  ask<Result>(method: string, params: string): Promise<Result>;
-  /** Writes messages as they are, and nothing else ever. */
+/** `tillway mcp` in this process, over lines of the protocol of 2025. `await using` closes its input. */
+export interface Bridge extends AsyncDisposable {
+  /** Sends one request. `params` is JSON text, so that a test can send any input. */
+  ask<Result>(method: string, params?: string): Promise<Result>;
+  callTool(name: string, input: unknown): Promise<ToolAnswer>;
+  /** Writes messages verbatim, and closes the input. */
   end(...messages: object[]): void;
-  /** Every message that came, in the order in which they came. */
+  /** Every message from the program, in order. */
   answers: Message[];
-  /** Resolves when the program would end. */
+  /** Resolves when the program would exit. */
   ended: Promise<void>;
 }
 
-/** Starts one. `sleep` is the time it waits at most; default: for ever, or until there is nothing to wait for. */
-export function startBridge(url: string, sleep: (signal: AbortSignal) => Promise<void> = untilAborted): Bridge {
+interface BridgeOptions {
+  apiKey?: string;
+  /** The longest wait for pending answers. Default: until nothing is pending. */
+  sleep?(signal: AbortSignal): Promise<void>;
+}
+
+export function startBridge(url: string, { apiKey, sleep = untilAborted }: BridgeOptions = {}): Bridge {
   const [input, output] = [new PassThrough(), new PassThrough()];
   const answers: Message[] = [];
   const waiting = new Map<number, (message: Message) => void>();
-  let rest = '';
-  output.setEncoding('utf8').on('data', (chunk: string) => {
-    const lines = (rest + chunk).split('\n');
-    rest = lines.pop()!;
-    for (const line of lines) {
-      const message = JSON.parse(line) as Message;
-      answers.push(message);
-      waiting.get(message.id)?.(message);
-    }
+  createInterface(output).on('line', (line) => {
+    const message = JSON.parse(line) as Message;
+    answers.push(message);
+    waiting.get(message.id)?.(message);
+  });
+  const ended = serveMcp(url, {
+    apiKey,
+    complain: () => undefined,
+    randomBytes: (size: number) => randomBytes(size),
+    sleep: (_ms, signal) => sleep(signal),
+    input,
+    output,
   });
   let lastId = 0;
+  async function ask<Result>(method: string, params = '{}') {
+    const id = ++lastId;
+    const { promise, resolve } = Promise.withResolvers<Message>();
+    waiting.set(id, resolve);
+    input.write(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}\n`);
+    const { result, error } = await promise;
+    if (error) throw new Error(error.message);
+    return result as Result;
+  }
   return {
-    async ask<Result>(method: string, params: string) {
-      const id = ++lastId;
-      const { promise, resolve } = Promise.withResolvers<Message>();
-      waiting.set(id, resolve);
-      input.write(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}\n`);
-      const { result, error } = await promise;
-      if (error) throw new Error(error.message);
-      return result as Result;
-    },
+    ask,
+    callTool: (name, sent) => ask<ToolAnswer>('tools/call', JSON.stringify({ name, arguments: sent })),
     end: (...messages) => void input.end(messages.map((message) => `${JSON.stringify(message)}\n`).join('')),
     answers,
-    ended: serveMcp(url, {
-      complain: () => undefined,
-      randomBytes: (size: number) => randomBytes(size),
-      sleep: (_ms, signal) => sleep(signal),
-      input,
-      output,
-    }),
+    ended,
+    [Symbol.asyncDispose]() {
+      input.end();
+      return ended;
+    },
   };
 }
 

@@ -6,7 +6,7 @@ import { scriptedFetch } from './recorder.ts';
 
 const ITEM = { id: 'x' };
 
-/** JSON that others answer with the status 200. */
+/** JSON that is not from Tillway, with the status 200. */
 const FOREIGN = [
   null,
   true,
@@ -40,14 +40,14 @@ async function codeOf(promise: Promise<unknown>): Promise<string | undefined> {
     (reason: unknown) => reason,
   );
   if (error instanceof TillwayError) return error.code;
-  // A TypeError of an answer that was believed, for example.
+  // For example a TypeError from reading an accepted response.
   assert.equal(error, undefined);
   return undefined;
 }
 
-describe('what is not an answer of Tillway is an unexpected_response', () => {
+describe('a response that is not from Tillway is an unexpected_response', () => {
   for (const [name, { call, answer }] of Object.entries(CALLS)) {
-    test(`to ${name}, and what is one is taken`, async () => {
+    test(`of ${name}, which accepts its own response`, async () => {
       assert.equal(await codeOf(call(new Tillway({ fetch: scriptedFetch({ body: answer }).fetch }))), undefined);
       const kinds = Object.values(CALLS).map((other) => other.answer);
       const others = kinds.filter((other) => !isAlike(other, answer));
@@ -60,14 +60,14 @@ describe('what is not an answer of Tillway is an unexpected_response', () => {
     });
   }
 
-  test('to a delivery that is read, also where its log or its event is missing', async () => {
+  test('of deliveries.get, also without the log or the event', async () => {
     for (const rest of [{}, { log: [] }, { log: [], payload: {} }]) {
       const { fetch } = scriptedFetch({ body: { object: 'delivery', id: 'dlv_x', ...rest } });
       assert.equal(await codeOf(new Tillway({ fetch }).deliveries.get('dlv_x')), 'unexpected_response');
     }
   });
 
-  test('to each page of a list, also where it was read from', async () => {
+  test('of every page of a list', async () => {
     const page = { body: { object: 'list', data: [ITEM], hasMore: true } };
     for (const body of FOREIGN) {
       const tillway = new Tillway({ fetch: scriptedFetch(page, { body: JSON.stringify(body) }).fetch });
@@ -75,7 +75,7 @@ describe('what is not an answer of Tillway is an unexpected_response', () => {
     }
   });
 
-  test('to a request that has no method only where it is no JSON, or an error', async () => {
+  test('of a raw request only if it is an error or not JSON', async () => {
     const request = { method: 'GET', path: '/api/new' } as const;
     const refusal = { ok: false, error: { code: 'not_found', message: 'No.' } };
     for (const body of ['<html>', '', JSON.stringify(refusal)]) {
@@ -88,7 +88,7 @@ describe('what is not an answer of Tillway is an unexpected_response', () => {
     }
   });
 
-  test('and says what it is, and what it should have been', async () => {
+  test('with the received and the expected response in the error', async () => {
     const { fetch } = scriptedFetch({ body: { status: 'up' } });
     await assert.rejects(new Tillway({ fetch }).sessions.get('chk_x'), ({ message, cause }: Error) => {
       assert.equal(
@@ -101,7 +101,7 @@ describe('what is not an answer of Tillway is an unexpected_response', () => {
   });
 });
 
-/** Whether one could be taken for the other: those of one name differ in fields that nobody has to look at. */
+/** Tells whether two responses have the same name. */
 function isAlike(one: object, other: object): boolean {
   const nameOf = (answer: { object?: string; action?: string }) =>
     answer.object ?? answer.action ?? JSON.stringify(answer);

@@ -7,12 +7,12 @@ import { BODY, CALLS } from './calls.ts';
 import { readmeMethods } from './readme.ts';
 import { type Scripted, scriptedFetch } from './recorder.ts';
 
-/** What is no endpoint of its own: for those that have no method, and what asks one again and again. */
+/** Methods that are not one endpoint. */
 const OTHERS = ['events.feed', 'request', 'testClock.ready'];
-/** Methods whose answers are files: test/sdk/ledger.test.ts has them. */
+/** Methods with a file as response, which test/sdk/ledger.test.ts covers. */
 const FILES: Record<string, string> = { 'ledger.export': 'GET /api/gateway/ledger/export' };
 
-/** What would be done twice if it were sent twice. */
+/** Methods with a further effect if they are repeated. */
 const ONCE = [
   'apiKeys.create',
   'deliveries.replay',
@@ -30,21 +30,18 @@ function answerTo(method: string): Scripted {
   return { body: CALLS[method]!.answer };
 }
 
-/** `METHOD /path/{}`, with every parameter as `{}`. */
-function nameless(method: string, path: string): string {
-  return `${method.toUpperCase()} ${path.replace(/\{\w+\}|\b(?:chk|cus|pay|inv|evt|dlv|rt|whe|ref|key|dis|rcv)_x\b|\bfees\.estimate$/g, '{}')}`;
-}
-
-/** The two actions and the schema of the same name differ in their folder, so that only the last part is a parameter. */
+/** `METHOD /path/{}`, with every parameter as `{}`. Actions have their name in the path. */
 function endpointOf(method: string, path: string): string {
-  return path.startsWith('/api/agent/actions/') ? `${method.toUpperCase()} ${path}` : nameless(method, path);
+  const parameter = /\{\w+\}|\b(?:chk|cus|pay|inv|evt|dlv|rt|whe|ref|key|dis|rcv)_x\b|\bfees\.estimate$/g;
+  const isAction = path.startsWith('/api/agent/actions/');
+  return `${method.toUpperCase()} ${isAction ? path : path.replace(parameter, '{}')}`;
 }
 
 const UNAVAILABLE = { status: 503, body: { ok: false, error: { code: 'unavailable', message: 'Stopping.' } } };
 
 const HURRY = 100;
 
-/** What a call comes to, on timers that run faster. Not on mocked ones: those that others here have begun would get lost. */
+/** The result of a call with faster timers. Mocked timers would lose the timers of concurrent tests. */
 async function hurried(context: TestContext, send: () => Promise<unknown>): Promise<unknown> {
   const { setTimeout } = globalThis;
   const faster = (run: () => void, ms: number) => setTimeout(run, ms / HURRY);
@@ -53,7 +50,10 @@ async function hurried(context: TestContext, send: () => Promise<unknown>): Prom
 }
 
 function methodNames(value: object): string[] {
-  return Object.getOwnPropertyNames(Object.getPrototypeOf(value)).filter((name) => name !== 'constructor');
+  const prototype = Object.getPrototypeOf(value) as object | null;
+  if (prototype === null || prototype === Object.prototype) return [];
+  const own = Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor');
+  return [...own, ...methodNames(prototype)];
 }
 
 describe('the client', () => {
@@ -74,7 +74,7 @@ describe('the client', () => {
     assert.deepEqual([...called, ...Object.values(FILES)].toSorted(), described.toSorted());
   });
 
-  test('has no method that this test does not know, and its README has the same', () => {
+  test('has the methods of this test and of its README', () => {
     const tillway = new Tillway();
     const found = Object.entries(tillway).flatMap(([name, resource]) =>
       methodNames(resource as object).map((method) => `${name}.${method}`),
@@ -84,7 +84,7 @@ describe('the client', () => {
     assert.deepEqual(readmeMethods().toSorted(), known);
   });
 
-  test('sends again what comes to the same when it is done twice, and nothing else', async (context) => {
+  test('repeats only methods without a further effect', async (context) => {
     const sentOnce: string[] = [];
     for (const [name, { call, answer }] of Object.entries(CALLS)) {
       const { fetch, sent } = scriptedFetch(UNAVAILABLE, { body: answer });
@@ -94,7 +94,7 @@ describe('the client', () => {
     assert.deepEqual(sentOnce.toSorted(), ONCE);
   });
 
-  test('sends a request that has no method again by what HTTP says of it, or where it has a key', async (context) => {
+  test('repeats a raw request with an idempotent HTTP method or a key', async (context) => {
     const attempts = async (request: RawRequest) => {
       const { fetch, sent } = scriptedFetch(UNAVAILABLE, { body: {} });
       await hurried(context, () => new Tillway({ fetch, maxRetries: 1 }).request(request)).catch(() => undefined);
@@ -106,7 +106,7 @@ describe('the client', () => {
     assert.equal(await attempts({ method: 'POST', path, idempotencyKey: 'key-12345' }), 2);
   });
 
-  test('says who it is, and sends what it is given', async () => {
+  test('sends its version, and the headers and parameters of the caller', async () => {
     const { fetch, sent } = scriptedFetch(answerTo('payments.list'));
     const tillway = new Tillway({ fetch, baseUrl: 'https://pay.example/till/', headers: { 'x-proxy': 'open' } });
     await tillway.payments.list({ limit: 5, status: 'paid', paymentId: undefined }, { headers: { 'x-call': 'one' } });
@@ -126,26 +126,21 @@ describe('the client', () => {
     assert.equal(VERSION, manifest.version);
   });
 
-  test('makes a key for each creation that has none, and keeps one that is given', async () => {
-    const { fetch, sent } = scriptedFetch(
-      answerTo('sessions.create'),
-      answerTo('checkout.create'),
-      answerTo('sessions.create'),
-      answerTo('checkout.preview'),
-    );
+  test('makes an idempotency key for each creation without one', async () => {
+    const calls = ['sessions.create', 'checkout.create', 'sessions.create', 'checkout.preview'];
+    const { fetch, sent } = scriptedFetch(...calls.map(answerTo));
     const tillway = new Tillway({ fetch });
     await tillway.sessions.create(BODY);
     await tillway.checkout.create(BODY);
     await tillway.sessions.create({ ...BODY, idempotencyKey: 'order-1001' });
     await tillway.checkout.preview(BODY);
     const keys = sent.map(({ body }) => (body as { idempotencyKey?: string }).idempotencyKey);
-    assert.match(keys[0]!, /^sdk-[0-9a-f-]{36}$/);
-    assert.match(keys[1]!, /^sdk-[0-9a-f-]{36}$/);
+    for (const key of keys.slice(0, 2)) assert.match(key!, /^sdk-[0-9a-f-]{36}$/);
     assert.notEqual(keys[0], keys[1]);
     assert.deepEqual(keys.slice(2), ['order-1001', undefined]);
   });
 
-  test('encodes ids, and sends nothing for one that would name another endpoint', async () => {
+  test('encodes ids, and rejects those that would address another endpoint', async () => {
     const { fetch, sent } = scriptedFetch(answerTo('customers.get'));
     const tillway = new Tillway({ fetch });
     await tillway.customers.get('a/b?c#d é');
@@ -157,7 +152,7 @@ describe('the client', () => {
     assert.deepEqual(sent, []);
   });
 
-  test('sends nothing where the parameters were forgotten, or are no object', async () => {
+  test('rejects parameters that are absent or no object', async () => {
     const { fetch, sent } = scriptedFetch({});
     const tillway = new Tillway({ fetch });
     for (const given of [undefined, null, 'Field guide', [BODY]]) {
@@ -173,7 +168,7 @@ describe('the client', () => {
     assert.deepEqual(sent, []);
   });
 
-  test('reaches what has no method', async () => {
+  test('sends a raw request', async () => {
     const { fetch, sent } = scriptedFetch({ body: { a: 1 } });
     const tillway = new Tillway({ fetch });
     const answer = await tillway.request<{ a: number }>({
@@ -189,28 +184,24 @@ describe('the client', () => {
     await assert.rejects(tillway.request({ method: 'GET', path: 'api/new' }), { message: /must start with a slash/ });
   });
 
-  test('waits for the test clock until that is ready', async () => {
+  test('waits until the test clock is ready', async () => {
     const moving = { body: { object: 'test_clock', status: 'advancing' } };
     const { fetch, sent } = scriptedFetch(moving, moving, { body: { object: 'test_clock', status: 'ready' } });
     assert.equal((await new Tillway({ fetch }).testClock.ready()).status, 'ready');
     assert.equal(sent.length, 3);
   });
 
-  for (const baseUrl of [
-    'pay.example',
-    'ftp://pay.example',
-    '',
-    'https://pay.example/?a=1',
-    'https://a:b@pay.example',
-  ]) {
-    test(`does not take ${JSON.stringify(baseUrl)} as its base`, () => {
-      assert.throws(() => new Tillway({ baseUrl }), { name: 'TypeError', message: /^baseUrl must/ });
-    });
-  }
-
-  test('does not take limits that cannot be meant', () => {
-    assert.throws(() => new Tillway({ timeoutMs: 0 }), /timeoutMs must be/);
-    assert.throws(() => new Tillway({ timeoutMs: Number.NaN }), /timeoutMs must be/);
+  test('rejects an invalid base URL, timeout or number of retries', () => {
+    for (const baseUrl of [
+      'pay.example',
+      'ftp://pay.example',
+      '',
+      'https://pay.example/?a=1',
+      'https://a:b@pay.example',
+    ]) {
+      assert.throws(() => new Tillway({ baseUrl }), { name: 'TypeError', message: /^baseUrl must/ }, baseUrl);
+    }
+    for (const timeoutMs of [0, Number.NaN]) assert.throws(() => new Tillway({ timeoutMs }), /timeoutMs must be/);
     assert.throws(() => new Tillway({ maxRetries: -1 }), /maxRetries must be/);
   });
 });

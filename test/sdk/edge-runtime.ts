@@ -2,27 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Module, SourceTextModule, createContext } from 'node:vm';
 
-// What an edge runtime is: the language, and these globals of the web. Node's own are not there.
+// The globals of an edge runtime; those of Node are absent.
 // https://min-common-api.proposal.wintertc.org
 const { fetch, crypto, URL, URLSearchParams, Headers, Request, Response, AbortController, AbortSignal } = globalThis;
 const { TextEncoder, TextDecoder, setTimeout, clearTimeout, atob, btoa } = globalThis;
-const context = createContext({
-  fetch,
-  crypto,
-  URL,
-  URLSearchParams,
-  Headers,
-  Request,
-  Response,
-  AbortController,
-  AbortSignal,
-  TextEncoder,
-  TextDecoder,
-  setTimeout,
-  clearTimeout,
-  atob,
-  btoa,
-});
+const web = { fetch, crypto, URL, URLSearchParams, Headers, Request, Response, AbortController, AbortSignal };
+const context = createContext({ ...web, TextEncoder, TextDecoder, setTimeout, clearTimeout, atob, btoa });
 
 const [packageFolder = '', programPath = '', baseUrl = ''] = process.argv.slice(2);
 const modules = new Map<string, SourceTextModule>();
@@ -37,7 +22,7 @@ function load(path: string): SourceTextModule {
 
 function link(specifier: string, from: Module): Module {
   if (specifier === '@tillway/sdk') return load(join(packageFolder, 'dist/index.js'));
-  // Anything else, a module of Node for example, is no file.
+  // Any other name, such as a Node module, is no file.
   return load(join(from.identifier, '..', specifier));
 }
 

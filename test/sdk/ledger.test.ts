@@ -36,7 +36,7 @@ async function textOf(parts: AsyncIterable<string>): Promise<string> {
   return text;
 }
 
-describe('the SDK', () => {
+describe('the client', () => {
   test('reads balances, the journal and the export', async () => {
     const { environments } = await tillway.ledger.balances({ environment: 'sandbox' });
     assert.equal(environments[0]!.total, 0);
@@ -67,7 +67,7 @@ describe('the SDK', () => {
     await assert.rejects(tillway.settlements.import(undefined as unknown as string), TypeError);
   });
 
-  test('an export that is refused, is something else, breaks off or hangs throws as other calls do', async () => {
+  test('throws for an export that is rejected, foreign, broken off or late', async () => {
     const refused = textOf(tillway.ledger.export({ sessionId: 'pay_1' }));
     await assert.rejects(refused, (error) => error instanceof TillwayError && error.code === 'invalid_input');
 

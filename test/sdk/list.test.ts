@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Fetch, Tillway } from '../../sdk/src/index.ts';
+import { scriptedFetch } from './recorder.ts';
 
 const ALL = ['cus_7', 'cus_6', 'cus_5', 'cus_4', 'cus_3', 'cus_2', 'cus_1'];
 
-/** A service with seven customers, newest first, and what it was asked for. */
+/** A service with seven customers, newest first, and the queries of its requests. */
 function sevenCustomers(): { tillway: Tillway; asked: string[] } {
   const asked: string[] = [];
   const fetch: Fetch = (url) => {
@@ -27,7 +28,7 @@ async function idsOf(list: AsyncIterable<{ id: string }>): Promise<string[]> {
 }
 
 describe('a list', () => {
-  test('awaited is one page', async () => {
+  test('is one page if it is awaited', async () => {
     const { tillway, asked } = sevenCustomers();
     const page = await tillway.customers.list({ limit: 3 });
     assert.deepEqual(page, {
@@ -38,18 +39,19 @@ describe('a list', () => {
     assert.deepEqual(asked, ['?limit=3']);
   });
 
-  test('iterated is everything, newest first, a page at a time', async () => {
+  test('is every record, newest first, if it is iterated', async () => {
     const { tillway, asked } = sevenCustomers();
     assert.deepEqual(await idsOf(tillway.customers.list({ limit: 3 })), ALL);
     assert.deepEqual(asked, ['?limit=3', '?limit=3&startingAfter=cus_5', '?limit=3&startingAfter=cus_2']);
   });
 
-  test('goes on from startingAfter', async () => {
+  test('continues after startingAfter, also at the end', async () => {
     const { tillway } = sevenCustomers();
     assert.deepEqual(await idsOf(tillway.customers.list({ limit: 2, startingAfter: 'cus_4' })), ALL.slice(4));
+    assert.deepEqual(await idsOf(tillway.customers.list({ startingAfter: 'cus_1' })), []);
   });
 
-  test('with endingBefore goes from there to the newest, in the order of time', async () => {
+  test('goes from endingBefore to the newest, in the order of time', async () => {
     const { tillway, asked } = sevenCustomers();
     const list = tillway.customers.list({ limit: 2, endingBefore: 'cus_2' });
     assert.deepEqual(await idsOf(list), ['cus_3', 'cus_4', 'cus_5', 'cus_6', 'cus_7']);
@@ -62,7 +64,7 @@ describe('a list', () => {
     assert.deepEqual(page.data, [{ id: 'cus_4' }, { id: 'cus_3' }]);
   });
 
-  test('fetches nothing before it is read, and nothing more after a break', async () => {
+  test('fetches nothing before it is read, or after a break', async () => {
     const { tillway, asked } = sevenCustomers();
     const list = tillway.customers.list({ limit: 3 });
     assert.deepEqual(asked, []);
@@ -70,7 +72,7 @@ describe('a list', () => {
     assert.equal(asked.length, 2);
   });
 
-  test('that was awaited does not fetch its first page again', async () => {
+  test('fetches its first page once', async () => {
     const { tillway, asked } = sevenCustomers();
     const list = tillway.customers.list({ limit: 4 });
     await list;
@@ -95,14 +97,20 @@ describe('a list', () => {
     assert.deepEqual(asked, ['?limit=2']);
   });
 
-  test('of something empty has no records', async () => {
-    const { tillway } = sevenCustomers();
-    assert.deepEqual(await idsOf(tillway.customers.list({ startingAfter: 'cus_1' })), []);
-  });
-
-  test('rejects where a page cannot be had', async () => {
-    const fetch: Fetch = () =>
-      Promise.resolve(Response.json({ ok: false, error: { code: 'x', message: 'y' } }, { status: 400 }));
+  test('rejects with the error of a page', async () => {
+    const { fetch } = scriptedFetch({ status: 400, body: { ok: false, error: { code: 'x', message: 'y' } } });
     await assert.rejects(idsOf(new Tillway({ fetch }).customers.list()), { code: 'x' });
   });
+});
+
+test('the feed asks again from the same position after an empty page that promises more', async () => {
+  const page = (data: object[], hasMore: boolean) => ({ body: { object: 'list', data, hasMore } });
+  const { fetch, sent } = scriptedFetch(page([{ id: 'evt_1' }], true), page([], true), page([{ id: 'evt_2' }], false));
+  const feed = new Tillway({ fetch }).events.feed({ type: 'payment.paid' });
+  assert.deepEqual(await idsOf(feed), ['evt_1', 'evt_2']);
+  assert.equal(feed.cursor, 'evt_2');
+  assert.deepEqual(
+    sent.map(({ target }) => new URLSearchParams(target.split('?')[1]).get('after')),
+    ['', 'evt_1', 'evt_1'],
+  );
 });

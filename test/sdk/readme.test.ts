@@ -21,13 +21,13 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const SDK = pathToFileURL(join(ROOT, 'sdk/src/index.ts')).href;
 const HANDLERS = ['Express', 'Fastify', 'Hono', 'Fetch'];
 const SERVICE_URL = 'http://127.0.0.1:3000';
-/** What the snippets after the first one build on. */
+/** Setup of the snippets after the first one. */
 const TILLWAY = `const tillway = new Tillway({ baseUrl: '${SERVICE_URL}' });`;
 
 const run = promisify(execFile);
 const snippets = readmeSnippets();
 
-/** A project of a reader: the snippets as files, and the module of his own that they import. */
+/** A project with the snippets as files, and the module that they import. */
 class Project {
   readonly folder = mkdtempSync(join(tmpdir(), 'tillway-readme-'));
 
@@ -44,7 +44,7 @@ class Project {
     );
   }
 
-  /** Writes a snippet as a module that can be run by itself; `replacements` are made in the whole of it. */
+  /** Writes a snippet as a complete module, with `replacements`. */
   write(name: string, { code }: Snippet, replacements: Record<string, string> = {}): string {
     const setup = /\btillway\./.test(code) && !code.includes('const tillway =') ? `${TILLWAY}\n` : '';
     const isImported = !/new Tillway/.test(setup + code) || /import \{[^}]*\bTillway\b/.test(code);
@@ -58,7 +58,7 @@ class Project {
     return path;
   }
 
-  /** Runs a snippet, with the sources of the SDK in the place of the package. */
+  /** Runs a snippet with the sources of the SDK as the package. */
   async load<Module>(name: string, snippet: Snippet, serviceUrl = SERVICE_URL): Promise<Module> {
     const path = this.write(name, snippet, { "'@tillway/sdk'": `'${SDK}'`, [SERVICE_URL]: serviceUrl });
     return (await import(pathToFileURL(path).href)) as Module;
@@ -90,7 +90,7 @@ describe('the README of the SDK', () => {
     assert.ok(snippets.length > HANDLERS.length + 5);
   });
 
-  test('has code of which the compiler thinks well', async () => {
+  test('has code that compiles', async () => {
     const files = snippets.map((snippet, index) => project.write(`typed-${index}.ts`, snippet));
     const config = {
       extends: join(ROOT, 'tsconfig.json'),
@@ -112,7 +112,7 @@ describe('the README of the SDK', () => {
 
   for (const [index, snippet] of snippets.entries()) {
     if (HANDLERS.includes(snippet.heading)) continue;
-    test(`${snippet.heading}: prints what it says`, async (context) => {
+    test(`${snippet.heading}: prints its comments`, async (context) => {
       const printed: string[] = [];
       const log = context.mock.method(console, 'log', (...values: unknown[]) => void printed.push(values.join(' ')));
       await project.load(`run-${index}.ts`, snippet, service.url);
@@ -127,7 +127,7 @@ describe('the README of the SDK', () => {
   }
 
   for (const heading of HANDLERS) {
-    test(`the handler for ${heading} handles a genuine event once, and nothing else`, async (context) => {
+    test(`the handler for ${heading} processes a genuine event, and rejects every other request`, async (context) => {
       context.mock.method(console, 'error', () => undefined);
       const snippet = snippets.find((each) => each.heading === heading)!;
       const module = await project.load<Record<string, unknown>>(`${heading}.ts`, snippet);
@@ -135,7 +135,7 @@ describe('the README of the SDK', () => {
       const orders = await project.orders();
       const send = async (type: 'payment.paid' | 'payment.failed', change = (body: string) => body) => {
         orders.length = 0;
-        // Other bytes than JSON.stringify would write again, and some that are not ASCII.
+        // Not the bytes of JSON.stringify, and not only ASCII.
         const event = webhooks.sampleEvent(type, { data: { metadata: { note: 'größer €' } } });
         const signed = await webhooks.sign({ rawBody: `${JSON.stringify(event, null, 1)}\n`, secret: SECRET });
         return handler.post(signed.headers, change(signed.body));
@@ -143,8 +143,9 @@ describe('the README of the SDK', () => {
       assert.deepEqual([await send('payment.paid'), orders.length], [200, 1]);
       assert.deepEqual([await send('payment.failed'), orders.length], [200, 0]);
       assert.deepEqual([await send('payment.paid', (body) => body.replace('49.99', '0.01')), orders.length], [400, 0]);
-      assert.deepEqual([await handler.post({ 'content-type': 'application/json' }, '{}'), orders.length], [400, 0]);
-      assert.deepEqual([await handler.post({ 'content-type': 'application/json' }, '{'), orders.length], [400, 0]);
+      for (const body of ['{}', '{']) {
+        assert.deepEqual([await handler.post({ 'content-type': 'application/json' }, body), orders.length], [400, 0]);
+      }
     });
   }
 });
@@ -154,10 +155,10 @@ interface Handler extends AsyncDisposable {
   post(headers: Record<string, string>, body: string): Promise<number>;
 }
 
-/** What a snippet exports, as it would be served. */
+/** A server for the exports of a snippet. */
 async function serve(heading: string, module: Record<string, unknown>): Promise<Handler> {
   const path = '/webhooks/tillway';
-  const over = (url: string, close: () => Promise<unknown> | undefined): Handler => ({
+  const over = (url: string, close: () => Promise<unknown>): Handler => ({
     post: async (headers, body) => (await fetch(url + path, { method: 'POST', headers, body })).status,
     async [Symbol.asyncDispose]() {
       await close();
@@ -174,18 +175,15 @@ async function serve(heading: string, module: Record<string, unknown>): Promise<
       await once(server, 'listening');
       return over(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, () => {
         server.closeAllConnections();
-        server.close();
-        return undefined;
+        return Promise.resolve(server.close());
       });
     }
     case 'Fastify': {
       const app = module['app'] as FastifyInstance;
       return over(await app.listen({ port: 0, host: '127.0.0.1' }), () => app.close());
     }
-    case 'Hono': {
-      const app = module['app'] as Hono;
-      return direct((request) => app.fetch(request));
-    }
+    case 'Hono':
+      return direct((request) => (module['app'] as Hono).fetch(request));
     default:
       return direct(module['POST'] as (request: Request) => Promise<Response>);
   }

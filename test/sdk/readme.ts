@@ -11,11 +11,11 @@ function readme(): string {
   return readFileSync(fileURLToPath(new URL('../../sdk/README.md', import.meta.url)), 'utf8');
 }
 
-/** The methods in its table of all, such as `sessions.list`: what follows in a row is of the same resource. */
+/** Methods in the table of the README, such as `sessions.list`. Further names of a row belong to the same resource. */
 export function readmeMethods(): string[] {
   const section = readme()
     .split(/^## /m)
-    .find((part) => part.startsWith('What there is'))!;
+    .find((part) => part.startsWith('Methods'))!;
   return [...section.matchAll(/^\| (`.*?) +\|/gm)].flatMap(([, cell]) => {
     const names = [...cell!.matchAll(/`([\w.]+)`/g)].map(([, name]) => name!);
     const [resource, method] = names[0]!.split('.');
@@ -33,7 +33,7 @@ export function readmeSnippets(): Snippet[] {
   return snippets;
 }
 
-/** What a snippet says that it prints: the comment behind each console.log; `...` stands for anything. */
+/** Expected output of a snippet: the comment after each console.log. `...` stands for any text. */
 export function promisedOutput(code: string): RegExp[] {
   return Array.from(code.matchAll(/^ *console\.log\(.*\); \/\/ (.*)$/gm), ([, text]) => {
     const parts = text!.split('...').map((part) => part.replace(/[$()*+.?[\\\]^{|}]/g, '\\$&'));

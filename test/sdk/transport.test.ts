@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { describe, test } from 'node:test';
 import { Tillway, TillwayConnectionError, TillwayError } from '../../sdk/src/index.ts';
-import { Sessions } from '../../sdk/src/merchant.ts';
+import { SessionsResource } from '../../sdk/src/generated/resources.ts';
 import { type Timing, realTiming } from '../../sdk/src/timing.ts';
 import { type Call, type TillwayOptions, createTransport } from '../../sdk/src/transport.ts';
 import { type Scripted, scriptedFetch } from './recorder.ts';
@@ -42,83 +42,67 @@ async function errorOf(promise: Promise<unknown>): Promise<TillwayError> {
   return error;
 }
 
-describe('what failed for the moment is sent again', () => {
+describe('a temporary failure is retried', () => {
   const lost = { error: new TypeError('fetch failed') };
-
-  for (const [name, failure] of Object.entries({
+  const failures = {
     'a lost connection': lost,
     '429': refusal(429),
     '500': refusal(500),
     '502 of a proxy': { status: 502, body: '<html>Bad gateway</html>', headers: { 'content-type': 'text/html' } },
     '503': refusal(503),
     '504': refusal(504),
-  })) {
-    test(`${name}, where that is safe`, async () => {
+  };
+
+  for (const [name, failure] of Object.entries(failures)) {
+    test(`${name}: up to maxRetries times if that is safe, and without an idempotent effect after a 429 only`, async () => {
       const { transport, sent, slept } = scripted([failure, failure, { body: { a: 1 } }]);
       const { data, response } = await transport.send(READ);
-      assert.deepEqual(data, { a: 1 });
-      assert.equal(response.attempts, 3);
-      assert.equal(sent.length, 3);
-      assert.deepEqual(slept, [500, 1000]);
-    });
+      assert.deepEqual([data, response.attempts, sent.length, slept], [{ a: 1 }, 3, 3, [500, 1000]]);
 
-    test(`${name}, no more often than asked for`, async () => {
-      const { transport, sent } = scripted([failure], { maxRetries: 1 });
-      await errorOf(transport.send(READ));
-      assert.equal(sent.length, 2);
-      await errorOf(transport.send({ ...READ, options: { maxRetries: 0 } }));
-      assert.equal(sent.length, 3);
+      const failing = scripted([failure], { maxRetries: 1 });
+      await errorOf(failing.transport.send(READ));
+      assert.equal(failing.sent.length, 2);
+      await errorOf(failing.transport.send({ ...READ, options: { maxRetries: 0 } }));
+      assert.equal(failing.sent.length, 3);
+      await errorOf(failing.transport.send(WRITE));
+      assert.equal(failing.sent.length, name === '429' ? 5 : 4);
     });
   }
 
-  test('what must not be done twice is sent again after a 429 only', async () => {
-    for (const failure of [lost, refusal(500), refusal(502), refusal(503), refusal(504)]) {
-      const { transport, sent } = scripted([failure]);
-      await errorOf(transport.send(WRITE));
-      assert.equal(sent.length, 1);
-    }
-    const { transport, sent } = scripted([refusal(429), { body: {} }]);
-    await transport.send(WRITE);
-    assert.equal(sent.length, 2);
-  });
-
-  for (const status of [400, 401, 403, 404, 409, 413, 415, 422, 501]) {
-    test(`${status} is not sent again`, async () => {
+  test('but no other status', async () => {
+    for (const status of [400, 401, 403, 404, 409, 413, 415, 422, 501]) {
       const { transport, sent } = scripted([refusal(status)]);
       assert.equal((await errorOf(transport.send(READ))).status, status);
       assert.equal(sent.length, 1);
-    });
-  }
+    }
+  });
 
-  test('a creation is sent again with the same key', async () => {
+  test('with the same idempotency key', async () => {
     const { transport, sent } = scripted([refusal(503), { body: { object: 'checkout_session' } }]);
-    await new Sessions(transport).create({ product: 'Field guide', amount: 1, customer: 'a@example.com' });
+    await new SessionsResource(transport).create({ product: 'Field guide', amount: 1, customer: 'a@example.com' });
     assert.equal(sent.length, 2);
     assert.deepEqual(sent[0], sent[1]);
     assert.equal((sent[0]!.body as { idempotencyKey: string }).idempotencyKey.slice(0, 12), 'sdk-11111111');
   });
 
-  test('the wait doubles up to 8 seconds, and chance takes up to half of it', async () => {
+  test('after a wait that doubles up to 8 seconds, less up to half of it by jitter', async () => {
     const { transport, slept } = scripted([refusal(503)], { maxRetries: 6 }, 0);
     await errorOf(transport.send(READ));
     assert.deepEqual(slept, [250, 500, 1000, 2000, 4000, 4000]);
   });
 
-  for (const [value, ms] of [
-    ['3', 3000],
-    ['Sun, 01 Mar 2026 12:00:07 GMT', 7000],
-    ['Sun, 01 Mar 2026 11:00:00 GMT', 500],
-    ['soon', 500],
-    ['0', 500],
-  ] as const) {
-    test(`Retry-After: ${value} makes it wait ${ms} ms`, async () => {
+  test('after Retry-After, unless that is more than 30 seconds', async () => {
+    for (const [value, ms] of [
+      ['3', 3000],
+      ['Sun, 01 Mar 2026 12:00:07 GMT', 7000],
+      ['Sun, 01 Mar 2026 11:00:00 GMT', 500],
+      ['soon', 500],
+      ['0', 500],
+    ] as const) {
       const { transport, slept } = scripted([refusal(503, { 'retry-after': value }), { body: {} }]);
       await transport.send(READ);
-      assert.deepEqual(slept, [ms]);
-    });
-  }
-
-  test('a Retry-After of more than 30 seconds is not waited for, but told', async () => {
+      assert.deepEqual(slept, [ms], value);
+    }
     const { transport, sent, slept } = scripted([refusal(503, { 'retry-after': '31' })]);
     assert.equal((await errorOf(transport.send(READ))).retryAfterMs, 31_000);
     assert.deepEqual([sent.length, slept], [1, []]);
@@ -126,78 +110,76 @@ describe('what failed for the moment is sent again', () => {
 });
 
 describe('a call ends', () => {
-  test('when an attempt takes too long, with an error that says so', async () => {
+  test('with timed_out after timeoutMs of an attempt, even if fetch ignores its signal', async () => {
     const { transport, sent } = scripted([{ hangs: true }], { timeoutMs: 5, maxRetries: 1 });
     const error = await errorOf(transport.send(READ));
     assert.ok(error instanceof TillwayConnectionError);
     assert.equal(error.code, 'timed_out');
     assert.equal(error.message, 'GET http://127.0.0.1:3000/x was not answered within 5 ms.');
     assert.equal(sent.length, 2);
+    const deaf = createTransport({ timeoutMs: 5, maxRetries: 0, fetch: () => new Promise(() => undefined) });
+    assert.equal((await errorOf(deaf.send(READ))).code, 'timed_out');
   });
 
-  test('after the time that it was given itself, over that of the client', async (context) => {
+  test('after the timeout of the call, not that of the client', async (context) => {
     context.mock.timers.enable({ apis: ['setTimeout'] });
     const { transport } = scripted([{ hangs: true }], { timeoutMs: 1000, maxRetries: 0 });
     for (const timeoutMs of [20, 5000]) {
       const call = errorOf(transport.send({ ...READ, options: { timeoutMs } }));
       let isSettled = false;
       void call.then(() => (isSettled = true));
-      context.mock.timers.tick(timeoutMs - 1);
-      await new Promise((resolve) => setImmediate(resolve));
-      assert.equal(isSettled, false);
-      context.mock.timers.tick(1);
-      await new Promise((resolve) => setImmediate(resolve));
-      assert.equal(isSettled, true);
+      for (const [ms, expected] of [
+        [timeoutMs - 1, false],
+        [1, true],
+      ] as const) {
+        context.mock.timers.tick(ms);
+        await new Promise((resolve) => setImmediate(resolve));
+        assert.equal(isSettled, expected);
+      }
       assert.match((await call).message, new RegExp(`not answered within ${timeoutMs} ms`));
     }
   });
 
-  test('even where fetch does not listen to its signal', async () => {
-    const transport = createTransport({ timeoutMs: 5, maxRetries: 0, fetch: () => new Promise(() => undefined) });
-    assert.equal((await errorOf(transport.send(READ))).code, 'timed_out');
-  });
-
-  test('when its signal is aborted, with the reason of that', async () => {
+  test('with the reason of its signal if that is aborted, also before a retry', async () => {
     const { transport, sent } = scripted([{ hangs: true }]);
     const controller = new AbortController();
     const call = transport.send({ ...READ, options: { signal: controller.signal } });
     controller.abort(new Error('enough'));
     await assert.rejects(call, { message: 'enough' });
-    assert.equal(sent.length, 1);
     await assert.rejects(transport.send({ ...READ, options: { signal: controller.signal } }), { message: 'enough' });
     assert.equal(sent.length, 1);
+
+    const waiting = scriptedFetch(refusal(503, { 'retry-after': '30' }));
+    const later = new AbortController();
+    const retried = new Tillway({ fetch: waiting.fetch }).payments.get('pay_x', { signal: later.signal });
+    while (waiting.sent.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    setImmediate(() => later.abort(new Error('enough')));
+    await assert.rejects(retried, { message: 'enough' });
   });
 
-  test('also while it waits for the next attempt', async () => {
-    const { fetch, sent } = scriptedFetch(refusal(503, { 'retry-after': '30' }));
-    const controller = new AbortController();
-    const call = new Tillway({ fetch }).payments.get('pay_x', { signal: controller.signal });
-    while (sent.length === 0) await new Promise((resolve) => setImmediate(resolve));
-    setImmediate(() => controller.abort(new Error('enough')));
-    await assert.rejects(call, { message: 'enough' });
-  });
-
-  test('without a limit where timeoutMs is Infinity', async () => {
+  test('never by itself if timeoutMs is Infinity', async (context) => {
+    const started = context.mock.method(globalThis, 'setTimeout');
     const { transport } = scripted([{ body: { a: 1 } }], { timeoutMs: Infinity });
     assert.deepEqual((await transport.send(READ)).data, { a: 1 });
+    assert.equal(started.mock.callCount(), 0);
   });
 });
 
-describe('a call leaves nothing behind', () => {
-  const AMONG: Record<string, Scripted[]> = {
-    'when it was answered': [{ body: {} }],
-    'when it failed': [{ error: new TypeError('fetch failed') }],
-    'when it was refused': [refusal(400)],
-    'when it was sent again': [refusal(503), { body: {} }],
+describe('a call leaves no timer and no listener behind', () => {
+  const SCRIPTS: Record<string, Scripted[]> = {
+    'after a response': [{ body: {} }],
+    'after a lost connection': [{ error: new TypeError('fetch failed') }],
+    'after an error': [refusal(400)],
+    'after a retry': [refusal(503), { body: {} }],
   };
-  for (const [name, script] of Object.entries(AMONG)) {
+  for (const [name, script] of Object.entries(SCRIPTS)) {
     test(name, async (context) => {
       const started = context.mock.method(globalThis, 'setTimeout');
       const cleared = context.mock.method(globalThis, 'clearTimeout');
       const { signal } = new AbortController();
       const { transport, sent } = scripted(script, { maxRetries: 1 });
       await transport.send({ ...READ, options: { signal } }).catch(() => undefined);
-      // A signal can live as long as the program, and a timer holds it open.
+      // A signal can live as long as the program, and a timer keeps the program running.
       assert.deepEqual(getEventListeners(signal, 'abort'), []);
       const timers = started.mock.calls.map(({ result }) => result);
       assert.equal(timers.length, sent.length);
@@ -208,7 +190,7 @@ describe('a call leaves nothing behind', () => {
     });
   }
 
-  test('when its waiting was ended by its signal', async (context) => {
+  test('after an aborted wait', async (context) => {
     const started = context.mock.method(globalThis, 'setTimeout');
     const cleared = context.mock.method(globalThis, 'clearTimeout');
     const controller = new AbortController();
@@ -218,7 +200,7 @@ describe('a call leaves nothing behind', () => {
     assert.equal(cleared.mock.calls[0]!.arguments[0], started.mock.calls[0]!.result);
   });
 
-  test('when it has waited', async (context) => {
+  test('after a complete wait', async (context) => {
     context.mock.timers.enable({ apis: ['setTimeout'] });
     const { signal } = new AbortController();
     const waiting = realTiming.sleep(30_000, signal);
@@ -239,7 +221,7 @@ describe('headers', () => {
     return sent[0]!.headers;
   }
 
-  test('of any case are one header: that of the call, else that of the client, else our own', async () => {
+  test('are merged without regard to case: the call over the client over the defaults', async () => {
     const client = { Authorization: 'Bearer client', ACCEPT: 'a/b', 'User-Agent': 'shop', 'X-Client': '1' };
     assert.deepEqual(
       await headersOf({ authorization: 'Bearer call', Accept: 'c/d', 'x-CALL': '2' }, { headers: client }),
@@ -253,32 +235,29 @@ describe('headers', () => {
     );
   });
 
-  test('name the content type once', async () => {
+  test('have one content type', async () => {
     const headers = { 'Content-Type': 'application/json; charset=utf-8' };
     const sent = await headersOf({}, { headers }, { method: 'POST', body: {} });
-    assert.equal(sent['content-type'], 'application/json; charset=utf-8');
-    assert.deepEqual(
-      Object.keys(sent).filter((name) => /^content-type$/i.test(name)),
-      ['content-type'],
-    );
+    const types = Object.entries(sent).filter(([name]) => /^content-type$/i.test(name));
+    assert.deepEqual(types, [['content-type', 'application/json; charset=utf-8']]);
   });
 
-  for (const [name, value] of [
-    ['x-secret', 'hidden\r\nEvil: 1'],
-    ['x-secret', 'hidden €'],
-    ['x secret', 'hidden'],
-    ['x-secret', undefined],
-    ['x-secret', null],
-  ] as [string, string][]) {
-    test(`${name}: ${JSON.stringify(value)} is refused before anything is sent, and its value not told`, async () => {
+  test('with an invalid name or value are rejected before anything is sent, without the value in the error', async () => {
+    for (const [name, value] of [
+      ['x-secret', 'hidden\r\nEvil: 1'],
+      ['x-secret', 'hidden €'],
+      ['x secret', 'hidden'],
+      ['x-secret', undefined],
+      ['x-secret', null],
+    ] as [string, string][]) {
       const expected = (error: Error) =>
         error instanceof TypeError && !/hidden/.test(error.message + String(error.cause));
       assert.throws(() => createTransport({ headers: { [name]: value } }), expected);
       const { transport, sent } = scripted([{ body: {} }]);
       await assert.rejects(transport.send({ ...READ, options: { headers: { [name]: value } } }), expected);
       assert.deepEqual(sent, []);
-    });
-  }
+    }
+  });
 });
 
 describe('apiKey', () => {
@@ -292,36 +271,40 @@ describe('apiKey', () => {
       sent.map(({ headers }) => headers['authorization']),
       [`Bearer ${apiKey}`, 'Bearer other'],
     );
+    const { transport: open, sent: without } = scripted([{ body: {} }]);
+    await open.send(READ);
+    assert.ok(!('authorization' in without[0]!.headers));
   });
 
-  test('is in no error, and none is sent where there is none', async () => {
-    const { transport } = scripted([{ status: 401, body: { ok: false, error: REFUSED } }, { error: new Error('x') }], {
-      apiKey,
-      maxRetries: 0,
-    });
+  test('is in no error', async () => {
+    const { transport } = scripted([refusal(401), { error: new Error('x') }], { apiKey, maxRetries: 0 });
     for (let times = 0; times < 2; times++) {
       const error = await errorOf(transport.send(READ));
       assert.ok(!`${JSON.stringify(error)}${error.stack}`.includes(apiKey));
     }
-    const { transport: open, sent } = scripted([{ body: {} }]);
-    await open.send(READ);
-    assert.ok(!('authorization' in sent[0]!.headers));
-  });
-
-  for (const wrong of ['', `${apiKey}\n`, `${apiKey}\r\nx: 1`, `${apiKey} `, 'a\u0000b', 'a\u007fb', 'sk_ü', 5, null]) {
-    test(`${JSON.stringify(wrong)} is refused before anything is sent, and not told`, () => {
+    for (const wrong of [
+      '',
+      `${apiKey}\n`,
+      `${apiKey}\r\nx: 1`,
+      `${apiKey} `,
+      'a\u0000b',
+      'a\u007fb',
+      'sk_ü',
+      5,
+      null,
+    ]) {
       assert.throws(
         () => createTransport({ apiKey: wrong as string }),
         (error: Error) => error instanceof TypeError && !error.message.includes(apiKey),
       );
-    });
-  }
+    }
+  });
 });
 
 describe('an error', () => {
   const transportWith = (answer: Scripted) => scripted([answer], { maxRetries: 0 }).transport;
 
-  test('carries what the service says', async () => {
+  test('has the fields of the response', async () => {
     const issues = [{ path: 'amount', code: 'too_small', message: 'must be more than 0' }];
     const refused = { code: 'invalid_input', message: 'amount: no.', field: 'amount', suggestion: 'Set it.', issues };
     const answer = { status: 400, headers: { 'x-request-id': 'req-1' }, body: { ok: false, error: refused } };
@@ -332,7 +315,7 @@ describe('an error', () => {
     assert.match(error.stack!, /^TillwayError: amount: no\.\n {4}at /);
   });
 
-  test('of a service that cannot be reached names it, and the cause', async () => {
+  test('names the address and the cause if the service cannot be reached', async () => {
     const cause = Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:80'), { code: 'ECONNREFUSED' });
     const error = await errorOf(transportWith({ error: new TypeError('fetch failed', { cause }) }).send(READ));
     assert.ok(error instanceof TillwayConnectionError);
@@ -343,7 +326,7 @@ describe('an error', () => {
     assert.ok(!('status' in error));
   });
 
-  test('says where an answer is not one of Tillway', async () => {
+  test('quotes a response that is not from Tillway', async () => {
     const html = { headers: { 'content-type': 'text/html; charset=utf-8' }, body: '<html>\n<h1>Nope</h1>' };
     for (const status of [200, 404, 502]) {
       const error = await errorOf(transportWith({ ...html, status }).send(READ));
@@ -362,7 +345,7 @@ describe('an error', () => {
     }
   });
 
-  test('holds nothing that is not of its type', async () => {
+  test('drops fields of the wrong type', async () => {
     const issue = { path: 'amount', code: 'too_small', message: 'must be more than 0' };
     const told = { code: 'invalid_input', message: 'No.' };
     for (const [error, issues] of [
@@ -374,7 +357,7 @@ describe('an error', () => {
     }
   });
 
-  test('says where a request was redirected, since it is not sent on', async () => {
+  test('names the target of a redirect', async () => {
     const answer = { status: 301, headers: { location: 'https://pay.example/x' } };
     const error = await errorOf(transportWith(answer).send(WRITE));
     assert.equal(
@@ -385,8 +368,8 @@ describe('an error', () => {
   });
 });
 
-describe('a call that nobody awaits is still sent', () => {
-  test('once', async () => {
+describe('a promise of a call', () => {
+  test('sends the request once, whether or not it is awaited', async () => {
     const { fetch, sent } = scriptedFetch({ body: { object: 'checkout_session' } });
     const promise = new Tillway({ fetch }).sessions.expire('chk_x');
     await new Promise((resolve) => setImmediate(resolve));
@@ -396,7 +379,7 @@ describe('a call that nobody awaits is still sent', () => {
     assert.equal(sent.length, 1);
   });
 
-  test('and it is a promise like any other', async () => {
+  test('has the methods of a Promise', async () => {
     const { fetch } = scriptedFetch(refusal(404));
     const promise = new Tillway({ fetch }).sessions.get('chk_x');
     assert.ok(promise instanceof Promise);

@@ -149,7 +149,12 @@ describe('records are read as they were written', () => {
       { type: 'payment_changed', payment },
       { type: 'invoice_changed', invoice },
     );
-    assert.deepEqual(await store.checkout(session.id), { session, payments: [payment], invoices: [invoice], discrepancies: [] });
+    assert.deepEqual(await store.checkout(session.id), {
+      session,
+      payments: [payment],
+      invoices: [invoice],
+      discrepancies: [],
+    });
   });
 
   const anyType = fc.constantFrom(

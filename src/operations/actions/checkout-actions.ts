@@ -1,7 +1,12 @@
 import { checkoutUrl, sessionRequest } from '../../contract/session-contract.ts';
 import { renderFeeSplit } from '../../contract/payment-contract.ts';
 import { SAMPLE_SESSION_ID } from '../../contract/sample-ids.ts';
-import { type CheckoutResult, checkoutResult as checkoutResultSchema, feesEstimateRequest, feesEstimateResult } from '../../contract/action-contract.ts';
+import {
+  type CheckoutResult,
+  checkoutResult as checkoutResultSchema,
+  feesEstimateRequest,
+  feesEstimateResult,
+} from '../../contract/action-contract.ts';
 import { splitFees } from '../../domain/fees.ts';
 import { optionsOf } from '../capabilities/command-line.ts';
 import { checkoutResult, createCheckout, previewCheckout } from '../create-checkout.ts';

@@ -1,5 +1,10 @@
 import { SAMPLE_PROVIDER, SAMPLE_SESSION_ID } from '../../contract/sample-ids.ts';
-import { verifySampleRequest, verifySampleResult, webhookExampleRequest, webhookExampleResult } from '../../contract/action-contract.ts';
+import {
+  verifySampleRequest,
+  verifySampleResult,
+  webhookExampleRequest,
+  webhookExampleResult,
+} from '../../contract/action-contract.ts';
 import { optionsOf } from '../capabilities/command-line.ts';
 import { INVALID_INPUT, INVALID_JSON, READ_ONLY, UNAVAILABLE, defineAction } from '../operation.ts';
 import { verifySample } from '../verify-sample.ts';

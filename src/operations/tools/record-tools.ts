@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { SAMPLE_CUSTOMER_ID, SAMPLE_PAYMENT_ID, SAMPLE_REFUND_ID, SAMPLE_SESSION_ID } from '../../contract/sample-ids.ts';
+import {
+  SAMPLE_CUSTOMER_ID,
+  SAMPLE_PAYMENT_ID,
+  SAMPLE_REFUND_ID,
+  SAMPLE_SESSION_ID,
+} from '../../contract/sample-ids.ts';
 import { text } from '../../contract/fields.ts';
 import { jsonSchemaOf, sampleOf } from '../../contract/json-schema.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT, listOf } from '../../contract/list-query.ts';
