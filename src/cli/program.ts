@@ -38,7 +38,7 @@ import { sessionsCommand } from './sessions.ts';
 import { settlementsCommand } from './settlements.ts';
 import { triggerCommand } from './trigger/command.ts';
 import { webhookExampleCommand, webhookVerifySampleCommand } from './webhook.ts';
-import { webhookVerifyCommand } from './verify/command.ts';
+import { webhookVerifyCommand } from './webhook-verify.ts';
 import { verifyPageCommand } from './verify-page/command.ts';
 
 const MAX_HELP_WIDTH = 110;
