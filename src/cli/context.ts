@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import { Command, Option } from 'commander';
+import { Command, type Option } from 'commander';
 import { Tillway } from '../../sdk/src/index.ts';
 import { environmentOfKey } from '../domain/api-key.ts';
 import type { Environment } from '../domain/route.ts';
@@ -200,47 +200,54 @@ interface CommonOptions {
 export interface CommandDescription {
   /** One line without a full stop at its end, for the list of commands. */
   summary: string;
-  /** What else is to be known: sentences, shown above the options. */
+  /** Further sentences, shown above the options. */
   details?: string;
-  /** Whole command lines that work as they stand, `tillway` included. */
+  /** Whole command lines that work without changes, `tillway` included. */
   examples: readonly string[];
+  /** The command's own options. */
+  options?: readonly Option[];
   /** Whether it asks a service, and so takes --url. Default: yes. */
   remote?: boolean;
-  /** Whether it prints data, and so takes --json, or what its help says of that. Default: yes. */
+  /** Whether it prints data, and so takes --json; or the help text of --json. Default: yes. */
   data?: boolean | string;
-  /** Whether that is a document a line, its complaints included. */
+  /** Whether its data is one document a line, errors included. */
   lines?: boolean;
 }
 
 /**
- * A command with what all have in common: description, examples, --url, --json, --no-color. `nameAndArguments` is as
- * commander takes it: `fees <amount>`, `listen`.
+ * A command with the parts that all commands have: description, examples, --url, --json, --no-color. `usage` is its name
+ * with the operands: `fees <amount>`, `listen`.
  */
 export function describedCommand(
-  nameAndArguments: string,
-  { summary, details, examples, remote = true, data = true, lines = false }: CommandDescription,
+  usage: string,
+  { summary, details, examples, options = [], remote = true, data = true, lines = false }: CommandDescription,
 ): Command {
-  const [name, ...operands] = nameAndArguments.split(' ');
+  const [name, ...operands] = usage.split(' ');
   const command = new Command(name).summary(summary).description(`${summary}.${details ? `\n\n${details}` : ''}`);
   if (operands.length > 0) command.arguments(operands.join(' '));
-  if (remote) command.addOption(new Option('--url <url>', `the service; default TILLWAY_URL, else ${DEFAULT_URL}`));
+  if (remote) command.option('--url <url>', `the service; default TILLWAY_URL, else ${DEFAULT_URL}`);
   const usual = remote ? 'print the answer of the API as it came' : 'print JSON, for programs';
   if (data !== false) command.option('--json', data === true ? usual : data);
   command.option('--no-color', 'print without colours');
-  if (lines) IN_LINES.add(command);
-  EXAMPLES.set(command, examples);
+  for (const option of options) command.addOption(option);
+  DETAILS.set(command, { examples, lines });
   return command;
 }
 
-const EXAMPLES = new WeakMap<Command, readonly string[]>();
-const IN_LINES = new WeakSet<Command>();
+const DETAILS = new WeakMap<Command, { examples: readonly string[]; lines: boolean }>();
 
-/** Whether its data is a document a line. */
+/** Whether the command prints one JSON document a line. */
 export function printsLines(command: Command): boolean {
-  return IN_LINES.has(command);
+  return DETAILS.get(command)?.lines ?? false;
 }
 
-/** Whole command lines that work as they stand. */
+/** The options of a command without those that all commands have. */
+export function ownOptions(command: Command): Record<string, unknown> {
+  const { url: _url, json: _json, color: _color, ...options } = command.opts();
+  return options;
+}
+
+/** Whole command lines that work without changes. */
 export function examplesOf(command: Command): readonly string[] {
-  return EXAMPLES.get(command) ?? [];
+  return DETAILS.get(command)?.examples ?? [];
 }

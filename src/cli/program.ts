@@ -15,31 +15,30 @@ import {
   jsonOf,
   printsLines,
 } from './context.ts';
-import { customersCommand } from './customers.ts';
-import { deliveriesCommand } from './deliveries.ts';
-import { endpointsCommand } from './endpoints.ts';
-import { recoverCommand, recoveryCommand } from './recover.ts';
-import { discrepanciesCommand } from './discrepancies.ts';
-import { eventsCommand } from './events.ts';
+import { endpointsCommand } from './endpoint-commands.ts';
+import { deliveriesCommand, eventsCommand } from './event-commands.ts';
 import { feesCommand } from './fees.ts';
 import { forgetSecretsCommand } from './forget-secrets.ts';
 import { commandAt, commandGroup, commandsIn, pathOf, withDefaults, withHelp } from './group.ts';
-import { invoicesCommand } from './invoices.ts';
 import { keysCommand } from './keys.ts';
-import { ledgerCommand } from './ledger.ts';
+import { ledgerCommand } from './ledger-commands.ts';
 import { listenCommand } from './listen/command.ts';
 import { type LocalCommands, doctorCommand, migrateCommand, serveCommand } from './local.ts';
 import { mcpCommand } from './mcp.ts';
-import { paymentsCommand } from './payments.ts';
-import { refundsCommand } from './refunds.ts';
+import {
+  customersCommand,
+  invoicesCommand,
+  paymentsCommand,
+  refundsCommand,
+  sessionsCommand,
+} from './payment-commands.ts';
 import { routesCommand } from './routes/command.ts';
 import { schemaCommand } from './schema.ts';
-import { sessionsCommand } from './sessions.ts';
-import { settlementsCommand } from './settlements.ts';
+import { discrepanciesCommand, settlementsCommand } from './settlement-commands.ts';
 import { triggerCommand } from './trigger/command.ts';
-import { webhookExampleCommand, webhookVerifySampleCommand } from './webhook.ts';
-import { webhookVerifyCommand } from './webhook-verify.ts';
 import { verifyPageCommand } from './verify-page/command.ts';
+import { webhookExampleCommand, webhookVerifySampleCommand } from './webhook-samples.ts';
+import { webhookVerifyCommand } from './webhook-verify.ts';
 
 const MAX_HELP_WIDTH = 110;
 /** What a shell says of a program that was ended by a pipe without a reader: 128 and the number of that signal. */
@@ -94,11 +93,7 @@ export function createProgram(context: CommandContext, local: LocalCommands): Co
       triggerCommand(context),
       eventsCommand(context),
       deliveriesCommand(context),
-      endpointsCommand(context, [
-        recoverCommand(context),
-        recoveryCommand(context),
-        forgetSecretsCommand(context, local),
-      ]),
+      endpointsCommand(context, [forgetSecretsCommand(context, local)]),
       commandGroup('webhook', 'Verify a webhook, or see what one looks like', [
         webhookVerifyCommand(context),
         webhookExampleCommand(context),
