@@ -49,15 +49,7 @@ export interface Diagnosis {
 }
 
 type Scheme = 'x-gateway-signature' | 'webhook-signature';
-type Sent = Pick<Received, 'headers' | 'body'>;
 type Fault = Extract<WebhookCheck, { ok: false }>;
-
-/** A correction under which a signature fits; `finding` is null for the delivery as it was received. */
-interface Match {
-  secret: NamedSecret;
-  timestamp: number;
-  finding: Finding | null;
-}
 
 const GATEWAY = 'x-gateway-signature';
 const STANDARD = 'webhook-signature';
@@ -70,81 +62,66 @@ const RAW = 'Verify the raw bytes of the request before anything parses, trims o
 
 /** Tells whether a delivery is genuine and, if not, which of the eight common causes explains it. The SDK judges each signature. */
 export async function diagnose(received: Received): Promise<Diagnosis> {
-  const { headers, body, now, toleranceSeconds } = received;
+  const { headers, body, secrets, now, toleranceSeconds } = received;
   const event = eventOf(body);
   const schemes = ([GATEWAY, STANDARD] as const).filter((scheme) => headers[scheme]);
-  const judged = await Promise.all(
-    schemes.map(async (scheme) => ({ scheme, ...(await judge(scheme, received, event)) })),
+  const judged = await Promise.all(schemes.map(async (scheme) => ({ scheme, ...(await judge(scheme, received)) })));
+  const right = judged.filter(({ finding }) => finding === null).map(({ scheme }) => scheme);
+  const secret = judged.find((each) => each.secret)?.secret;
+  const timestamp = Number(
+    /\bt=(\d{1,12})(?!\d)/.exec(headers[GATEWAY]?.[0] ?? '')?.[1] ?? headers['webhook-timestamp']?.[0],
   );
-  const matches = judged.flatMap(({ match }) => match ?? []);
-  const right = judged.filter(({ match }) => match?.finding === null).map(({ scheme }) => scheme);
-  const timestamp = Number(matches[0]?.timestamp ?? timeOf(headers) ?? headers['webhook-timestamp']?.[0]);
   const ageSeconds = Number.isNaN(timestamp) ? null : now - timestamp;
-  const missing = schemes.length === 0 ? await webhooks.check(body, headers, received.secrets[0]!.secret) : null;
+  const missing = schemes.length === 0 ? await webhooks.check(body, headers, secrets[0]!.secret) : undefined;
   const findings = [
-    ...matches.flatMap(({ finding }) => finding ?? []),
-    ...skew(ageSeconds, toleranceSeconds, matches.length > 0),
-    ...foreignEnvironment(received, event, matches[0]),
+    ...judged.flatMap(({ finding }) => finding ?? []),
+    ...skew(ageSeconds, toleranceSeconds, secret !== undefined),
+    ...foreignEnvironment(received, event, secret),
     ...[missing, ...judged.map(({ fault }) => fault)].flatMap((fault) =>
       fault && !fault.ok ? explain(fault, received, event, right[0]) : [],
     ),
   ];
-  if (findings.length === 0) findings.push(...(await invalidPayload(received, matches[0]!.secret.secret)));
+  if (findings.length === 0) findings.push(...(await invalidPayload(received, secret!.secret)));
+  // Both schemes can have the same finding.
   const unique = [...new Map(findings.map((finding) => [finding.message, finding])).values()];
   return {
     genuine: unique.length === 0,
     schemes: right,
-    secret: matches[0]?.secret.name ?? null,
+    secret: secret?.name ?? null,
     event,
     ageSeconds,
     findings: unique.toSorted((a, b) => Number(a.certainty === 'likely') - Number(b.certainty === 'likely')),
   };
 }
 
-/** The first correction under which the signature of a scheme fits, else why the SDK refuses the delivery as it was received. */
+/** The secret and the body that make the signature of a scheme right, else the reason of the SDK to refuse it. */
 async function judge(
   scheme: Scheme,
-  received: Received,
-  event: Diagnosis['event'],
-): Promise<{ match: Match; fault?: never } | { match?: never; fault: Fault }> {
-  const other = scheme === GATEWAY ? STANDARD : GATEWAY;
+  { headers, body, secrets }: Received,
+): Promise<{ secret?: NamedSecret; finding?: Finding | null; fault?: Fault }> {
   const faults: Fault[] = [];
-  for (const { sent, finding } of corrections(received, event)) {
-    for (const secret of received.secrets) {
-      const headers = { ...sent.headers, [other]: undefined };
-      const checked = await webhooks.check(sent.body, headers, secret.secret, { toleranceSeconds: Infinity });
-      if (checked.ok) return { match: { secret, timestamp: checked.timestamp, finding } };
+  const own = { ...headers, [scheme === GATEWAY ? STANDARD : GATEWAY]: undefined };
+  for (const { bytes, finding } of corrections(body)) {
+    for (const secret of secrets) {
+      const checked = await webhooks.check(bytes, own, secret.secret, { toleranceSeconds: Infinity });
+      if (checked.ok) return { secret, finding };
       if (finding === null) faults.push(checked);
     }
   }
   return { fault: faults.find(({ reason }) => reason !== 'invalid_secret') ?? faults[0]! };
 }
 
-/** The delivery as it was received, then with one common mistake undone at a time. */
-function* corrections(received: Sent, event: Diagnosis['event']): Generator<{ sent: Sent; finding: Finding | null }> {
-  const { headers, body } = received;
+/** The body as it was received, then with one common mistake undone at a time. */
+function* corrections(body: Buffer): Generator<{ bytes: Buffer; finding: Finding | null }> {
   const text = body.toString();
-  yield { sent: received, finding: null };
+  yield { bytes: body, finding: null };
   const bodies: [cause: string, change: string, bytes: Buffer][] = [
     ['body_changed', 'given white space or a byte order mark around it', Buffer.from(text.trim())],
     ['body_changed', 'read as Latin-1 although it is UTF-8', Buffer.from(text, 'latin1')],
     ['body_rewritten', 'parsed and serialized again', Buffer.from(serialized(text) ?? text)],
   ];
   for (const [cause, change, bytes] of bodies) {
-    const message = `The body is not the bytes that were signed: it was ${change}.`;
-    yield { sent: { headers, body: bytes }, finding: proven(cause, message, RAW) };
-  }
-  const values: [name: string, value: string | undefined][] = [
-    ['webhook-id', headers['x-gateway-event']?.[0] ?? event?.id],
-    ['webhook-timestamp', timeOf(headers)],
-  ];
-  for (const [name, value] of values) {
-    if (value === undefined) continue;
-    const given = headers[name]?.join(',');
-    const [cause, is] = given === undefined ? ['header_missing', 'is missing'] : ['header_changed', `says ${given}`];
-    const message = `${name} ${is}, but it is a part of what is signed: ${value}.`;
-    const sent = { headers: { ...headers, [name]: [value] }, body };
-    yield { sent, finding: proven(cause, message, `Pass ${name} on unchanged.`) };
+    yield { bytes, finding: proven(cause, `The body is not the bytes that were signed: it was ${change}.`, RAW) };
   }
 }
 
@@ -215,11 +192,15 @@ function skew(ageSeconds: number | null, toleranceSeconds: number, isSigned: boo
 }
 
 /** A right signature of one environment, although the other one is expected or is the name of the secret that fits. */
-function foreignEnvironment({ environment }: Received, event: Diagnosis['event'], match: Match | undefined): Finding[] {
+function foreignEnvironment(
+  { environment }: Received,
+  event: Diagnosis['event'],
+  secret: NamedSecret | undefined,
+): Finding[] {
   const is = event?.environment;
-  const name = match?.secret.name;
+  const name = secret?.name;
   const expected = environment ?? (name === 'sandbox' || name === 'production' ? name : undefined);
-  if (!match || !is || !expected || is === expected) return [];
+  if (!secret || !is || !expected || is === expected) return [];
   const why = environment === undefined ? `the secret that fits is named ${name}` : `${expected} is expected`;
   const money = is === 'sandbox' ? 'No money has moved: never fulfil an order for it.' : 'It is about real money.';
   const fix = `${money} Give each environment its own endpoint and secret.`;
@@ -235,11 +216,6 @@ function eventOf(body: Buffer): Diagnosis['event'] {
   } catch {
     return null;
   }
-}
-
-/** The unix seconds in the header of the gateway. */
-function timeOf(headers: ReceivedHeaders): string | undefined {
-  return /\bt=(\d{1,12})(?!\d)/.exec(headers[GATEWAY]?.[0] ?? '')?.[1];
 }
 
 function proven(cause: string, message: string, fix: string): Finding {

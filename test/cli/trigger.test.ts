@@ -6,7 +6,6 @@ import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { OUTCOMES, tagged } from '../../src/cli/trigger/outcomes.ts';
-import { nearest } from '../../src/cli/trigger/nearest.ts';
 import { filled, parsePage } from '../../src/cli/trigger/pages.ts';
 import { HANDOFF_TAGS, INSTRUMENTS } from '../../src/simulator/instruments.ts';
 import { stateOf } from '../simulator/buyer.ts';
@@ -52,10 +51,10 @@ describe('pages are read as a browser without a script reads them', () => {
     assert.equal(page.leadsTo, 'http://shop.example/next?a=1&b=2');
     assert.deepEqual(page.links, [{ url: 'http://shop.example/checkout/1?use=paid', text: '4242' }]);
     assert.deepEqual(
-      page.forms.map(({ method, url, button }) => [method, url, button]),
+      page.forms.map(({ url, button }) => [url, button]),
       [
-        ['post', 'http://shop.example/pay', 'Continue to pay'],
-        ['get', 'http://shop.example/checkout/1', "Find 'it'"],
+        ['http://shop.example/pay', 'Continue to pay'],
+        ['http://shop.example/checkout/1', "Find 'it'"],
       ],
     );
   });
@@ -64,20 +63,6 @@ describe('pages are read as a browser without a script reads them', () => {
     assert.equal(filled(page.forms[0]!).toString(), 'total=4999&kind=card');
     assert.equal(filled(page.forms[0]!, { kind: 'wallet' }).toString(), 'total=4999&kind=wallet');
   });
-});
-
-describe('a word that was mistyped', () => {
-  const NEAR: [text: string, meant: string | undefined][] = [
-    ['payment.pad', 'payment.paid'],
-    ['payment.faled', 'payment.failed'],
-    ['Payment.paid', 'payment.paid'],
-    ['paid', undefined],
-    ['', undefined],
-  ];
-  const names = OUTCOMES.map(({ name }) => name);
-  for (const [text, meant] of NEAR) {
-    it(`${JSON.stringify(text)} means ${meant ?? 'nothing'}`, () => assert.equal(nearest(text, names), meant));
-  }
 });
 
 describe('the outcomes', () => {
