@@ -77,7 +77,7 @@ const fieldOptions = () => [
 const ACTIONS: Actions = {
   update: {
     summary: 'Change a webhook endpoint',
-    details: 'What is not named stays as it is.',
+    details: 'Fields without an option stay unchanged.',
     examples: ['--events payment.paid'],
     options: [toOption(), ...fieldOptions()],
     async run({ webhookEndpoints }, id, { to: url, ...options }: EndpointOptions) {

@@ -88,7 +88,7 @@ export function feedCommand(context: CommandContext, columns: Fields<WebhookEven
   });
 }
 
-/** Whether the failure may be over at the next poll: a restart, a deploy, too many calls. */
+/** True if the failure can be over at the next poll: a restart, a deploy, too many calls. */
 function isPassing(cause: unknown): cause is TillwayError {
   if (!(cause instanceof TillwayError)) return false;
   return cause.status === undefined || cause.status === 429 || cause.status >= 500;

@@ -36,7 +36,7 @@ export function listCommand<Item extends { id: string }>(
       wholeNumberOption('--limit', 'how many on a page, 1 to 100; default 20', '20'),
       option('--starting-after <id>', 'the page of records older than this one'),
       option('--ending-before <id>', 'the page of records newer than this one').conflicts('startingAfter'),
-      // With --all, --limit could only be the size of a page, which nobody sees.
+      // With --all, --limit could only be the size of a page, which has no visible effect.
       option('--all', 'all of them, as they arrive').conflicts(['limit', 'endingBefore']),
     ],
   });

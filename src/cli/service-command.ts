@@ -7,7 +7,7 @@ export interface ServiceCommand<Answer, Options> extends CommandDescription {
   ask(client: Tillway, options: Options, ...operands: string[]): PromiseLike<Answer>;
   /** The answer as text; with --json the command prints the answer itself. */
   show(answer: Answer, paint: Paint, options: Options): string;
-  /** Whether the program exits with 1 after this answer. */
+  /** True if the program exits with 1 after this answer. */
   isFailure?(answer: Answer): boolean;
 }
 

@@ -43,7 +43,7 @@ export function discrepanciesCommand(context: CommandContext): Command {
     get: { summary: 'Show money that came twice, or not as it was asked for' },
     facts: {
       Discrepancy: 'id',
-      // An open discrepancy without actions waits for its refund, and nobody needs to do anything.
+      // An open discrepancy without actions waits for its refund, and no action is needed.
       Status: ({ status, refundId, actions }) =>
         status !== 'open' || refundId === null || actions.length > 0
           ? statusCell(status)

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -15,6 +13,7 @@ import { runTillway } from '../../src/cli/program.ts';
 import { freePort, until } from '../process/program.ts';
 import { createSession, startAt, submit } from '../simulator/buyer.ts';
 import { type TestService, startTestService } from '../support/service.ts';
+import { startStub } from './stub-server.ts';
 import { createTerminal, runIn, runWith } from './terminal.ts';
 
 const START = Date.parse('2026-03-01T12:00:00.000Z');
@@ -240,36 +239,21 @@ interface Taken {
   body: Buffer;
 }
 
-/** The status for an event at its so-manieth try. */
+/** The status for an attempt to deliver an event. */
 type Answer = (eventId: string, tries: number) => number;
 
-/** A merchant's server that keeps what it is sent, and answers what it is told to. */
+/** A merchant's server that records requests; `answer` gives the status. */
 async function openReceiver({ port = 0, answer = () => 200 }: Partial<{ port: number; answer: Answer }> = {}) {
   const taken: Taken[] = [];
-  const server: Server = createServer((request, response) => {
-    void take(request, response);
-  }).listen(port, '127.0.0.1');
-
-  async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const stub = await startStub(async (request, response) => {
     const body = await buffer(request);
     taken.push({ headers: request.headers as Record<string, string>, body });
     const id = String(request.headers['x-gateway-event']);
     const tries = taken.filter(({ headers }) => headers['x-gateway-event'] === id).length;
     response.writeHead(answer(id, tries)).end();
-  }
-
-  await once(server, 'listening');
-  const address = server.address();
-  assert(address !== null && typeof address === 'object');
-  return {
-    taken,
-    url: `http://127.0.0.1:${address.port}/hook`,
-    idsTaken: () => taken.map(({ headers }) => headers['x-gateway-event']),
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  }, port);
+  const idsTaken = () => taken.map(({ headers }) => headers['x-gateway-event']);
+  return Object.assign(stub, { url: `${stub.url}/hook`, taken, idsTaken });
 }
 
 /** Seconds pass in milliseconds. */
@@ -412,17 +396,13 @@ describe('tillway listen', { concurrency: 4 }, () => {
   });
 
   it('does not let a slow target stop the printing', async () => {
-    const held = createServer(() => undefined).listen(0, '127.0.0.1');
-    await once(held, 'listening');
-    const { port } = held.address() as { port: number };
-    await using listening = listen(on.url, '--forward-to', `http://127.0.0.1:${port}/`);
+    await using held = await startStub(() => undefined);
+    await using listening = listen(on.url, '--forward-to', held.url);
     await listening.sees('They are signed with');
-    // In whichever order the two are paid: they are of different sessions.
+    // The order of the two is not defined: they are of different sessions.
     for (const id of [await pay(on), await pay(on)]) await listening.sees(new RegExp(`payment\\.paid .*${id}`));
     assert.equal(await listening.stop(), 0);
     assert.match(listening.stdout(), /\d+ events, \d+ not forwarded yet\.\nForward them again, /);
-    held.closeAllConnections();
-    held.close();
   });
 
   it('forwards to a target that was down as soon as it is up', async () => {
@@ -558,20 +538,17 @@ describe('tillway listen', { concurrency: 4 }, () => {
     const metadata = { note: 'a\u009b31mb\u202e' };
     const data = { session_id: 'chk_1', amount: 1, metadata };
     const event = { id: 'evt_1', type: 'payment.paid', livemode: false, created: '2026-03-01T12:00:00.000Z', data };
-    const server = createServer(({ url = '' }, response) => {
+    await using service = await startStub(({ url = '' }, response) => {
       response.setHeader('content-type', 'application/json').end(url.endsWith('after=evt_1') ? none : answer);
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as { port: number };
+    });
     await using receiver = await openReceiver();
-    await using listening = listen(`http://127.0.0.1:${port}`, '--forward-to', receiver.url, '--json');
+    await using listening = listen(service.url, '--forward-to', receiver.url, '--json');
     await listening.sees('listen_started');
     answer = '{"status":"starting"}';
     await listening.sees('service_away');
     answer = JSON.stringify({ object: 'list', data: [event], hasMore: false });
     await listening.sees('"object":"forward","eventId":"evt_1"');
     assert.equal(await listening.stop(), 0);
-    server.close();
     const shown = listening.lines().find(({ object }) => object === 'event');
     assert.deepEqual(shown, { object: 'event', number: 1, event });
     const ended = { object: 'listen_ended', events: 1, forwarded: 1, failed: 0, waiting: 0, again: null };
@@ -589,7 +566,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     };
     await using listening = listen(on.url, { write: broken }, '--forward-to', receiver.url);
     const ended = assert.rejects(listening.ended, /nobody reads/);
-    // What is paid before that is not forwarded.
+    // Events from before the start are not forwarded.
     await begun.promise;
     await pay(on);
     await ended;

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { type ServerResponse, createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { OUTCOMES, tagged } from '../../src/cli/trigger/outcomes.ts';
@@ -11,6 +9,7 @@ import { HANDOFF_TAGS, INSTRUMENTS } from '../../src/simulator/instruments.ts';
 import { stateOf } from '../simulator/buyer.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../process/program.ts';
+import { startStub } from './stub-server.ts';
 import { runWith } from './terminal.ts';
 
 const ROUTES = new URL('../../config/routes.json', import.meta.url);
@@ -127,7 +126,7 @@ describe('tillway trigger', { concurrency: 4 }, () => {
     });
   }
 
-  it('says what the buyer does, and what came of it', async () => {
+  it('prints the actions of the buyer and the outcome', async () => {
     const { code, stdout, stderr } = await trigger(
       on,
       'payment.paid',
@@ -236,7 +235,7 @@ describe('tillway trigger --session', () => {
     (await call<{ id: string; checkoutUrl: string }>('POST', `${on.url}/api/gateway/sessions`, sessionBody(overrides)))
       .body;
 
-  it('pays a session that somebody else created, by its id or its checkoutUrl', async () => {
+  it('pays a session of another program, by its id or its checkoutUrl', async () => {
     for (const named of ['id', 'checkoutUrl'] as const) {
       const session = await create();
       const { code, answer } = await trigger(on, 'payment.paid', '--session', session[named], '--json');
@@ -291,7 +290,7 @@ describe('tillway trigger at a service that is none', () => {
     { checkout, types = [] }: { checkout?: string; types?: string[] } = {},
   ) {
     const asked: Asked[] = [];
-    const server = createServer((request, response) => {
+    const stub = await startStub((request, response) => {
       const { method, url = '', headers } = request;
       request.resume();
       const own = `http://${headers.host}`;
@@ -306,17 +305,8 @@ describe('tillway trigger at a service that is none', () => {
         asked.push({ method, url, origin: headers.origin });
         answer(response);
       }
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    return {
-      asked,
-      url: `http://127.0.0.1:${port}`,
-      async [Symbol.asyncDispose]() {
-        server.closeAllConnections();
-        await new Promise((resolve) => server.close(resolve));
-      },
-    };
+    });
+    return Object.assign(stub, { asked });
   }
 
   const PAID = { types: ['payment.paid'] };

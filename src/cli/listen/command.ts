@@ -26,8 +26,8 @@ export function listenCommand(context: CommandContext): Command {
       'Forwards as the service delivers: the same bytes, headers and order, signed with a secret that is printed at the ' +
       'start. No endpoint is registered, and nothing has to reach this machine from outside. Only 200 counts as received; ' +
       'otherwise it is tried again after 1, 5, 15 and 30 s. Redirects are not followed, and an answer may take 15 s.\n\n' +
-      'What happened before the start, and what was given up, is not forwarded by itself: --since goes back to it, and ' +
-      'then on with what happens. Your server may so get an event twice, as it may from the service.',
+      'Events from before the start, and events that were given up, are not forwarded: --since starts with them and goes ' +
+      'on with new ones. Your server can then get an event twice, as it can from the service.',
     examples: [
       'tillway listen',
       'tillway listen --forward-to http://127.0.0.1:4000/webhooks',

@@ -6,7 +6,7 @@ import { type WebForm, type WebPage, filled, parsePage } from './pages.ts';
 export interface Buyer {
   /** Does one action. `waits`: there is nothing to do but to look again later. */
   step(): Promise<'goes_on' | 'waits'>;
-  /** Whether the buyer has done everything for this outcome. */
+  /** True if the buyer has done everything for this outcome. */
   isDone(): boolean;
 }
 

@@ -7,7 +7,7 @@ export interface WebPage {
   links: { url: string; text: string }[];
   /** The target of its refresh; null without one. */
   leadsTo: string | null;
-  /** Whether it reloads itself after a while. */
+  /** True if it reloads itself after a while. */
   waits: boolean;
 }
 
