@@ -35,7 +35,7 @@ export function listenCommand(context: CommandContext): Command {
       'tillway listen --events payment.paid,payment.failed --json',
     ],
     options: [
-      option('--forward-to <url>', 'where each event is posted', targetOf),
+      option('--forward-to <url>', 'where each event is posted'),
       option('--events <types>', `only these, separated by commas: ${EVENT_TYPES.join(', ')}`, eventTypesOf),
       option('--since <event|time>', 'begin with what is there: from this event on, or of the last 15m'),
       option('--secret <secret>', 'what to sign with: whsec_ and base64; default WEBHOOK_SECRET, else made anew'),
@@ -44,7 +44,8 @@ export function listenCommand(context: CommandContext): Command {
     data: 'print a JSON document a line, for programs',
     lines: true,
   });
-  return command.action(async (options: ListenOptions) => {
+  return command.action(async ({ forwardTo, ...rest }: ListenOptions) => {
+    const options: ListenOptions = { ...rest, ...(forwardTo !== undefined && { forwardTo: targetOf(forwardTo) }) };
     const secret = signingSecretOf(options, context.terminal);
     // Loaded here, because no other command delivers webhooks.
     const [{ createDeliverer }, { createResolve }, { createForwarder }, { noteTexts }] = await Promise.all([
@@ -62,7 +63,7 @@ export function listenCommand(context: CommandContext): Command {
       tally.add(note);
       write(textOf(note));
     };
-    const { forwardTo: url } = options;
+    const url = options.forwardTo;
     const signal = interruption();
     const deliverer = createDeliverer({ targets: 'any', resolve: createResolve(), now });
     const forwarder =
