@@ -2,14 +2,14 @@ import { type FeeSplit, type Route, type Tillway, TillwayError } from '../../sdk
 import type { Paint } from './context.ts';
 import { dollars, plain, rate } from './words.ts';
 
-/** The whole answer of an action, as the API gives it. */
+/** The whole answer of an action. */
 export interface Acted<Result> {
   ok: true;
   action: string;
   result: Result;
 }
 
-/** Throws TillwayError `unexpected_response` where somebody else answers. */
+/** Throws TillwayError `unexpected_response` if the answer is not that of Tillway. */
 export async function act<Result>(client: Tillway, action: string, body: unknown): Promise<Acted<Result>> {
   const path = `/api/agent/actions/${action}`;
   const answer = await client.request<Partial<Acted<Result>> | null>({ method: 'POST', path, body });
@@ -21,7 +21,7 @@ export async function act<Result>(client: Tillway, action: string, body: unknown
 
 const AMOUNT_WIDTH = 16;
 
-/** Who pays what, a line each, amounts under each other. */
+/** The fee split, a line for each part, with aligned amounts. */
 export function tellFees(fees: FeeSplit, route: Route, paint: Paint): string {
   const lines: [name: string, amount: number, rate?: number][] = [
     ['Buyer pays', fees.total],

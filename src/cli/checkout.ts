@@ -1,14 +1,15 @@
 import type { Command } from 'commander';
 import type { CheckoutResult, Environment, RouteKind } from '../../sdk/src/index.ts';
-import { act, routeWords, tellFees } from './actions.ts';
-import { type CommandContext, type CommandDescription, type Paint, describedCommand } from './context.ts';
+import { type Acted, act, routeWords, tellFees } from './actions.ts';
+import type { CommandContext, CommandDescription, Paint } from './context.ts';
 import { commandGroup } from './group.ts';
-import { amountOf, environmentOption, kindOption, metadataOption, pairsOf } from './values.ts';
+import { serviceCommand } from './service-command.ts';
+import { amountOption, environmentOption, kindOption, metadataOption, option, pairsOf } from './values.ts';
 import { dollars, plain } from './words.ts';
 
 interface CheckoutOptions {
   product: string;
-  amount: string;
+  amount: number;
   customer: string;
   kind?: RouteKind;
   redirectUrl?: string;
@@ -36,35 +37,38 @@ export function checkoutCommand(context: CommandContext): Command {
 }
 
 function checkout(context: CommandContext, name: 'create' | 'preview', description: CommandDescription): Command {
-  const command = describedCommand(name, description)
-    .requiredOption('--product <text>', 'what is sold')
-    .requiredOption('--amount <number>', 'US dollars, not cents: 49.99')
-    .requiredOption('--customer <email>', "the buyer's email address")
-    .addOption(kindOption('the way to pay to prefer'))
-    .option('--redirect-url <url>', 'where the buyer returns')
-    .addOption(metadataOption())
-    .option('--idempotency-key <key>', 'your key of this order, 8 to 120 characters')
-    .option('--reference <text>', 'your own id of the order')
-    .addOption(environmentOption('default: sandbox, which is test money'));
-  return command.action(async (options: CheckoutOptions) => {
-    const { product, amount, customer, kind, redirectUrl, metadata, idempotencyKey, reference, environment } = options;
-    const body = {
-      product,
-      amount: amountOf('--amount', amount),
-      customer,
-      preferredRoute: kind,
-      redirectUrl,
-      metadata: pairsOf('--metadata', metadata),
-      idempotencyKey,
-      clientReferenceId: reference,
-      environment,
-    };
-    const answer = await act<CheckoutResult>(context.client(command), `checkout.${name}`, body);
-    context.tell(command, answer, ({ result }, paint) => tellCheckout(result, paint));
+  return serviceCommand(context, name, {
+    ...description,
+    options: [
+      option('--product <text>', 'what is sold').makeOptionMandatory(),
+      amountOption('--amount', 'US dollars, not cents: 49.99').makeOptionMandatory(),
+      option('--customer <email>', "the buyer's email address").makeOptionMandatory(),
+      kindOption('the way to pay to prefer'),
+      option('--redirect-url <url>', 'where the buyer returns'),
+      metadataOption(),
+      option('--idempotency-key <key>', 'your key of this order, 8 to 120 characters'),
+      option('--reference <text>', 'your own id of the order'),
+      environmentOption('default: sandbox, which is test money'),
+    ],
+    ask: (client, { kind, metadata, reference, ...options }: CheckoutOptions) => {
+      const { product, amount, customer, redirectUrl, idempotencyKey, environment } = options;
+      return act<CheckoutResult>(client, `checkout.${name}`, {
+        product,
+        amount,
+        customer,
+        preferredRoute: kind,
+        redirectUrl,
+        metadata: pairsOf('--metadata', metadata),
+        idempotencyKey,
+        clientReferenceId: reference,
+        environment,
+      });
+    },
+    show: showCheckout,
   });
 }
 
-function tellCheckout(result: CheckoutResult, paint: Paint): string {
+function showCheckout({ result }: Acted<CheckoutResult>, paint: Paint): string {
   const { id, product, amount, customer, checkoutUrl, dryRun, environment, route, feeSplit } = result;
   const what = `${plain(product)} for ${plain(customer)}, ${dollars(amount)}`;
   const money = environment === 'sandbox' ? 'test money' : 'real money';

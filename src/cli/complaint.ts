@@ -4,7 +4,7 @@ import { type Paint, CommandError, examplesOf } from './context.ts';
 import { pathOf } from './group.ts';
 import { plain } from './words.ts';
 
-/** What went wrong: for people, for programs, and the exit code. */
+/** An error for people and for programs, with the exit code. */
 export interface Complaint {
   exitCode: 1 | 2;
   /** Whole lines. */
@@ -12,7 +12,7 @@ export interface Complaint {
   document: { ok: false; error: Record<string, unknown> };
 }
 
-/** What a command threw, in words; undefined where it is a fault of the program. */
+/** The error that a command threw, in words; undefined for a fault of the program. */
 export function complaintOf(
   error: unknown,
   { command, url, paint }: { command: Command; url(): string; paint: Paint },
@@ -33,7 +33,7 @@ export function complaintOf(
   return { exitCode: 1, text: text.join(''), document };
 }
 
-/** A command line that cannot be meant; nothing was sent. */
+/** The error document of an invalid command line; the command has sent nothing. */
 export function misused(message: string, command: Command): { code: string; message: string; suggestion: string } {
   return { code: 'misuse', message, suggestion: `See ${pathOf(command)} --help.` };
 }
@@ -42,7 +42,7 @@ export function documentOf(error: Record<string, unknown>): { ok: false; error: 
   return { ok: false, error };
 }
 
-/** What to do about it. The SDK names settings of its own where a person has options. */
+/** The advice about an error. The SDK names its own settings; a person has options instead. */
 function adviceOf(error: TillwayError): string | undefined {
   if (error.code === 'connection_failed') return 'Start it with: tillway serve, or name another with --url.';
   if (error.code === 'timed_out') return 'Try again later.';
@@ -55,7 +55,7 @@ function adviceOf(error: TillwayError): string | undefined {
   return error.suggestion;
 }
 
-// Who reads the sentence has a command for what the API says.
+// The text names the command in place of the API request.
 const SCHEMA = /\bGET \S+\/api\/agent\/schema\/([\w.]+)/g;
 
 function linesOf(error: TillwayError, url: string, paint: Paint): string[] {
@@ -73,7 +73,7 @@ function linesOf(error: TillwayError, url: string, paint: Paint): string[] {
   }
   const { message, issues, requestId } = error;
   return [
-    // The sentence names the first of several problems; the lines below name them all.
+    // The message names only the first of several problems; the lines below name all.
     issues.length > 1 ? `${issues.length} problems` : plain(message),
     ...(issues.length > 1 ? issues.map((issue) => `  ${plain(issue.path)}: ${plain(issue.message)}`) : []),
     ...(suggestion === undefined ? [] : [plain(suggestion)]),
@@ -81,19 +81,19 @@ function linesOf(error: TillwayError, url: string, paint: Paint): string[] {
   ];
 }
 
-/** What was typed or read may stand in it. */
+/** The text can contain input, and so control characters. */
 function harmless(text: string): string {
   return text.split('\n').map(plain).join('\n');
 }
 
-/** What commander did not understand, and how the command is used. */
+/** The error of commander in our words, and the usage of the command. */
 export function misuseOf(error: CommanderError, command: Command): { message: string; usage: string } {
   const missing = error.code === 'commander.missingMandatoryOptionValue' ? missingOf(command) : [];
   const message = missing.length > 1 ? `required options ${missing.join(', ')} not specified` : error.message;
   return { message: harmless(message.replace(/^error: /, '')), usage: usageOf(command) };
 }
 
-/** Commander names the first alone. */
+/** Commander names only the first missing option. */
 function missingOf(command: Command): string[] {
   const missing = command.options.filter(
     (option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined,
@@ -101,7 +101,7 @@ function missingOf(command: Command): string[] {
   return missing.map(({ flags }) => `'${flags}'`);
 }
 
-/** How a command is used, in three lines. */
+/** The usage of a command, in three lines. */
 export function usageOf(command: Command): string {
   const [example] = examplesOf(command);
   return [

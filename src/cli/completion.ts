@@ -5,7 +5,7 @@ import { defaultOf } from './group.ts';
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
-/** `program` is called when the command runs: the tree that it completes has this command in it. */
+/** `program` is a function, because the tree of commands includes this one. */
 export function completionCommand(context: CommandContext, program: () => Command): Command {
   const command = describedCommand('completion', {
     summary: 'Print a script that completes the commands of tillway in a shell',
@@ -21,13 +21,13 @@ export function completionCommand(context: CommandContext, program: () => Comman
   return command.action((shell: Shell) => context.terminal.write(SCRIPTS[shell](placesIn(program()))));
 }
 
-/** What can stand after some words that are commands. */
+/** The words that can follow a command. */
 interface Place {
-  /** `payments list`; empty for the program itself. */
+  /** The command: `payments list`; empty for the program itself. */
   path: string;
   /** Commands, or the values of an operand. */
   words: Word[];
-  /** Whether a file may stand there. */
+  /** True if the operand is a file. */
   takesFile: boolean;
   options: (Word & { value: 'none' | 'file' | 'any' | readonly string[] })[];
 }
@@ -63,7 +63,7 @@ function valueOf({ required, flags, argChoices }: Option): Place['options'][numb
 
 const SCRIPTS: Record<Shell, (places: readonly Place[]) => string> = { bash, zsh, fish };
 
-// No shell asks the program while somebody types: everything is in the script, and nothing that is typed is run.
+// The script contains everything: no shell starts the program while a user types, and none runs the typed words.
 
 function bash(places: readonly Place[]): string {
   const reply = (choices: readonly string[]) => `COMPREPLY=($(compgen -W ${quoted(choices.join(' '))} -- "$current"))`;
@@ -131,7 +131,7 @@ compdef _tillway tillway
 `;
 }
 
-/** Which command the words before the cursor name, in what bash and zsh have in common. */
+/** Shell code, for bash and zsh, that finds the command before the cursor. */
 function walk(word: string, first: number, end: string, places: readonly Place[]): string {
   const paths = places.filter(({ path }) => path !== '').map(({ path }) => quoted(path));
   return `  for ((i = ${first}; i < ${end}; i++)); do
@@ -152,7 +152,7 @@ function valueCases(places: readonly Place[], reply: (value: 'file' | 'any' | re
   );
 }
 
-/** The branches of a `case`; those that do the same are one. */
+/** The branches of a `case`; branches with the same command are merged. */
 function casesOf(branches: readonly (readonly [pattern: string, command: string])[]): string {
   const byCommand = Map.groupBy(branches, ([, command]) => command);
   return Array.from(byCommand, ([command, same]) => {
@@ -190,7 +190,7 @@ ${lines.join('\n')}
 `;
 }
 
-/** As one word of bash and zsh. */
+/** The text as one word of bash or zsh. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -1,22 +1,22 @@
 import { styleText } from 'node:util';
-import { Command, Option } from 'commander';
+import { Command, type Option } from 'commander';
 import { Tillway } from '../../sdk/src/index.ts';
 import { environmentOfKey } from '../domain/api-key.ts';
 import type { Environment } from '../domain/route.ts';
 
-/** What a command is run from: a real terminal, a pipe, or a test. */
+/** The surroundings of a command: a real terminal, a pipe, or a test. */
 export interface Terminal {
-  /** Writes to the standard output. Throws {@link OutputClosedError} once nobody reads it any more. */
+  /** Writes to the standard output. Throws {@link OutputClosedError} once the reader has closed it. */
   write(text: string): void;
   /** Writes to the standard error output. */
   complain(text: string): void;
-  /** Everything that is written to the standard input, to its end. */
+  /** The whole standard input. */
   readInput(): Promise<Uint8Array>;
-  /** Whether the standard output is a terminal that shows colours, and whether the standard error output is. */
+  /** True for each stream that is a terminal with colours. */
   colour: { output: boolean; errors: boolean };
-  /** The width of the terminal in characters; undefined where the output is none. */
+  /** The width of the terminal in characters; undefined if the output is not a terminal. */
   columns: number | undefined;
-  /** The service where no --url names it: TILLWAY_URL. */
+  /** TILLWAY_URL: the service if no --url names one. */
   url: string | undefined;
   /** TILLWAY_API_KEY. It is not an option, because a command line would show it to every user of the machine. */
   apiKey: string | undefined;
@@ -33,8 +33,8 @@ export interface Terminal {
 }
 
 /**
- * A command that could not be done: 1 refused, not reached or not well, 2 misused. `help` is shown under the message;
- * where it is left out, misuse shows how the command is used.
+ * A command that failed: exit code 1 for a refusal, an unreachable service or a failed check, 2 for misuse. `help` is shown
+ * below the message; without it, misuse shows the usage of the command.
  */
 export class CommandError extends Error {
   readonly exitCode: 1 | 2;
@@ -48,7 +48,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Who read the output has gone, as `head` has once it saw enough: there is no use in going on for the output alone. */
+/** The reader of the output has closed it, as `head` does after some lines. Commands that only print stop then. */
 export class OutputClosedError extends Error {
   constructor() {
     super('nobody reads the output any more');
@@ -57,10 +57,10 @@ export class OutputClosedError extends Error {
 }
 
 export type Style = Parameters<typeof styleText>[0];
-/** The text in that style where the output is a terminal; else the text. */
+/** The text in that style if the output is a terminal with colours, else the text. */
 export interface Paint {
   (style: Style, text: string): string;
-  /** The width of that terminal in characters; undefined where there is room for everything. */
+  /** The width of that terminal in characters; undefined without a limit. */
   columns?: number | undefined;
 }
 
@@ -72,23 +72,23 @@ function paintOf(hasStyle: boolean, columns: number | undefined): Paint {
   return Object.assign((style: Style, text: string) => paint(style, text), { columns });
 }
 
-/** What every command is given. */
+/** The helpers of every command. */
 export interface CommandContext {
   terminal: Terminal;
-  /** The service that the options of this command name. Throws {@link CommandError} where that is no URL. */
+  /** A client of the service that the options name. Throws {@link CommandError} if the address is not a URL. */
   client(command: Command): Tillway;
-  /** Its address, without a slash at the end. */
+  /** The address of that service, without a slash at the end. */
   urlOf(command: Command): string;
-  /** Whether --json was given. */
+  /** True if --json was given. */
   isJson(command: Command): boolean;
   /** The styles of the standard output, and those of the standard error output. */
   paint(command: Command): Paint;
   paintErrors(command: Command): Paint;
-  /** Writes the answer: with --json the document as it came, else what `inWords` makes of it (which ends with a newline). */
+  /** Writes the answer: with --json the document, else the text of `inWords`, which ends with a newline. */
   tell<Answer>(command: Command, answer: Answer, inWords: (answer: Answer, paint: Paint) => string): void;
-  /** The error for what reading an answer threw: a TypeError says that it lacks what every such answer of Tillway has. */
+  /** The error to report for an error while an answer was read. A TypeError means that the answer is not from Tillway. */
   misread(command: Command, cause: unknown): unknown;
-  /** Has the program exit with 1, or that code, although nothing was thrown: a check that answered no. */
+  /** Makes the program exit with that code although nothing was thrown, after a check that failed. */
   fail(exitCode?: 1 | 2): void;
   exitCode(): 0 | 1 | 2;
 }
@@ -108,14 +108,13 @@ export function createContext(terminal: Terminal): CommandContext {
     return new CommandError(1, `${urlOf(command)} answered, and not as Tillway does`, '', cause);
   }
 
-  /** What lacks what every such answer has is the answer of something else. */
   function misread(command: Command, cause: unknown): unknown {
     return cause instanceof TypeError ? foreign(command, cause) : cause;
   }
 
   return {
     terminal,
-    // Who sits at a terminal wants to know at once that nothing runs there, and can ask again.
+    // No retries: a person at a terminal wants an immediate answer, and can ask again.
     client: (command) => new Tillway({ baseUrl: urlOf(command), maxRetries: 0, apiKey: apiKeyOf(terminal) }),
     urlOf,
     isJson,
@@ -145,14 +144,14 @@ function urlOfEnvironment({ url = DEFAULT_URL }: Pick<Terminal, 'url'>): string 
   return url;
 }
 
-/** The key of the environment. Throws {@link CommandError} 2 for what cannot be one, without showing it. */
+/** The key of the environment. Throws {@link CommandError} 2 for an invalid one, without showing it. */
 export function apiKeyOf({ apiKey }: Pick<Terminal, 'apiKey'>): string | undefined {
   if (apiKey === '') throw new CommandError(2, 'TILLWAY_API_KEY is set but empty: unset it, or give it a value');
   if (apiKey === undefined || environmentOfKey(apiKey) !== undefined) return apiKey;
   throw new CommandError(2, 'TILLWAY_API_KEY is no API key: sk_sandbox_ or sk_live_ and 43 letters or digits');
 }
 
-/** Where a question names no environment and is about one: the key's, else the sandbox. Throws likewise. */
+/** The environment of a question that names none: that of the key, else the sandbox. Throws likewise. */
 export function usualEnvironment({ terminal }: Pick<CommandContext, 'terminal'>): Environment {
   const key = apiKeyOf(terminal);
   return (key === undefined ? undefined : environmentOfKey(key)) ?? 'sandbox';
@@ -160,7 +159,7 @@ export function usualEnvironment({ terminal }: Pick<CommandContext, 'terminal'>)
 
 /**
  * An address that commands can ask, without a slash at its end. Throws {@link CommandError} 2 for anything else, and
- * never shows a password: what is written here is kept in logs.
+ * never shows a password, because the output can end up in logs.
  */
 export function httpUrlOf(text: string): string {
   const url = URL.parse(text);
@@ -172,10 +171,10 @@ export function httpUrlOf(text: string): string {
   return text.replace(/\/+$/, '');
 }
 
-// What a terminal may obey: control characters, C1 ones too, and what turns the direction of a text.
+// Characters that control a terminal: control characters, including C1, and those that change the direction of text.
 const OBEYED = /(?!\n)[\p{C}\p{Zl}\p{Zp}]/gu;
 
-/** A document of the same meaning as it came with, without anything in it that a terminal would take as an order. */
+/** The document as JSON, with the characters escaped that control a terminal. */
 export function jsonOf(document: unknown): string {
   return harmlessJson(JSON.stringify(document, null, 2));
 }
@@ -200,47 +199,54 @@ interface CommonOptions {
 export interface CommandDescription {
   /** One line without a full stop at its end, for the list of commands. */
   summary: string;
-  /** What else is to be known: sentences, shown above the options. */
+  /** Further sentences, shown above the options. */
   details?: string;
-  /** Whole command lines that work as they stand, `tillway` included. */
+  /** Whole command lines that work without changes, `tillway` included. */
   examples: readonly string[];
-  /** Whether it asks a service, and so takes --url. Default: yes. */
+  /** The command's own options. */
+  options?: readonly Option[];
+  /** True (default) if it asks a service, and so takes --url. */
   remote?: boolean;
-  /** Whether it prints data, and so takes --json, or what its help says of that. Default: yes. */
+  /** True (default) if it prints data, and so takes --json; or the help text of --json. */
   data?: boolean | string;
-  /** Whether that is a document a line, its complaints included. */
+  /** True if it prints one document a line, errors included. */
   lines?: boolean;
 }
 
 /**
- * A command with what all have in common: description, examples, --url, --json, --no-color. `nameAndArguments` is as
- * commander takes it: `fees <amount>`, `listen`.
+ * A command with the parts that all commands have: description, examples, --url, --json, --no-color. `usage` is its name
+ * with the operands: `fees <amount>`, `listen`.
  */
 export function describedCommand(
-  nameAndArguments: string,
-  { summary, details, examples, remote = true, data = true, lines = false }: CommandDescription,
+  usage: string,
+  { summary, details, examples, options = [], remote = true, data = true, lines = false }: CommandDescription,
 ): Command {
-  const [name, ...operands] = nameAndArguments.split(' ');
+  const [name, ...operands] = usage.split(' ');
   const command = new Command(name).summary(summary).description(`${summary}.${details ? `\n\n${details}` : ''}`);
   if (operands.length > 0) command.arguments(operands.join(' '));
-  if (remote) command.addOption(new Option('--url <url>', `the service; default TILLWAY_URL, else ${DEFAULT_URL}`));
+  if (remote) command.option('--url <url>', `the service; default TILLWAY_URL, else ${DEFAULT_URL}`);
   const usual = remote ? 'print the answer of the API as it came' : 'print JSON, for programs';
   if (data !== false) command.option('--json', data === true ? usual : data);
   command.option('--no-color', 'print without colours');
-  if (lines) IN_LINES.add(command);
-  EXAMPLES.set(command, examples);
+  for (const option of options) command.addOption(option);
+  DETAILS.set(command, { examples, lines });
   return command;
 }
 
-const EXAMPLES = new WeakMap<Command, readonly string[]>();
-const IN_LINES = new WeakSet<Command>();
+const DETAILS = new WeakMap<Command, { examples: readonly string[]; lines: boolean }>();
 
-/** Whether its data is a document a line. */
+/** True if the command prints one JSON document a line. */
 export function printsLines(command: Command): boolean {
-  return IN_LINES.has(command);
+  return DETAILS.get(command)?.lines ?? false;
 }
 
-/** Whole command lines that work as they stand. */
+/** The options of a command without those that all commands have. */
+export function ownOptions(command: Command): Record<string, unknown> {
+  const { url: _url, json: _json, color: _color, ...options } = command.opts();
+  return options;
+}
+
+/** Whole command lines that work without changes. */
 export function examplesOf(command: Command): readonly string[] {
-  return EXAMPLES.get(command) ?? [];
+  return DETAILS.get(command)?.examples ?? [];
 }

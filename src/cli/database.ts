@@ -6,8 +6,8 @@ import type { LocalCommands } from './local.ts';
 import { plain } from './words.ts';
 
 /**
- * Says which database that of DATABASE_URL is, opens it, works on it, and closes it again. One that is not there is an
- * error, unless it is `made`: then that is said, too.
+ * Prints which database DATABASE_URL names, opens it, works on it, and closes it. A missing database is an error
+ * (`refused`), or the command makes it and says so (`made`).
  */
 export async function onDatabase<Result>(
   { context, command, local }: { context: CommandContext; command: Command; local: LocalCommands },
@@ -15,33 +15,25 @@ export async function onDatabase<Result>(
   work: (store: Store) => Promise<Result>,
 ): Promise<Result> {
   const { name, examine, migrate, open } = await local.database();
-  const refusal = (error: Error) =>
-    new CommandError(1, plain(`The database could not be opened: ${error.message}`), '', error);
+  const opened = async <Opened>(opening: Promise<Opened>): Promise<Opened> =>
+    opening.catch((error: Error) => {
+      throw new CommandError(1, plain(`The database could not be opened: ${error.message}`), '', error);
+    });
   let isNew = false;
-  try {
-    if (absent === 'made') isNew = (await migrate()).some(({ version }) => version === 1);
-    else await (await examine()).close();
-  } catch (error) {
-    throw refusal(error as Error);
-  }
+  if (absent === 'made') isNew = (await opened(migrate())).some(({ version }) => version === 1);
+  else await opened(examine().then((database) => database.close()));
   const line = `Database: ${plain(name)}${isNew ? ', which was made now' : ''}\n`;
-  // What --json writes is for programs.
+  // With --json the output is one document for programs.
   if (context.isJson(command)) context.terminal.complain(line);
   else context.terminal.write(line);
-  const store = await open().catch((error: Error) => {
-    throw refusal(error);
-  });
+  const store = await opened(open());
   try {
     return await work(store);
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     const { code, message, details } = error;
-    throw new CommandError(
-      code === 'invalid_input' ? 2 : 1,
-      `${message} ${details.suggestion ?? ''}`.trim(),
-      '',
-      error,
-    );
+    const text = `${message} ${details.suggestion ?? ''}`.trim();
+    throw new CommandError(code === 'invalid_input' ? 2 : 1, text, '', error);
   } finally {
     await store.close();
   }

@@ -3,7 +3,7 @@ import type { ExaminedDatabase } from '../store/examined.ts';
 import { jsonOf } from './context.ts';
 import { plain } from './words.ts';
 
-/** What a database is asked; nothing is written. */
+/** The queries of the doctor; it writes nothing. */
 export type Examined = Pick<ExaminedDatabase, 'violations' | 'integrity'>;
 
 /** `unread`: the database could not answer, as where a table is damaged. `not_asked`: it has no such check. */
@@ -13,13 +13,13 @@ interface Finding {
   outcome: Outcome;
   name: string;
   says: string;
-  /** Ids, or words of the database's own; nothing where all is well. */
+  /** Ids, or messages of the database; empty if the invariant holds. */
   violations: string[];
-  /** Whether there may be more than were asked for. */
+  /** True if there can be more violations than the query asked for. */
   more: boolean;
 }
 
-// So many are asked for, which keeps a broken database from filling the memory; a person is shown some of them.
+// The limit keeps a broken database from filling the memory; the text shows only some violations.
 const COUNTED = 1000;
 const SHOWN = 5;
 const INTEGRITY = {
@@ -31,8 +31,8 @@ const NAME_WIDTH = Math.max(...[INTEGRITY, ...INVARIANTS].map(({ name }) => name
 const WORD: Record<Outcome, string> = { ok: 'ok', broken: 'BROKEN', unread: 'UNREAD', not_asked: '-' };
 
 /**
- * Asks whether every invariant holds, and says so, a line for each, or everything as one JSON document. Answers the exit
- * code: 0 where all hold, 1 where one is broken or cannot be read. Repairs nothing; rejects where nothing can be asked.
+ * Checks every invariant and prints a line for each, or one JSON document. Answers the exit code: 0 if all hold, 1 if one
+ * is broken or cannot be read. Repairs nothing; rejects if no check can run.
  */
 export async function doctor(
   store: Examined,
@@ -51,7 +51,7 @@ export async function doctor(
   return broken === 0 ? 0 : 1;
 }
 
-/** The files first: where they are damaged, what follows may not be readable at all. */
+/** The integrity of the files comes first: if they are damaged, the other checks can be unreadable. */
 async function* examine(store: Examined): AsyncGenerator<Finding> {
   let answers = 0;
   let failure: unknown;

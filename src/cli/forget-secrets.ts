@@ -1,17 +1,16 @@
 import type { Command } from 'commander';
-import type { ClosedEndpoint } from '../operations/webhook-endpoints/forget-secrets.ts';
 import { type CommandContext, CommandError, type Paint, describedCommand } from './context.ts';
 import { onDatabase } from './database.ts';
 import type { LocalCommands } from './local.ts';
-import { table } from './table.ts';
-import { type Cell, plain, statusCell } from './words.ts';
+import { showTable } from './fields.ts';
+import { option } from './values.ts';
 
 interface Forgotten {
   forgotten: boolean;
   endpoints: { id: string; url: string; environment: string; secrets: number; isDisabled: boolean }[];
 }
 
-/** `endpoints forget-secrets`: the way out where the key of the secrets is lost, and the service does not start. */
+/** `endpoints forget-secrets`: lets a service start again whose encryption key is lost. */
 export function forgetSecretsCommand(context: CommandContext, local: LocalCommands): Command {
   const command = describedCommand('forget-secrets', {
     summary: 'Give up webhook secrets whose encryption key is lost',
@@ -21,11 +20,11 @@ export function forgetSecretsCommand(context: CommandContext, local: LocalComman
       'secret, give the new one to the receiver, and enable it; what waits for it is sent then. Set the ENCRYPTION_KEY ' +
       'that the service has: without it, secrets that are not lost look as if they were.',
     examples: ['tillway endpoints forget-secrets', 'tillway endpoints forget-secrets --yes'],
+    options: [option('--yes', 'drop them')],
     remote: false,
-  }).option('--yes', 'drop them');
-  return command.action(async () => {
-    const { yes = false } = command.opts<{ yes?: boolean }>();
-    // No other command needs them.
+  });
+  return command.action(async ({ yes = false }: { yes?: boolean }) => {
+    // Loaded only by this command.
     const { closedEndpoints, forgetSecrets } = await import('../operations/webhook-endpoints/forget-secrets.ts');
     const { secrets } = await local.database();
     const { secretBox, keys } = await secrets();
@@ -35,32 +34,29 @@ export function forgetSecretsCommand(context: CommandContext, local: LocalComman
       if (yes) await forgetSecrets(deps, found);
       return found;
     });
-    const told = { forgotten: yes && closed.length > 0, endpoints: closed.map(shown) };
+    const endpoints = closed.map(({ endpoint: { id, url, environment }, secrets: count, isSilenced }) => {
+      return { id, url, environment, secrets: count, isDisabled: isSilenced };
+    });
+    const told: Forgotten = { forgotten: yes && closed.length > 0, endpoints };
     context.tell(command, told, (answer, paint) => inWords(answer, keys, paint));
     if (closed.length > 0 && !yes)
       throw new CommandError(1, 'Nothing was changed: --yes drops these secrets for good.');
   });
 }
 
-function shown({ endpoint, secrets, isSilenced }: ClosedEndpoint): Forgotten['endpoints'][number] {
-  const { id, url, environment } = endpoint;
-  return { id, url, environment, secrets, isDisabled: isSilenced };
-}
-
 function inWords({ forgotten, endpoints }: Forgotten, keys: number, paint: Paint): string {
   const tried = keys === 0 ? 'There is no key here' : keys === 1 ? 'One key was tried' : `${keys} keys were tried`;
   if (endpoints.length === 0) return `${tried}. Every secret opens: there is nothing to forget.\n`;
-  const rows = endpoints.map(({ id, url, environment, secrets, isDisabled }): Cell[] => [
-    id,
-    environment,
-    String(secrets),
-    isDisabled ? statusCell('disabled') : 'goes on with its newest secret',
-    plain(url),
-  ]);
   const next = forgotten
     ? 'They are dropped. Start the service; then, for each that is disabled: tillway endpoints rotate-secret <endpoint>, ' +
       'give the secret to the receiver, tillway endpoints enable <endpoint>.\n'
     : '';
-  const headings = ['ENDPOINT', 'ENVIRONMENT', 'SECRETS', forgotten ? 'NOW' : 'WOULD BE', 'URL'];
-  return `${tried} (ENCRYPTION_KEY and the .key file beside the database). These do not open:\n${table(headings, rows, paint)}${next}`;
+  const listed = showTable<Forgotten['endpoints'][number]>({
+    ENDPOINT: 'id',
+    ENVIRONMENT: 'environment',
+    SECRETS: ({ secrets }) => String(secrets),
+    [forgotten ? 'NOW' : 'WOULD BE']: ({ isDisabled }) => (isDisabled ? 'disabled' : 'goes on with its newest secret'),
+    URL: 'url',
+  });
+  return `${tried} (ENCRYPTION_KEY and the .key file beside the database). These do not open:\n${listed(endpoints, paint)}${next}`;
 }

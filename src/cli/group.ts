@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 
-/** A command that is nothing but a name for others; `otherwise` is the one that is meant where none is named. */
+/** A command that only groups others; `otherwise` is the default command. */
 export function commandGroup(
   name: string,
   summary: string,
@@ -14,15 +14,15 @@ export function commandGroup(
   return group;
 }
 
-// Commander has default commands too, but takes every misspelt name for an operand of them.
+// Commander has default commands too, but takes every misspelt name as an operand of them.
 const DEFAULTS = new WeakMap<Command, string>();
 
-/** The command that a group stands for where none of its own is named. */
+/** The default command of a group. */
 export function defaultOf(group: Command): Command | undefined {
   return group.commands.find((each) => each.name() === DEFAULTS.get(group));
 }
 
-/** The command that the first words name, and how many words that took. */
+/** The command that the first words name, and the number of those words. */
 export function commandAt(program: Command, args: readonly string[]): { command: Command; depth: number } {
   let command = program;
   for (const [depth, word] of args.entries()) {
@@ -33,7 +33,7 @@ export function commandAt(program: Command, args: readonly string[]): { command:
   return { command, depth: args.length };
 }
 
-/** `help payments list` as `payments list --help`; a name that no command has is left for it to be refused. */
+/** `help payments list` as `payments list --help`; unknown names stay, so that the parser refuses them. */
 export function withHelp(program: Command, args: readonly string[]): readonly string[] {
   if (args[0] !== 'help') return args;
   const words = args.slice(1);
@@ -42,7 +42,7 @@ export function withHelp(program: Command, args: readonly string[]): readonly st
   return isUnknown ? words : [...words.slice(0, depth), '--help'];
 }
 
-/** The arguments with the default command put in where a group stands without one of its commands. */
+/** The arguments, with the default command added after a group without a command. */
 export function withDefaults(program: Command, args: readonly string[]): string[] {
   const { command, depth } = commandAt(program, args);
   const otherwise = defaultOf(command)?.name();
@@ -53,7 +53,7 @@ export function withDefaults(program: Command, args: readonly string[]): string[
   return otherwise !== undefined && isMeant ? args.toSpliced(depth, 0, otherwise) : [...args];
 }
 
-/** How a command is called, the program's name first: `tillway payments list`. */
+/** The full name of a command: `tillway payments list`. */
 export function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 }

@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import type { ApiKeyResource } from '../contract/api-key-contract.ts';
 import { KEY_SCOPES, type KeyScope } from '../domain/api-key.ts';
 import { createIdSource } from '../domain/id.ts';
@@ -6,14 +6,15 @@ import { centsFromAmount } from '../domain/money.ts';
 import type { Environment } from '../domain/route.ts';
 import { type CommandContext, CommandError, type Paint, describedCommand } from './context.ts';
 import { onDatabase } from './database.ts';
+import { EXAMPLE } from './example-ids.ts';
+import { showTable } from './fields.ts';
 import { commandGroup } from './group.ts';
 import type { LocalCommands } from './local.ts';
-import { table } from './table.ts';
-import { amountOf, environmentOption } from './values.ts';
-import { type Cell, dollars, plain, secondsOf, statusCell } from './words.ts';
+import { amountOf, choiceOption, environmentOption, option } from './values.ts';
+import { dollars, plain } from './words.ts';
 
-const KEY = 'key_01m7x0c2r5v8y1b4e7h0k3n6q9t2w5z8a1d4';
 const PAGE_SIZE = 100;
+const MAX_LIMIT_CENTS = 100_000_000;
 const DATABASE = 'Works on the database of DATABASE_URL, also while the service runs.';
 
 interface NewKey {
@@ -24,7 +25,7 @@ interface NewKey {
   spendPerDay?: number;
 }
 
-/** `tillway keys`: whoever can write the database owns the service, so that no key is needed to make the first one. */
+/** `tillway keys`: works on the database, so that the first key needs no other key. */
 export function keysCommand(context: CommandContext, local: LocalCommands): Command {
   return commandGroup(
     'keys',
@@ -42,20 +43,16 @@ function createCommand(context: CommandContext, local: LocalCommands): Command {
       'tillway keys create --name "Shop backend" --scope write --environment production',
       'tillway keys create --name "Buying agent" --scope agent --spend-per-checkout 50 --spend-per-day 200',
     ],
+    options: [
+      option('--name <name>', 'what it is for').makeOptionMandatory(),
+      choiceOption('--scope <scope>', 'what it may do', KEY_SCOPES).makeOptionMandatory(),
+      environmentOption('the only one that it can see and change; default sandbox').default('sandbox'),
+      limitOption('--spend-per-checkout', 'of agents: what one checkout may cost, in US dollars'),
+      limitOption('--spend-per-day', 'of agents: what the checkouts of a day (UTC) may cost together'),
+    ],
     remote: false,
   });
-  command
-    .requiredOption('--name <name>', 'what it is for')
-    .addOption(new Option('--scope <scope>', 'what it may do').choices(KEY_SCOPES).makeOptionMandatory())
-    .addOption(environmentOption('the only one that it can see and change; default sandbox').default('sandbox'))
-    .option('--spend-per-checkout <amount>', 'of agents: what one checkout may cost, in US dollars', (text) =>
-      limitOf('--spend-per-checkout', text),
-    )
-    .option('--spend-per-day <amount>', 'of agents: what the checkouts of a day (UTC) may cost together', (text) =>
-      limitOf('--spend-per-day', text),
-    );
-  return command.action(async () => {
-    const asked = command.opts<NewKey>();
+  return command.action(async (asked: NewKey) => {
     checkLimits(asked);
     const { scope, environment, spendPerCheckout = null, spendPerDay = null } = asked;
     const name = nameOf(asked.name);
@@ -69,7 +66,7 @@ function createCommand(context: CommandContext, local: LocalCommands): Command {
       );
       return { ...renderApiKey(made), key: text };
     });
-    context.tell(command, created, createdInWords);
+    context.tell(command, created, showCreated);
   });
 }
 
@@ -78,27 +75,24 @@ function listCommand(context: CommandContext, local: LocalCommands): Command {
     summary: 'List API keys, newest first',
     details: `${DATABASE} Keys themselves are kept as hashes only: ENDS shows their last four characters.`,
     examples: ['tillway keys list', 'tillway keys list --environment production --json'],
+    options: [environmentOption('only those of this environment; left out, both')],
     remote: false,
   });
-  command.addOption(environmentOption('only those of this environment; left out, both'));
-  return command.action(async () => {
-    const filter = command.opts<{ environment?: Environment }>();
-    const environment = filter.environment === undefined ? {} : { environment: filter.environment };
+  return command.action(async ({ environment }: { environment?: Environment }) => {
+    const filter = environment === undefined ? {} : { environment };
     const { listApiKeys, renderApiKey } = await loadOperations();
-    const keys = await onDatabase({ context, command, local }, 'refused', async (store) => {
+    const data = await onDatabase({ context, command, local }, 'refused', async (store) => {
       const found: ApiKeyResource[] = [];
       for (let hasMore = true; hasMore;) {
         const last = found.at(-1)?.id;
         const page = { limit: PAGE_SIZE, ...(last !== undefined && { startingAfter: last }) };
-        const listed = await listApiKeys({ store, now: () => store.now() }, environment, page);
+        const listed = await listApiKeys({ store, now: () => store.now() }, filter, page);
         found.push(...listed.items.map(renderApiKey));
         ({ hasMore } = listed);
       }
       return found;
     });
-    context.tell(command, { object: 'list', data: keys, hasMore: false }, ({ data }, paint) =>
-      table(HEADINGS, data.map(rowOf), paint),
-    );
+    context.tell(command, { object: 'list', data, hasMore: false }, (_, paint) => showKeys(data, paint));
   });
 }
 
@@ -106,7 +100,7 @@ function revokeCommand(context: CommandContext, local: LocalCommands): Command {
   const command = describedCommand('revoke <key>', {
     summary: 'Revoke an API key for good',
     details: `${DATABASE} A running service refuses it within a second, and goes on asking for keys where it was the last.`,
-    examples: [`tillway keys revoke ${KEY}`],
+    examples: [`tillway keys revoke ${EXAMPLE.key}`],
     remote: false,
   });
   return command.action(async (id: string) => {
@@ -118,7 +112,7 @@ function revokeCommand(context: CommandContext, local: LocalCommands): Command {
   });
 }
 
-/** No other command needs them. */
+/** Loaded only by these commands. */
 async function loadOperations() {
   const [operations, { renderApiKey }] = await Promise.all([
     import('../operations/api-keys.ts'),
@@ -127,7 +121,7 @@ async function loadOperations() {
   return { ...operations, renderApiKey };
 }
 
-/** Refuses, before a database is made for it, what no key can be. Throws {@link CommandError} 2. */
+/** Rejects impossible limits before a database is made for the key. Throws {@link CommandError} 2. */
 function checkLimits({ scope, spendPerCheckout, spendPerDay }: NewKey): void {
   const hasLimits = spendPerCheckout !== undefined || spendPerDay !== undefined;
   if (hasLimits === (scope === 'agent')) return;
@@ -146,19 +140,21 @@ function nameOf(text: string): string {
   throw new CommandError(2, '--name takes 1 to 120 characters, such as "Shop backend"');
 }
 
-/** Cents. */
-function limitOf(option: string, text: string): number {
-  const cents = centsFromAmount(amountOf(option, text));
-  if (cents !== undefined && cents > 0 && cents <= MAX_LIMIT_CENTS) return cents;
-  throw new CommandError(2, `${option} takes more than 0 and at most 1000000 US dollars, such as 50, not ${text}`);
+/** An amount in US dollars, read as cents. */
+function limitOption(name: string, description: string) {
+  return option(`${name} <amount>`, description, (text) => {
+    const cents = centsFromAmount(amountOf(name, text));
+    if (cents !== undefined && cents > 0 && cents <= MAX_LIMIT_CENTS) return cents;
+    throw new CommandError(2, `${name} takes more than 0 and at most 1000000 US dollars, such as 50, not ${text}`);
+  });
 }
 
-const MAX_LIMIT_CENTS = 100_000_000;
-
-function createdInWords(created: ApiKeyResource & { key: string }, paint: Paint): string {
-  const { id, name, environment, scope, key } = created;
+function showCreated(created: ApiKeyResource & { key: string }, paint: Paint): string {
+  const { id, name, environment, scope, key, spendPerCheckout, spendPerDay } = created;
+  const perCheckout = spendPerCheckout === null ? '' : `, ${dollars(spendPerCheckout)} a checkout`;
+  const perDay = spendPerDay === null ? '' : `, ${dollars(spendPerDay)} a day`;
   return [
-    `${paint('green', 'Created')}  ${id} (${plain(name)}): ${environment}, ${scope}${limitsInWords(created)}`,
+    `${paint('green', 'Created')}  ${id} (${plain(name)}): ${environment}, ${scope}${perCheckout}${perDay}`,
     '',
     key,
     '',
@@ -168,26 +164,14 @@ function createdInWords(created: ApiKeyResource & { key: string }, paint: Paint)
   ].join('\n');
 }
 
-function limitsInWords({ spendPerCheckout, spendPerDay }: ApiKeyResource): string {
-  return [
-    spendPerCheckout === null ? '' : `, ${dollars(spendPerCheckout)} a checkout`,
-    spendPerDay === null ? '' : `, ${dollars(spendPerDay)} a day`,
-  ].join('');
-}
-
-const HEADINGS = ['KEY', 'STATUS', 'ENVIRONMENT', 'SCOPE', 'ENDS', 'SPENT TODAY', 'LAST USED', 'CREATED', 'NAME'];
-
-function rowOf(key: ApiKeyResource): Cell[] {
-  const { id, status, environment, scope, last4, spentToday, lastUsedAt, created, name } = key;
-  return [
-    id,
-    statusCell(status),
-    environment,
-    scope,
-    last4,
-    spentToday === null ? '' : dollars(spentToday),
-    lastUsedAt === null ? '' : secondsOf(lastUsedAt),
-    secondsOf(created),
-    plain(name),
-  ];
-}
+const showKeys = showTable<ApiKeyResource>({
+  KEY: 'id',
+  STATUS: 'status',
+  ENVIRONMENT: 'environment',
+  SCOPE: 'scope',
+  ENDS: 'last4',
+  'SPENT TODAY': ({ spentToday }) => (spentToday === null ? null : dollars(spentToday)),
+  'LAST USED': 'lastUsedAt',
+  CREATED: 'created',
+  NAME: 'name',
+});

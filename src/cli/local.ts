@@ -5,7 +5,7 @@ import type { SecretBox } from '../webhooks/secret-box.ts';
 import { type CommandContext, CommandError, OutputClosedError, describedCommand, jsonOf } from './context.ts';
 import { plain } from './words.ts';
 
-/** What the commands need that work on this machine instead of asking a service: settings and database. */
+/** Settings and database, for the commands that work on this machine instead of asking a service. */
 export interface LocalCommands {
   /** Resolves once the service is ready; it goes on until a signal stops it. */
   serve(): Promise<void>;
@@ -14,15 +14,15 @@ export interface LocalCommands {
 
 /** The database of the settings. */
 export interface LocalDatabase {
-  /** Where it is, without who and how. */
+  /** Its location, without credentials. */
   name: string;
-  /** Opens it only to look at it. */
+  /** Opens it read-only. */
   examine(): Promise<ExaminedDatabase>;
-  /** Brings it up to date, and answers what was missing, oldest first. */
+  /** Applies the missing migrations and answers them, oldest first. */
   migrate(): Promise<readonly { version: number; name: string }[]>;
-  /** Opens it to read and write, brought up to date. */
+  /** Opens it to read and write, with all migrations applied. */
   open(): Promise<Store>;
-  /** What opens the webhook secrets in it, and with how many keys. */
+  /** The box that opens its webhook secrets, and the number of keys. */
   secrets(): Promise<{ secretBox: SecretBox; keys: number }>;
 }
 
@@ -46,10 +46,9 @@ export function migrateCommand(context: CommandContext, local: LocalCommands): C
     remote: false,
   });
   return command.action(async () => {
-    const { database, missing } = await migrated(local).catch((error: Error) => {
+    const { database, applied } = await migrated(local).catch((error: Error) => {
       throw new CommandError(1, `The database could not be migrated: ${error.message}`, '', error);
     });
-    const applied = missing.map(({ version, name }) => ({ version, name }));
     context.tell(command, { ok: true, database, applied }, (_, paint) => {
       const lines = applied.map(({ version, name }) => `${paint('green', 'applied')}  ${version} ${name}\n`);
       const state = applied.length === 0 ? 'It was up to date already.' : 'It is up to date.';
@@ -58,11 +57,9 @@ export function migrateCommand(context: CommandContext, local: LocalCommands): C
   });
 }
 
-async function migrated(
-  local: LocalCommands,
-): Promise<{ database: string; missing: Awaited<ReturnType<LocalDatabase['migrate']>> }> {
+async function migrated(local: LocalCommands) {
   const { name: database, migrate } = await local.database();
-  return { database, missing: await migrate() };
+  return { database, applied: (await migrate()).map(({ version, name }) => ({ version, name })) };
 }
 
 export function doctorCommand(context: CommandContext, local: LocalCommands): Command {
@@ -76,7 +73,7 @@ export function doctorCommand(context: CommandContext, local: LocalCommands): Co
   return command.action(async () => {
     const json = context.isJson(command);
     const { terminal } = context;
-    // Who reads the first line alone still waits for the exit code.
+    // A closed output does not stop the check: the exit code still counts.
     const write = (text: string) => {
       try {
         terminal.write(text);

@@ -14,38 +14,38 @@ import { OPERATIONS } from '../operations/registry.ts';
 import { PatientTransport } from './mcp-transport.ts';
 
 const ACTION_PATH = '/api/agent/actions/';
-// As SESSION_TTL is where nobody sets it; no answer of the service says what it is there.
+// The default of SESSION_TTL; the service does not report its value.
 const LIFETIME = 'a limited time (24 hours unless the operator says otherwise)';
-// What a client of one attempt waits for an answer; no call is under way for longer.
+// The timeout of a request; no call takes longer.
 const TIMEOUT_MS = 30_000;
 const NOT_TILLWAY = new Set(['connection_failed', 'timed_out', 'unexpected_response', 'method_not_allowed']);
-// What the service says of a path that it has not; a payment that it has not is another sentence.
+// The message of the service for an unknown path; a missing payment has another message.
 const NO_SUCH_PATH = 'There is nothing at this path.';
 
-// Whoever configures the host sets it; an agent cannot.
+// The user configures the host; an agent cannot set the key.
 const KEY_NEEDED =
   'Stop, and have the user set TILLWAY_API_KEY for "tillway mcp" to an active key of that service (tillway keys create --scope agent).';
 
-/** What {@link serveMcp} needs of the process. */
+/** The dependencies of {@link serveMcp}. */
 export interface Surroundings {
-  /** Undefined where the service asks for none. */
+  /** Undefined if the service needs no key. */
   apiKey?: string | undefined;
   complain(problem: string): void;
   /** Cryptographically secure. */
   randomBytes(size: number): Uint8Array;
-  /** As that of a Terminal: resolves early when the signal aborts. */
+  /** Resolves after that time, or early when the signal aborts. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   /** Default: the standard input and output. */
   input?: Readable;
   output?: Writable;
 }
 
-/** Serves the tools of the service at `url`; resolves when the host has closed the input, and has its answers. */
+/** Serves the tools of the service at `url`. Resolves when the host has closed the input and has all answers. */
 export async function serveMcp(
   url: string,
   { apiKey, complain, sleep, randomBytes, input, output }: Surroundings,
 ): Promise<void> {
-  // Whether something is worth another try is for the agent to say.
+  // No retries: the agent decides about them.
   const client = new Tillway({ baseUrl: url, maxRetries: 0, timeoutMs: TIMEOUT_MS, apiKey });
   const tools = describeTools(LIFETIME);
   const transport = new PatientTransport((signal) => sleep(TIMEOUT_MS, signal), input, output);
@@ -59,7 +59,7 @@ export async function serveMcp(
   await transport.closed;
 }
 
-/** Has the service run an operation: its answer is the envelope. */
+/** Runs an operation on the service; its answer is the envelope. */
 async function ask(client: Tillway, url: string, operation: Operation, sent: unknown): Promise<Envelope> {
   const { name } = operation;
   try {
@@ -73,7 +73,7 @@ async function ask(client: Tillway, url: string, operation: Operation, sent: unk
   }
 }
 
-/** The operation over REST. What is a resource there has no body that the service could check. */
+/** The REST request of an operation. Reads of resources have no body that the service could check, so the input is read here. */
 function requestOf(
   { name, input }: Operation,
   sent: unknown,
@@ -156,7 +156,7 @@ function errorOf(error: unknown, operation: string, url: string): ActionError {
   };
 }
 
-/** Whether the answer is not from Tillway's API. A 404 can mean a missing record, but never a missing operation. */
+/** True if the answer is not from Tillway's API. A 404 can mean a missing record, but never a missing operation. */
 function isOfAnother({ code, status, message }: TillwayError, operation: string): boolean {
   return NOT_TILLWAY.has(code) || (status === 404 && (OPERATIONS.has(operation) || message === NO_SUCH_PATH));
 }

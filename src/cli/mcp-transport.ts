@@ -3,10 +3,10 @@ import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/server';
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { wrapArguments } from '../mcp/arguments.ts';
 
-/** Line by line over two streams. At the end of its input it closes once everything that was asked is answered. */
+/** Messages line by line over two streams. After the end of its input it closes once every request is answered. */
 export class PatientTransport extends StdioServerTransport {
   readonly #input: Readable;
-  /** Resolves when nothing is waited for any longer, or when the signal aborts. */
+  /** Limits the wait for open requests; the signal aborts when all are answered. */
   readonly #wait: (signal: AbortSignal) => Promise<void>;
   readonly #unanswered = new Set<RequestId>();
   readonly #answered = new AbortController();
@@ -42,7 +42,7 @@ export class PatientTransport extends StdioServerTransport {
   }
 
   override async close(): Promise<void> {
-    // Else the streams are broken, or somebody wants it closed at once.
+    // Otherwise the streams are broken, or the caller closes the transport at once.
     if (this.#input.readableEnded && this.#unanswered.size > 0) await this.#wait(this.#answered.signal);
     await super.close();
     this.#closed.resolve();

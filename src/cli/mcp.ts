@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type CommandContext, apiKeyOf, describedCommand } from './context.ts';
 
-/** `tillway mcp`: the tools of a running service for a host that starts programs and speaks with them. */
+/** `tillway mcp`: the tools of a running service for a host that starts MCP servers as programs. */
 export function mcpCommand(context: CommandContext): Command {
   const command = describedCommand('mcp', {
     summary: 'Serve the tools of a service to an agent, over the standard input and output',
@@ -11,9 +11,9 @@ export function mcpCommand(context: CommandContext): Command {
     data: false,
   });
   return command.action(async () => {
-    // What a host is given that takes a URL; our own requests go to the service itself.
+    // Hosts that take a URL get the one with /mcp; the requests of this command go to the service itself.
     const url = context.urlOf(command).replace(/\/mcp$/, '');
-    // No other command needs the protocol, which takes a while to load.
+    // Loaded here, because the protocol takes a while to load.
     const { serveMcp } = await import('./mcp-stdio.ts');
     const { complain, sleep, randomBytes } = context.terminal;
     const apiKey = apiKeyOf(context.terminal);

@@ -15,39 +15,39 @@ import {
   jsonOf,
   printsLines,
 } from './context.ts';
-import { customersCommand } from './customers.ts';
-import { deliveriesCommand } from './deliveries.ts';
-import { endpointsCommand } from './endpoints.ts';
-import { recoverCommand, recoveryCommand } from './recover.ts';
-import { discrepanciesCommand } from './discrepancies.ts';
-import { eventsCommand } from './events.ts';
+import { endpointsCommand } from './endpoint-commands.ts';
+import { deliveriesCommand, eventsCommand } from './event-commands.ts';
 import { feesCommand } from './fees.ts';
 import { forgetSecretsCommand } from './forget-secrets.ts';
 import { commandAt, commandGroup, commandsIn, pathOf, withDefaults, withHelp } from './group.ts';
-import { invoicesCommand } from './invoices.ts';
 import { keysCommand } from './keys.ts';
-import { ledgerCommand } from './ledger.ts';
+import { ledgerCommand } from './ledger-commands.ts';
 import { listenCommand } from './listen/command.ts';
 import { type LocalCommands, doctorCommand, migrateCommand, serveCommand } from './local.ts';
 import { mcpCommand } from './mcp.ts';
-import { paymentsCommand } from './payments.ts';
-import { refundsCommand } from './refunds.ts';
+import {
+  customersCommand,
+  invoicesCommand,
+  paymentsCommand,
+  refundsCommand,
+  sessionsCommand,
+} from './payment-commands.ts';
 import { routesCommand } from './routes/command.ts';
 import { schemaCommand } from './schema.ts';
-import { sessionsCommand } from './sessions.ts';
-import { settlementsCommand } from './settlements.ts';
+import { discrepanciesCommand, settlementsCommand } from './settlement-commands.ts';
 import { triggerCommand } from './trigger/command.ts';
-import { webhookExampleCommand, webhookVerifySampleCommand } from './webhook.ts';
-import { webhookVerifyCommand } from './verify/command.ts';
 import { verifyPageCommand } from './verify-page/command.ts';
+import { webhookExampleCommand, webhookVerifySampleCommand } from './webhook-samples.ts';
+import { webhookVerifyCommand } from './webhook-verify.ts';
 
 const MAX_HELP_WIDTH = 110;
-/** What a shell says of a program that was ended by a pipe without a reader: 128 and the number of that signal. */
+/** The exit code of a program that SIGPIPE ends, as shells report it: 128 and the number of the signal. */
 const UNREAD = 141;
 
 /**
- * Runs one command line, without the name of the program; answers the exit code: 0 done, 1 refused, not reached or a
- * check that failed, 2 misuse, 141 where nobody reads the output any more. Rejects for faults of the program, and for those of its settings and database.
+ * Runs one command line, without the name of the program. Answers the exit code: 0 for success; 1 for a refusal, an
+ * unreachable service or a failed check; 2 for misuse; 141 for a closed output. Rejects for faults of the program, its
+ * settings and its database.
  */
 export async function runTillway(args: readonly string[], terminal: Terminal, local: LocalCommands): Promise<number> {
   const context = createContext(terminal);
@@ -60,14 +60,14 @@ export async function runTillway(args: readonly string[], terminal: Terminal, lo
     return context.exitCode();
   } catch (error) {
     if (error instanceof OutputClosedError) return UNREAD;
-    // What was refused may never have been read as far as that option.
+    // The parser can stop before it reads --json.
     const isJson = (args.includes('--') ? args.slice(0, args.indexOf('--')) : args).includes('--json');
     if (error instanceof MisuseError) return misuse(error, terminal, isJson);
     return complain(error, commandAt(program, words).command, context, isJson);
   }
 }
 
-/** Every command. What they need of a service is asked when one runs. */
+/** The tree of commands. A command asks the service only when it runs. */
 export function createProgram(context: CommandContext, local: LocalCommands): Command {
   const program = commandGroup('tillway', 'Hosted checkout and payment routing, self-hosted', [
     ...inGroup('Service:', [
@@ -94,11 +94,7 @@ export function createProgram(context: CommandContext, local: LocalCommands): Co
       triggerCommand(context),
       eventsCommand(context),
       deliveriesCommand(context),
-      endpointsCommand(context, [
-        recoverCommand(context),
-        recoveryCommand(context),
-        forgetSecretsCommand(context, local),
-      ]),
+      endpointsCommand(context, [forgetSecretsCommand(context, local)]),
       commandGroup('webhook', 'Verify a webhook, or see what one looks like', [
         webhookVerifyCommand(context),
         webhookExampleCommand(context),
@@ -118,7 +114,7 @@ export function createProgram(context: CommandContext, local: LocalCommands): Co
   };
   return (
     program
-      // Behind a command, --version may be one of its own.
+      // After a command, --version can be an option of that command.
       .enablePositionalOptions()
       .version(version, '-V, --version', 'the version of this program')
       .addHelpText('after', () =>
@@ -138,7 +134,7 @@ function inGroup(heading: string, commands: Command[]): Command[] {
   return commands.map((command) => command.helpGroup(heading));
 }
 
-/** What commander refused, and of which command. */
+/** An error of commander, with its command. */
 class MisuseError extends Error {
   readonly refusal: CommanderError;
   readonly command: Command;
@@ -150,7 +146,7 @@ class MisuseError extends Error {
   }
 }
 
-/** What holds for every command of the tree: nothing ends the process, and everything is written to the terminal. */
+/** The settings of every command: none ends the process, and all output goes to the terminal. */
 function settle(command: Command, terminal: Terminal): void {
   const { colour, columns = MAX_HELP_WIDTH } = terminal;
   const helper = new Help();
@@ -162,7 +158,7 @@ function settle(command: Command, terminal: Terminal): void {
     })
     .configureOutput({
       writeOut: terminal.write,
-      // A group without a command shows its help here; all else is said in one place, with how the command is used.
+      // Commander writes the help of a group without a command here; `misuse` writes all other errors.
       writeErr: terminal.complain,
       outputError: () => undefined,
       getOutHelpWidth: () => Math.min(columns, MAX_HELP_WIDTH),
@@ -173,7 +169,7 @@ function settle(command: Command, terminal: Terminal): void {
     .configureHelp({
       commandUsage: (each) => `${pathOf(each)} ${usageWords(each)}`,
       subcommandTerm: (each) => [each.name(), ...argumentsOf(each)].join(' '),
-      // What is the command's own comes before what many have.
+      // The command's own options come before the common ones.
       visibleOptions: (each) => helper.visibleOptions(each).toSorted((a, b) => rankOf(a) - rankOf(b)),
       optionDescription: ({ description, argChoices, mandatory }) => {
         const choices = argChoices ? ` (${argChoices.join(', ')})` : '';
@@ -187,14 +183,14 @@ function settle(command: Command, terminal: Terminal): void {
   }
 }
 
-/** What somebody would type who has just started a service. */
+/** The first commands for a user who has just started a service. */
 const FIRST_EXAMPLES = [
   'tillway trigger payment.paid',
   'tillway payments list --limit 5',
   'tillway listen --forward-to http://127.0.0.1:4000/webhooks',
 ];
 
-/** Those of a command; of a group, the first of each of its commands. */
+/** The examples of a command; for a group, the first one of each of its commands. */
 function examplesIn(command: Command): readonly string[] {
   if (command.commands.length === 0) return examplesOf(command);
   return command.commands.flatMap((each) => examplesIn(each).slice(0, 1));
@@ -218,7 +214,7 @@ function argumentsOf(command: Command): string[] {
   });
 }
 
-/** An empty word, or dots, would name another resource than was meant. */
+/** An empty operand, or dots, would be the path of another resource. */
 function refuseEmpty(command: Command): void {
   for (const [index, word] of command.args.entries()) {
     const name = command.registeredArguments[index]?.name() ?? 'argument';
@@ -229,7 +225,7 @@ function refuseEmpty(command: Command): void {
 }
 
 function misuse({ refusal, command }: MisuseError, terminal: Terminal, isJson: boolean): number {
-  // Help and version were asked for; a group without a command has shown its help.
+  // The user asked for help or the version.
   if (refusal.exitCode === 0) return 0;
   const { message, usage } = misuseOf(refusal, command);
   if (isJson) terminal.write(`${jsonOf(documentOf(misused(message, command)))}\n`);

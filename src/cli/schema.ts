@@ -3,7 +3,7 @@ import { type CommandContext, type Paint, describedCommand } from './context.ts'
 import { table } from './table.ts';
 import { type Cell, plain } from './words.ts';
 
-/** The part of JSON Schema that tells a person what to send. */
+/** The keywords of JSON Schema that the command shows. */
 interface Schema {
   type?: string | string[];
   const?: unknown;
@@ -25,10 +25,9 @@ export function schemaCommand(context: CommandContext): Command {
     const client = context.client(command);
     if (operation === undefined) {
       const { schemas } = await client.capabilities();
-      context.tell(command, schemas, ({ operations }) => {
+      return context.tell(command, schemas, ({ operations }) => {
         return `${operations.map(plain).join('\n')}\n\nOne of them: tillway schema ${plain(operations[0]!)}\n`;
       });
-      return;
     }
     context.tell(command, await client.schema(operation), ({ inputSchema, outputSchema }, paint) => {
       return `${section('Input', inputSchema, paint)}\n${section('Output', outputSchema, paint)}`;
@@ -41,15 +40,10 @@ function section(title: string, schema: Schema, paint: Paint): string {
   return `${paint('bold', title)}\n${rows.length === 0 ? 'Nothing.\n' : table(['FIELD', 'TYPE', '', 'MEANING'], rows, paint)}`;
 }
 
-function rowsOf(schema: Schema, path: string): Cell[][] {
-  const { properties = {}, required = [], items } = schema;
+function rowsOf({ properties = {}, required = [], items }: Schema, path: string): Cell[][] {
   const own = Object.entries(properties).flatMap(([name, property]) => {
-    const row: Cell[] = [
-      `${path}${name}`,
-      typeOf(property),
-      required.includes(name) ? 'required' : '',
-      property.description ?? '',
-    ];
+    const isRequired = required.includes(name) ? 'required' : '';
+    const row: Cell[] = [`${path}${name}`, typeOf(property), isRequired, property.description ?? ''];
     return [row, ...rowsOf(property, `${path}${name}.`)];
   });
   return items ? [...own, ...rowsOf(items, path.replace(/\.$/, '[].'))] : own;

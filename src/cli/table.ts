@@ -3,32 +3,32 @@ import { type Cell, plain } from './words.ts';
 
 type Row = readonly Cell[];
 
-// Amounts stand under each other at their last figure.
+// Amounts are aligned at their last digit.
 const AMOUNT = /^-?\d+\.\d\d USD$/;
-// What is copied into the next command is never left out.
+// Users copy ids into the next command, so they are never left out.
 const ID = /^[a-z]{2,4}_\w{16,}$/;
 const GAP = '  ';
-/** A text that is broken into lines shorter than this is no longer read. */
+/** The minimum width of a text that is broken into lines. */
 const MIN_TEXT_WIDTH = 20;
 
-/** Rows under headings, columns as wide as their widest entry; a column without any entry is left out. */
+/** Rows under headings; columns are as wide as their widest entry, and empty columns are left out. */
 export function table(headings: readonly string[], rows: readonly Row[], paint: Paint = withoutStyle): string {
   if (rows.length === 0) return 'None.\n';
   const growing = growingTable(headings, paint);
   return growing.add(rows) + growing.end();
 }
 
-/** A table that is written while its rows arrive. */
+/** A table that is printed while its rows arrive. */
 export interface GrowingTable {
-  /** The lines of these rows: headings above the first alone, columns never narrower than they were. */
+  /** The lines of these rows, with headings above the first ones; columns never get narrower. */
   add(rows: readonly Row[]): string;
-  /** What is to be said under it: which columns the terminal had no room for. */
+  /** The line below the table: the names of the columns that do not fit the terminal. */
   end(): string;
 }
 
 /**
- * On a terminal that is too narrow, a text in the last column is broken at its words; where that does not help, columns
- * are left out from the right, ids never.
+ * On a narrow terminal, a text in the last column is broken at its words. If that is not enough, columns are left out from
+ * the right, but never ids.
  */
 export function growingTable(headings: readonly string[], paint: Paint): GrowingTable {
   const titles = headings.map((text): Cell => ({ text, style: 'bold' }));
@@ -36,10 +36,14 @@ export function growingTable(headings: readonly string[], paint: Paint): Growing
   let leftOut = new Set<number>();
   return {
     add(rows) {
-      const grown = grownWidths(widths ?? headings.map(() => 0), rows, titles, widths === undefined);
-      // Those that were shown before stay where they are.
-      if (widths === undefined) leftOut = tooMany(grown, rows, paint.columns);
       const lines = widths ? rows : [titles, ...rows];
+      const grown = headings.map((_, column) => {
+        const before = widths?.[column] ?? 0;
+        const isUsed = before > 0 || rows.some((row) => textOf(row[column]!) !== '');
+        return isUsed ? Math.max(before, ...lines.map((row) => textOf(row[column]!).length)) : 0;
+      });
+      // The columns of the first rows decide, so that later rows are aligned with them.
+      if (widths === undefined) leftOut = tooMany(grown, rows, paint.columns);
       widths = grown;
       const shown = grown.map((width, column) => (leftOut.has(column) ? 0 : width));
       return lines.map((row) => linesOf(row, shown, paint)).join('');
@@ -51,15 +55,7 @@ export function growingTable(headings: readonly string[], paint: Paint): Growing
   };
 }
 
-function grownWidths(before: readonly number[], rows: readonly Row[], titles: Row, isFirst: boolean): number[] {
-  const lines = isFirst ? [titles, ...rows] : rows;
-  return before.map((width, column) => {
-    const used = width > 0 || rows.some((row) => textOf(row[column]!) !== '');
-    return used ? Math.max(width, ...lines.map((row) => textOf(row[column]!).length)) : 0;
-  });
-}
-
-/** The columns that a terminal has no room for. */
+/** The columns that do not fit the terminal. */
 function tooMany(widths: readonly number[], rows: readonly Row[], columns = Infinity): Set<number> {
   const leftOut = new Set<number>();
   const least = widths.map((width, column) => {
@@ -78,7 +74,7 @@ function widthOf(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width, 0) + GAP.length * (widths.length - 1);
 }
 
-/** One row: one line, or more where its last text has no room on one. */
+/** The lines of one row: more than one if its last text does not fit one line. */
 function linesOf(row: Row, widths: readonly number[], paint: Paint): string {
   const used = row.map((cell, column) => ({ cell, width: widths[column]! })).filter(({ width }) => width > 0);
   const last = used.pop();
@@ -86,7 +82,7 @@ function linesOf(row: Row, widths: readonly number[], paint: Paint): string {
   const head = used.map(({ cell, width }) => aligned(cell, width, paint) + GAP).join('');
   const indent = widthOf([...used.map(({ width }) => width), 0]);
   const room = (paint.columns ?? Infinity) - indent;
-  // Where even that is not there, the terminal breaks the line as it likes.
+  // If there is no room even for the minimum width, the terminal breaks the line.
   const [first = '', ...rest] =
     last.width > room && room >= MIN_TEXT_WIDTH ? brokenAtWords(textOf(last.cell), room) : [textOf(last.cell)];
   const cell = (text: string): Cell => (typeof last.cell === 'string' ? text : { ...last.cell, text });
@@ -104,7 +100,7 @@ function aligned(cell: Cell, width: number, paint: Paint): string {
   return AMOUNT.test(text) ? `${space}${painted(cell, paint)}` : `${painted(cell, paint)}${space}`;
 }
 
-/** Lines of at most that many characters; a word that is longer stands on a line of its own, whole. */
+/** Lines of at most that many characters; a longer word gets a line of its own. */
 export function brokenAtWords(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
@@ -115,7 +111,7 @@ export function brokenAtWords(text: string, width: number): string[] {
   return lines;
 }
 
-/** Facts about one thing, one a line, under each other; those without a text are left out. */
+/** Facts about one record, one a line; empty facts are left out. */
 export function facts(
   pairs: readonly (readonly [name: string, value: Cell | null | undefined])[],
   paint: Paint,

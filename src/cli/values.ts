@@ -4,9 +4,9 @@ import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
 import { PROVIDER_STATUSES } from '../domain/records.ts';
 import { CommandError } from './context.ts';
 
-// What people type, read strictly: every refusal is a CommandError with exit code 2 that names the option and an example.
+// Input of people is read strictly: every refusal is a CommandError with exit code 2 that names the option and an example.
 
-/** What webhooks tell of. */
+/** The types of webhook events. */
 export const EVENT_TYPES = PROVIDER_STATUSES.map((status) => `payment.${status}` as const);
 
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/;
@@ -18,7 +18,7 @@ export function numberOf(option: string, text: string, example: string): number 
   return Number(text);
 }
 
-/** US dollars: no more decimals than there are cents, since what is read from more would not be what was typed. */
+/** US dollars with at most two decimals, because more would be rounded to another amount than the typed one. */
 export function amountOf(option: string, text: string): number {
   const number = numberOf(option, text, '49.99');
   if (/\.\d{3}/.test(text)) throw refused(option, 'US dollars with at most two decimals', '49.99', text);
@@ -48,20 +48,46 @@ function refused(option: string, wanted: string, example: string, text: string):
   return new CommandError(2, `${option} takes ${wanted}, such as ${example}, not ${JSON.stringify(text)}`);
 }
 
-/** For an option that may be given several times: `.option('--header <header>', '...', collect, [])`. */
+export function option(flags: string, description: string, parse?: (text: string) => unknown): Option {
+  const made = new Option(flags, description);
+  return parse ? made.argParser(parse) : made;
+}
+
+export function choiceOption(flags: string, description: string, choices: readonly string[]): Option {
+  return new Option(flags, description).choices(choices);
+}
+
+export function amountOption(name: string, description: string): Option {
+  return option(`${name} <number>`, description, (text) => amountOf(name, text));
+}
+
+export function wholeNumberOption(name: string, description: string, example: string): Option {
+  return option(`${name} <number>`, description, (text) => wholeNumberOf(name, text, example));
+}
+
+/** Parser of an option that may be given several times. */
 export function collect(text: string, before: readonly string[]): string[] {
   return [...before, text];
 }
 
 /** A time of the API, ISO 8601 with its zone, as it was typed. */
 export function timeOption(name: string, description: string): Option {
-  return new Option(`${name} <time>`, `${description}: 2026-01-15T09:30:00Z`).argParser((text: string) => {
+  return option(`${name} <time>`, `${description}: 2026-01-15T09:30:00Z`, (text) => {
     if (ISO_TIME.test(text) && !Number.isNaN(Date.parse(text))) return text;
     throw refused(name, 'a time with its zone', '2026-01-15T09:30:00Z', text);
   });
 }
 
-/** What is in a JSON file. */
+/** Event types, separated by commas. */
+export function eventTypesOf(text: string): (typeof EVENT_TYPES)[number][] {
+  return text.split(',').map((each) => {
+    const type = EVENT_TYPES.find((known) => known === each.trim());
+    if (type !== undefined) return type;
+    throw new CommandError(2, `--events knows no ${JSON.stringify(each.trim())}; there are ${EVENT_TYPES.join(', ')}`);
+  });
+}
+
+/** The content of a JSON file. */
 export function fileOf(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
@@ -71,7 +97,7 @@ export function fileOf(path: string): unknown {
 }
 
 export function environmentOption(description: string): Option {
-  return new Option('--environment <environment>', description).choices(ENVIRONMENTS);
+  return choiceOption('--environment <environment>', description, ENVIRONMENTS);
 }
 
 /** For a question that is about one, see `usualEnvironment`. */
@@ -80,7 +106,7 @@ export function usualEnvironmentOption(): Option {
 }
 
 export function kindOption(description: string): Option {
-  return new Option('--kind <kind>', description).choices(ROUTE_KINDS);
+  return choiceOption('--kind <kind>', description, ROUTE_KINDS);
 }
 
 export function metadataOption(): Option {

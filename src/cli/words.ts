@@ -1,17 +1,17 @@
 import type { Style } from './context.ts';
 
-/** A text in a table, which may have a style. Texts of others are made harmless where it is written. */
+/** A text in a table, with an optional style. The table removes characters that control a terminal. */
 export type Cell = string | { text: string; style: Style };
 
-// What others wrote may hold what a terminal obeys, or a line of its own.
+// Texts of others can contain characters that control a terminal, or line ends.
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
-/** A text of others on one line, without what a terminal would take as an order. */
+/** A text of others on one line, without characters that control a terminal. */
 export function plain(text: string): string {
   return text.replace(UNPRINTABLE, ' ');
 }
 
-/** What stands behind the state: that has a column of its own. */
+/** The reason without the state before it, which has its own column. */
 export function causeOf(words: string): string {
   return words.replace(/^(?:live|degraded|standby): /, '');
 }
@@ -26,12 +26,12 @@ export function percent(fraction: number): string {
   return `${hundredths(fraction)} %`;
 }
 
-/** The same without its unit. */
+/** The percentage without its unit. */
 export function hundredths(fraction: number): string {
   return (fraction * 100).toFixed(1);
 }
 
-/** A fee or cost, `1.45 %`: as exact as the reasons name it. */
+/** A fee or cost, `1.45 %`: as exact as in the reasons of decisions. */
 export function rate(fraction: number): string {
   return `${Math.round(fraction * 10_000) / 100} %`;
 }
@@ -61,13 +61,13 @@ const STATUS_STYLES: Record<string, Style> = {
   void: 'dim',
 };
 
-/** A status in its colour; one that is not known as it is. */
+/** A status in its colour; an unknown status has none. */
 export function statusCell(status: string): Cell {
   const style = Object.hasOwn(STATUS_STYLES, status) ? STATUS_STYLES[status] : undefined;
   return style === undefined ? status : { text: status, style };
 }
 
-/** `orderId=A-1001, sku=7`; null where there is none. */
+/** `orderId=A-1001, sku=7`; null without metadata. */
 export function metadataFact(metadata: Readonly<Record<string, string>>): string | null {
   const pairs = Object.entries(metadata).map(([key, value]) => `${key}=${value}`);
   return pairs.length === 0 ? null : pairs.join(', ');

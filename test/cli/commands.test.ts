@@ -6,7 +6,8 @@ import { OutputClosedError } from '../../src/cli/context.ts';
 import { freePort } from '../process/program.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
-import { type Ended, runIn, runOn, runWith } from './terminal.ts';
+import type { LocalCommands } from '../../src/cli/local.ts';
+import { type Ended, commandsOn, runIn, runOn, runWith } from './terminal.ts';
 
 const CHECKOUT = ['--product', 'Field guide', '--amount', '49.99', '--customer', 'buyer@example.com'];
 const ESCAPE = '\u001B';
@@ -33,27 +34,11 @@ before(async () => {
 });
 after(() => on[Symbol.asyncDispose]());
 
-/** What was written, of a command that did what it was asked to. */
-async function told(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await runIn(on, ...args);
-  assert.deepEqual([code, stderr], [0, ''], `${args.join(' ')}: ${stdout}${stderr}`);
-  return stdout;
-}
+const { told, json, complaint } = commandsOn(() => on);
 
-async function json<Body>(...args: string[]): Promise<Body> {
-  return JSON.parse(await told(...args, '--json')) as Body;
-}
-
-/** What the API itself answers. */
+/** The answer of the API itself. */
 async function answer<Body>(path: string): Promise<Body> {
   return (await call<Body>('GET', `${on.url}${path}`)).body;
-}
-
-async function complaint(code: 1 | 2, ...args: string[]): Promise<string> {
-  const ended = await runIn(on, ...args);
-  assert.deepEqual([ended.code, ended.stdout], [code, ''], ended.stderr);
-  assert.match(ended.stderr, /^tillway: .+\n/);
-  return ended.stderr;
 }
 
 /** The cells of each line of a table. */
@@ -89,7 +74,7 @@ describe('tillway fees', () => {
     assert.match(await complaint(1, 'fees', '5', '--route', 'nowhere'), /\nrequest req_/);
   });
 
-  it('prints the answer of the API as it came', async () => {
+  it('prints the answer of the API unchanged with --json', async () => {
     const { body } = await call('POST', `${on.url}/api/agent/actions/fees.estimate`, { amount: 49.99 });
     assert.deepEqual(await json('fees', '49.99'), body);
   });
@@ -442,7 +427,7 @@ describe('what is written', () => {
     assert.ok((await run('fees', '--help')).stdout.includes(`${ESCAPE}[1mUsage:`));
   });
 
-  it('holds nothing that a terminal would obey, whoever wrote it', async () => {
+  it('contains no characters that control a terminal', async () => {
     const texts = [
       await told('sessions', 'list'),
       await told('sessions', 'list', '--json'),
@@ -518,38 +503,25 @@ describe('tillway migrate and tillway doctor', () => {
     });
   });
 
-  it('say why they could not', async () => {
-    const migrate = () => Promise.reject(new Error('it is newer'));
-    const ended = await runOn(database({ migrate }), {}, 'migrate');
-    assert.deepEqual(ended, {
-      code: 1,
-      stdout: '',
-      stderr: 'tillway: The database could not be migrated: it is newer\n',
+  const missing = () => Promise.reject(new Error('DATABASE_URL must be something'));
+  const FAILURES: [why: string, migrating: LocalCommands, examining: LocalCommands][] = [
+    ['it is gone', database({ migrate: () => Promise.reject(new Error('it is gone')) }), database({})],
+    ['DATABASE_URL must be something', { ...database({}), database: missing }, { ...database({}), database: missing }],
+  ];
+  for (const [why, migrating, examining] of FAILURES) {
+    it(`report the failure, as a document too: ${why}`, async () => {
+      const migrated = await runOn(migrating, {}, 'migrate', '--json');
+      const { error } = JSON.parse(migrated.stdout) as { error: { message: string } };
+      assert.deepEqual([migrated.code, error.message], [1, `The database could not be migrated: ${why}`]);
+      assert.equal(migrated.stderr, `tillway: The database could not be migrated: ${why}\n`);
+      const message = `The database could not be checked: ${why}`;
+      const examined = await runOn(examining, {}, 'doctor', '--json');
+      assert.deepEqual([examined.code, JSON.parse(examined.stdout)], [2, { ok: false, error: message }]);
+      assert.equal(examined.stderr, `tillway: ${message}\n`);
     });
-    const examined = await runOn(database({}), {}, 'doctor', '--json');
-    assert.deepEqual(
-      [examined.code, JSON.parse(examined.stdout)],
-      [2, { ok: false, error: 'The database could not be checked: it is gone' }],
-    );
-    assert.equal(examined.stderr, 'tillway: The database could not be checked: it is gone\n');
-  });
+  }
 
-  it('say so where the settings name no database', async () => {
-    const local = { ...database({}), database: () => Promise.reject(new Error('DATABASE_URL must be something')) };
-    const examined = await runOn(local, {}, 'doctor', '--json');
-    assert.deepEqual(
-      [examined.code, JSON.parse(examined.stdout)],
-      [2, { ok: false, error: 'The database could not be checked: DATABASE_URL must be something' }],
-    );
-    const migrated = await runOn(local, {}, 'migrate', '--json');
-    const { error } = JSON.parse(migrated.stdout) as { error: { message: string } };
-    assert.deepEqual(
-      [migrated.code, error.message],
-      [1, 'The database could not be migrated: DATABASE_URL must be something'],
-    );
-  });
-
-  it('come to their verdict where nobody reads the lines', async () => {
+  it('report the result by the exit code if the output is closed', async () => {
     const write = () => {
       throw new OutputClosedError();
     };
@@ -568,7 +540,7 @@ describe('tillway migrate and tillway doctor', () => {
     }
   });
 
-  it('write nothing that a terminal would obey', async () => {
+  it('write no characters that control a terminal', async () => {
     const examine = () =>
       Promise.resolve({
         violations: () => Promise.resolve([`${ESCAPE}[2J\u009B\u202E`]),

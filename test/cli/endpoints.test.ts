@@ -3,7 +3,7 @@ import { type TestContext, after, before, describe, it } from 'node:test';
 import type { Page, WebhookEndpoint, WebhookEndpointWithSecret } from '../../sdk/src/index.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { receiver } from '../webhooks/fixtures.ts';
-import { runIn } from './terminal.ts';
+import { commandsOn, runIn } from './terminal.ts';
 
 describe('tillway endpoints', () => {
   let on: TestService;
@@ -13,23 +13,7 @@ describe('tillway endpoints', () => {
   });
   after(() => on[Symbol.asyncDispose]());
 
-  /** What was written, of a command that did what it was asked to. */
-  async function told(...args: string[]): Promise<string> {
-    const { code, stdout, stderr } = await runIn(on, 'endpoints', ...args);
-    assert.deepEqual([code, stderr], [0, ''], stdout);
-    return stdout;
-  }
-
-  async function json<Body>(...args: string[]): Promise<Body> {
-    return JSON.parse(await told(...args, '--json')) as Body;
-  }
-
-  async function complaint(code: 1 | 2, ...args: string[]): Promise<string> {
-    const ended = await runIn(on, 'endpoints', ...args);
-    assert.deepEqual([ended.code, ended.stdout], [code, ''], ended.stderr);
-    return ended.stderr;
-  }
-
+  const { told, json, complaint } = commandsOn(() => on, 'endpoints');
   const shop = (context: TestContext, status: number) =>
     receiver(context, (_, __, response) => void response.writeHead(status).end('from the shop'));
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
 import { webhooks } from '../../sdk/src/index.ts';
+import { startStub } from './stub-server.ts';
 import { runWith } from './terminal.ts';
 
 const FIRST = webhooks.sampleEvent('payment.provider_pending');
@@ -15,28 +14,19 @@ const REFUSED = { status: 401, body: { ok: false, error: { code: 'unauthorized',
 async function follow(answers: readonly { status: number; body: unknown }[], ...options: string[]) {
   const asked: (string | null)[] = [];
   const interruption = new AbortController();
-  const server = createServer((request, response) => {
+  await using service = await startStub((request, response) => {
     asked.push(new URL(request.url!, 'http://localhost').searchParams.get('after'));
     const { status, body } = answers[asked.length - 1]!;
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  const ended = await runWith(
-    {
-      url: `http://127.0.0.1:${port}`,
-      interruption: () => interruption.signal,
-      sleep: async () => {
-        if (asked.length === answers.length) interruption.abort();
-      },
+  const terminal = {
+    url: service.url,
+    interruption: () => interruption.signal,
+    sleep: async () => {
+      if (asked.length === answers.length) interruption.abort();
     },
-    'events',
-    'feed',
-    '--follow',
-    ...options,
-  );
-  server.close();
-  return { ...ended, asked };
+  };
+  return { ...(await runWith(terminal, 'events', 'feed', '--follow', ...options)), asked };
 }
 
 describe('tillway events feed --follow', () => {

@@ -1,35 +1,16 @@
 import assert from 'node:assert/strict';
-import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { freePort } from '../process/program.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
+import { startStub } from './stub-server.ts';
 import { type Ended, runWith } from './terminal.ts';
 
-/** What a terminal obeys: an escape sequence, a C1 control character, and one that turns the direction of a text. */
+/** Characters that control a terminal: an escape sequence, a C1 control character, and one that changes the direction. */
 const ORDERS = '\u001B[2J\u009B31m\u202E';
 
-interface Stub extends AsyncDisposable {
-  url: string;
-}
-
-type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
-
-async function startStub(answer: Answer): Promise<Stub> {
-  const server = createServer((request, response) => void answer(request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
-
-function startAnswering(status: number, body: string): Promise<Stub> {
+function startAnswering(status: number, body: string): ReturnType<typeof startStub> {
   return startStub((_request, response) => response.writeHead(status).end(body));
 }
 
@@ -47,10 +28,10 @@ before(async () => {
 });
 after(() => on[Symbol.asyncDispose]());
 
-/** The service with orders put into every text that it answers, and where `also` says so, in place of other values. */
-async function startPoisoned(also: (value: unknown) => boolean = () => false): Promise<Stub> {
+/** The service with control characters in every text of its answers, and in other values that `also` selects. */
+async function startPoisoned(also: (value: unknown) => boolean = () => false): ReturnType<typeof startStub> {
   const poisoned = (name: string, value: unknown): unknown => {
-    // By that the SDK knows what it reads.
+    // The SDK recognizes answers by this property.
     if (name === 'object') return value;
     if (typeof value === 'string') return value + ORDERS;
     return also(value) ? `${String(value)}${ORDERS}` : value;
@@ -68,39 +49,40 @@ async function startPoisoned(also: (value: unknown) => boolean = () => false): P
   });
 }
 
-const COMMANDS = (session: string): string[][] => [
-  ['fees', '5'],
-  ['checkout', 'preview', '--product', 'x', '--amount', '5', '--customer', 'a@b.co'],
-  ['sessions'],
-  ['sessions', 'get', session],
-  ['payments'],
-  ['payments', 'get', session],
-  ['customers'],
-  ['invoices'],
-  ['events'],
-  ['events', 'get', `evt_${session}_paid`],
-  ['deliveries'],
-  ['schema'],
-  ['schema', 'fees.estimate'],
-  ['webhook', 'example'],
-  ['routes'],
-  ['routes', 'why', session],
-  ['routes', 'replay', session],
-  ['routes', 'history'],
-  ['routes', 'rules'],
-  ['routes', 'dry-run', '5'],
-  ['routes', 'backtest', '--objective', 'total'],
-  ['ledger'],
-  ['ledger', 'balances'],
-  ['ledger', 'journal'],
-  ['settlements', 'record', session],
-  ['endpoints'],
-  ['discrepancies'],
-  ['refunds'],
-  ['events', 'feed', '--limit', '1'],
-  ['clock'],
-  ['sessions', 'get', 'chk_nothing'],
-];
+const COMMANDS = (session: string) =>
+  [
+    'fees 5',
+    'checkout preview --product x --amount 5 --customer a@b.co',
+    'sessions',
+    `sessions get ${session}`,
+    'payments',
+    `payments get ${session}`,
+    'customers',
+    'invoices',
+    'events',
+    `events get evt_${session}_paid`,
+    'events feed --limit 1',
+    'deliveries',
+    'schema',
+    'schema fees.estimate',
+    'webhook example',
+    'routes',
+    `routes why ${session}`,
+    `routes replay ${session}`,
+    'routes history',
+    'routes rules',
+    'routes dry-run 5',
+    'routes backtest --objective total',
+    'ledger',
+    'ledger balances',
+    'ledger journal',
+    `settlements record ${session}`,
+    'endpoints',
+    'discrepancies',
+    'refunds',
+    'clock',
+    'sessions get chk_nothing',
+  ].map((line) => line.split(' '));
 
 describe('a service that answers what a terminal would obey', () => {
   const services: [name: string, also: (value: unknown) => boolean][] = [
@@ -113,12 +95,12 @@ describe('a service that answers what a terminal would obey', () => {
       for (const args of COMMANDS(paid)) {
         for (const option of [[], ['--json']]) {
           const { code, stdout, stderr } = await runWith({ url: service.url, columns: 100 }, ...args, ...option);
-          // What is not understood shows nothing.
+          // An answer that is not understood is not shown.
           if (name === 'in every text') assert.equal(code, args.at(-1) === 'chk_nothing' ? 1 : 0, stderr);
           for (const text of [stdout, stderr]) {
             assert.doesNotMatch(text, /[^\P{C}\n]/u, `${args.join(' ')}: ${JSON.stringify(text)}`);
           }
-          // The stub must have been understood, or nothing was tried.
+          // The command must have read the answer, or the test tries nothing.
           if (option.length > 0 && !stdout.includes('"data": []'))
             assert.ok(stdout.includes('\\u001b[2J\\u009b31m\\u202e'), `${args.join(' ')}: ${stdout}`);
         }
@@ -143,6 +125,19 @@ describe('something that is no Tillway service', () => {
     });
   }
 
+  for (const [status, body] of [
+    [404, '[]'],
+    [502, ''],
+    [301, ''],
+  ] as const) {
+    it(`is found out by its status ${status}`, async () => {
+      await using other = await startAnswering(status, body);
+      const { code, stderr } = await runWith({ url: other.url }, 'routes', 'list');
+      assert.equal(code, 1);
+      assert.ok(stderr.startsWith(`tillway: ${other.url} answered ${status}, and not as Tillway does\n`), stderr);
+    });
+  }
+
   it('is found out where a page is empty and says that there are more', async () => {
     await using other = await startAnswering(200, '{"object":"list","data":[],"hasMore":true}');
     for (const args of [['payments'], ['payments', '--all'], ['payments', '--all', '--json']]) {
@@ -163,7 +158,7 @@ describe('something that is no Tillway service', () => {
 describe('a list of several pages', () => {
   const page = (id: string, hasMore: boolean) => JSON.stringify({ object: 'list', data: [{ id }], hasMore });
 
-  function startPaged(second: [status: number, body: string]): Promise<Stub> {
+  function startPaged(second: [status: number, body: string]): ReturnType<typeof startStub> {
     return startStub((request, response) => {
       const [status, body] = request.url!.includes('startingAfter=pay_1') ? second : [200, page('pay_1', true)];
       response.writeHead(status).end(body);

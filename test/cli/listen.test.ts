@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -10,18 +8,19 @@ import { TillwayError, type WebhookEvent, webhooks } from '../../sdk/src/index.t
 import type { Terminal } from '../../src/cli/context.ts';
 import { createEventFeed } from '../../src/cli/listen/feed.ts';
 import { adviceOn } from '../../src/cli/listen/forward.ts';
-import { words } from '../../src/cli/listen/words.ts';
+import { noteTexts } from '../../src/cli/listen/words.ts';
 import { runTillway } from '../../src/cli/program.ts';
 import { freePort } from '../process/program.ts';
 import { createSession, startAt, submit } from '../simulator/buyer.ts';
 import { type TestService, startTestService } from '../support/service.ts';
+import { startStub } from './stub-server.ts';
 import { createTerminal, runIn, runWith } from './terminal.ts';
 import { until } from '../support/until.ts';
 
 const START = Date.parse('2026-03-01T12:00:00.000Z');
 const PAGE = 100;
 
-/** An event that is stamped at one time, and can be read from another on, both in milliseconds from the start. */
+/** An event with the times at which it is made and becomes visible, in milliseconds from the start. */
 interface Planned {
   id: string;
   made: number;
@@ -33,29 +32,30 @@ function eventOf({ id, made }: Planned): WebhookEvent {
   return { id, type: 'payment.paid', created: new Date(START + made).toISOString(), data } as WebhookEvent;
 }
 
-/** A service as a feed sees it: a list that is newest first, a feed that grows at its end, in pages, and away at times. */
+/** A service for the feed: a list that is newest first and a feed that grows at its end, both in pages that can fail. */
 function createFakeService(plan: readonly Planned[]) {
-  const state = { now: 0, isAway: false, failsAfterPages: Infinity, pagesRead: 0 };
+  const state = { now: 0, failsAfterPages: Infinity, pagesRead: 0 };
   const there = () => plan.filter((event) => event.visible <= state.now);
   const visible = () =>
     there()
       .toSorted((a, b) => b.made - a.made || (a.id < b.id ? 1 : -1))
       .map(eventOf);
+  const inOrder = () => there().toSorted((a, b) => a.visible - b.visible || a.made - b.made || (a.id < b.id ? -1 : 1));
   async function* pagesOf(all: WebhookEvent[]) {
     for (let at = 0; at === 0 || at < all.length; at += PAGE) {
-      if (state.isAway || at / PAGE >= state.failsAfterPages) throw new Error('away');
+      if (at / PAGE >= state.failsAfterPages) throw new Error('away');
       state.pagesRead += 1;
       yield { data: all.slice(at, at + PAGE) };
     }
   }
   async function* feedAfter(after: string) {
-    const all = there().toSorted((a, b) => a.visible - b.visible || a.made - b.made || (a.id < b.id ? -1 : 1));
+    const all = inOrder();
     const at = all.findIndex(({ id }) => id === after);
     if (after !== '' && at === -1) throw new TillwayError('invalid_input', 'no such event', { field: 'after' });
     yield* pagesOf(all.slice(at + 1).map(eventOf));
   }
   const feed = createEventFeed({ newestFirst: () => pagesOf(visible()), feed: feedAfter });
-  return { state, feed, visible };
+  return { state, feed, inOrder };
 }
 
 async function idsAt(fake: ReturnType<typeof createFakeService>, now: number): Promise<string[]> {
@@ -70,72 +70,54 @@ const burst = (count: number, made: number): Planned[] =>
     visible: made + index,
   }));
 
-describe('what happens is read', () => {
-  it('not again, where it was there before', async () => {
-    const fake = createFakeService([...burst(250, -200_000), { id: 'evt_new', made: 100, visible: 100 }]);
-    await fake.feed.start();
-    assert.deepEqual(await idsAt(fake, 50), []);
-    assert.deepEqual(await idsAt(fake, 100), ['evt_new']);
-    assert.deepEqual(await idsAt(fake, 150), []);
-  });
+describe('the event feed', () => {
+  const plans = fc.array(
+    fc.record({
+      made: fc.oneof(fc.integer({ min: -20_000, max: 30_000 }), fc.integer({ min: -100_000, max: 400_000 })),
+      lag: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 10_000 })),
+      copies: fc.oneof({ weight: 9, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.constant(160) }),
+    }),
+    { maxLength: 15 },
+  );
+  const polls = fc.array(
+    fc.record({
+      after: fc.oneof(
+        { weight: 4, arbitrary: fc.integer({ min: 1, max: 4000 }) },
+        { weight: 1, arbitrary: fc.integer({ min: 1, max: 90_000 }) },
+      ),
+      // Infinity: the service answers; 0: it is away; 1: it fails after the first page.
+      pages: fc.constantFrom(Infinity, Infinity, 0, 1),
+    }),
+    { maxLength: 20 },
+  );
 
-  it('in the order in which it was made', async () => {
-    const fake = createFakeService(burst(3, 10));
-    await fake.feed.start();
-    assert.deepEqual(await idsAt(fake, 500), ['evt_10', 'evt_11', 'evt_12']);
-  });
-
-  it('where it becomes visible below what was read before', async () => {
-    const late = { id: 'evt_late', made: 1000, visible: 9000 };
-    const fake = createFakeService([...burst(150, 1001), late]);
-    await fake.feed.start();
-    assert.equal((await idsAt(fake, 5000)).length, 150);
-    assert.deepEqual(await idsAt(fake, 8999), []);
-    assert.deepEqual(await idsAt(fake, 9000), ['evt_late']);
-    assert.deepEqual(await idsAt(fake, 9500), []);
-  });
-
-  it('where more than a page of it happened between two polls', async () => {
-    const fake = createFakeService(burst(350, 100));
-    await fake.feed.start();
-    const ids = await idsAt(fake, 1000);
-    assert.deepEqual(
-      ids,
-      burst(350, 100).map(({ id }) => id),
+  it('answers each event once, in the order of the feed, whenever it becomes visible and whatever fails', async () => {
+    await fc.assert(
+      fc.asyncProperty(plans, polls, async (drawn, times) => {
+        const plan = drawn.flatMap(({ made, lag, copies }, index) =>
+          Array.from({ length: copies }, (_, copy) => ({
+            id: `evt_${index}_${copy}`,
+            made: made + copy,
+            visible: made + copy + lag,
+          })),
+        );
+        const fake = createFakeService(plan);
+        await fake.feed.start();
+        const seen: string[] = [];
+        for (const { after: gap, pages } of [...times, { after: 600_000, pages: Infinity }]) {
+          fake.state.failsAfterPages = pages;
+          seen.push(...(await idsAt(fake, fake.state.now + gap).catch(() => [])));
+        }
+        const expected = fake.inOrder().filter(({ visible }) => visible > 0);
+        assert.deepEqual(
+          seen,
+          expected.map(({ id }) => id),
+        );
+      }),
     );
   });
 
-  it('after a failure in the middle of the pages, as if there had been none', async () => {
-    const fake = createFakeService(burst(350, 100));
-    await fake.feed.start();
-    fake.state.failsAfterPages = 2;
-    await assert.rejects(idsAt(fake, 1000));
-    fake.state.failsAfterPages = Infinity;
-    assert.equal((await idsAt(fake, 1500)).length, 350);
-  });
-
-  it('of the time in which the service was away', async () => {
-    const fake = createFakeService([...burst(120, 100), ...burst(5, 3_600_000)]);
-    await fake.feed.start();
-    fake.state.isAway = true;
-    await assert.rejects(idsAt(fake, 1000));
-    await assert.rejects(idsAt(fake, 3_000_000));
-    fake.state.isAway = false;
-    assert.equal((await idsAt(fake, 3_700_000)).length, 125);
-  });
-
-  it('where the clock of the service jumps ahead before an earlier event is visible', async () => {
-    const day = 86_400_000;
-    const fake = createFakeService([
-      { id: 'evt_before', made: 900, visible: 4000 },
-      { id: 'evt_after', made: 1000 + day, visible: 1000 },
-    ]);
-    await fake.feed.start();
-    assert.deepEqual(await idsAt(fake, 1000), ['evt_after']);
-    assert.deepEqual(await idsAt(fake, 4000), ['evt_before']);
-  });
-
-  it('no further back than it must be', async () => {
+  it('reads one page a poll while nothing happens', async () => {
     const fake = createFakeService([...burst(2000, -3_000_000), ...burst(50, -1000)]);
     await fake.feed.start();
     fake.state.pagesRead = 0;
@@ -143,18 +125,7 @@ describe('what happens is read', () => {
     assert.equal(fake.state.pagesRead, 400);
   });
 
-  it('from where it is, where the database is another one', async () => {
-    const plan = burst(3, -1000);
-    const fake = createFakeService(plan);
-    await fake.feed.start();
-    plan.splice(0, 3, { id: 'evt_other', made: -9_000_000, visible: 0 });
-    fake.state.now = 500;
-    assert.deepEqual(await fake.feed.poll(), { events: [], isOtherHistory: true });
-    plan.push({ id: 'evt_next', made: 700, visible: 700 });
-    assert.deepEqual(await idsAt(fake, 1000), ['evt_next']);
-  });
-
-  it('no other database is missed that has events as new', async () => {
+  it('continues with newer events if the service has another database', async () => {
     const plan = burst(3, -1000);
     const fake = createFakeService(plan);
     await fake.feed.start();
@@ -162,31 +133,16 @@ describe('what happens is read', () => {
     fake.state.now = 500;
     const { events, isOtherHistory } = await fake.feed.poll();
     assert.deepEqual([events.map(({ id }) => id), isOtherHistory], [['evt_newer'], true]);
+    plan.push({ id: 'evt_next', made: 700, visible: 700 });
+    assert.deepEqual(await idsAt(fake, 1000), ['evt_next']);
   });
 
-  it('where the clock of the service is set back', async () => {
-    const back = [
-      { id: 'evt_back', made: 100_000 - 7_200_000, visible: 100_500 },
-      { id: 'evt_back_too', made: 170_000 - 7_200_000, visible: 170_000 },
-    ];
-    const fake = createFakeService([...burst(200, -90_000_000), ...burst(40, 90_000), ...back]);
-    await fake.feed.start();
-    assert.equal((await idsAt(fake, 100_000)).length, 40);
-    assert.deepEqual(await idsAt(fake, 100_500), ['evt_back']);
-    assert.deepEqual(await idsAt(fake, 101_000), []);
-    assert.deepEqual(await idsAt(fake, 169_999), []);
-    assert.deepEqual(await idsAt(fake, 170_000), ['evt_back_too']);
-    assert.deepEqual(await idsAt(fake, 270_000), []);
-  });
-
-  it('from a time on, or from an event on, that were there before, and not again', async () => {
-    const day = 86_400_000;
+  it('starts with the past events from a time or an event on, and does not repeat them', async () => {
     for (const [since, first] of [
       [{ from: START - 200_000 }, 0],
       [{ from: START - 199_900 }, 100],
       [{ from: START - 199_900, event: eventOf(burst(1, -199_900)[0]!) }, 100],
       [{ from: START + 1 }, 250],
-      [{ from: START - day }, 0],
     ] as const) {
       const there = burst(250, -200_000);
       const fake = createFakeService([...there, { id: 'evt_new', made: 100, visible: 100 }]);
@@ -199,104 +155,18 @@ describe('what happens is read', () => {
     }
   });
 
-  it('from an event on, and not what was made in the same millisecond before it', async () => {
+  it('starts after the earlier events of the same millisecond', async () => {
     const there = ['evt_a', 'evt_b', 'evt_c'].map((id) => ({ id, made: -5000, visible: -5000 }));
-    const fake = createFakeService(there);
-    const events = await fake.feed.start({ from: START - 5000, event: eventOf(there[1]!) });
+    const events = await createFakeService(there).feed.start({ from: START - 5000, event: eventOf(there[1]!) });
     assert.deepEqual(
       events.map(({ id }) => id),
       ['evt_b', 'evt_c'],
     );
   });
-
-  it('as away, where somebody else answers', async () => {
-    const answers: unknown[] = [{}, { data: [{}] }, { data: [null] }, { data: 'none' }, { data: [{ id: 'evt_1' }] }];
-    for (const answer of answers) {
-      let at: unknown = { data: [] };
-      async function* pages() {
-        yield at as { data: WebhookEvent[] };
-      }
-      const feed = createEventFeed({ newestFirst: pages, feed: pages });
-      await feed.start();
-      at = answer;
-      await assert.rejects(feed.poll(), { code: 'unexpected_response' });
-    }
-  });
-
-  const plans = fc.array(
-    fc.record({
-      made: fc.oneof(fc.integer({ min: -20_000, max: 30_000 }), fc.integer({ min: -100_000, max: 400_000 })),
-      lag: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 10_000 })),
-      copies: fc.oneof({ weight: 9, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.constant(60) }),
-    }),
-    { maxLength: 15 },
-  );
-  const polls = fc.array(
-    fc.record({
-      after: fc.oneof(
-        { weight: 4, arbitrary: fc.integer({ min: 1, max: 4000 }) },
-        { weight: 1, arbitrary: fc.integer({ min: 1, max: 90_000 }) },
-      ),
-      isAway: fc.boolean(),
-    }),
-    {
-      maxLength: 20,
-    },
-  );
-  const planOf = (drawn: { made: number; lag: number; copies: number }[]): Planned[] =>
-    drawn.flatMap(({ made, lag, copies }, index) =>
-      Array.from({ length: copies }, (_, copy) => ({
-        id: `evt_${index}_${copy}`,
-        made: made + copy,
-        visible: made + copy + lag,
-      })),
-    );
-
-  /** What a reader has found by the end, over a random history, and what there was to find. */
-  async function found(
-    drawn: Parameters<typeof planOf>[0],
-    times: { after: number; isAway: boolean }[],
-    naive = false,
-  ) {
-    const plan = planOf(drawn);
-    const fake = createFakeService(plan);
-    await fake.feed.start();
-    const seen: string[] = [];
-    let newest = Math.max(-Infinity, ...fake.visible().map(({ created }) => Date.parse(created)));
-    for (const { after: gap, isAway } of [...times, { after: 600_000, isAway: false }]) {
-      fake.state.now += gap;
-      fake.state.isAway = isAway;
-      if (isAway) continue;
-      if (naive) {
-        const fresh = fake.visible().filter(({ created }) => Date.parse(created) > newest);
-        seen.push(...fresh.map(({ id }) => id));
-        newest = Math.max(newest, ...fresh.map(({ created }) => Date.parse(created)));
-      } else seen.push(...(await fake.feed.poll()).events.map(({ id }) => id));
-    }
-    const expected = plan.filter(({ visible }) => visible > 0).map(({ id }) => id);
-    return { seen: seen.toSorted(), expected: expected.toSorted() };
-  }
-
-  it('once and whole, whatever becomes visible when', async () => {
-    await fc.assert(
-      fc.asyncProperty(plans, polls, async (drawn, times) => {
-        const { seen, expected } = await found(drawn, times);
-        assert.deepEqual(seen, expected);
-      }),
-    );
-  });
-
-  it('and a reader of what is newer alone would be found out', async () => {
-    const property = fc.asyncProperty(plans, polls, async (drawn, times) => {
-      const { seen, expected } = await found(drawn, times, true);
-      assert.deepEqual(seen, expected);
-    });
-    assert.equal((await fc.check(property, { endOnFailure: true, numRuns: 500 })).failed, true);
-  });
 });
 
-describe('what to do about a failed forward is said', () => {
-  const SAID: [failure: string | null, status: number | null, says: RegExp][] = [
+describe('the advice about a failed forward', () => {
+  const ADVICE: [failure: string, status: number | null, says: RegExp][] = [
     ['connection refused', null, /start your server/],
     ['no complete answer within 15 s', null, /200 first/],
     ['answered 400', 400, /the secret shown above/],
@@ -305,58 +175,63 @@ describe('what to do about a failed forward is said', () => {
     ['answered 302, and redirects are not followed', 302, /redirects are not followed/],
     ['answered 500', 500, /log of your server/],
   ];
-  for (const [failure, status, says] of SAID) {
-    it(`${failure}`, () => assert.match(adviceOn({ failure, status }), says));
+  for (const [failure, status, says] of ADVICE) {
+    it(`fits "${failure}"`, () => assert.match(adviceOn({ failure, status }), says));
   }
 });
 
-describe('what listen says fits eighty columns', () => {
-  const paint = Object.assign((_style: unknown, text: string) => text, { columns: 80 });
-  const said = words(paint);
+describe('the text of listen', () => {
+  const paintOf = (columns: number) => Object.assign((_style: unknown, text: string) => text, { columns });
   const session = `chk_${'0'.repeat(36)}`;
-  const event = {
-    id: `evt_${session}_provider_pending`,
-    type: 'payment.provider_pending',
-    created: '2026-03-01T12:00:00.000Z',
-  };
-  const numbered = { number: 999, event: { ...event, data: { session_id: session, amount: 9999.99 } } as WebhookEvent };
-  const failed = { ...numbered, attempt: 1, status: 302, durationMs: 4, nextTryMs: 15_000 };
+  const data = { session_id: session, amount: 9999.99 };
+  const type = 'payment.provider_pending';
+  const created = '2026-03-01T12:00:00.000Z';
+  const event = { id: `evt_${session}_provider_pending`, type, created, data } as WebhookEvent;
+  const shown = { object: 'event', number: 999, event } as const;
 
-  it('line by line', () => {
+  it('fits eighty columns, with the session on a line of its own', () => {
+    const textOf = noteTexts(paintOf(80));
+    const url = 'http://127.0.0.1:3000';
+    const failed = { object: 'forward', eventId: event.id, number: 999, attempt: 1, durationMs: 4 } as const;
+    const redirected = 'answered 302, and redirects are not followed';
     const text = [
-      said.event(numbered),
-      said.forwarded({ ...failed, status: 200, failure: null, nextTryMs: null }),
-      said.forwarded({ ...failed, failure: 'answered 302, and redirects are not followed' }),
-      said.forwarded({
-        ...failed,
-        failure: 'answered 302, and redirects are not followed',
-        nextTryMs: null,
-        attempt: 5,
-      }),
-      said.forwarded({ ...failed, status: 400, failure: 'answered 400' }),
-      said.away('http://127.0.0.1:3000', 'connect ECONNREFUSED 127.0.0.1:3000, and a few words more'),
-      said.otherHistory('http://127.0.0.1:3000'),
+      textOf(shown),
+      textOf({ ...failed, status: 200, failure: null, nextTryMs: null }),
+      textOf({ ...failed, status: 302, failure: redirected, nextTryMs: 15_000 }),
+      textOf({ ...failed, status: 302, failure: redirected, nextTryMs: null, attempt: 5 }),
+      textOf({ ...failed, status: 400, failure: 'answered 400', nextTryMs: 15_000 }),
+      textOf({ object: 'service_away', url, reason: 'connect ECONNREFUSED 127.0.0.1:3000, and a few words more' }),
+      textOf({ object: 'service_replaced', url }),
     ].join('');
     const lines = text.split('\n');
     assert.ok(Math.max(...lines.map((line) => line.length)) <= 80, text);
-    assert.ok(lines.includes(`12:00:00  #999  payment.provider_pending  9999.99 USD`), text);
-    assert.ok(lines.includes(`          ${session}`), text);
-    assert.ok(lines.includes('          #999  -> 200 in 4 ms'), text);
+    for (const line of [
+      `12:00:00  #999  payment.provider_pending  9999.99 USD`,
+      `          ${session}`,
+      '          #999  -> 200 in 4 ms',
+    ]) {
+      assert.ok(lines.includes(line), text);
+    }
   });
 
-  it('or stands on one line where there is room', () => {
-    const wide = words(Object.assign((_style: unknown, text: string) => text, { columns: 120 }));
-    assert.ok(wide.event(numbered).endsWith(`#999  payment.provider_pending  9999.99 USD  ${session}\n`));
+  it('shows an event on one line if the terminal is wide enough', () => {
+    const text = noteTexts(paintOf(120))(shown);
+    assert.ok(text.endsWith(`#999  payment.provider_pending  9999.99 USD  ${session}\n`));
   });
 
-  it('and names how to keep a secret that was made, and that alone', () => {
-    const about = { url: 'http://127.0.0.1:3000', forwardTo: 'http://127.0.0.1:4000/' };
-    const start = (from: 'made' | 'option' | 'environment') =>
-      said.started({ ...about, secret: { text: 'whsec_x', from } });
-    assert.match(start('made'), /signed with whsec_x\n[^]*give it as\s--secret/);
-    assert.match(start('option'), /signed with whsec_x\n/);
-    assert.doesNotMatch(start('option'), /--secret/);
-    assert.doesNotMatch(start('environment'), /whsec_x|--secret/);
+  it('tells how to keep a secret that was made, and shows no secret of the environment', () => {
+    const start = (secret: string | null, secretFrom: 'made' | 'option' | 'environment') =>
+      noteTexts(paintOf(80))({
+        object: 'listen_started',
+        url: 'http://a/',
+        forwardTo: 'http://b/',
+        secret,
+        secretFrom,
+      });
+    assert.match(start('whsec_x', 'made'), /signed with whsec_x\n[^]*give it as\s--secret/);
+    assert.match(start('whsec_x', 'option'), /signed with whsec_x\n/);
+    assert.doesNotMatch(start('whsec_x', 'option'), /--secret/);
+    assert.doesNotMatch(start(null, 'environment'), /whsec_|--secret/);
   });
 });
 
@@ -365,36 +240,21 @@ interface Taken {
   body: Buffer;
 }
 
-/** The status for an event at its so-manieth try. */
+/** The status for an attempt to deliver an event. */
 type Answer = (eventId: string, tries: number) => number;
 
-/** A merchant's server that keeps what it is sent, and answers what it is told to. */
+/** A merchant's server that records requests; `answer` gives the status. */
 async function openReceiver({ port = 0, answer = () => 200 }: Partial<{ port: number; answer: Answer }> = {}) {
   const taken: Taken[] = [];
-  const server: Server = createServer((request, response) => {
-    void take(request, response);
-  }).listen(port, '127.0.0.1');
-
-  async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const stub = await startStub(async (request, response) => {
     const body = await buffer(request);
     taken.push({ headers: request.headers as Record<string, string>, body });
     const id = String(request.headers['x-gateway-event']);
     const tries = taken.filter(({ headers }) => headers['x-gateway-event'] === id).length;
     response.writeHead(answer(id, tries)).end();
-  }
-
-  await once(server, 'listening');
-  const address = server.address();
-  assert(address !== null && typeof address === 'object');
-  return {
-    taken,
-    url: `http://127.0.0.1:${address.port}/hook`,
-    idsTaken: () => taken.map(({ headers }) => headers['x-gateway-event']),
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  }, port);
+  const idsTaken = () => taken.map(({ headers }) => headers['x-gateway-event']);
+  return Object.assign(stub, { url: `${stub.url}/hook`, taken, idsTaken });
 }
 
 /** Seconds pass in milliseconds. */
@@ -537,17 +397,13 @@ describe('tillway listen', { concurrency: 4 }, () => {
   });
 
   it('does not let a slow target stop the printing', async () => {
-    const held = createServer(() => undefined).listen(0, '127.0.0.1');
-    await once(held, 'listening');
-    const { port } = held.address() as { port: number };
-    await using listening = listen(on.url, '--forward-to', `http://127.0.0.1:${port}/`);
+    await using held = await startStub(() => undefined);
+    await using listening = listen(on.url, '--forward-to', held.url);
     await listening.sees('They are signed with');
-    // In whichever order the two are paid: they are of different sessions.
+    // The order of the two is not defined: they are of different sessions.
     for (const id of [await pay(on), await pay(on)]) await listening.sees(new RegExp(`payment\\.paid .*${id}`));
     assert.equal(await listening.stop(), 0);
     assert.match(listening.stdout(), /\d+ events, \d+ not forwarded yet\.\nForward them again, /);
-    held.closeAllConnections();
-    held.close();
   });
 
   it('forwards to a target that was down as soon as it is up', async () => {
@@ -683,20 +539,17 @@ describe('tillway listen', { concurrency: 4 }, () => {
     const metadata = { note: 'a\u009b31mb\u202e' };
     const data = { session_id: 'chk_1', amount: 1, metadata };
     const event = { id: 'evt_1', type: 'payment.paid', livemode: false, created: '2026-03-01T12:00:00.000Z', data };
-    const server = createServer(({ url = '' }, response) => {
+    await using service = await startStub(({ url = '' }, response) => {
       response.setHeader('content-type', 'application/json').end(url.endsWith('after=evt_1') ? none : answer);
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as { port: number };
+    });
     await using receiver = await openReceiver();
-    await using listening = listen(`http://127.0.0.1:${port}`, '--forward-to', receiver.url, '--json');
+    await using listening = listen(service.url, '--forward-to', receiver.url, '--json');
     await listening.sees('listen_started');
     answer = '{"status":"starting"}';
     await listening.sees('service_away');
     answer = JSON.stringify({ object: 'list', data: [event], hasMore: false });
     await listening.sees('"object":"forward","eventId":"evt_1"');
     assert.equal(await listening.stop(), 0);
-    server.close();
     const shown = listening.lines().find(({ object }) => object === 'event');
     assert.deepEqual(shown, { object: 'event', number: 1, event });
     const ended = { object: 'listen_ended', events: 1, forwarded: 1, failed: 0, waiting: 0, again: null };
@@ -714,7 +567,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     };
     await using listening = listen(on.url, { write: broken }, '--forward-to', receiver.url);
     const ended = assert.rejects(listening.ended, /nobody reads/);
-    // What is paid before that is not forwarded.
+    // Events from before the start are not forwarded.
     await begun.promise;
     await pay(on);
     await ended;

@@ -5,7 +5,7 @@ import { commandsIn, pathOf, withDefaults } from '../../src/cli/group.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { createTerminal } from './terminal.ts';
 
-/** What works on a database of its own, where nothing is to. */
+/** Local commands that must not run. */
 export const LOCAL = {
   serve: () => Promise.resolve(),
   database: () => Promise.reject(new Error('there is none')),
@@ -14,14 +14,14 @@ export function tree(): Command {
   return createProgram(createContext(createTerminal().terminal), LOCAL);
 }
 
-/** The words of a command line as a shell makes them, without variables set in front. */
+/** The words of a command line as a shell splits them, without leading variables. */
 function wordsOf(line: string): string[] {
   const words = line.match(/(?:[^\s"']|"[^"]*"|'[^']*')+/g) ?? [];
   const plain = words.map((word) => word.replaceAll(/["']/g, ''));
   return plain.slice(plain.findIndex((word) => !/^[A-Z_]+=/.test(word)));
 }
 
-/** The command that a line is of, once all of it was understood. */
+/** The command of a line. Throws unless the parser accepts the whole line. */
 export function parsedAs(line: string): string {
   const [name, ...args] = wordsOf(line.split(/ [|<] /)[0]!);
   assert.equal(name, 'tillway');

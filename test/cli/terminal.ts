@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { Terminal } from '../../src/cli/context.ts';
 import type { LocalCommands } from '../../src/cli/local.ts';
 import { runTillway } from '../../src/cli/program.ts';
@@ -15,7 +16,7 @@ export interface TestTerminal {
   stderr(): string;
 }
 
-/** A terminal that keeps what is written to it: no colours, no input, a clock and chance that stand still. */
+/** A terminal that records the output: no colours, no input, a fixed clock and fixed random bytes. */
 export function createTerminal(overrides: Partial<Terminal> = {}): TestTerminal {
   let stdout = '';
   let stderr = '';
@@ -40,7 +41,7 @@ export function createTerminal(overrides: Partial<Terminal> = {}): TestTerminal 
   };
 }
 
-/** What works on this machine is left to tests that run the program as a process. */
+/** Commands that work on this machine are tested as processes. */
 const NOTHING_LOCAL: LocalCommands = {
   serve: () => Promise.reject(new Error('no service is started here')),
   database: () => Promise.reject(new Error('there is no database here')),
@@ -51,14 +52,35 @@ export function runIn(on: { url: string }, ...args: string[]): Promise<Ended> {
   return runWith({ url: on.url }, ...args);
 }
 
-/** The same in a terminal with something of its own. */
+/** The same with overrides of the terminal. */
 export function runWith(overrides: Partial<Terminal>, ...args: string[]): Promise<Ended> {
   return runOn(NOTHING_LOCAL, overrides, ...args);
 }
 
-/** The same on a machine that has something. */
+/** The same with local commands. */
 export async function runOn(local: LocalCommands, overrides: Partial<Terminal>, ...args: string[]): Promise<Ended> {
   const { terminal, stdout, stderr } = createTerminal(overrides);
   const code = await runTillway(args, terminal, local);
   return { code, stdout: stdout(), stderr: stderr() };
+}
+
+/** Runs commands against a service, and asserts how they end. `group`: the first words of each command line. */
+export function commandsOn(on: () => { url: string }, ...group: string[]) {
+  /** The output of a command that succeeds. */
+  async function told(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await runIn(on(), ...group, ...args);
+    assert.deepEqual([code, stderr], [0, ''], `${args.join(' ')}: ${stdout}${stderr}`);
+    return stdout;
+  }
+  return {
+    told,
+    json: async <Body>(...args: string[]) => JSON.parse(await told(...args, '--json')) as Body,
+    /** The error output of a command that fails with that exit code and prints nothing else. */
+    async complaint(code: 1 | 2, ...args: string[]): Promise<string> {
+      const ended = await runIn(on(), ...group, ...args);
+      assert.deepEqual([ended.code, ended.stdout], [code, ''], ended.stderr);
+      assert.match(ended.stderr, /^tillway: .+\n/);
+      return ended.stderr;
+    },
+  };
 }

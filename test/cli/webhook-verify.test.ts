@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { webhooks } from '../../sdk/src/index.ts';
-import { diagnose } from '../../src/cli/verify/diagnose.ts';
-import type { Diagnosis, Received } from '../../src/cli/verify/diagnosis.ts';
-import { judge } from '../../src/cli/verify/judge.ts';
-import { readHeaders } from '../../src/cli/verify/headers.ts';
+import { readHeaders } from '../../src/cli/received-request.ts';
+import { type Diagnosis, type Received, diagnose } from '../../src/cli/webhook-diagnosis.ts';
 import { renderEvent } from '../../src/contract/event-contract.ts';
-import { SAMPLE_WEBHOOK_SECRET } from '../../src/operations/samples.ts';
 import { deliveryHeaders } from '../../src/webhooks/sign.ts';
 import { temporaryFolder } from '../process/program.ts';
 import { runWith } from './terminal.ts';
@@ -17,6 +13,7 @@ import { runWith } from './terminal.ts';
 const NOW = 1_772_366_400;
 const SECRET = 'whsec_AAECAwQFBgcICQoL/+0ODxAREhMUFRYXGBkaGxwdHh8=';
 const OTHER = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+const UNRELATED = `whsec_${Buffer.alloc(32, 8).toString('base64')}`;
 const SESSION = 'chk_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m';
 
 interface Delivery {
@@ -51,44 +48,33 @@ function delivery(
   return { headers: deliveryHeaders({ eventId: event.id, body, timestamp: NOW, secrets: [secret] }), body };
 }
 
-/** A delivery as it is received a few seconds later, changed in one place. */
+/** A delivery that arrives three seconds later, changed in one place. */
 function received(
-  changed: Partial<Received & { text: string; header: Record<string, string | undefined> }> = {},
+  changed: Partial<Omit<Received, 'headers'> & { text: string; header: Record<string, string | undefined> }> = {},
+  { headers, body }: Delivery = delivery(),
 ): Received {
-  const { headers, body } = delivery();
   const { text = body, header = {}, ...rest } = changed;
-  const lines = Object.entries({ ...headers, ...header }).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, value] as const],
-  );
-  const given = [{ name: null, secret: SECRET }];
-  return { headers: lines, body: Buffer.from(text), secrets: given, now: NOW + 3, toleranceSeconds: 300, ...rest };
+  const given = Object.entries({ ...headers, ...header }).filter(([, value]) => value !== undefined);
+  return {
+    headers: Object.fromEntries(given.map(([name, value]) => [name, [value!]])),
+    body: Buffer.from(text),
+    secrets: [{ name: null, secret: SECRET }],
+    now: NOW + 3,
+    toleranceSeconds: 300,
+    ...rest,
+  };
 }
 
 const causesOf = ({ findings }: Diagnosis) => findings.map(({ cause }) => cause);
-const secret = (text: string): Partial<Received> => ({ secrets: [{ name: null, secret: text }] });
-
-/** Everything that is wrong with it is this, and it is proven. */
-function assertProven(diagnosis: Diagnosis, cause: string, says: RegExp): void {
-  assert.equal(diagnosis.genuine, false);
-  assert.deepEqual(
-    diagnosis.findings.map((each) => [each.cause, each.certainty]),
-    [[cause, 'proven']],
-    JSON.stringify(diagnosis.findings, null, 1),
-  );
-  assert.match(diagnosis.findings[0]!.message, says);
-}
-
-function assertLikely(diagnosis: Diagnosis, cause: string, says: RegExp): void {
-  assert.deepEqual(
-    diagnosis.findings.map((each) => [each.cause, each.certainty]),
-    [[cause, 'likely']],
-  );
-  assert.match(diagnosis.findings[0]!.message, says);
-}
+const secret = (text: string) => ({ secrets: [{ name: null, secret: text }] });
+const BODY = delivery().body;
+const PRETTY = JSON.stringify(JSON.parse(BODY), null, 2);
+const GATEWAY_VALUE = delivery().headers['x-gateway-signature']!;
+const NO_SIGNATURE = { 'x-gateway-signature': undefined, 'webhook-signature': undefined };
 
 describe('a genuine delivery', () => {
-  it('is called so, with its event, its age and both schemes', () => {
-    assert.deepEqual(diagnose(received()), {
+  it('is reported with its event, its age and both schemes', async () => {
+    assert.deepEqual(await diagnose(received()), {
       genuine: true,
       schemes: ['x-gateway-signature', 'webhook-signature'],
       secret: null,
@@ -98,264 +84,108 @@ describe('a genuine delivery', () => {
     });
   });
 
-  it('needs one scheme only', () => {
-    assert.deepEqual(diagnose(received({ header: { 'x-gateway-signature': undefined } })).schemes, [
-      'webhook-signature',
-    ]);
-    assert.deepEqual(
-      diagnose(received({ header: { 'webhook-signature': undefined, 'webhook-id': undefined } })).schemes,
-      ['x-gateway-signature'],
-    );
+  it('needs only one of the two schemes', async () => {
+    const standard = await diagnose(received({ header: { 'x-gateway-signature': undefined } }));
+    assert.deepEqual([standard.genuine, standard.schemes], [true, ['webhook-signature']]);
+    const gateway = await diagnose(received({ header: { 'webhook-signature': undefined, 'webhook-id': undefined } }));
+    assert.deepEqual([gateway.genuine, gateway.schemes], [true, ['x-gateway-signature']]);
   });
 
-  it('is so while its secret is being rotated, and the secret that fits is named', () => {
-    const { body } = delivery();
-    const headers = deliveryHeaders({ eventId: `evt_${SESSION}_paid`, body, timestamp: NOW, secrets: [OTHER, SECRET] });
+  it('is genuine while its secret is rotated, and the secret that fits is named', async () => {
+    const headers = deliveryHeaders({
+      eventId: `evt_${SESSION}_paid`,
+      body: BODY,
+      timestamp: NOW,
+      secrets: [OTHER, SECRET],
+    });
     const secrets = [
-      { name: 'old', secret: SAMPLE_WEBHOOK_SECRET },
+      { name: 'old', secret: UNRELATED },
       { name: 'new', secret: SECRET },
     ];
-    const diagnosis = diagnose(received({ headers: Object.entries(headers), secrets }));
+    const diagnosis = await diagnose(received({ secrets }, { headers, body: BODY }));
     assert.deepEqual([diagnosis.genuine, diagnosis.secret], [true, 'new']);
   });
 });
 
-const PRETTY = JSON.stringify(JSON.parse(delivery().body), null, 2);
-const GATEWAY_VALUE = delivery().headers['x-gateway-signature']!;
-const STANDARD_VALUE = delivery().headers['webhook-signature']!;
-const HEX = GATEWAY_VALUE.split('v1=')[1]!;
-const sign = (key: string | Buffer, content: string) => createHmac('sha256', key).update(content).digest();
+type Changed = Parameters<typeof received>[0];
+const rotated = deliveryHeaders({ eventId: 'evt_1', body: BODY, timestamp: NOW, secrets: [OTHER, UNRELATED] });
 
-const PROVEN: [what: string, changed: Parameters<typeof received>[0], cause: string, says: RegExp][] = [
-  ['a delivery of yesterday', { now: NOW + 86_400 }, 'timestamp_stale', /1 d ago.*Its signature is of that time/],
-  ['a clock that is behind', { now: NOW - 900 }, 'timestamp_future', /15 min ahead/],
-  ['a pretty body', { text: PRETTY }, 'body_rewritten', /pretty-printed with 2 spaces/],
-  ['a pretty body with CRLF', { text: PRETTY.replaceAll('\n', '\r\n') }, 'body_rewritten', /CRLF/],
-  ['a newline at the end', { text: `${delivery().body}\n` }, 'body_rewritten', /given a newline at its end/],
-  ['a byte order mark', { text: `\u{feff}${delivery().body}` }, 'body_rewritten', /byte order mark/],
-  ['escaped slashes', { text: delivery().body.replaceAll('/', '\\/') }, 'body_rewritten', /escaped as "\\\/"/],
-  ['a body stringified twice', { text: JSON.stringify(delivery().body) }, 'body_rewritten', /stringified twice/],
-  ['a body in an envelope', { text: JSON.stringify({ body: delivery().body }) }, 'body_rewritten', /envelope/],
-  ['a body in base64', { text: btoa(delivery().body) }, 'body_rewritten', /base64/],
-  ['a newline in the secret', secret(`${SECRET}\n`), 'secret_altered', /white space around/],
-  ['quotes in the secret', secret(`"${SECRET}"`), 'secret_altered', /quotation marks/],
-  ['a line of settings', secret(`WEBHOOK_SECRET='${SECRET}'`), 'secret_altered', /quotation marks|whole line/],
-  ['a secret without its beginning', secret(SECRET.slice(6)), 'secret_altered', /lacks the beginning whsec_/],
-  ['a secret in base64url', secret(SECRET.replaceAll('/', '_').replaceAll('+', '-')), 'secret_altered', /base64url/],
+const gateway = (value: string) => ({ header: { 'x-gateway-signature': value } });
+const named = (...names: [name: string, secret: string][]) => ({
+  secrets: names.map(([name, text]) => ({ name, secret: text })),
+});
+
+type Case = [what: string, changed: Changed, cause: string, says: RegExp];
+const PROVEN: Case[] = [
+  ['an empty secret', secret(''), 'wrong_secret', /The secret is empty/],
+  ['a line end in the secret', secret(`${SECRET}\n`), 'wrong_secret', /whitespace around it/],
+  ['a placeholder for a secret', secret('whsec_...'), 'wrong_secret', /base64/],
+  ['an event of the other environment', { environment: 'production' }, 'other_environment', /production is expected/],
   [
-    'a secret whose last character was mistyped',
-    { ...secret(SECRET.replace('8=', '9=')), header: { 'webhook-signature': undefined } },
-    'secret_altered',
-    /does not end as base64/,
-  ],
-  ['an empty secret', secret(''), 'secret_empty', /^The secret that was given is empty\.$/],
-  [
-    'a placeholder for a secret',
-    secret('whsec_...'),
-    'secret_impossible',
-    /^"whsec_\.\.\." cannot be a secret: it is whsec_ and the base64 of 24 to 64 bytes\.$/,
-  ],
-  [
-    'a secret that is too short, which is not repeated',
-    secret('whsec_c2hvcnQgYnV0IG5vdCBzbw=='),
-    'secret_impossible',
-    /^What was given cannot be a secret/,
-  ],
-  ['a decoded secret', secret(Buffer.from(SECRET.slice(6), 'base64').toString('hex')), 'secret_altered', /hex/],
-  [
-    'the other value',
-    { header: { 'x-gateway-signature': STANDARD_VALUE } },
-    'wrong_header',
-    /holds the value of webhook-signature/,
-  ],
-  [
-    'the other value, the other way',
-    { header: { 'webhook-signature': GATEWAY_VALUE } },
-    'wrong_header',
-    /holds the value of x-gateway/,
-  ],
-  [
-    'the name that Stripe uses',
-    { header: { 'x-gateway-signature': undefined, 'webhook-signature': undefined, 'stripe-signature': GATEWAY_VALUE } },
-    'wrong_header',
-    /stands in stripe-signature/,
-  ],
-  [
-    'the name of the callbacks of providers',
-    {
-      header: {
-        'x-gateway-signature': undefined,
-        'webhook-signature': undefined,
-        'x-provider-signature': GATEWAY_VALUE,
-      },
-    },
-    'wrong_header',
-    /stands in x-provider-signature, and not in x-gateway-signature/,
-  ],
-  [
-    'a signature split at "="',
-    { header: { 'x-gateway-signature': `t=${NOW},${HEX}` } },
-    'signature_format',
-    /"v1=" is gone/,
-  ],
-  [
-    'a signature split at ","',
-    { header: { 'x-gateway-signature': `v1=${HEX}` } },
-    'timestamp_missing',
-    /no t in x-gateway-signature/,
-  ],
-  [
-    'upper case',
-    { header: { 'x-gateway-signature': `t=${NOW},v1=${HEX.toUpperCase()}` } },
-    'signature_format',
-    /upper case/,
-  ],
-  ['quotes around', { header: { 'x-gateway-signature': `"${GATEWAY_VALUE}"` } }, 'signature_format', /quotation marks/],
-  ['a cut signature', { header: { 'x-gateway-signature': GATEWAY_VALUE.slice(0, 60) } }, 'signature_cut', /cut off/],
-  ['a lost time', { header: { 'webhook-timestamp': undefined } }, 'timestamp_missing', /no webhook-timestamp/],
-  ['another time', { header: { 'webhook-timestamp': String(NOW + 1) } }, 'timestamp_changed', /signed with 1772366400/],
-  ['a lost id', { header: { 'webhook-id': undefined } }, 'id_changed', /webhook-id is missing/],
-  ['another id', { header: { 'webhook-id': 'msg_1' } }, 'id_changed', /webhook-id says msg_1/],
-  [
-    'no id at all',
-    { header: { 'webhook-id': undefined, 'x-gateway-event': undefined } },
-    'id_changed',
-    /webhook-id is missing/,
-  ],
-  ['an empty body', { text: '' }, 'body_empty', /is empty/],
-  [
-    'a cut body',
-    { text: delivery().body.slice(0, 200), header: { 'content-length': '688' } },
-    'body_truncated',
-    /688 bytes, and there are 200/,
-  ],
-  [
-    'a sample',
-    {
-      headers: Object.entries(delivery({ orderId: 'A/1001' }, { secret: SAMPLE_WEBHOOK_SECRET }).headers),
-    },
-    'sample_secret',
-    /a sample of the action webhook.example/,
-  ],
-  [
-    'a sample of your own, keyed with the decoded secret',
-    {
-      header: {
-        'webhook-signature': undefined,
-        'x-gateway-signature': `t=${NOW},v1=${sign(Buffer.from(SECRET.slice(6), 'base64'), `${NOW}.${delivery().body}`).toString('hex')}`,
-      },
-    },
-    'wrong_keying',
-    /the bytes that the secret stands for in base64/,
-  ],
-  [
-    'a sample of your own without the time in it',
-    {
-      header: {
-        'webhook-signature': undefined,
-        'x-gateway-signature': `t=${NOW},v1=${sign(SECRET, delivery().body).toString('hex')}`,
-      },
-    },
-    'wrong_content',
-    /the body alone/,
-  ],
-  [
-    'an event of the other environment',
-    { environment: 'production' },
+    'the name of the other environment on the secret that fits',
+    named(['sandbox', OTHER], ['production', SECRET]),
     'other_environment',
-    /of sandbox \(livemode false\), and production is expected/,
+    /the secret that fits is named production/,
   ],
+  ['a pretty body', { text: PRETTY }, 'body_rewritten', /parsed and serialized again/],
+  ['a body stringified twice', { text: JSON.stringify(BODY) }, 'body_rewritten', /serialized again/],
+  ['a newline at the end', { text: `${BODY}\n` }, 'body_changed', /white space/],
+  ['a byte order mark', { text: `\u{feff}${BODY}` }, 'body_changed', /byte order mark/],
+  ['an empty body', { text: '' }, 'body_changed', /has 0 bytes/],
+  ['a body shorter than announced', { text: '{}', header: { 'content-length': '688' } }, 'body_changed', /is 688/],
+  ['no signature', { header: NO_SIGNATURE }, 'header_missing', /neither x-gateway-signature nor/],
   [
-    'the secret of the other environment',
-    {
-      secrets: [
-        { name: 'sandbox', secret: OTHER },
-        { name: 'production', secret: SECRET },
-      ],
-    },
-    'other_environment',
-    /the secret that fits is the one called production/,
+    'a signature under the name that Stripe uses',
+    { header: { ...NO_SIGNATURE, 'stripe-signature': GATEWAY_VALUE } },
+    'header_missing',
+    /neither x-gateway-signature nor/,
   ],
-  [
-    'no header that signs',
-    { headers: [['content-type', 'application/json']] },
-    'no_signature',
-    /neither .* among content-type/,
-  ],
+  ['a lost time', { header: { 'webhook-timestamp': undefined } }, 'header_missing', /not webhook-timestamp/],
+  ['a lost id', { header: { 'webhook-id': undefined } }, 'header_missing', /not webhook-id/],
+  ['quotes around a signature', gateway(`"${GATEWAY_VALUE}"`), 'header_changed', /x-gateway-signature must be/],
+  ['a cut signature', gateway(GATEWAY_VALUE.slice(0, 60)), 'header_changed', /x-gateway-signature must be/],
+  ['a delivery of yesterday', { now: NOW + 86_400 }, 'clock_skew', /1 d ago/],
+  ['a clock that is behind', { now: NOW - 900 }, 'clock_skew', /15 min ahead/],
+];
+const SORTED = PRETTY.replace(/("id".*\n)(.*\n)/, '$2$1');
+const LIKELY: Case[] = [
+  ['another secret', secret(OTHER), 'wrong_secret', /another secret, or the content of the body was changed/],
+  ['another amount', { text: BODY.replace('49.99', '0.01') }, 'wrong_secret', /content of the body/],
+  ['another secret', { ...secret(OTHER), environment: 'production' }, 'other_environment', /the one of production/],
+  ['a rotated secret', { header: rotated }, 'rotated_secret', /several secrets/],
+  ['a body with sorted keys, not compact', { text: SORTED }, 'body_rewritten', /not compact JSON/],
+  ['half a body', { text: BODY.slice(0, 300) }, 'body_changed', /not JSON/],
+  ['another time', { header: { 'webhook-timestamp': String(NOW + 1) } }, 'header_changed', /same delivery fits/],
+  ['another id', { header: { 'webhook-id': 'msg_1' } }, 'header_changed', /same delivery fits/],
+  ['another signature', gateway(`t=${NOW},v1=${'ab'.repeat(32)}`), 'header_changed', /same delivery fits/],
 ];
 
-const LIKELY: [what: string, changed: Parameters<typeof received>[0], cause: string, says: RegExp][] = [
-  ['another secret', secret(OTHER), 'wrong_secret', /another secret, or what the body says was changed/],
-  [
-    'another amount',
-    { text: delivery().body.replace('49.99', '0.01') },
-    'wrong_secret',
-    /what the body says was changed/,
-  ],
-  ['half a body', { text: delivery().body.slice(0, 300) }, 'body_truncated', /beginning of JSON only/],
-  [
-    'a signature of something else',
-    { header: { 'x-gateway-signature': GATEWAY_VALUE.replace(HEX, 'ab'.repeat(32)) } },
-    'signature_changed',
-    /webhook-signature of the same delivery proves them/,
-  ],
-  [
-    'the secret of the other environment',
-    { ...secret(OTHER), environment: 'production' },
-    'other_environment',
-    /the secret does not fit/,
-  ],
-];
-
-describe('what is not genuine is told why', () => {
-  for (const [what, changed, cause, says] of PROVEN) {
-    it(`${what}: ${cause}, proven`, () => assertProven(diagnose(received(changed)), cause, says));
-  }
-  for (const [what, changed, cause, says] of LIKELY) {
-    it(`${what}: ${cause}, likely`, () => assertLikely(diagnose(received(changed)), cause, says));
+describe('a delivery that is not genuine is explained by', () => {
+  for (const [certainty, cases] of Object.entries({ proven: PROVEN, likely: LIKELY })) {
+    for (const [what, changed, cause, says] of cases) {
+      it(`${what}: ${cause}, ${certainty}`, async () => {
+        const { genuine, findings } = await diagnose(received(changed));
+        const found = findings.map((each) => [each.cause, each.certainty]);
+        assert.deepEqual([genuine, found], [false, [[cause, certainty]]], JSON.stringify(findings));
+        assert.match(findings[0]!.message, says);
+      });
+    }
   }
 
-  it('two mistakes at once are both proven', () => {
-    const diagnosis = diagnose(received({ text: PRETTY, ...secret(` ${SECRET}`), now: NOW + 1000 }));
-    assert.deepEqual(causesOf(diagnosis), ['body_rewritten', 'secret_altered', 'timestamp_stale']);
-  });
-
-  it('an old delivery under another secret is not said to have been right', () => {
-    const diagnosis = diagnose(received({ ...secret(OTHER), now: NOW + 1000 }));
+  it('two mistakes at once, if one of them is the clock', async () => {
+    assert.deepEqual(causesOf(await diagnose(received({ text: PRETTY, now: NOW + 1000 }))), [
+      'body_rewritten',
+      'clock_skew',
+    ]);
+    const { findings } = await diagnose(received({ ...secret(OTHER), now: NOW + 1000 }));
     assert.deepEqual(
-      diagnosis.findings.map(({ cause, certainty }) => [cause, certainty]),
+      findings.map(({ cause, certainty }) => [cause, certainty]),
       [
-        ['timestamp_stale', 'likely'],
+        ['clock_skew', 'likely'],
         ['wrong_secret', 'likely'],
       ],
     );
-    assert.match(diagnosis.findings[0]!.message, /not known/);
   });
-});
-
-describe('how a body was written anew is named', () => {
-  const { headers, body } = delivery({ at: 'Straße/7', tag: '<&>' });
-  const json = JSON.parse(body) as unknown;
-  const ascii = (text: string) =>
-    text.replaceAll(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  const NAMED: [written: string, says: RegExp][] = [
-    [JSON.stringify(json, null, 4), /pretty-printed with 4 spaces\.$/],
-    [JSON.stringify(json, null, '\t'), /pretty-printed with tabs\.$/],
-    [ascii(body), /letters beyond ASCII escaped as \\uXXXX\.$/],
-    [ascii(body).replaceAll('/', '\\/'), /by PHP's json_encode\.$/],
-    [body.replaceAll(/[<>&]/g, (one) => `\\u00${one.charCodeAt(0).toString(16)}`), /by Go's json\.Marshal\.$/],
-    [body.replaceAll('":', '": ').replaceAll(',"', ', "'), /by Python's json\.dumps\.$/],
-    [body.replaceAll('":', '"  :'), /other white space\.$/],
-    [body.replace('49.99', '49.990'), /numbers or letters written otherwise\.$/],
-    [JSON.stringify(Object.fromEntries(Object.entries(json as object).toReversed())), /keys in another order\.$/],
-    [Buffer.from(body).toString('latin1'), /read as Latin-1 although it is UTF-8\.$/],
-    [encodeURIComponent(body), /URL-encoded\.$/],
-  ];
-  for (const [written, says] of NAMED) {
-    it(String(says), () =>
-      assertProven(diagnose(received({ headers: Object.entries(headers), text: written })), 'body_rewritten', says),
-    );
-  }
 });
 
 describe('for every delivery', () => {
@@ -367,113 +197,28 @@ describe('for every delivery', () => {
     maxKeys: 4,
     noNullPrototype: true,
   });
-  const bytes = fc.uint8Array({ minLength: 24, maxLength: 64 });
-  const made = fc.record({ metadata, bytes, age: fc.integer({ min: -300, max: 300 }), livemode: fc.boolean() });
-
-  interface Made extends Delivery {
-    secret: string;
-  }
-  type Distort = (made: Made) => Partial<Made> & { now?: number };
-
-  const python = (json: unknown): string => {
-    if (typeof json !== 'object' || json === null) return JSON.stringify(json);
-    return `{${Object.entries(json)
-      .map(([key, value]) => `${JSON.stringify(key)}: ${python(value)}`)
-      .join(', ')}}`;
-  };
-  const sorted = (json: unknown): unknown =>
-    typeof json !== 'object' || json === null
-      ? json
-      : Object.fromEntries(
-          Object.entries(json)
-            .toSorted(([a], [b]) => (a < b ? -1 : 1))
-            .map(([key, value]) => [key, sorted(value)]),
-        );
+  const made = fc.record({ metadata, age: fc.integer({ min: -300, max: 300 }), livemode: fc.boolean() });
   const ascii = (all: string) =>
     all.replaceAll(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  const body =
-    (change: (body: string) => string): Distort =>
-    (delivered) => ({ body: change(delivered.body) });
-  const header =
-    (name: string, change: (value: string) => string): Distort =>
-    ({ headers }) => ({
-      headers: { ...headers, [name]: change(headers[name]!) },
-    });
 
-  const DISTORTIONS: Record<string, [cause: string, distort: Distort]> = {
-    'pretty 2': ['body_rewritten', body((json) => JSON.stringify(JSON.parse(json), null, 2))],
-    'pretty 4': ['body_rewritten', body((json) => JSON.stringify(JSON.parse(json), null, 4))],
-    tabs: ['body_rewritten', body((json) => JSON.stringify(JSON.parse(json), null, '\t'))],
-    python: ['body_rewritten', body((json) => ascii(python(JSON.parse(json))))],
-    sorted: ['body_rewritten', body((json) => JSON.stringify(sorted(JSON.parse(json))))],
-    ascii: ['body_rewritten', body(ascii)],
-    slashes: ['body_rewritten', body((json) => json.replaceAll('/', '\\/'))],
-    newline: ['body_rewritten', body((json) => `${json}\n`)],
-    crlf: ['body_rewritten', body((json) => `${json}\r\n`)],
-    mark: ['body_rewritten', body((json) => `\u{feff}${json}`)],
-    twice: ['body_rewritten', body((json) => JSON.stringify(json))],
-    latin: ['body_rewritten', body((json) => Buffer.from(json).toString('latin1'))],
-    empty: ['body_empty', body(() => '')],
-    'secret newline': ['secret_altered', ({ secret: own }) => ({ secret: `${own}\n` })],
-    'secret space': ['secret_altered', ({ secret: own }) => ({ secret: ` ${own}` })],
-    'secret quotes': ['secret_altered', ({ secret: own }) => ({ secret: `"${own}"` })],
-    'secret bare': ['secret_altered', ({ secret: own }) => ({ secret: own.slice(6) })],
-    'secret url': ['secret_altered', ({ secret: own }) => ({ secret: own.replaceAll('/', '_').replaceAll('+', '-') })],
-    'another secret': ['wrong_secret', () => ({ secret: OTHER })],
-    stale: ['timestamp_stale', () => ({ now: NOW + 301 })],
-    future: ['timestamp_future', () => ({ now: NOW - 301 })],
-    'gateway upper': [
-      'signature_format',
-      header('x-gateway-signature', (value) => value.replace(/v1=.*/, (hex) => `v1=${hex.slice(3).toUpperCase()}`)),
-    ],
-    'gateway cut': ['signature_cut', header('x-gateway-signature', (value) => value.slice(0, -3))],
-    'standard cut': ['signature_cut', header('webhook-signature', (value) => value.slice(0, -6))],
-    'standard split': ['signature_format', header('webhook-signature', (value) => value.slice(3))],
-    'other time': ['timestamp_changed', header('webhook-timestamp', (value) => String(Number(value) + 1))],
-    'other id': ['id_changed', header('webhook-id', () => 'evt_1')],
-  };
-
-  const diagnosed = ({ headers, body: text, secret: own }: Made, now: number) =>
-    diagnose({
-      headers: Object.entries(headers),
-      body: Buffer.from(text),
-      secrets: [{ name: null, secret: own }],
-      now,
-      toleranceSeconds: 300,
-    });
-  const make = ({
-    metadata: given,
-    bytes: key,
-    livemode,
-  }: {
-    metadata: Record<string, string>;
-    bytes: Uint8Array;
-    livemode: boolean;
-  }): Made => {
-    const own = `whsec_${Buffer.from(key).toString('base64')}`;
-    return { ...delivery(given, { livemode, secret: own }), secret: own };
-  };
-
-  it('a genuine one is never called false', () => {
-    fc.assert(
-      fc.property(made, ({ age, ...rest }) => {
-        const diagnosis = diagnosed(make(rest), NOW + age);
-        assert.deepEqual([diagnosis.genuine, diagnosis.findings, diagnosis.schemes.length], [true, [], 2]);
-      }),
-    );
-  });
-
-  for (const [name, [cause, distort]] of Object.entries(DISTORTIONS)) {
-    it(`one distortion is named rightly: ${name}`, () => {
-      fc.assert(
-        fc.property(made, ({ age, ...rest }) => {
-          const genuine = make(rest);
-          const distorted = { ...genuine, now: NOW + age, ...distort(genuine) };
-          const isSame =
-            JSON.stringify({ ...genuine, now: 0 }) === JSON.stringify({ ...distorted, now: 0 }) &&
-            Math.abs(distorted.now - NOW) <= 300;
-          const diagnosis = diagnosed(distorted, distorted.now);
-          assert.deepEqual(causesOf(diagnosis), isSame ? [] : [cause]);
+  const DISTORTIONS: [what: string, cause: string, distort: (delivered: Delivery) => Changed][] = [
+    ['nothing', '', () => ({})],
+    ['pretty JSON', 'body_rewritten', ({ body }) => ({ text: JSON.stringify(JSON.parse(body), null, 4) })],
+    ['escaped letters', 'body_rewritten', ({ body }) => ({ text: ascii(body) })],
+    ['escaped slashes', 'body_rewritten', ({ body }) => ({ text: body.replaceAll('/', '\\/') })],
+    ['a CRLF', 'body_changed', ({ body }) => ({ text: `${body}\r\n` })],
+    ['Latin-1', 'body_changed', ({ body }) => ({ text: Buffer.from(body).toString('latin1') })],
+    ['another secret', 'wrong_secret', () => secret(OTHER)],
+    ['a late arrival', 'clock_skew', () => ({ now: NOW + 301 })],
+  ];
+  for (const [what, cause, distort] of DISTORTIONS) {
+    it(`${what} is named ${cause || 'genuine'}`, async () => {
+      await fc.assert(
+        fc.asyncProperty(made, async ({ metadata: given, age, livemode }) => {
+          const genuine = delivery(given, { livemode });
+          const changed = { now: NOW + age, ...distort(genuine) };
+          const isChanged = changed.text !== genuine.body && cause !== '';
+          assert.deepEqual(causesOf(await diagnose(received(changed, genuine))), isChanged ? [cause] : []);
         }),
         { numRuns: 40 },
       );
@@ -481,7 +226,7 @@ describe('for every delivery', () => {
   }
 });
 
-describe('what the SDK accepts is genuine, and nothing else', () => {
+describe('a delivery is genuine exactly if the SDK accepts it', () => {
   const { headers, body } = delivery();
   const { 'x-gateway-signature': gateway, 'webhook-signature': standard, ...others } = headers;
   const rightly = (text: string, id = 'evt_x'): [Record<string, string>, string] => [
@@ -507,12 +252,11 @@ describe('what the SDK accepts is genuine, and nothing else', () => {
     ['a rightly signed body that is no event', rightly('{"id":"evt_x"}'), false, 'invalid_payload'],
     ['a rightly signed body that is no JSON', rightly('not json'), false, 'invalid_payload'],
     ['a rightly signed body that is nested deep', rightly(deep), false, 'invalid_payload'],
-    ['a body that is nested deep', [headers, deep], false, 'body_changed'],
+    ['a body that is nested deep', [headers, deep], false],
   ];
   for (const [what, [given, text], genuine, cause] of CASES) {
     it(`${what}: ${genuine ? 'genuine' : 'not genuine'}`, async () => {
-      const lines = Object.entries(given);
-      const diagnosis = await judge(received({ headers: lines, text }));
+      const diagnosis = await diagnose(received({}, { headers: given, body: text }));
       assert.equal(diagnosis.genuine, genuine, JSON.stringify(diagnosis.findings));
       assert.equal(diagnosis.findings.length === 0, genuine);
       if (cause !== undefined) assert.equal(diagnosis.findings[0]?.cause, cause);
@@ -526,10 +270,7 @@ describe('what the SDK accepts is genuine, and nothing else', () => {
 });
 
 describe('headers are read', () => {
-  const expected = [
-    ['x-gateway-event', 'evt_1'],
-    ['webhook-id', 'evt_1'],
-  ];
+  const expected = { 'x-gateway-event': ['evt_1'], 'webhook-id': ['evt_1'] };
   const FORMS: [form: string, text: string][] = [
     ['as lines', 'X-Gateway-Event: evt_1\r\nwebhook-id:evt_1\r\n'],
     ['as JSON', '{"x-gateway-event": "evt_1", "webhook-id": ["evt_1"]}'],
@@ -564,18 +305,18 @@ describe('tillway webhook verify', () => {
     assert.match(stdout, /x-gateway-signature, webhook-signature/);
   });
 
-  it('says why not, what to do, and exits with 1', async () => {
+  it('says why not, what to do, and exits with 1, within the width of the terminal', async () => {
     using given = files(PRETTY);
-    const { code, stdout, stderr } = await runWith(clock, ...given.args, '--secret', SECRET);
-    assert.deepEqual([code, stderr], [1, '']);
-    assert.match(stdout, /^Not genuine\n/);
-    assert.match(stdout, /\nProven {2}The body is not the bytes that were signed: .*pretty-printed/);
-    assert.match(stdout, /\nDo {6}Verify the raw bytes/);
-    assert.ok(Math.max(...stdout.split('\n').map((line) => line.length)) <= 100);
-  });
-
-  it('says the same as JSON', async () => {
-    using given = files(PRETTY);
+    for (const columns of [undefined, 60]) {
+      const { code, stdout, stderr } = await runWith({ ...clock, columns }, ...given.args, '--secret', SECRET);
+      assert.deepEqual([code, stderr], [1, '']);
+      assert.match(
+        stdout,
+        /^Not genuine\n[^]*\nProven {2}The body is not the bytes that were signed[^]*\nDo {6}Verify/,
+      );
+      const findings = stdout.slice(stdout.indexOf('Proven')).split('\n');
+      assert.ok(Math.max(...findings.map((line) => line.length)) <= (columns ?? 100), stdout);
+    }
     const { code, stdout } = await runWith(clock, ...given.args, '--secret', SECRET, '--json');
     const answer = JSON.parse(stdout) as Diagnosis;
     assert.deepEqual([code, answer.genuine, causesOf(answer)], [1, false, ['body_rewritten']]);
@@ -601,18 +342,25 @@ describe('tillway webhook verify', () => {
   });
 
   const WHOLE: [what: string, text: string][] = [
-    ['as it was kept', `${lines}\n${body}`],
-    ['with a line end at its end', `${lines}\n${body}\n`],
-    ['with its request line, and CRLF', `POST /hook HTTP/1.1\r\n${lines.replaceAll('\n', '\r\n')}\r\n${body}\r\n`],
+    ['a whole request', `${lines}\n${body}`],
+    ['one with a line end at its end', `${lines}\n${body}\n`],
+    ['one with its request line and CRLF', `POST /hook HTTP/1.1\r\n${lines.replaceAll('\n', '\r\n')}\r\n${body}\r\n`],
   ];
   for (const [what, text] of WHOLE) {
-    it(`takes a whole request ${what}, from the standard input or a file`, async () => {
+    it(`reads ${what} from the standard input or a file`, async () => {
       using folder = temporaryFolder();
-      writeFileSync(folder.path('request.txt'), text);
+      const file = folder.path('request.txt');
+      writeFileSync(file, text);
       const readInput = async () => Buffer.from(text);
-      for (const args of [[], ['--headers', '-'], ['--headers', folder.path('request.txt')]]) {
-        const given = args[1] === folder.path('request.txt') ? clock : { ...clock, readInput };
-        const { code, stdout } = await runWith(given, 'webhook', 'verify', '--secret', SECRET, ...args);
+      for (const args of [[], ['--headers', '-'], ['--headers', file]]) {
+        const { code, stdout } = await runWith(
+          { ...clock, readInput },
+          'webhook',
+          'verify',
+          '--secret',
+          SECRET,
+          ...args,
+        );
         assert.equal(code, 0, stdout);
       }
     });
@@ -628,7 +376,7 @@ describe('tillway webhook verify', () => {
       SECRET,
       '--json',
     );
-    assert.deepEqual([code, causesOf(JSON.parse(stdout) as Diagnosis)], [1, ['body_rewritten']]);
+    assert.deepEqual([code, causesOf(JSON.parse(stdout) as Diagnosis)], [1, ['body_changed']]);
   });
 
   it('reads the secret from WEBHOOK_SECRET where none is given', async () => {
@@ -637,20 +385,6 @@ describe('tillway webhook verify', () => {
     assert.equal(right.code, 0, right.stderr);
     const given = await runWith({ ...clock, readInput, webhookSecret: OTHER }, 'webhook', 'verify', '--secret', SECRET);
     assert.equal(given.code, 0, given.stderr);
-  });
-
-  it('says what to look at where the secret is empty', async () => {
-    const readInput = async () => Buffer.from(`${lines}\n${body}`);
-    const { code, stdout } = await runWith({ ...clock, readInput }, 'webhook', 'verify', '--secret', '');
-    assert.equal(code, 1);
-    assert.match(stdout, /\nProven {2}The secret that was given is empty\.\nDo {6}Is the variable set in this shell\?/);
-  });
-
-  it('fits the terminal', async () => {
-    using given = files(PRETTY);
-    const narrow = await runWith({ ...clock, columns: 60 }, ...given.args, '--secret', SECRET);
-    const rest = narrow.stdout.slice(narrow.stdout.indexOf('Proven')).split('\n');
-    assert.ok(Math.max(...rest.map((line) => line.length)) <= 60, narrow.stdout);
   });
 
   it('exits with 2 where something is not given or not readable', async () => {

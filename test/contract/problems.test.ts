@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { type InputReader, inputReader } from '../../src/contract/problems.ts';
-import { feesEstimateRequest, noInput, verifySampleRequest, webhookExampleRequest } from '../../src/contract/action-contract.ts';
+import {
+  feesEstimateRequest,
+  noInput,
+  verifySampleRequest,
+  webhookExampleRequest,
+} from '../../src/contract/action-contract.ts';
 import { sessionRequest } from '../../src/contract/session-contract.ts';
 import { paymentsQuery } from '../../src/contract/payment-contract.ts';
 import { GatewayError } from '../../src/domain/errors.ts';

@@ -3,7 +3,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { z } from 'zod';
-import type { RoutingDecisionResource, dryRunResult, routingReplay } from '../../src/contract/routing-decision-contract.ts';
+import type {
+  RoutingDecisionResource,
+  dryRunResult,
+  routingReplay,
+} from '../../src/contract/routing-decision-contract.ts';
 import type { routeStanding, rulesResource } from '../../src/contract/routing-contract.ts';
 import { queryRows } from './database.ts';
 import type { Refusal } from './refusal.ts';

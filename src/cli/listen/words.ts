@@ -1,55 +1,44 @@
-import { type Paint, type Style, jsonLineOf } from '../context.ts';
+import { type Paint, type Style } from '../context.ts';
 import { brokenAtWords } from '../table.ts';
 import { dollars, plain } from '../words.ts';
 import { type Forwarded, type Numbered, adviceOn } from './forward.ts';
 import type { SigningSecret } from './settings.ts';
 
-/** What listening comes to, line by line: for a person, or as JSON for a program. */
-export interface ListenWords {
-  /** `secret` where something is forwarded. */
-  started(about: { url: string; forwardTo: string | undefined; secret: SigningSecret | undefined }): string;
-  event(numbered: Numbered): string;
-  forwarded(forwarded: Forwarded): string;
-  away(url: string, reason: string): string;
-  back(url: string): string;
-  otherHistory(url: string): string;
-  ended(ending: Ending): string;
-}
-
-/** What it came to. */
+/** The number of events, and the command that forwards the rest again. */
 export interface Ending {
   events: number;
   forwarded: number;
-  /** Given up. */
+  /** Events whose last attempt failed. */
   failed: number;
-  /** Queued or under way when it ended. */
+  /** Events that were queued or in flight at the end. */
   waiting: number;
-  /** The command line that forwards again what the target has not taken; null where it has taken everything. */
+  /** The command line that forwards the events that the target has not received; null if there are none. */
   again: string | null;
 }
 
-export function jsonLines(): ListenWords {
-  const line = (object: string, fields: Record<string, unknown>) => `${jsonLineOf({ object, ...fields })}\n`;
-  return {
-    started({ url, forwardTo = null, secret }) {
-      const shown = secret === undefined || secret.from === 'environment' ? null : secret.text;
-      return line('listen_started', { url, forwardTo, secret: shown, secretFrom: secret?.from ?? null });
-    },
-    event: ({ number, event }) => line('event', { number, event }),
-    forwarded: ({ event, ...rest }) => line('forward', { eventId: event.id, ...rest }),
-    away: (url, reason) => line('service_away', { url, reason }),
-    back: (url) => line('service_back', { url }),
-    otherHistory: (url) => line('service_replaced', { url }),
-    ended: (ending) => line('listen_ended', { ...ending }),
-  };
+interface Start {
+  url: string;
+  forwardTo: string | null;
+  /** Null if nothing is forwarded, or the secret is that of the environment. */
+  secret: string | null;
+  secretFrom: SigningSecret['from'] | null;
 }
+
+/** One line of the output: with --json the document, else its text. */
+export type Note =
+  | ({ object: 'listen_started' } & Start)
+  | ({ object: 'event' } & Numbered)
+  | ({ object: 'forward'; eventId: string } & Omit<Forwarded, 'event'>)
+  | { object: 'service_away'; url: string; reason: string }
+  | { object: 'service_back' | 'service_replaced'; url: string }
+  | ({ object: 'listen_ended' } & Ending);
 
 const TYPE_WIDTH = 'payment.provider_pending'.length;
 const AMOUNT_WIDTH = '9999.99 USD'.length;
-/** `#1`, `#999`: where there are more, the columns move. */
+/** `#1`, `#999`; longer numbers move the columns. */
 const NUMBER_WIDTH = 4;
 const INDENT = ' '.repeat('12:00:00'.length + 2);
-/** An event on one line; a terminal that has less shows the session on a second one. */
+/** An event fits one line of that width; on a narrower terminal the session is on a second one. */
 const LINE_WIDTH = 100;
 const MAX_TEXT_WIDTH = 100;
 const STYLES: Record<string, Style> = {
@@ -58,96 +47,94 @@ const STYLES: Record<string, Style> = {
   'payment.provider_pending': 'yellow',
 };
 
-export function words(paint: Paint): ListenWords {
+/** The text of notes. It has a state: the day is printed when it changes, and an advice when it is new. */
+export function noteTexts(paint: Paint): (note: Note) => string {
   let day = '';
   const advised = new Set<string>();
 
-  /** Times are those of the service, in UTC; the day stands on a line of its own where it changes. */
-  function dayOf(created: string): string {
-    const is = created.slice(0, 10);
-    if (is === day) return '';
-    day = is;
-    return `${paint('dim', `${plain(is)} UTC`)}\n`;
+  /** Times are those of the service, in UTC. */
+  function eventText({ number, event: { created, type, data } }: Numbered): string {
+    const heading =
+      created.startsWith(day) && day !== '' ? '' : `${paint('dim', `${plain(created.slice(0, 10))} UTC`)}\n`;
+    day = created.slice(0, 10);
+    const time = paint('dim', plain(created.slice(11, 19)));
+    const name = paint(STYLES[type] ?? 'bold', plain(type).padEnd(TYPE_WIDTH));
+    const amount = dollars(data.amount).padStart(AMOUNT_WIDTH);
+    const session = plain(data.session_id);
+    const isNarrow = (paint.columns ?? LINE_WIDTH) < LINE_WIDTH;
+    const rest = isNarrow ? `\n${INDENT}${paint('dim', session)}` : `  ${session}`;
+    return `${heading}${time}  ${numberCell(number)}  ${name}  ${amount}${rest}\n`;
   }
 
-  return {
-    started: (about) => tellStart(about, paint),
-    event({ number, event: { created, type, data } }) {
-      const time = paint('dim', plain(created.slice(11, 19)));
-      const name = paint(STYLES[type] ?? 'bold', plain(type).padEnd(TYPE_WIDTH));
-      const amount = dollars(data.amount).padStart(AMOUNT_WIDTH);
-      const session = plain(data.session_id);
-      const { columns = LINE_WIDTH } = paint;
-      const rest = columns < LINE_WIDTH ? `\n${INDENT}${paint('dim', session)}` : `  ${session}`;
-      return `${dayOf(created)}${time}  ${numberCell(number)}  ${name}  ${amount}${rest}\n`;
-    },
-    forwarded(forwarded) {
-      const { number, attempt, durationMs, failure, nextTryMs } = forwarded;
-      const of = paint('dim', numberCell(number));
-      if (failure === null) {
-        advised.clear();
-        const again = attempt === 1 ? '' : `, at try ${attempt}`;
-        return `${INDENT}${of}  ${paint('green', `-> 200 in ${durationMs} ms`)}${again}\n`;
-      }
-      const next = nextTryMs === null ? `given up after ${tries(attempt)}` : `next try in ${nextTryMs / 1000} s`;
-      const todo = adviceOn(forwarded);
-      const isNews = !advised.has(todo);
-      advised.add(todo);
-      const margin = `${INDENT}${' '.repeat(NUMBER_WIDTH + 2)}`;
-      const why = broken(`-> ${plain(failure)}, ${next}`, paint, 'red', margin);
-      const said = `${INDENT}${of}  ${why.slice(margin.length)}`;
-      return isNews ? `${said}${broken(todo, paint, 'yellow', margin)}` : said;
-    },
-    away: (url, reason) =>
-      `${broken(`${url} is away: ${plain(reason)}`, paint, 'yellow')}Waiting for it; what happens meanwhile is shown then.\n`,
-    back: (url) => `${paint('green', `${url} is back.`)}\n`,
-    otherHistory: (url) => broken(`${url} has another database than before: listening from here on.`, paint, 'yellow'),
-    ended: ({ events, forwarded, failed, waiting, again }) => {
-      const parts = [
-        `${events} ${events === 1 ? 'event' : 'events'}`,
-        ...(forwarded > 0 ? [`${forwarded} forwarded`] : []),
-        ...(failed > 0 ? [`${failed} given up`] : []),
-        ...(waiting > 0 ? [`${waiting} not forwarded yet`] : []),
-      ];
-      const rest =
-        again === null ? '' : `Forward them again, and what came after the first of them, with:\n  ${plain(again)}\n`;
-      // The terminal has written ^C on this line.
-      return `\n${parts.join(', ')}.\n${rest}`;
-    },
+  function forwardText({ number, attempt, durationMs, status, failure, nextTryMs }: Omit<Forwarded, 'event'>): string {
+    const start = `${INDENT}${paint('dim', numberCell(number))}  `;
+    if (failure === null) {
+      advised.clear();
+      return `${start}${paint('green', `-> 200 in ${durationMs} ms`)}${attempt === 1 ? '' : `, at try ${attempt}`}\n`;
+    }
+    const tries = attempt === 1 ? 'one try' : `${attempt} tries`;
+    const next = nextTryMs === null ? `given up after ${tries}` : `next try in ${nextTryMs / 1000} s`;
+    const todo = adviceOn({ status, failure });
+    const margin = `${INDENT}${' '.repeat(NUMBER_WIDTH + 2)}`;
+    const why = broken(`-> ${plain(failure)}, ${next}`, paint, 'red', margin).slice(margin.length);
+    const advice = advised.has(todo) ? '' : broken(todo, paint, 'yellow', margin);
+    advised.add(todo);
+    return `${start}${why}${advice}`;
+  }
+
+  return (note) => {
+    switch (note.object) {
+      case 'listen_started':
+        return startText(note, paint);
+      case 'event':
+        return eventText(note);
+      case 'forward':
+        return forwardText(note);
+      case 'service_away':
+        return `${broken(`${note.url} is away: ${plain(note.reason)}`, paint, 'yellow')}Waiting for it; what happens meanwhile is shown then.\n`;
+      case 'service_back':
+        return `${paint('green', `${note.url} is back.`)}\n`;
+      case 'service_replaced':
+        return broken(`${note.url} has another database than before: listening from here on.`, paint, 'yellow');
+      case 'listen_ended':
+        return endText(note);
+    }
   };
+}
+
+function endText({ events, forwarded, failed, waiting, again }: Ending): string {
+  const parts = [
+    `${events} ${events === 1 ? 'event' : 'events'}`,
+    ...(forwarded > 0 ? [`${forwarded} forwarded`] : []),
+    ...(failed > 0 ? [`${failed} given up`] : []),
+    ...(waiting > 0 ? [`${waiting} not forwarded yet`] : []),
+  ];
+  const how = 'Forward them again, and what came after the first of them, with:';
+  // The line starts behind the ^C of the terminal.
+  return `\n${parts.join(', ')}.\n${again === null ? '' : `${how}\n  ${plain(again)}\n`}`;
 }
 
 function numberCell(number: number): string {
   return `#${number}`.padEnd(NUMBER_WIDTH);
 }
 
-/** Whole lines, no wider than the terminal where words allow it. */
+/** Whole lines, no wider than the terminal if words allow it. */
 function broken(text: string, paint: Paint, style: Style, indent = ''): string {
   const width = Math.min(paint.columns ?? MAX_TEXT_WIDTH, MAX_TEXT_WIDTH) - indent.length;
   const lines = brokenAtWords(text, width);
   return lines.map((line) => `${indent}${paint(style, line)}\n`).join('');
 }
 
-const KEEP = {
-  made: 'Have your server verify with that secret. To keep it over restarts, give it as --secret, or as WEBHOOK_SECRET.',
-  option: 'Have your server verify with that secret.',
-  environment: 'Have your server verify with that secret.',
-};
-
-function tellStart({ url, forwardTo, secret }: Parameters<ListenWords['started']>[0], paint: Paint): string {
-  if (forwardTo === undefined || !secret) return `Listening to ${paint('bold', url)}. Ctrl-C ends.\n\n`;
+function startText({ url, forwardTo, secret, secretFrom }: Start, paint: Paint): string {
+  if (forwardTo === null) return `Listening to ${paint('bold', url)}. Ctrl-C ends.\n\n`;
   const signed =
-    secret.from === 'environment'
-      ? `the secret in ${paint('bold', 'WEBHOOK_SECRET')} of this shell`
-      : paint('bold', secret.text);
+    secret === null ? `the secret in ${paint('bold', 'WEBHOOK_SECRET')} of this shell` : paint('bold', secret);
+  const keep = 'To keep it over restarts, give it as --secret, or as WEBHOOK_SECRET. ';
+  const advice = `Have your server verify with that secret. ${secretFrom === 'made' ? keep : ''}No endpoint is registered.`;
   return [
     `Forwarding the events of ${paint('bold', url)} to ${paint('bold', forwardTo)}. Ctrl-C ends.\n`,
     `They are signed with ${signed}\n`,
-    broken(`${KEEP[secret.from]} No endpoint is registered.`, paint, 'dim'),
+    broken(advice, paint, 'dim'),
     '\n',
   ].join('');
-}
-
-function tries(count: number): string {
-  return count === 1 ? 'one try' : `${count} tries`;
 }

@@ -2,20 +2,20 @@ import { CommandError } from '../context.ts';
 import type { Outcome } from './outcomes.ts';
 import { type WebForm, type WebPage, filled, parsePage } from './pages.ts';
 
-/** A buyer with a browser that has no JavaScript: goes where pages lead, and presses what they offer. */
+/** A buyer whose browser has no JavaScript: follows the links of pages and submits their forms. */
 export interface Buyer {
-  /** Does one thing. `waits` where there is nothing to do but to look again in a while. */
+  /** Does one action. `waits`: there is nothing to do but to look again later. */
   step(): Promise<'goes_on' | 'waits'>;
-  /** Whether the buyer has done all there is to do for this outcome. */
+  /** True if the buyer has done everything for this outcome. */
   isDone(): boolean;
 }
 
 const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_REDIRECTS = 10;
 
-/** `tell` hears what the buyer does, as a sentence each. */
+/** `tell` takes a sentence for each action of the buyer. */
 export function createBuyer(options: {
-  /** Of the service that is asked; the buyer goes to pages there and at the checkout alone, wherever a page leads. */
+  /** The buyer visits only the origins of the service and of the checkout, wherever a page leads. */
   serviceUrl: string;
   checkoutUrl: string;
   outcome: Outcome;
@@ -73,7 +73,7 @@ export function createBuyer(options: {
     return 'goes_on';
   }
 
-  /** What the page of the provider, or on the way to it, is for. */
+  /** On a page of the provider, or between the checkout and it. */
   async function goOn(at: WebPage): Promise<'goes_on' | 'waits'> {
     if (instrument === null) return goBackAndCancel();
     if (at.leadsTo !== null) page = await send(at.leadsTo);
@@ -92,7 +92,7 @@ export function createBuyer(options: {
       page = await send(onward.url);
       return 'goes_on';
     }
-    // Nothing is offered, and the page does not wait for anything, but to be asked again.
+    // The page offers nothing, and waits for nothing but another request.
     const isStuck = !ways && !at.waits && at.links.some(({ url }) => url === checkoutUrl);
     if (isStuck && ends === 'payment.failed') return goBackAndCancel();
     if (isStuck) throw noWay(at);
@@ -132,7 +132,7 @@ type Send = (
   init?: { method: 'POST'; body: URLSearchParams; headers: { origin: string } },
 ) => Promise<WebPage>;
 
-/** Fetches pages of these origins and follows redirects as browsers do; whatever leads elsewhere is refused unasked. */
+/** Fetches pages of these origins and follows redirects as browsers do. It sends nothing to other origins. */
 function createSender(urls: readonly string[]): Send {
   const origins = new Set(urls.map((url) => new URL(url).origin));
 

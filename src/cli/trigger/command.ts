@@ -1,13 +1,13 @@
 import { type Command, Option } from 'commander';
 import type { CheckoutSession, Payment, Tillway, WebhookEvent } from '../../../sdk/src/index.ts';
 import { environmentOfKey } from '../../domain/api-key.ts';
+import { nearestName } from '../../operations/nearest-name.ts';
 import { type CommandContext, CommandError, type Paint, apiKeyOf, describedCommand } from '../context.ts';
-import { facts, table } from '../table.ts';
+import { showFacts, showTable } from '../fields.ts';
+import { amountOf, kindOption, metadataOption, option, pairsOf } from '../values.ts';
+import { plain } from '../words.ts';
 import { type Buyer, createBuyer } from './buyer.ts';
-import { nearest } from './nearest.ts';
 import { OUTCOMES, type Outcome, tagged } from './outcomes.ts';
-import { amountOf, kindOption, metadataOption, pairsOf } from '../values.ts';
-import { dollars, plain, statusCell } from '../words.ts';
 
 interface Options {
   list?: boolean;
@@ -19,24 +19,21 @@ interface Options {
   kind?: 'card' | 'wallet' | 'local';
 }
 
-/** What came of it. */
 interface Triggered {
   outcome: string;
-  /** What the buyer did, a sentence each. */
+  /** The actions of the buyer, a sentence each. */
   steps: string[];
   session: CheckoutSession;
   payments: Payment[];
   events: WebhookEvent[];
 }
 
-/** What a session that is there has already. */
-const OF_A_NEW_SESSION = ['amount', 'product', 'customer', 'metadata'];
 const POLL_MS = 250;
-/** Beyond what the outcome itself takes. */
+/** The time to wait beyond that of the outcome itself. */
 const PATIENCE_MS = 30_000;
 const PAGE = 100;
 
-/** `trigger`: drives a real sandbox checkout to an outcome, by the buttons that a buyer presses. */
+/** `trigger`: drives a real sandbox checkout to an outcome with the forms and links that a buyer uses. */
 export function triggerCommand(context: CommandContext): Command {
   const command = describedCommand('trigger [event]', {
     summary: 'Make an event happen: drive a real sandbox checkout to its outcome',
@@ -51,31 +48,40 @@ export function triggerCommand(context: CommandContext): Command {
       'tillway trigger payment.paid --amount 120 --metadata orderId=A-1001',
       'tillway trigger --list',
     ],
-    data: 'print JSON, for programs',
-  })
-    .option('--list', 'the outcomes that there are')
-    .addOption(
-      new Option(
+    options: [
+      option('--list', 'the outcomes that there are'),
+      option(
         '--session <id>',
         'pay this sandbox session, by its id or its checkoutUrl, instead of a new one',
-      ).conflicts(OF_A_NEW_SESSION),
-    )
-    .option('--amount <number>', 'in US dollars; default 49.99', '49.99')
-    .option('--product <text>', 'what is sold; default Field guide', 'Field guide')
-    .option('--customer <email>', "the buyer's address; default buyer@example.com", 'buyer@example.com')
-    .addOption(metadataOption())
-    .addOption(kindOption('how the buyer pays; left out, as the checkout proposes'));
-  nameChoices(command);
+      ).conflicts([
+        // An existing session has them already.
+        'amount',
+        'product',
+        'customer',
+        'metadata',
+      ]),
+      new Option('--amount <number>', 'in US dollars; default 49.99').default('49.99'),
+      new Option('--product <text>', 'what is sold; default Field guide').default('Field guide'),
+      new Option('--customer <email>', "the buyer's address; default buyer@example.com").default('buyer@example.com'),
+      metadataOption(),
+      kindOption('how the buyer pays; left out, as the checkout proposes'),
+    ],
+    data: 'print JSON, for programs',
+  });
+  // The choices are for the help and for completion; `outcomeOf` refuses other names with a suggestion.
+  const [argument] = command.registeredArguments;
+  argument!.choices(OUTCOMES.map(({ name }) => name)).description = 'which event, and which way to it';
+  argument!.argParser((text) => text);
 
   return command.action(async (name: string | undefined, options: Options) => {
     if (options.list) {
-      const list = OUTCOMES.map(({ name: each, ends, summary, takesSeconds = 0 }) => ({
+      const data = OUTCOMES.map(({ name: each, ends, summary, takesSeconds = 0 }) => ({
         name: each,
         ends,
         summary,
         takesSeconds,
       }));
-      context.tell(command, { object: 'list', data: list, hasMore: false }, (_, paint) => tellList(paint));
+      context.tell(command, { object: 'list', data, hasMore: false }, (_, paint) => showOutcomes(OUTCOMES, paint));
       return;
     }
     const outcome = outcomeOf(name);
@@ -91,25 +97,20 @@ export function triggerCommand(context: CommandContext): Command {
     const created = await (options.session === undefined
       ? createSession(client, outcome, options)
       : existingSession(client, outcome, options.session));
-    const { checkoutUrl } = created;
+    const { id, checkoutUrl } = created;
+    if (!URL.canParse(checkoutUrl)) {
+      throw new CommandError(1, 'the service answered with a session that has no checkoutUrl: is it Tillway?');
+    }
     const buyer = createBuyer({ serviceUrl: context.urlOf(command), checkoutUrl, outcome, kind: options.kind, tell });
     const events = await drive(context, client, { session: created, outcome, buyer, tell });
-    const session = await client.sessions.get(created.id);
-    const payments = await client.payments.list({ paymentId: created.id, limit: PAGE });
-    const triggered: Triggered = { outcome: outcome.name, steps, session, payments: payments.data, events };
-    context.tell(command, { object: 'trigger', ...triggered }, () => tellTriggered(triggered, paint));
+    const session = await client.sessions.get(id);
+    const { data: payments } = await client.payments.list({ paymentId: id, limit: PAGE });
+    const triggered: Triggered = { outcome: outcome.name, steps, session, payments, events };
+    context.tell(command, { object: 'trigger', ...triggered }, showTriggered);
   });
 }
 
-/** For the help, and for the completion of shells; what is none of them is refused in words of its own. */
-function nameChoices(command: Command): void {
-  const [argument] = command.registeredArguments;
-  if (!argument) return;
-  argument.choices(OUTCOMES.map(({ name }) => name)).description = 'which event, and which way to it';
-  argument.argParser((text) => text);
-}
-
-/** With one, no session that this could make would be the key's to see. */
+/** A live key cannot see the sandbox session that this command makes. */
 function refuseLiveKey({ terminal }: CommandContext): void {
   const key = apiKeyOf(terminal);
   if (key === undefined || environmentOfKey(key) === 'sandbox') return;
@@ -127,7 +128,7 @@ function outcomeOf(name: string | undefined): Outcome {
   if (name === undefined) {
     throw new CommandError(2, `name an event; ${all}:`, names.map((each) => `  ${each}\n`).join(''));
   }
-  const near = nearest(name, names);
+  const near = nearestName(name, names);
   const meant = near === undefined ? '' : ` (did you mean ${near}?)`;
   throw new CommandError(2, `there is no event ${JSON.stringify(name)}${meant}; ${all}`);
 }
@@ -139,42 +140,30 @@ async function createSession(client: Tillway, outcome: Outcome, options: Options
     customer: tagged(options.customer, outcome.tag),
     metadata: pairsOf('--metadata', options.metadata),
     environment: 'sandbox',
-    ...(options.kind && { preferredRoute: options.kind }),
+    preferredRoute: options.kind,
   });
-  if (session.environment === 'sandbox') return withPages(session);
+  if (session.environment === 'sandbox') return session;
   throw new CommandError(1, `the service made a session of ${session.environment}: nothing was pressed in it`);
 }
 
-/** A session that somebody else created, such as the reader's own program. */
+/** A session that the user's own program created. */
 async function existingSession(client: Tillway, { name, tag }: Outcome, named: string): Promise<CheckoutSession> {
   if (tag !== undefined) {
-    throw new CommandError(
-      2,
-      `${name} goes by the buyer's address, so it needs a session of its own: leave --session out`,
-    );
+    const why = `${name} goes by the buyer's address, so it needs a session of its own`;
+    throw new CommandError(2, `${why}: leave --session out`);
   }
   const id = /\bchk_\w+/.exec(named)?.[0];
   if (id === undefined) {
-    throw new CommandError(
-      2,
-      `--session takes the id of a session, chk_..., or its checkoutUrl, not ${JSON.stringify(named)}`,
-    );
+    const form = '--session takes the id of a session, chk_..., or its checkoutUrl';
+    throw new CommandError(2, `${form}, not ${JSON.stringify(named)}`);
   }
   const session = await client.sessions.get(id);
   if (session.environment === 'production') {
     throw new CommandError(1, `${id} is a session of production: nobody but its buyer can pay it`);
   }
-  if (session.status === 'routed' || session.status === 'pending') return withPages(session);
-  throw new CommandError(
-    1,
-    `${id} is ${session.status}: only a session that waits for its buyer can be driven to an outcome`,
-  );
-}
-
-/** What a service says is not taken for granted: it may be another one. */
-function withPages(session: CheckoutSession): CheckoutSession {
-  if (URL.canParse(session.checkoutUrl)) return session;
-  throw new CommandError(1, 'the service answered with a session that has no checkoutUrl: is it Tillway?');
+  if (session.status === 'routed' || session.status === 'pending') return session;
+  const rule = 'only a session that waits for its buyer can be driven to an outcome';
+  throw new CommandError(1, `${id} is ${session.status}: ${rule}`);
 }
 
 interface Drive {
@@ -184,7 +173,7 @@ interface Drive {
   tell(what: string): void;
 }
 
-/** Until the event is there; answers all events of the session, oldest first. */
+/** Lets the buyer act until the event is there; answers all events of the session, oldest first. */
 async function drive(
   { terminal }: CommandContext,
   client: Tillway,
@@ -196,9 +185,8 @@ async function drive(
   for (;;) {
     const did = await buyer.step();
     const { data } = await client.events.list({ sessionId: session.id, limit: PAGE });
-    const isThere = data.some(({ type }) => type === ends);
-    if (isThere && (ends !== 'payment.provider_pending' || buyer.isDone())) return data.toReversed();
     const types = data.map(({ type }) => type);
+    if (types.includes(ends) && (ends !== 'payment.provider_pending' || buyer.isDone())) return data.toReversed();
     if (types.includes('payment.paid')) throw endedOtherwise(session, outcome, 'payment.paid');
     if (terminal.now() > until) throw endedOtherwise(session, outcome, types[0] ?? 'no event yet');
     if (did === 'goes_on') continue;
@@ -216,25 +204,20 @@ function endedOtherwise({ id }: CheckoutSession, { name, ends }: Outcome, is: st
   );
 }
 
-function tellList(paint: Paint): string {
-  return table(
-    ['EVENT', 'WHAT HAPPENS'],
-    OUTCOMES.map(({ name, summary }) => [{ text: name, style: 'bold' }, summary]),
-    paint,
-  );
-}
+const showOutcomes = showTable<Outcome>({
+  EVENT: ({ name }) => ({ text: name, style: 'bold' }),
+  'WHAT HAPPENS': 'summary',
+});
+const showSession = showFacts<CheckoutSession>({
+  Session: 'id',
+  Status: 'status',
+  Amount: 'amount',
+  Customer: 'customer',
+});
+const showPayments = showTable<Payment>({ PAYMENT: 'id', STATUS: 'status', ROUTE: ({ route }) => route.label });
+const showEvents = showTable<WebhookEvent>({ EVENT: 'type', ID: 'id' });
 
-function tellTriggered({ session, payments, events }: Triggered, paint: Paint): string {
-  const head = facts(
-    [
-      ['Session', session.id],
-      ['Status', statusCell(session.status)],
-      ['Amount', dollars(session.amount)],
-      ['Customer', session.customer],
-    ],
-    paint,
-  );
-  const paid = payments.toReversed().map(({ id, status, route }) => [id, statusCell(status), route.label]);
-  const made = events.map(({ id, type }) => [type, id]);
-  return `\n${head}\n${table(['PAYMENT', 'STATUS', 'ROUTE'], paid, paint)}\n${table(['EVENT', 'ID'], made, paint)}`;
+function showTriggered({ session, payments, events }: Triggered, paint: Paint): string {
+  const paid = showPayments(payments.toReversed(), paint);
+  return `\n${showSession(session, paint)}\n${paid}\n${showEvents(events, paint)}`;
 }

@@ -1,21 +1,20 @@
-/** A page as a browser without JavaScript has it: what can be pressed, followed and read. */
+/** The forms, links and heading of a page, as a browser without JavaScript shows it. */
 export interface WebPage {
   url: string;
   /** The text of its first heading. */
   heading: string;
   forms: WebForm[];
   links: { url: string; text: string }[];
-  /** Where it leads by itself; null where it stays. */
+  /** The target of its refresh; null without one. */
   leadsTo: string | null;
-  /** Whether it loads itself again after a while. */
+  /** True if it reloads itself after a while. */
   waits: boolean;
 }
 
 export interface WebForm {
-  method: 'get' | 'post';
   url: string;
   fields: WebField[];
-  /** What its button says. */
+  /** The text of its button. */
   button: string;
 }
 
@@ -45,7 +44,7 @@ export function parsePage(markup: string, url: string): WebPage {
     const attributes = attributesOf(text);
     const content = () => textUntil(markup, index + whole.length, name);
     if (name === 'form') {
-      form = formOf(attributes, url);
+      form = { url: (URL.parse(attributes['action'] || url, url) ?? new URL(url)).href, fields: [], button: '' };
       page.forms.push(form);
     } else if (name === 'input' && form) form.fields.push(...fieldsOf(attributes));
     else if (name === 'button' && form && form.button === '') form.button = content();
@@ -70,16 +69,6 @@ function attributesOf(text: string): Attributes {
   );
 }
 
-function formOf({ method, action }: Attributes, url: string): WebForm {
-  const isPost = method?.toLowerCase() === 'post';
-  return {
-    method: isPost ? 'post' : 'get',
-    url: (URL.parse(action || url, url) ?? new URL(url)).href,
-    fields: [],
-    button: '',
-  };
-}
-
 function fieldsOf({ name, value = '', type = 'text', checked }: Attributes): WebField[] {
   if (name === undefined || ['submit', 'button', 'image', 'reset'].includes(type)) return [];
   const isRadio = type === 'radio' || type === 'checkbox';
@@ -91,7 +80,7 @@ function targetOf(content: string, url: string): string | null {
   return target === undefined ? null : (URL.parse(target, url)?.href ?? null);
 }
 
-/** The first words in an element: a button may hold one text for each choice. */
+/** The first text in an element: a button can have one text for each choice. */
 function textUntil(markup: string, start: number, tag: string): string {
   const end = markup.indexOf(`</${tag}`, start);
   const parts = markup.slice(start, end === -1 ? start : end).split(/<(?:\/span|\/?h\d|\/?p)\b[^>]*>/);
@@ -107,7 +96,7 @@ function decoded(text: string): string {
   return text.replaceAll(/&([a-z]+|#39);/g, (entity, name: string) => ENTITIES[name] ?? entity);
 }
 
-/** What the form sends as it stands, with some radio buttons chosen instead. */
+/** The data that the form sends, with other radio buttons chosen. */
 export function filled({ fields }: WebForm, chosen: Record<string, string> = {}): URLSearchParams {
   const sent = new URLSearchParams();
   for (const { name, value, isRadio, isChecked } of fields) {

@@ -7,7 +7,7 @@ import { type Check, type Fetched, type PageManifest, comparePage, observePage }
 const TIMEOUT_MS = 10_000;
 const MANIFEST = new URL('../../checkout/page-manifest.json', import.meta.url);
 
-/** `verify-page`: whether the checkout page of a running service is that of this release, to the byte. */
+/** `verify-page`: compares the checkout page of a running service with that of this release, byte by byte. */
 export function verifyPageCommand(context: CommandContext): Command {
   const command = describedCommand('verify-page', {
     summary: 'Check that nobody has changed the checkout page',
@@ -18,10 +18,9 @@ export function verifyPageCommand(context: CommandContext): Command {
   return command.action(async () => {
     const url = context.urlOf(command);
     const release = JSON.parse(readFileSync(MANIFEST, 'utf8')) as PageManifest;
-    const observed = await observePage(url, fetchPage);
-    const checks = comparePage(release, observed, url.startsWith('https:'));
+    const checks = comparePage(release, await observePage(url, fetchPage), url.startsWith('https:'));
     const ok = checks.every((check) => check.ok);
-    context.tell(command, { ok, url, checks }, (answer, paint) => inWords(answer.checks, paint));
+    context.tell(command, { ok, url, checks }, (_, paint) => inWords(checks, paint));
     if (!ok) context.fail();
   });
 }
@@ -40,7 +39,7 @@ function inWords(checks: readonly Check[], paint: Paint): string {
   return `${lines.join('\n')}\n\n${summary}\n`;
 }
 
-/** Exported for who writes the manifest. Throws {@link CommandError} 1 where nothing answers. */
+/** Exported for the script that writes the manifest. Throws {@link CommandError} 1 if the service does not answer. */
 export async function fetchPage(url: string): Promise<Fetched> {
   try {
     const answer = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });

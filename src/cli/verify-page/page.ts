@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 
-/** What a release serves as its checkout page; hashes are SHA-256 in hexadecimal. */
+/** The checkout page of a release; hashes are SHA-256 in hexadecimal. */
 export interface PageManifest {
   /** Of the preview page, with the merchant's name and the path before `/assets/` taken out. */
   page: string;
   /** By file name, for example `checkout.js`. */
   assets: Record<string, string>;
   headers: Record<string, string>;
-  /** Those that its scripts and style sheets carry. */
+  /** The headers of its scripts and style sheets. */
   assetHeaders: Record<string, string>;
 }
 
@@ -27,7 +27,7 @@ export interface Fetched {
 
 export type FetchPage = (url: string) => Promise<Fetched>;
 
-// No session has it: the page shows nothing of anybody, and is the same everywhere.
+// No session has this id, so the page shows no data and is the same in every installation.
 const PREVIEW_PATH = `/checkout/chk_${'0'.repeat(36)}?preview=1`;
 const HSTS = 'strict-transport-security';
 const HSTS_VALUE = 'max-age=31536000; includeSubDomains';
@@ -47,7 +47,7 @@ const LOADS = /<(?:script|link|iframe|object|embed|img|base|style)\b[^>]*>/gi;
 const TITLE = /(<title>[^<]*? - )([^<]*)(<\/title>)/;
 const NAME = /(<span class="mark" aria-hidden="true">)([^<]*)(<\/span><bdi>)([^<]*)(<\/bdi>)/;
 
-/** What a running service serves now, in the form of a manifest. Rejects with what `fetchPage` rejects with. */
+/** The page that a running service serves, as a manifest. Rejects if `fetchPage` does. */
 export async function observePage(baseUrl: string, fetchPage: FetchPage): Promise<PageManifest> {
   const url = baseUrl + PREVIEW_PATH;
   const page = await fetchPage(url);
@@ -65,7 +65,7 @@ export async function observePage(baseUrl: string, fetchPage: FetchPage): Promis
     const { 'content-type': _type, ...headers } = headersOf(asset);
     Object.assign(observed.assetHeaders, headers);
   }
-  // Those of a known form stand in the page's own hash; others are named, since their text may differ by nothing else.
+  // Tags of a known form are covered by the hash of the page; others are named.
   const foreign = Array.from(markup.matchAll(LOADS), ([tag]) => tag).filter(
     (tag) => !tag.startsWith('<link rel="icon" href="data:') && tag.search(ASSET) === -1,
   );
@@ -73,7 +73,7 @@ export async function observePage(baseUrl: string, fetchPage: FetchPage): Promis
   return observed;
 }
 
-/** Compares a running service with a release. `isHttps`: whether it was reached so. */
+/** Compares a running service with a release. `isHttps`: whether the service was reached over TLS. */
 export function comparePage(release: PageManifest, observed: PageManifest, isHttps: boolean): Check[] {
   const headers = { ...release.headers, ...(isHttps && { [HSTS]: HSTS_VALUE }) };
   const assetHeaders = { ...release.assetHeaders, ...(isHttps && { [HSTS]: HSTS_VALUE }) };
@@ -103,7 +103,7 @@ function headersOf({ header }: Fetched): Record<string, string> {
   return found;
 }
 
-/** The page as it is whatever the merchant is called, and wherever a proxy serves it. */
+/** The page without the merchant's name and the path of a proxy. */
 function generalised(markup: string): string {
   return markup.replace(TITLE, '$1{merchant}$3').replace(NAME, '$1{initial}$3{merchant}$5').replace(ASSET, '$1$3');
 }

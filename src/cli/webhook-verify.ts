@@ -1,13 +1,11 @@
 import { type Command, Option } from 'commander';
-import { type CommandContext, CommandError, type Paint, describedCommand } from '../context.ts';
-import { durationOf, durationText } from '../duration.ts';
-import { brokenAtWords, facts } from '../table.ts';
-import { collect, environmentOption } from '../values.ts';
-import type { Diagnosis, Finding } from './diagnosis.ts';
-import { judge } from './judge.ts';
-import type { GivenSecret } from './keys.ts';
-import { requestOf } from './request.ts';
-import { plain } from '../words.ts';
+import { type CommandContext, CommandError, type Paint, describedCommand } from './context.ts';
+import { durationOf, durationText } from './duration.ts';
+import { requestOf } from './received-request.ts';
+import { brokenAtWords, facts } from './table.ts';
+import { collect, environmentOption } from './values.ts';
+import { type Diagnosis, type Finding, type NamedSecret, diagnose } from './webhook-diagnosis.ts';
+import { plain } from './words.ts';
 
 interface Options {
   secret?: string[];
@@ -22,15 +20,16 @@ const NAMED = /^([a-z][a-z0-9-]*)=(.*)$/s;
 const WIDTH = 100;
 const LABEL_WIDTH = 'Proven  '.length;
 
-/** `webhook verify`: whether a delivery is genuine, and exactly why not. Asks no service. */
+/** `webhook verify`: tells whether a delivery is genuine, and the likely cause if it is not. Asks no service. */
 export function webhookVerifyCommand(context: CommandContext): Command {
   const command = describedCommand('verify', {
-    summary: 'Say whether a webhook is genuine, and exactly why not',
+    summary: 'Say whether a webhook is genuine, and why not',
     details:
       'Takes the request as your endpoint received it: its headers, and its body as raw bytes. Without --headers and ' +
       '--header the standard input is the whole request: header lines, an empty line, the body; a file of --headers may ' +
-      'be one too. A line end at the end of a whole request belongs to the file. Where the signature is wrong, ' +
-      'everything that usually goes wrong is tried until it is right: that names the mistake. Exit code 0: genuine, ' +
+      'be one too. A line end at the end of a whole request belongs to the file. If the signature is wrong, the eight ' +
+      'common causes are checked: wrong secret, secret of the other environment, rotated secret, body parsed and ' +
+      'serialized again, body trimmed or re-encoded, header missing, header changed, clock skew. Exit code 0: genuine, ' +
       '1: not. No service is asked.',
     examples: [
       'tillway webhook verify --secret whsec_... < request.txt',
@@ -60,7 +59,7 @@ export function webhookVerifyCommand(context: CommandContext): Command {
     const secrets = secretsOf(options.secret, context.terminal.webhookSecret);
     const toleranceSeconds = durationOf(options.tolerance, '--tolerance');
     const { headers, body } = await requestOf(options, () => context.terminal.readInput());
-    const diagnosis = await judge({
+    const diagnosis = await diagnose({
       headers,
       body,
       secrets,
@@ -73,13 +72,13 @@ export function webhookVerifyCommand(context: CommandContext): Command {
   });
 }
 
-function secretsOf(given: readonly string[] | undefined, fromEnvironment: string | undefined): GivenSecret[] {
+function secretsOf(given: readonly string[] | undefined, fromEnvironment: string | undefined): NamedSecret[] {
   if (given) return given.map(secretOf);
   if (fromEnvironment !== undefined) return [{ name: null, secret: fromEnvironment }];
   throw new CommandError(2, 'name what it was signed with: --secret whsec_..., or WEBHOOK_SECRET in this shell');
 }
 
-function secretOf(text: string): GivenSecret {
+function secretOf(text: string): NamedSecret {
   const [, name = null, secret = text] = NAMED.exec(text) ?? [];
   return { name, secret };
 }
@@ -108,12 +107,10 @@ function ageText(seconds: number): string {
 
 function tellFinding({ certainty, message, fix }: Finding, paint: Paint): string {
   const [label, style] = certainty === 'proven' ? (['Proven', 'red'] as const) : (['Likely', 'yellow'] as const);
-  const wrapped = (text: string) => brokenAtWords(text, Math.min(WIDTH, paint.columns ?? WIDTH) - LABEL_WIDTH);
-  const because = wrapped(plain(message)).map(
-    (line, index) => `${index === 0 ? `${paint(style, label)}  ` : '        '}${line}\n`,
-  );
-  const advice = wrapped(plain(fix)).map(
-    (line, index) => `${index === 0 ? `${paint('cyan', 'Do')}      ` : '        '}${line}\n`,
-  );
-  return [...because, ...advice].join('');
+  const width = Math.min(WIDTH, paint.columns ?? WIDTH) - LABEL_WIDTH;
+  const paragraph = (name: string, text: string) => {
+    const lines = brokenAtWords(plain(text), width).join(`\n${' '.repeat(LABEL_WIDTH)}`);
+    return `${paint(name === 'Do' ? 'cyan' : style, name)}${' '.repeat(LABEL_WIDTH - name.length)}${lines}\n`;
+  };
+  return paragraph(label, message) + paragraph('Do', fix);
 }

@@ -1,11 +1,12 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { TillwayError, type WebhookEvent } from '../../sdk/src/index.ts';
 import { type CommandContext, describedCommand, jsonLineOf } from './context.ts';
+import { EXAMPLE } from './example-ids.ts';
+import { type Fields, rowOf } from './fields.ts';
 import { growingTable } from './table.ts';
-import { EVENT_TYPES, environmentOption, wholeNumberOf } from './values.ts';
-import { type Cell, plain } from './words.ts';
+import { EVENT_TYPES, choiceOption, environmentOption, option, wholeNumberOption } from './values.ts';
+import { plain } from './words.ts';
 
-const EVENT = 'evt_chk_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m_paid';
 const POLL_MS = 1000;
 const PAGE = 100;
 
@@ -17,11 +18,8 @@ interface FeedOptions {
   follow?: boolean;
 }
 
-/** `events feed`: everything that has happened since an event, without gaps, and on with what happens. */
-export function feedCommand(
-  context: CommandContext,
-  { headings, row }: { headings: readonly string[]; row(event: WebhookEvent): Cell[] },
-): Command {
+/** `events feed`: the events after a given one, without gaps, and with --follow new ones as they appear. */
+export function feedCommand(context: CommandContext, columns: Fields<WebhookEvent>): Command {
   const command = describedCommand('feed', {
     summary: 'Print the events since one of them, oldest first, without gaps',
     details:
@@ -29,25 +27,27 @@ export function feedCommand(
       'The last id is where to go on from: --after.',
     examples: [
       'tillway events feed',
-      `tillway events feed --after ${EVENT} --json`,
-      `tillway events feed --after ${EVENT} --follow`,
+      `tillway events feed --after ${EXAMPLE.event} --json`,
+      `tillway events feed --after ${EXAMPLE.event} --follow`,
+    ],
+    options: [
+      option('--after <event>', 'the last event that you know; left out, from the beginning'),
+      choiceOption('--type <type>', 'only those of this type', EVENT_TYPES),
+      environmentOption('only those of this environment; left out, both'),
+      wholeNumberOption('--limit', 'how many at most; left out, all', '100'),
+      option('--follow', 'go on with what happens, until Ctrl-C'),
     ],
     data: 'print each event as a JSON document a line, for programs',
     lines: true,
-  })
-    .option('--after <event>', 'the last event that you know; left out, from the beginning')
-    .addOption(new Option('--type <type>', 'only those of this type').choices(EVENT_TYPES))
-    .addOption(environmentOption('only those of this environment; left out, both'))
-    .option('--limit <number>', 'how many at most; left out, all', (text) => wholeNumberOf('--limit', text, '100'))
-    .option('--follow', 'go on with what happens, until Ctrl-C');
+  });
 
   return command.action(async ({ after = '', type, environment, limit = Infinity, follow }: FeedOptions) => {
     const { terminal } = context;
     const client = context.client(command);
     const signal = follow ? terminal.interruption() : undefined;
-    const growing = growingTable(headings, context.paint(command));
+    const growing = growingTable(Object.keys(columns), context.paint(command));
     const show = (event: WebhookEvent) =>
-      terminal.write(context.isJson(command) ? `${jsonLineOf(event)}\n` : growing.add([row(event)]));
+      terminal.write(context.isJson(command) ? `${jsonLineOf(event)}\n` : growing.add([rowOf(columns, event)]));
     const sayWhere = () => {
       if (context.isJson(command) || cursor === '') return;
       terminal.write(growing.end() + context.paint(command)('dim', `go on: --after ${plain(cursor)}\n`));
@@ -88,7 +88,7 @@ export function feedCommand(
   });
 }
 
-/** What may be over by the next look: a restart, a deploy, too many calls. */
+/** True if the failure can be over at the next poll: a restart, a deploy, too many calls. */
 function isPassing(cause: unknown): cause is TillwayError {
   if (!(cause instanceof TillwayError)) return false;
   return cause.status === undefined || cause.status === 429 || cause.status >= 500;

@@ -1,0 +1,128 @@
+import { closeSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import type { Command, Option } from 'commander';
+import type { LedgerBalances, LedgerEntry, LedgerExportParams } from '../../sdk/src/index.ts';
+import { ACCOUNTS, POSTING_KINDS } from '../domain/ledger.ts';
+import { type CommandContext, CommandError, type Paint, describedCommand, ownOptions } from './context.ts';
+import { EXAMPLE } from './example-ids.ts';
+import { commandGroup } from './group.ts';
+import { listCommand } from './list-command.ts';
+import { serviceCommand } from './service-command.ts';
+import { table } from './table.ts';
+import { choiceOption, environmentOption, option, timeOption } from './values.ts';
+import { type Cell, dollars, plain, secondsOf } from './words.ts';
+
+export function ledgerCommand(context: CommandContext): Command {
+  const balances = serviceCommand(context, 'balances', {
+    summary: 'Show what every account holds',
+    details:
+      'Debits are positive: provider_clearing is what the provider holds for us, and a negative merchant_payable is what the merchant is owed.',
+    examples: ['tillway ledger balances', 'tillway ledger balances --at 2026-01-01T00:00:00Z --environment production'],
+    options: [
+      timeOption('--at', 'what was booked before then; default now'),
+      environmentOption('only those of this environment; left out, both'),
+    ],
+    ask: ({ ledger }, options: BalanceOptions) => ledger.balances(options),
+    show: showBalances,
+  });
+  const journal = listCommand<LedgerEntry>(context, {
+    name: 'ledger entries',
+    path: 'ledger journal',
+    filters: filterOptions(),
+    examples: [
+      `tillway ledger journal --session-id ${EXAMPLE.session}`,
+      'tillway ledger journal --account merchant_payable',
+    ],
+    columns: {
+      CREATED: 'created',
+      KIND: 'kind',
+      ACCOUNT: 'account',
+      DEBIT: ({ debit }) => (debit === 0 ? null : dollars(debit)),
+      CREDIT: ({ credit }) => (credit === 0 ? null : dollars(credit)),
+      ENTRY: 'id',
+    },
+    from: ({ ledger }) => ({ list: (query) => ledger.entries(query) }),
+  });
+  return commandGroup(
+    'ledger',
+    'Balances, journal and export of the books',
+    [balances, journal, exportCommand(context)],
+    { otherwise: 'balances' },
+  );
+}
+
+interface BalanceOptions {
+  at?: string;
+  environment?: LedgerExportParams['environment'];
+}
+
+function showBalances({ at, environments }: LedgerBalances, paint: Paint): string {
+  const rows = environments.flatMap(({ environment, accounts, total }): Cell[][] => [
+    ...accounts.map(({ account, debits, credits, balance }) => [
+      environment,
+      account,
+      dollars(debits),
+      dollars(credits),
+      dollars(balance),
+    ]),
+    [environment, 'in all', '', '', { text: dollars(total), style: total === 0 ? 'green' : 'red' }],
+  ]);
+  return `At ${plain(secondsOf(at))}\n${table(['ENVIRONMENT', 'ACCOUNT', 'DEBITS', 'CREDITS', 'BALANCE'], rows, paint)}`;
+}
+
+function exportCommand(context: CommandContext): Command {
+  const command = describedCommand('export', {
+    summary: 'Write the journal as CSV, oldest entry first',
+    details: 'To the standard output, or with --out to a file, which is there only once it is whole.',
+    examples: ['tillway ledger export --out ledger.csv', 'tillway ledger export --from 2026-01-01T00:00:00Z | head'],
+    options: [
+      option('--out <file>', 'write to this file'),
+      ...filterOptions(),
+      environmentOption('only entries of this environment; left out, both'),
+    ],
+  });
+  return command.action(async () => {
+    const { out, ...filter } = ownOptions(command) as { out?: string } & LedgerExportParams;
+    const parts = context.client(command).ledger.export(filter);
+    if (out === undefined) {
+      for await (const part of parts) context.terminal.write(part);
+      return;
+    }
+    const bytes = await writeWhole(out, parts);
+    context.tell(command, { file: out, bytes }, () => `Wrote ${bytes} bytes to ${out}.\n`);
+  });
+}
+
+/** Writes a draft beside the file and renames it at the end, so that the file is never incomplete. Answers its bytes. */
+async function writeWhole(file: string, parts: AsyncIterable<string>): Promise<number> {
+  const draft = `${file}.part`;
+  let bytes = 0;
+  const handle = attempt(file, () => openSync(draft, 'w'));
+  try {
+    for await (const part of parts) bytes += attempt(file, () => writeSync(handle, part));
+    closeSync(handle);
+    attempt(file, () => renameSync(draft, file));
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
+  return bytes;
+}
+
+function attempt<Result>(file: string, write: () => Result): Result {
+  try {
+    return write();
+  } catch (error) {
+    throw new CommandError(1, `${file} cannot be written: ${(error as Error).message}`);
+  }
+}
+
+function filterOptions(): Option[] {
+  return [
+    choiceOption('--account <account>', 'only entries of this account', ACCOUNTS),
+    choiceOption('--kind <kind>', 'only entries of this kind', POSTING_KINDS),
+    option('--session-id <id>', 'only entries of this session'),
+    option('--payment-id <id>', 'only entries of this payment'),
+    timeOption('--from', 'only entries booked then or later'),
+    timeOption('--until', 'only entries booked before'),
+  ];
+}

@@ -1,0 +1,124 @@
+import type { Command, Option } from 'commander';
+import type { Page, Tillway, TillwayList } from '../../sdk/src/index.ts';
+import { complaintOf } from './complaint.ts';
+import { type CommandContext, describedCommand, jsonOf, ownOptions } from './context.ts';
+import { type Fields, rowOf, showTable } from './fields.ts';
+import { growingTable } from './table.ts';
+import { environmentOption, option, wholeNumberOption } from './values.ts';
+import { plain } from './words.ts';
+
+/** A kind of record that can be listed. */
+export interface Listing<Item extends { id: string }> {
+  /** In the plural: `payments`. */
+  name: string;
+  /** The command without `tillway`; default `<name> list`. */
+  path?: string;
+  /** Filters beside --environment; their names are those of the API in kebab-case. */
+  filters?: readonly Option[];
+  examples: readonly string[];
+  columns: Fields<Item>;
+  from(client: Tillway): { list(query: never): TillwayList<Item> };
+}
+
+const ITEMS_PER_REQUEST = 100;
+
+/** A command such as `tillway payments list`: one page, or with --all everything as it arrives. */
+export function listCommand<Item extends { id: string }>(
+  context: CommandContext,
+  { name, path = `${name} list`, filters = [], examples, columns, from }: Listing<Item>,
+): Command {
+  const command = describedCommand(path.split(' ').at(-1)!, {
+    summary: `List ${name}, newest first`,
+    examples: [`tillway ${path}`, ...examples],
+    options: [
+      ...filters,
+      environmentOption('only those of this environment; left out, both'),
+      wholeNumberOption('--limit', 'how many on a page, 1 to 100; default 20', '20'),
+      option('--starting-after <id>', 'the page of records older than this one'),
+      option('--ending-before <id>', 'the page of records newer than this one').conflicts('startingAfter'),
+      // With --all, --limit could only be the size of a page, which has no visible effect.
+      option('--all', 'all of them, as they arrive').conflicts(['limit', 'endingBefore']),
+    ],
+  });
+  return command.action(async () => {
+    const { all, ...query } = ownOptions(command);
+    const json = context.isJson(command);
+    const list = (more: object) => from(context.client(command)).list({ ...more, ...query } as never);
+    if (all) {
+      const pages = list({ limit: ITEMS_PER_REQUEST }).pages();
+      return json ? writeDocument(context, command, pages) : writeTable(context, command, pages, columns);
+    }
+    const page = await list({});
+    context.tell(command, page, ({ data }, paint) => showTable(columns)(data, paint));
+    const next = json
+      ? undefined
+      : nextPage(page, query['endingBefore'] === undefined ? 'starting-after' : 'ending-before');
+    if (next !== undefined) context.terminal.write(context.paint(command)('dim', `more: ${next}\n`));
+  });
+}
+
+/** The option for the next page in that direction; undefined on the last page. */
+function nextPage(
+  { data, hasMore }: Page<{ id: string }>,
+  direction: 'starting-after' | 'ending-before',
+): string | undefined {
+  const last = data.at(direction === 'starting-after' ? -1 : 0);
+  return hasMore && last !== undefined ? `--${direction} ${plain(last.id)}` : undefined;
+}
+
+async function writeTable<Item>(
+  context: CommandContext,
+  command: Command,
+  pages: AsyncIterable<Page<Item>>,
+  columns: Fields<Item>,
+): Promise<void> {
+  const growing = growingTable(Object.keys(columns), context.paint(command));
+  let count = 0;
+  try {
+    for await (const { data } of pages) {
+      if (data.length > 0) context.terminal.write(growing.add(data.map((item) => rowOf(columns, item))));
+      count += data.length;
+    }
+  } catch (cause) {
+    throw context.misread(command, cause);
+  }
+  context.terminal.write(count === 0 ? 'None.\n' : growing.end());
+}
+
+/** Writes one document with the shape of a page while the pages arrive; it has an `error` if a later page fails. */
+async function writeDocument(
+  context: CommandContext,
+  command: Command,
+  pages: AsyncIterable<Page<unknown>>,
+): Promise<void> {
+  const { write, complain } = context.terminal;
+  let before = '';
+  const end = (more: string) => write(`${before === ',\n' ? '\n  ' : ''}],\n  "hasMore": ${more}\n}\n`);
+  try {
+    for await (const { data } of pages) {
+      write(before === '' ? '{\n  "object": "list",\n  "data": [' : '');
+      before ||= '\n';
+      for (const item of data) {
+        write(`${before}${indented(jsonOf(item), 4)}`);
+        before = ',\n';
+      }
+    }
+  } catch (cause) {
+    const error = context.misread(command, cause);
+    const url = () => context.urlOf(command);
+    const complaint = complaintOf(error, { command, url, paint: context.paintErrors(command) });
+    // If the first page fails, the refusal itself is the document.
+    if (before === '' || !complaint) throw error;
+    end(`true,\n  "error": ${indented(jsonOf(complaint.document.error), 2).trimStart()}`);
+    complain(`tillway: ${complaint.text}`);
+    return context.fail(complaint.exitCode);
+  }
+  end('false');
+}
+
+function indented(text: string, spaces: number): string {
+  return text
+    .split('\n')
+    .map((line) => `${' '.repeat(spaces)}${line}`)
+    .join('\n');
+}

@@ -1,0 +1,149 @@
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import type {
+  Discrepancy,
+  SettleParams,
+  Settlement,
+  SettlementImport,
+  SettlementImportParams,
+} from '../../sdk/src/index.ts';
+import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES } from '../domain/records.ts';
+import { type CommandContext, CommandError, type Paint } from './context.ts';
+import { EXAMPLE } from './example-ids.ts';
+import { showFacts, showTable } from './fields.ts';
+import { commandGroup } from './group.ts';
+import { resourceCommand } from './resource-command.ts';
+import { serviceCommand } from './service-command.ts';
+import { amountOption, choiceOption, environmentOption, option, timeOption } from './values.ts';
+import { plain, statusCell } from './words.ts';
+
+const STDIN = '-';
+
+export function discrepanciesCommand(context: CommandContext): Command {
+  return resourceCommand<Discrepancy>(context, {
+    name: 'discrepancies',
+    summary: 'Money to resolve: list, show, refund or accept',
+    one: 'discrepancy',
+    id: EXAMPLE.discrepancy,
+    filters: [
+      choiceOption('--status <status>', 'only those with this status', DISCREPANCY_STATUSES),
+      choiceOption('--kind <kind>', 'only those of this kind', DISCREPANCY_KINDS),
+      option('--session-id <id>', 'only those of this session'),
+    ],
+    examples: ['tillway discrepancies list --status open'],
+    columns: {
+      DISCREPANCY: 'id',
+      STATUS: 'status',
+      KIND: 'kind',
+      EXPECTED: 'expected',
+      RECEIVED: 'received',
+      ACTIONS: 'actions',
+      CREATED: 'created',
+    },
+    get: { summary: 'Show money that came twice, or not as it was asked for' },
+    facts: {
+      Discrepancy: 'id',
+      // An open discrepancy without actions waits for its refund, and no action is needed.
+      Status: ({ status, refundId, actions }) =>
+        status !== 'open' || refundId === null || actions.length > 0
+          ? statusCell(status)
+          : { text: `open until refund ${refundId} has succeeded`, style: 'yellow' },
+      Kind: 'kind',
+      Expected: 'expected',
+      Received: 'received',
+      Session: 'sessionId',
+      Payment: 'paymentId',
+      Provider: 'provider',
+      Environment: 'environment',
+      Actions: 'actions',
+      Refund: 'refundId',
+      Resolution: 'resolution',
+      Note: 'note',
+      Created: 'created',
+      Resolved: 'resolvedAt',
+    },
+    actions: {
+      resolve: {
+        summary: 'Give the money back, or take it as it is',
+        details:
+          'The actions that a discrepancy allows are shown with it. Accepting a wrong amount makes the order paid in full: ' +
+          'payment.paid is sent, the shop fulfils, and the merchant bears the difference. A refund leaves the discrepancy open ' +
+          'until it has succeeded. Where nothing can be booked, have the provider give the money back, and accept with a note of that.',
+        examples: ['--action refund', '--action accept --note "agreed by phone"'],
+        options: [
+          choiceOption('--action <action>', 'what is to become of it', ['refund', 'accept']).makeOptionMandatory(),
+          option('--note <text>', 'your words on it, at most 500 characters'),
+        ],
+        run: ({ discrepancies }, id, options) => discrepancies.resolve(id, options),
+      },
+    },
+    from: ({ discrepancies }) => discrepancies,
+  });
+}
+
+export function settlementsCommand(context: CommandContext): Command {
+  const importFile = serviceCommand(context, 'import <file>', {
+    summary: 'Settle the payments that a CSV file names',
+    details: `Columns: payment_id or reference (the provider's id of the payment), amount, currency, and settled_at if it is there. The same file again changes nothing. - reads the standard input. Exits with 1 where a line did not match.`,
+    examples: ['tillway settlements import payouts.csv --dry-run', 'tillway settlements import payouts.csv'],
+    options: [
+      option('--dry-run', 'say what would be recorded, and record nothing'),
+      environmentOption('settle payments of this environment only; left out, both'),
+    ],
+    ask: async ({ settlements }, options: SettlementImportParams, file) =>
+      settlements.import(await textOf(context, file), options),
+    show: showImport,
+    isFailure: ({ notMatched }) => notMatched.lines > 0,
+  });
+  const record = serviceCommand(context, 'record <payment>', {
+    summary: 'Record that what is left of a payment was paid out',
+    details: 'Takes a payment (pay_...) or a session (chk_...). What was recorded before is shown, and stays.',
+    examples: [`tillway settlements record ${EXAMPLE.payment} --reference PO-2026-0115`],
+    options: [
+      amountOption('--amount', 'refuse where it is not what is left, US dollars: 48.54'),
+      option('--reference <text>', 'what the payout is called'),
+      timeOption('--settled-at', 'when it was paid out; default now'),
+    ],
+    ask: ({ settlements }, options: SettleParams, id) => settlements.settle(id, options),
+    show(settlement, paint, { reference }) {
+      const isOther = reference !== undefined && settlement.reference !== reference;
+      const before = isOther ? `Recorded before, and left as it was: not as ${plain(reference)}.\n` : '';
+      return before + showSettlement(settlement, paint);
+    },
+  });
+  return commandGroup('settlements', 'Record what was paid out to the merchant', [importFile, record]);
+}
+
+async function textOf({ terminal }: CommandContext, file: string): Promise<string> {
+  try {
+    const bytes = file === STDIN ? await terminal.readInput() : readFileSync(file);
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw new CommandError(2, `${file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+const showEntries = showTable<SettlementImport['entries'][number]>({
+  LINE: ({ line }) => String(line),
+  PAYMENT: ({ paymentId, reference }) => paymentId ?? reference,
+  AMOUNT: 'amount',
+  RESULT: ({ code }) => (code === null ? { text: 'already settled', style: 'dim' } : { text: code, style: 'red' }),
+  WHY: 'message',
+});
+
+function showImport({ message, entries, ignoredColumns }: SettlementImport, paint: Paint): string {
+  const others = entries.filter(({ status }) => status !== 'matched');
+  const ignored = ignoredColumns.length === 0 ? '' : `Columns passed over: ${plain(ignoredColumns.join(', '))}\n`;
+  return `${plain(message)}\n${ignored}${others.length === 0 ? '' : showEntries(others, paint)}`;
+}
+
+const showSettlement = showFacts<Settlement>({
+  Payment: 'paymentId',
+  Session: 'sessionId',
+  Environment: 'environment',
+  'Paid out': 'amount',
+  'Told by': 'source',
+  Reference: 'reference',
+  Settled: 'settledAt',
+  Recorded: 'created',
+});

@@ -1,0 +1,115 @@
+import type { Command } from 'commander';
+import type { ProviderStatus, VerifiedSample, WebhookEventType, WebhookExample } from '../../sdk/src/index.ts';
+import { PROVIDER_STATUSES } from '../domain/records.ts';
+import { type Acted, act } from './actions.ts';
+import type { CommandContext, Paint } from './context.ts';
+import { EXAMPLE } from './example-ids.ts';
+import { showFacts } from './fields.ts';
+import { serviceCommand } from './service-command.ts';
+import { EVENT_TYPES, amountOption, choiceOption, metadataOption, option, pairsOf } from './values.ts';
+import { plain } from './words.ts';
+
+interface ExampleOptions {
+  event?: WebhookEventType;
+  provider?: string;
+  session?: string;
+  customer?: string;
+  amount?: number;
+  route?: string;
+  txHash?: string | false;
+  livemode?: true;
+  metadata: string[];
+}
+
+/** `tillway webhook example`: a delivery as an endpoint would receive it. */
+export function webhookExampleCommand(context: CommandContext): Command {
+  return serviceCommand(context, 'example', {
+    summary: 'Show a webhook as it would arrive, signed with a sample secret',
+    details:
+      'Headers, an empty line, and the body to the byte as it is signed. The sample secret is sampleSecret in the webhooks of /api/agent/capabilities.',
+    examples: ['tillway webhook example', 'tillway webhook example --event payment.failed --amount 20 --json'],
+    options: [
+      choiceOption('--event <type>', 'default: payment.paid', EVENT_TYPES),
+      amountOption('--amount', 'US dollars, not cents: 49.99'),
+      option('--session <id>', 'the session it names'),
+      option('--customer <id>', 'the customer it names'),
+      option('--route <id>', 'the route it names'),
+      option('--provider <name>', 'the provider it names'),
+      option('--tx-hash <text>', "the provider's reference"),
+      option('--no-tx-hash', 'as where the provider gives none'),
+      option('--livemode', 'as in production'),
+      metadataOption(),
+    ],
+    ask: (client, { session, customer, route, txHash, metadata, ...options }: ExampleOptions) => {
+      const { event, provider, amount, livemode } = options;
+      return act<WebhookExample>(client, 'webhook.example', {
+        event,
+        provider,
+        sessionId: session,
+        customerId: customer,
+        amount,
+        routeId: route,
+        txHash: txHash === false ? null : txHash,
+        livemode,
+        metadata: pairsOf('--metadata', metadata),
+      });
+    },
+    show(answer, paint) {
+      const { headers, payload } = answer.result;
+      const lines = Object.entries(headers).map(
+        ([name, value]) => `${paint('dim', `${plain(name)}:`)} ${plain(value)}\n`,
+      );
+      const body = JSON.stringify(payload);
+      // A file needs every byte; a terminal must not obey control characters in the text of others.
+      return `${lines.join('')}\n${context.terminal.columns === undefined ? body : plain(body)}\n`;
+    },
+  });
+}
+
+interface VerifySampleOptions {
+  eventId: string;
+  session: string;
+  status: ProviderStatus;
+  amount: number;
+  provider?: string;
+  signature?: string;
+  txHash?: string;
+}
+
+/** `tillway webhook verify-sample`: the service's check of a provider callback. */
+export function webhookVerifySampleCommand(context: CommandContext): Command {
+  return serviceCommand(context, 'verify-sample', {
+    summary: "Have a provider's callback checked, as the service would take it",
+    details: 'One that is rightly signed is applied to its sandbox session; any other is only checked.',
+    examples: [
+      `tillway webhook verify-sample --event-id evt_provider_1 --session ${EXAMPLE.session} --status paid --amount 49.99`,
+    ],
+    options: [
+      option('--event-id <id>', "the provider's id of it").makeOptionMandatory(),
+      option('--session <id>', 'the checkout session').makeOptionMandatory(),
+      choiceOption('--status <status>', 'what the provider says', PROVIDER_STATUSES).makeOptionMandatory(),
+      amountOption('--amount', 'US dollars, not cents: 49.99').makeOptionMandatory(),
+      option('--provider <name>', 'the provider that calls'),
+      option('--signature <text>', 't=<unix seconds>,v1=<hex> is verified; anything else is a placeholder'),
+      option('--tx-hash <text>', "the provider's reference"),
+    ],
+    ask: (client, { eventId, session: sessionId, status, amount, provider, signature, txHash }: VerifySampleOptions) =>
+      act<VerifiedSample>(client, 'webhook.verify_sample', {
+        provider,
+        signature,
+        payload: { eventId, sessionId, status, amount, txHash },
+      }),
+    show: ({ result }: Acted<VerifiedSample>, paint: Paint) => showSample(result, paint),
+  });
+}
+
+const showSample = showFacts<VerifiedSample>({
+  Event: 'eventId',
+  Session: 'sessionId',
+  Status: 'status',
+  Provider: 'provider',
+  Signature: ({ signatureVerified }) =>
+    signatureVerified ? { text: 'verified', style: 'green' } : 'a placeholder, not verified',
+  Applied: ({ merchantWebhookQueued }) =>
+    merchantWebhookQueued ? 'yes: a webhook to the merchant is queued' : 'no: nothing was changed',
+});
