@@ -13,11 +13,11 @@ const MAX_SIGNATURES = 20;
 // Spaces. Servers join the values of a repeated header by a comma and a space.
 const BETWEEN_SIGNATURES = /,? +/;
 
-export const GATEWAY_HEADER = 'x-gateway-signature';
+const GATEWAY_HEADER = 'x-gateway-signature';
 export const EVENT_HEADER = 'x-gateway-event';
 export const STANDARD_ID = 'webhook-id';
-export const STANDARD_TIMESTAMP = 'webhook-timestamp';
-export const STANDARD_SIGNATURE = 'webhook-signature';
+const STANDARD_TIMESTAMP = 'webhook-timestamp';
+const STANDARD_SIGNATURE = 'webhook-signature';
 
 /** Headers in a form of common servers: fetch `Headers`, a plain record, or an object with `get`. */
 export type WebhookHeaders =

@@ -14,7 +14,7 @@ export interface Shop {
 }
 
 /** Data with which the script keeps a page current. */
-export interface Live {
+interface Live {
   statusPath: string;
   version: number;
   /** True if the checkout has ended. */

@@ -102,7 +102,7 @@ function missingOf(command: Command): string[] {
 }
 
 /** The usage of a command, in three lines. */
-export function usageOf(command: Command): string {
+function usageOf(command: Command): string {
   const [example] = examplesOf(command);
   return [
     `Usage:    ${command.createHelp().commandUsage(command)}\n`,

@@ -93,7 +93,7 @@ export interface CommandContext {
   exitCode(): 0 | 1 | 2;
 }
 
-export const DEFAULT_URL = 'http://127.0.0.1:3000';
+const DEFAULT_URL = 'http://127.0.0.1:3000';
 
 export function createContext(terminal: Terminal): CommandContext {
   let exitCode: 0 | 1 | 2 = 0;
@@ -161,7 +161,7 @@ export function usualEnvironment({ terminal }: Pick<CommandContext, 'terminal'>)
  * An address that commands can ask, without a slash at its end. Throws {@link CommandError} 2 for anything else, and
  * never shows a password, because the output can end up in logs.
  */
-export function httpUrlOf(text: string): string {
+function httpUrlOf(text: string): string {
   const url = URL.parse(text);
   const isHttp = url !== null && /^https?:$/.test(url.protocol);
   if (isHttp ? url.username !== '' || url.password !== '' : text.includes('@')) {

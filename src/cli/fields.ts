@@ -3,7 +3,7 @@ import { facts, table } from './table.ts';
 import { type Cell, dollars, metadataFact, secondsOf, statusCell } from './words.ts';
 
 /** The value of a column or fact: a property in its usual format, or a function of the record. Null is an empty cell. */
-export type Field<Item> = (keyof Item & string) | ((item: Item) => Cell | null | undefined);
+type Field<Item> = (keyof Item & string) | ((item: Item) => Cell | null | undefined);
 
 /** Columns of a table or facts about a record, by heading, in their order. */
 export type Fields<Item> = Readonly<Record<string, Field<Item>>>;

@@ -13,7 +13,7 @@ export interface LocalCommands {
 }
 
 /** The database of the settings. */
-export interface LocalDatabase {
+interface LocalDatabase {
   /** Its location, without credentials. */
   name: string;
   /** Opens it read-only. */

@@ -26,7 +26,7 @@ export function amountOf(option: string, text: string): number {
 }
 
 /** A whole number of 1 or more. */
-export function wholeNumberOf(option: string, text: string, example: string): number {
+function wholeNumberOf(option: string, text: string, example: string): number {
   const number = /^[1-9]\d*$/.test(text) ? Number(text) : Number.NaN;
   if (!Number.isSafeInteger(number)) throw refused(option, 'a whole number of 1 or more', example, text);
   return number;

@@ -18,7 +18,7 @@ const scope = named(
 );
 
 /** Body of `POST /api/gateway/keys`. */
-export const keyRequest = z.strictObject({
+const keyRequest = z.strictObject({
   name: field.described(text(1, 120), 'Purpose of the key.', 'Shop backend'),
   scope,
   environment: z.optional(field.choice(ENVIRONMENTS, "The requesting key's environment, which is also the default.")),
@@ -34,7 +34,7 @@ export const keyRequest = z.strictObject({
   ),
 });
 
-export const apiKeyResource = resource('ApiKey', 'api_key', {
+const apiKeyResource = resource('ApiKey', 'api_key', {
   id: field.id('key', 'The key.'),
   name: field.label('Purpose of the key.', 'Shop backend'),
   environment: field.environmentOf('The only environment that it can see and change.'),
@@ -56,7 +56,7 @@ export const apiKeyResource = resource('ApiKey', 'api_key', {
 export type ApiKeyResource = z.output<typeof apiKeyResource>;
 
 /** A new key: the only response with its text. */
-export const createdApiKey = named(
+const createdApiKey = named(
   'CreatedApiKey',
   apiKeyResource.extend({
     key: field.label('The key itself, shown only now: the service stores a hash only.', `sk_sandbox_${'0'.repeat(43)}`),
@@ -72,7 +72,7 @@ export function renderApiKey({ key, spentToday }: KnownKey): ApiKeyResource {
   });
 }
 
-export const keysQuery = listQuery('key', { environment });
+const keysQuery = listQuery('key', { environment });
 
 export const API_KEY_ENDPOINTS = endpoints('keys', {
   createApiKey: {

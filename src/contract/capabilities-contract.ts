@@ -12,7 +12,7 @@ const anything = (what: string, example: Record<string, unknown>) =>
     .meta({ examples: [example] });
 const flag = (what: string) => field.flag(what, true);
 
-export const schemaResult = named(
+const schemaResult = named(
   'OperationSchemas',
   z.strictObject({
     ok: z.literal(true).describe('Always true.'),
@@ -115,7 +115,7 @@ export const capabilitiesResult = named(
 );
 export type Capabilities = z.output<typeof capabilitiesResult>;
 
-export const routesQuery = z.strictObject({
+const routesQuery = z.strictObject({
   environment: z.optional(
     field.choice(ENVIRONMENTS, 'Routes of this environment. Default: that of the API key; without keys, sandbox.'),
   ),

@@ -16,7 +16,7 @@ import { checkoutSession, environment } from './session-contract.ts';
 
 const MAX_REASON = 500;
 
-export const customer = resource('Customer', 'customer', {
+const customer = resource('Customer', 'customer', {
   id: field.id('cus', 'The customer.'),
   email: field.mail('Email address, as first given.'),
   status: field.choice(
@@ -30,7 +30,7 @@ export const customer = resource('Customer', 'customer', {
 
 export const renderCustomer = rendererOf(customer);
 
-export const customersQuery = listQuery('cus', {
+const customersQuery = listQuery('cus', {
   customerId: idOf('Only this customer', 'cus'),
   email: anyText('Only the customer of this address: the whole address, case aside.', 'buyer@example.com'),
   status,
@@ -38,7 +38,7 @@ export const customersQuery = listQuery('cus', {
 });
 
 /** Body of `POST /api/gateway/customers/{customerId}/block`. */
-export const blockRequest = z.strictObject({
+const blockRequest = z.strictObject({
   reason: field.optional(
     text(1, MAX_REASON),
     `Reason, for your own records: 1 to ${MAX_REASON} characters. The buyer never sees it.`,
@@ -47,7 +47,7 @@ export const blockRequest = z.strictObject({
 });
 
 /** Body of `POST /api/gateway/customers/{customerId}/erase`. */
-export const eraseRequest = z.strictObject({
+const eraseRequest = z.strictObject({
   confirm: field.label('The id of the customer once more: erasure cannot be undone.', SAMPLE_CUSTOMER_ID),
 });
 
@@ -83,7 +83,7 @@ const exportedPayment = named(
 
 const exportedRefund = named('ExportedRefund', refund.extend({ idempotencyKey: idempotencyKey('refund-A-1001') }));
 
-export const customerExport = named(
+const customerExport = named(
   'CustomerExport',
   z.strictObject({
     object: z.literal('customer_export').describe('Always customer_export.'),
@@ -99,7 +99,6 @@ export const customerExport = named(
     discrepancies: z.array(discrepancy),
   }),
 );
-export type CustomerExport = z.output<typeof customerExport>;
 
 const invalid_state = {
   message: `Customer ${SAMPLE_CUSTOMER_ID} is erased: nothing can be created for it any more.`,

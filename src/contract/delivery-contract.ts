@@ -16,7 +16,7 @@ const outcome = {
   failure: field.label('Reason of the failure in words; null if it was acknowledged.', 'answered 500').nullable(),
 };
 
-export const delivery = resource('Delivery', 'delivery', {
+const delivery = resource('Delivery', 'delivery', {
   id: field.id('dlv', 'The delivery.'),
   eventId: field.label('The event that is sent.', SAMPLE_EVENT_ID),
   endpointId: field.id('whe', 'The endpoint that it is sent to.'),
@@ -76,7 +76,7 @@ const typeFilter = anyText(
   'payment.paid',
 );
 
-export const deliveriesQuery = listQuery('dlv', {
+const deliveriesQuery = listQuery('dlv', {
   endpointId: idOf('Only deliveries to this webhook endpoint', 'whe'),
   sessionId: idOf('Only deliveries of this session', 'chk'),
   eventId: anyText('Only deliveries of this event: its whole id.', SAMPLE_EVENT_ID),
@@ -94,7 +94,7 @@ export const deliveriesQuery = listQuery('dlv', {
 });
 
 /** Body of a recovery. */
-export const recoverRequest = z.strictObject({
+const recoverRequest = z.strictObject({
   from: moment('Events made then or later. ISO 8601.').meta({ examples: ['2026-01-15T06:00:00.000Z'] }),
   until: z.optional(moment('Events made before. Default, and limit: now. ISO 8601.')),
   all: z.boolean().default(false).describe('true: also events that the endpoint has acknowledged. Default false.'),

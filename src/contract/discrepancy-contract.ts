@@ -13,7 +13,7 @@ const ACTIONS = ['refund', 'accept'] as const;
 const MAX_NOTE = 500;
 
 /** Body of `POST /api/gateway/discrepancies/{discrepancyId}/resolve`. */
-export const resolveRequest = z.strictObject({
+const resolveRequest = z.strictObject({
   action: field.choice(
     ACTIONS,
     'refund: the buyer gets the money back; accept: the money stays. One of the actions of the record.',
@@ -26,7 +26,7 @@ export const resolveRequest = z.strictObject({
   ),
 });
 
-export const discrepanciesQuery = listQuery('dis', {
+const discrepanciesQuery = listQuery('dis', {
   kind: z.optional(field.choice(DISCREPANCY_KINDS, 'Only discrepancies of this kind.')),
   status: z.optional(field.choice(DISCREPANCY_STATUSES, 'Only open, or only resolved ones.')),
   sessionId: idOf('Only discrepancies of this session', 'chk'),

@@ -4,7 +4,7 @@ import type { Endpoint, ErrorExample } from './endpoint.ts';
 import { label } from './resource-fields.ts';
 import { named } from './resource.ts';
 
-export const actionError = named(
+const actionError = named(
   'ActionError',
   z.strictObject({
     code: label('The error code, for programs.', 'invalid_input'),

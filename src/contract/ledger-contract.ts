@@ -21,7 +21,7 @@ const kind = field.choice(
 );
 const environment = field.environmentOf('Environment of the payments.');
 
-export const balancesQuery = z.strictObject({
+const balancesQuery = z.strictObject({
   at: z.optional(moment('The balances at the start of this moment: ISO 8601. Default: now, with everything booked.')),
   environment: environmentFilter,
 });
@@ -36,7 +36,7 @@ const journalFilter = {
   environment: environmentFilter,
 };
 
-export const entriesQuery = listQuery('entry', journalFilter);
+const entriesQuery = listQuery('entry', journalFilter);
 export const exportQuery = z.strictObject(journalFilter);
 
 export const ledgerBalances = resource('LedgerBalances', 'ledger_balances', {
@@ -79,7 +79,7 @@ export const ledgerEntry = resource('LedgerEntry', 'ledger_entry', {
   created: field.time('When it was booked.'),
 });
 
-export const ledgerExport = z
+const ledgerExport = z
   .string()
   .describe('CSV (RFC 4180) with a header, oldest entry first.')
   .meta({

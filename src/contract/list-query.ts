@@ -90,7 +90,7 @@ export function pageOf({ limit: most = String(DEFAULT_LIMIT), startingAfter, end
   };
 }
 
-export const hasMore = named('HasMore', flag('Whether there are more in the requested direction.', false));
+const hasMore = named('HasMore', flag('Whether there are more in the requested direction.', false));
 
 /** The envelope of every list. */
 export function listOf<Item extends z.ZodType>(item: Item) {

@@ -45,9 +45,9 @@ export interface OpenApiReference {
 }
 
 /** Content by media type. */
-export type OpenApiContents = Partial<Record<'application/json' | 'text/csv', OpenApiContent>>;
+type OpenApiContents = Partial<Record<'application/json' | 'text/csv', OpenApiContent>>;
 
-export interface OpenApiContent {
+interface OpenApiContent {
   schema: JsonSchema;
   example?: unknown;
   examples?: Record<string, { value: unknown }>;

@@ -145,7 +145,7 @@ export const paymentsQuery = listQuery('pay', {
   environment: environmentFilter,
 });
 
-export const invoicesQuery = listQuery('inv', {
+const invoicesQuery = listQuery('inv', {
   customerId: idOf('Only invoices of this customer', 'cus'),
   paymentId: idOf('Only the invoice of this payment', 'pay'),
   invoiceId: idOf('Only this invoice', 'inv'),

@@ -30,14 +30,14 @@ export const refundRequest = z.strictObject({
 });
 export type RefundRequestBody = z.output<typeof refundRequest>;
 
-export const refundsQuery = listQuery('ref', {
+const refundsQuery = listQuery('ref', {
   paymentId: idOf('Only refunds of this payment', 'pay'),
   sessionId: idOf('Only refunds of this session', 'chk'),
   status,
   environment,
 });
 
-export const refundsOfPaymentQuery = listQuery('ref', { status });
+const refundsOfPaymentQuery = listQuery('ref', { status });
 
 export const refund = resource('Refund', 'refund', {
   id: field.id('ref', 'The refund.'),
@@ -64,7 +64,6 @@ export const refund = resource('Refund', 'refund', {
   created: field.time('When it was requested.'),
   updated: field.time('When its status last changed.'),
 });
-export type RefundResource = z.output<typeof refund>;
 
 export const renderRefund = rendererOf(refund);
 

@@ -73,7 +73,7 @@ export function renderStanding(
 }
 
 /** Body of the operator's override. */
-export const overrideRequest = z.strictObject({
+const overrideRequest = z.strictObject({
   health: field.choice(
     ['live', 'degraded', 'standby', 'automatic'],
     'standby takes the route out of use; automatic returns it to the health machine.',
@@ -104,16 +104,16 @@ export const transitionResource = resource('RoutingTransition', 'routing_transit
 
 export const renderTransition = rendererOf(transitionResource);
 
-export const transitionsQuery = listQuery('rtr', {
+const transitionsQuery = listQuery('rtr', {
   routeId: anyText('Only changes of this route.', SAMPLE_ROUTE_ID),
   environment,
 });
 
-export const standingsQuery = z.strictObject({
+const standingsQuery = z.strictObject({
   environment: environment.describe('Only routes of this environment. Default: both.'),
 });
 
-export const rulesQuery = z.strictObject({
+const rulesQuery = z.strictObject({
   version: checkedText('integer', (value) => (/^\d{1,9}$/.test(value) ? undefined : 'must be a whole number'))
     .optional()
     .describe('This version instead of the one in force.')

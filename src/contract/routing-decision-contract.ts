@@ -9,7 +9,7 @@ import { named, rendererOf, resource } from './resource.ts';
 import { routeHealth } from './route-contract.ts';
 import { SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
-export const fraction = (what: string, example: number) => field.count(`${what} A fraction: 0.93 is 93 %.`, example);
+const fraction = (what: string, example: number) => field.count(`${what} A fraction: 0.93 is 93 %.`, example);
 export const routeId = (what: string) => field.label(what, SAMPLE_ROUTE_ID);
 export const own = field.environmentOf('The environment.');
 
@@ -87,7 +87,7 @@ const decisionFields = {
 const routingVerdict = named('RoutingVerdict', z.strictObject(decisionFields));
 
 /** One decision with all its inputs. */
-export const routingDecision = resource('RoutingDecision', 'routing_decision', {
+const routingDecision = resource('RoutingDecision', 'routing_decision', {
   id: field.id('dec', 'The decision.'),
   paymentId: field.id('pay', 'The attempt; null for an offer.').nullable(),
   created: field.time('When it was made; an offer is shared by all sessions that got the same.'),
@@ -103,7 +103,7 @@ export const routingDecision = resource('RoutingDecision', 'routing_decision', {
 });
 export type RoutingDecisionResource = z.output<typeof routingDecision>;
 
-export const routingDecisions = resource('RoutingDecisions', 'routing_decisions', {
+const routingDecisions = resource('RoutingDecisions', 'routing_decisions', {
   sessionId: field.id('chk', 'The session.'),
   decisions: z.array(routingDecision).describe('The offer first, then each attempt and failover, oldest first.'),
 });
@@ -130,7 +130,7 @@ const supposedRules = z.unknown().check((context) => {
 });
 
 /** Body of the dry run: a checkout as it would be created, and the assumptions about it. */
-export const dryRunRequest = z.strictObject({
+const dryRunRequest = z.strictObject({
   product: text(1, 120).default('Dry run').describe('The product. Default: Dry run.'),
   amount,
   customer: email.default('buyer@example.com').describe("The buyer's email address. Default: buyer@example.com."),
@@ -152,7 +152,7 @@ export const dryRunResult = resource('RoutingDryRun', 'routing_dry_run', {
 });
 
 /** Body of a backtest. */
-export const backtestRequest = z.strictObject({
+const backtestRequest = z.strictObject({
   environment,
   rules: supposedRules.optional().describe('The rule set to try. Default: the saved one.'),
   margin: z
@@ -179,7 +179,7 @@ const totals = z.strictObject({
   cost: fraction('Their mean cost by the objective of the backtest.', 0.027),
 });
 
-export const backtestResult = resource('RoutingBacktest', 'routing_backtest', {
+const backtestResult = resource('RoutingBacktest', 'routing_backtest', {
   environment: own,
   decisions: field.count('How many were made again.', 200),
   different: field.count('How many of them have another result.', 12),

@@ -119,7 +119,7 @@ export function sessionRequestWith(appSchemes: readonly string[]) {
 export const sessionRequest = named('SessionRequest', sessionRequestWith([]), 'input');
 export type SessionRequest = z.output<typeof sessionRequest>;
 
-export const sessionsQuery = listQuery('chk', {
+const sessionsQuery = listQuery('chk', {
   customer: checkedText('customer', (value) =>
     value.includes('@') || isId(value, 'cus') ? undefined : 'must be an email address or an id that starts with cus_',
   )

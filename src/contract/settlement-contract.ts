@@ -13,7 +13,7 @@ import { SAMPLE_PAYMENT_ID } from './sample-ids.ts';
 const MAX_REFERENCE = 200;
 
 /** Body of `POST /api/gateway/payments/{paymentId}/settle`. */
-export const settleRequest = z.strictObject({
+const settleRequest = z.strictObject({
   amount: field.optional(
     movedAmount,
     'The paid out amount, compared with what is left of the payment: US dollars, not cents.',
@@ -29,14 +29,14 @@ export const settleRequest = z.strictObject({
   ),
 });
 
-export const importQuery = z.strictObject({
+const importQuery = z.strictObject({
   dryRun: z.optional(
     field.choice(['true', 'false'], 'true: report what would be recorded, and record nothing. Default false.', 'false'),
   ),
   environment: environment.describe('Settle payments of this environment only. Default: both.'),
 });
 
-export const settlement = resource('Settlement', 'settlement', {
+const settlement = resource('Settlement', 'settlement', {
   paymentId: field.id('pay', 'The payment: it is settled once.'),
   sessionId: field.id('chk', 'The checkout session.'),
   environment: field.environmentOf('Environment of the payment.'),
@@ -54,7 +54,7 @@ export const settlement = resource('Settlement', 'settlement', {
 
 export const renderSettlement = rendererOf(settlement);
 
-export const settlementFile = z
+const settlementFile = z
   .string()
   .describe(
     'CSV with a header: payment_id or reference, amount, currency, and settled_at if you have it. At most 1 MiB, 10000 lines and 100 columns.',

@@ -80,7 +80,7 @@ export const createEndpointRequest = z.strictObject({
 export type CreateEndpointRequest = z.output<typeof createEndpointRequest>;
 
 /** Body of `PATCH /api/gateway/webhook-endpoints/{endpointId}`. */
-export const changeEndpointRequest = z
+const changeEndpointRequest = z
   .strictObject({
     url: url.optional(),
     events: events.optional(),
@@ -99,7 +99,7 @@ export const changeEndpointRequest = z
 export type ChangeEndpointRequest = z.output<typeof changeEndpointRequest>;
 
 /** Body of `POST /api/gateway/webhook-endpoints/{endpointId}/rotate-secret`. */
-export const rotateSecretRequest = z.strictObject({
+const rotateSecretRequest = z.strictObject({
   expiresInHours: z
     .number()
     .int()
@@ -109,9 +109,9 @@ export const rotateSecretRequest = z.strictObject({
     .describe('Hours for which earlier secrets still sign besides the new one, at most; 0: not at all.'),
 });
 
-export const endpointsQuery = listQuery('whe', { environment: environmentFilter });
+const endpointsQuery = listQuery('whe', { environment: environmentFilter });
 
-export const webhookEndpoint = resource('WebhookEndpoint', 'webhook_endpoint', {
+const webhookEndpoint = resource('WebhookEndpoint', 'webhook_endpoint', {
   id: field.id('whe', 'The endpoint.'),
   url: field.uri('The URL to which events are posted.', SAMPLE_URL),
   environment: field.environmentOf('It gets the events of this environment.'),
@@ -144,19 +144,19 @@ export const webhookEndpoint = resource('WebhookEndpoint', 'webhook_endpoint', {
 });
 export type WebhookEndpointResource = z.output<typeof webhookEndpoint>;
 
-export const webhookEndpointWithSecret = named(
+const webhookEndpointWithSecret = named(
   'WebhookEndpointWithSecret',
   webhookEndpoint.extend({
     secret: field.label('The new secret, which is shown in this response and never again.', SAMPLE_SECRET),
   }),
 );
 
-export const deletedEndpoint = named(
+const deletedEndpoint = named(
   'DeletedWebhookEndpoint',
   webhookEndpoint.pick({ id: true, object: true }).extend({ deleted: z.literal(true).describe('Always true.') }),
 );
 
-export const webhookTest = resource('WebhookTest', 'webhook_test', {
+const webhookTest = resource('WebhookTest', 'webhook_test', {
   endpointId: field.id('whe', 'The endpoint.'),
   eventId: field.label('The id of the sample event, which no session has.', SAMPLE_EVENT_ID),
   type: field.choice(EVERY_TYPE, 'The type of the sample event.', 'payment.paid'),

@@ -55,7 +55,7 @@ export interface JournalEntry extends EntryPlace {
 }
 
 /** Sums of an account; credits are not negative here. */
-export interface AccountBalance {
+interface AccountBalance {
   account: Account;
   debits: Cents;
   credits: Cents;

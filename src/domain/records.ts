@@ -42,7 +42,7 @@ export const DISCREPANCY_STATUSES = ['open', 'resolved'] as const;
 export type DiscrepancyStatus = (typeof DISCREPANCY_STATUSES)[number];
 /** `paid_in_full`: the right amount arrived later. */
 export const RESOLUTIONS = ['refunded', 'accepted', 'paid_in_full'] as const;
-export type Resolution = (typeof RESOLUTIONS)[number];
+type Resolution = (typeof RESOLUTIONS)[number];
 
 export const CURRENCY = 'USD';
 

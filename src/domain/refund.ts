@@ -14,7 +14,7 @@ export const REFUND_REASONS = [
   'mismatch',
   'other',
 ] as const;
-export type RefundReason = (typeof REFUND_REASONS)[number];
+type RefundReason = (typeof REFUND_REASONS)[number];
 
 /** Age at which a pending refund needs an operator. Its provider is still asked, because the money may have been paid out. */
 export const REFUND_OVERDUE_MS = 3 * 24 * 60 * 60_000;

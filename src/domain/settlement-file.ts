@@ -112,7 +112,7 @@ export function readLine(cells: SettlementCells, now: Instant): SettlementLine |
 }
 
 /** Instant of an ISO 8601 date or time; undefined for other texts, such as the 31st of February. */
-export function instantOf(text: string): Instant | undefined {
+function instantOf(text: string): Instant | undefined {
   const [, date] = TIME.exec(text) ?? [];
   if (date === undefined) return undefined;
   const day = Date.parse(date);

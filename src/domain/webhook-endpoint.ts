@@ -7,11 +7,11 @@ export const EVERY_TYPE: readonly EventType[] = PROVIDER_STATUSES.map((status): 
 
 /** `deleting`: nothing is sent any more, and what still waits is being given up; `deleted`: nothing waits. */
 export const ENDPOINT_STATUSES = ['active', 'disabled', 'deleting', 'deleted'] as const;
-export type EndpointStatus = (typeof ENDPOINT_STATUSES)[number];
+type EndpointStatus = (typeof ENDPOINT_STATUSES)[number];
 
 /** `configuration`: WEBHOOK_URL, whose secret is never stored. */
 export const ENDPOINT_SOURCES = ['api', 'configuration'] as const;
-export type EndpointSource = (typeof ENDPOINT_SOURCES)[number];
+type EndpointSource = (typeof ENDPOINT_SOURCES)[number];
 
 /** A receiver of events. */
 export interface WebhookEndpoint {
@@ -62,8 +62,8 @@ const SUCCESS_NOTED_EVERY_MS = 60_000;
 
 export const GONE_REASON = 'it answered 410, which says that it takes no events any more';
 export const FAILING_REASON = 'it acknowledged nothing for 120 hours, and failed again';
-export const DELETED_REASON = 'an operator deleted it';
-export const ASKED_REASON = 'an operator disabled it';
+const DELETED_REASON = 'an operator deleted it';
+const ASKED_REASON = 'an operator disabled it';
 const SECRET_LOST_REASON = 'its secret could not be opened: rotate it, then enable it';
 
 /** An active endpoint of the configuration, for all events. */

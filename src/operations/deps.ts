@@ -15,7 +15,7 @@ import type { Router } from './routing/router.ts';
 import type { TestClock } from './test-clock.ts';
 
 /** Time limits of the handoff of an attempt, in milliseconds. */
-export interface HandoffLimits {
+interface HandoffLimits {
   /** For all handoffs of the attempt. */
   totalMs: number;
   /** For the first answer; for the answer to the repeated request; for the inquiry. */

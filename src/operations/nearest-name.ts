@@ -10,7 +10,7 @@ export function nearestName(given: string, names: readonly string[]): string | u
 }
 
 /** Levenshtein's: how many letters must be put in, left out or changed. */
-export function editDistance(from: string, to: string): number {
+function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const [index, letter] of from.split('').entries()) {
     const next = [index + 1];

@@ -7,7 +7,7 @@ export function found<Item>(item: Item | undefined, record: string, id: string, 
 }
 
 /** Error for an id that names no record. `prefix` starts the ids of such records. */
-export function recordNotFound(record: string, id: string, prefix: string): GatewayError {
+function recordNotFound(record: string, id: string, prefix: string): GatewayError {
   const article = /^[aeio]/i.test(record) ? 'an' : 'a';
   return new GatewayError('not_found', `No ${record} ${JSON.stringify(id.slice(0, 80))} exists.`, {
     suggestion: `Use the id of ${article} ${record} as a list or an earlier answer gave it: ${prefix} and 36 characters.`,

@@ -21,7 +21,7 @@ export interface KnownError {
   do: string;
 }
 
-export interface Outcome<Result> {
+interface Outcome<Result> {
   result: Result;
   /** True for the answer to an earlier request with the same idempotency key. */
   replayed?: boolean;

@@ -1,7 +1,7 @@
 import { type Tracing, traced } from '../telemetry/tracing.ts';
 import type { Provider } from './provider.ts';
 
-export type ProviderCall = 'handoff' | 'inquire' | 'cancel' | 'refund';
+type ProviderCall = 'handoff' | 'inquire' | 'cancel' | 'refund';
 
 /** Callback after every call to a provider. `result` has few values, so that it can label a metric. */
 export type OnProviderCall = (provider: string, call: ProviderCall, result: string, seconds: number) => void;

@@ -41,7 +41,7 @@ export interface Standing {
   index: number;
 }
 
-export type ChoiceMode = 'exploit' | 'explore' | 'floor';
+type ChoiceMode = 'exploit' | 'explore' | 'floor';
 
 export interface Choice {
   mode: ChoiceMode;

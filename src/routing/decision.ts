@@ -53,7 +53,7 @@ export interface DecisionInput {
   effect: RuleEffect;
 }
 
-export type DecisionMode = 'exploit' | 'explore' | 'floor' | 'probe' | 'rule' | 'panic' | 'none';
+type DecisionMode = 'exploit' | 'explore' | 'floor' | 'probe' | 'rule' | 'panic' | 'none';
 
 /** Result of one route. */
 export interface DecidedCandidate {

@@ -11,7 +11,7 @@ export interface HealthResult {
 }
 
 /** Share of successes, and the (decayed) number of outcomes behind it. */
-export interface SuccessEstimate {
+interface SuccessEstimate {
   mean: number;
   n: number;
 }

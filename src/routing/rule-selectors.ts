@@ -5,7 +5,7 @@ import { MAX_TEXT, type RuleFault, isText } from './rule-fields.ts';
 /** Routes by id or by attributes. Every attribute must match, by one of its values. */
 export type RouteSelector = string | readonly string[] | RouteAttributes;
 
-export interface RouteAttributes {
+interface RouteAttributes {
   kind?: RouteKind | readonly RouteKind[];
   integrationId?: string | readonly string[];
   network?: string | readonly string[];

@@ -26,7 +26,7 @@ export interface Telemetry {
   open(deps: AppDeps): Promise<OpenTelemetry>;
 }
 
-export interface OpenTelemetry {
+interface OpenTelemetry {
   /** URL of the metrics port without a trailing slash. */
   metricsUrl: string | undefined;
   /** Closes the port for metrics. */

@@ -2,7 +2,7 @@ import type { Instant } from '../domain/records.ts';
 import { type Instrument, instrumentByCard, spacedCard } from './instruments.ts';
 
 export type CardField = 'number' | 'expiry' | 'cvc' | 'name';
-export type CardFields = Record<CardField, string>;
+type CardFields = Record<CardField, string>;
 
 export interface CardForm {
   instrument: Instrument | undefined;

@@ -48,7 +48,7 @@ export interface TransitionRecord {
   created: Instant;
 }
 
-export interface TransitionFilter {
+interface TransitionFilter {
   environment?: Environment;
   routeId?: string;
 }

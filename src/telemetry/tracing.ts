@@ -1,6 +1,6 @@
 import { type Origin, currentOrigin, onBehalfOf } from './origin.ts';
 
-export type Attributes = Record<string, string | number | boolean>;
+type Attributes = Record<string, string | number | boolean>;
 
 export interface SpanStart {
   /** Of bounded cardinality: no ids. */

@@ -33,7 +33,7 @@ export interface SigningSecret extends Pick<SealedSecret, 'expiresAt'> {
   secret: string;
 }
 
-export interface Log {
+interface Log {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;

@@ -1,7 +1,7 @@
 import type { Random } from '../world/random.ts';
 
 /** A gamma draw of scale 1 for a shape of at least 1: Marsaglia and Tsang, ACM TOMS 26(3), doi:10.1145/358407.358414. */
-export function gammaDraw(random: Random, shape: number): number {
+function gammaDraw(random: Random, shape: number): number {
   const d = shape - 1 / 3;
   const c = 1 / Math.sqrt(9 * d);
   for (;;) {

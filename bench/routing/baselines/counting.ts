@@ -5,7 +5,7 @@ import { betaDraw } from './beta.ts';
 import { type Counts, discountedCounts, windowedCounts, windowedCountsByArm } from './counts.ts';
 
 /** The index of an arm from its counts; `known` is the number of outcomes so far. */
-export type ArmIndex = (arm: number, memory: { counts: Counts; random: Random; known: number }) => number;
+type ArmIndex = (arm: number, memory: { counts: Counts; random: Random; known: number }) => number;
 
 /** An algorithm that counts successes and failures, and chooses the arm with the highest index. */
 function counting(name: string, countsOf: (arms: number) => Counts, index: ArmIndex): Entry {

@@ -19,8 +19,8 @@ const SEEDS: Record<ScenarioName, number[]> = {
   GM11: seedsFrom(401, 420),
   STATIC: seedsFrom(401, 420),
 };
-export const ECONOMICS_SEEDS = seedsFrom(401, 408);
-export const ECONOMICS_MARGINS = [0.15, 1];
+const ECONOMICS_SEEDS = seedsFrom(401, 408);
+const ECONOMICS_MARGINS = [0.15, 1];
 const ECONOMICS_SCENARIOS = ['PAY', 'PAYHIGH'] as const;
 
 /** Contenders of a scenario. In PAYATTR, where buyers fail, each learning algorithm runs with and without attribution. */

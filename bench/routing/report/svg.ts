@@ -5,7 +5,7 @@ export const OUR_COLOUR = '#1f8f4e';
 export const OTHER_COLOUR = '#7d8fa9';
 export const ARM_COLOURS = ['#d9822b', '#3b82d6', '#a05fd0', '#2f9e8f', '#cf4a68'];
 
-export function escaped(text: string): string {
+function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 }
 

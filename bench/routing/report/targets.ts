@@ -13,8 +13,8 @@ export const REGRET_TARGETS: Partial<Record<ScenarioName, number>> = {
   STATIC: 0.005,
 };
 /** Lower limits: of the captured gap between random choice and oracle in PAY, and of the oracle's value at a margin of 15 %. */
-export const GAP_TARGET = 0.88;
-export const VALUE_TARGET = 0.99;
+const GAP_TARGET = 0.88;
+const VALUE_TARGET = 0.99;
 export const VALUE_TARGET_MARGIN = 0.15;
 
 export interface Verdict {

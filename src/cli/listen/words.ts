@@ -5,7 +5,7 @@ import { type Forwarded, type Numbered, adviceOn } from './forward.ts';
 import type { SigningSecret } from './settings.ts';
 
 /** The number of events, and the command that forwards the rest again. */
-export interface Ending {
+interface Ending {
   events: number;
   forwarded: number;
   /** Events whose last attempt failed. */

@@ -18,7 +18,7 @@ export interface WebForm {
   button: string;
 }
 
-export interface WebField {
+interface WebField {
   name: string;
   value: string;
   isRadio: boolean;

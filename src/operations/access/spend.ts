@@ -27,7 +27,7 @@ export async function spendingRefusal(
 }
 
 /** Error if an amount exceeds a limit of a key that has spent `spent` this day, all in cents; undefined if not. */
-export function limitPassed(
+function limitPassed(
   { spendPerCheckout, spendPerDay }: ApiKey,
   amount: number,
   spent: number,

@@ -12,7 +12,7 @@ import {
 } from '../../domain/settlement-file.ts';
 
 /** Limit of lines besides the header. */
-export const MAX_LINES = 10_000;
+const MAX_LINES = 10_000;
 /** Limit of the file size, in bytes. */
 export const MAX_FILE_BYTES = 1024 * 1024;
 
