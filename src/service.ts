@@ -78,11 +78,8 @@ export async function startService(config: Config, surroundings: Surroundings): 
   const routes = readRoutes(config.routesFile);
   const webhooks = webhookDepsOf(config, surroundings);
   const telemetry = await createTelemetry(config, log);
-  const { store, database, realNow, testClock } = await openDatabase(config, surroundings, {
-    telemetry,
-    random,
-    begun,
-  });
+  const opening = { telemetry, random, begun };
+  const { store, database, realNow, testClock } = await openDatabase(config, surroundings, opening);
   const now = () => store.now();
   const { simulator, sandbox } = createSandbox(config, surroundings, { database, now, realNow, localUrl, urls });
   const newId = createIdSource(now, randomBytes);
@@ -102,10 +99,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
     handoffLimits: HANDOFF_LIMITS,
     rulesFrom: config.routingRulesFile === undefined ? 'api' : 'file',
     urls,
-    merchantName: config.merchantName,
-    sessionTtlMs: config.sessionTtlMs,
-    redirectSchemes: config.redirectSchemes,
-    sessionReader: inputReader(sessionRequestWith(config.redirectSchemes)),
+    ...sessionSettings(config),
     webhooks,
     log,
     isReady: () => ready,
@@ -144,6 +138,12 @@ export async function startService(config: Config, surroundings: Surroundings): 
       return (ending ??= stopAll({ app, workers, deliverers: webhooks.deliverers, observed, store }));
     },
   };
+}
+
+/** Settings of new sessions, and the reader of their requests. */
+function sessionSettings({ merchantName, sessionTtlMs, redirectSchemes }: Config) {
+  const sessionReader = inputReader(sessionRequestWith(redirectSchemes));
+  return { merchantName, sessionTtlMs, redirectSchemes, sessionReader };
 }
 
 interface SandboxDeps {
