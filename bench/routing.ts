@@ -53,7 +53,7 @@ async function write(name: string, content: string): Promise<void> {
   writeFileSync(file, await format(content, { ...options, filepath: file.pathname }));
 }
 
-/** What is the same on every machine, to six decimals: no times, and no values where there was no margin. */
+/** Results that are equal on every machine, to six decimals: no times, and no values without a margin. */
 function jsonOf(results: Results): string {
   return JSON.stringify(results, (key, value: unknown) => {
     if (key === 'microseconds' || (Array.isArray(value) && value.every(Number.isNaN))) return undefined;

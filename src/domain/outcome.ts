@@ -2,8 +2,8 @@ import type { Checkout, Instant, Payment } from './records.ts';
 import type { Environment } from './route.ts';
 
 /**
- * What one attempt has taught about its route, once per stage: that no answer told whether the provider has the payment
- * (`unclear`), whether it took it over (`handoff`), how it ended (`result`), and money that came after it had failed (`late`).
+ * Evidence from one attempt about its route, at most one per stage: an uncertain handoff (`unclear`), an accepted or refused
+ * handoff (`handoff`), the end of the payment (`result`), and money after a failure (`late`).
  */
 export interface RouteOutcome {
   paymentId: string;

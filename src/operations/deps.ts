@@ -47,7 +47,7 @@ export interface Deps {
   providers: ReadonlyMap<string, Provider>;
   router: Router;
   handoffLimits: HandoffLimits;
-  /** Whether the routing rules are the API's, or those of a file. */
+  /** Source of the routing rules. */
   rulesFrom: 'api' | 'file';
   urls: Urls;
   merchantName: string;

@@ -72,7 +72,7 @@ async function fill(environment: Environment): Promise<Record<string, string>> {
   const sessionId = await post('sessions', sessionBody({ environment, customer: `${environment}@example.com` }));
   const other = await post('sessions', sessionBody({ environment, customer: `${environment}@example.com` }));
   await providerSays(service, sessionId, 'paid', { amount: 4999 });
-  // What nobody expected is for somebody to look at.
+  // An unexpected amount creates a discrepancy.
   await providerSays(service, other, 'paid', { amount: 1 });
   const recoveryId = await post(`webhook-endpoints/${endpointId}/recover`, { from: '2026-03-01T00:00:00.000Z' });
   const found: Record<string, string> = { routeId: ROUTES[environment], recoveryId };
@@ -91,7 +91,7 @@ async function fill(environment: Environment): Promise<Record<string, string>> {
   return { ...found, operation: 'fees.estimate', sessionId };
 }
 
-/** What the endpoint shows as its example, about that environment. */
+/** Request of the example of an endpoint, for that environment. */
 function requestOf(
   endpoint: Endpoint,
   key: string | undefined,
@@ -175,7 +175,7 @@ describe('every endpoint', () => {
         for (const endpoint of endpoints) {
           if (endpoint.method !== 'GET') continue;
           const { text } = await ask(endpoint, keys[environment].admin, ids[environment]);
-          // What a route is doing is not a record, and when a key was used is told by every request.
+          // Every request updates the last use of its key.
           answers[`${environment} ${nameOf(endpoint)}`] = text.replace(/"lastUsedAt":("[^"]*"|null)/g, '');
         }
       }

@@ -16,7 +16,7 @@ import { type TestService, call, startTestService } from '../support/service.ts'
 
 const run = promisify(execFile);
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-// What a shell, an option parser or a list of pairs could take for something else.
+// Characters with a meaning to shells, option parsers or lists of pairs.
 const AWKWARD = `it's "$HOME" \`id\` \\ a=b; & | * ~ #\n 50 % ü`;
 
 describe('the command lines of capabilities', () => {

@@ -66,7 +66,7 @@ async function paidTwice(customer: string): Promise<{ session: string; surplus: 
   return { session, surplus: checkout.payments.find(({ surplus }) => surplus)!.id };
 }
 
-/** What the books say of a payment, account by account. */
+/** Balance of each account for one payment. */
 async function booked(paymentId: string): Promise<Record<string, number>> {
   const sums: Record<string, number> = {};
   for (const { account, amount } of await service.service.deps.store.ledgerOfPayment(paymentId)) {
@@ -76,7 +76,7 @@ async function booked(paymentId: string): Promise<Record<string, number>> {
   return sums;
 }
 
-/** What a payment of 49.99 books, whatever it costs. */
+/** Balances after a payment of 49.99; `held` includes the cost of the provider. */
 const PAID = { held: 4999, merchant_payable: -4854, gateway_revenue: -145 };
 
 async function bookedAsPaid(paymentId: string): Promise<Record<string, number>> {
@@ -154,7 +154,7 @@ describe('money of another amount than asked for', () => {
     });
     await assertSound(service.databaseUrl);
 
-    // What never came cannot be given back.
+    // An amount that never arrived cannot be refunded.
     const url = `${service.url}/api/gateway/payments/${payment.id}/refunds`;
     assert.equal((await call('POST', url, { amount: fees.total / 100 })).status, 400);
     assert.equal((await call('POST', url, {})).status, 200);
@@ -392,7 +392,7 @@ describe('money that nothing here can book', () => {
     ] as const) {
       await say(amount, currency);
     }
-    // Whatever came in yen, it is not more of the euros.
+    // An amount in yen does not raise the record in euros.
     const { items } = await service.service.deps.store.listDiscrepancies({ sessionId: session }, { limit: 10 });
     assert.deepEqual(
       items.map(({ currency, received, resolution, provider }) => [currency, received, resolution, provider]),
@@ -441,7 +441,7 @@ describe('money that nothing here can book', () => {
     ]);
     assert.equal((await of(session)).kind, 'unknown_payment');
     await close();
-    // Whichever comes first makes the record: what two instances make in one millisecond is listed in either order.
+    // The first report creates the record. Records of one millisecond on two instances are listed in either order.
     await Promise.all([say(9500, service), say(9700, other)]);
     assert.deepEqual(
       (await shown(session)).toSorted(([, a], [, b]) => Number(b) - Number(a)),
@@ -545,7 +545,7 @@ describe('a second payment of a session that is paid', () => {
     await providerSays(service, session, 'failed');
     await start(service, session, 'card');
     await providerSays(service, session, 'paid');
-    // What the provider took of the first attempt: the wrong amount, which is going back, and the right one.
+    // The provider took the wrong amount, which is being refunded, and the right amount for the first attempt.
     await providerSays(service, session, 'paid', { amount: 3999 + 4999, paymentId: wrong.paymentId! });
     const surplus = await of(session);
     assert.deepEqual([surplus.kind, surplus.paymentId], ['surplus', wrong.paymentId]);
@@ -578,7 +578,7 @@ async function started(customer: string, amount: number): Promise<string> {
   return session;
 }
 
-/** What was to come, what came and what became of it, the newest first. */
+/** Expected amount, received amount and resolution of each record, newest first. */
 async function shown(session: string) {
   return (await list(`sessionId=${session}`)).map(({ expected, received, resolution }) => [
     expected,
@@ -591,7 +591,7 @@ async function refundOf(id: string): Promise<string> {
   return (await service.service.deps.store.discrepancy(id))!.refundId!;
 }
 
-/** What the provider says of a refund: one that had succeeded can come back. */
+/** Applies a provider report about a refund; a refund can also fail after its success. */
 async function report(refundId: string, status: 'succeeded' | 'failed'): Promise<void> {
   const { deps } = service.service;
   const refund = (await deps.store.refund(refundId))!;

@@ -26,7 +26,7 @@ const key = fc.oneof(
 );
 
 test('reads keys as they are written, however they are written', () => {
-  // What has been read before must not matter: these are the keys that other readers of the process have seen.
+  // Earlier parses in the process must not affect the result.
   for (const seen of [String.raw`{"\\":"x"}`, String.raw`{"a":1,"\\":"x"}`, String.raw`{"\n":"x"}`]) {
     parseJsonBody(Buffer.from(seen));
   }

@@ -35,7 +35,7 @@ const SALE = {
 
 let service: TestService;
 let other: TestService;
-/** What the receiver of events answers: it knows the buyer too. */
+/** Webhook receiver whose responses contain the buyer's name. */
 const receiver = createServer((request, response) => {
   request.resume().on('end', () => response.writeHead(200).end(`welcome back, ${NAME}`));
 });

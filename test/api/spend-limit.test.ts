@@ -92,7 +92,7 @@ describe('the spend limit of an agent', () => {
     assert.equal((await pay(key, 50, keyed)).body.error.code, 'idempotency_conflict');
     assert.equal((await pay(key, 31)).status, 403);
     assert.equal(await spentBy(key), 7000);
-    // What is left by now would not be enough for it, and it is answered all the same.
+    // A replay succeeds although the rest of the limit is smaller than its amount.
     assert.equal((await pay(key, 30)).status, 200);
     assert.equal((await pay(key, 70, keyed)).body.id, first.body.id);
     assert.equal(await spentBy(key), 10_000);
@@ -131,13 +131,13 @@ describe('the spend limit of an agent', () => {
   });
 });
 
-/** What is wrong with how a key was kept to its limit of a day: cents. */
+/** Violations of the daily limit of a key; all amounts in cents. */
 function faultsOf(limit: number, created: number[], refused: number[], spent: number): string[] {
   const sum = created.reduce((total, amount) => total + amount, 0);
   return [
     ...(sum > limit ? [`${sum} was spent of ${limit}`] : []),
     ...(sum === spent ? [] : [`${spent} was counted where ${sum} was spent`]),
-    // What was spent only grows: whatever would fit in the end would have fitted before.
+    // The spent amount only grows, so an amount that fits at the end fitted before.
     ...refused
       .filter((amount) => amount <= limit - sum)
       .map((amount) => `${amount} was refused with ${limit - sum} left`),

@@ -425,7 +425,7 @@ function without<Outcome extends string>(decision: Decision<Outcome>, type: stri
   return { ...decision, effects: decision.effects.filter((effect) => effect.type !== type) };
 }
 
-/** What would be decided of a session whose attempts nobody has counted. */
+/** Decision for the same session with an unlimited number of attempts. */
 function uncounted<Outcome extends string>(
   checkout: Checkout,
   decide: (checkout: Checkout) => Decision<Outcome>,

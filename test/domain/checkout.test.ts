@@ -23,7 +23,7 @@ import type { Checkout } from '../../src/domain/records.ts';
 import { applyRefundReport, requestRefund } from '../../src/domain/refund-decisions.ts';
 import { DAY, MINUTE, NOW, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/records.ts';
 
-/** What a decision asks for, in short: `post paid`, `announce failed`, `cancel_at_provider pay_...`. */
+/** Effects of a decision as short texts: `post paid`, `announce failed`, `cancel_at_provider pay_...`. */
 function asks(decision: Decision<string>): string[] {
   return decision.effects.map((effect) => {
     if (effect.type === 'post') return `post ${effect.posting.kind}`;
@@ -201,7 +201,7 @@ describe('moves of a session', () => {
     assertUnchanged(start(expired, 1), expired, 'closed');
     const overdue = aCheckout();
     assertUnchanged(start(overdue, 1, NOW + DAY), overdue, 'closed');
-    // Whoever is about to write that down has put its next look off.
+    // The worker that claimed the wake-up has postponed it.
     const claimed = { ...overdue, session: { ...overdue.session, wakeAt: NOW + DAY + MINUTE } };
     assertUnchanged(start(claimed, 1, NOW + DAY), claimed, 'closed');
     assert.equal(start(overdue, 1, NOW + DAY - 1).outcome, 'started');

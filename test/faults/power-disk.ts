@@ -2,8 +2,8 @@ import type { FileChange, TraceEvent } from './power-trace.ts';
 import type { Random } from './random.ts';
 
 /**
- * What the power leaves of what was not synced: nothing of it, any part of it, or all of it but for half of the last
- * write to each file. `whole` is the disk as it is while the power is on.
+ * Content of unsynced writes after a power loss: none of them, any part of them, or all except half of the last write to
+ * each file. `whole` is the disk without a power loss.
  */
 export type Loss = 'synced only' | 'some unsynced' | 'last torn' | 'whole';
 

@@ -66,7 +66,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   return Object.assign(receiver, {
     url: server.url,
     async [Symbol.asyncDispose]() {
-      // Whoever is left without an answer would ask again, for as long as it may.
+      // An exporter without an answer would retry until its time limit.
       for (const response of held.filter(({ closed }) => !closed)) {
         const closed = once(response, 'close');
         response.writeHead(400).end();

@@ -8,9 +8,9 @@ const AT_ONCE = 200;
 
 /** Connections that send what they send as slowly as they can. `await using` closes them. */
 export interface SlowSockets extends AsyncDisposable {
-  /** How many are open now. */
+  /** Number of open sockets. */
   open(): number;
-  /** What each that has ended was answered, up to the end of the first line. */
+  /** First line of the answer on each closed socket. */
   answers: readonly string[];
   /** Fulfilled once the server has closed all. */
   ended: Promise<void>;

@@ -16,7 +16,7 @@ export interface TcpProxy extends AsyncDisposable {
   heal(): void;
   /** Resets every connection now. */
   cut(): void;
-  /** What clients have asked for since the last call; a connection's start and end count for nothing. */
+  /** Requests of clients since the last call, without the start and the end of connections. */
   takeCounts(): Counts;
   stop(): Promise<void>;
 }
@@ -35,7 +35,7 @@ interface Trap {
   sprung: () => void;
 }
 
-/** What the connections of a proxy share. */
+/** State that the connections of a proxy share. */
 interface Shared {
   silent: boolean;
   counts: Counts;
@@ -43,7 +43,7 @@ interface Shared {
 }
 
 interface Connection {
-  /** Whether something of it has gone into a black hole. */
+  /** True once the proxy has dropped bytes of this connection. */
   isLost(): boolean;
   cut(): void;
 }
@@ -157,7 +157,7 @@ function listenTo(shared: Shared, cut: () => void): Record<'fromClient' | 'fromS
     shared.counts.roundTrips++;
     asked++;
   };
-  /** What the client may have now. */
+  /** Messages to forward to the client now. */
   const onAnswer = (message: Buffer): Buffer[] => {
     if (encryptionAsked) {
       encryptionAsked = false;

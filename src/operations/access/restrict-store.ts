@@ -28,8 +28,8 @@ export const OF_THE_SERVICE = [
 const SHARED = 'now onCommit ping testClock nextDue hasProduction routingRules hasUnplacedEvents'.split(' ');
 
 /**
- * How each other read is confined: `record`, undefined unless it is of the environment; `records`, filtered; `filter` and
- * `name`, the first argument is a filter or an environment.
+ * Restriction of each other read to the environment: `record` becomes undefined for a record of the other one, `records` are
+ * filtered, and `filter` and `name` set the environment in the first argument.
  */
 const CONFINED = {
   customer: 'record',

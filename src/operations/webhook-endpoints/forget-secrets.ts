@@ -10,9 +10,9 @@ interface Forgetting extends Pick<Deps, 'store' | 'now'> {
 /** An endpoint with secrets that no key opens. */
 export interface ClosedEndpoint {
   endpoint: WebhookEndpoint;
-  /** How many do not open. */
+  /** Number of secrets that no key decrypts. */
   secrets: number;
-  /** Whether the newest is one of them, so that nothing can be signed for the endpoint any more. */
+  /** True if the newest secret is one of them: the endpoint cannot sign any more. */
   isSilenced: boolean;
 }
 
@@ -29,8 +29,8 @@ export async function closedEndpoints({ store, secretBox }: Omit<Forgetting, 'no
 }
 
 /**
- * Drops the secrets of these endpoints that no key opens. Whoever has lost the newest loses the earlier ones, too, and is
- * disabled: it waits for a new one.
+ * Drops the secrets of these endpoints that no key decrypts. An endpoint without its newest secret also loses the earlier
+ * ones and is disabled until it gets a new secret.
  */
 export async function forgetSecrets(
   { store, now, secretBox }: Forgetting,

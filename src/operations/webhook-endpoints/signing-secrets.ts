@@ -4,7 +4,7 @@ import type { Deps } from '../deps.ts';
 
 type Signing = Pick<Deps, 'store' | 'webhooks'>;
 
-/** What the deliveries of an endpoint are signed with, the newest first; none where this process cannot know it. */
+/** Secrets for signing deliveries of an endpoint, newest first; none if this process does not have them. */
 export async function signingSecrets(
   { store, webhooks }: Signing,
   endpoint: WebhookEndpoint,

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts';
 
-/** Of a key only the hash is kept. What an agent spends is counted by day: one row for each. */
+/** API keys with their hash only, and the spending of agent keys, one row per day. */
 export const apiKeys: Migration = {
   version: 2,
   name: 'api keys',

@@ -3,7 +3,7 @@ import type { Migration } from './migration.ts';
 export const webhookEndpoints: Migration = {
   version: 3,
   name: 'webhook endpoints',
-  // What was there before came from the configuration, for all events.
+  // Existing endpoints came from the configuration and receive all events.
   sql: `
 ALTER TABLE webhook_endpoints ADD COLUMN source TEXT NOT NULL DEFAULT 'configuration';
 ALTER TABLE webhook_endpoints ADD COLUMN events TEXT NOT NULL DEFAULT 'payment.provider_pending,payment.paid,payment.failed';

@@ -1,9 +1,9 @@
 import type { Migration } from './migration.ts';
 
 /**
- * Entries belong to postings with an id, of a session and perhaps of a refund, and are never changed: the database itself
- * refuses. What was paid out is one row a payment; nobody wrote down who told of what was before. A refund booked before refunds were records gets the id of the record
- * that the next migration makes of it.
+ * Entries belong to postings with an id, a session and possibly a refund. Triggers reject changes of entries. A settlement is
+ * one row per payment; the source of older settlements is unknown. A refund that was booked before refunds were records gets
+ * the id of the record that the next migration creates.
  */
 export const ledger: Migration = {
   version: 5,

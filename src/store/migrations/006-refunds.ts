@@ -1,7 +1,7 @@
 import type { Migration } from './migration.ts';
 
-// What was a task to give surplus money back is a refund from now on. Its id is made of that of its payment, so that the
-// books, which name it too, were told the same one. A charge of the simulator's that was taken a dollar short said so.
+// Tasks that returned surplus money become refunds. The id of a refund derives from its payment, as in the ledger entries.
+// Charges of the simulator that were captured a dollar short keep that amount.
 export const refunds: Migration = {
   version: 6,
   name: 'refunds',

@@ -1,9 +1,8 @@
 import type { Migration } from './migration.ts';
 
 /**
- * What was flagged, and what came twice, before there was a list of it is taken in. Ids are made of those of the payment
- * or the session, so that they sort by time; money that a surplus refund has given back is nothing to resolve, nor a
- * wrong amount of a payment that was paid all the same.
+ * Creates discrepancies from older flagged messages and surplus payments. Their ids derive from the payment or the session, so
+ * that they sort by time. Refunded surplus money, and a wrong amount of a payment that was paid all the same, are resolved.
  */
 export const discrepancies: Migration = {
   version: 8,

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts';
 
-/** Which request, and which span, an event came of: whoever delivers it, later or elsewhere, goes on under both. */
+/** Request id and span that caused an event, for its later deliveries by any instance. */
 export const tracing: Migration = {
   version: 9,
   name: 'tracing',

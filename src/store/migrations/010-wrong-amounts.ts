@@ -10,15 +10,15 @@ const WHETHER_PAID = paymentSql("payment.status = 'paid'");
 const undecided = (record: string) => `(${record}.kind = 'amount_mismatch' AND ${record}.payment_id IS NOT NULL
     AND ${record}.refund_id IS NULL AND ${record}.received > 0 AND ${record}.subject <> ${record}.id
     AND (${record}.status = 'open' OR ${record}.resolution = 'paid_in_full'))`;
-/** What a provider says it took of a payment is all of it: the largest word tells what the others do. */
+/** Reported amounts are cumulative: the largest report includes the others. */
 const TOLD_OF_ELSEWHERE = `EXISTS (SELECT 1 FROM discrepancies AS larger
     WHERE larger.payment_id = discrepancies.payment_id AND ${undecided('larger')}
       AND (larger.received > discrepancies.received
         OR (larger.received = discrepancies.received AND larger.id < discrepancies.id)))`;
 
 /**
- * A payment counts the money of wrong amounts that went back, or could not. What is open of it is one record, of what came
- * beyond that. Words that told of more than any record of the same money are taken in, to be closed by hand.
+ * Payments store the wrong amounts that were refunded and those whose refund failed. Each payment keeps one open record with
+ * the excess. Reports beyond every record of the same money become records to be closed by hand.
  */
 export const wrongAmounts: Migration = {
   version: 10,

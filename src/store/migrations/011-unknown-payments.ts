@@ -8,7 +8,7 @@ const NAMED = named('discrepancies');
 const STEM = `COALESCE(${NAMED}, discrepancies.event_id)`;
 const ENCODED_STEM = `REPLACE(REPLACE(${STEM}, '%', '%25'), '/', '%2F')`;
 const ENCODED = `${ENCODED_STEM} || SUBSTR(discrepancies.subject, LENGTH(${STEM}) + 1)`;
-/** What a provider says it took of a payment is all of it: the largest word tells what the others do. */
+/** Reported amounts are cumulative: the largest report includes the others. */
 const LARGER = `FROM discrepancies AS larger
     WHERE larger.session_id = discrepancies.session_id AND larger.kind = discrepancies.kind
       AND larger.currency = discrepancies.currency AND ${named('larger')} = ${NAMED}
@@ -16,9 +16,8 @@ const LARGER = `FROM discrepancies AS larger
         OR (larger.received = discrepancies.received AND larger.id < discrepancies.id))`;
 
 /**
- * A payment that we do not know is that whatever its amount, so that what was decided on it holds for every word of it. What
- * is open of the same money is one record: one that tells of no more than another does is counted in the largest. Of an
- * erased buyer nothing is noted.
+ * An unknown payment is unknown whatever its amount, so a resolution covers all its reports. The same money keeps one open
+ * record: a record that reports no more than another is closed and names the largest. Records of erased buyers get no note.
  */
 export const unknownPayments: Migration = {
   version: 11,
