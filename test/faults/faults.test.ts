@@ -1,4 +1,4 @@
-// @run on=postgres
+// @run on=postgres needs=process
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NO_LOAD } from './load.ts';

@@ -98,13 +98,16 @@ describe('a callback', () => {
     assert.equal(await rows(), before);
   });
 
-  it('of the other environment is refused, or where it is signed for its own, is kept, flagged, and moves no money', async () => {
+  it('of the other environment is rejected, or flagged and without effect if its signature is valid there', async () => {
     const LIVE_SECRET = 'what the provider of production signs with';
     const providers = tillway.service.deps.providers as Map<string, Provider>;
     const live = createSandboxProvider({ apiKey: '', callbackSecret: LIVE_SECRET, url: '', now: tillway.clock.now });
     providers.set('live', { ...live, id: 'live', environment: 'production' });
     const { store } = tillway.service.deps;
-    const moved = async () => JSON.stringify(await store.checkout(sessionId));
+    const moved = async () => {
+      const { session, payments, invoices } = (await store.checkout(sessionId))!;
+      return JSON.stringify({ session, payments, invoices });
+    };
     const before = await moved();
     const body = bodyOf('elsewhere').replace('"CREATED"', '"CAPTURED"');
     const signedBy = (secret: string) => ({ 'x-provider-signature': signCallback(secret, seconds(), body) });

@@ -1,4 +1,4 @@
-// @run on=postgres
+// @run on=postgres needs=process
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

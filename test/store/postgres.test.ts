@@ -1,4 +1,4 @@
-// @run on=postgres
+// @run on=postgres needs=process
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
