@@ -43,7 +43,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const stopping = new AbortController();
   let isCutOff = false;
   let isPaused = false;
-  let isRunning = false;
+  /** Deliveries that are due later are not begun. Bounds each round of a paused dispatcher. */
+  let dueBy = Infinity;
   let counted = 0;
   let woken = false;
   let onWake: (() => void) | undefined;
@@ -55,7 +56,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     ...options,
     stopping: stopping.signal,
     isCutOff: () => isCutOff,
-    isPaused: () => isPaused && !isRunning,
+    dueBy: () => Math.min(options.now(), dueBy),
     track,
     count: () => counted++,
   };
@@ -128,10 +129,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   return {
     async runOnce() {
       const before = counted;
-      isRunning = true;
+      // Deliveries that fall due during the round are left to the next one, so that every round ends.
+      if (isPaused) dueBy = options.now();
       await look();
       await allWorks();
-      isRunning = false;
+      if (isPaused) dueBy = -Infinity;
       return counted - before;
     },
     start() {
@@ -141,11 +143,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     },
     async pause() {
       isPaused = true;
+      dueBy = -Infinity;
       await looking;
       await allWorks();
     },
     resume() {
       isPaused = false;
+      dueBy = Infinity;
       wake();
     },
     async stop(graceMs) {

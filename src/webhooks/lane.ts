@@ -60,8 +60,8 @@ export interface LaneContext extends DeliveryDeps {
   stopping: AbortSignal;
   /** Answers whether this process has cut off the attempts in progress, so that their failure is not the receiver's. */
   isCutOff(): boolean;
-  /** Answers whether claims wait until the dispatcher resumes. */
-  isPaused(): boolean;
+  /** Latest due time of a delivery that may begin: the present, or earlier; -Infinity if none may. */
+  dueBy(): Instant;
   /** Registers work that must end before the process may. */
   track(work: Promise<void>): void;
   /** Counts an attempt, or a failure to begin any. */
@@ -138,13 +138,14 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
 
   async function claimDue(): Promise<void> {
     const { endpoint } = lane;
-    if (context.isPaused()) return;
+    const dueBy = context.dueBy();
+    if (dueBy === -Infinity) return;
     // After two leases, no instance has a claim from before the deletion.
-    if (endpoint.status === 'deleting') return giveUpWaiting(store, endpoint, now(), 2 * LEASE_MS);
+    if (endpoint.status === 'deleting') return giveUpWaiting(store, endpoint, dueBy, 2 * LEASE_MS);
     if (endpoint.status !== 'active' || !(await canSign(endpoint))) return;
     const places = Math.min(freePlaces() + AHEAD * window, maxInProgress() - inProgress.size) - ready.length;
     if (places <= 0) return;
-    const due = await store.deliveriesDue(endpoint.id, now(), places);
+    const due = await store.deliveriesDue(endpoint.id, dueBy, places);
     const claims = await Promise.allSettled(due.map(claim));
     const failed = claims.find((result) => result.status === 'rejected');
     if (failed) throw failed.reason;
