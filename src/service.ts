@@ -38,7 +38,7 @@ const HANDOFF_LIMITS = { totalMs: 10_000, handoffMs: 5000, againMs: 2500, inquir
 const DEFAULT_ROUTES_FILE = new URL('../config/routes.json', import.meta.url);
 
 /** Dependencies of the service outside the program. */
-export interface Surroundings {
+export interface ProcessDeps {
   /** Clock of this machine; stored records have the time of the store. */
   clock: Clock;
   randomBytes: RandomBytes;
@@ -66,7 +66,7 @@ export interface Service {
 }
 
 /** Starts the service: opens the database, wires the dependencies, listens and starts the workers. */
-export async function startService(config: Config, surroundings: Surroundings): Promise<Service> {
+export async function startService(config: Config, surroundings: ProcessDeps): Promise<Service> {
   const { clock, randomBytes, log } = surroundings;
   await using address = await reservePort(config, randomBytes);
   // Closes the resources if the start fails.
@@ -155,7 +155,7 @@ interface SandboxDeps {
 }
 
 /** The simulated provider lives in the same process, and the service calls it over HTTP like any other. */
-function createSandbox(config: Config, { randomBytes, log }: Surroundings, deps: SandboxDeps) {
+function createSandbox(config: Config, { randomBytes, log }: ProcessDeps, deps: SandboxDeps) {
   const { database, now, realNow, localUrl, urls } = deps;
   const secrets = { apiKey: newSecret(randomBytes), callbackSecret: newSecret(randomBytes) };
   const simulator = createSimulator({
@@ -181,7 +181,7 @@ interface Opening {
 /** Opens the database and, if the service has one, its test clock. */
 async function openDatabase(
   { database, testClock: isEnabled }: Config,
-  { clock, log, onFatal, openStore }: Surroundings,
+  { clock, log, onFatal, openStore }: ProcessDeps,
   { telemetry, random, begun }: Opening,
 ) {
   const { onBatch } = telemetry;

@@ -128,7 +128,7 @@ function createProvider(charges: Map<string, Payment>): Provider {
       return Promise.resolve({ outcome: 'accepted', reference, url: `https://provider.example/pay/${reference}` });
     },
     readCallback: (body) => ({ about: 'payment', callback: JSON.parse(String(body)) as ProviderCallback }),
-    readKept: (body) => ({ about: 'payment', callback: JSON.parse(body) as ProviderCallback }),
+    readStored: (body) => ({ about: 'payment', callback: JSON.parse(body) as ProviderCallback }),
     inquire: () => Promise.resolve(undefined),
     cancel: async () => 'cancelled',
     refund: () => Promise.resolve({ status: 'succeeded', reason: null }),

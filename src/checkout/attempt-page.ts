@@ -3,7 +3,7 @@ import { type Html, html } from '../html/html.ts';
 import type { Shop } from './layout.ts';
 import { formatUsd } from './money-text.ts';
 import type { Notice } from './notices.ts';
-import { heading, lede, renderNotice, stepForm } from './parts.ts';
+import { heading, introduction, renderNotice, stepForm } from './parts.ts';
 import type { Attempt, CheckoutState } from './state.ts';
 import { renderColumns, renderSums } from './summary.ts';
 
@@ -19,9 +19,9 @@ export function renderAttempt(shop: Shop, session: Session, state: InProgress, n
   const opening =
     state.name === 'waiting'
       ? html`${heading('Waiting for your payment', { icon: 'clock', mood: 'calm' })}
-        ${lede(html`Finish paying at ${provider}. Already done? Then stay here.${usually}`)}`
+        ${introduction(html`Finish paying at ${provider}. Already done? Then stay here.${usually}`)}`
       : html`${heading('We are confirming with the provider', { icon: 'clock', mood: 'calm' })}
-        ${lede(html`${provider} has not confirmed this payment yet. There is nothing you need to do.${usually}`)}`;
+        ${introduction(html`${provider} has not confirmed this payment yet. There is nothing you need to do.${usually}`)}`;
   const content = html`${renderNotice(notice)} ${opening} ${renderLiveLine(shop, session)}
   ${state.name === 'waiting' && html`<p><a class="button" href="${state.url}" rel="noreferrer">Continue at ${provider}</a></p>`}
   ${renderWaysOut(shop, session, attempt)}`;
@@ -35,7 +35,7 @@ export const REFRESH_HEAD = html`<noscript><meta http-equiv="refresh" content="$
 export function renderContinue(attempt: Attempt, url: string): Html {
   return html`<div class="narrow panel">
     ${heading(html`Taking you to <bdi>${attempt.provider}</bdi>`)}
-    ${lede(`You pay ${formatUsd(attempt.payment.fees.total)} there and come back here afterwards.`)}
+    ${introduction(`You pay ${formatUsd(attempt.payment.fees.total)} there and come back here afterwards.`)}
     <p>
       <a class="button" href="${url}" rel="noreferrer">Continue to <bdi>${attempt.provider}</bdi></a>
     </p>

@@ -4,15 +4,15 @@ import { icon } from './icons.ts';
 import type { Shop } from './layout.ts';
 import { formatUsd } from './money-text.ts';
 import type { Notice } from './notices.ts';
-import { heading, leaveLink, lede, renderNotice, stepForm } from './parts.ts';
-import type { CheckoutState, Method, Setback } from './state.ts';
+import { heading, leaveLink, introduction, renderNotice, stepForm } from './parts.ts';
+import type { CheckoutState, Method, FailedAttempt } from './state.ts';
 import { renderColumns, renderSumsOfMethods } from './summary.ts';
 
 type Choose = Extract<CheckoutState, { name: 'choose' }>;
 type NoMethod = Extract<CheckoutState, { name: 'no_method' }>;
 type NotTaken = Extract<CheckoutState, { name: 'not_taken' }>;
 
-const SETBACKS: Record<Setback['reason'], { title: string; text: string }> = {
+const SETBACKS: Record<FailedAttempt['reason'], { title: string; text: string }> = {
   declined: { title: 'That payment did not go through', text: 'You have not been charged.' },
   handoff_refused: { title: 'Try again or pay another way', text: 'You have not been charged.' },
   // The buyer may have approved it at the last moment; then the money counts and the order is paid.
@@ -49,7 +49,7 @@ export function renderNoMethod(shop: Shop, session: Session, state: NoMethod, no
   const before = state.setback && `${SETBACKS[state.setback.reason].text} `;
   const content = html`${renderNotice(notice)}
     ${heading('This payment cannot be taken right now', { icon: 'stop', mood: 'bad' })}
-    ${lede(html`${before}No way to pay is available for this order at the moment${!before && ', and you have not been charged'}.`)}
+    ${introduction(html`${before}No way to pay is available for this order at the moment${!before && ', and you have not been charged'}.`)}
     <p>Please try again later, or ask <bdi>${shop.merchant}</bdi> for another way to pay.</p>
     <p><a class="button" href="${shop.paths.checkout(session.id)}">Check again</a></p>
     ${leaveOrCancel(shop, session)}`;
@@ -59,19 +59,19 @@ export function renderNoMethod(shop: Shop, session: Session, state: NoMethod, no
 /** The page of a buyer from whom nothing is taken; it gives no reason. */
 export function renderNotTaken(shop: Shop, session: Session, { isUntouched }: NotTaken): Html {
   const content = html`${heading('This payment cannot be taken', { icon: 'stop', mood: 'bad' })}
-    ${isUntouched && lede('You have not been charged.')}
+    ${isUntouched && introduction('You have not been charged.')}
     <p>Please ask <bdi>${shop.merchant}</bdi> about this order.</p>
     ${leaveOrCancel(shop, session)}`;
   return renderColumns(session, null, content);
 }
 
-function renderOpening(setback: Setback | null): Html {
+function renderOpening(setback: FailedAttempt | null): Html {
   if (!setback) return heading('Choose how to pay');
   const { title, text } = SETBACKS[setback.reason];
   const { triesLeft, minutesLeft } = setback;
   const tries = triesLeft === 1 ? 'once more' : `${triesLeft} more times`;
   const minutes = minutesLeft === 1 ? 'minute' : `${minutesLeft} minutes`;
-  return html`${heading(title)} ${lede(`${text} You can try ${tries} within the next ${minutes}.`)}`;
+  return html`${heading(title)} ${introduction(`${text} You can try ${tries} within the next ${minutes}.`)}`;
 }
 
 function renderMethod({ kind, label, eta, fees }: Method, chosen: boolean): Html {

@@ -8,7 +8,7 @@ import { loadScript, loadStyle, serveAssets } from '../html/assets.ts';
 import { acceptForms, formOf, seeOther, sendPage } from '../html/page.ts';
 import { sessionNotFound } from '../operations/not-found.ts';
 import type { Deps } from '../operations/deps.ts';
-import { cancelCheckout, chooseAnotherWay } from '../operations/leave-payment.ts';
+import { cancelCheckout, chooseAnotherMethod } from '../operations/leave-payment.ts';
 import { type StartedPayment, startPayment } from '../operations/start-payment.ts';
 import { renderContinue } from './attempt-page.ts';
 import { type Page, type Shop, renderDocument } from './layout.ts';
@@ -99,7 +99,7 @@ function takeForms(scope: FastifyInstance, deps: Deps, shop: Shop): void {
   });
 
   scope.post<Visit>('/checkout/:id/switch', async (request, reply) => {
-    const { checkout, goesOn } = await chooseAnotherWay(deps, request.params.id, attemptOf(request));
+    const { checkout, goesOn } = await chooseAnotherMethod(deps, request.params.id, attemptOf(request));
     return seeOther(reply, noticed(shop.paths.checkout(checkout.session.id), goesOn ? 'not_stopped' : null));
   });
 

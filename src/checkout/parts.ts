@@ -17,7 +17,7 @@ export function heading(text: Html | string, top?: { icon: IconName; mood: 'good
 }
 
 /** The sentence under the heading, which is announced along with it. */
-export function lede(text: Html | string): Html {
+export function introduction(text: Html | string): Html {
   return html`<p class="lede" data-lede>${text}</p>`;
 }
 

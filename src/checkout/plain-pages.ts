@@ -1,18 +1,18 @@
 import { type Html, html } from '../html/html.ts';
 import type { Page } from './layout.ts';
-import { heading, lede } from './parts.ts';
+import { heading, introduction } from './parts.ts';
 
 /** Pages that belong to no session. */
 export const PREVIEW: Page = plain('Preview', true, [
   heading('This is a preview'),
-  lede('Nothing was created, and nothing can be paid here.'),
+  introduction('Nothing was created, and nothing can be paid here.'),
   html`<p>The checkout that opens at this address looks like it, and takes payments, once it is really created.</p>`,
 ]);
 
 /** The page for every unknown id, well formed or not. */
 export const UNKNOWN: Page = plain('Not found', false, [
   heading('There is no checkout here'),
-  lede('The address may be incomplete, or the checkout may be gone.'),
+  introduction('The address may be incomplete, or the checkout may be gone.'),
   html`<p>Go back to the shop that you came from and start the checkout again. You have not been charged here.</p>`,
 ]);
 
@@ -26,7 +26,7 @@ export interface Problem {
 export function renderProblem({ title, text }: Problem, back: string | null, waitSeconds: number): Page {
   return plain(title, false, [
     heading(title),
-    lede(text),
+    introduction(text),
     waitSeconds > 0 && html`<p>Try again in ${waitSeconds === 1 ? 'a second' : `${waitSeconds} seconds`}.</p>`,
     back !== null && html`<p><a class="button" href="${back}">Back to the checkout</a></p>`,
   ]);

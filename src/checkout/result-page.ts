@@ -2,7 +2,7 @@ import type { Payment, Session } from '../domain/records.ts';
 import { type Html, html } from '../html/html.ts';
 import type { Shop } from './layout.ts';
 import { formatUsd } from './money-text.ts';
-import { heading, lede, linkableUrl, returnPart } from './parts.ts';
+import { heading, introduction, linkableUrl, returnPart } from './parts.ts';
 import type { CheckoutState } from './state.ts';
 import { renderColumns, renderProduct, renderSums } from './summary.ts';
 
@@ -16,7 +16,7 @@ export function renderPaid(shop: Shop, session: Session, { payment, method, surp
   const merchant = html`<bdi>${shop.merchant}</bdi>`;
   return html`<div class="narrow panel">
     ${heading(refunded ? 'Payment refunded' : 'Payment received', { icon: 'check', mood: 'good' })}
-    ${lede(refunded ? html`${total} is on its way back to you from ${merchant}.` : html`Thank you. You paid ${total} to ${merchant}.`)}
+    ${introduction(refunded ? html`${total} is on its way back to you from ${merchant}.` : html`Thank you. You paid ${total} to ${merchant}.`)}
     ${surplus.map(renderSurplus)}
     <dl class="sums">${renderProduct(session)} ${renderSums(payment.fees)}</dl>
     <dl class="facts">
@@ -68,7 +68,7 @@ function renderEnd(shop: Shop, session: Session, { title, text, next, mayStillBe
   return renderColumns(
     session,
     null,
-    html`${title} ${lede(text)}
+    html`${title} ${introduction(text)}
       <p>${next}</p>
       ${wayOn}`,
   );

@@ -6,7 +6,7 @@ import type { Checkout, Instant, Payment } from '../domain/records.ts';
 import type { RouteKind } from '../domain/route.ts';
 import type { Deps } from '../operations/deps.ts';
 import { factsOf, refusedRoutes } from '../operations/routing/attempts.ts';
-import { effectOf, waysToPay } from '../operations/routing/offers.ts';
+import { effectOf, paymentMethods } from '../operations/routing/offers.ts';
 
 /** A payment method that the buyer can choose. */
 export interface Method {
@@ -17,7 +17,7 @@ export interface Method {
 }
 
 /** Outcome of the last attempt, if the buyer may try again. */
-export interface Setback {
+export interface FailedAttempt {
   /** `declined` for every code that a provider reports. */
   reason: 'declined' | Exclude<FailureCode, DeclineCode>;
   triesLeft: number;
@@ -36,8 +36,8 @@ export interface Attempt {
 /** State of a checkout as its page shows it. */
 export type CheckoutState =
   /** `methods` is never empty; the best one is first. */
-  | { name: 'choose'; methods: Method[]; setback: Setback | null }
-  | { name: 'no_method'; setback: Setback | null }
+  | { name: 'choose'; methods: Method[]; setback: FailedAttempt | null }
+  | { name: 'no_method'; setback: FailedAttempt | null }
   /** The merchant takes no payment from this buyer; the page does not tell the reason. */
   | { name: 'not_taken'; isUntouched: boolean }
   | { name: 'waiting'; attempt: Attempt; url: string }
@@ -113,7 +113,7 @@ function methodsOf(checkout: Checkout, deps: MethodDeps, now: Instant): Method[]
   const { session } = checkout;
   const { environment, preferredRoute: preferredKind } = session;
   const effect = effectOf(deps, environment, () => factsOf(session, now));
-  return waysToPay(deps, { environment, preferredKind, effect, barred: refusedRoutes(checkout) }).map((route) => ({
+  return paymentMethods(deps, { environment, preferredKind, effect, barred: refusedRoutes(checkout) }).map((route) => ({
     kind: route.kind,
     label: route.payerLabel,
     eta: route.eta,
@@ -121,7 +121,7 @@ function methodsOf(checkout: Checkout, deps: MethodDeps, now: Instant): Method[]
   }));
 }
 
-function setbackOf({ session, payments }: Checkout, now: Instant): Setback | null {
+function setbackOf({ session, payments }: Checkout, now: Instant): FailedAttempt | null {
   const last = payments.at(-1);
   if (!last?.failureCode) return null;
   const left = (session.retryUntil ?? now) - now;

@@ -200,7 +200,7 @@ const backtestResult = resource('RoutingBacktest', 'routing_backtest', {
 });
 
 /** A decision as it is stored, with the state of the routes when it was made. */
-export interface ToldDecision {
+export interface StoredDecision {
   id: string;
   paymentId: string | null;
   created: number;
@@ -210,7 +210,7 @@ export interface ToldDecision {
   output: DecisionOutput;
 }
 
-type Verdict = Pick<ToldDecision, 'snapshot' | 'routes' | 'input' | 'output'>;
+type Verdict = Pick<StoredDecision, 'snapshot' | 'routes' | 'input' | 'output'>;
 
 function verdictOf({ snapshot, routes, input, output }: Verdict) {
   const facts = new Map(routes.map(({ p, n, ...route }) => [route.id, { ...route, expectedSuccess: p, outcomes: n }]));
@@ -221,7 +221,7 @@ function verdictOf({ snapshot, routes, input, output }: Verdict) {
 
 const render = rendererOf(routingDecision);
 
-export function renderDecision(decision: ToldDecision): RoutingDecisionResource {
+export function renderDecision(decision: StoredDecision): RoutingDecisionResource {
   const { id: decisionId, paymentId, created, snapshot, input } = decision;
   return render({
     ...verdictOf(decision),

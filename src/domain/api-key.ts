@@ -69,7 +69,7 @@ export function hashOfKey(text: string): string {
   return hash('sha256', text, 'hex');
 }
 
-export function lastOfKey(text: string): string {
+export function lastCharactersOfKey(text: string): string {
   return text.slice(-LAST_LENGTH);
 }
 

@@ -49,7 +49,7 @@ export function leadingPayment(checkout: Checkout): Payment | undefined {
  * The provider's payment that a report is about. If the report names only the session, this is the provider's pending payment
  * in that session, else its leading one.
  */
-export function meantPayment(
+export function findReportedPayment(
   checkout: Checkout,
   { provider, paymentId }: { provider: string; paymentId: string | null },
 ): Payment | undefined {
@@ -87,13 +87,13 @@ export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instan
     providerCost: shareOf(session.amount, route.providerCostRate),
     providerReference: null,
     providerUrl: null,
-    handoffUnclear: false,
+    handoffUncertain: false,
     surplus: false,
-    kept: false,
+    surplusAccepted: false,
     settled: false,
     shortfall: 0,
-    returned: 0,
-    owed: 0,
+    mismatchRefunded: 0,
+    mismatchRefundFailed: 0,
     refunded: 0,
     refundPending: 0,
     refundShares: { gateway: 0, cost: 0 },
@@ -133,7 +133,7 @@ export function failPayment(
   return withSession(next, { retryUntil: now + RETRY_WINDOW_MS });
 }
 
-export function inquired(payment: Payment, now: Instant): Payment {
+export function withInquiry(payment: Payment, now: Instant): Payment {
   const inquiries = payment.inquiries + 1;
   const delay = INQUIRY_DELAYS_MS[Math.min(inquiries, INQUIRY_DELAYS_MS.length - 1)]!;
   return { ...payment, inquiries, inquireAt: now + delay };
@@ -150,7 +150,7 @@ export function changed<Outcome extends string>(
   effects: Effect[] = [],
 ): Decision<Outcome> {
   if (next === before && effects.length === 0) return unchanged(before, outcome);
-  const versioned = withSession(next, { version: before.session.version + 1, wakeAt: nextWake(next) });
+  const versioned = withSession(next, { version: before.session.version + 1, wakeAt: nextTimer(next) });
   return { outcome, next: versioned, effects };
 }
 
@@ -167,7 +167,7 @@ export function announcePending<Outcome extends string>(
 }
 
 /** No further attempt is possible: the merchant gets the event. */
-export function closeFailed<Outcome extends string>(
+export function failCheckout<Outcome extends string>(
   before: Checkout,
   next: Checkout,
   outcome: Outcome,
@@ -179,12 +179,12 @@ export function closeFailed<Outcome extends string>(
 }
 
 /** The payment after a report, which proves that the provider has it. */
-export function cleared(payment: Payment): Payment {
-  return { ...payment, handoffUnclear: false };
+export function withProviderReport(payment: Payment): Payment {
+  return { ...payment, handoffUncertain: false };
 }
 
 /** Next time at which a checkout expires, its payment times out, its retry window ends or its provider is asked. */
-export function nextWake({ session, payments }: Checkout): Instant | null {
+export function nextTimer({ session, payments }: Checkout): Instant | null {
   if (session.status === 'routed') return session.expiresAt;
   if (session.status !== 'pending') return null;
   const payment = payments.find(({ status }) => status === 'pending');

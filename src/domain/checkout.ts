@@ -4,12 +4,12 @@ import {
   type NewAttempt,
   announcePending,
   changed,
-  cleared,
-  closeFailed,
+  withProviderReport,
+  failCheckout,
   failPayment,
-  inquired,
-  meantPayment,
-  nextWake,
+  withInquiry,
+  findReportedPayment,
+  nextTimer,
   openAttempt,
   pendingPayment,
   unchanged,
@@ -48,7 +48,7 @@ export interface ProviderEvent extends SignalOrigin {
 }
 
 /** Records that an event may create: an attempt that the buyer did not start here, or the refund of surplus money. */
-export interface Unforeseen extends Omit<NewAttempt, 'route'>, SurplusIds {
+export interface UnstartedRecords extends Omit<NewAttempt, 'route'>, SurplusIds {
   /** A route of the reporting provider in the session's environment; undefined if it has none. */
   route: Route | undefined;
 }
@@ -64,7 +64,7 @@ export function startAttempt(
   if (pendingPayment(checkout)) return unchanged(checkout, 'in_progress');
   if (session.status === 'failed' || session.status === 'expired') return unchanged(checkout, 'closed');
   // Its time is over, though the worker has not recorded it yet.
-  const ends = nextWake(checkout);
+  const ends = nextTimer(checkout);
   if (ends !== null && ends <= now) return unchanged(checkout, 'closed');
   if (session.attempts >= MAX_ATTEMPTS) return unchanged(checkout, 'closed');
 
@@ -81,22 +81,22 @@ export function acceptHandoff(
   if (!payment || payment.providerReference !== null) return unchanged(checkout, 'ignored');
 
   const { reference: providerReference, url: providerUrl } = handoff;
-  const named: Payment = { ...payment, providerReference, providerUrl, handoffUnclear: false };
+  const named: Payment = { ...payment, providerReference, providerUrl, handoffUncertain: false };
   // It failed meanwhile: the provider must not continue. A handoff that was uncertain to the end stays so.
   if (payment.status === 'failed') {
-    const late: Payment = { ...named, handoffUnclear: payment.handoffUnclear };
+    const late: Payment = { ...named, handoffUncertain: payment.handoffUncertain };
     return changed(checkout, withPayment(checkout, late), 'too_late', [{ type: 'cancel_at_provider', payment: late }]);
   }
   return announcePending(checkout, withPayment(checkout, named), named, 'accepted');
 }
 
 /** No answer tells whether the provider has the payment: that counts against the route until the provider reports. */
-export function noteUnclear(checkout: Checkout, paymentId: string): Decision<'noted' | 'ignored'> {
+export function markHandoffUncertain(checkout: Checkout, paymentId: string): Decision<'noted' | 'ignored'> {
   const payment = checkout.payments.find(({ id }) => id === paymentId);
-  if (payment?.status !== 'pending' || payment.providerReference !== null || payment.handoffUnclear) {
+  if (payment?.status !== 'pending' || payment.providerReference !== null || payment.handoffUncertain) {
     return unchanged(checkout, 'ignored');
   }
-  return changed(checkout, withPayment(checkout, { ...payment, handoffUnclear: true }), 'noted');
+  return changed(checkout, withPayment(checkout, { ...payment, handoffUncertain: true }), 'noted');
 }
 
 /**
@@ -104,7 +104,7 @@ export function noteUnclear(checkout: Checkout, paymentId: string): Decision<'no
  * `mayArrive` a request to the provider may still be in flight, so the provider is asked to cancel the payment. `reason` is
  * the provider's own.
  */
-export function refuseHandoff(
+export function rejectHandoff(
   checkout: Checkout,
   paymentId: string,
   { retry, mayArrive, reason }: { retry: NewAttempt | undefined; mayArrive: boolean; reason: string | null },
@@ -124,11 +124,11 @@ export function refuseHandoff(
  * The provider, asked about it long after its handoff, has never heard of the payment. Where we had no unclear answer,
  * our own process ended before there was any, and the route is not to blame.
  */
-export function loseHandoff(checkout: Checkout, paymentId: string, now: Instant): Decision<'lost' | 'ignored'> {
+export function failUnknownHandoff(checkout: Checkout, paymentId: string, now: Instant): Decision<'lost' | 'ignored'> {
   const payment = checkout.payments.find(({ id }) => id === paymentId);
   if (payment?.status !== 'pending' || payment.providerReference !== null) return unchanged(checkout, 'ignored');
 
-  const lost = failPayment(checkout, payment, payment.handoffUnclear ? REFUSED : NEVER_SENT, now);
+  const lost = failPayment(checkout, payment, payment.handoffUncertain ? REFUSED : NEVER_SENT, now);
   // The request may still be in flight.
   return closeIfUsedUp(checkout, lost, 'lost', [{ type: 'cancel_at_provider', payment }]);
 }
@@ -137,11 +137,11 @@ export function loseHandoff(checkout: Checkout, paymentId: string, now: Instant)
 export function applyProviderEvent(
   checkout: Checkout,
   event: ProviderEvent,
-  unforeseen: Unforeseen,
+  unforeseen: UnstartedRecords,
   now: Instant,
 ): Decision<'applied' | 'ignored' | 'amount_mismatch' | OriginMismatch | 'unknown_payment'> {
   const { session, payments } = checkout;
-  const meant = meantPayment(checkout, event);
+  const meant = findReportedPayment(checkout, event);
   const named = meant ?? payments.find(({ id }) => event.paymentId === null || id === event.paymentId);
   const mismatch = originMismatch(session, named, event);
   if (mismatch) return unchanged(checkout, mismatch);
@@ -154,16 +154,18 @@ export function applyProviderEvent(
   if (!meant && session.status === 'expired' && event.status !== 'paid') return unchanged(checkout, 'ignored');
 
   const started = meant || !route ? checkout : openUnstarted(checkout, { ...unforeseen, route }, now);
-  const payment = meantPayment(started, event)!;
+  const payment = findReportedPayment(started, event)!;
   switch (event.status) {
     case 'provider_pending':
       if (payment.status !== 'pending') return unchanged(checkout, 'ignored');
       return announcePending(checkout, started, payment, 'applied');
     case 'failed': {
       const isOpen = payment.status === 'pending';
-      const failed = isOpen ? failPayment(started, cleared(payment), event.failure ?? DECLINED, now) : started;
+      const failed = isOpen
+        ? failPayment(started, withProviderReport(payment), event.failure ?? DECLINED, now)
+        : started;
       const ends = event.endsCheckout === true && failed.session.status === 'pending' && !pendingPayment(failed);
-      if (ends) return closeFailed(checkout, failed, 'applied');
+      if (ends) return failCheckout(checkout, failed, 'applied');
       return isOpen ? closeIfUsedUp(checkout, failed, 'applied') : unchanged(checkout, 'ignored');
     }
     case 'paid':
@@ -185,12 +187,12 @@ export function abandonAttempt(checkout: Checkout, now: Instant): Decision<'aban
 }
 
 /** The buyer gives up for good. */
-export function giveUp(checkout: Checkout, now: Instant): Decision<'failed' | 'ignored'> {
+export function abandonCheckout(checkout: Checkout, now: Instant): Decision<'failed' | 'ignored'> {
   if (checkout.session.status !== 'pending') return unchanged(checkout, 'ignored');
   const payment = pendingPayment(checkout);
-  if (!payment) return closeFailed(checkout, checkout, 'failed');
+  if (!payment) return failCheckout(checkout, checkout, 'failed');
   const failed = failPayment(checkout, payment, ABANDONED, now);
-  return closeFailed(checkout, failed, 'failed', [{ type: 'cancel_at_provider', payment }]);
+  return failCheckout(checkout, failed, 'failed', [{ type: 'cancel_at_provider', payment }]);
 }
 
 /** The merchant withdraws a session that no buyer has started. */
@@ -204,7 +206,7 @@ export function expireSession(checkout: Checkout): Decision<'expired' | 'ignored
  * Applies the passing of time: expiry, payment timeout, end of the retry window, or the next inquiry. `timeout` is the failure
  * of a payment that was not confirmed in time.
  */
-export function passTime(
+export function applyElapsedTime(
   checkout: Checkout,
   now: Instant,
   timeout: Failure = TIMED_OUT,
@@ -219,14 +221,14 @@ export function passTime(
   const payment = pendingPayment(checkout);
   if (!payment) {
     if (session.retryUntil === null || now < session.retryUntil) return unchanged(checkout, 'ignored');
-    return closeFailed(checkout, checkout, 'retry_window_over');
+    return failCheckout(checkout, checkout, 'retry_window_over');
   }
   if (now >= payment.timeoutAt) {
     const failed = failPayment(checkout, payment, timeout, now);
-    return closeFailed(checkout, failed, 'timed_out', [{ type: 'cancel_at_provider', payment }]);
+    return failCheckout(checkout, failed, 'timed_out', [{ type: 'cancel_at_provider', payment }]);
   }
   if (payment.inquireAt === null || now < payment.inquireAt) return unchanged(checkout, 'ignored');
-  return changed(checkout, withPayment(checkout, inquired(payment, now)), 'inquired');
+  return changed(checkout, withPayment(checkout, withInquiry(payment, now)), 'inquired');
 }
 
 /** The rest of a payment was paid out to the merchant. */
@@ -258,5 +260,5 @@ function closeIfUsedUp<Outcome extends string>(
   effects: Effect[] = [],
 ): Decision<Outcome> {
   const open = next.session.status === 'pending' && next.session.attempts < MAX_ATTEMPTS;
-  return open ? changed(before, next, outcome, effects) : closeFailed(before, next, outcome, effects);
+  return open ? changed(before, next, outcome, effects) : failCheckout(before, next, outcome, effects);
 }

@@ -94,7 +94,7 @@ export function replay(delivery: Delivery, log: readonly DeliveryAttempt[], now:
 }
 
 /** True if a delivery must wait for another one of its session. */
-export function isBehind(
+export function mustWaitFor(
   { endpointId, sequence }: Pick<Delivery, 'endpointId' | 'sequence'>,
   other: Delivery,
 ): boolean {

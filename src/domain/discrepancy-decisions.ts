@@ -18,7 +18,7 @@ export function acceptMoney(checkout: Checkout, discrepancy: Discrepancy, now: I
   const held = heldAmount(payment, discrepancy);
   // After a failed refund it is booked as the buyer's.
   const owed = discrepancy.refundId === null ? 0 : held;
-  const accepting: Payment = { ...payment, owed: payment.owed - owed };
+  const accepting: Payment = { ...payment, mismatchRefundFailed: payment.mismatchRefundFailed - owed };
   if (payment.status === 'paid' && !payment.surplus) {
     return acceptExcess(checkout, accepted, accepting, discrepancy, { held, owed }, now);
   }
@@ -93,7 +93,7 @@ function acceptSurplus(
     { account: 'buyer_refunds_payable', amount: total },
     { account: 'merchant_payable', amount: -total },
   ]);
-  return changed(before, withPayment(accepted, { ...payment, kept: true }), 'accepted', booked);
+  return changed(before, withPayment(accepted, { ...payment, surplusAccepted: true }), 'accepted', booked);
 }
 
 function paymentOf({ payments }: Checkout, discrepancy: Discrepancy): Payment | undefined {

@@ -1,4 +1,4 @@
-import { type Decision, changed, meantPayment } from './checkout-state.ts';
+import { type Decision, changed, findReportedPayment } from './checkout-state.ts';
 import { amountSubject, decidedAmount, isBookable, openDiscrepancy, takenAmount } from './discrepancy.ts';
 import type { NewId } from './id.ts';
 import { EVENT_CONFLICT, type ProviderMessage } from './provider-message.ts';
@@ -74,7 +74,7 @@ function discrepancyOf(checkout: Checkout, message: ProviderMessage): Found | un
     case 'amount_mismatch':
     case 'unknown_payment': {
       if (status !== 'paid') return undefined;
-      const payment = meantPayment(checkout, message);
+      const payment = findReportedPayment(checkout, message);
       const isWrongAmount = outcome === 'amount_mismatch' && currency === CURRENCY;
       if (isWrongAmount && payment) return { ...found, kind: outcome, ...wrongAmount(payment, amount) };
       return { ...found, kind: unbookableKind(message), paymentId: payment?.id ?? null };

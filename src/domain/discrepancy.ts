@@ -49,7 +49,13 @@ export function withDiscrepancy(checkout: Checkout, changed: Discrepancy): Check
 }
 
 /** Money of a payment that is decided on: accepted as its payment, refunded, or failed to be refunded. It only grows. */
-export function decidedAmount({ status, fees, shortfall, returned, owed }: Payment): Cents {
+export function decidedAmount({
+  status,
+  fees,
+  shortfall,
+  mismatchRefunded: returned,
+  mismatchRefundFailed: owed,
+}: Payment): Cents {
   return (status === 'paid' ? fees.total - shortfall : 0) + returned + owed;
 }
 

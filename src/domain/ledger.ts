@@ -37,14 +37,14 @@ export interface Posting {
 }
 
 /** Place of an entry in the journal, which is ordered by time; the lines of a posting are adjacent. */
-export interface EntryPlace {
+export interface EntryPosition {
   created: Instant;
   postingId: string;
   line: number;
 }
 
 /** One line of the journal. Debits are positive, credits negative. */
-export interface JournalEntry extends EntryPlace {
+export interface JournalEntry extends EntryPosition {
   paymentId: string;
   sessionId: string;
   refundId: string | null;

@@ -58,12 +58,12 @@ function outcomesOfPayment(before: Payment | undefined, payment: Payment, now: I
       ...fields,
     });
 
-  if (payment.handoffUnclear && !before?.handoffUnclear) {
+  if (payment.handoffUncertain && !before?.handoffUncertain) {
     add({ stage: 'unclear', result: 'refused', failures: REFUSAL_WEIGHT });
   }
   const from = before?.status ?? 'pending';
   // The provider spoke in time: the first thing that this teaches takes back what the silence has counted for.
-  const isCleared = from === 'pending' && before?.handoffUnclear === true && !payment.handoffUnclear;
+  const isCleared = from === 'pending' && before?.handoffUncertain === true && !payment.handoffUncertain;
   const silence = isCleared ? -REFUSAL_WEIGHT : 0;
 
   // A recorded refusal stays, even if the provider has the payment after all. A paid payment no longer shows whether it was
@@ -86,7 +86,7 @@ function outcomesOfPayment(before: Payment | undefined, payment: Payment, now: I
 }
 
 function addFailure(payment: Payment, silence: number, add: (fields: Lesson) => void): void {
-  const { failureCode, failureSource, handoffUnclear } = payment;
+  const { failureCode, failureSource, handoffUncertain: handoffUnclear } = payment;
   if (failureSource === 'gateway') {
     // No request was made: there was nothing that the route could have done well or badly, nor the buyer.
     add({ stage: 'handoff', result: 'neutral' });
@@ -100,7 +100,7 @@ function addFailure(payment: Payment, silence: number, add: (fields: Lesson) => 
 }
 
 function takenBack(failed: Payment): Pick<RouteOutcome, 'failures' | 'neutrals'> {
-  const { failureCode, failureSource, handoffUnclear } = failed;
+  const { failureCode, failureSource, handoffUncertain: handoffUnclear } = failed;
   if (failureSource === 'gateway') return { failures: 0, neutrals: 0 };
   if (handoffUnclear || failureCode === 'handoff_refused') return { failures: -REFUSAL_WEIGHT, neutrals: 0 };
   return failureSource === 'route' ? { failures: -1, neutrals: 0 } : { failures: 0, neutrals: -1 };

@@ -2,7 +2,7 @@ import {
   type Decision,
   type Effect,
   changed,
-  cleared,
+  withProviderReport,
   failPayment,
   pendingPayment,
   unchanged,
@@ -49,9 +49,9 @@ export function receiveReport(
 ): Decision<'applied' | 'ignored' | 'amount_mismatch'> {
   const taken = takenAmount(payment, amount);
   const decided = decidedAmount(payment);
-  const isRight = taken >= decided && taken - payment.returned === payment.fees.total;
+  const isRight = taken >= decided && taken - payment.mismatchRefunded === payment.fees.total;
   // Money whose refund failed is part of the right amount.
-  const whole: Payment = { ...payment, owed: 0 };
+  const whole: Payment = { ...payment, mismatchRefundFailed: 0 };
   if (isRight && payment.status !== 'paid') {
     const paying: Payment = { ...whole, txHash: txHash ?? payment.txHash };
     const isSurplus = started.session.status === 'paid';
@@ -113,7 +113,7 @@ function receiveSurplus(
 
 function paidPayment(payment: Payment, surplus: boolean): Payment {
   const noFailure = { failureCode: null, failureSource: null, failureReason: null };
-  return { ...cleared(payment), ...noFailure, status: 'paid', surplus, inquireAt: null };
+  return { ...withProviderReport(payment), ...noFailure, status: 'paid', surplus, inquireAt: null };
 }
 
 /** The shortfall of an accepted payment has arrived, and is the merchant's. */

@@ -110,19 +110,19 @@ export interface Payment {
   /** The provider's page for the buyer; null if it has none, or not yet. */
   providerUrl: string | null;
   /** True after a handoff without a clear answer, until the provider reports in time. */
-  handoffUnclear: boolean;
+  handoffUncertain: boolean;
   /** Real money for a session that another payment had paid already; it is refunded. */
   surplus: boolean;
   /** Surplus money that an operator accepted for the merchant. */
-  kept: boolean;
+  surplusAccepted: boolean;
   /** True once it is recorded as settled, which `ledgerStatus` does not show after a full refund. */
   settled: boolean;
   /** Part of the total that never arrived although the payment was accepted as paid in full; negative if more arrived. */
   shortfall: Cents;
   /** Not part of the total: refunds of wrong amounts, succeeded or pending. */
-  returned: Cents;
+  mismatchRefunded: Cents;
   /** Not part of the total: failed refunds of wrong amounts, until an operator decides again. */
-  owed: Cents;
+  mismatchRefundFailed: Cents;
   /** Parts of the total in succeeded and in pending refunds. */
   refunded: Cents;
   refundPending: Cents;

@@ -60,7 +60,9 @@ export function withMismatchRefund(
   const shares = { merchant: 0, gateway: 0, cost: 0 };
   const refund = newRefund(payment, { ...order, reason: 'mismatch' }, shares, now);
   const isRepeated = discrepancy.refundId !== null;
-  const tried: Payment = isRepeated ? { ...payment, owed: payment.owed - amount } : payment;
+  const tried: Payment = isRepeated
+    ? { ...payment, mismatchRefundFailed: payment.mismatchRefundFailed - amount }
+    : payment;
   return requested(withDiscrepancy(checkout, { ...discrepancy, refundId }), tried, refund, now);
 }
 
@@ -86,7 +88,7 @@ export function applyRefundReport(
   const posting = status === 'failed' ? refundFailedPosting(refund, now) : refundPaidPosting(refund, now);
   const next = followRefund(withPayment(checkout, moved(payment, refund, refund.status, status)), after);
   const effects: Effect[] = [{ type: 'refund_changed', refund: after, from: refund.status }, ...posted(posting)];
-  if (status === 'failed' && payment.kept && refund.reason !== 'mismatch' && takesNothing(refund)) {
+  if (status === 'failed' && payment.surplusAccepted && refund.reason !== 'mismatch' && takesNothing(refund)) {
     effects.push({ type: 'post', posting: refundKeptPosting(refund, now) });
   }
   return changed(checkout, next, 'applied', effects);
@@ -122,7 +124,11 @@ function moved(
   const taken = Number(to !== 'failed') - Number(from === 'pending' || from === 'succeeded');
   if (reason === 'mismatch') {
     const failed = to === 'failed' ? amount : 0;
-    return { ...payment, returned: payment.returned + taken * amount, owed: payment.owed + failed };
+    return {
+      ...payment,
+      mismatchRefunded: payment.mismatchRefunded + taken * amount,
+      mismatchRefundFailed: payment.mismatchRefundFailed + failed,
+    };
   }
   const { refunded, refundPending, refundShares } = payment;
   const next: Payment = {

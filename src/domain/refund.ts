@@ -75,11 +75,20 @@ export interface Refundable extends RefundShares {
 }
 
 export function leftOf(payment: Payment): Refundable {
-  const { fees, providerCost, surplus, kept, shortfall, refunded, refundPending, refundShares } = payment;
+  const {
+    fees,
+    providerCost,
+    surplus,
+    surplusAccepted,
+    shortfall,
+    refunded,
+    refundPending,
+    refundShares,
+  } = payment;
   const total = fees.total - shortfall - refunded - refundPending;
   // No fee is earned on surplus money, which is the buyer's unless an operator accepted it for the merchant.
   const gateway = surplus ? 0 : fees.buyerFee + fees.gatewayFee - refundShares.gateway;
-  const merchant = surplus && !kept ? 0 : total - gateway;
+  const merchant = surplus && !surplusAccepted ? 0 : total - gateway;
   return { total, merchant, gateway, cost: providerCost - refundShares.cost };
 }
 

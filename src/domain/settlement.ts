@@ -33,12 +33,12 @@ export function payoutOf(payment: Payment): { amount: Cents } | { refusal: Settl
   const left = leftOf(payment);
   if (left.total === 0) return { refusal: 'refunded' };
   // Surplus money is refunded to the buyer unless it was accepted.
-  if (payment.surplus && !payment.kept) return { refusal: 'surplus' };
+  if (payment.surplus && !payment.surplusAccepted) return { refusal: 'surplus' };
   return { amount: left.merchant };
 }
 
 /** Reason for not settling a payment, as a sentence. */
-export function refusalWords(refusal: SettlementRefusal, { status }: Pick<Payment, 'status'>): string {
+export function refusalMessage(refusal: SettlementRefusal, { status }: Pick<Payment, 'status'>): string {
   switch (refusal) {
     case 'not_paid':
       return `The payment is ${status}: only one that is paid is paid out.`;

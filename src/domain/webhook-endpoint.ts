@@ -60,8 +60,8 @@ export const FAILING_LIMIT_MS = 120 * HOUR_MS;
 // A success is worth a write of its own where it ends a failure, and else so often.
 const SUCCESS_NOTED_EVERY_MS = 60_000;
 
-export const GONE_REASON = 'it answered 410, which says that it takes no events any more';
-export const FAILING_REASON = 'it acknowledged nothing for 120 hours, and failed again';
+export const DISABLED_BY_410 = 'it answered 410, which says that it takes no events any more';
+export const DISABLED_BY_FAILURES = 'it acknowledged nothing for 120 hours, and failed again';
 const DELETED_REASON = 'an operator deleted it';
 const ASKED_REASON = 'an operator disabled it';
 const SECRET_LOST_REASON = 'its secret could not be opened: rotate it, then enable it';
@@ -86,7 +86,7 @@ export function newEndpoint(
 }
 
 /** True if a new event of that type is sent to the endpoint. */
-export function takes(endpoint: WebhookEndpoint, type: EventType): boolean {
+export function acceptsEvent(endpoint: WebhookEndpoint, type: EventType): boolean {
   return endpoint.status === 'active' && endpoint.events.includes(type);
 }
 
@@ -108,13 +108,13 @@ export function withoutSecret(endpoint: WebhookEndpoint, now: Instant): WebhookE
 }
 
 /** A deleted endpoint, stored because old deliveries name it. */
-export function deleted(endpoint: WebhookEndpoint, now: Instant): WebhookEndpoint {
+export function deletedEndpoint(endpoint: WebhookEndpoint, now: Instant): WebhookEndpoint {
   const left = { ...endpoint, url: '', description: '', slot: null, failingSince: null };
   return { ...left, status: 'deleting', disabledReason: DELETED_REASON, disabledAt: now };
 }
 
 /** News about an endpoint from a finished attempt, if it is worth a write. */
-export function noteworthy(
+export function endpointObservation(
   endpoint: WebhookEndpoint,
   succeeded: boolean,
   at: Instant,
@@ -129,7 +129,7 @@ export function noteworthy(
 }
 
 /** True if a secret signs at that time. */
-export function signs({ expiresAt }: Pick<SealedSecret, 'expiresAt'>, now: Instant): boolean {
+export function isSigningSecret({ expiresAt }: Pick<SealedSecret, 'expiresAt'>, now: Instant): boolean {
   return expiresAt === null || expiresAt > now;
 }
 
@@ -137,7 +137,7 @@ export function signs({ expiresAt }: Pick<SealedSecret, 'expiresAt'>, now: Insta
  * The secrets after a rotation, the newest last: those before sign until `expiresAt` at the latest, and those that do not
  * sign any more are gone.
  */
-export function rotated(
+export function rotatedSecrets(
   secrets: readonly SealedSecret[],
   fresh: Omit<SealedSecret, 'number' | 'expiresAt'>,
   expiresAt: Instant,
@@ -145,6 +145,6 @@ export function rotated(
   const number = Math.max(0, ...secrets.map((secret) => secret.number)) + 1;
   const earlier = secrets
     .map((secret) => ({ ...secret, expiresAt: Math.min(secret.expiresAt ?? expiresAt, expiresAt) }))
-    .filter((secret) => signs(secret, fresh.created));
+    .filter((secret) => isSigningSecret(secret, fresh.created));
   return [...earlier, { ...fresh, number, expiresAt: null }];
 }

@@ -53,7 +53,7 @@ export async function sendContent(
   const coding = codingFor(request);
   // Each encoding has its own tag. With a shared one, a cache would refresh one encoding by a 304 for another.
   const etag = coding === undefined ? `"${tag}"` : `"${tag}-${coding}"`;
-  varyBy(reply, 'accept-encoding').header('etag', etag);
+  addVary(reply, 'accept-encoding').header('etag', etag);
   if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
   // The body is a buffer: Fastify adds a charset to the type of a string, and some types have no such parameter.
   reply.type(type);
@@ -64,7 +64,7 @@ export async function sendContent(
 }
 
 /** Adds a request header to `Vary`. */
-export function varyBy(reply: FastifyReply, header: string): FastifyReply {
+export function addVary(reply: FastifyReply, header: string): FastifyReply {
   const before = reply.getHeader('vary');
   return reply.header('vary', before === undefined ? header : `${String(before)}, ${header}`);
 }

@@ -59,7 +59,7 @@ export function seeOther(reply: FastifyReply, location: string): FastifyReply {
 export function acceptForms(scope: FastifyInstance, ownUrls: readonly string[]): void {
   const own = originsOf(ownUrls);
   scope.addHook('onRequest', (request, _reply, done) => {
-    const foreign = request.method === 'POST' && isFromElsewhere(request, own);
+    const foreign = request.method === 'POST' && isFromForeignSite(request, own);
     done(foreign ? new GatewayError('forbidden', 'This form was sent from another site.') : undefined);
   });
   scope.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
@@ -77,7 +77,7 @@ export function formOf(request: FastifyRequest): URLSearchParams {
 }
 
 /** True if a page of another site caused the request; `own` are the origins of our pages. */
-export function isFromElsewhere({ headers }: FastifyRequest, own: ReadonlySet<string>): boolean {
+export function isFromForeignSite({ headers }: FastifyRequest, own: ReadonlySet<string>): boolean {
   const { 'sec-fetch-site': site, origin, host } = headers;
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';
   // Our pages have the referrer policy no-referrer, so an old browser without Sec-Fetch-Site sends the origin `null`.

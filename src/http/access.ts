@@ -3,7 +3,7 @@ import type { Access } from '../contract/endpoint.ts';
 import type { ApiKey } from '../domain/api-key.ts';
 import { GatewayError } from '../domain/errors.ts';
 import { ENVIRONMENTS, type Environment } from '../domain/route.ts';
-import { isFromElsewhere, originsOf } from '../html/page.ts';
+import { isFromForeignSite, originsOf } from '../html/page.ts';
 import { assertAllowed, assertEnvironment } from '../operations/access/caller.ts';
 import { restrictStore } from '../operations/access/restrict-store.ts';
 import type { AppDeps } from './app.ts';
@@ -46,14 +46,14 @@ export function admit(
     async handler(request, reply) {
       const deps = admitted.get(request);
       if (!deps) throw new Error(`${request.method} ${request.routeOptions.url} was not admitted`);
-      if (!isRead(request)) await assertStillKnown(unrestricted, request);
+      if (!isRead(request)) await assertKeyActive(unrestricted, request);
       return handler(request, reply, deps);
     },
   };
 }
 
 /** Throws KeyRefusal if the key of an admitted request was revoked since. */
-export async function assertStillKnown({ gate }: AppDeps, request: FastifyRequest): Promise<void> {
+export async function assertKeyActive({ gate }: AppDeps, request: FastifyRequest): Promise<void> {
   await gate.identify(authorizationOf(request));
 }
 
@@ -62,7 +62,7 @@ export async function assertStillKnown({ gate }: AppDeps, request: FastifyReques
  * would be enough. Our own pages send their origin, and programs send none.
  */
 function refuseForeignPage(request: FastifyRequest, ownOrigins: ReadonlySet<string>): void {
-  if (isRead(request) || (request.headers.origin !== 'null' && !isFromElsewhere(request, ownOrigins))) return;
+  if (isRead(request) || (request.headers.origin !== 'null' && !isFromForeignSite(request, ownOrigins))) return;
   throw new GatewayError('forbidden', 'This request was sent by a page of another site.', {
     suggestion: 'Send it from a program or from a page of this service. Pages of other sites need an API key.',
   });

@@ -5,7 +5,7 @@ import type { Endpoint } from '../contract/endpoint.ts';
 import { type PageQuery, pageOf } from '../contract/list-query.ts';
 import { inputReader } from '../contract/problems.ts';
 import { assertKey } from '../operations/access/caller.ts';
-import type { Listed } from '../store/page.ts';
+import type { PageResult } from '../store/page.ts';
 import { traced } from '../telemetry/tracing.ts';
 import { admit } from './access.ts';
 import type { AppDeps, Part } from './app.ts';
@@ -48,7 +48,7 @@ export function onRecord<Item>(
 
 /** Handler of a list that `find` reads page by page. */
 export function listing<Query extends PageQuery & Record<string, unknown>, Item>(
-  find: (deps: AppDeps, filter: FilterOf<Query>, page: Page) => Promise<Listed<Item>>,
+  find: (deps: AppDeps, filter: FilterOf<Query>, page: Page) => Promise<PageResult<Item>>,
   render: (item: Item, deps: AppDeps) => unknown,
 ) {
   return async ({ deps, query }: { deps: AppDeps; readonly query: Query }) => {
@@ -110,7 +110,7 @@ export function param(request: FastifyRequest, name: string): string {
   return (request.params as Record<string, string>)[name]!;
 }
 
-export function renderList<Item, Rendered>({ items, hasMore }: Listed<Item>, render: (item: Item) => Rendered) {
+export function renderList<Item, Rendered>({ items, hasMore }: PageResult<Item>, render: (item: Item) => Rendered) {
   return { object: 'list', data: items.map((item) => render(item)), hasMore };
 }
 

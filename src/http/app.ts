@@ -11,13 +11,13 @@ import type { RandomBytes } from '../domain/id.ts';
 import type { Gate } from '../operations/access/gate.ts';
 import type { Deps } from '../operations/deps.ts';
 import type { Clock } from '../runtime.ts';
-import { onBehalfOf } from '../telemetry/origin.ts';
+import { runWithOrigin } from '../telemetry/origin.ts';
 import { sendError } from './errors.ts';
 import { type RequestObserver, followRequests, requestIds } from './follow.ts';
 import { commonHeaders } from './headers.ts';
 import { MAX_BODY_BYTES, parseJsonBody } from './json-body.ts';
 import { type Limits, limitRates } from './limits.ts';
-import { trustOf } from './proxies.ts';
+import { proxyMatcher } from './proxies.ts';
 import { createConnections } from './server.ts';
 import { closeGracefully } from './shutdown.ts';
 
@@ -63,7 +63,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     bodyLimit: MAX_BODY_BYTES,
     genReqId: requestIds(limits.trustedProxies, deps.newRequestId),
-    trustProxy: limits.trustedProxies.length > 0 && trustOf(limits.trustedProxies),
+    trustProxy: limits.trustedProxies.length > 0 && proxyMatcher(limits.trustedProxies),
     routerOptions: { maxParamLength: 20_000 },
     schemaController: { compilersFactory: NO_ROUTE_SCHEMAS },
     serverFactory: connections.serverFactory,
@@ -105,7 +105,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
   });
   app.addHook('onResponse', (request, reply, done) => {
     // The response is sent in an event of its socket, outside the context of the request.
-    onBehalfOf(request.origin!, () => logRequest(request, reply));
+    runWithOrigin(request.origin!, () => logRequest(request, reply));
     done();
   });
   closeGracefully(app, deps, connections);

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Content, createContent, sendContent, varyBy } from '../html/content.ts';
+import { type Content, createContent, sendContent, addVary } from '../html/content.ts';
 
 /** A description of this service, without records. */
 export interface PublicDocument {
@@ -29,7 +29,7 @@ export function sendDocument(
   // The document can differ by the environment of the key.
   const whose = authorization === undefined || maxAgeSeconds > 0 ? 'public' : 'private';
   reply.header('cache-control', `${whose}, max-age=${maxAgeSeconds}`);
-  if (maxAgeSeconds === 0) varyBy(reply, 'authorization');
+  if (maxAgeSeconds === 0) addVary(reply, 'authorization');
   reply.headers(READABLE_BY_ALL_SITES);
   return sendContent(request, reply, content);
 }

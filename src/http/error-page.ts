@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
 import type { ErrorCode, GatewayError } from '../domain/errors.ts';
-import { varyBy } from '../html/content.ts';
+import { addVary } from '../html/content.ts';
 import { type Html, html } from '../html/html.ts';
 import { HTTP_STATUS } from './errors.ts';
 import { sitePage } from './site.ts';
@@ -27,7 +27,7 @@ export function errorPages(app: FastifyInstance): void {
 
 function siteErrorPage(refusal: GatewayError, request: FastifyRequest, reply: FastifyReply): Html | undefined {
   if (FOR_PROGRAMS.test(request.url)) return undefined;
-  varyBy(reply, 'accept');
+  addVary(reply, 'accept');
   // JSON first: a caller without a preference, such as curl, gets JSON.
   const wanted = new Negotiator(request).mediaType(['application/json', 'text/html']);
   if (wanted !== 'text/html') return undefined;

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Origin, currentOrigin, onBehalfOf } from '../telemetry/origin.ts';
+import { type Origin, currentOrigin, runWithOrigin } from '../telemetry/origin.ts';
 import type { Span, Tracing } from '../telemetry/tracing.ts';
-import { trustOf } from './proxies.ts';
+import { proxyMatcher } from './proxies.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -35,12 +35,12 @@ export function followRequests(app: FastifyInstance, { tracing, requests }: Foll
     const span = tracing && beginSpan(tracing, request);
     request.origin = { requestId: request.id, traceParent: span?.traceParent ?? null };
     if (span ?? requests) reply.raw.once('close', () => finish(request, reply, span, requests));
-    onBehalfOf(request.origin, done);
+    runWithOrigin(request.origin, done);
   });
   // The body is read in events of its socket, outside the context of the request.
   app.addHook('preValidation', (request, _reply, done) => {
     if (request.origin === null || request.origin === currentOrigin()) done();
-    else onBehalfOf(request.origin, done);
+    else runWithOrigin(request.origin, done);
   });
 }
 
@@ -95,7 +95,7 @@ export function requestIds(
   newRequestId: () => string,
 ): (request: IncomingMessage) => string {
   if (trustedProxies.length === 0) return newRequestId;
-  const isTrusted = trustOf(trustedProxies);
+  const isTrusted = proxyMatcher(trustedProxies);
   return ({ headers, socket }) => {
     const named = headers['x-request-id'];
     if (typeof named !== 'string' || !REQUEST_ID.test(named)) return newRequestId();

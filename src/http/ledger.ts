@@ -10,7 +10,7 @@ import { ledgerBalances } from '../operations/ledger/balances.ts';
 import { exportJournal } from '../operations/ledger/export.ts';
 import { listJournal } from '../operations/ledger/journal.ts';
 import type { JournalFilter } from '../store/ledger.ts';
-import { assertStillKnown } from './access.ts';
+import { assertKeyActive } from './access.ts';
 import { apiPart, defined, renderList } from './api-part.ts';
 
 export const ledgerApi = apiPart((serve) => {
@@ -35,7 +35,7 @@ export const ledgerApi = apiPart((serve) => {
       isExporting = false;
       throw error;
     });
-    const text = Readable.from(after(first, parts, () => assertStillKnown(deps, request)));
+    const text = Readable.from(after(first, parts, () => assertKeyActive(deps, request)));
     // The stream closes after it is sent, or when the client disconnects.
     text.once('close', () => (isExporting = false));
     reply.header('content-disposition', 'attachment; filename="tillway-ledger.csv"');

@@ -1,7 +1,7 @@
 import { BlockList, isIPv6 } from 'node:net';
 
 /** Predicate for addresses of trusted proxies; `entries` are addresses and networks (CIDR). */
-export function trustOf(entries: readonly string[]): (address: string) => boolean {
+export function proxyMatcher(entries: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const entry of entries) {
     const [address = '', bits] = entry.split('/');

@@ -3,10 +3,10 @@ import { ROUTING_ENDPOINTS, renderStanding, renderTransition } from '../contract
 import { ROUTING_DECISION_ENDPOINTS, renderDecision, renderVerdict } from '../contract/routing-decision-contract.ts';
 import { environmentsOf } from '../operations/access/caller.ts';
 import { decisionsOf, replay } from '../operations/routing/decisions.ts';
-import { overrideHealth, routeStandings } from '../operations/routing/override.ts';
+import { overrideHealth, currentRoutes } from '../operations/routing/override.ts';
 import { type SavedRules, readRules, saveRules } from '../operations/routing/rules.ts';
 import { backtest, dryRun } from '../operations/routing/suppose.ts';
-import type { KnownRoute } from '../operations/routing/view.ts';
+import type { RouteView } from '../operations/routing/view.ts';
 import { apiPart, listing, renderList } from './api-part.ts';
 
 const CHANGES_SHOWN = 100;
@@ -19,7 +19,7 @@ export const routingApi = apiPart((serve) => {
   // The operation validates the rules and names every fault.
   serve(ROUTING_ENDPOINTS.saveRoutingRules, async ({ deps, request }) => rulesOf(await saveRules(deps, request.body)));
   serve(ROUTING_ENDPOINTS.listRoutingRoutes, async ({ deps, query: { environment } }) => {
-    const items = routeStandings(deps, environmentsOf(deps, environment));
+    const items = currentRoutes(deps, environmentsOf(deps, environment));
     return renderList({ items, hasMore: false }, standingOf);
   });
   serve(ROUTING_ENDPOINTS.overrideRouteHealth, async ({ deps, body, param }) =>
@@ -81,6 +81,6 @@ function rulesOf({ version, source, ruleSet, warnings, created }: SavedRules) {
   };
 }
 
-function standingOf({ route, facts, health, summary }: KnownRoute) {
+function standingOf({ route, facts, health, summary }: RouteView) {
   return renderStanding(route.environment, facts, health, summary.score);
 }

@@ -6,7 +6,7 @@ import type { AppDeps } from '../http/app.ts';
 const LOOPBACK_NAMES = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /** The error for a request from a foreign host name or page: a browser of a visitor could use the tools otherwise. */
-export function callerFault(
+export function callerError(
   { headers }: Pick<FastifyRequest, 'headers'>,
   deps: Pick<AppDeps, 'allowedHosts' | 'urls'>,
 ): GatewayError | undefined {

@@ -3,7 +3,7 @@ import { admit } from '../http/access.ts';
 import type { AppDeps } from '../http/app.ts';
 import { GatewayError } from '../domain/errors.ts';
 import { HTTP_STATUS, refusalHeaders, refusalOf, renderError } from '../http/errors.ts';
-import { callerFault } from './callers.ts';
+import { callerError } from './callers.ts';
 import type { createHandler } from './handler.ts';
 import { TOOL_NAMES } from './tool-names.ts';
 import { answerWith } from './web.ts';
@@ -39,7 +39,7 @@ export function mcpEndpoint(app: FastifyInstance, unrestricted: AppDeps): void {
     },
   );
   app.post(PATH, {
-    onRequest: [(request, _reply, done) => done(callerFault(request, unrestricted)), onRequest],
+    onRequest: [(request, _reply, done) => done(callerError(request, unrestricted)), onRequest],
     errorHandler(error, request, reply) {
       void sendRpcError(error, request, reply);
     },

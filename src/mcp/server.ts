@@ -4,7 +4,7 @@ import { unwrapArguments, withoutNulls } from './arguments.ts';
 import { addPrompt } from './prompt.ts';
 import { addResources } from './resources.ts';
 import { payableCall } from './elicitation.ts';
-import { type Backend, type Envelope, LET_PASS, advertised } from './tools.ts';
+import { type Backend, type Envelope, ACCEPT_ALL, advertisedSchema } from './tools.ts';
 import { LEGACY_VERSIONS } from './versions.ts';
 
 const INSTRUCTIONS = [
@@ -33,7 +33,7 @@ export function createTillwayMcp(backend: Backend): McpServer {
         'resources/templates/list': LISTS,
         'prompts/list': LISTS,
       },
-      jsonSchemaValidator: LET_PASS,
+      jsonSchemaValidator: ACCEPT_ALL,
     },
   );
   addTools(server, backend);
@@ -45,7 +45,11 @@ export function createTillwayMcp(backend: Backend): McpServer {
 function addTools(server: McpServer, { tools, allowed, run, newKey }: Backend): void {
   for (const { operation, schema, listed } of tools) {
     const { name, inputSchema, outputSchema, ...words } = listed;
-    const config = { ...words, inputSchema: advertised(inputSchema), outputSchema: advertised(outputSchema) };
+    const config = {
+      ...words,
+      inputSchema: advertisedSchema(inputSchema),
+      outputSchema: advertisedSchema(outputSchema),
+    };
     server.registerTool(name, config, async (wrapped, context) => {
       const sent = withoutNulls(unwrapArguments(wrapped), schema);
       const payable = name === PAID_FOR ? payableCall(server, context, sent, newKey) : undefined;

@@ -73,15 +73,15 @@ function envelopeSchema({ name, output }: Operation): JsonSchema {
 }
 
 /** A validator that accepts everything. The operation validates the input, with better messages than the package. */
-export const LET_PASS: jsonSchemaValidator = {
+export const ACCEPT_ALL: jsonSchemaValidator = {
   getValidator: <Value>(): JsonSchemaValidator<Value> => {
     return (value) => ({ valid: true, data: value as Value, errorMessage: undefined });
   },
 };
 
 /** The schema in the package's form. The package does not validate with it. */
-export function advertised(schema: object): StandardSchemaWithJSON {
-  return fromJsonSchema({ ...schema }, LET_PASS);
+export function advertisedSchema(schema: object): StandardSchemaWithJSON {
+  return fromJsonSchema({ ...schema }, ACCEPT_ALL);
 }
 
 // Some hosts give models no access to resources, which have the key too.

@@ -55,7 +55,7 @@ export function refusedByTestClock(
 }
 
 /** Throws GatewayError `forbidden` for production if another service, with a test clock, has moved the time of the database. */
-export async function refuseMovedTime({ store }: Pick<Deps, 'store'>, environment: string): Promise<void> {
+export async function rejectMovedTime({ store }: Pick<Deps, 'store'>, environment: string): Promise<void> {
   if (environment === 'sandbox' || !(await store.testClock())) return;
   throw forbidden(
     'The time of this database was moved for tests, by a service with TEST_CLOCK=true: it takes no production sessions.',

@@ -5,15 +5,15 @@ import {
   dayOf,
   environmentOfKey,
   hashOfKey,
-  lastOfKey,
+  lastCharactersOfKey,
   newKeyText,
 } from '../domain/api-key.ts';
 import { GatewayError } from '../domain/errors.ts';
 import type { RandomBytes } from '../domain/id.ts';
-import type { Listed, Page } from '../store/page.ts';
+import type { PageResult, Page } from '../store/page.ts';
 import type { ApiKeyFilter } from '../store/api-keys.ts';
 import type { Change } from '../store/store.ts';
-import { keyRevoked } from './access/gate.ts';
+import { revokedKeyError } from './access/gate.ts';
 import type { Deps } from './deps.ts';
 import { found } from './not-found.ts';
 
@@ -41,7 +41,7 @@ export async function createApiKey(
 }
 
 /** Newest first. */
-export async function listApiKeys(deps: Keeping, filter: ApiKeyFilter, page: Page): Promise<Listed<KnownKey>> {
+export async function listApiKeys(deps: Keeping, filter: ApiKeyFilter, page: Page): Promise<PageResult<KnownKey>> {
   const { items, hasMore } = await deps.store.listApiKeys(filter, page);
   return { items: await Promise.all(items.map((key) => known(deps, key))), hasMore };
 }
@@ -56,7 +56,7 @@ export async function revokeApiKey(deps: Changing, id: string): Promise<KnownKey
 /** True if committed. The commit checks the caller's key, because a cached answer could create a key after its revocation. */
 async function commitBy({ store, caller }: Changing, change: Change): Promise<boolean> {
   const result = await store.commit(caller ? [{ type: 'api_key_active', keyId: caller.id }, change] : [change]);
-  if (!result.done && result.conflict === 'key_revoked') throw keyRevoked();
+  if (!result.done && result.conflict === 'key_revoked') throw revokedKeyError();
   return result.done;
 }
 
@@ -82,7 +82,7 @@ export async function registerConfiguredKeys(
 }
 
 function newKey(request: KeyRequest, { id, text, created }: { id: string; text: string; created: number }): ApiKey {
-  const hidden = { hash: hashOfKey(text), last4: lastOfKey(text) };
+  const hidden = { hash: hashOfKey(text), last4: lastCharactersOfKey(text) };
   return { ...request, ...hidden, id, created, lastUsedAt: null, revokedAt: null };
 }
 

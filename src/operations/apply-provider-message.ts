@@ -1,4 +1,4 @@
-import { type ProviderEvent, type Unforeseen, applyProviderEvent } from '../domain/checkout.ts';
+import { type ProviderEvent, type UnstartedRecords, applyProviderEvent } from '../domain/checkout.ts';
 import { CURRENCY, type Checkout, type Payment } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
 import type { OriginMismatch } from '../domain/signal-origin.ts';
@@ -65,7 +65,7 @@ export function applyReport(
 }
 
 /** Records for a report on a payment that the buyer did not start here, and for surplus money. */
-function unforeseen(deps: Deps, { session }: Checkout, provider: string): Unforeseen {
+function unforeseen(deps: Deps, { session }: Checkout, provider: string): UnstartedRecords {
   const ofProvider = deps.routes.filter(
     ({ environment, integrationId }) => environment === session.environment && integrationId === provider,
   );

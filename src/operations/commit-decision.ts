@@ -3,7 +3,7 @@ import type { Decision, Effect } from '../domain/checkout-state.ts';
 import { outcomesOf } from '../domain/outcome.ts';
 import { newDelivery } from '../domain/delivery.ts';
 import type { Checkout, Instant } from '../domain/records.ts';
-import { type WebhookEndpoint, takes } from '../domain/webhook-endpoint.ts';
+import { type WebhookEndpoint, acceptsEvent } from '../domain/webhook-endpoint.ts';
 import type { Change } from '../store/store.ts';
 import { currentOrigin } from '../telemetry/origin.ts';
 import type { Deps } from './deps.ts';
@@ -142,7 +142,7 @@ function announcement(
     origin: currentOrigin(),
   };
   const deliveries = endpoints
-    .filter((endpoint) => endpoint.environment === environment && takes(endpoint, event.type))
+    .filter((endpoint) => endpoint.environment === environment && acceptsEvent(endpoint, event.type))
     .map(({ id: endpointId }): Change => {
       const delivery = newDelivery(recorded, { id: deps.newId('dlv'), endpointId, now });
       return { type: 'delivery_created', delivery };

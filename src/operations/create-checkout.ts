@@ -10,7 +10,7 @@ import { splitFees } from '../domain/fees.ts';
 import { amountFromCents } from '../domain/money.ts';
 import type { Customer, Session } from '../domain/records.ts';
 import type { Change } from '../store/store.ts';
-import { refuseMovedTime, refusedByTestClock } from './advance-time.ts';
+import { rejectMovedTime, refusedByTestClock } from './advance-time.ts';
 import { assertEnvironment } from './access/caller.ts';
 import { spendingOf, spendingRefusal } from './access/spend.ts';
 import { centsOf } from './cents-of.ts';
@@ -46,7 +46,7 @@ export async function createCheckout(
       const refusal = await spendingRefusal(deps, draft!.session);
       if (refusal) throw refusal;
     }
-    if (conflict) await refuseMovedTime(deps, request.environment);
+    if (conflict) await rejectMovedTime(deps, request.environment);
     // The commit checks what the directory remembers; after a conflict the database is asked.
     remembered = conflict ? undefined : deps.directory.find(request.environment, request.customer);
     const known = remembered ?? (await readCustomer(deps, request));
@@ -76,7 +76,7 @@ export async function previewCheckout(
   assertEnvironment(deps, request.environment);
   const first = await firstOf(deps, request);
   if (first) return { result: checkoutResult(deps, replay(first, request), true), replayed: true };
-  await refuseMovedTime(deps, request.environment);
+  await rejectMovedTime(deps, request.environment);
   const known = await readCustomer(deps, request);
   if (known?.status === 'blocked') throw blocked();
   const drafted = draftSession(deps, request, known?.id);

@@ -1,4 +1,4 @@
-import { MAX_ATTEMPTS, abandonAttempt, canAbandon, giveUp } from '../domain/checkout.ts';
+import { MAX_ATTEMPTS, abandonAttempt, canAbandon, abandonCheckout } from '../domain/checkout.ts';
 import { pendingPayment, unchanged } from '../domain/checkout-state.ts';
 import type { Checkout, Payment } from '../domain/records.ts';
 import type { ProviderReport } from '../providers/provider.ts';
@@ -13,7 +13,7 @@ const ASK_MS = 2500;
 // Both name the attempt that the buyer was looking at, by its number: what comes from an old tab, a second click or a
 // resent form must not touch a newer one.
 
-export interface LeftPayment {
+export interface LeaveResult {
   checkout: Checkout;
   /** The provider could not be asked or did not cancel: the attempt continues, and the buyer may try again. */
   goesOn: boolean;
@@ -24,7 +24,7 @@ export interface LeftPayment {
  * is stopped first, outside any transaction: two of them must not hold a payment that a buyer can make at both. An attempt
  * that no provider is known to have stays. Throws GatewayError `not_found` for an unknown session.
  */
-export async function chooseAnotherWay(deps: Deps, sessionId: string, attempt: number): Promise<LeftPayment> {
+export async function chooseAnotherMethod(deps: Deps, sessionId: string, attempt: number): Promise<LeaveResult> {
   const checkout = foundSession(await deps.store.checkout(sessionId), sessionId);
   const payment = pendingPayment(checkout);
   const isCurrent = checkout.session.attempts === attempt && attempt < MAX_ATTEMPTS;
@@ -43,7 +43,7 @@ export async function chooseAnotherWay(deps: Deps, sessionId: string, attempt: n
 /** The buyer gives up: a started session fails, one not started stays open. */
 export async function cancelCheckout(deps: Deps, sessionId: string, attempt: number): Promise<Checkout> {
   const { checkout } = await commitDecision(deps, sessionId, (current, now) =>
-    current.session.attempts === attempt ? giveUp(current, now) : unchanged(current, 'ignored'),
+    current.session.attempts === attempt ? abandonCheckout(current, now) : unchanged(current, 'ignored'),
   );
   return checkout;
 }

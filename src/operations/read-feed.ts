@@ -1,6 +1,6 @@
 import { GatewayError, invalidField } from '../domain/errors.ts';
 import type { FeedFilter } from '../store/feed.ts';
-import type { Listed } from '../store/page.ts';
+import type { PageResult } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import type { MerchantEvent } from '../store/webhooks.ts';
 
@@ -17,7 +17,7 @@ export async function readFeed(
   { store }: { store: Store },
   filter: FeedFilter,
   { after, limit }: { after: string; limit: number },
-): Promise<Listed<MerchantEvent>> {
+): Promise<PageResult<MerchantEvent>> {
   const position = after === '' ? 0 : await positionOf(store, after);
   for (let round = 0; ; round++) {
     const page = await store.listFeed(filter, position, limit);

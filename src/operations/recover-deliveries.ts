@@ -10,7 +10,7 @@ import { getEndpoint } from './webhook-endpoints/find-endpoint.ts';
 import { found } from './not-found.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';
 
-export type Recovering = Pick<Deps, 'store' | 'now' | 'newId'>;
+export type RecoveryDeps = Pick<Deps, 'store' | 'now' | 'newId'>;
 
 /** Events per commit, which other change sets may share. */
 const PAGE = 100;
@@ -29,7 +29,7 @@ export interface RecoveryRequest {
  * Queues every event of a time range that an endpoint has not acknowledged: each once, in order. Throws GatewayError
  * `not_found`, `invalid_state` if the endpoint is not active, `invalid_input` for an empty range.
  */
-export async function recoverDeliveries(deps: Recovering, endpointId: string, request: RecoveryRequest) {
+export async function recoverDeliveries(deps: RecoveryDeps, endpointId: string, request: RecoveryRequest) {
   const { store } = deps;
   const endpoint = await getEndpoint(deps, endpointId);
   if (endpoint.status !== 'active') throw endpointDisabled(endpoint);
@@ -55,11 +55,11 @@ export async function recoverDeliveries(deps: Recovering, endpointId: string, re
     updated: now,
   };
   await store.commit([{ type: 'recovery_saved', recovery }]);
-  return carryOn(deps, recovery, PATIENCE_MS);
+  return continueRecovery(deps, recovery, PATIENCE_MS);
 }
 
 /** Continues a recovery for a limited time; answers its progress. */
-export async function carryOn(deps: Recovering, recovery: Recovery, patienceMs: number): Promise<Recovery> {
+export async function continueRecovery(deps: RecoveryDeps, recovery: Recovery, patienceMs: number): Promise<Recovery> {
   const began = performance.now();
   let current = recovery;
   do current = await carryPage(deps, current);
@@ -67,7 +67,7 @@ export async function carryOn(deps: Recovering, recovery: Recovery, patienceMs: 
   return current;
 }
 
-function carryPage(deps: Recovering, recovery: Recovery): Promise<Recovery> {
+function carryPage(deps: RecoveryDeps, recovery: Recovery): Promise<Recovery> {
   return retryOnConflict(deps, `the deliveries of recovery ${recovery.id}`, async (conflict) => {
     const current = conflict && (await deps.store.recovery(recovery.id));
     // Another instance has processed this page.
@@ -77,7 +77,7 @@ function carryPage(deps: Recovering, recovery: Recovery): Promise<Recovery> {
   });
 }
 
-async function pageOf(deps: Recovering, recovery: Recovery): Promise<{ next: Recovery; changes: Change[] }> {
+async function pageOf(deps: RecoveryDeps, recovery: Recovery): Promise<{ next: Recovery; changes: Change[] }> {
   const { store } = deps;
   const now = deps.now();
   const saved = { ...recovery, version: recovery.version + 1, updated: now };
@@ -110,7 +110,7 @@ function isWanted({ delivery }: RecoverableEvent, { everything }: Recovery): boo
 }
 
 function recovered(
-  { newId }: Recovering,
+  { newId }: RecoveryDeps,
   { endpointId }: Recovery,
   { event, delivery }: RecoverableEvent,
   now: Instant,

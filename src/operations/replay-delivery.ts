@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type Delivery, isBehind, replay } from '../domain/delivery.ts';
+import { type Delivery, mustWaitFor, replay } from '../domain/delivery.ts';
 import { GatewayError } from '../domain/errors.ts';
 import { type WebhookEndpoint, isDeleted } from '../domain/webhook-endpoint.ts';
 import type { Change } from '../store/store.ts';
@@ -41,7 +41,7 @@ export async function replayEarlier(
 ): Promise<Change[]> {
   const changes: Change[] = [];
   for (const earlier of ofSession) {
-    if (isBehind(delivery, earlier)) changes.push(...(await replayOne(deps, earlier)).changes);
+    if (mustWaitFor(delivery, earlier)) changes.push(...(await replayOne(deps, earlier)).changes);
   }
   return changes;
 }

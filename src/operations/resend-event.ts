@@ -1,6 +1,6 @@
 import { type Delivery, newDelivery } from '../domain/delivery.ts';
 import { GatewayError } from '../domain/errors.ts';
-import { type WebhookEndpoint, takes } from '../domain/webhook-endpoint.ts';
+import { type WebhookEndpoint, acceptsEvent } from '../domain/webhook-endpoint.ts';
 import type { Change } from '../store/store.ts';
 import type { MerchantEvent } from '../store/webhooks.ts';
 import type { Deps } from './deps.ts';
@@ -19,7 +19,7 @@ export async function resendEvent(deps: Resending, id: string): Promise<Delivery
   const event = await getEvent(deps, id);
   return retryOnConflict(deps, `the deliveries of event ${id}`, async () => {
     const endpoints = (await deps.store.endpoints()).filter(
-      (endpoint) => endpoint.environment === event.environment && takes(endpoint, event.type),
+      (endpoint) => endpoint.environment === event.environment && acceptsEvent(endpoint, event.type),
     );
     if (endpoints.length === 0) throw noEndpoint(event);
     const known = await deps.store.deliveriesOfSession(event.sessionId);

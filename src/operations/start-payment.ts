@@ -1,6 +1,6 @@
 import { checkoutUrl } from '../contract/session-contract.ts';
 import { pendingPayment, unchanged } from '../domain/checkout-state.ts';
-import { acceptHandoff, noteUnclear, refuseHandoff, startAttempt } from '../domain/checkout.ts';
+import { acceptHandoff, markHandoffUncertain, rejectHandoff, startAttempt } from '../domain/checkout.ts';
 import type { Cents } from '../domain/money.ts';
 import type { Checkout } from '../domain/records.ts';
 import type { RouteKind } from '../domain/route.ts';
@@ -126,7 +126,7 @@ async function handOffUntilTaken(
     deps.log.warn({ sessionId, paymentId, route: route.id, reason: result.reason }, 'handoff failed');
     // The provider may have the payment: nothing else is tried before the inquiry tells.
     if (result.outcome === 'ambiguous') {
-      await commitDecision(deps, sessionId, (current) => noteUnclear(current, paymentId));
+      await commitDecision(deps, sessionId, (current) => markHandoffUncertain(current, paymentId));
       return { outcome: 'continue', url: null };
     }
 
@@ -141,7 +141,7 @@ async function handOffUntilTaken(
     const failed = await commitDecision(
       deps,
       sessionId,
-      (current, now) => refuseHandoff(current, paymentId, { retry, mayArrive, reason: providerReason }, now),
+      (current, now) => rejectHandoff(current, paymentId, { retry, mayArrive, reason: providerReason }, now),
       ({ outcome }) => (outcome === 'failed_over' && typeof next !== 'string' ? next.changes : []),
     );
     // The provider has reported on it meanwhile, or the buyer has left it.

@@ -1,5 +1,5 @@
 import { pendingPayment } from '../domain/checkout-state.ts';
-import { acceptHandoff, loseHandoff, passTime } from '../domain/checkout.ts';
+import { acceptHandoff, failUnknownHandoff, applyElapsedTime } from '../domain/checkout.ts';
 import { type Failure, TIMED_OUT } from '../domain/failure.ts';
 import type { Checkout, Payment } from '../domain/records.ts';
 import type { ProviderAnswer } from '../providers/provider.ts';
@@ -20,7 +20,9 @@ export async function wakeCheckout(deps: Deps, sessionId: string): Promise<void>
     const report = await inquire(deps, checkout, payment);
     awaitsBuyer = report?.awaitsBuyer ?? false;
   }
-  await commitDecision(deps, sessionId, (current, now) => passTime(current, now, timeoutOf(current, awaitsBuyer)));
+  await commitDecision(deps, sessionId, (current, now) =>
+    applyElapsedTime(current, now, timeoutOf(current, awaitsBuyer)),
+  );
 }
 
 /** Failure of the pending payment in case it times out. */
@@ -48,7 +50,7 @@ async function inquire(deps: Deps, { session }: Checkout, payment: Payment): Pro
     // The handoff has not arrived, and is cancelled in case it still does. An accepted payment cannot be unknown, and a
     // payment that the provider reported first was never handed off.
     if (payment.providerReference !== null || payment.inquireAt === null) return undefined;
-    await commitDecision(deps, session.id, (current, now) => loseHandoff(current, payment.id, now));
+    await commitDecision(deps, session.id, (current, now) => failUnknownHandoff(current, payment.id, now));
     return undefined;
   }
   const { reference, url } = report;

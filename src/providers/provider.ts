@@ -101,7 +101,7 @@ export interface Provider {
    */
   readCallback(rawBody: Buffer, headers: CallbackHeaders): ProviderSignal;
   /** Reads a stored body, which was verified when it arrived. Throws GatewayError `invalid_input` if it is not a callback. */
-  readKept(body: string): ProviderSignal;
+  readStored(body: string): ProviderSignal;
   /** The provider's report on a payment; undefined if it does not know the payment. The timeout is 10 s by default. */
   inquire(payment: Payment, timeoutMs?: number): Promise<ProviderAnswer | undefined>;
   /**

@@ -81,7 +81,7 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
         suggestion: 'Sign the exact bytes sent as t=<unix seconds>,v1=<hex HMAC-SHA256 of t.body>, at most 300 s ago.',
       });
     },
-    readKept: (body: string) => readEvent(Buffer.from(body)),
+    readStored: (body: string) => readEvent(Buffer.from(body)),
     async inquire(payment: Payment, timeoutMs = CALL_TIMEOUT_MS) {
       const { status, json } = await ask('GET', `/${encodeURIComponent(payment.id)}`, timeoutMs);
       return status === 404 ? undefined : expected('inquiry', status, readAnswer(json));

@@ -1,5 +1,5 @@
 import { choose, meanIndexOf, publishedScoreOf } from './choose.ts';
-import type { Contestant, DecisionInput, DecisionOutput, RouteFacts, Snapshot, Verdict } from './decision.ts';
+import type { DecisionCandidate, DecisionInput, DecisionOutput, RouteFacts, Snapshot, Verdict } from './decision.ts';
 import { drawsOf } from './draw.ts';
 import type { RuleEffect, RuleOrdering } from './evaluate-rules.ts';
 import { costOf } from './objective.ts';
@@ -26,7 +26,7 @@ export function policyOf(base: Policy, { margin, objective }: RuleEffect): Polic
   return { ...base, objective: { ...base.objective, weights, margin: margin ?? base.objective.margin } };
 }
 
-function contestantOf(facts: RouteFacts, input: DecisionInput, policy: Policy): Contestant {
+function contestantOf(facts: RouteFacts, input: DecisionInput, policy: Policy): DecisionCandidate {
   const { id, health, p, n, etaMinutes, triedAt } = facts;
   const excluded = exclusionOf(facts, input);
   const cost = rounded(costOf(facts, policy.objective.weights));
@@ -43,7 +43,7 @@ function exclusionOf(facts: RouteFacts, { effect, barred, kind }: DecisionInput)
   return null;
 }
 
-function verdictOf(contestants: Contestant[], input: DecisionInput, policy: Policy): Verdict {
+function verdictOf(contestants: DecisionCandidate[], input: DecisionInput, policy: Policy): Verdict {
   const nothing: Verdict = {
     mode: 'none',
     chosen: undefined,
@@ -70,7 +70,7 @@ function verdictOf(contestants: Contestant[], input: DecisionInput, policy: Poli
 }
 
 /** Routes that are off but that no rule excludes. */
-function quotable(contestants: readonly Contestant[], input: DecisionInput): Contestant[] {
+function quotable(contestants: readonly DecisionCandidate[], input: DecisionInput): DecisionCandidate[] {
   const { effect, kind, preferredKind } = input;
   if (input.effect.rejected !== null) return [];
   const off = contestants.filter(
@@ -84,9 +84,9 @@ function quotable(contestants: readonly Contestant[], input: DecisionInput): Con
 }
 
 /** Excludes other kinds than the merchant's preferred one, if that has a route that is not in standby. */
-function preferKind(contestants: Contestant[], { preferredKind, kind }: DecisionInput): void {
+function preferKind(contestants: DecisionCandidate[], { preferredKind, kind }: DecisionInput): void {
   if (preferredKind === null || kind !== null) return;
-  const isPreferred = ({ facts }: Contestant) => facts.kind === preferredKind;
+  const isPreferred = ({ facts }: DecisionCandidate) => facts.kind === preferredKind;
   if (!contestants.some((one) => one.eligible && one.health !== 'standby' && isPreferred(one))) return;
   for (const contestant of contestants) {
     if (contestant.eligible && !isPreferred(contestant)) exclude(contestant, `the merchant prefers ${preferredKind}`);
@@ -94,7 +94,11 @@ function preferKind(contestants: Contestant[], { preferredKind, kind }: Decision
 }
 
 /** A route in standby whose probe is due. The probe risks a buyer's payment, so the payment must be small. */
-function probeOf(contestants: readonly Contestant[], input: DecisionInput, policy: Policy): Contestant | undefined {
+function probeOf(
+  contestants: readonly DecisionCandidate[],
+  input: DecisionInput,
+  policy: Policy,
+): DecisionCandidate | undefined {
   const { draw, effect, amount } = input;
   if (!draw?.mayProbe || !effect.explore || (amount ?? 0) > policy.exploration.maxAmount) return undefined;
   return byValue(contestants, policy).find(
@@ -103,7 +107,11 @@ function probeOf(contestants: readonly Contestant[], input: DecisionInput, polic
 }
 
 /** True if an ordering by rules would choose the route if it were not in standby. */
-function wouldBeFirst({ id }: Contestant, contestants: readonly Contestant[], ordering: RuleOrdering): boolean {
+function wouldBeFirst(
+  { id }: DecisionCandidate,
+  contestants: readonly DecisionCandidate[],
+  ordering: RuleOrdering,
+): boolean {
   switch (ordering.type) {
     case 'smart':
       return true;
@@ -121,7 +129,7 @@ function wouldBeFirst({ id }: Contestant, contestants: readonly Contestant[], or
   }
 }
 
-function ordered(contestants: Contestant[], input: DecisionInput, policy: Policy, nothing: Verdict): Verdict {
+function ordered(contestants: DecisionCandidate[], input: DecisionInput, policy: Policy, nothing: Verdict): Verdict {
   const { ordering } = input.effect;
   const eligible = contestants.filter((contestant) => contestant.eligible);
   if (ordering.type === 'priority' || ordering.type === 'split') {
@@ -141,7 +149,7 @@ function ordered(contestants: Contestant[], input: DecisionInput, policy: Policy
   return smart(contestants, input, policy, { ...nothing, rule });
 }
 
-function smart(contestants: Contestant[], input: DecisionInput, policy: Policy, nothing: Verdict): Verdict {
+function smart(contestants: DecisionCandidate[], input: DecisionInput, policy: Policy, nothing: Verdict): Verdict {
   const named = (id: string | undefined) => contestants.find((contestant) => contestant.id === id);
   const { draw, effect, amount } = input;
   if (!draw) {
@@ -160,16 +168,16 @@ function smart(contestants: Contestant[], input: DecisionInput, policy: Policy, 
   return { ...nothing, mode, chosen: named(choice.chosen), greedy: named(choice.greedy), loss, tokensAfter, standings };
 }
 
-function exclude(contestant: Contestant, words: string): void {
+function exclude(contestant: DecisionCandidate, words: string): void {
   contestant.eligible = false;
   contestant.excluded = words;
 }
 
-function bestOf(contestants: readonly Contestant[], policy: Policy): Contestant | undefined {
+function bestOf(contestants: readonly DecisionCandidate[], policy: Policy): DecisionCandidate | undefined {
   return byValue(contestants, policy).find(({ eligible }) => eligible);
 }
 
-function byValue(contestants: readonly Contestant[], policy: Policy): Contestant[] {
+function byValue(contestants: readonly DecisionCandidate[], policy: Policy): DecisionCandidate[] {
   const values = new Map(contestants.map((one) => [one, meanIndexOf(one, policy)]));
   return contestants.toSorted((a, b) => values.get(b)! - values.get(a)! || (a.id < b.id ? -1 : 1));
 }
@@ -180,7 +188,7 @@ function rounded(value: number): number {
 }
 
 function describe(
-  contestants: readonly Contestant[],
+  contestants: readonly DecisionCandidate[],
   verdict: Verdict,
   input: DecisionInput,
   policy: Policy,

@@ -85,15 +85,15 @@ export interface DecisionOutput {
 }
 
 /** A route during a decision. */
-export interface Contestant extends Candidate {
+export interface DecisionCandidate extends Candidate {
   facts: RouteFacts;
   excluded: string | null;
 }
 
 export interface Verdict {
   mode: DecisionMode;
-  chosen: Contestant | undefined;
-  greedy: Contestant | undefined;
+  chosen: DecisionCandidate | undefined;
+  greedy: DecisionCandidate | undefined;
   /** The rule that ordered the routes, if any. */
   rule: string | null;
   loss: number;

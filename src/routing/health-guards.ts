@@ -1,7 +1,7 @@
 import type { RouteHealth } from '../domain/route.ts';
 import type { HealthPolicy } from './health-policy.ts';
 import type { HealthCause, HealthRecord } from './health-record.ts';
-import { type HealthSignals, countInARow, isUntried, resultsSince } from './health-signals.ts';
+import { type HealthSignals, trailingCount, isUntried, resultsSince } from './health-signals.ts';
 import { percent, timeInWords } from './health-words.ts';
 
 /** A transition that the signals cause. */
@@ -18,7 +18,7 @@ export function toStandbyByHandoffs(
   policy: HealthPolicy,
 ): Move | undefined {
   const results = resultsSince(record, signals);
-  const inARow = countInARow(results, ['handoff_error'], ['handoff_accepted', 'success']);
+  const inARow = trailingCount(results, ['handoff_error'], ['handoff_accepted', 'success']);
   if (inARow >= policy.standbyHandoffErrorsInARow) {
     const because = `${inARow} handoff errors in a row`;
     return { to: 'standby', cause: 'handoff_errors_in_a_row', because, numbers: { handoffErrors: inARow } };

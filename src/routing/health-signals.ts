@@ -42,7 +42,7 @@ export function isUntried(record: HealthRecord, signals: HealthSignals, policy: 
 }
 
 /** Length of the latest run of results of `kinds`. `breaking` kinds end the run; other kinds are ignored. */
-export function countInARow(results: readonly HealthResult[], kinds: ResultKind[], breaking: ResultKind[]): number {
+export function trailingCount(results: readonly HealthResult[], kinds: ResultKind[], breaking: ResultKind[]): number {
   const end = results.findIndex(({ kind }) => breaking.includes(kind));
   const run = end === -1 ? results : results.slice(0, end);
   return run.filter(({ kind }) => kinds.includes(kind)).length;

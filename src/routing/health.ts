@@ -11,7 +11,7 @@ import {
   entered,
   isOverrideOver,
 } from './health-record.ts';
-import { type HealthSignals, countInARow, isFailure, isUntried, resultsSince } from './health-signals.ts';
+import { type HealthSignals, trailingCount, isFailure, isUntried, resultsSince } from './health-signals.ts';
 import { timeInWords } from './health-words.ts';
 
 /**
@@ -66,7 +66,7 @@ function fromStandby(
   const { now } = signals;
   if (now < retryAt) return undefined;
   const results = resultsSince(record, signals);
-  const inARow = countInARow(results, ['success'], ['failure', 'handoff_error']);
+  const inARow = trailingCount(results, ['success'], ['failure', 'handoff_error']);
   if (inARow >= policy.probeSuccessesInARow) {
     const because = `${inARow} successes in a row in standby`;
     const move: Move = { to: 'degraded', cause: 'probes_succeeded', because, numbers: { successes: inARow } };

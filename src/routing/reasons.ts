@@ -1,7 +1,7 @@
-import type { Contestant, DecisionInput, Verdict } from './decision.ts';
+import type { DecisionCandidate, DecisionInput, Verdict } from './decision.ts';
 
 /** The reason of a decision in one sentence, with the numbers that it rests on. */
-export function reasonOf(verdict: Verdict, second: Contestant | undefined, input: DecisionInput): string {
+export function reasonOf(verdict: Verdict, second: DecisionCandidate | undefined, input: DecisionInput): string {
   const { chosen, greedy, rule } = verdict;
   if (input.effect.rejected !== null) return `a rule refuses this checkout: ${input.effect.rejected}`;
   if (!chosen) return 'no route can take this payment';
@@ -25,7 +25,7 @@ export function reasonOf(verdict: Verdict, second: Contestant | undefined, input
   }
 }
 
-function best(chosen: Contestant, second: Contestant | undefined, rule: string | null): string {
+function best(chosen: DecisionCandidate, second: DecisionCandidate | undefined, rule: string | null): string {
   const among = rule === null ? '' : ` among those that rule ${rule} prefers`;
   if (!second) return `${chosen.id} is the only route that can take it${among}`;
   const terms = [
@@ -36,7 +36,7 @@ function best(chosen: Contestant, second: Contestant | undefined, rule: string |
   return `${chosen.id} over ${second.id}${among}: ${terms.join(', ')}`;
 }
 
-function unavailable({ facts }: Contestant, { preferredKind, kind }: DecisionInput): string {
+function unavailable({ facts }: DecisionCandidate, { preferredKind, kind }: DecisionInput): string {
   if (preferredKind === null || kind !== null || facts.kind === preferredKind) return '';
   return `; the preferred kind ${preferredKind} has no route that can take it`;
 }

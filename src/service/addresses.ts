@@ -75,7 +75,7 @@ export async function listenAt(
     await address[Symbol.asyncDispose]?.();
     await app.listen({ host: first!, port, backlog: BACKLOG });
     const { port: bound } = app.server.address() as AddressInfo;
-    for (const other of others) await listenBeside(app.server, other, bound, app.log);
+    for (const other of others) await listenOnSecondAddress(app.server, other, bound, app.log);
     return bound;
   } catch (error) {
     throw listenError(address, port, error as Error);
@@ -89,7 +89,7 @@ async function addressesOf(host: string): Promise<string[]> {
 }
 
 /** Adds an address to a listening server. Fastify would start another server for it, without our limits. */
-export async function listenBeside(
+export async function listenOnSecondAddress(
   served: Server,
   address: string,
   port: number,

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EntryPlace } from '../domain/ledger.ts';
+import type { EntryPosition } from '../domain/ledger.ts';
 import type { Cents } from '../domain/money.ts';
 import type { Instant } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
-import { type LedgerShelf, shelvesOf } from '../store/ledger.ts';
+import { type LedgerPartition, partitionsOf } from '../store/ledger.ts';
 import type { Store } from '../store/store.ts';
 
 // A posting is dated before its commit. Entries older than the longest commit are complete.
@@ -24,9 +24,9 @@ export interface LedgerSum {
 }
 
 interface AddedUp {
-  shelf: LedgerShelf;
+  shelf: LedgerPartition;
   cents: Cents;
-  after: EntryPlace | undefined;
+  after: EntryPosition | undefined;
 }
 
 export function createLedgerSum(store: Store, environment: Environment, part = PART): LedgerSum {
@@ -35,7 +35,7 @@ export function createLedgerSum(store: Store, environment: Environment, part = P
 
   async function addShelf(sum: AddedUp, until: number, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const { last, debits, credits } = await store.shelfSum(sum.shelf, { after: sum.after, until, limit: part });
+      const { last, debits, credits } = await store.partitionSum(sum.shelf, { after: sum.after, until, limit: part });
       sum.cents += debits - credits;
       sum.after = last ?? { created: until + 1, postingId: '', line: -1 };
       if (!last) return;
@@ -45,7 +45,7 @@ export function createLedgerSum(store: Store, environment: Environment, part = P
 
   /** Accounts and kinds of this version, and all others in the journal. */
   async function findShelves(): Promise<void> {
-    for (const shelf of [...shelvesOf(environment), ...(await store.shelvesInUse(environment))]) {
+    for (const shelf of [...partitionsOf(environment), ...(await store.partitionsInUse(environment))]) {
       const name = `${shelf.account} ${shelf.kind}`;
       if (!known.has(name)) known.set(name, { shelf, cents: 0, after: undefined });
     }

@@ -2,10 +2,10 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '../domain/errors.ts';
-import { type SimulatorDeps, cancelCharge, capturedCharge, takeCharge } from './charges.ts';
+import { type SimulatorDeps, cancelCharge, capturedCharge, acceptCharge } from './charges.ts';
 import { handoffTagOf } from './instruments.ts';
 import { chargeReader, refundReader, renderCharge, renderRefund } from './messages.ts';
-import { refundOf, takeRefund } from './refunds.ts';
+import { refundOf, acceptRefund } from './refunds.ts';
 import type { Charge } from './simulator-store.ts';
 
 export interface ApiOptions {
@@ -43,7 +43,7 @@ export function simulatorApi(
       scope.addHook('onRequest', async (request) => requireKey(request, apiKey));
       scope.post('/', async (request) => {
         const order = chargeReader.read(request.body);
-        const charge = await takeCharge(deps, order);
+        const charge = await acceptCharge(deps, order);
         if (handoffTagOf(order.buyer_email) === 'handoff_timeout') await sleepFor(request, slowAnswerMs);
         return render(charge);
       });
@@ -56,7 +56,7 @@ export function simulatorApi(
         const order = refundReader.read(request.body);
         const sample = { charge: request.params.charge, merchant: '', product: 'Sample', return_url: publicUrl };
         const charge = await capturedCharge(deps, { ...order.charge, ...sample });
-        const { refund, state, isLost } = await takeRefund(deps, charge, order);
+        const { refund, state, isLost } = await acceptRefund(deps, charge, order);
         if (!isLost) return renderRefund(charge, refund, state);
         reply.hijack();
         request.raw.socket.destroy();

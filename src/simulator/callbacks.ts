@@ -4,7 +4,7 @@ import { signCallback } from '../webhooks/sign.ts';
 import { type Worker, createWorker, forEachOf } from '../workers/worker.ts';
 import { type SimulatorDeps, captureLate } from './charges.ts';
 import { type SimulatorEvent, readEvent } from './messages.ts';
-import { moveRefund } from './refunds.ts';
+import { setRefundState } from './refunds.ts';
 import { type Charge, type QueuedCallback, updateCallback } from './simulator-store.ts';
 
 const POLL_MS = 500;
@@ -94,7 +94,7 @@ async function takeEffect(deps: SimulatorDeps, charge: Charge, event: SimulatorE
     case 'charge.updated':
       return event.state !== 'CAPTURED' || event.amount !== charge.amount || captureLate(deps, charge);
     default:
-      await moveRefund(deps, charge, event.refund, event.type === 'refund.failed' ? 'failed' : 'succeeded');
+      await setRefundState(deps, charge, event.refund, event.type === 'refund.failed' ? 'failed' : 'succeeded');
       return true;
   }
 }

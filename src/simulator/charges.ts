@@ -27,7 +27,7 @@ type NewCharge = Omit<ChargeOrder, 'currency' | 'buyer_email'>;
  * Takes a charge over, once for each of the caller's ids. Throws GatewayError `invalid_state` if the buyer's address asks
  * for a refusal, or if the charge was refused before.
  */
-export async function takeCharge(deps: SimulatorDeps, order: ChargeOrder): Promise<Charge> {
+export async function acceptCharge(deps: SimulatorDeps, order: ChargeOrder): Promise<Charge> {
   const tag = handoffTagOf(order.buyer_email);
   if (tag === 'handoff_down')
     throw new GatewayError('invalid_state', 'The simulated provider takes nothing of this buyer.');
@@ -45,7 +45,7 @@ const DECLINE_REASONS: Record<Charge['kind'], string> = {
 };
 
 /** Applies the outcome that the buyer chose, and queues its callbacks. Does nothing if the charge is not open any more. */
-export function payWith(deps: SimulatorDeps, charge: Charge, instrument: Instrument): Promise<void> {
+export function payCharge(deps: SimulatorDeps, charge: Charge, instrument: Instrument): Promise<void> {
   return changeCharge(deps, charge, async (current) => {
     if (current.status !== 'open') return [];
     const earlier = await deps.store.chargesOfSession(current.sessionId);
@@ -75,7 +75,7 @@ export async function capturedCharge(deps: SimulatorDeps, order: NewCharge): Pro
 }
 
 /** Cancels the charge for a buyer who leaves without paying, and queues the callback about it. */
-export function leaveUnpaid(deps: SimulatorDeps, charge: Charge): Promise<void> {
+export function cancelChargeByBuyer(deps: SimulatorDeps, charge: Charge): Promise<void> {
   return changeCharge(deps, charge, (current) => {
     if (current.status !== 'open') return [];
     const left: Charge = { ...current, status: 'cancelled' };

@@ -2,11 +2,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { serveAssets } from '../html/assets.ts';
 import { acceptForms, formOf, seeOther, sendPage } from '../html/page.ts';
 import { type CardForm, filledCardForm, readCardForm } from './card-form.ts';
-import { type SimulatorDeps, leaveUnpaid, payWith } from './charges.ts';
+import { type SimulatorDeps, cancelChargeByBuyer, payCharge } from './charges.ts';
 import { type Instrument, instrumentById } from './instruments.ts';
 import { STYLESHEET } from './layout.ts';
 import type { Charge } from './simulator-store.ts';
-import { type Filled, closedPage, instrumentsPage, payPage, returnPage, unknownPage } from './views.ts';
+import { type PayPageInput, closedPage, instrumentsPage, payPage, returnPage, unknownPage } from './views.ts';
 
 interface PayPath {
   Params: { reference: string };
@@ -35,7 +35,7 @@ export function simulatorPages(app: FastifyInstance, deps: SimulatorDeps, public
       // A second click, or a second tab, gets the redirect of the first one.
       if (charge.status === 'open') {
         if (!instrument) return sendPage(reply, 400, payPage(charge, filled));
-        await payWith(deps, charge, instrument);
+        await payCharge(deps, charge, instrument);
       }
       return sendBack(request, reply, charge);
     });
@@ -43,14 +43,14 @@ export function simulatorPages(app: FastifyInstance, deps: SimulatorDeps, public
     scope.post<PayPath>('/simulator/pay/:reference/cancel', async (request, reply) => {
       const charge = await deps.store.charge(request.params.reference);
       if (!charge) return sendPage(reply, 404, unknownPage());
-      await leaveUnpaid(deps, charge);
+      await cancelChargeByBuyer(deps, charge);
       return sendBack(request, reply, charge);
     });
   });
 }
 
 /** The form as a link of the list of test outcomes fills it in. */
-function prefilled(use: unknown): Filled {
+function prefilled(use: unknown): PayPageInput {
   const instrument = typeof use === 'string' ? instrumentById(use) : undefined;
   if (!instrument) return {};
   return { card: filledCardForm(instrument), choice: { chosen: instrument.id, problem: undefined } };
@@ -61,7 +61,7 @@ function readPayForm(
   charge: Charge,
   form: URLSearchParams,
   now: number,
-): { instrument: Instrument | undefined; filled: Filled } {
+): { instrument: Instrument | undefined; filled: PayPageInput } {
   if (charge.kind === 'card') {
     const card: CardForm = readCardForm(form, now);
     const complete = Object.keys(card.problems).length === 0;

@@ -56,7 +56,7 @@ export const REFUND_SCRIPTS: readonly RefundScript[] = [
   },
 ];
 
-export interface TakenRefund {
+export interface AcceptedRefund {
   refund: ChargeRefund;
   /** State in the answer, if it differs from the recorded one. */
   state?: RefundState;
@@ -68,9 +68,9 @@ export interface TakenRefund {
  * Refunds money of a charge, once for each of the caller's ids. Throws GatewayError `invalid_state` for more than was
  * captured and is left, or an id that was used for another charge or amount.
  */
-export async function takeRefund(deps: SimulatorDeps, charge: Charge, order: RefundOrder): Promise<TakenRefund> {
+export async function acceptRefund(deps: SimulatorDeps, charge: Charge, order: RefundOrder): Promise<AcceptedRefund> {
   const { refund: id, amount } = order;
-  let taken: TakenRefund | undefined;
+  let taken: AcceptedRefund | undefined;
   await changeCharge(deps, charge, async (current) => {
     const { reference, captured, refunded } = current;
     const first = await deps.store.refund(id);
@@ -104,7 +104,7 @@ export async function refundOf({ store }: SimulatorDeps, { reference }: Charge, 
 }
 
 /** Records the outcome of a refund before its callback reports it. Money of a failed refund can be refunded again. */
-export function moveRefund(
+export function setRefundState(
   deps: SimulatorDeps,
   charge: Charge,
   id: string,

@@ -8,7 +8,7 @@ import { layout, receipt } from './layout.ts';
 import type { Charge } from './simulator-store.ts';
 
 /** The form fields that the buyer has filled in. */
-export interface Filled {
+export interface PayPageInput {
   card?: CardForm;
   choice?: Choice;
 }
@@ -22,7 +22,7 @@ const TITLES: Record<Charge['kind'], string> = {
 };
 
 /** The page of a charge that waits for its buyer. */
-export function payPage(charge: Charge, { card = emptyCardForm(), choice = CHOICE }: Filled): Html {
+export function payPage(charge: Charge, { card = emptyCardForm(), choice = CHOICE }: PayPageInput): Html {
   const faulty = choice.problem !== undefined || Object.keys(card.problems).length > 0;
   const body = html`<div class="columns">
     ${receipt(charge)}

@@ -1,7 +1,7 @@
 import type { ApiKey } from '../domain/api-key.ts';
 import type { Instant } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
-import type { Listed, Page } from './page.ts';
+import type { PageResult, Page } from './page.ts';
 
 /** `revoked`: every key is revoked; `active`: at least one is not. */
 export type KeysKnown = 'none' | 'revoked' | 'active';
@@ -25,7 +25,7 @@ export interface ApiKeyReads {
   apiKey(id: string): Promise<ApiKey | undefined>;
   apiKeyByHash(hash: string): Promise<ApiKey | undefined>;
   apiKeysKnown(): Promise<KeysKnown>;
-  listApiKeys(filter: ApiKeyFilter, page: Page): Promise<Listed<ApiKey>>;
+  listApiKeys(filter: ApiKeyFilter, page: Page): Promise<PageResult<ApiKey>>;
   /** Cents that a key has spent on a day, as `dayOf` writes it. */
   apiKeySpend(keyId: string, day: string): Promise<number>;
 }

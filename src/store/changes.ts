@@ -1,5 +1,5 @@
 import type { Change } from './store.ts';
-import { holdApiKey, insertApiKey, revokeApiKey, spendOfApiKey, useApiKey } from './tables/api-keys.ts';
+import { requireActiveKey, insertApiKey, revokeApiKey, spendOfApiKey, useApiKey } from './tables/api-keys.ts';
 import { saveClock } from './tables/clock.ts';
 import { placeEvents } from './tables/feed.ts';
 import { recoverDelivery, saveRecovery } from './tables/recoveries.ts';
@@ -8,7 +8,7 @@ import { insertDiscrepancy, updateDiscrepancy } from './tables/discrepancies.ts'
 import { insertInvoice, updateInvoice } from './tables/invoices.ts';
 import { insertPosting, insertSettlement } from './tables/ledger.ts';
 import { insertPayment, updatePayment } from './tables/payments.ts';
-import { eraseCustomer, eraseSession, holdActive, moveCustomer } from './tables/personal-data.ts';
+import { eraseCustomer, eraseSession, requireActiveCustomer, setCustomerStatus } from './tables/personal-data.ts';
 import {
   foldEstimates,
   insertDecision,
@@ -40,13 +40,13 @@ export function writesOf(changes: Change[]): Write[] {
 /** The statements of each type of change. */
 const WRITES: { [Type in Change['type']]: (change: Extract<Change, { type: Type }>) => Write | Write[] } = {
   api_key_created: (change) => insertApiKey(change.key),
-  api_key_active: (change) => holdApiKey(change.keyId),
+  api_key_active: (change) => requireActiveKey(change.keyId),
   api_key_used: (change) => useApiKey(change.keyId, change.at),
   api_key_revoked: (change) => revokeApiKey(change.keyId, change.at),
   api_key_spent: (change) => spendOfApiKey(change.keyId, change.day, change.amount),
   customer_created: (change) => insertCustomer(change.customer),
-  customer_status_changed: (change) => moveCustomer(change.customer, change.from),
-  customer_active: (change) => holdActive(change.sessionId),
+  customer_status_changed: (change) => setCustomerStatus(change.customer, change.from),
+  customer_active: (change) => requireActiveCustomer(change.sessionId),
   customer_erased: (change) => eraseCustomer(change.customer, change.from),
   session_erased: (change) => eraseSession(change),
   discrepancy_opened: (change) => insertDiscrepancy(change.discrepancy),
@@ -115,14 +115,14 @@ const WORK = new Set<Change['type']>([
 ]);
 
 /** Whether these changes can leave work for a worker. */
-export function leavesWork(changes: Change[]): boolean {
+export function createsWork(changes: Change[]): boolean {
   return changes.some(({ type }) => WORK.has(type));
 }
 
 const LAST = '\u{ffff}';
 
 /** Whether these changes erase personal data, which must then be in no file of the database. */
-export function erases(changes: Change[]): boolean {
+export function erasesPersonalData(changes: Change[]): boolean {
   return changes.some(({ type }) => type === 'customer_erased' || type === 'session_erased');
 }
 

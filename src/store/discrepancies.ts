@@ -1,6 +1,6 @@
 import type { Discrepancy, DiscrepancyKind, DiscrepancyStatus } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
-import type { Listed, Page } from './page.ts';
+import type { PageResult, Page } from './page.ts';
 
 export interface DiscrepancyFilter {
   kind?: DiscrepancyKind;
@@ -17,5 +17,5 @@ export type DiscrepancyChange =
 
 export interface DiscrepancyReads {
   discrepancy(id: string): Promise<Discrepancy | undefined>;
-  listDiscrepancies(filter: DiscrepancyFilter, page: Page): Promise<Listed<Discrepancy>>;
+  listDiscrepancies(filter: DiscrepancyFilter, page: Page): Promise<PageResult<Discrepancy>>;
 }

@@ -12,21 +12,21 @@ export interface EventFilter {
 }
 
 /** Position of an event among all events: their ids do not sort by time, and events of a session can share a millisecond. */
-export interface EventPlace {
+export interface EventPosition {
   created: Instant;
   sequence: number;
   id: string;
 }
 
 /** Position of an event that does not exist: the creation time of its session. */
-export function placeOfUnknown(id: string): EventPlace {
+export function positionOfUnknownEvent(id: string): EventPosition {
   const sessionId = sessionOfEvent(id);
   assert(sessionId, `${id} is not the id of an event`);
   return { created: timeOfId(sessionId), sequence: 0, id };
 }
 
 /** Negative if `a` is older. */
-export function comparePlaces(a: EventPlace, b: EventPlace): number {
+export function compareEventPositions(a: EventPosition, b: EventPosition): number {
   if (a.created !== b.created) return a.created - b.created;
   if (a.sequence !== b.sequence) return a.sequence - b.sequence;
   return a.id < b.id ? -1 : Number(a.id > b.id);

@@ -2,7 +2,7 @@ import type { Delivery, DeliveryStatus } from '../domain/delivery.ts';
 import type { Instant } from '../domain/records.ts';
 import type { Recovery } from '../domain/recovery.ts';
 import type { Environment } from '../domain/route.ts';
-import type { Listed } from './page.ts';
+import type { PageResult } from './page.ts';
 import type { MerchantEvent } from './webhooks.ts';
 
 /** An event that a recovery examines, and its delivery to the endpoint, if it has one. */
@@ -31,7 +31,7 @@ export interface FeedReads {
   /** Position of an event in the feed, from 1; null before it has one, undefined for an unknown event. */
   feedPosition(eventId: string): Promise<number | null | undefined>;
   /** The events after a position, oldest first. No event appears later before a position that was read. */
-  listFeed(filter: FeedFilter, after: number, limit: number): Promise<Listed<MerchantEvent>>;
+  listFeed(filter: FeedFilter, after: number, limit: number): Promise<PageResult<MerchantEvent>>;
   hasUnplacedEvents(): Promise<boolean>;
   recovery(id: string): Promise<Recovery | undefined>;
   /** Running recoveries without progress since then. */

@@ -1,7 +1,7 @@
 import {
   ACCOUNTS,
   type Account,
-  type EntryPlace,
+  type EntryPosition,
   type JournalEntry,
   POSTING_KINDS,
   type PostingKind,
@@ -24,10 +24,10 @@ export interface JournalFilter {
 }
 
 /** A range of the journal: at most `limit` entries, older or newer than a place, or from the end of the journal without one. */
-export interface Stretch {
+export interface JournalRange {
   limit: number;
   order: 'newest_first' | 'oldest_first';
-  after: EntryPlace | undefined;
+  after: EntryPosition | undefined;
 }
 
 /** Sums of entries of one account; credits are positive here. */
@@ -41,7 +41,7 @@ export interface AccountSum {
 export const DAY_MS = 86_400_000;
 
 /** Partition of the journal: the entries of one kind in one account. */
-export interface LedgerShelf {
+export interface LedgerPartition {
   environment: Environment;
   account: Account;
   kind: PostingKind;
@@ -56,7 +56,7 @@ export interface LedgerReads {
   /** Sum of all entries: 0, unless the ledger is wrong. */
   ledgerTotal(): Promise<number>;
   /** Its cost grows neither with the journal nor with the depth of the range. */
-  journal(filter: JournalFilter, stretch: Stretch): Promise<JournalEntry[]>;
+  journal(filter: JournalFilter, stretch: JournalRange): Promise<JournalEntry[]>;
   journalEntry(postingId: string, line: number): Promise<JournalEntry | undefined>;
   /** Sums of each account with entries: of the days before `before` (days since 1970), or of all days. */
   daySums(environment: Environment, before?: number): Promise<AccountSum[]>;
@@ -64,20 +64,20 @@ export interface LedgerReads {
    * Sums of the next entries of a partition, at most `limit`, booked until then. `last` is the place of the last one; undefined
    * if there are no more.
    */
-  shelfSum(
-    shelf: LedgerShelf,
-    stretch: { after: EntryPlace | undefined; until: Instant; limit: number },
-  ): Promise<AccountSum & { last: EntryPlace | undefined }>;
+  partitionSum(
+    shelf: LedgerPartition,
+    stretch: { after: EntryPosition | undefined; until: Instant; limit: number },
+  ): Promise<AccountSum & { last: EntryPosition | undefined }>;
   /** Sums of the entries after `after` and until then, by partition, in one snapshot. */
-  recentSums(shelves: readonly LedgerShelf[], after: Instant, until: Instant): Promise<AccountSum[]>;
+  recentSums(shelves: readonly LedgerPartition[], after: Instant, until: Instant): Promise<AccountSum[]>;
   /** Every partition with entries, also of accounts and kinds that this version does not know. */
-  shelvesInUse(environment: Environment): Promise<LedgerShelf[]>;
+  partitionsInUse(environment: Environment): Promise<LedgerPartition[]>;
   settlement(paymentId: string): Promise<Settlement | undefined>;
   /** Ids of the payments with this provider reference: one, unless two providers use the same. */
   paymentsOfReference(reference: string): Promise<string[]>;
 }
 
 /** The known partitions of an environment. */
-export function shelvesOf(environment: Environment): LedgerShelf[] {
+export function partitionsOf(environment: Environment): LedgerPartition[] {
   return ACCOUNTS.flatMap((account) => POSTING_KINDS.map((kind) => ({ environment, account, kind })));
 }

@@ -28,13 +28,13 @@ export function missingMigrations(applied: readonly Row[]): readonly Migration[]
 }
 
 /** Logs that a new database was created, so that a mistyped DATABASE_URL does not go unnoticed. */
-export function warnOfNew(missing: readonly Migration[], where: object, log: StoreLog): void {
+export function warnOfNewDatabase(missing: readonly Migration[], where: object, log: StoreLog): void {
   if (missing.length < MIGRATIONS.length) return;
   log.warn(where, 'created a new, empty database; if there is one already, correct DATABASE_URL');
 }
 
 /** Throws where the database is not of exactly this version. */
-export function refuseOutdated(applied: readonly Row[]): void {
+export function rejectOutdatedProgram(applied: readonly Row[]): void {
   const [missing] = missingMigrations(applied);
   if (missing) {
     throw new Error(

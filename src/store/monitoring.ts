@@ -2,9 +2,9 @@ import type { Instant } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
 
 /** Limit of every count, so that a larger backlog does not make the reads slower. */
-export const COUNTED_AT_MOST = 10_000;
+export const BACKLOG_COUNT_LIMIT = 10_000;
 
-/** Pending work of an environment. Counts end at {@link COUNTED_AT_MOST}. */
+/** Pending work of an environment. Counts end at {@link BACKLOG_COUNT_LIMIT}. */
 export interface Backlog {
   deliveriesPending: number;
   deliveriesDead: number;

@@ -1,20 +1,20 @@
-import type { Listed, Page } from './page.ts';
+import type { PageResult, Page } from './page.ts';
 
 /** A page of the few records that an id or an address names. */
-export function pageOf<Item extends { id: string }>(named: Item[], page: Page): Listed<Item> {
+export function pageOf<Item extends { id: string }>(named: Item[], page: Page): PageResult<Item> {
   const cursor = page.endingBefore ?? page.startingAfter;
-  return pageAmong<Item, { id: string }>(named, page, cursor === undefined ? undefined : { id: cursor }, (a, b) =>
+  return pageOfItems<Item, { id: string }>(named, page, cursor === undefined ? undefined : { id: cursor }, (a, b) =>
     a.id < b.id ? -1 : Number(a.id > b.id),
   );
 }
 
 /** A page of a few records in any order; `compare` is negative where its first is the older one. */
-export function pageAmong<Item extends Place, Place>(
+export function pageOfItems<Item extends Place, Place>(
   items: Item[],
   { limit, endingBefore }: Page,
   cursor: Place | undefined,
   compare: (a: Place, b: Place) => number,
-): Listed<Item> {
+): PageResult<Item> {
   const newestFirst = items.toSorted((a, b) => compare(b, a));
   if (endingBefore !== undefined) {
     const newer = newestFirst.filter((item) => compare(item, cursor!) > 0);

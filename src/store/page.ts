@@ -5,7 +5,7 @@ export interface Page {
   endingBefore?: string;
 }
 
-export interface Listed<Item> {
+export interface PageResult<Item> {
   items: Item[];
   hasMore: boolean;
 }

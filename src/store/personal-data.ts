@@ -15,14 +15,14 @@ export type PersonalDataChange =
   | { type: 'session_erased'; session: Session; from: SessionStatus; events: Pick<MerchantEvent, 'id' | 'body'>[] };
 
 /** Ids of records in progress that prevent erasing a customer, a few of each kind. */
-export interface UnderWay {
+export interface PersonalWorkInProgress {
   payments: string[];
   refunds: string[];
   deliveries: string[];
 }
 
 export interface PersonalDataReads {
-  underWayFor(customerId: string): Promise<UnderWay>;
+  workInProgressFor(customerId: string): Promise<PersonalWorkInProgress>;
   /** At most `limit` sessions of a customer that may still have personal data. */
   sessionsToErase(customerId: string, limit: number): Promise<Session[]>;
 }

@@ -1,6 +1,6 @@
 import { Pool, type PoolClient } from 'pg';
 import { GatewayError } from '../domain/errors.ts';
-import { onNobodysBehalf } from '../telemetry/origin.ts';
+import { runWithoutOrigin } from '../telemetry/origin.ts';
 
 export interface PostgresSettings {
   /** `postgres://user:password@host:port/database`, with the parameters of libpq. */
@@ -66,7 +66,7 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
   });
   // An idle connection was lost; the pool opens another one on demand.
   pool.on('error', ({ message: reason }) =>
-    onNobodysBehalf(() => log.info({ reason }, 'a connection to the database was lost')),
+    runWithoutOrigin(() => log.info({ reason }, 'a connection to the database was lost')),
   );
   // A connection lost while it is lent fails its query. Without a listener its error event would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined));

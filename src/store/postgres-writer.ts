@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../domain/errors.ts';
-import { onNobodysBehalf } from '../telemetry/origin.ts';
-import { leavesWork, lockOrderOf, writesOf } from './changes.ts';
+import { runWithoutOrigin } from '../telemetry/origin.ts';
+import { createsWork, lockOrderOf, writesOf } from './changes.ts';
 import { type BatchResult, type Statement, runBatch } from './postgres-batch.ts';
 import {
   CONNECT_TIMEOUT_MS,
@@ -169,7 +169,7 @@ export function createWriter(options: WriterOptions): Writer {
     let work = false;
     for (const [set, { changes, resolve }] of batch.entries()) {
       const conflict = conflicts.get(set);
-      if (conflict === undefined) work ||= leavesWork(changes);
+      if (conflict === undefined) work ||= createsWork(changes);
       resolve(conflict === undefined ? { done: true } : { done: false, conflict });
     }
     if (work) for (const listener of listeners) listener();
@@ -205,7 +205,7 @@ export function createWriter(options: WriterOptions): Writer {
       const statements = statementsOf(writes);
       // Change sets that arrive in the same turn of the event loop are sent together.
       if (waiting.push({ changes, statements, order, since, resolve, reject }) === 1)
-        setImmediate(onNobodysBehalf, pump);
+        setImmediate(runWithoutOrigin, pump);
     });
   }
 

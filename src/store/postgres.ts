@@ -5,8 +5,8 @@ import {
   SELECT_MIGRATIONS,
   migrationRow,
   missingMigrations,
-  refuseOutdated,
-  warnOfNew,
+  rejectOutdatedProgram,
+  warnOfNewDatabase,
 } from './migrate.ts';
 import type { OpenedStore } from './database.ts';
 import type { Query, Row, SqlValue } from './keyset.ts';
@@ -46,7 +46,7 @@ export async function openPostgres(options: PostgresOptions): Promise<OpenedStor
   const { url, poolSize, random, log, onBatch, serving } = options;
   const missing = await migratePostgres(url, log);
   const { host, pathname } = new URL(url);
-  if (serving) warnOfNew(missing, { host, database: pathname.slice(1) }, log);
+  if (serving) warnOfNewDatabase(missing, { host, database: pathname.slice(1) }, log);
   const connections = createConnections({ url, poolSize }, log);
 
   function select(sql: string, ...params: SqlValue[]): Promise<Row[]> {
@@ -106,7 +106,7 @@ export async function examinePostgres(url: string): Promise<ExaminedDatabase> {
   try {
     await client.query('SET default_transaction_read_only = on');
     const { rows } = await client.query<Row>(SELECT_MIGRATIONS);
-    refuseOutdated(rows);
+    rejectOutdatedProgram(rows);
   } catch (error) {
     await client.end();
     throw error;

@@ -1,5 +1,5 @@
 import { type KeysetQuery, type Query, type Row, type Select, type SqlValue, keysetQuery } from './keyset.ts';
-import type { Listed, Page } from './page.ts';
+import type { PageResult, Page } from './page.ts';
 import type { Table } from './table-description.ts';
 
 /** Typed reads over the `select` of a driver. */
@@ -17,7 +17,7 @@ export function createReader(select: Select) {
     return (await select(sql, ...params)).map(fromRow);
   }
 
-  function list<Item>(query: KeysetQuery, page: Page, fromRow: (row: Row) => Item): Promise<Listed<Item>> {
+  function list<Item>(query: KeysetQuery, page: Page, fromRow: (row: Row) => Item): Promise<PageResult<Item>> {
     return listAsked(keysetQuery(query, page), page, fromRow);
   }
 

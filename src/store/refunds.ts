@@ -1,7 +1,7 @@
 import type { Instant } from '../domain/records.ts';
 import type { Refund, RefundStatus } from '../domain/refund.ts';
 import type { Environment } from '../domain/route.ts';
-import type { Listed, Page } from './page.ts';
+import type { PageResult, Page } from './page.ts';
 
 /** A refund that must be sent to its provider, or inquired about: a refund is its own task. */
 export interface DueRefund {
@@ -32,7 +32,7 @@ export type RefundChange =
 export interface RefundReads {
   refund(id: string): Promise<Refund | undefined>;
   refundByIdempotencyKey(environment: Environment, key: string): Promise<Refund | undefined>;
-  listRefunds(filter: RefundFilter, page: Page): Promise<Listed<Refund>>;
+  listRefunds(filter: RefundFilter, page: Page): Promise<PageResult<Refund>>;
   /** The longest due first. */
   refundsDue(now: Instant, limit: number): Promise<DueRefund[]>;
 }

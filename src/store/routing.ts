@@ -1,7 +1,7 @@
 import type { Instant } from '../domain/records.ts';
 import type { OutcomeResult, RouteOutcome } from '../domain/outcome.ts';
 import type { Tally } from '../routing/memory.ts';
-import type { Listed, Page } from './page.ts';
+import type { PageResult, Page } from './page.ts';
 import type { Environment, RouteHealth } from '../domain/route.ts';
 
 /** One result of a route. */
@@ -112,7 +112,7 @@ export interface RoutingReads {
   ): Promise<RecentResult[][]>;
   routeEstimates(environment: Environment, algorithm: string): Promise<EstimateRecord | undefined>;
   routeHealth(): Promise<RouteHealthRow[]>;
-  listTransitions(filter: TransitionFilter, page: Page): Promise<Listed<TransitionRecord>>;
+  listTransitions(filter: TransitionFilter, page: Page): Promise<PageResult<TransitionRecord>>;
   /** The newest rules, or those of one version. */
   routingRules(version?: number): Promise<RulesVersion | undefined>;
   routingSnapshot(id: string): Promise<RoutingSnapshot | undefined>;
@@ -120,5 +120,5 @@ export interface RoutingReads {
   /** Decisions of the attempts, oldest first; the session names its offer. */
   routingDecisionsOfSession(sessionId: string): Promise<RoutingDecision[]>;
   /** Decisions of the attempts of an environment. */
-  listRoutingDecisions(environment: Environment, page: Page): Promise<Listed<RoutingDecision>>;
+  listRoutingDecisions(environment: Environment, page: Page): Promise<PageResult<RoutingDecision>>;
 }

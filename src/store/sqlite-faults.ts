@@ -34,7 +34,7 @@ export function isUnavailable(code: number): boolean {
 const REFUSED_BY_THE_SYSTEM = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'ENOENT']);
 
 /** For a file that cannot be used, an error with its path and the remedy; every other error unchanged. */
-export function explained(path: string, error: unknown): unknown {
+export function describeSqliteError(path: string, error: unknown): unknown {
   const { message, code: system = '' } = error as NodeJS.ErrnoException;
   const code = sqliteCodeOf(error);
   if (isDamage(code)) {

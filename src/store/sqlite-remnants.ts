@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StoreLog } from './postgres-connection.ts';
-import { explained, isDamage, sqliteCodeOf } from './sqlite-faults.ts';
+import { describeSqliteError, isDamage, sqliteCodeOf } from './sqlite-faults.ts';
 
 /** Marks in the header of the file, in the erasing transaction, that erased text can remain in unused parts of pages. */
 export const NOTE_REMNANTS = 'PRAGMA user_version = 1';
@@ -24,7 +24,7 @@ export function clearRemnants(path: string, log: StoreLog): void {
     rewrite(path);
     log.info({ ms: Math.round(performance.now() - since) }, 'what erasing had left in the database file is removed');
   } catch (error) {
-    if (isDamage(sqliteCodeOf(error))) throw explained(path, error);
+    if (isDamage(sqliteCodeOf(error))) throw describeSqliteError(path, error);
     log.warn(
       { reason: String(error) },
       'what erasing has left in the database file is still there: stop whatever else has it open, see that twice its size is free on its disk, and start again',

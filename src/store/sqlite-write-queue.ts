@@ -1,9 +1,9 @@
 import { statfsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { GatewayError } from '../domain/errors.ts';
-import { erases, leavesWork, writesOf } from './changes.ts';
+import { erasesPersonalData, createsWork, writesOf } from './changes.ts';
 import type { OnBatch } from './observed.ts';
-import { explained, isUnavailable, isUnwritable } from './sqlite-faults.ts';
+import { describeSqliteError, isUnavailable, isUnwritable } from './sqlite-faults.ts';
 import type { Batch, PackedWrite, SetResult } from './sqlite-writer.ts';
 import type { Change, CommitResult } from './store.ts';
 import type { Write } from './write.ts';
@@ -68,7 +68,7 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
     isDead = true;
     for (const { reject } of [...inFlight, ...waiting]) reject(unwritable());
     [inFlight, waiting] = [[], []];
-    onFatal(explained(path, error) as Error);
+    onFatal(describeSqliteError(path, error) as Error);
   }
 
   function write(changes: Change[], writes: Write[]): Promise<CommitResult> {
@@ -85,7 +85,7 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
     inFlight = inFlight.length === 0 ? batch : [...inFlight, ...batch];
     const define: Batch['define'] = [];
     const sets = batch.map(({ writes }) => writes.map((write) => pack(write, define)));
-    const forget = batch.some(({ changes }) => erases(changes));
+    const forget = batch.some(({ changes }) => erasesPersonalData(changes));
     worker.postMessage({ define, sets, forget } satisfies Batch);
   }
 
@@ -104,7 +104,7 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
     for (const [index, { changes, resolve, reject }] of settled.entries()) {
       const result = results[index]!;
       if (result === 0) {
-        work ||= leavesWork(changes);
+        work ||= createsWork(changes);
         resolve({ done: true });
       } else if (typeof result === 'string') resolve({ done: false, conflict: result });
       else {

@@ -11,14 +11,14 @@ import {
   migrationRow,
   missingMigrations,
   refuseForeign,
-  refuseOutdated,
-  warnOfNew,
+  rejectOutdatedProgram,
+  warnOfNewDatabase,
 } from './migrate.ts';
 import type { Migration } from './migrations/migration.ts';
 import type { OnBatch } from './observed.ts';
 import type { StoreLog } from './postgres-connection.ts';
 import { createReads } from './reads.ts';
-import { CORRUPT, explained, isDamage, sqliteCodeOf } from './sqlite-faults.ts';
+import { CORRUPT, describeSqliteError, isDamage, sqliteCodeOf } from './sqlite-faults.ts';
 import { clearRemnants } from './sqlite-remnants.ts';
 import { REWRITE_HEADER, startWriter } from './sqlite-write-queue.ts';
 import type { ExaminedDatabase } from './examined.ts';
@@ -44,7 +44,7 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
   if (serving) checkAfterUncleanEnd(path, log);
   const missing = migrateSqlite(path);
   if (serving) {
-    warnOfNew(missing, { file: resolve(path) }, log);
+    warnOfNewDatabase(missing, { file: resolve(path) }, log);
     clearRemnants(path, log);
   }
   const writer = await startWriter(path, onFatal, onBatch);
@@ -118,7 +118,7 @@ function checkAfterUncleanEnd(path: string, log: StoreLog): void {
       database.close();
     }
   } catch (error) {
-    throw explained(path, error);
+    throw describeSqliteError(path, error);
   }
   const ms = Math.round(performance.now() - since);
   log.info(
@@ -154,7 +154,7 @@ export function examineSqlite(path: string): ExaminedDatabase {
   try {
     const tables = tablesOf(database);
     refuseForeign(tables);
-    refuseOutdated(tables.length === 0 ? [] : all(SELECT_MIGRATIONS));
+    rejectOutdatedProgram(tables.length === 0 ? [] : all(SELECT_MIGRATIONS));
   } catch (error) {
     database.close();
     throw error;
@@ -189,7 +189,7 @@ export function migrateSqlite(path: string): readonly Migration[] {
     makeFile(path);
     return migrate(path);
   } catch (error) {
-    throw explained(path, error);
+    throw describeSqliteError(path, error);
   }
 }
 

@@ -11,7 +11,7 @@ import type { LedgerChange, LedgerReads } from './ledger.ts';
 import type { MonitoringReads } from './monitoring.ts';
 import type { PersonalDataChange, PersonalDataReads } from './personal-data.ts';
 import type { RefundChange, RefundReads } from './refunds.ts';
-import type { Listed, Page } from './page.ts';
+import type { PageResult, Page } from './page.ts';
 import type { RoutingChange, RoutingReads } from './routing.ts';
 import type { WebhookChange, WebhookReads } from './webhooks.ts';
 
@@ -146,10 +146,10 @@ export interface Store
   payment(id: string): Promise<Payment | undefined>;
   invoice(id: string): Promise<Invoice | undefined>;
 
-  listCustomers(filter: CustomerFilter, page: Page): Promise<Listed<Customer>>;
-  listSessions(filter: SessionFilter, page: Page): Promise<Listed<Session>>;
-  listPayments(filter: PaymentFilter, page: Page): Promise<Listed<Payment>>;
-  listInvoices(filter: InvoiceFilter, page: Page): Promise<Listed<Invoice>>;
+  listCustomers(filter: CustomerFilter, page: Page): Promise<PageResult<Customer>>;
+  listSessions(filter: SessionFilter, page: Page): Promise<PageResult<Session>>;
+  listPayments(filter: PaymentFilter, page: Page): Promise<PageResult<Payment>>;
+  listInvoices(filter: InvoiceFilter, page: Page): Promise<PageResult<Invoice>>;
 
   /** Sessions whose `wakeAt` is past, the longest due first. */
   sessionsToWake(now: Instant, limit: number): Promise<DueWake[]>;

@@ -3,7 +3,7 @@ import type { Instant, ProviderStatus } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
 import type { Origin } from '../telemetry/origin.ts';
 import type { EventFilter } from './events.ts';
-import type { Listed, Page } from './page.ts';
+import type { PageResult, Page } from './page.ts';
 import type { EndpointChange, EndpointReads } from './webhook-endpoints.ts';
 
 /** A merchant event: immutable; every delivery attempt sends the bytes of its body. */
@@ -64,6 +64,6 @@ export interface WebhookReads extends EndpointReads {
   delivery(id: string): Promise<Delivery | undefined>;
   deliveriesOfSession(sessionId: string): Promise<Delivery[]>;
   deliveryAttempts(deliveryId: string): Promise<DeliveryAttempt[]>;
-  listDeliveries(filter: DeliveryFilter, page: Page): Promise<Listed<Delivery>>;
-  listEvents(filter: EventFilter, page: Page): Promise<Listed<MerchantEvent>>;
+  listDeliveries(filter: DeliveryFilter, page: Page): Promise<PageResult<Delivery>>;
+  listEvents(filter: EventFilter, page: Page): Promise<PageResult<MerchantEvent>>;
 }

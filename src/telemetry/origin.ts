@@ -8,22 +8,22 @@ export interface Origin {
   readonly traceParent: string | null;
 }
 
-export const NOBODY: Origin = { requestId: null, traceParent: null };
+export const NO_ORIGIN: Origin = { requestId: null, traceParent: null };
 const origins = new AsyncLocalStorage<Origin>();
 
 /** Origin of the running code. */
 export function currentOrigin(): Origin {
-  return origins.getStore() ?? NOBODY;
+  return origins.getStore() ?? NO_ORIGIN;
 }
 
 /** Runs `work`, and everything that it starts, with this origin. */
-export function onBehalfOf<Result>(origin: Origin, work: () => Result): Result {
+export function runWithOrigin<Result>(origin: Origin, work: () => Result): Result {
   return origins.run(origin, work);
 }
 
 /** Runs work that several requests share, such as a batch or a connection, without an origin. */
-export function onNobodysBehalf<Result>(work: () => Result): Result {
-  return origins.run(NOBODY, work);
+export function runWithoutOrigin<Result>(work: () => Result): Result {
+  return origins.run(NO_ORIGIN, work);
 }
 
 const TRACE_PARENT = 'traceparent';

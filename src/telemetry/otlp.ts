@@ -20,7 +20,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import { currentOrigin, onNobodysBehalf } from './origin.ts';
+import { currentOrigin, runWithoutOrigin } from './origin.ts';
 import { endsWithin } from './time-limit.ts';
 import type { Span, SpanStart, Tracing } from './tracing.ts';
 
@@ -128,7 +128,7 @@ function asSpan(span: ApiSpan): Span {
     set: (attributes) => void span.setAttributes(attributes),
     fail: (kind) => void span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute('error.type', kind),
     // The processor's timer outlives the request that starts it.
-    end: () => onNobodysBehalf(() => span.end()),
+    end: () => runWithoutOrigin(() => span.end()),
   };
 }
 

@@ -1,4 +1,4 @@
-import { type Origin, currentOrigin, onBehalfOf } from './origin.ts';
+import { type Origin, currentOrigin, runWithOrigin } from './origin.ts';
 
 type Attributes = Record<string, string | number | boolean>;
 
@@ -41,7 +41,7 @@ export function traced<Result>(
 async function within<Result>(span: Span, work: (span: Span) => Promise<Result>): Promise<Result> {
   const origin: Origin = { requestId: currentOrigin().requestId, traceParent: span.traceParent };
   try {
-    return await onBehalfOf(origin, () => work(span));
+    return await runWithOrigin(origin, () => work(span));
   } catch (error) {
     span.fail(kindOf(error));
     throw error;

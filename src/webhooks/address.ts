@@ -51,7 +51,7 @@ const GLOBAL_UNICAST: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3];
 const NAT64: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('64:ff9b::'), 96];
 
 /** Reason for which webhooks may not go to an IP address, as the end of a sentence; undefined if they may. */
-export function blockedBecause(address: string, targets: WebhookTargets): string | undefined {
+export function blockReason(address: string, targets: WebhookTargets): string | undefined {
   if (targets === 'any') return undefined;
   if (isIP(address) === 0) return 'is not an IP address';
   const parsed = parse(address);
@@ -67,11 +67,11 @@ export function guardedLookup(targets: WebhookTargets, resolve: Resolve): Lookup
   async function allowedAddresses(hostname: string, family: number): Promise<LookupAddress[]> {
     const all = await resolve(hostname);
     const found = family === 4 || family === 6 ? all.filter((entry) => entry.family === family) : all;
-    const allowed = found.filter(({ address }) => blockedBecause(address, targets) === undefined);
+    const allowed = found.filter(({ address }) => blockReason(address, targets) === undefined);
     if (allowed.length > 0) return allowed;
     const [first] = found;
     if (!first) throw new Error(`no address for ${hostname}`);
-    throw new BlockedDestination(first.address, blockedBecause(first.address, targets)!);
+    throw new BlockedDestination(first.address, blockReason(first.address, targets)!);
   }
 
   async function lookUp(...[hostname, { all, family }, callback]: Parameters<LookupFunction>): Promise<void> {

@@ -7,7 +7,7 @@ import {
   BlockedDestination,
   type Resolve,
   type WebhookTargets,
-  blockedBecause,
+  blockReason,
   guardedLookup,
   targetsOf,
 } from './address.ts';
@@ -124,7 +124,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
 function guardedConnector(connect: buildConnector.connector, targets: WebhookTargets): buildConnector.connector {
   return (options, callback) => {
     // Literal addresses skip the lookup. The URL parser has normalised them.
-    const reason = isIP(options.hostname) === 0 ? undefined : blockedBecause(options.hostname, targets);
+    const reason = isIP(options.hostname) === 0 ? undefined : blockReason(options.hostname, targets);
     if (reason === undefined) connect(options, callback);
     else process.nextTick(callback, new BlockedDestination(options.hostname, reason), null);
   };

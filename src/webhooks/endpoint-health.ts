@@ -1,5 +1,10 @@
 import type { Instant } from '../domain/records.ts';
-import { FAILING_REASON, GONE_REASON, type WebhookEndpoint, noteworthy } from '../domain/webhook-endpoint.ts';
+import {
+  DISABLED_BY_FAILURES,
+  DISABLED_BY_410,
+  type WebhookEndpoint,
+  endpointObservation,
+} from '../domain/webhook-endpoint.ts';
 import type { EndpointChange } from '../store/webhook-endpoints.ts';
 
 /** Outcome of one attempt, as far as it concerns the endpoint. */
@@ -30,10 +35,10 @@ export function learnFromAttempt(
   if (gone) {
     return {
       endpoint: { ...known, status: 'disabled' },
-      change: { ...disabled, reason: GONE_REASON, failingSince: null },
+      change: { ...disabled, reason: DISABLED_BY_410, failingSince: null },
     };
   }
-  switch (noteworthy(known, succeeded, at)) {
+  switch (endpointObservation(known, succeeded, at)) {
     case 'succeeded':
       return {
         endpoint: { ...known, failingSince: null, lastSuccessAt: at },
@@ -44,7 +49,7 @@ export function learnFromAttempt(
     case 'failing too long':
       return {
         endpoint: known,
-        change: { ...disabled, reason: FAILING_REASON, failingSince: known.failingSince },
+        change: { ...disabled, reason: DISABLED_BY_FAILURES, failingSince: known.failingSince },
       };
     case undefined:
       return { endpoint: known };

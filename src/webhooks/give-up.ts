@@ -10,7 +10,7 @@ const FAILURE = 'not attempted: the endpoint was deleted';
  * Ends the pending deliveries of an endpoint that is being deleted, each with a failure in its log. Attempts in progress go on.
  * `settledMs` after the deletion no instance can begin an attempt any more, and the endpoint becomes deleted.
  */
-export async function giveUpWaiting(
+export async function cancelPendingDeliveries(
   store: Pick<Store, 'commit' | 'pendingDeliveries'>,
   endpoint: WebhookEndpoint,
   now: Instant,

@@ -1,15 +1,15 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { Delivery } from '../domain/delivery.ts';
 import type { Instant } from '../domain/records.ts';
-import { type SealedSecret, type WebhookEndpoint, signs } from '../domain/webhook-endpoint.ts';
+import { type SealedSecret, type WebhookEndpoint, isSigningSecret } from '../domain/webhook-endpoint.ts';
 import type { Store } from '../store/store.ts';
 import type { DueDelivery } from '../store/webhooks.ts';
-import { NOBODY, onBehalfOf, onNobodysBehalf } from '../telemetry/origin.ts';
+import { NO_ORIGIN, runWithOrigin, runWithoutOrigin } from '../telemetry/origin.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { type Finished, attemptOf, repeated, send } from './attempt.ts';
 import type { Deliverer, Exchange } from './deliver.ts';
 import { type HealthChange, learnFromAttempt } from './endpoint-health.ts';
-import { giveUpWaiting } from './give-up.ts';
+import { cancelPendingDeliveries } from './give-up.ts';
 import { judgeAttempt } from './retry.ts';
 import { deliveryHeaders } from './sign.ts';
 
@@ -80,7 +80,7 @@ export interface Lane {
 
 export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
   const { store, now, log, stopping } = context;
-  const lane: Lane = { endpoint: first, fill: () => onNobodysBehalf(fill), release };
+  const lane: Lane = { endpoint: first, fill: () => runWithoutOrigin(fill), release };
   /** Number of attempts that may be in progress: grows with every success, shrinks with every failure. */
   let window = FIRST_WINDOW;
   /** Start of each attempt in progress, by the monotonic clock. */
@@ -141,7 +141,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     const dueBy = context.dueBy();
     if (dueBy === -Infinity) return;
     // After two leases, no instance has a claim from before the deletion.
-    if (endpoint.status === 'deleting') return giveUpWaiting(store, endpoint, dueBy, 2 * LEASE_MS);
+    if (endpoint.status === 'deleting') return cancelPendingDeliveries(store, endpoint, dueBy, 2 * LEASE_MS);
     if (endpoint.status !== 'active' || !(await canSign(endpoint))) return;
     const places = Math.min(freePlaces() + AHEAD * window, maxInProgress() - inProgress.size) - ready.length;
     if (places <= 0) return;
@@ -174,7 +174,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     // Deliveries claimed under a wider window must not wait until their lease ends.
     const count = Math.max(freePlaces(), ready.length - AHEAD * window);
     for (const claimed of ready.splice(0, Math.max(0, count))) {
-      context.track(onBehalfOf(claimed.origin ?? NOBODY, () => attempt(claimed)));
+      context.track(runWithOrigin(claimed.origin ?? NO_ORIGIN, () => attempt(claimed)));
     }
   }
 
@@ -194,7 +194,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     context.count();
     const started = now();
     const timestamp = Math.floor(context.realNow() / 1000);
-    const secrets = signing!.secrets.filter((one) => signs(one, started)).map(({ secret }) => secret);
+    const secrets = signing!.secrets.filter((one) => isSigningSecret(one, started)).map(({ secret }) => secret);
     const headers = deliveryHeaders({ eventId: delivery.eventId, body, timestamp, secrets });
     const exchange = await send(context, delivery, endpoint.url, headers, body);
     inProgress.delete(place);

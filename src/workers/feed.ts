@@ -1,6 +1,6 @@
 import type { Deps } from '../operations/deps.ts';
 import { placeEvents } from '../operations/read-feed.ts';
-import { carryOn } from '../operations/recover-deliveries.ts';
+import { continueRecovery } from '../operations/recover-deliveries.ts';
 import { type Worker, createWorker, forEachOf } from './worker.ts';
 
 // Readers of the feed assign positions too: this loop only keeps their backlog small.
@@ -36,7 +36,7 @@ export function createRecoveryWorker(deps: Deps): Worker {
       1,
       async (recovery) => {
         let current = recovery;
-        while (current.status === 'running' && !stopping) current = await carryOn(deps, current, TURN_MS);
+        while (current.status === 'running' && !stopping) current = await continueRecovery(deps, current, TURN_MS);
       },
       (error, { id: recoveryId }) => log.error({ err: error, recoveryId }, 'recovery could not be carried on'),
     );

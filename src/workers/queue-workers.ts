@@ -1,5 +1,5 @@
 import type { Deps } from '../operations/deps.ts';
-import { askForRefund } from '../operations/refunds/ask-provider.ts';
+import { requestProviderRefund } from '../operations/refunds/ask-provider.ts';
 import { runProviderTask } from '../operations/run-provider-task.ts';
 import { wakeCheckout } from '../operations/wake-checkout.ts';
 import type { DueWake } from '../store/store.ts';
@@ -50,7 +50,7 @@ export function createQueueWorkers(deps: Deps): Worker[] {
     queueWorker(deps, {
       name: 'refunds',
       due: (now, limit) => store.refundsDue(now, limit),
-      handle: (refund) => askForRefund(deps, refund),
+      handle: (refund) => requestProviderRefund(deps, refund),
       failure: ({ refund }) => ['refund failed to be asked for', { refundId: refund.id }],
     }),
   ];

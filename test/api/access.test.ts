@@ -8,7 +8,7 @@ import type { ErrorCode } from '../../src/domain/errors.ts';
 import { ENVIRONMENTS, type Environment } from '../../src/domain/route.ts';
 import type { AppDeps } from '../../src/http/app.ts';
 import { servedEndpoints } from '../../src/http/openapi.ts';
-import { OF_THE_SERVICE, restrictStore } from '../../src/operations/access/restrict-store.ts';
+import { SERVICE_OPTIONS, restrictStore } from '../../src/operations/access/restrict-store.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { openTestStore, createTestDatabase } from '../support/database.ts';
 import { type HalfSent, sendHalf } from '../support/half-sent.ts';
@@ -411,7 +411,7 @@ describe('the store of a key', () => {
       assert.deepEqual(missing(store), []);
       // The check can fail.
       assert.deepEqual(missing({ ...store, somethingNew: () => 1 } as Store), ['somethingNew']);
-      for (const name of OF_THE_SERVICE) {
+      for (const name of SERVICE_OPTIONS) {
         assert.throws(() => (restricted[name] as () => unknown)(), /is not read for a request/);
       }
       const changes: Change[] = [

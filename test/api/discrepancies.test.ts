@@ -502,7 +502,7 @@ describe('a second payment of a session that is paid', () => {
       const after = await of(session);
       assert.equal(after.status, 'resolved');
       assert.equal(after.resolution, action === 'refund' ? 'refunded' : 'accepted');
-      const { fees, kept } = (await deps.store.payment(surplus))!;
+      const { fees, surplusAccepted: kept } = (await deps.store.payment(surplus))!;
       assert.equal(kept, action === 'accept');
       assert.equal((await booked(surplus))['merchant_payable'] ?? 0, action === 'accept' ? -fees.total : 0);
       assert.equal((await booked(surplus))['buyer_refunds_payable'] ?? 0, 0);

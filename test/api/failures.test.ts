@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { FAILURE_CODES } from '../../src/domain/failure.ts';
 import { ROUTE_KINDS, type RouteKind } from '../../src/domain/route.ts';
-import { cancelCheckout, chooseAnotherWay } from '../../src/operations/leave-payment.ts';
+import { cancelCheckout, chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
 import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
 import { createSandboxProvider } from '../../src/providers/sandbox.ts';
 import { INSTRUMENTS } from '../../src/simulator/instruments.ts';
@@ -146,7 +146,7 @@ describe('the failure of a payment for every outcome of the simulated provider',
       'the buyer chooses another payment method',
       async (id) => {
         await startAt(on, id, 'card');
-        await chooseAnotherWay(on.service.deps, id, 1);
+        await chooseAnotherMethod(on.service.deps, id, 1);
       },
       ['abandoned buyer -'],
     ],

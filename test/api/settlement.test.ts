@@ -234,7 +234,7 @@ describe('settlement by the provider', () => {
       const event = { event: `kept_${paymentId}`, order: sessionId, charge: paymentId, amount: 4999, currency: 'USD' };
       const created = Date.parse('2026-02-27') / 1000;
       const body = JSON.stringify({ ...event, type: 'charge.settled', payout: 'po_kept', created });
-      const signal = deps.providers.get('sandbox')!.readKept(body);
+      const signal = deps.providers.get('sandbox')!.readStored(body);
       assert(signal.about === 'settlement');
       const message = { provider: 'sandbox', environment: 'sandbox', callback: signal.callback, body } as const;
       const told = () => applySettlementMessage(deps, message);

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { dayOf, environmentOfKey, hashOfKey, lastOfKey, newKeyText, nextDay } from '../../src/domain/api-key.ts';
+import {
+  dayOf,
+  environmentOfKey,
+  hashOfKey,
+  lastCharactersOfKey,
+  newKeyText,
+  nextDay,
+} from '../../src/domain/api-key.ts';
 
 const bytes = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const textOf = (value: Uint8Array) => newKeyText('sandbox', () => value);
@@ -47,7 +54,7 @@ describe('the text of a key', () => {
 
   it('is kept as its SHA-256, and known by its end', () => {
     assert.equal(hashOfKey('abc'), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
-    assert.equal(lastOfKey(`sk_live_${'a'.repeat(39)}wXyZ`), 'wXyZ');
+    assert.equal(lastCharactersOfKey(`sk_live_${'a'.repeat(39)}wXyZ`), 'wXyZ');
   });
 });
 

@@ -48,12 +48,12 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ type: fc.constant('repeat' as const), event: fc.nat(9) }) },
-  { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('abandon' as const, 'giveUp' as const) }) },
+  { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('abandon' as const, 'abandonCheckout' as const) }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('expire' as const) }) },
   {
     weight: 3,
     arbitrary: fc.record({
-      type: fc.constant('passTime' as const),
+      type: fc.constant('applyElapsedTime' as const),
       jump: fc.oneof(
         fc.constantFrom('before' as const, 'at' as const, 'after' as const),
         fc.integer({ min: -2 * HOUR, max: 48 * HOUR }),
@@ -289,7 +289,7 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
     'a buyer may try for ever',
     'attempts are used up',
     {
-      refuseHandoff: (checkout, ...rest) => uncounted(checkout, (other) => real.refuseHandoff(other, ...rest)),
+      rejectHandoff: (checkout, ...rest) => uncounted(checkout, (other) => real.rejectHandoff(other, ...rest)),
       applyProviderEvent: (checkout, ...rest) =>
         uncounted(checkout, (other) => real.applyProviderEvent(other, ...rest)),
       abandonAttempt: (checkout, now) => uncounted(checkout, (other) => real.abandonAttempt(other, now)),
@@ -354,8 +354,8 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
     'an unchanged checkout is a new object',
     'the version grows by one with a change',
     {
-      giveUp(checkout, now) {
-        const decision = real.giveUp(checkout, now);
+      abandonCheckout(checkout, now) {
+        const decision = real.abandonCheckout(checkout, now);
         return decision.next === checkout ? { ...decision, next: { ...checkout } } : decision;
       },
     },
@@ -378,7 +378,7 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
   [
     'a timed-out attempt goes on at its provider',
     'cancelled at its provider',
-    withoutEffect('passTime', 'cancel_at_provider'),
+    withoutEffect('applyElapsedTime', 'cancel_at_provider'),
   ],
   [
     'what the provider accepted too late goes on there',

@@ -13,10 +13,10 @@ import {
   acceptHandoff,
   applyProviderEvent,
   expireSession,
-  giveUp,
-  passTime,
+  abandonCheckout,
+  applyElapsedTime,
   recordSettlement,
-  refuseHandoff,
+  rejectHandoff,
   startAttempt,
 } from '../../src/domain/checkout.ts';
 import type { Checkout } from '../../src/domain/records.ts';
@@ -53,7 +53,7 @@ function hear(checkout: Checkout, event: ProviderEvent, now = NOW) {
 }
 
 function refuse(checkout: Checkout, number: number, retry?: NewAttempt, mayArrive = false) {
-  return refuseHandoff(checkout, idOf('pay', number), { retry, mayArrive, reason: null }, NOW);
+  return rejectHandoff(checkout, idOf('pay', number), { retry, mayArrive, reason: null }, NOW);
 }
 
 function accept(checkout: Checkout, number: number) {
@@ -65,14 +65,14 @@ const handedOff = accept(started, 1).next;
 const declined = hear(handedOff, says('failed', 1)).next;
 const paid = hear(handedOff, says('paid', 1)).next;
 const retried = start(declined, 2, NOW + MINUTE).next;
-const failed = giveUp(declined, NOW).next;
+const failed = abandonCheckout(declined, NOW).next;
 
 function assertUnchanged(decision: Decision<string>, checkout: Checkout, outcome: string): void {
   assert.equal(decision.next, checkout);
   assert.deepEqual([decision.outcome, decision.effects], [outcome, []]);
 }
 
-const expired = passTime(aCheckout(), NOW + DAY).next;
+const expired = applyElapsedTime(aCheckout(), NOW + DAY).next;
 const routed = aCheckout();
 const other = { provider: 'another' };
 
@@ -85,9 +85,9 @@ const UNCHANGED: [name: string, checkout: Checkout, outcome: string, decide: (on
   ['progress of an expired session', expired, 'ignored', (on) => hear(on, says('provider_pending', null))],
   ['a failure of a paid payment', paid, 'ignored', (on) => hear(on, says('failed', 1))],
   ['progress of a paid payment', paid, 'ignored', (on) => hear(on, says('provider_pending', 1))],
-  ['giving up a paid session', paid, 'ignored', (on) => giveUp(on, NOW)],
+  ['giving up a paid session', paid, 'ignored', (on) => abandonCheckout(on, NOW)],
   ['abandoning a paid payment', paid, 'ignored', (on) => abandonAttempt(on, NOW)],
-  ['time after a payment', paid, 'ignored', (on) => passTime(on, NOW + 365 * DAY)],
+  ['time after a payment', paid, 'ignored', (on) => applyElapsedTime(on, NOW + 365 * DAY)],
   ['a refusal after a payment', paid, 'ignored', (on) => refuse(on, 1, anAttempt(2))],
   ['a failure of an earlier attempt', retried, 'ignored', (on) => hear(on, says('failed', 1))],
   ['progress of an earlier attempt', retried, 'ignored', (on) => hear(on, says('provider_pending', 1))],
@@ -191,8 +191,8 @@ describe('moves of a session', () => {
   });
 
   test('routed -> expired: after its time, without an event', () => {
-    assertUnchanged(passTime(routed, NOW + DAY - 1), routed, 'ignored');
-    const decision = passTime(routed, NOW + DAY);
+    assertUnchanged(applyElapsedTime(routed, NOW + DAY - 1), routed, 'ignored');
+    const decision = applyElapsedTime(routed, NOW + DAY);
     assert.deepEqual([decision.outcome, states(decision.next), asks(decision)], ['expired', ['expired'], []]);
     assert.equal(decision.next.session.wakeAt, null);
   });
@@ -242,8 +242,8 @@ describe('a failed attempt', () => {
     assert.deepEqual([declined.session.retryUntil, declined.session.wakeAt], [end, end]);
     assert.equal(start(declined, 2, end - 1).outcome, 'started');
     assertUnchanged(start(declined, 2, end), declined, 'closed');
-    assertUnchanged(passTime(declined, end - 1), declined, 'ignored');
-    const decision = passTime(declined, end);
+    assertUnchanged(applyElapsedTime(declined, end - 1), declined, 'ignored');
+    const decision = applyElapsedTime(declined, end);
     assert.deepEqual([decision.outcome, states(decision.next)], ['retry_window_over', ['failed', 'failed/void']]);
     assert.deepEqual(asks(decision), ['announce failed']);
   });
@@ -258,17 +258,17 @@ describe('a failed attempt', () => {
   });
 
   test('the session fails when the buyer gives up, and the attempt under way is cancelled', () => {
-    const decision = giveUp(handedOff, NOW);
+    const decision = abandonCheckout(handedOff, NOW);
     assert.deepEqual(states(decision.next), ['failed', 'failed/void']);
     assert.deepEqual(asks(decision), [`cancel_at_provider ${idOf('pay', 1)}`, 'announce failed']);
-    assertUnchanged(giveUp(decision.next, NOW), decision.next, 'ignored');
-    assertUnchanged(giveUp(routed, NOW), routed, 'ignored');
+    assertUnchanged(abandonCheckout(decision.next, NOW), decision.next, 'ignored');
+    assertUnchanged(abandonCheckout(routed, NOW), routed, 'ignored');
   });
 
   test('the session fails when the payment timeout of the route passes', () => {
     const end = NOW + 1800 * SECOND;
-    assert.notEqual(passTime(handedOff, end - 1).outcome, 'timed_out');
-    const decision = passTime(handedOff, end);
+    assert.notEqual(applyElapsedTime(handedOff, end - 1).outcome, 'timed_out');
+    const decision = applyElapsedTime(handedOff, end);
     assert.deepEqual([decision.outcome, states(decision.next)], ['timed_out', ['failed', 'failed/void']]);
     assert.deepEqual(asks(decision), [`cancel_at_provider ${idOf('pay', 1)}`, 'announce failed']);
   });
@@ -297,7 +297,7 @@ describe('a failed attempt', () => {
   });
 
   test('what the provider accepts after the attempt has failed is cancelled there', () => {
-    const dropped = giveUp(started, NOW).next;
+    const dropped = abandonCheckout(started, NOW).next;
     const decision = accept(dropped, 1);
     assert.deepEqual([decision.outcome, states(decision.next)], ['too_late', ['failed', 'failed/void']]);
     assert.deepEqual(asks(decision), [`cancel_at_provider ${idOf('pay', 1)}`]);
@@ -342,7 +342,7 @@ describe('callbacks of every order, age and number', () => {
       const next = checkout.session.wakeAt!;
       delays.push((next - now) / SECOND);
       now = next;
-      const decision = passTime(checkout, now);
+      const decision = applyElapsedTime(checkout, now);
       assert.deepEqual([decision.outcome, asks(decision)], ['inquired', []]);
       checkout = decision.next;
     }

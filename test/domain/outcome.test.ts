@@ -39,7 +39,7 @@ describe('what an attempt teaches about its route', () => {
 
   test('failing over teaches of the route that refused only', () => {
     const failedOver = learnt(begun(), (checkout) =>
-      real.refuseHandoff(checkout, idOf('pay', 1), { retry: anAttempt(2), mayArrive: true, reason: null }, LATER),
+      real.rejectHandoff(checkout, idOf('pay', 1), { retry: anAttempt(2), mayArrive: true, reason: null }, LATER),
     );
     assert.deepEqual(told(failedOver), ['handoff refused 0/2/0']);
     assert.equal(failedOver[0]!.paymentId, idOf('pay', 1));
@@ -59,7 +59,7 @@ describe('what an attempt teaches about its route', () => {
   test('a payment that is never confirmed counts against the route, unless its provider knows better', () => {
     const at = NOW + 24 * 60 * MINUTE;
     const timedOut = (failure?: Failure) =>
-      told(learnt(begun(), (checkout) => real.passTime(checkout, at, failure), at));
+      told(learnt(begun(), (checkout) => real.applyElapsedTime(checkout, at, failure), at));
     assert.deepEqual(timedOut(), ['result failed 0/1/0']);
     assert.deepEqual(timedOut({ ...TIMED_OUT, code: 'amount_mismatch' }), ['result failed 0/1/0']);
     assert.deepEqual(timedOut({ ...TIMED_OUT, source: 'buyer' }), ['result neutral 0/0/1']);
@@ -103,13 +103,13 @@ describe('what an attempt teaches about its route', () => {
   const notedAt = NOW + 24 * 60 * MINUTE;
   const silent = unclear(begun()).next;
   const refused = refuse(begun()).next;
-  const left = real.giveUp(silent, LATER).next;
+  const left = real.abandonCheckout(silent, LATER).next;
   const lost = lose(begun()).next;
   const paid = hear(begun(), 'paid').next;
   const order = { paymentId: idOf('pay', 1), refundId: idOf('ref', 1), amount: null, reason: null };
   const pays = (checkout: Checkout) => hear(checkout, 'paid');
   const fails = (source: ProviderFault | null) => (checkout: Checkout) => hear(checkout, 'failed', source);
-  const givesUp = (checkout: Checkout) => real.giveUp(checkout, LATER);
+  const givesUp = (checkout: Checkout) => real.abandonCheckout(checkout, LATER);
   const LESSONS: [name: string, before: Checkout, decide: (checkout: Checkout) => Decision<string>, told: string[]][] =
     [
       [
@@ -140,7 +140,7 @@ describe('what an attempt teaches about its route', () => {
       ['a report takes back the count of the silence: neutral', silent, fails('issuer'), ['result neutral 0/-2/1']],
       ['but only the first one does', accept(silent).next, pays, ['result paid 1/0/0']],
       ['silence to the end stands if the buyer gives up', silent, givesUp, []],
-      ['silence to the end stands after a timeout', silent, (on) => real.passTime(on, notedAt), []],
+      ['silence to the end stands after a timeout', silent, (on) => real.applyElapsedTime(on, notedAt), []],
       ['a late handoff does not take it back', left, accept, ['handoff accepted 0/0/0']],
       ['late money does', left, pays, ['late paid 1/-2/0']],
       ['also after a late handoff', accept(left).next, pays, ['late paid 1/-2/0']],
@@ -178,11 +178,11 @@ function taken(): Checkout {
 }
 
 function unclear(checkout: Checkout) {
-  return real.noteUnclear(checkout, idOf('pay', 1));
+  return real.markHandoffUncertain(checkout, idOf('pay', 1));
 }
 
 function lose(checkout: Checkout) {
-  return real.loseHandoff(checkout, idOf('pay', 1), NOW);
+  return real.failUnknownHandoff(checkout, idOf('pay', 1), NOW);
 }
 
 function accept(checkout: Checkout) {
@@ -190,7 +190,7 @@ function accept(checkout: Checkout) {
 }
 
 function refuse(checkout: Checkout) {
-  return real.refuseHandoff(checkout, idOf('pay', 1), { retry: undefined, mayArrive: false, reason: null }, NOW);
+  return real.rejectHandoff(checkout, idOf('pay', 1), { retry: undefined, mayArrive: false, reason: null }, NOW);
 }
 
 /** The provider speaks of the payment with that number; null names the session only. */
@@ -245,8 +245,11 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
       failure: anyFailure,
     }),
   },
-  { weight: 2, arbitrary: fc.record({ type: fc.constantFrom('abandon' as const, 'giveUp' as const) }) },
-  { weight: 2, arbitrary: fc.record({ type: fc.constant('passTime' as const), jump: fc.constant('at' as const) }) },
+  { weight: 2, arbitrary: fc.record({ type: fc.constantFrom('abandon' as const, 'abandonCheckout' as const) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ type: fc.constant('applyElapsedTime' as const), jump: fc.constant('at' as const) }),
+  },
   {
     weight: 1,
     arbitrary: fc.oneof(
@@ -311,7 +314,7 @@ function assertLearnt(payment: Payment, outcomes: RouteOutcome[]): void {
   }
 }
 
-function expectedCounts({ status, failureCode, failureSource, handoffUnclear }: Payment): number[] {
+function expectedCounts({ status, failureCode, failureSource, handoffUncertain: handoffUnclear }: Payment): number[] {
   if (status === 'paid') return [1, 0, 0];
   if (handoffUnclear) return [0, REFUSAL_WEIGHT, 0];
   if (status === 'pending' || failureSource === 'gateway') return [0, 0, 0];

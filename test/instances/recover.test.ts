@@ -4,7 +4,7 @@ import { type TestContext, describe, test } from 'node:test';
 import type { ProviderStatus } from '../../src/domain/records.ts';
 import type { Recovery } from '../../src/domain/recovery.ts';
 import type { WebhookEndpoint } from '../../src/domain/webhook-endpoint.ts';
-import { carryOn, recoverDeliveries } from '../../src/operations/recover-deliveries.ts';
+import { continueRecovery, recoverDeliveries } from '../../src/operations/recover-deliveries.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import type { MerchantEvent } from '../../src/store/webhooks.ts';
 import type { Dispatcher } from '../../src/webhooks/dispatcher.ts';
@@ -82,7 +82,7 @@ async function openScene(context: TestContext, answer: (eventId: string) => numb
       const deps = { store: instance.store, now: clock.now, newId };
       let recovery = await recoverDeliveries(deps, endpoint.id, { from, until, all });
       // The request does at most a second of work. A worker continues the rest.
-      while (recovery.status === 'running') recovery = await carryOn(deps, recovery, 0);
+      while (recovery.status === 'running') recovery = await continueRecovery(deps, recovery, 0);
       return recovery;
     },
     async settle() {
@@ -253,21 +253,21 @@ describe('recovering a time range, on two instances', () => {
     const read = async () => {
       let recovery = await recoverDeliveries(dying, scene.endpoint.id, { from: START, until: undefined, all: false });
       // Where the first page has taken the second that whoever asks waits.
-      while (recovery.status === 'running') recovery = await carryOn(dying, recovery, 0);
+      while (recovery.status === 'running') recovery = await continueRecovery(dying, recovery, 0);
     };
     await assert.rejects(read(), /the process has died/);
     await scene.settle();
     assert.equal(scene.received.length, 100);
     const [left] = await other.store.recoveriesLeft(scene.clock.time, 10);
     assert.equal(left!.status, 'running');
-    const done = await carryOn({ ...deps, store: other.store }, left!, 0);
+    const done = await continueRecovery({ ...deps, store: other.store }, left!, 0);
     assert.deepEqual([done.status, done.queued], ['done', 130]);
     await scene.settle();
     assert.deepEqual(scene.received, idsOf(events));
     assert.deepEqual(await other.store.recoveriesLeft(scene.clock.time, 10), []);
 
     await one.store.commit([{ type: 'endpoint_saved', endpoint: { ...scene.endpoint, status: 'disabled' } }]);
-    const stopped = await carryOn(deps, { ...done, status: 'running' }, 0);
+    const stopped = await continueRecovery(deps, { ...done, status: 'running' }, 0);
     assert.equal(stopped.status, 'stopped');
     await assert.rejects(scene.recover(), { code: 'invalid_state' });
   });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { RouteKind } from '../../src/domain/route.ts';
 import { ROUTE_KINDS } from '../../src/domain/route.ts';
-import { chooseAnotherWay } from '../../src/operations/leave-payment.ts';
+import { chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
 import { type Estimates, emptyEstimates, readEstimates } from '../../src/operations/routing/estimates.ts';
 import { saveRules } from '../../src/operations/routing/rules.ts';
 import { startPayment } from '../../src/operations/start-payment.ts';
@@ -77,7 +77,7 @@ async function payAnyhow({ instances, fake }: Fleet, random: Random): Promise<vo
   const { service } = random.pick(instances);
   if (end < 6) await report(service, sessionId, 'paid', payment);
   else if (end < 8) await report(service, sessionId, 'failed', payment);
-  else await chooseAnotherWay(service.deps, sessionId, 1);
+  else await chooseAnotherMethod(service.deps, sessionId, 1);
   if (end === 7) await report(service, sessionId, 'paid', payment);
 }
 
@@ -353,7 +353,7 @@ describe('a route in standby', () => {
         assert.equal((await fleet.start(instance)).payment!.route.id, BACKUP);
       }
       // The buyer's change of mind says nothing of the route, but the next one may try it at once.
-      await chooseAnotherWay(fleet.instances[round % 2]!.service.deps, sessionId, 1);
+      await chooseAnotherMethod(fleet.instances[round % 2]!.service.deps, sessionId, 1);
       await fleet.refresh();
       await fleet.refresh();
       for (const instance of fleet.instances) assert.equal(healthOf(instance, ACQUIRER).facts.probe, true);

@@ -4,7 +4,7 @@ import { type IncomingHttpHeaders, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import type { Capabilities } from '../../src/contract/capabilities-contract.ts';
-import { callerFault } from '../../src/mcp/callers.ts';
+import { callerError } from '../../src/mcp/callers.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { type Envelope, callTool, rpc } from './rpc.ts';
 
@@ -281,7 +281,7 @@ describe('the endpoint rejects', () => {
   test('on a public service, names and pages outside its configuration', () => {
     const urls = { base: 'https://pay.example', checkout: 'https://checkout.example' };
     const fault = (host: string, origin?: string) =>
-      callerFault({ headers: { host, ...(origin !== undefined && { origin }) } }, { urls, allowedHosts: undefined })
+      callerError({ headers: { host, ...(origin !== undefined && { origin }) } }, { urls, allowedHosts: undefined })
         ?.code;
     for (const host of ['pay.example', 'PAY.example:443', 'checkout.example', '10.0.0.7:3000', '[2001:db8::1]:3000']) {
       assert.equal(fault(host), undefined, host);

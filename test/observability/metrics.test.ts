@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import { parse as parseYaml } from 'yaml';
 import { ENVIRONMENTS } from '../../src/domain/route.ts';
-import { COUNTED_AT_MOST } from '../../src/store/monitoring.ts';
+import { BACKLOG_COUNT_LIMIT } from '../../src/store/monitoring.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { parsedAs } from '../cli/parsed-as.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
@@ -147,7 +147,7 @@ describe('the metrics of a service', () => {
   });
 
   test('have the limit of a count in their help text, as do the panels that show them', () => {
-    const limit = `ounted up to ${COUNTED_AT_MOST}.`;
+    const limit = `ounted up to ${BACKLOG_COUNT_LIMIT}.`;
     const help = text.split('\n').filter((line) => line.startsWith('# HELP ') && line.includes(limit));
     const counted = help.map((line) => line.split(' ')[2]!);
     assert.equal(counted.length, 7);
@@ -228,8 +228,8 @@ describe('the files for operators', () => {
       [1000, 1, false],
       [1001, 0, false],
       [1001, 0.1, true],
-      [COUNTED_AT_MOST - 1, -1, false],
-      [COUNTED_AT_MOST, 0, true],
+      [BACKLOG_COUNT_LIMIT - 1, -1, false],
+      [BACKLOG_COUNT_LIMIT, 0, true],
     ] as const) {
       const values = {
         'max by (environment) (tillway_deliveries_pending)': pending,

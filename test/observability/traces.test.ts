@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { onBehalfOf } from '../../src/telemetry/origin.ts';
+import { runWithOrigin } from '../../src/telemetry/origin.ts';
 import { createTracing } from '../../src/telemetry/otlp.ts';
 import { webhooks } from '../../sdk/src/index.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
@@ -211,10 +211,10 @@ describe('a trace parent', () => {
     const sent = roots.filter((each) => each.endsWith('-01'));
     assert.equal(sent.length, 100);
     assert.ok(roots.every((each) => /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-0[01]$/.test(each)));
-    onBehalfOf({ requestId: null, traceParent: sent[0]! }, () =>
+    runWithOrigin({ requestId: null, traceParent: sent[0]! }, () =>
       assert.match(limited.begin({ name: 'child' }).traceParent, /-01$/),
     );
-    onBehalfOf({ requestId: null, traceParent: roots.at(-1)! }, () =>
+    runWithOrigin({ requestId: null, traceParent: roots.at(-1)! }, () =>
       assert.match(limited.begin({ name: 'child' }).traceParent, /-00$/),
     );
   });

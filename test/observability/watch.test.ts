@@ -88,7 +88,7 @@ function journalOf(entries: Pick<JournalEntry, 'account' | 'kind' | 'amount' | '
   });
   const store = {
     now: () => reads.now,
-    async shelfSum({ account, kind }, { after, until, limit }) {
+    async partitionSum({ account, kind }, { after, until, limit }) {
       reads.asked += 1;
       const place = (entry: { created: number; postingId: string; line: number }) =>
         `${String(entry.created).padStart(15, '0')} ${entry.postingId} ${String(entry.line).padStart(3, '0')}`;
@@ -100,7 +100,7 @@ function journalOf(entries: Pick<JournalEntry, 'account' | 'kind' | 'amount' | '
       reads.read += part.length;
       return { account, ...sum(part), last: found.length > limit ? part.at(-1) : undefined };
     },
-    async shelvesInUse(environment) {
+    async partitionsInUse(environment) {
       return entries.map(({ account, kind }) => ({ environment, account, kind }));
     },
     async recentSums(shelves, after, until) {
@@ -110,7 +110,7 @@ function journalOf(entries: Pick<JournalEntry, 'account' | 'kind' | 'amount' | '
       );
       return [{ account: 'provider_clearing', ...sum(part) }];
     },
-  } as Pick<Store, 'now' | 'shelfSum' | 'recentSums' | 'shelvesInUse'> as Store;
+  } as Pick<Store, 'now' | 'partitionSum' | 'recentSums' | 'partitionsInUse'> as Store;
   return { store, reads };
 }
 

@@ -5,7 +5,7 @@ import { type AddressInfo, type Socket, connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { createConnections } from '../../src/http/server.ts';
-import { listenBeside } from '../../src/service/addresses.ts';
+import { listenOnSecondAddress } from '../../src/service/addresses.ts';
 
 const log = pino({ level: 'silent' });
 /** More than the buffers of a connection whose client does not read. */
@@ -121,7 +121,7 @@ describe('a connection over the limit', () => {
 
   it('is closed at every address of the server', async () => {
     await using limited = await startServer({ maxConnections: 1 });
-    await listenBeside(limited.server, '127.0.0.2', limited.port, log);
+    await listenOnSecondAddress(limited.server, '127.0.0.2', limited.port, log);
     const held = send(limited.port, get('/held'), '127.0.0.2');
     await held.received('/held');
     assert.equal(await send(limited.port, get('/more'), '127.0.0.2').closed, '');

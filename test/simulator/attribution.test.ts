@@ -1,7 +1,7 @@
 /* oxlint-disable unicorn/no-thenable -- a keyword of the rule language */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { chooseAnotherWay } from '../../src/operations/leave-payment.ts';
+import { chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
 import { saveRules } from '../../src/operations/routing/rules.ts';
 import { settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
@@ -94,7 +94,7 @@ describe('a payment that ends without a provider report', () => {
     const sessionId = await createSession(on);
     await startAt(on, sessionId, 'card');
     const [first] = (await on.service.deps.store.checkout(sessionId))!.payments;
-    await chooseAnotherWay(on.service.deps, sessionId, 1);
+    await chooseAnotherMethod(on.service.deps, sessionId, 1);
     on.clock.advance(SECOND);
     assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, NEUTRAL]]);
     await startAt(on, sessionId, 'wallet');

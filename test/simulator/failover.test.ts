@@ -9,7 +9,7 @@ import { type TestContext, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import type { Route, RouteKind } from '../../src/domain/route.ts';
-import { cancelCheckout, chooseAnotherWay } from '../../src/operations/leave-payment.ts';
+import { cancelCheckout, chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
 import { saveRules } from '../../src/operations/routing/rules.ts';
 import { type StartedPayment, startPayment } from '../../src/operations/start-payment.ts';
 import type { HandoffRequest, HandoffResult, Provider } from '../../src/providers/provider.ts';
@@ -618,7 +618,7 @@ async function play(shop: Shop, { handoffs, inquiries, settlings, steps }: Sched
       case 'start':
         return shop.pay(sessionId);
       case 'switch':
-        return chooseAnotherWay(deps, sessionId, (await deps.store.session(sessionId))!.attempts);
+        return chooseAnotherMethod(deps, sessionId, (await deps.store.session(sessionId))!.attempts);
       case 'late':
         return arrive();
       case 'pass':

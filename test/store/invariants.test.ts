@@ -316,10 +316,10 @@ const anyStep: fc.Arbitrary<HistoryStep> = fc.oneof(
       failure: anyFailure,
     }),
   },
-  { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('abandon', 'abandon', 'giveUp', 'expire') }) },
+  { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('abandon', 'abandon', 'abandonCheckout', 'expire') }) },
   {
     weight: 2,
-    arbitrary: fc.record({ type: fc.constant('passTime' as const), jump: fc.constantFrom('at' as const, -60_000) }),
+    arbitrary: fc.record({ type: fc.constant('applyElapsedTime' as const), jump: fc.constantFrom('at' as const, -60_000) }),
   },
   { weight: 2, arbitrary: fc.record({ type: fc.constant('settle' as const), payment: some }) },
   {

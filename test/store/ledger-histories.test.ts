@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import * as fc from 'fast-check';
-import { abandonAttempt, acceptHandoff, giveUp, startAttempt } from '../../src/domain/checkout.ts';
+import { abandonAttempt, acceptHandoff, abandonCheckout, startAttempt } from '../../src/domain/checkout.ts';
 import type { Payment, ProviderStatus } from '../../src/domain/records.ts';
 import type { RefundStatus } from '../../src/domain/refund.ts';
 import { applyProviderMessage } from '../../src/operations/apply-provider-message.ts';
@@ -215,7 +215,7 @@ async function pay(
     if (twice && attempt === 0) await commitDecision(deps, sessionId, (checkout, now) => abandonAttempt(checkout, now));
   }
   if (late) model.seen.add('late');
-  if (late) await commitDecision(deps, sessionId, (checkout, now) => giveUp(checkout, now));
+  if (late) await commitDecision(deps, sessionId, (checkout, now) => abandonCheckout(checkout, now));
   if (started.length === 0) await say(null, 'paid');
   for (const paymentId of started.toReversed()) await say(paymentId, 'paid');
 }

@@ -137,21 +137,22 @@ describe('the journal', () => {
   });
 
   test('lists the partitions with entries, also of an unknown account and kind', async () => {
-    const placesOf = async () => (await store.shelvesInUse('sandbox')).map(({ account, kind }) => `${account} ${kind}`);
+    const placesOf = async () =>
+      (await store.partitionsInUse('sandbox')).map(({ account, kind }) => `${account} ${kind}`);
     const own = await walk({ environment: 'sandbox' }, 1000, 'oldest_first');
     const known = [...new Set(own.map(({ account, kind }) => `${account} ${kind}`))].toSorted();
     assert.deepEqual(await placesOf(), known);
-    assert.deepEqual(await store.shelvesInUse('production'), []);
+    assert.deepEqual(await store.partitionsInUse('production'), []);
     const columns = 'posting_id, line, payment_id, session_id, refund_id, environment, kind, account, amount, created';
     const values = `'x', 0, '${idOf('pay', 1)}', '${idOf('chk', 1)}', NULL, 'sandbox', 'gift', 'zoo', 9, ${NOW}`;
     await runSql(database.url, `INSERT INTO ledger_entries (${columns}) VALUES (${values})`);
     assert.deepEqual(await placesOf(), [...known, 'zoo gift']);
-    const shelf = (await store.shelvesInUse('sandbox')).at(-1)!;
+    const shelf = (await store.partitionsInUse('sandbox')).at(-1)!;
     const none = { after: undefined, until: NOW - 1, limit: 10 };
     assert.deepEqual(
       [
-        (await store.shelfSum({ ...shelf }, { ...none, until: NOW })).debits,
-        (await store.shelfSum(shelf, none)).debits,
+        (await store.partitionSum({ ...shelf }, { ...none, until: NOW })).debits,
+        (await store.partitionSum(shelf, none)).debits,
       ],
       [9, 0],
     );
@@ -188,7 +189,7 @@ test('current balances and balances at midnight are correct over several days, a
     for (const [number, created] of times.entries()) await paid(store, number, created);
     const whole = await store.journal({}, { limit: 100, order: 'oldest_first', after: undefined });
     const unread = () => Promise.reject(new Error('entries are read'));
-    const summed = { ...store, shelfSum: unread, recentSums: unread, journal: unread };
+    const summed = { ...store, partitionSum: unread, recentSums: unread, journal: unread };
     const deps = { store: summed, now: () => midnight + 3 * DAY, caller: undefined };
     for (const at of [undefined, midnight - 3 * DAY, midnight - DAY, midnight, midnight + DAY, midnight + 9 * DAY]) {
       const { environments } = await ledgerBalances(deps, { environment: 'sandbox', at });

@@ -7,7 +7,7 @@ import { DELIVERY_STATUSES } from '../../src/domain/delivery.ts';
 import type { Customer, Invoice, Payment, Session } from '../../src/domain/records.ts';
 import { CUSTOMER_STATUSES, PAYMENT_STATUSES, PROVIDER_STATUSES, SESSION_STATUSES } from '../../src/domain/records.ts';
 import { ENVIRONMENTS } from '../../src/domain/route.ts';
-import type { Listed, Page } from '../../src/store/page.ts';
+import type { PageResult, Page } from '../../src/store/page.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import type { MerchantEvent } from '../../src/store/webhooks.ts';
 import { NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/records.ts';
@@ -98,8 +98,8 @@ const cursorsOf = (list: ListName) =>
     ? { oldest: `evt_${idOf('chk', -10_000)}_paid`, newest: `evt_${idOf('chk', 10_000)}_paid` }
     : { oldest: '', newest: '~' };
 
-async function ask(store: Store, list: ListName, filter: Filter, page: Page): Promise<Listed<string>> {
-  const { items, hasMore }: Listed<{ id: string }> = await store[list](filter, page);
+async function ask(store: Store, list: ListName, filter: Filter, page: Page): Promise<PageResult<string>> {
+  const { items, hasMore }: PageResult<{ id: string }> = await store[list](filter, page);
   return { items: items.map(({ id }) => id), hasMore };
 }
 

@@ -199,7 +199,7 @@ test('earlier wrong amounts count for their payments, and missing discrepancies 
       paymentId !== null,
       ...(resolution === null ? [] : [resolution]),
     ]);
-    return [payment!.returned, payment!.owed, ...told];
+    return [payment!.mismatchRefunded, payment!.mismatchRefundFailed, ...told];
   };
   assert.deepEqual(await counts('returning'), [2000, 0, [4999, 2000, true]]);
   assert.deepEqual(await counts('failed'), [0, 2000, [4999, 2000, true]]);

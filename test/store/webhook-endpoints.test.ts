@@ -1,7 +1,7 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type SealedSecret, type WebhookEndpoint, deleted } from '../../src/domain/webhook-endpoint.ts';
+import { type SealedSecret, type WebhookEndpoint, deletedEndpoint } from '../../src/domain/webhook-endpoint.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { MINUTE, NOW, idOf } from '../fixtures/records.ts';
 import { aDelivery, anEndpoint, creationOf, familyOf, withStore, write } from '../fixtures/store.ts';
@@ -118,7 +118,7 @@ describe('webhook endpoints', () => {
       await write(store, { type: 'delivery_claimed', delivery: claimed });
       assert.deepEqual(await waiting(NOW + MINUTE - 1), []);
       assert.equal((await waiting(NOW + MINUTE)).length, 1);
-      const gone = deleted(MADE, NOW);
+      const gone = deletedEndpoint(MADE, NOW);
       await write(store, { type: 'endpoint_changed', endpoint: { ...gone, version: 2 } });
       assert.deepEqual(
         (await store.endpoints()).map(({ status, url }) => [status, url]),

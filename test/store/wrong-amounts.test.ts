@@ -156,7 +156,7 @@ class History {
       case 'word':
         return this.say(payment.id, Math.ceil((payment.amount * step.quarters) / 4));
       case 'right':
-        return this.say(payment.id, payment.amount + payment.returned);
+        return this.say(payment.id, payment.amount + payment.mismatchRefunded);
       case 'decide': {
         const open = (await this.records()).filter((record) => actionsOf(record).length > 0);
         if (open.length > 0) await this.decide(open[step.record % open.length]!, step.action);

@@ -45,7 +45,7 @@ export async function startFakeProvider(
     readCallback() {
       throw new Error('the fake provider sends no callbacks');
     },
-    readKept() {
+    readStored() {
       throw new Error('the fake provider sends no callbacks');
     },
     async inquire({ id: paymentId, amount }: Payment) {

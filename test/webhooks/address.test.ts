@@ -3,7 +3,7 @@ import type { LookupAddress } from 'node:dns';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { type WebhookTargets, blockedBecause, guardedLookup } from '../../src/webhooks/address.ts';
+import { type WebhookTargets, blockReason, guardedLookup } from '../../src/webhooks/address.ts';
 import { createDeliverer } from '../../src/webhooks/deliver.ts';
 import { ALLOWED, BLOCKED, INNER_HOSTS } from '../fixtures/addresses.ts';
 import { PATIENT, SHORT_LIMITS, START, listen } from './fixtures.ts';
@@ -12,18 +12,18 @@ const LOOPBACK = BLOCKED['is loopback']!;
 
 test('public addresses are allowed', () => {
   for (const address of ALLOWED) {
-    assert.equal(blockedBecause(address, 'public'), undefined, address);
-    assert.equal(blockedBecause(address, 'loopback'), undefined, address);
+    assert.equal(blockReason(address, 'public'), undefined, address);
+    assert.equal(blockReason(address, 'loopback'), undefined, address);
   }
 });
 
 test('special addresses are blocked', () => {
   for (const [reason, addresses] of Object.entries(BLOCKED)) {
     for (const address of addresses) {
-      assert.equal(blockedBecause(address, 'public'), reason, address);
+      assert.equal(blockReason(address, 'public'), reason, address);
       const loopback = LOOPBACK.includes(address);
-      assert.equal(blockedBecause(address, 'loopback'), loopback ? undefined : reason, address);
-      assert.equal(blockedBecause(address, 'any'), undefined, address);
+      assert.equal(blockReason(address, 'loopback'), loopback ? undefined : reason, address);
+      assert.equal(blockReason(address, 'any'), undefined, address);
     }
   }
 });
@@ -34,7 +34,7 @@ test('IPv6 addresses outside global unicast are never public', () => {
       const first = Number.parseInt(address.split(':')[0] || '0', 16);
       const embedded = address.toLowerCase().startsWith('::ffff:') || first === 0x64;
       if (first >= 0x2000 && first < 0x4000) return;
-      if (!embedded && !/^[0:]*ffff:/i.test(address)) assert.notEqual(blockedBecause(address, 'public'), undefined);
+      if (!embedded && !/^[0:]*ffff:/i.test(address)) assert.notEqual(blockReason(address, 'public'), undefined);
     }),
     { numRuns: 500 },
   );

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { Stripe } from 'stripe';
-import { FAILING_LIMIT_MS, type WebhookEndpoint, deleted } from '../../src/domain/webhook-endpoint.ts';
+import { FAILING_LIMIT_MS, type WebhookEndpoint, deletedEndpoint } from '../../src/domain/webhook-endpoint.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { LEASE_MS } from '../../src/webhooks/lane.ts';
 import { until } from '../support/until.ts';
@@ -143,7 +143,7 @@ test('pending deliveries of a deleted endpoint become dead, with the reason in t
     Array.from({ length: 130 }, () => addSession(store, [endpoint], ['provider_pending', 'paid'], START + DAY)),
   );
   await store.commit([
-    { type: 'endpoint_changed', endpoint: { ...deleted(endpoint, START), version: endpoint.version + 1 } },
+    { type: 'endpoint_changed', endpoint: { ...deletedEndpoint(endpoint, START), version: endpoint.version + 1 } },
   ]);
   await dispatcher.runOnce();
   assert.equal(received.length, 1);
@@ -180,7 +180,7 @@ test('an attempt in progress during the deletion of its endpoint keeps its outco
   const first = attempting.runOnce();
   await until(() => ended !== undefined);
   await store.commit([
-    { type: 'endpoint_changed', endpoint: { ...deleted(endpoint, START), version: endpoint.version + 1 } },
+    { type: 'endpoint_changed', endpoint: { ...deletedEndpoint(endpoint, START), version: endpoint.version + 1 } },
   ]);
   await testDispatcher(context, store, clock).runOnce();
   const [underWay] = await store.deliveriesOfSession(event!.sessionId);

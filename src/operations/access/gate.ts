@@ -64,7 +64,7 @@ export function createGate(deps: GateDeps): Gate {
       }
       const key = await find(hashOfKey(text));
       if (!key) throw refusedKey('This API key is not one of this service.');
-      if (key.revokedAt !== null) throw keyRevoked();
+      if (key.revokedAt !== null) throw revokedKeyError();
       noteUse(key);
       return key;
     },
@@ -113,7 +113,7 @@ function malformed(): KeyRefusal {
   });
 }
 
-export function keyRevoked(): KeyRefusal {
+export function revokedKeyError(): KeyRefusal {
   return refusedKey('This API key was revoked.');
 }
 

@@ -5,7 +5,7 @@ import { type Confined, confine, refuseForeign } from './confine.ts';
 type Reads = Omit<Store, 'commit'>;
 
 /** Reads of the workers and the router only; requests have no access to them. */
-export const OF_THE_SERVICE = [
+export const SERVICE_OPTIONS = [
   'close',
   'sessionsToWake',
   'tasksDue',
@@ -69,13 +69,13 @@ const CONFINED = {
   sessionByIdempotencyKey: 'name',
   listRoutingDecisions: 'name',
   daySums: 'name',
-  shelvesInUse: 'name',
+  partitionsInUse: 'name',
   refundByIdempotencyKey: 'name',
 } as const satisfies Partial<Record<keyof Reads, 'record' | 'records' | 'filter' | 'name'>>;
 
 type Read = (...given: unknown[]) => Promise<unknown>;
 type Owned = { environment: Environment };
-type Listed = keyof typeof CONFINED | (typeof OF_THE_SERVICE)[number];
+type Listed = keyof typeof CONFINED | (typeof SERVICE_OPTIONS)[number];
 type Shared =
   'now' | 'onCommit' | 'ping' | 'testClock' | 'nextDue' | 'hasProduction' | 'routingRules' | 'hasUnplacedEvents';
 
@@ -87,7 +87,7 @@ type Shared =
 export function restrictStore(store: Store, environment: Environment): Store {
   const within = confine(environment);
   const shared = SHARED.map((name) => [name, store[name as Shared]]);
-  const refused = OF_THE_SERVICE.map((name) => [name, () => refuse(name)]);
+  const refused = SERVICE_OPTIONS.map((name) => [name, () => refuse(name)]);
   const confined = Object.entries(CONFINED).map(([name, how]) => [
     name,
     confinedRead((...given) => (store[name as keyof Reads] as unknown as Read)(...given), how, within),
@@ -136,9 +136,9 @@ function ofOwners(store: Store, { own, owned, named }: Confined): Omit<Reads, Li
     providerMessages: async (id) => ((await isSessionOwned(id)) ? store.providerMessages(id) : []),
     deliveryAttempts: async (id) => (owned(await store.delivery(id)) ? store.deliveryAttempts(id) : []),
     ledgerOfPayment: async (id) => (owned(await store.payment(id)) ? store.ledgerOfPayment(id) : []),
-    shelfSum: async (shelf, stretch) => {
+    partitionSum: async (shelf, stretch) => {
       named(shelf.environment);
-      return store.shelfSum(shelf, stretch);
+      return store.partitionSum(shelf, stretch);
     },
     recentSums: async (shelves, after, until) => {
       for (const shelf of shelves) named(shelf.environment);
@@ -152,8 +152,8 @@ function ofOwners(store: Store, { own, owned, named }: Confined): Omit<Reads, Li
     feedPosition: async (id) => (owned(await store.event(id)) ? store.feedPosition(id) : undefined),
     recoverableEvents: async (recovery, types, limit) =>
       owned(recovery) ? store.recoverableEvents(recovery, types, limit) : [],
-    underWayFor: async (id) =>
-      owned(await store.customer(id)) ? store.underWayFor(id) : { payments: [], refunds: [], deliveries: [] },
+    workInProgressFor: async (id) =>
+      owned(await store.customer(id)) ? store.workInProgressFor(id) : { payments: [], refunds: [], deliveries: [] },
     apiKeySpend: async (id, day) => (owned(await store.apiKey(id)) ? store.apiKeySpend(id, day) : 0),
   };
 }

@@ -3,7 +3,7 @@ import { GatewayError } from '../../domain/errors.ts';
 import type { Session } from '../../domain/records.ts';
 import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
-import { keyRevoked } from './gate.ts';
+import { revokedKeyError } from './gate.ts';
 
 /** Change that adds a session to the spending of an agent, guarded by its limits; none for other keys. */
 export function spendingOf({ caller }: Pick<Deps, 'caller'>, { amount, created }: Session): Change[] {
@@ -17,7 +17,7 @@ export async function spendingRefusal(
   { amount, created }: Session,
 ): Promise<GatewayError | undefined> {
   const key = deps.caller && (await deps.store.apiKey(deps.caller.id));
-  if (!key || key.revokedAt !== null) return keyRevoked();
+  if (!key || key.revokedAt !== null) return revokedKeyError();
   return limitPassed(
     key,
     amount,

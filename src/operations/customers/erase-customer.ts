@@ -1,7 +1,7 @@
 import { GatewayError, invalidField } from '../../domain/errors.ts';
 import { eraseCustomer as erased, eraseEventBody, eraseSession } from '../../domain/personal-data.ts';
 import type { Customer, Session } from '../../domain/records.ts';
-import type { UnderWay } from '../../store/personal-data.ts';
+import type { PersonalWorkInProgress } from '../../store/personal-data.ts';
 import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
 import { getCustomer } from '../read-records.ts';
@@ -38,7 +38,7 @@ export async function eraseCustomer(deps: Pick<Deps, 'store' | 'log'>, id: strin
     if (result.done) isFirst = false;
     else if (result.conflict === 'overtaken') return eraseCustomer(deps, id, confirm);
     else {
-      const underWay = await store.underWayFor(id);
+      const underWay = await store.workInProgressFor(id);
       if (Object.values(underWay).flat().length > 0) throw stillUnderWay(id, underWay);
       if (++conflicts === MAX_CONFLICTS)
         throw new GatewayError('unavailable', `The sessions of customer ${id} are changing too fast; try again.`);
@@ -58,7 +58,7 @@ async function changeOf({ store }: Pick<Deps, 'store'>, session: Session): Promi
   };
 }
 
-function stillUnderWay(id: string, { payments, refunds, deliveries }: UnderWay): GatewayError {
+function stillUnderWay(id: string, { payments, refunds, deliveries }: PersonalWorkInProgress): GatewayError {
   const parts = [
     ...(payments.length > 0 ? [`payments are pending (${payments.join(', ')})`] : []),
     ...(refunds.length > 0 ? [`refunds are under way (${refunds.join(', ')})`] : []),

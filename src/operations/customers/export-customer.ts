@@ -2,7 +2,7 @@ import type { Delivery, DeliveryAttempt } from '../../domain/delivery.ts';
 import type { ProviderMessage } from '../../domain/provider-message.ts';
 import type { Checkout, Customer } from '../../domain/records.ts';
 import type { Refund } from '../../domain/refund.ts';
-import type { Listed, Page } from '../../store/page.ts';
+import type { PageResult, Page } from '../../store/page.ts';
 import type { MerchantEvent } from '../../store/webhooks.ts';
 import type { Deps } from '../deps.ts';
 import { getCustomer } from '../read-records.ts';
@@ -48,7 +48,7 @@ async function fileOf({ store }: Pick<Deps, 'store'>, sessionId: string): Promis
   };
 }
 
-async function allOf<Item extends { id: string }>(list: (page: Page) => Promise<Listed<Item>>): Promise<Item[]> {
+async function allOf<Item extends { id: string }>(list: (page: Page) => Promise<PageResult<Item>>): Promise<Item[]> {
   const all: Item[] = [];
   for (;;) {
     const last = all.at(-1);

@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { ACCOUNTS, type Balances, type BalancesAt, type EntryPlace } from '../../domain/ledger.ts';
+import { ACCOUNTS, type Balances, type BalancesAt, type EntryPosition } from '../../domain/ledger.ts';
 import type { Instant } from '../../domain/records.ts';
 import type { Environment } from '../../domain/route.ts';
-import { type AccountSum, DAY_MS, type LedgerShelf, shelvesOf } from '../../store/ledger.ts';
+import { type AccountSum, DAY_MS, type LedgerPartition, partitionsOf } from '../../store/ledger.ts';
 import { environmentsOf } from '../access/caller.ts';
 import type { Deps } from '../deps.ts';
 
@@ -56,7 +56,7 @@ async function sumsBefore(
   const begin = day * DAY_MS;
   const sums = await store.daySums(environment, day);
   if (at === begin) return sums;
-  const shelves = shelvesOf(environment);
+  const shelves = partitionsOf(environment);
   const until = at - 1;
   const complete = Math.max(begin - 1, Math.min(until, now - COMPLETE_AFTER_MS));
   if (complete >= begin) {
@@ -68,13 +68,13 @@ async function sumsBefore(
 
 async function sumsOfShelf(
   store: Deps['store'],
-  shelf: LedgerShelf,
+  shelf: LedgerPartition,
   { begin, until, part }: { begin: Instant; until: Instant; part: number },
 ): Promise<AccountSum[]> {
   const sums: AccountSum[] = [];
-  let after: EntryPlace | undefined = { created: begin, postingId: '', line: -1 };
+  let after: EntryPosition | undefined = { created: begin, postingId: '', line: -1 };
   do {
-    const { last, ...sum }: AccountSum & { last: EntryPlace | undefined } = await store.shelfSum(shelf, {
+    const { last, ...sum }: AccountSum & { last: EntryPosition | undefined } = await store.partitionSum(shelf, {
       after,
       until,
       limit: part,

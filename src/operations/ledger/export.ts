@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { CURRENCY, type Instant } from '../../domain/records.ts';
-import type { EntryPlace, JournalEntry } from '../../domain/ledger.ts';
+import type { EntryPosition, JournalEntry } from '../../domain/ledger.ts';
 import type { JournalFilter } from '../../store/ledger.ts';
 import type { Deps } from '../deps.ts';
 import { entryId } from './journal.ts';
@@ -35,7 +35,7 @@ export async function* exportJournal(
   const { stringify } = await import('csv-stringify/sync');
   const until = Math.min(filter.until ?? Infinity, now() + 1);
   let header = stringify([EXPORT_COLUMNS], FORMAT);
-  let after: EntryPlace | undefined;
+  let after: EntryPosition | undefined;
   do {
     const entries = await store.journal({ ...filter, until }, { limit: page, order: 'oldest_first', after });
     const text = header + stringify(entries.map(cellsOf), FORMAT);

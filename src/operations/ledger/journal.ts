@@ -1,11 +1,11 @@
 import { invalidField } from '../../domain/errors.ts';
-import type { EntryPlace, JournalEntry } from '../../domain/ledger.ts';
+import type { EntryPosition, JournalEntry } from '../../domain/ledger.ts';
 import type { JournalFilter } from '../../store/ledger.ts';
-import type { Listed, Page } from '../../store/page.ts';
+import type { PageResult, Page } from '../../store/page.ts';
 import type { Deps } from '../deps.ts';
 
 /** Id of an entry: the id of its posting and its line. */
-export function entryId({ postingId, line }: Pick<EntryPlace, 'postingId' | 'line'>): string {
+export function entryId({ postingId, line }: Pick<EntryPosition, 'postingId' | 'line'>): string {
   return `${postingId}:${line}`;
 }
 
@@ -14,7 +14,7 @@ export async function listJournal(
   { store }: Pick<Deps, 'store'>,
   filter: JournalFilter,
   { limit, startingAfter, endingBefore }: Page,
-): Promise<Listed<JournalEntry>> {
+): Promise<PageResult<JournalEntry>> {
   const named = endingBefore === undefined ? 'startingAfter' : 'endingBefore';
   const cursor = endingBefore ?? startingAfter;
   const after = cursor === undefined ? undefined : await placeOf(store, named, cursor);
@@ -24,7 +24,7 @@ export async function listJournal(
   return { items: endingBefore === undefined ? items : items.toReversed(), hasMore: found.length > limit };
 }
 
-async function placeOf(store: Deps['store'], field: string, id: string): Promise<EntryPlace> {
+async function placeOf(store: Deps['store'], field: string, id: string): Promise<EntryPosition> {
   const at = id.lastIndexOf(':');
   const entry = await store.journalEntry(id.slice(0, at), Number(id.slice(at + 1)));
   if (entry) return entry;

@@ -10,7 +10,7 @@ import { applyMessage } from '../apply-message.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
 import { getRefund } from './read-refunds.ts';
-import { applyKeptSignal } from '../settlement/apply-kept-signal.ts';
+import { applyStoredPayout } from '../settlement/apply-kept-signal.ts';
 
 export interface IncomingRefundMessage {
   provider: string;
@@ -73,7 +73,7 @@ function refundDecision(deps: Deps, { id }: Refund, report: RefundOutcome) {
       const decided = applyRefundReport(checkout, refund, report, now);
       settled = [];
       if (report.status !== 'failed' || decided.outcome !== 'applied') return decided;
-      const result = await applyKeptSignal(deps, checkout, decided, refund.paymentId, now);
+      const result = await applyStoredPayout(deps, checkout, decided, refund.paymentId, now);
       settled = result.along;
       return result.decision;
     },

@@ -16,7 +16,7 @@ import { applyRefundAnswer } from './apply-refund-report.ts';
  * that it does not know the payment. If several instances find the refund due, one of them asks. If its process ends between
  * the answer and the commit, the next one asks with the same id and gets the same answer.
  */
-export async function askForRefund(deps: Deps, found: DueRefund): Promise<void> {
+export async function requestProviderRefund(deps: Deps, found: DueRefund): Promise<void> {
   const due: DueRefund = { ...found, attempts: found.attempts + 1, dueAt: deps.now() + LEASE_MS };
   const claim = await deps.store.commit([{ type: 'refund_claimed', due }]);
   if (!claim.done) return;

@@ -1,6 +1,6 @@
 import type { Refund } from '../../domain/refund.ts';
 import type { RefundFilter } from '../../store/refunds.ts';
-import type { Listed, Page } from '../../store/page.ts';
+import type { PageResult, Page } from '../../store/page.ts';
 import type { Deps } from '../deps.ts';
 import { found } from '../not-found.ts';
 import { getPayment } from '../read-records.ts';
@@ -18,7 +18,7 @@ export async function listRefundsOfPayment(
   id: string,
   filter: Pick<RefundFilter, 'status'>,
   page: Page,
-): Promise<Listed<Refund>> {
+): Promise<PageResult<Refund>> {
   const { id: paymentId } = await getPayment(deps, id);
   return deps.store.listRefunds({ ...filter, paymentId }, page);
 }

@@ -12,7 +12,7 @@ import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
 import { writesOf } from './health-watch.ts';
 import { changesOfSnapshot, effectOf } from './offers.ts';
-import type { KnownRoute, RoutingView } from './view.ts';
+import type { RouteView, RoutingView } from './view.ts';
 
 /** Request for a route of an attempt: the buyer's choice, and the routes tried so far. */
 export interface AttemptRequest {
@@ -30,7 +30,7 @@ export interface AttemptRequest {
 }
 
 export interface ChosenRoute {
-  known: KnownRoute;
+  known: RouteView;
   /** To be committed with the attempt: the decision and, for a probe, the claim on the route. */
   changes: Change[];
   /** View of the decision; recorded once the changes are committed. */
@@ -134,7 +134,7 @@ function splitKeyOf({ idempotencyKey, clientReferenceId, product, amount, custom
 interface Found {
   input: DecisionInput;
   output: DecisionOutput;
-  known: KnownRoute;
+  known: RouteView;
 }
 
 /** Decision within the kind that the buyer chose, or within any kind if a rule allows that after a refusal. */
@@ -174,7 +174,7 @@ function decideAttempt(
 }
 
 /** Claim of a probe: if another payment has claimed it meanwhile, the commit conflicts, and the attempt takes another route. */
-function claimOf(deps: Deps, { route, health }: KnownRoute, { paymentId }: AttemptRequest, now: Instant): Change[] {
+function claimOf(deps: Deps, { route, health }: RouteView, { paymentId }: AttemptRequest, now: Instant): Change[] {
   const record = leaseProbe(health, paymentId, now);
   return record ? writesOf(deps, route.environment, route.id, { record, transition: null }, now) : [];
 }

@@ -1,4 +1,4 @@
-import type { ToldDecision } from '../../contract/routing-decision-contract.ts';
+import type { StoredDecision } from '../../contract/routing-decision-contract.ts';
 import { decide } from '../../routing/decide.ts';
 import type { DecisionOutput, Snapshot } from '../../routing/decision.ts';
 import { readDecision } from '../../routing/decision-record.ts';
@@ -8,7 +8,7 @@ import type { Deps } from '../deps.ts';
 import { foundSession } from '../not-found.ts';
 
 /** A stored decision, read. */
-export interface Decided extends ToldDecision {
+export interface Decided extends StoredDecision {
   sessionId: string | null;
   snapshot: Snapshot;
 }

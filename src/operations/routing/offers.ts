@@ -14,7 +14,7 @@ import {
 import { DEFAULT_POLICY } from '../../routing/policy.ts';
 import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
-import type { KnownRoute, Quote, RoutingView } from './view.ts';
+import type { RouteView, Quote, RoutingView } from './view.ts';
 
 // Rules that depend on much give many effects; none of them is worth keeping for long.
 const QUOTES_KEPT = 1000;
@@ -55,7 +55,7 @@ export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
 }
 
 /** The route, or the error of the rules: `forbidden`, or `no_eligible_route` naming every route. */
-export function routeOfQuote({ route, output }: Quote, { rejected, matched }: RuleEffect): KnownRoute | GatewayError {
+export function routeOfQuote({ route, output }: Quote, { rejected, matched }: RuleEffect): RouteView | GatewayError {
   if (rejected !== null) {
     return new GatewayError(
       'forbidden',
@@ -93,7 +93,7 @@ export function changesOfSnapshot({ snapshot, isRecorded }: RoutingView): Change
  * The best route of each kind that can take a payment: the preferred kind first, those that are only in standby last, and
  * otherwise always in the same order, so that a page does not shuffle its ways to pay.
  */
-export function waysToPay(deps: RoutingDeps, request: Omit<QuoteRequest, 'kind'>): Route[] {
+export function paymentMethods(deps: RoutingDeps, request: Omit<QuoteRequest, 'kind'>): Route[] {
   if (request.effect.rejected !== null) return [];
   const best = (kind: RouteKind) => {
     const quote = quoteFor(deps, { ...request, kind });
@@ -110,7 +110,7 @@ export function waysToPay(deps: RoutingDeps, request: Omit<QuoteRequest, 'kind'>
 }
 
 /** The route of that id. Throws GatewayError `invalid_input` naming those there are. */
-export function namedRoute(deps: Pick<Deps, 'router'>, environment: Environment, routeId: string): KnownRoute {
+export function namedRoute(deps: Pick<Deps, 'router'>, environment: Environment, routeId: string): RouteView {
   const { routes, ranked } = deps.router.view(environment);
   const named = routes.get(routeId);
   if (named) return named;

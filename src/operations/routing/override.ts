@@ -7,13 +7,13 @@ import { isOf } from '../access/caller.ts';
 import type { Deps } from '../deps.ts';
 import { retryOnConflict } from '../retry-on-conflict.ts';
 import { writesOf } from './health-watch.ts';
-import type { KnownRoute } from './view.ts';
+import type { RouteView } from './view.ts';
 
 // What ISO 8601 writes with four digits of the year.
 const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
 
 /** The routes of one environment, or of both, as they are now. */
-export function routeStandings(deps: Pick<Deps, 'router'>, environments: readonly Environment[]): KnownRoute[] {
+export function currentRoutes(deps: Pick<Deps, 'router'>, environments: readonly Environment[]): RouteView[] {
   return environments.flatMap((environment) => [...deps.router.view(environment).ranked]);
 }
 
@@ -21,7 +21,7 @@ export function routeStandings(deps: Pick<Deps, 'router'>, environments: readonl
  * Sets what the operator decides over the health of a route, or gives it back to the machine. Throws GatewayError
  * `not_found` for an unknown route, `invalid_state` where there is nothing to change.
  */
-export async function overrideHealth(deps: Deps, routeId: string, request: OverrideRequest): Promise<KnownRoute> {
+export async function overrideHealth(deps: Deps, routeId: string, request: OverrideRequest): Promise<RouteView> {
   const route = deps.routes.find(({ id, environment }) => id === routeId && isOf(deps, environment));
   if (!route) {
     throw new GatewayError('not_found', `There is no route ${routeId}.`, {

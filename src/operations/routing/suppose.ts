@@ -1,4 +1,4 @@
-import type { BacktestRequest, DryRunRequest, ToldDecision } from '../../contract/routing-decision-contract.ts';
+import type { BacktestRequest, DryRunRequest, StoredDecision } from '../../contract/routing-decision-contract.ts';
 import type { Issue } from '../../domain/errors.ts';
 import { CURRENCY } from '../../domain/records.ts';
 import { checkRules } from '../../routing/check-rules.ts';
@@ -14,7 +14,7 @@ import { factsOf } from './attempts.ts';
 import { type Decided, readDecisions } from './decisions.ts';
 
 /** Dry run of a quote or of an attempt, with its reasons. Nothing is written or drawn. */
-export interface Supposed extends Pick<ToldDecision, 'snapshot' | 'routes' | 'input' | 'output'> {
+export interface Supposed extends Pick<StoredDecision, 'snapshot' | 'routes' | 'input' | 'output'> {
   rejected: string | null;
   /** Warnings about the rules of the request; none without rules. */
   warnings: Issue[];

@@ -18,7 +18,7 @@ const PPM = 1_000_000;
 const LONGEST_KEPT_MS = 60_000;
 
 /** Current state of a route. */
-export interface KnownRoute {
+export interface RouteView {
   route: Route;
   health: HealthRecord;
   facts: RouteFacts;
@@ -30,11 +30,11 @@ export interface RoutingView {
   snapshot: Snapshot;
   rules: CompiledRules;
   /** By id. */
-  routes: ReadonlyMap<string, KnownRoute>;
+  routes: ReadonlyMap<string, RouteView>;
   /** The kinds of its routes in the order of what the best of each is configured to do: it does not change by the hour. */
   kinds: readonly RouteKind[];
   /** Best first, without a preferred kind. */
-  ranked: readonly KnownRoute[];
+  ranked: readonly RouteView[];
   /** Quotes on this view, by their other input. */
   quotes: Map<string, Quote>;
   /** True once the snapshot is stored. */
@@ -46,7 +46,7 @@ export interface RoutingView {
 /** The best route for a request on a view, without exploration; shared by equal requests. */
 export interface Quote {
   view: RoutingView;
-  route: KnownRoute | undefined;
+  route: RouteView | undefined;
   output: DecisionOutput;
   decision: RoutingDecision;
   /** True once the decision is stored. */
@@ -98,9 +98,9 @@ export function buildView(source: ViewSource): RoutingView {
   };
 }
 
-function kindsOf(known: readonly KnownRoute[]): RouteKind[] {
+function kindsOf(known: readonly RouteView[]): RouteKind[] {
   const { objective } = DEFAULT_POLICY;
-  const configured = ({ route }: KnownRoute) =>
+  const configured = ({ route }: RouteView) =>
     valueOf(route.successRate / PPM, costOf(route, objective.weights), route.etaMinutes, objective);
   const best = new Map<RouteKind, number>();
   for (const one of known) {
@@ -115,7 +115,7 @@ function rankOf(health: RouteHealth): number {
   return health === 'standby' ? 1 : 0;
 }
 
-function knownRoute(source: ViewSource, route: Route, found: RouteEstimate): KnownRoute {
+function knownRoute(source: ViewSource, route: Route, found: RouteEstimate): RouteView {
   const { at } = source;
   const health = source.healthOf(route);
   const off = offWords(source, route, health);
@@ -153,8 +153,8 @@ function offWords({ at, isConnected }: ViewSource, route: Route, health: HealthR
   return isConnected(route) ? null : `no provider is connected for ${route.integrationId}`;
 }
 
-function sameRecords(before: RoutingView, known: readonly KnownRoute[]): boolean {
-  const isSame = ({ route, health }: KnownRoute) => {
+function sameRecords(before: RoutingView, known: readonly RouteView[]): boolean {
+  const isSame = ({ route, health }: RouteView) => {
     const one = before.routes.get(route.id);
     return one?.route === route && one.health.version === health.version;
   };

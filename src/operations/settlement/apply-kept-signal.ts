@@ -14,7 +14,7 @@ import { type PayoutReport, settlementOf } from './settle-payment.ts';
  * Applies a stored payout report once a refund of the payment fails: when the report arrived, all of the payment was refunded
  * or about to be. Answers the decision that includes it, and the changes to commit along.
  */
-export async function applyKeptSignal<Outcome extends string>(
+export async function applyStoredPayout<Outcome extends string>(
   deps: Deps,
   before: Checkout,
   { outcome, next, effects }: Decision<Outcome>,
@@ -46,7 +46,7 @@ export async function applyKeptSignal<Outcome extends string>(
 function reportOf({ providers, log }: Deps, { provider, eventId, body, received }: ProviderMessage): PayoutReport {
   const report = { source: 'provider', amount: null } as const;
   try {
-    const signal = body === ERASED_BODY ? undefined : providers.get(provider)?.readKept(body);
+    const signal = body === ERASED_BODY ? undefined : providers.get(provider)?.readStored(body);
     if (signal?.about === 'settlement') {
       const { reference, settledAt } = signal.callback;
       return { ...report, reference, settledAt: settledAt ?? received };

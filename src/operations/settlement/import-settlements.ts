@@ -3,7 +3,7 @@ import { usd } from '../../domain/money.ts';
 import { isId } from '../../domain/id.ts';
 import { CURRENCY, type Payment } from '../../domain/records.ts';
 import type { Environment } from '../../domain/route.ts';
-import { refusalWords } from '../../domain/settlement.ts';
+import { refusalMessage } from '../../domain/settlement.ts';
 import type { ImportReport, MismatchCode, ReportedLine, SettlementLine } from '../../domain/settlement-file.ts';
 import type { Deps } from '../deps.ts';
 import { type FileLine, readSettlementFile } from './settlement-file.ts';
@@ -112,7 +112,7 @@ async function verdictOn(
       return { status: 'not_matched', ...mismatch('amount_differs', words) };
     }
     default:
-      return { status: 'not_matched', ...mismatch(settled.outcome, refusalWords(settled.outcome, settled.payment)) };
+      return { status: 'not_matched', ...mismatch(settled.outcome, refusalMessage(settled.outcome, settled.payment)) };
   }
 }
 

@@ -1,7 +1,7 @@
 import { GatewayError, invalidField } from '../../domain/errors.ts';
 import { centsFromAmount, usd } from '../../domain/money.ts';
 import type { Instant } from '../../domain/records.ts';
-import { EARLIEST_SETTLEMENT, type Settlement, refusalWords } from '../../domain/settlement.ts';
+import { EARLIEST_SETTLEMENT, type Settlement, refusalMessage } from '../../domain/settlement.ts';
 import type { Deps } from '../deps.ts';
 import { getPayment } from '../read-records.ts';
 import { settlePayment } from './settle-payment.ts';
@@ -49,7 +49,7 @@ export async function recordPayout(deps: Deps, paymentId: string, payout: Payout
       });
     }
     default:
-      throw new GatewayError('invalid_state', refusalWords(settled.outcome, settled.payment), {
+      throw new GatewayError('invalid_state', refusalMessage(settled.outcome, settled.payment), {
         suggestion: 'Look at the payment and its refunds; nothing was recorded.',
       });
   }

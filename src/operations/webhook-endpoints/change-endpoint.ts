@@ -3,7 +3,7 @@ import { GatewayError } from '../../domain/errors.ts';
 import { type WebhookEndpoint, withStatus } from '../../domain/webhook-endpoint.ts';
 import type { Deps } from '../deps.ts';
 import { checkUrl } from './check-url.ts';
-import { commitEndpoint, refuseConfigured } from './commit-endpoint.ts';
+import { commitEndpoint, rejectConfiguredEndpoint } from './commit-endpoint.ts';
 import { withSecrets } from './find-endpoint.ts';
 
 /**
@@ -19,7 +19,7 @@ export async function changeEndpoint(
   const { status, ...fields } = request;
   const { endpoint } = await commitEndpoint(deps, id, async (before) => {
     if (Object.keys(fields).length > 0 || status !== 'active') {
-      refuseConfigured(
+      rejectConfiguredEndpoint(
         before,
         'Change WEBHOOK_URL of the service and start it again; {"status": "active"} alone is taken here, and enables it.',
       );

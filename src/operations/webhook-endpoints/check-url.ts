@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { invalidField } from '../../domain/errors.ts';
 import type { Environment } from '../../domain/route.ts';
-import { type WebhookTargets, blockedBecause, targetsOf } from '../../webhooks/address.ts';
+import { type WebhookTargets, blockReason, targetsOf } from '../../webhooks/address.ts';
 
 /**
  * Refuses what no event could ever be delivered to, or what would carry production events in the clear, with GatewayError
@@ -11,7 +11,7 @@ export function checkUrl(url: string, environment: Environment, configured: Webh
   const targets = targetsOf(environment, configured);
   const { protocol, hostname } = new URL(url);
   const address = hostname.replace(/^\[|\]$/g, '');
-  const reason = isIP(address) === 0 ? undefined : blockedBecause(address, targets);
+  const reason = isIP(address) === 0 ? undefined : blockReason(address, targets);
   if (reason !== undefined) {
     throw invalidField(
       'url',

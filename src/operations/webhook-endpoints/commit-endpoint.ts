@@ -36,7 +36,7 @@ export function commitEndpoint<Decision extends EndpointDecision>(
 }
 
 /** Throws GatewayError `invalid_state` for the endpoint of the configuration, which the API cannot change. */
-export function refuseConfigured({ id, source, environment }: WebhookEndpoint, remedy: string): void {
+export function rejectConfiguredEndpoint({ id, source, environment }: WebhookEndpoint, remedy: string): void {
   if (source !== 'configuration') return;
   throw new GatewayError(
     'invalid_state',

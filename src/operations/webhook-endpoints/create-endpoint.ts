@@ -1,7 +1,7 @@
 import type { CreateEndpointRequest, EndpointDetails } from '../../contract/webhook-endpoint-contract.ts';
 import { GatewayError } from '../../domain/errors.ts';
 import type { Environment } from '../../domain/route.ts';
-import { MAX_ENDPOINTS, type WebhookEndpoint, newEndpoint, rotated } from '../../domain/webhook-endpoint.ts';
+import { MAX_ENDPOINTS, type WebhookEndpoint, newEndpoint, rotatedSecrets } from '../../domain/webhook-endpoint.ts';
 import type { Deps } from '../deps.ts';
 import { retryOnConflict } from '../retry-on-conflict.ts';
 import { checkUrl } from './check-url.ts';
@@ -23,7 +23,7 @@ export async function createEndpoint(
     const created = now();
     const shared = { id: place.endpointId, environment, url, created };
     const endpoint = newEndpoint({ ...shared, source: 'api', events, description, slot });
-    const secrets = rotated([], { ...place, sealed, created }, created);
+    const secrets = rotatedSecrets([], { ...place, sealed, created }, created);
     return {
       changes: [
         { type: 'endpoint_created', endpoint },

@@ -1,6 +1,6 @@
-import { deleted } from '../../domain/webhook-endpoint.ts';
+import { deletedEndpoint } from '../../domain/webhook-endpoint.ts';
 import type { Deps } from '../deps.ts';
-import { commitEndpoint, refuseConfigured } from './commit-endpoint.ts';
+import { commitEndpoint, rejectConfiguredEndpoint } from './commit-endpoint.ts';
 
 /**
  * Deletes an endpoint and its secrets; the dispatcher gives up what still waits for it. Throws GatewayError `not_found`,
@@ -10,8 +10,8 @@ export async function deleteEndpoint(deps: Pick<Deps, 'store' | 'now' | 'webhook
   await commitEndpoint(deps, id, (before) => {
     // One that is left over from a configuration before can go.
     if (deps.webhooks.configured?.endpointId === id) {
-      refuseConfigured(before, 'Start the service without WEBHOOK_URL; then delete it.');
+      rejectConfiguredEndpoint(before, 'Start the service without WEBHOOK_URL; then delete it.');
     }
-    return { endpoint: deleted(before, deps.now()), secrets: [] };
+    return { endpoint: deletedEndpoint(before, deps.now()), secrets: [] };
   });
 }

@@ -2,9 +2,9 @@ import type { EndpointDetails } from '../../contract/webhook-endpoint-contract.t
 import { timeOfId } from '../../domain/id.ts';
 import { GatewayError } from '../../domain/errors.ts';
 import type { Environment } from '../../domain/route.ts';
-import { type WebhookEndpoint, isDeleted, signs } from '../../domain/webhook-endpoint.ts';
-import { pageAmong } from '../../store/named-page.ts';
-import type { Listed, Page } from '../../store/page.ts';
+import { type WebhookEndpoint, isDeleted, isSigningSecret } from '../../domain/webhook-endpoint.ts';
+import { pageOfItems } from '../../store/named-page.ts';
+import type { PageResult, Page } from '../../store/page.ts';
 import type { Deps } from '../deps.ts';
 import { found } from '../not-found.ts';
 
@@ -28,7 +28,7 @@ export async function withSecrets(
   const at = now();
   return endpoints.map((endpoint) => ({
     endpoint,
-    secrets: secrets.filter((one) => one.endpointId === endpoint.id && signs(one, at)),
+    secrets: secrets.filter((one) => one.endpointId === endpoint.id && isSigningSecret(one, at)),
   }));
 }
 
@@ -43,14 +43,14 @@ export async function listEndpoints(
   deps: Finding,
   { environment }: { environment?: Environment },
   page: Page,
-): Promise<Listed<EndpointDetails>> {
+): Promise<PageResult<EndpointDetails>> {
   const known = (await deps.store.endpoints()).filter(
     (endpoint) => !isDeleted(endpoint) && (environment === undefined || endpoint.environment === environment),
   );
   const cursor = page.endingBefore ?? page.startingAfter;
   // The ids of the configuration's do not tell when they were made.
   const place = cursor === undefined ? undefined : (known.find(({ id }) => id === cursor) ?? placeOf(cursor));
-  const { items, hasMore } = pageAmong<WebhookEndpoint, Place>(known, page, place, comparePlaces);
+  const { items, hasMore } = pageOfItems<WebhookEndpoint, Place>(known, page, place, comparePlaces);
   return { items: await withSecrets(deps, items), hasMore };
 }
 

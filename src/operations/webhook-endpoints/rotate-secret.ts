@@ -1,8 +1,8 @@
 import type { EndpointDetails } from '../../contract/webhook-endpoint-contract.ts';
 import { GatewayError } from '../../domain/errors.ts';
-import { MAX_EARLIER_SECRETS, rotated } from '../../domain/webhook-endpoint.ts';
+import { MAX_EARLIER_SECRETS, rotatedSecrets } from '../../domain/webhook-endpoint.ts';
 import type { Deps } from '../deps.ts';
-import { commitEndpoint, refuseConfigured } from './commit-endpoint.ts';
+import { commitEndpoint, rejectConfiguredEndpoint } from './commit-endpoint.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -17,12 +17,12 @@ export async function rotateSecret(
   expiresInHours: number,
 ): Promise<EndpointDetails & { secret: string }> {
   return commitEndpoint({ store }, endpointId, async (before) => {
-    refuseConfigured(before, 'Change WEBHOOK_SECRET of the service and start it again.');
+    rejectConfiguredEndpoint(before, 'Change WEBHOOK_SECRET of the service and start it again.');
     const place = { endpointId, environment: before.environment };
     const { secret, sealed } = webhooks.secretBox.newSecret(place);
     const created = now();
     const known = await store.endpointSecrets([endpointId]);
-    const secrets = rotated(known, { ...place, sealed, created }, created + expiresInHours * HOUR_MS);
+    const secrets = rotatedSecrets(known, { ...place, sealed, created }, created + expiresInHours * HOUR_MS);
     if (secrets.length > MAX_EARLIER_SECRETS + 1)
       throw new GatewayError(
         'invalid_state',

@@ -1,4 +1,4 @@
-import { type WebhookEndpoint, signs } from '../../domain/webhook-endpoint.ts';
+import { type WebhookEndpoint, isSigningSecret } from '../../domain/webhook-endpoint.ts';
 import type { SigningSecret } from '../../webhooks/lane.ts';
 import type { Deps } from '../deps.ts';
 
@@ -22,5 +22,5 @@ export async function signingSecrets(
 
 /** The secrets that sign at that time. */
 export function liveSecrets(secrets: readonly SigningSecret[], now: number): string[] {
-  return secrets.filter((one) => signs(one, now)).map(({ secret }) => secret);
+  return secrets.filter((one) => isSigningSecret(one, now)).map(({ secret }) => secret);
 }

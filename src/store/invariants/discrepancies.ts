@@ -1,5 +1,5 @@
 import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES, RESOLUTIONS } from '../../domain/records.ts';
-import { type Invariant, quoted } from './invariant.ts';
+import { type Invariant, sqlList } from './invariant.ts';
 
 const ACCOUNTED = `(CASE WHEN payment.status = 'paid' THEN payment.amount + payment.buyer_fee - payment.shortfall ELSE 0 END
   + payment.returned + payment.owed)`;
@@ -10,8 +10,8 @@ export const DISCREPANCY_INVARIANTS: readonly Invariant[] = [
     name: 'discrepancy_state',
     says: 'A discrepancy is of a known kind, resolved exactly when it says how and when, and being refunded only while open.',
     sql: `SELECT id FROM discrepancies
-      WHERE kind NOT IN (${quoted(DISCREPANCY_KINDS)}) OR status NOT IN (${quoted(DISCREPANCY_STATUSES)})
-        OR COALESCE(resolution, 'accepted') NOT IN (${quoted(RESOLUTIONS)}) OR version < 1
+      WHERE kind NOT IN (${sqlList(DISCREPANCY_KINDS)}) OR status NOT IN (${sqlList(DISCREPANCY_STATUSES)})
+        OR COALESCE(resolution, 'accepted') NOT IN (${sqlList(RESOLUTIONS)}) OR version < 1
         OR (status = 'resolved') <> (resolution IS NOT NULL) OR (status = 'resolved') <> (resolved_at IS NOT NULL)
         OR (refunding <> 0 AND (status = 'resolved' OR refunding <> 1))
       ORDER BY id LIMIT ?1`,

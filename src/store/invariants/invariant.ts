@@ -17,14 +17,14 @@ export function invariants(described: Record<string, Omit<Invariant, 'name'>>): 
 }
 
 /** `'a', 'b'`, for `IN`. */
-export function quoted(values: readonly string[]): string {
+export function sqlList(values: readonly string[]): string {
   return values.map((value) => `'${value}'`).join(', ');
 }
 
 /** A condition that a column of a row has a value that is not known. */
 export function unknownValues(columns: Record<string, readonly string[]>): string {
   return Object.entries(columns)
-    .map(([column, values]) => `${column} NOT IN (${quoted(values)})`)
+    .map(([column, values]) => `${column} NOT IN (${sqlList(values)})`)
     .join(' OR ');
 }
 

@@ -1,6 +1,6 @@
 import { ACCOUNTS, type Account, POSTING_KINDS, type PostingKind } from '../../domain/ledger.ts';
 import { DAY_MS } from '../ledger.ts';
-import { invariants, orphans, quoted } from './invariant.ts';
+import { invariants, orphans, sqlList } from './invariant.ts';
 
 type Amounts = Partial<Record<Account, string>>;
 
@@ -82,7 +82,7 @@ export const LEDGER_INVARIANTS = invariants({
   posting_name: {
     says: 'A posting is named after what it books, so that nothing is booked twice.',
     sql: `SELECT DISTINCT posting_id AS id FROM ledger_entries
-      WHERE (refund_id IS NOT NULL) <> (kind IN (${quoted(OF_REFUNDS)}))
+      WHERE (refund_id IS NOT NULL) <> (kind IN (${sqlList(OF_REFUNDS)}))
         OR (kind <> 'adjustment' AND posting_id <> COALESCE(refund_id, payment_id) || ':' || kind)
         OR (kind = 'adjustment' AND SUBSTR(posting_id, 1, 4) <> 'dis_'
           AND posting_id <> payment_id || ':adjustment' AND NOT EXISTS (SELECT 1 FROM refunds AS refund
@@ -91,7 +91,7 @@ export const LEDGER_INVARIANTS = invariants({
   ledger_lines: {
     says: 'A ledger entry moves some amount in one of the accounts there are, for one of the reasons there are.',
     sql: `SELECT DISTINCT posting_id AS id FROM ledger_entries
-      WHERE amount = 0 OR line < 0 OR account NOT IN (${quoted(ACCOUNTS)}) OR kind NOT IN (${quoted(POSTING_KINDS)})`,
+      WHERE amount = 0 OR line < 0 OR account NOT IN (${sqlList(ACCOUNTS)}) OR kind NOT IN (${sqlList(POSTING_KINDS)})`,
   },
   ledger_payment: {
     says: 'A ledger entry has a payment, of the same session and environment.',

@@ -1,5 +1,5 @@
 import { REFUSAL_WEIGHT, type RouteOutcome } from '../../domain/outcome.ts';
-import { duplicates, invariants, orphans, quoted } from './invariant.ts';
+import { duplicates, invariants, orphans, sqlList } from './invariant.ts';
 
 // Why each holds is in `domain/outcome.ts`, `routing/health.ts` and `operations/routing/`: what an attempt teaches commits
 // with the attempt, a change of health with the record that it leads to, a decision with what rests on it.
@@ -49,7 +49,7 @@ export const ROUTING_INVARIANTS = invariants({
   outcome_counts: {
     says: 'An outcome counts for what its stage and result are worth, and is timed when the money came in time, unless it came first.',
     sql: `SELECT DISTINCT payment_id AS id FROM route_outcomes
-      WHERE stage || ' ' || result || ' ' || successes || ' ' || failures || ' ' || neutrals NOT IN (${quoted(
+      WHERE stage || ' ' || result || ' ' || successes || ' ' || failures || ' ' || neutrals NOT IN (${sqlList(
         COUNTS.map((words) => words.join(' ')),
       )})
         OR (log_ms IS NOT NULL AND NOT (stage = 'result' AND result = 'paid')) OR log_ms < 0

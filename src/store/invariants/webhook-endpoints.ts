@@ -1,7 +1,7 @@
 import { MAX_EARLIER_SECRETS, MAX_ENDPOINTS } from '../../domain/webhook-endpoint.ts';
-import { invariants, quoted } from './invariant.ts';
+import { invariants, sqlList } from './invariant.ts';
 
-const DELETED = quoted(['deleting', 'deleted']);
+const DELETED = sqlList(['deleting', 'deleted']);
 
 /** Webhook endpoints and their secrets, sealed as they are: whether they open is told at the start of the service. */
 export const ENDPOINT_INVARIANTS = invariants({

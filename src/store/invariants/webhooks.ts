@@ -1,5 +1,5 @@
 import { EVENT_TYPES } from '../events.ts';
-import { duplicates, invariants, orphans, quoted } from './invariant.ts';
+import { duplicates, invariants, orphans, sqlList } from './invariant.ts';
 
 /** Sessions without an event that they must have, or with one that they cannot have. */
 function eventSql(type: string, announced: string, possible: string): string {
@@ -13,7 +13,7 @@ export const WEBHOOK_INVARIANTS = invariants({
   event_id: {
     says: 'The id of an event is evt_<session>_<status>, and its type is payment.<status>.',
     sql: `SELECT id FROM events
-      WHERE type NOT IN (${quoted(EVENT_TYPES)}) OR id <> 'evt_' || session_id || '_' || SUBSTR(type, 9)`,
+      WHERE type NOT IN (${sqlList(EVENT_TYPES)}) OR id <> 'evt_' || session_id || '_' || SUBSTR(type, 9)`,
   },
   one_event_per_status: {
     says: 'A session has at most one event of a status.',

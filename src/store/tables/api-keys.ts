@@ -40,7 +40,7 @@ const SELECT_SPEND = 'SELECT amount FROM api_key_spend WHERE key_id = ?1 AND day
 
 export const insertApiKey = API_KEYS.insert({ onConflict: 'ON CONFLICT DO NOTHING', guard: 'overtaken' });
 
-export function holdApiKey(keyId: string): Write {
+export function requireActiveKey(keyId: string): Write {
   return { sql: HOLD, params: [keyId], guard: 'key_revoked', locks: lockOf(keyId) };
 }
 

@@ -11,7 +11,7 @@ export function erasedKey(key: string): string {
 }
 
 /** SQL of `text`, or of `instead` if the buyer of the session `sessionId` was erased. All three are SQL. */
-export function unlessErased(sessionId: string, text: string, instead: string): string {
+export function textUnlessErased(sessionId: string, text: string, instead: string): string {
   return `CASE WHEN EXISTS (SELECT 1 FROM sessions WHERE id = ${sessionId} AND customer_email = ${PLACEHOLDER})
     THEN ${instead} ELSE ${text} END`;
 }

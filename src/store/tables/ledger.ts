@@ -1,4 +1,4 @@
-import type { Account, EntryPlace, JournalEntry, Posting, PostingKind } from '../../domain/ledger.ts';
+import type { Account, EntryPosition, JournalEntry, Posting, PostingKind } from '../../domain/ledger.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import type { Settlement } from '../../domain/settlement.ts';
 import type { Query, Row, Select, SelectEach, SqlValue } from '../keyset.ts';
@@ -6,9 +6,9 @@ import {
   type AccountSum,
   type JournalFilter,
   type LedgerReads,
-  type LedgerShelf,
-  type Stretch,
-  shelvesOf,
+  type LedgerPartition,
+  type JournalRange,
+  partitionsOf,
 } from '../ledger.ts';
 import { createReader } from '../reader.ts';
 import { describeTable, integer, text } from '../table-description.ts';
@@ -26,7 +26,7 @@ const ENTRIES = describeTable<JournalEntry>('ledger_entries', {
   amount: integer,
   created: integer,
 });
-const PLACES = describeTable<EntryPlace>('ledger_entries', { created: integer, postingId: text, line: integer });
+const PLACES = describeTable<EntryPosition>('ledger_entries', { created: integer, postingId: text, line: integer });
 const insertEntry = ENTRIES.insert();
 const SETTLEMENTS = describeTable<Settlement>('settlements', {
   paymentId: text,
@@ -100,7 +100,7 @@ export function createLedgerReads(select: Select, selectEach: SelectEach): Ledge
     journalEntry: (postingId, line) => one(ENTRIES.fromRow, SELECT_ENTRY, postingId, line),
     daySums: (environment, before = Number.MAX_SAFE_INTEGER) =>
       all((row) => sumFromRow(row['account'] as Account, row), SELECT_DAY_SUMS, environment, before),
-    async shelfSum(shelf, { after, until, limit }) {
+    async partitionSum(shelf, { after, until, limit }) {
       const { environment, account, kind } = shelf;
       const begin = [after?.created ?? -1, after?.postingId ?? '', after?.line ?? -1];
       const last = await one(PLACES.fromRow, SELECT_END, environment, account, kind, until, ...begin, limit - 1);
@@ -118,8 +118,8 @@ export function createLedgerReads(select: Select, selectEach: SelectEach): Ledge
       );
       return shelves.map(({ account }, index) => sumFromRow(account, found[index]![0]!));
     },
-    async shelvesInUse(environment) {
-      const found: LedgerShelf[] = [];
+    async partitionsInUse(environment) {
+      const found: LedgerPartition[] = [];
       for (;;) {
         const { account = '', kind = '' } = found.at(-1) ?? {};
         const [next] = await select(SELECT_NEXT_SHELF, environment, account, kind);
@@ -133,14 +133,14 @@ export function createLedgerReads(select: Select, selectEach: SelectEach): Ledge
 }
 
 /** One range of the index for each partition that the filter leaves, merged: whole rows are read only for the result. */
-function journalQuery(filter: JournalFilter, range: Stretch): Query {
+function journalQuery(filter: JournalFilter, range: JournalRange): Query {
   const { environment, account, kind } = filter;
   const { bind, params } = createBinder();
   const limit = bind(range.limit);
   const conditions = boundsOf(filter, range, '', bind);
   const order = orderOf(range, '');
   const branches = (environment === undefined ? ENVIRONMENTS : [environment])
-    .flatMap(shelvesOf)
+    .flatMap(partitionsOf)
     .filter((shelf) => account === undefined || shelf.account === account)
     .filter((shelf) => kind === undefined || shelf.kind === kind)
     .map((shelf) => {
@@ -154,7 +154,7 @@ function journalQuery(filter: JournalFilter, range: Stretch): Query {
   return { sql, params };
 }
 
-function sessionJournalQuery(filter: JournalFilter, range: Stretch): Query {
+function sessionJournalQuery(filter: JournalFilter, range: JournalRange): Query {
   const { bind, params } = createBinder();
   const { sessionId, paymentId, environment, account, kind } = filter;
   const conditions = boundsOf(filter, range, 'entry.', bind);
@@ -177,14 +177,14 @@ function createBinder(): { bind: (value: SqlValue) => string; params: SqlValue[]
   return { bind: (value) => `?${params.push(value)}`, params };
 }
 
-function orderOf({ order }: Stretch, prefix: string): string {
+function orderOf({ order }: JournalRange, prefix: string): string {
   const direction = order === 'newest_first' ? 'DESC' : 'ASC';
   return `ORDER BY ${PLACE_COLUMNS.map((column) => `${prefix}${column} ${direction}`).join(', ')}`;
 }
 
 function boundsOf(
   { from, until }: JournalFilter,
-  { order, after }: Stretch,
+  { order, after }: JournalRange,
   prefix: string,
   bind: (value: SqlValue) => string,
 ): string[] {

@@ -1,8 +1,8 @@
 import { DISCREPANCY_KINDS } from '../../domain/records.ts';
 import { EVENT_TYPES } from '../events.ts';
 import type { Query, SelectEach, SqlValue } from '../keyset.ts';
-import { type Backlog, COUNTED_AT_MOST, type MonitoringReads } from '../monitoring.ts';
-import { EARLIER } from './webhooks.ts';
+import { type Backlog, BACKLOG_COUNT_LIMIT, type MonitoringReads } from '../monitoring.ts';
+import { EARLIER_DELIVERY } from './webhooks.ts';
 
 // Each is a range of one index, or a table of few rows: test/observability/backlog.test.ts.
 const TYPES = quoted(EVENT_TYPES);
@@ -27,7 +27,7 @@ const COUNT_ENDPOINTS = 'SELECT COUNT(*) AS value FROM webhook_endpoints WHERE e
 const OLDEST_DUE = `SELECT MIN((
     SELECT candidate.due_at FROM deliveries AS candidate
     WHERE candidate.endpoint_id = endpoint.id AND candidate.status = 'pending' AND candidate.recover_at IS NULL
-      AND candidate.due_at <= ?2 AND NOT EXISTS (${EARLIER})
+      AND candidate.due_at <= ?2 AND NOT EXISTS (${EARLIER_DELIVERY})
     ORDER BY candidate.due_at LIMIT 1)) AS value
   FROM webhook_endpoints AS endpoint WHERE endpoint.environment = ?1 AND endpoint.status = 'active'`;
 const OLDEST_REFUND =
@@ -38,7 +38,7 @@ function quoted(words: readonly string[]): string {
 }
 
 function counted(rows: string): string {
-  return `SELECT COUNT(*) AS value FROM (${rows} LIMIT ${COUNTED_AT_MOST}) AS counted`;
+  return `SELECT COUNT(*) AS value FROM (${rows} LIMIT ${BACKLOG_COUNT_LIMIT}) AS counted`;
 }
 
 export function createMonitoringReads(selectEach: SelectEach): MonitoringReads {

@@ -50,11 +50,11 @@ const SELECT_TO_ERASE = `SELECT * FROM sessions AS session WHERE customer_id = ?
       ON attempt.delivery_id = delivery.id WHERE delivery.session_id = session.id AND attempt.response_body <> ''))
   ORDER BY id LIMIT ?3`;
 
-export function moveCustomer({ id, status, statusReason }: Customer, from: CustomerStatus): Write {
+export function setCustomerStatus({ id, status, statusReason }: Customer, from: CustomerStatus): Write {
   return { sql: MOVE_CUSTOMER, params: [id, from, status, statusReason], guard: 'overtaken' };
 }
 
-export function holdActive(sessionId: string): Write {
+export function requireActiveCustomer(sessionId: string): Write {
   return { sql: HOLD_ACTIVE, params: [sessionId], guard: 'customer_blocked' };
 }
 
@@ -77,7 +77,7 @@ export function eraseSession({ session, events }: Extract<PersonalDataChange, { 
 
 export function createPersonalDataReads(select: Select, selectEach: SelectEach): PersonalDataReads {
   return {
-    async underWayFor(customerId) {
+    async workInProgressFor(customerId) {
       const queries = IN_PROGRESS.map((sql) => ({ sql: `${sql} LIMIT ${SHOWN}`, params: [customerId] }));
       const idsOf = (rows: Row[] = []) => rows.map((row) => row['id'] as string);
       const [payments, refunds, deliveries] = await selectEach(queries);

@@ -3,7 +3,7 @@ import { EVENT_CONFLICT, type ProviderMessage } from '../../domain/provider-mess
 import type { ProviderTask } from '../store.ts';
 import { describeTable, flag, integer, text } from '../table-description.ts';
 import type { Write } from '../write.ts';
-import { unlessErased } from './erased-text.ts';
+import { textUnlessErased } from './erased-text.ts';
 
 export const PROVIDER_MESSAGES = describeTable<ProviderMessage>('provider_messages', {
   provider: text,
@@ -24,7 +24,7 @@ const insertMessageRow = PROVIDER_MESSAGES.insert({
   extra: ['conflict'],
   onConflict: 'ON CONFLICT (provider, environment, event_id, conflict) DO NOTHING',
   guard: 'duplicate_message',
-  written: (place) => ({ body: unlessErased(place('session_id'), place('body'), `'${ERASED_BODY}'`) }),
+  written: (place) => ({ body: textUnlessErased(place('session_id'), place('body'), `'${ERASED_BODY}'`) }),
 });
 
 export const PROVIDER_TASKS = describeTable<ProviderTask>('provider_tasks', {

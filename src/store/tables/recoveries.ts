@@ -4,7 +4,7 @@ import type { RecoverableEvent } from '../feed.ts';
 import type { Query, Row } from '../keyset.ts';
 import { describeTable, flag, integer, named, saveVersions, text } from '../table-description.ts';
 import type { Write } from '../write.ts';
-import { DELIVERY_COLUMNS, LOCK_EARLIER, deliveryFromRow, deliveryValues } from './webhooks.ts';
+import { DELIVERY_COLUMNS, LOCK_EARLIER_DELIVERIES, deliveryFromRow, deliveryValues } from './webhooks.ts';
 
 export const RECOVERIES = describeTable<Recovery>('recoveries', {
   id: text,
@@ -57,7 +57,7 @@ export function recoverDelivery(delivery: Delivery, from: Delivery['status'] | n
   const { id, endpointId, sessionId, sequence, attempts, scheduleStart, dueAt } = delivery;
   const again = [id, attempts, from, scheduleStart, dueAt, eventCreated, sessionId, endpointId, sequence];
   return [
-    { sql: LOCK_EARLIER, params: [sessionId, endpointId] },
+    { sql: LOCK_EARLIER_DELIVERIES, params: [sessionId, endpointId] },
     from === null
       ? { sql: ADD, params: [...deliveryValues(delivery), eventCreated], guard: 'overtaken' }
       : { sql: AGAIN, params: again, guard: 'overtaken' },

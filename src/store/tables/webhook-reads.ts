@@ -1,13 +1,19 @@
 import { type AnswerClass, DELIVERY_STATUSES, type Delivery, answerClassOf } from '../../domain/delivery.ts';
 import { firstIdAt } from '../../domain/id.ts';
 import { ENVIRONMENTS } from '../../domain/route.ts';
-import { EVENT_TYPES, type EventFilter, type EventPlace, comparePlaces, placeOfUnknown } from '../events.ts';
+import {
+  EVENT_TYPES,
+  type EventFilter,
+  type EventPosition,
+  compareEventPositions,
+  positionOfUnknownEvent,
+} from '../events.ts';
 import { type KeysetQuery, type Row, type Select, splitColumns, unionQuery } from '../keyset.ts';
-import { matching, pageAmong, pageOf, unknownStatus } from '../named-page.ts';
+import { matching, pageOfItems, pageOf, unknownStatus } from '../named-page.ts';
 import { createReader } from '../reader.ts';
 import type { DeliveryFilter, DueDelivery, WebhookReads } from '../webhooks.ts';
 import type { EndpointReads } from '../webhook-endpoints.ts';
-import { DELIVERY_ATTEMPTS, EARLIER, deliveryFromRow, eventFromRow, originFromRow } from './webhooks.ts';
+import { DELIVERY_ATTEMPTS, EARLIER_DELIVERY, deliveryFromRow, eventFromRow, originFromRow } from './webhooks.ts';
 
 const SELECT_EVENT = 'SELECT * FROM events WHERE id = ?1';
 const SELECT_EVENTS_OF_SESSION = 'SELECT * FROM events WHERE session_id = ?1 ORDER BY sequence';
@@ -18,12 +24,12 @@ const WITH_EVENT = `SELECT candidate.*, event.body, event.request_id, event.trac
 const SELECT_DELIVERIES_DUE = `SELECT * FROM (
     ${WITH_EVENT}
     WHERE candidate.endpoint_id = ?1 AND candidate.status = 'pending' AND candidate.recover_at IS NULL
-      AND candidate.due_at <= ?2 AND NOT EXISTS (${EARLIER})
+      AND candidate.due_at <= ?2 AND NOT EXISTS (${EARLIER_DELIVERY})
     ORDER BY candidate.due_at, candidate.id LIMIT ?3) AS part
   UNION ALL SELECT * FROM (
     ${WITH_EVENT}
     WHERE candidate.endpoint_id = ?1 AND candidate.recover_at IS NOT NULL
-      AND NOT EXISTS (${EARLIER})
+      AND NOT EXISTS (${EARLIER_DELIVERY})
     ORDER BY candidate.recover_at, candidate.sequence, candidate.event_id LIMIT 1) AS part
   WHERE part.due_at <= ?2
   ORDER BY due_at, id LIMIT ?3`;
@@ -74,10 +80,12 @@ export function createWebhookReads(select: Select): Omit<WebhookReads, keyof End
       if (unknownStatus(type, EVENT_TYPES)) return NOTHING;
       const cursor = page.endingBefore ?? page.startingAfter;
       const place =
-        cursor === undefined ? undefined : ((await one(eventFromRow, SELECT_EVENT, cursor)) ?? placeOfUnknown(cursor));
+        cursor === undefined
+          ? undefined
+          : ((await one(eventFromRow, SELECT_EVENT, cursor)) ?? positionOfUnknownEvent(cursor));
       if (sessionId === undefined) return list(eventKeyset(filter, place), page, eventFromRow);
       const named = await all(eventFromRow, SELECT_EVENTS_OF_SESSION, sessionId);
-      return pageAmong(matching(named, { type, environment }), page, place, comparePlaces);
+      return pageOfItems(matching(named, { type, environment }), page, place, compareEventPositions);
     },
   };
 
@@ -101,7 +109,7 @@ function dueDeliveryFromRow(row: Row): DueDelivery {
 }
 
 /** The page's range, for filters that do not already name the events; `cursor` is the place of the page's cursor. */
-function eventKeyset({ type, environment }: EventFilter, cursor: EventPlace | undefined): KeysetQuery {
+function eventKeyset({ type, environment }: EventFilter, cursor: EventPosition | undefined): KeysetQuery {
   const range = splitColumns({ environment, type }, { environment: ENVIRONMENTS, type: EVENT_TYPES });
   const sortedBy = { columns: ['created', 'sequence'], cursor: cursor && [cursor.created, cursor.sequence] };
   return { table: 'events', ...range, sortedBy };

@@ -4,7 +4,7 @@ import type { Row } from '../keyset.ts';
 import { describeTable, integer, named, text } from '../table-description.ts';
 import type { MerchantEvent } from '../webhooks.ts';
 import type { Write } from '../write.ts';
-import { unlessErased } from './erased-text.ts';
+import { textUnlessErased } from './erased-text.ts';
 
 const EVENTS = describeTable<Omit<MerchantEvent, 'origin'>>('events', {
   id: text,
@@ -50,11 +50,11 @@ export const DELIVERY_ATTEMPTS = describeTable<DeliveryAttempt>('delivery_attemp
   responseBody: text,
 });
 const insertAttempt = DELIVERY_ATTEMPTS.insert({
-  written: (place) => ({ response_body: unlessErased('?8', place('response_body'), "''") }),
+  written: (place) => ({ response_body: textUnlessErased('?8', place('response_body'), "''") }),
 });
 
 // A transaction of another instance that finishes one of these at the same moment either sees the new delivery or waits for it.
-export const LOCK_EARLIER = `UPDATE deliveries SET due_at = due_at
+export const LOCK_EARLIER_DELIVERIES = `UPDATE deliveries SET due_at = due_at
   WHERE session_id = ?1 AND endpoint_id = ?2 AND status = 'pending'`;
 // A delivery behind another one of its session and endpoint is due with it: rows that only wait are not read in vain.
 const INSERT_DELIVERY = `INSERT INTO deliveries (${DELIVERY_COLUMNS.join(', ')})
@@ -82,7 +82,7 @@ const FOLLOW = `UPDATE deliveries SET due_at = ?4, recover_at = CASE WHEN ?5 = 1
     AND (attempts = schedule_start OR due_at < ?4)`;
 
 /** Deliveries that a `candidate` waits for. */
-export const EARLIER = `SELECT 1 FROM deliveries AS earlier
+export const EARLIER_DELIVERY = `SELECT 1 FROM deliveries AS earlier
       WHERE earlier.session_id = candidate.session_id AND earlier.endpoint_id = candidate.endpoint_id
         AND earlier.sequence < candidate.sequence AND earlier.status = 'pending'`;
 export function insertEvent(event: MerchantEvent): Write {
@@ -93,7 +93,7 @@ export function insertEvent(event: MerchantEvent): Write {
 export function insertDelivery(delivery: Delivery): Write[] {
   const { sessionId, endpointId } = delivery;
   return [
-    { sql: LOCK_EARLIER, params: [sessionId, endpointId] },
+    { sql: LOCK_EARLIER_DELIVERIES, params: [sessionId, endpointId] },
     { sql: INSERT_DELIVERY, params: deliveryValues(delivery) },
   ];
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Decision, NewAttempt } from '../../../src/domain/checkout-state.ts';
-import { MAX_ATTEMPTS, refuseHandoff, startAttempt } from '../../../src/domain/checkout.ts';
+import { MAX_ATTEMPTS, rejectHandoff, startAttempt } from '../../../src/domain/checkout.ts';
 import { newSession } from '../../../src/domain/new-session.ts';
 import { outcomesOf } from '../../../src/domain/outcome.ts';
 import { createIdSource } from '../../../src/domain/id.ts';
@@ -184,7 +184,7 @@ function atLastAttempt(fresh: Checkout): Checkout {
     checkout = take(startAttempt(checkout, attempt, Date.now()));
     if (number === MAX_ATTEMPTS) break;
     checkout = take(
-      refuseHandoff(checkout, attempt.paymentId, { retry: undefined, mayArrive: false, reason: null }, Date.now()),
+      rejectHandoff(checkout, attempt.paymentId, { retry: undefined, mayArrive: false, reason: null }, Date.now()),
     );
   }
   return checkout;
