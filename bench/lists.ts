@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../src/runtime.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
-import type { Page } from '../src/store/page.ts';
+import type { Page } from '../src/store/list-page.ts';
 import type { PaymentFilter, Store } from '../src/store/store.ts';
 import { type Filled, fillPayments } from './support/fill.ts';
 import { median } from './support/load.ts';

@@ -14,7 +14,7 @@ import { systemClock } from '../src/runtime.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import type { Change, Store } from '../src/store/store.ts';
 import { type WebhookEndpoint, newEndpoint } from '../src/domain/webhook-endpoint.ts';
-import type { MerchantEvent } from '../src/store/webhooks.ts';
+import type { MerchantEvent } from '../src/store/webhooks-port.ts';
 import { createDispatcher } from '../src/webhooks/dispatcher.ts';
 import { deliveryHeaders } from '../src/webhooks/sign.ts';
 

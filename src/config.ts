@@ -1,8 +1,18 @@
 import { z } from 'zod';
 import { faultOfDatabaseUrl } from './config/database-url.ts';
-import { faultOfTimes, limitFields, limitsOf } from './config/limits.ts';
-import { apiKeys, appSchemes, encryptionKeys, flag, number, oneOf, origin, positive, url } from './config/fields.ts';
-import { TELEMETRY_VARIABLES, faultOfMetricsPort, telemetryOf } from './config/telemetry.ts';
+import { faultOfTimes, limitFields, limitsOf } from './config/limit-settings.ts';
+import {
+  apiKeys,
+  appSchemes,
+  encryptionKeys,
+  flag,
+  number,
+  oneOf,
+  origin,
+  positive,
+  url,
+} from './config/setting-fields.ts';
+import { TELEMETRY_VARIABLES, faultOfMetricsPort, telemetryOf } from './config/telemetry-settings.ts';
 import type { DatabaseSettings } from './store/open.ts';
 import { type WebhookTargets, isLoopbackHost } from './webhooks/address.ts';
 import { isSecret } from './webhooks/secret.ts';

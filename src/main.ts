@@ -1,5 +1,5 @@
-import type { LocalCommands } from './cli/local.ts';
-import type { Terminal } from './cli/context.ts';
+import type { LocalCommands } from './cli/local-commands.ts';
+import type { Terminal } from './cli/command-context.ts';
 import type { Logger } from 'pino';
 
 /** Time for a slow reader of the log to read the last lines. */
@@ -18,7 +18,7 @@ async function main(...args: string[]): Promise<void> {
 async function createTerminal(): Promise<Terminal> {
   const { createRandomBytes, systemClock } = await import('./runtime.ts');
   const { hasColour } = await import('./cli/colour.ts');
-  const { OutputClosedError } = await import('./cli/context.ts');
+  const { OutputClosedError } = await import('./cli/command-context.ts');
   const { setTimeout: sleep } = await import('node:timers/promises');
   const { env, stdin, stdout, stderr } = process;
   let isClosed = false;

@@ -236,7 +236,7 @@ const SMALL: Tree = {
   'src/http/now.ts': "import type { Clock } from '../runtime.ts';\nexport let now: Clock;\n",
   'src/http/app.css': 'body {}\n',
   'src/domain/money.ts': 'export const cents = 1;\n',
-  'src/cli/fees.ts': "import { Tillway } from '../../sdk/src/index.ts';\n",
+  'src/cli/fees-command.ts': "import { Tillway } from '../../sdk/src/index.ts';\n",
   'sdk/src/index.ts': "import { get } from './get.ts';\n",
   'sdk/src/get.ts': 'export const get = 1;\n',
 };
@@ -255,7 +255,7 @@ const FAULTS: [path: string, added: string, complaint: string][] = [
   ['src/http/app.ts', "import { readConfig } from '../config.ts';\n", 'src/http/app.ts imports src/config.ts'],
   ['src/http/app.ts', "import { test } from '../../test/money.test.ts';\n", 'which is outside of src'],
   ['src/http/app.ts', "import { Tillway } from '../../sdk/src/index.ts';\n", 'which is outside of src'],
-  ['src/cli/fees.ts', "import { get } from '../../sdk/src/get.ts';\n", 'which is outside of src'],
+  ['src/cli/fees-command.ts', "import { get } from '../../sdk/src/get.ts';\n", 'which is outside of src'],
   ['sdk/src/get.ts', "import { cents } from '../../src/domain/money.ts';\n", 'the SDK stands alone'],
   ['sdk/src/get.ts', "import { createHmac } from 'node:crypto';\n", 'imports node:crypto'],
   ['sdk/src/get.ts', "const undici = await import('undici');\n", 'imports undici'],

@@ -1,8 +1,8 @@
 import { type Candidate, choose } from '../../src/routing/choose.ts';
 import { drawsOf } from '../../src/routing/draw.ts';
 import { estimate, fold, type RouteEstimate, type RoutePrior } from '../../src/routing/estimate.ts';
-import { addTallies, bucketOf, emptyTally, type States, type Tally } from '../../src/routing/memory.ts';
-import { DEFAULT_POLICY, type Policy } from '../../src/routing/policy.ts';
+import { addTallies, bucketOf, emptyTally, type States, type Tally } from '../../src/routing/route-memory.ts';
+import { DEFAULT_POLICY, type Policy } from '../../src/routing/routing-policy.ts';
 import type { BenchOutcome, BenchPayment, Contender, ContenderType, World } from './contender.ts';
 
 export interface TillwayOptions {

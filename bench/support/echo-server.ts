@@ -1,5 +1,5 @@
 import { fastify } from 'fastify';
-import { inputReader } from '../../src/contract/problems.ts';
+import { inputReader } from '../../src/contract/input-problems.ts';
 import { sessionRequest } from '../../src/contract/session-contract.ts';
 
 /** The baseline: bare Fastify that parses and validates the same body with the same schema, and writes nothing. */

@@ -3,7 +3,7 @@ import { createIdSource } from '../../src/domain/id.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import { createRandomBytes, systemClock } from '../../src/runtime.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
-import { insertPayment } from '../../src/store/tables/payments.ts';
+import { insertPayment } from '../../src/store/tables/payments-table.ts';
 
 const SPACING_MS = 40;
 const FIRST = Date.parse('2026-01-01T00:00:00.000Z');

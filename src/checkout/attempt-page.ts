@@ -1,10 +1,10 @@
 import type { Session } from '../domain/records.ts';
 import { type Html, html } from '../html/html.ts';
-import type { Shop } from './layout.ts';
+import type { Shop } from './checkout-layout.ts';
 import { formatUsd } from './money-text.ts';
 import type { Notice } from './notices.ts';
-import { heading, introduction, renderNotice, stepForm } from './parts.ts';
-import type { Attempt, CheckoutState } from './state.ts';
+import { heading, introduction, renderNotice, stepForm } from './checkout-parts.ts';
+import type { Attempt, CheckoutState } from './checkout-page-state.ts';
 import { renderColumns, renderSums } from './summary.ts';
 
 type InProgress = Extract<CheckoutState, { name: 'waiting' | 'confirming' }>;

@@ -1,11 +1,11 @@
 import type { Session } from '../domain/records.ts';
 import { type Html, html } from '../html/html.ts';
 import { icon } from './icons.ts';
-import type { Shop } from './layout.ts';
+import type { Shop } from './checkout-layout.ts';
 import { formatUsd } from './money-text.ts';
 import type { Notice } from './notices.ts';
-import { heading, leaveLink, introduction, renderNotice, stepForm } from './parts.ts';
-import type { CheckoutState, Method, FailedAttempt } from './state.ts';
+import { heading, leaveLink, introduction, renderNotice, stepForm } from './checkout-parts.ts';
+import type { CheckoutState, Method, FailedAttempt } from './checkout-page-state.ts';
 import { renderColumns, renderSumsOfMethods } from './summary.ts';
 
 type Choose = Extract<CheckoutState, { name: 'choose' }>;

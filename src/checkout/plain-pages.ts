@@ -1,6 +1,6 @@
 import { type Html, html } from '../html/html.ts';
-import type { Page } from './layout.ts';
-import { heading, introduction } from './parts.ts';
+import type { Page } from './checkout-layout.ts';
+import { heading, introduction } from './checkout-parts.ts';
 
 /** Pages that belong to no session. */
 export const PREVIEW: Page = plain('Preview', true, [

@@ -1,9 +1,9 @@
 import type { Payment, Session } from '../domain/records.ts';
 import { type Html, html } from '../html/html.ts';
-import type { Shop } from './layout.ts';
+import type { Shop } from './checkout-layout.ts';
 import { formatUsd } from './money-text.ts';
-import { heading, introduction, linkableUrl, returnPart } from './parts.ts';
-import type { CheckoutState } from './state.ts';
+import { heading, introduction, linkableUrl, returnPart } from './checkout-parts.ts';
+import type { CheckoutState } from './checkout-page-state.ts';
 import { renderColumns, renderProduct, renderSums } from './summary.ts';
 
 type Paid = Extract<CheckoutState, { name: 'paid' }>;

@@ -2,10 +2,10 @@ import type { Checkout } from '../domain/records.ts';
 import type { Html } from '../html/html.ts';
 import { REFRESH_HEAD, renderAttempt } from './attempt-page.ts';
 import { renderChoose, renderNoMethod, renderNotTaken } from './choose-page.ts';
-import type { Page, Shop } from './layout.ts';
+import type { Page, Shop } from './checkout-layout.ts';
 import type { Notice } from './notices.ts';
 import { renderExpired, renderFailed, renderPaid } from './result-page.ts';
-import { type CheckoutState, isFinal } from './state.ts';
+import { type CheckoutState, isFinal } from './checkout-page-state.ts';
 
 const TITLES: Record<CheckoutState['name'], string> = {
   choose: 'Choose how to pay',

@@ -4,7 +4,7 @@ import type { RouteKind } from '../domain/route.ts';
 import { type Html, html } from '../html/html.ts';
 import { icon } from './icons.ts';
 import { formatUsd } from './money-text.ts';
-import type { Method } from './state.ts';
+import type { Method } from './checkout-page-state.ts';
 
 /** Product, price and buyer. */
 function renderSummary(session: Session, rows: Html | null): Html {

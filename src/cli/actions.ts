@@ -1,6 +1,6 @@
 import { type FeeSplit, type Route, type Tillway, TillwayError } from '../../sdk/src/index.ts';
-import type { Paint } from './context.ts';
-import { dollars, plain, rate } from './words.ts';
+import type { Paint } from './command-context.ts';
+import { dollars, plain, rate } from './cells.ts';
 
 /** The whole answer of an action. */
 export interface Acted<Result> {

@@ -1,8 +1,8 @@
 import type { Command, CommanderError } from 'commander';
 import { TillwayConnectionError, TillwayError } from '../../sdk/src/index.ts';
-import { type Paint, CommandError, examplesOf } from './context.ts';
-import { pathOf } from './group.ts';
-import { plain } from './words.ts';
+import { type Paint, CommandError, examplesOf } from './command-context.ts';
+import { pathOf } from './command-group.ts';
+import { plain } from './cells.ts';
 
 /** An error for people and for programs, with the exit code. */
 export interface Complaint {

@@ -1,6 +1,6 @@
 import { Argument, type Command, type Option } from 'commander';
-import { type CommandContext, describedCommand } from './context.ts';
-import { defaultOf } from './group.ts';
+import { type CommandContext, describedCommand } from './command-context.ts';
+import { defaultOf } from './command-group.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];

@@ -1,4 +1,4 @@
-import { CommandError } from './context.ts';
+import { CommandError } from './command-context.ts';
 
 const UNITS: readonly [letter: string, seconds: number, word: string][] = [
   ['d', 86_400, 'd'],

@@ -7,13 +7,13 @@ import type {
   WebhookEventType,
   WebhookTest,
 } from '../../sdk/src/index.ts';
-import { type CommandContext, CommandError, type Paint } from './context.ts';
+import { type CommandContext, CommandError, type Paint } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
-import { type Fields, showFacts } from './fields.ts';
+import { type Fields, showFacts } from './record-fields.ts';
 import { type Actions, resourceCommand } from './resource-command.ts';
 import { serviceCommand } from './service-command.ts';
-import { EVENT_TYPES, environmentOption, eventTypesOf, option, timeOption } from './values.ts';
-import { type Cell, plain, secondsOf } from './words.ts';
+import { EVENT_TYPES, environmentOption, eventTypesOf, option, timeOption } from './options.ts';
+import { type Cell, plain, secondsOf } from './cells.ts';
 
 const MAX_OVERLAP_HOURS = 24;
 

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import type { Delivery, DeliveryDetails, Page, WebhookEvent } from '../../sdk/src/index.ts';
 import { ANSWER_CLASSES, DELIVERY_STATUSES } from '../domain/delivery.ts';
-import type { CommandContext } from './context.ts';
+import type { CommandContext } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
 import { feedCommand } from './feed-command.ts';
-import { type Fields, showTable } from './fields.ts';
+import { type Fields, showTable } from './record-fields.ts';
 import { resourceCommand } from './resource-command.ts';
-import { EVENT_TYPES, choiceOption, option, timeOption } from './values.ts';
-import { type Cell, dollars, metadataFact, statusCell } from './words.ts';
+import { EVENT_TYPES, choiceOption, option, timeOption } from './options.ts';
+import { type Cell, dollars, metadataFact, statusCell } from './cells.ts';
 
 const EVENT_COLUMNS: Fields<WebhookEvent> = {
   EVENT: 'id',

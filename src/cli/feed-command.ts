@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import { TillwayError, type WebhookEvent } from '../../sdk/src/index.ts';
-import { type CommandContext, describedCommand, jsonLineOf } from './context.ts';
+import { type CommandContext, describedCommand, jsonLineOf } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
-import { type Fields, rowOf } from './fields.ts';
+import { type Fields, rowOf } from './record-fields.ts';
 import { growingTable } from './table.ts';
-import { EVENT_TYPES, choiceOption, environmentOption, option, wholeNumberOption } from './values.ts';
-import { plain } from './words.ts';
+import { EVENT_TYPES, choiceOption, environmentOption, option, wholeNumberOption } from './options.ts';
+import { plain } from './cells.ts';
 
 const POLL_MS = 1000;
 const PAGE = 100;

@@ -2,14 +2,14 @@ import { closeSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import type { Command, Option } from 'commander';
 import type { LedgerBalances, LedgerEntry, LedgerExportParams } from '../../sdk/src/index.ts';
 import { ACCOUNTS, POSTING_KINDS } from '../domain/ledger.ts';
-import { type CommandContext, CommandError, type Paint, describedCommand, ownOptions } from './context.ts';
+import { type CommandContext, CommandError, type Paint, describedCommand, ownOptions } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
-import { commandGroup } from './group.ts';
+import { commandGroup } from './command-group.ts';
 import { listCommand } from './list-command.ts';
 import { serviceCommand } from './service-command.ts';
 import { table } from './table.ts';
-import { choiceOption, environmentOption, option, timeOption } from './values.ts';
-import { type Cell, dollars, plain, secondsOf } from './words.ts';
+import { choiceOption, environmentOption, option, timeOption } from './options.ts';
+import { type Cell, dollars, plain, secondsOf } from './cells.ts';
 
 export function ledgerCommand(context: CommandContext): Command {
   const balances = serviceCommand(context, 'balances', {

@@ -1,11 +1,11 @@
 import type { Command, Option } from 'commander';
 import type { Page, Tillway, TillwayList } from '../../sdk/src/index.ts';
 import { complaintOf } from './complaint.ts';
-import { type CommandContext, describedCommand, jsonOf, ownOptions } from './context.ts';
-import { type Fields, rowOf, showTable } from './fields.ts';
+import { type CommandContext, describedCommand, jsonOf, ownOptions } from './command-context.ts';
+import { type Fields, rowOf, showTable } from './record-fields.ts';
 import { growingTable } from './table.ts';
-import { environmentOption, option, wholeNumberOption } from './values.ts';
-import { plain } from './words.ts';
+import { environmentOption, option, wholeNumberOption } from './options.ts';
+import { plain } from './cells.ts';
 
 /** A kind of record that can be listed. */
 export interface Listing<Item extends { id: string }> {

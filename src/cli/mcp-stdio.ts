@@ -1,12 +1,12 @@
 import type { Readable, Writable } from 'node:stream';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { type RawRequest, Tillway, TillwayError } from '../../sdk/src/index.ts';
-import { inputReader } from '../contract/problems.ts';
+import { inputReader } from '../contract/input-problems.ts';
 import type { ActionError } from '../contract/error-contract.ts';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import { VERSION } from '../domain/version.ts';
-import { hintOf } from '../http/agent.ts';
-import { renderError } from '../http/errors.ts';
+import { hintOf } from '../http/agent-api.ts';
+import { renderError } from '../http/error-responses.ts';
 import { createTillwayMcp } from '../mcp/server.ts';
 import { type Backend, type Envelope, type Tool, describeTools } from '../mcp/tools.ts';
 import type { Operation } from '../operations/operation.ts';

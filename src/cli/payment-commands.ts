@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import type { CheckoutSession, Customer, Invoice, Payment, Refund, RefundParams } from '../../sdk/src/index.ts';
 import { CUSTOMER_STATUSES, INVOICE_STATUSES, PAYMENT_STATUSES, SESSION_STATUSES } from '../domain/records.ts';
-import { REFUND_STATUSES } from '../domain/refund.ts';
-import { type CommandContext, jsonOf } from './context.ts';
+import { REFUND_STATUSES } from '../domain/refund-record.ts';
+import { type CommandContext, jsonOf } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
 import { resourceCommand } from './resource-command.ts';
-import { amountOption, choiceOption, option } from './values.ts';
-import { dollars, statusCell } from './words.ts';
+import { amountOption, choiceOption, option } from './options.ts';
+import { dollars, statusCell } from './cells.ts';
 
 const statusOption = (statuses: readonly string[]) =>
   choiceOption('--status <status>', 'only those with this status', statuses);

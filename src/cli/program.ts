@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type Command, type CommanderError, Help, type Option } from 'commander';
-import { checkoutCommand } from './checkout.ts';
-import { clockCommand } from './clock.ts';
+import { checkoutCommand } from './checkout-commands.ts';
+import { clockCommand } from './clock-command.ts';
 import { complaintOf, documentOf, misuseOf, misused } from './complaint.ts';
 import { completionCommand } from './completion.ts';
 import {
@@ -14,17 +14,17 @@ import {
   jsonLineOf,
   jsonOf,
   printsLines,
-} from './context.ts';
+} from './command-context.ts';
 import { endpointsCommand } from './endpoint-commands.ts';
 import { deliveriesCommand, eventsCommand } from './event-commands.ts';
-import { feesCommand } from './fees.ts';
-import { forgetSecretsCommand } from './forget-secrets.ts';
-import { commandAt, commandGroup, commandsIn, pathOf, withDefaults, withHelp } from './group.ts';
-import { keysCommand } from './keys.ts';
+import { feesCommand } from './fees-command.ts';
+import { forgetSecretsCommand } from './forget-secrets-command.ts';
+import { commandAt, commandGroup, commandsIn, pathOf, withDefaults, withHelp } from './command-group.ts';
+import { keysCommand } from './key-commands.ts';
 import { ledgerCommand } from './ledger-commands.ts';
-import { listenCommand } from './listen/command.ts';
-import { type LocalCommands, doctorCommand, migrateCommand, serveCommand } from './local.ts';
-import { mcpCommand } from './mcp.ts';
+import { listenCommand } from './listen/listen-command.ts';
+import { type LocalCommands, doctorCommand, migrateCommand, serveCommand } from './local-commands.ts';
+import { mcpCommand } from './mcp-command.ts';
 import {
   customersCommand,
   invoicesCommand,
@@ -32,11 +32,11 @@ import {
   refundsCommand,
   sessionsCommand,
 } from './payment-commands.ts';
-import { routesCommand } from './routes/command.ts';
-import { schemaCommand } from './schema.ts';
+import { routesCommand } from './routes/routes-command.ts';
+import { schemaCommand } from './schema-command.ts';
 import { discrepanciesCommand, settlementsCommand } from './settlement-commands.ts';
-import { triggerCommand } from './trigger/command.ts';
-import { verifyPageCommand } from './verify-page/command.ts';
+import { triggerCommand } from './trigger/trigger-command.ts';
+import { verifyPageCommand } from './verify-page/verify-page-command.ts';
 import { webhookExampleCommand, webhookVerifySampleCommand } from './webhook-samples.ts';
 import { webhookVerifyCommand } from './webhook-verify.ts';
 

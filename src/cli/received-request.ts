@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { CommandError } from './context.ts';
+import { CommandError } from './command-context.ts';
 import type { Received, ReceivedHeaders } from './webhook-diagnosis.ts';
 
 /** The options that name the parts of a request; the standard input has the parts that no option names. */

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { Tillway, TillwayList } from '../../sdk/src/index.ts';
-import type { CommandContext, CommandDescription, Paint } from './context.ts';
-import { type Fields, showFacts } from './fields.ts';
-import { commandGroup } from './group.ts';
+import type { CommandContext, CommandDescription, Paint } from './command-context.ts';
+import { type Fields, showFacts } from './record-fields.ts';
+import { commandGroup } from './command-group.ts';
 import { type Listing, listCommand } from './list-command.ts';
 import { serviceCommand } from './service-command.ts';
 

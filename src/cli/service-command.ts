@@ -1,6 +1,12 @@
 import type { Command } from 'commander';
 import type { Tillway } from '../../sdk/src/index.ts';
-import { type CommandContext, type CommandDescription, type Paint, describedCommand, ownOptions } from './context.ts';
+import {
+  type CommandContext,
+  type CommandDescription,
+  type Paint,
+  describedCommand,
+  ownOptions,
+} from './command-context.ts';
 
 /** A command that asks the service one question and prints the answer. */
 export interface ServiceCommand<Answer, Options> extends CommandDescription {

@@ -8,14 +8,14 @@ import type {
   SettlementImportParams,
 } from '../../sdk/src/index.ts';
 import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES } from '../domain/records.ts';
-import { type CommandContext, CommandError, type Paint } from './context.ts';
+import { type CommandContext, CommandError, type Paint } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
-import { showFacts, showTable } from './fields.ts';
-import { commandGroup } from './group.ts';
+import { showFacts, showTable } from './record-fields.ts';
+import { commandGroup } from './command-group.ts';
 import { resourceCommand } from './resource-command.ts';
 import { serviceCommand } from './service-command.ts';
-import { amountOption, choiceOption, environmentOption, option, timeOption } from './values.ts';
-import { plain, statusCell } from './words.ts';
+import { amountOption, choiceOption, environmentOption, option, timeOption } from './options.ts';
+import { plain, statusCell } from './cells.ts';
 
 const STDIN = '-';
 

@@ -1,5 +1,5 @@
-import { type Paint, withoutStyle } from './context.ts';
-import { type Cell, plain } from './words.ts';
+import { type Paint, withoutStyle } from './command-context.ts';
+import { type Cell, plain } from './cells.ts';
 
 type Row = readonly Cell[];
 

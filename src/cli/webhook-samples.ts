@@ -2,12 +2,12 @@ import type { Command } from 'commander';
 import type { ProviderStatus, VerifiedSample, WebhookEventType, WebhookExample } from '../../sdk/src/index.ts';
 import { PROVIDER_STATUSES } from '../domain/records.ts';
 import { type Acted, act } from './actions.ts';
-import type { CommandContext, Paint } from './context.ts';
+import type { CommandContext, Paint } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
-import { showFacts } from './fields.ts';
+import { showFacts } from './record-fields.ts';
 import { serviceCommand } from './service-command.ts';
-import { EVENT_TYPES, amountOption, choiceOption, metadataOption, option, pairsOf } from './values.ts';
-import { plain } from './words.ts';
+import { EVENT_TYPES, amountOption, choiceOption, metadataOption, option, pairsOf } from './options.ts';
+import { plain } from './cells.ts';
 
 interface ExampleOptions {
   event?: WebhookEventType;

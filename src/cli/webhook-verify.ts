@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander';
-import { type CommandContext, CommandError, type Paint, describedCommand } from './context.ts';
+import { type CommandContext, CommandError, type Paint, describedCommand } from './command-context.ts';
 import { durationOf, durationText } from './duration.ts';
 import { requestOf } from './received-request.ts';
 import { brokenAtWords, facts } from './table.ts';
-import { collect, environmentOption } from './values.ts';
+import { collect, environmentOption } from './options.ts';
 import { type Diagnosis, type Finding, type NamedSecret, diagnose } from './webhook-diagnosis.ts';
-import { plain } from './words.ts';
+import { plain } from './cells.ts';
 
 interface Options {
   secret?: string[];

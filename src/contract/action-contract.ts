@@ -2,7 +2,14 @@ import { z } from 'zod';
 import { PROVIDER_STATUSES } from '../domain/records.ts';
 import { EVERY_TYPE } from '../domain/webhook-endpoint.ts';
 import { providerStatus, webhookEvent } from './event-contract.ts';
-import { amount, environment as requestEnvironment, routeKind, sampleAmount, sampleMetadata, text } from './fields.ts';
+import {
+  amount,
+  environment as requestEnvironment,
+  routeKind,
+  sampleAmount,
+  sampleMetadata,
+  text,
+} from './request-fields.ts';
 import { feeSplit } from './payment-contract.ts';
 import * as field from './resource-fields.ts';
 import { named } from './resource.ts';

@@ -3,7 +3,7 @@ import { KEY_SCOPES, KEY_SOURCES, type KnownKey } from '../domain/api-key.ts';
 import { amountFromCents } from '../domain/money.ts';
 import { ENVIRONMENTS } from '../domain/route.ts';
 import { endpoints } from './endpoint.ts';
-import { amount, sampleAmount, text } from './fields.ts';
+import { amount, sampleAmount, text } from './request-fields.ts';
 import { environment, listOf, listQuery } from './list-query.ts';
 import * as field from './resource-fields.ts';
 import { named, rendererWith, resource } from './resource.ts';

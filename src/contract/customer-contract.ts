@@ -5,7 +5,7 @@ import { discrepancy } from './discrepancy-contract.ts';
 import { endpoints, get } from './endpoint.ts';
 import { fieldError } from './error-contract.ts';
 import { webhookEvent } from './event-contract.ts';
-import { text } from './fields.ts';
+import { text } from './request-fields.ts';
 import { anyText, environment as environmentFilter, idOf, list, listQuery, status } from './list-query.ts';
 import { invoice, payment } from './payment-contract.ts';
 import { refund } from './refund-contract.ts';

@@ -4,7 +4,7 @@ import type { Recovery } from '../domain/recovery.ts';
 import { EVERY_TYPE } from '../domain/webhook-endpoint.ts';
 import { endpoints } from './endpoint.ts';
 import { eventsQuery, webhookEvent } from './event-contract.ts';
-import { moment } from './fields.ts';
+import { moment } from './request-fields.ts';
 import { anyText, environment, idOf, listOf, listQuery, status as statusFilter } from './list-query.ts';
 import * as field from './resource-fields.ts';
 import { named, rendererOf, rendererWith, resource } from './resource.ts';

@@ -3,7 +3,7 @@ import { actionsOf } from '../domain/discrepancy.ts';
 import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES, type Discrepancy, RESOLUTIONS } from '../domain/records.ts';
 import { endpoints } from './endpoint.ts';
 import { fieldError } from './error-contract.ts';
-import { text } from './fields.ts';
+import { text } from './request-fields.ts';
 import { environment, idOf, list, listQuery } from './list-query.ts';
 import * as field from './resource-fields.ts';
 import { rendererWith, resource } from './resource.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { KeyScope } from '../domain/api-key.ts';
-import type { ErrorCode, ErrorDetails } from '../domain/errors.ts';
+import type { ErrorCode, ErrorDetails } from '../domain/gateway-error.ts';
 import type { Environment } from '../domain/route.ts';
 import type { EndpointTag } from './openapi-tags.ts';
 import { SAMPLE_EVENT_ID, SAMPLE_IDS, SAMPLE_ROUTE_ID } from './sample-ids.ts';

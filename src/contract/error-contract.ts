@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ErrorCode } from '../domain/errors.ts';
+import type { ErrorCode } from '../domain/gateway-error.ts';
 import type { Endpoint, ErrorExample } from './endpoint.ts';
 import { label } from './resource-fields.ts';
 import { named } from './resource.ts';

@@ -3,7 +3,7 @@ import type { FeeSplit } from '../domain/fees.ts';
 import { type Instant, PROVIDER_STATUSES, type ProviderStatus, eventId, sessionOfEvent } from '../domain/records.ts';
 import type { PaymentRoute } from '../domain/route.ts';
 import { EVERY_TYPE } from '../domain/webhook-endpoint.ts';
-import { checkedText } from './fields.ts';
+import { checkedText } from './request-fields.ts';
 import { anyText, environment, idOf, listQuery } from './list-query.ts';
 import { carrierFields, fees, renderFees } from './payment-contract.ts';
 import * as field from './resource-fields.ts';

@@ -3,7 +3,7 @@ import { ACCOUNTS, type BalancesAt, type JournalEntry, POSTING_KINDS } from '../
 import { amountFromCents } from '../domain/money.ts';
 import { CURRENCY } from '../domain/records.ts';
 import { endpoints } from './endpoint.ts';
-import { moment } from './fields.ts';
+import { moment } from './request-fields.ts';
 import { environment as environmentFilter, idOf, list, listQuery } from './list-query.ts';
 import * as field from './resource-fields.ts';
 import { rendererWith, resource } from './resource.ts';

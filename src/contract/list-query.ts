@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type IdPrefix, isId } from '../domain/id.ts';
 import { sessionOfEvent } from '../domain/records.ts';
 import { ENVIRONMENTS } from '../domain/route.ts';
-import { checkedText } from './fields.ts';
+import { checkedText } from './request-fields.ts';
 import { described, flag, label } from './resource-fields.ts';
 import { named } from './resource.ts';
 import { SAMPLE_EVENT_ID, SAMPLE_PAYMENT_ID } from './sample-ids.ts';

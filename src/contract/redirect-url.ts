@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { codePoints } from './fields.ts';
+import { codePoints } from './request-fields.ts';
 
 const MAX_LENGTH = 2048;
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { REFUND_REASONS, REFUND_STATUSES } from '../domain/refund.ts';
+import { REFUND_REASONS, REFUND_STATUSES } from '../domain/refund-record.ts';
 import { endpoints, get } from './endpoint.ts';
 import { fieldError } from './error-contract.ts';
-import { sampleAmount, text } from './fields.ts';
+import { sampleAmount, text } from './request-fields.ts';
 import { environment, idOf, list, listQuery, status as statusFilter } from './list-query.ts';
 import * as field from './resource-fields.ts';
 import { rendererOf, resource } from './resource.ts';

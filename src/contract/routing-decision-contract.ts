@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Environment } from '../domain/route.ts';
 import type { DecisionInput, DecisionOutput, RouteFacts } from '../routing/decision.ts';
-import { type ObjectiveName, OBJECTIVES } from '../routing/policy.ts';
+import { type ObjectiveName, OBJECTIVES } from '../routing/routing-policy.ts';
 import { endpoints } from './endpoint.ts';
-import { amount, email, environment, metadata, routeKind, text } from './fields.ts';
+import { amount, email, environment, metadata, routeKind, text } from './request-fields.ts';
 import * as field from './resource-fields.ts';
 import { named, rendererOf, resource } from './resource.ts';
 import { routeHealth } from './route-contract.ts';

@@ -10,7 +10,7 @@ import {
   metadata as requestMetadata,
   routeKind,
   text,
-} from './fields.ts';
+} from './request-fields.ts';
 import { anyText, environment as environmentFilter, list, listQuery, status } from './list-query.ts';
 import { isPlainHttp, redirectUrlField } from './redirect-url.ts';
 import * as field from './resource-fields.ts';

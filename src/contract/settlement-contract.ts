@@ -4,7 +4,7 @@ import { SETTLEMENT_SOURCES } from '../domain/settlement.ts';
 import { type ImportReport, type LineStatus, MISMATCH_CODES } from '../domain/settlement-file.ts';
 import { amountFromCents } from '../domain/money.ts';
 import { endpoints } from './endpoint.ts';
-import { moment, movedAmount, text } from './fields.ts';
+import { moment, movedAmount, text } from './request-fields.ts';
 import { environment } from './list-query.ts';
 import * as field from './resource-fields.ts';
 import { rendererOf, rendererWith, resource } from './resource.ts';

@@ -7,7 +7,7 @@ import {
   type WebhookEndpoint,
 } from '../domain/webhook-endpoint.ts';
 import { endpoints } from './endpoint.ts';
-import { checkedText, environment, text } from './fields.ts';
+import { checkedText, environment, text } from './request-fields.ts';
 import { environment as environmentFilter, list, listQuery } from './list-query.ts';
 import * as field from './resource-fields.ts';
 import { named, rendererOf, resource } from './resource.ts';

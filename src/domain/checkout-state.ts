@@ -3,7 +3,7 @@ import { splitFees } from './fees.ts';
 import type { Posting } from './ledger.ts';
 import { shareOf } from './money.ts';
 import type { Checkout, Instant, Invoice, InvoiceStatus, Payment, ProviderStatus, Session } from './records.ts';
-import type { Refund, RefundStatus } from './refund.ts';
+import type { Refund, RefundStatus } from './refund-record.ts';
 import type { Route } from './route.ts';
 
 /** Time in which a buyer may try again after a failed attempt. */

@@ -20,7 +20,7 @@ import { type Failure, type ProviderFailure, TIMED_OUT } from './failure.ts';
 import { settledPosting } from './ledger.ts';
 import { CURRENCY, type Checkout, type Instant, type Payment, type ProviderStatus } from './records.ts';
 import { type SurplusIds, receiveReport } from './receipts.ts';
-import { ledgerStatusOf } from './refund.ts';
+import { ledgerStatusOf } from './refund-record.ts';
 import type { Route } from './route.ts';
 import { payoutOf } from './settlement.ts';
 import { type OriginMismatch, type SignalOrigin, originMismatch } from './signal-origin.ts';

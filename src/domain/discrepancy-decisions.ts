@@ -4,7 +4,7 @@ import type { Cents } from './money.ts';
 import { receivePayment } from './receipts.ts';
 import type { Checkout, Discrepancy, Instant, Payment } from './records.ts';
 import { surplusRefund, withMismatchRefund, withRefund } from './refund-decisions.ts';
-import { ledgerStatusOf, leftOf } from './refund.ts';
+import { ledgerStatusOf, leftOf } from './refund-record.ts';
 
 /** Outcome of a decision about a discrepancy; `closed` books nothing. */
 export type Resolved = 'accepted' | 'refunding' | 'closed' | 'already_paid' | 'too_little' | 'nothing_left';

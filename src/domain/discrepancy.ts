@@ -2,7 +2,7 @@ import type { Effect } from './checkout-state.ts';
 import { type LedgerEntry, posting } from './ledger.ts';
 import type { Cents } from './money.ts';
 import type { Checkout, Discrepancy, Instant, Payment, Session } from './records.ts';
-import type { Refund } from './refund.ts';
+import type { Refund } from './refund-record.ts';
 
 /** `refund`: the buyer gets the money back. `accept`: the merchant takes it, or the record is only closed if nothing can be booked. */
 export type DiscrepancyAction = 'refund' | 'accept';

@@ -1,6 +1,6 @@
 import type { Cents } from './money.ts';
 import type { Instant, ProviderStatus } from './records.ts';
-import type { RefundStatus } from './refund.ts';
+import type { RefundStatus } from './refund-record.ts';
 import type { SignalOrigin } from './signal-origin.ts';
 
 /** Verified callback about a payment, a settlement or a refund, or an answer to an inquiry. */

@@ -24,7 +24,7 @@ import { paidPosting, posting } from './ledger.ts';
 import type { Cents } from './money.ts';
 import { CURRENCY, type Checkout, type Discrepancy, type Instant, type Payment } from './records.ts';
 import { surplusRefund, withRefund } from './refund-decisions.ts';
-import { ledgerStatusOf } from './refund.ts';
+import { ledgerStatusOf } from './refund-record.ts';
 
 const SUPERSEDED: Failure = { code: 'superseded', source: 'buyer', reason: null };
 

@@ -13,7 +13,7 @@ import {
   type RefundStatus,
   ledgerStatusOf,
   leftOf,
-} from './refund.ts';
+} from './refund-record.ts';
 
 /** A refund of up to the rest of the payment. */
 export function requestRefund(

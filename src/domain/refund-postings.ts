@@ -1,6 +1,6 @@
 import { type LedgerEntry, type Posting, posting } from './ledger.ts';
 import type { Instant } from './records.ts';
-import type { Refund } from './refund.ts';
+import type { Refund } from './refund-record.ts';
 
 /** The shares of the merchant and the gateway become the buyer's. Empty if the money was owed to the buyer before. */
 export function refundPosting(refund: Refund, now: Instant): Posting {

@@ -1,6 +1,6 @@
 import type { Cents } from './money.ts';
 import type { Instant, Payment } from './records.ts';
-import { leftOf } from './refund.ts';
+import { leftOf } from './refund-record.ts';
 import type { Environment } from './route.ts';
 
 /** Source of a payout report: the provider itself, the API, or a settlement file. */

@@ -3,11 +3,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Endpoint } from '../contract/endpoint.ts';
 import { type PageQuery, pageOf } from '../contract/list-query.ts';
-import { inputReader } from '../contract/problems.ts';
+import { inputReader } from '../contract/input-problems.ts';
 import { assertKey } from '../operations/access/caller.ts';
-import type { PageResult } from '../store/page.ts';
+import type { PageResult } from '../store/list-page.ts';
 import { traced } from '../telemetry/tracing.ts';
-import { admit } from './access.ts';
+import { admit } from './admission.ts';
 import type { AppDeps, Part } from './app.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';

@@ -6,19 +6,19 @@ import {
   LogController,
   fastify,
 } from 'fastify';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import type { RandomBytes } from '../domain/id.ts';
-import type { Gate } from '../operations/access/gate.ts';
+import type { Gate } from '../operations/access/key-gate.ts';
 import type { Deps } from '../operations/deps.ts';
 import type { Clock } from '../runtime.ts';
 import { runWithOrigin } from '../telemetry/origin.ts';
-import { sendError } from './errors.ts';
+import { sendError } from './error-responses.ts';
 import { type RequestObserver, followRequests, requestIds } from './follow.ts';
-import { commonHeaders } from './headers.ts';
+import { commonHeaders } from './common-headers.ts';
 import { MAX_BODY_BYTES, parseJsonBody } from './json-body.ts';
-import { type Limits, limitRates } from './limits.ts';
+import { type Limits, limitRates } from './rate-limits.ts';
 import { proxyMatcher } from './proxies.ts';
-import { createConnections } from './server.ts';
+import { createConnections } from './http-server.ts';
 import { closeGracefully } from './shutdown.ts';
 
 // A printable ASCII character, encoded once or more often.

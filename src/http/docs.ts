@@ -3,10 +3,10 @@ import { jsonSchemaOf, sampleOf } from '../contract/json-schema.ts';
 import { type Asset, loadStyle, serveAssets } from '../html/assets.ts';
 import type { Content } from '../html/content.ts';
 import type { Html } from '../html/html.ts';
-import { sendSharedPage, sharedPage } from '../html/page.ts';
+import { sendSharedPage, sharedPage } from '../html/html-page.ts';
 import type { AppDeps } from './app.ts';
 import { docsPage } from './docs-page.ts';
-import { describeApi, servedEndpoints } from './openapi.ts';
+import { describeApi, servedEndpoints } from './openapi-endpoint.ts';
 
 /** The API reference for people: one page of ours, readable without scripts. */
 export function apiReference(app: FastifyInstance, deps: AppDeps): void {

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
-import type { ErrorCode, GatewayError } from '../domain/errors.ts';
+import type { ErrorCode, GatewayError } from '../domain/gateway-error.ts';
 import { addVary } from '../html/content.ts';
 import { type Html, html } from '../html/html.ts';
-import { HTTP_STATUS } from './errors.ts';
+import { HTTP_STATUS } from './error-responses.ts';
 import { sitePage } from './site.ts';
 
 // Only programs request these paths, so the answer is JSON whatever `Accept` contains.

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 
 export const MAX_BODY_BYTES = 128 * 1024;
 const MAX_DEPTH = 32;

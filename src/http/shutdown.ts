@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import { GatewayError } from '../domain/errors.ts';
-import type { Connections } from './server.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
+import type { Connections } from './http-server.ts';
 
 // Payments in progress and workers call the simulated provider of this process, which then sends callbacks.
 const SERVED_WHILE_DRAINING = ['/simulator/api/', '/api/providers/', '/healthz', '/readyz'];

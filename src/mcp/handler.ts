@@ -1,7 +1,7 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
-import { hintOf, withSchemaHint } from '../http/agent.ts';
+import { hintOf, withSchemaHint } from '../http/agent-api.ts';
 import type { AppDeps } from '../http/app.ts';
-import { refusalOf, renderError } from '../http/errors.ts';
+import { refusalOf, renderError } from '../http/error-responses.ts';
 import { assertAllowed, isAllowed } from '../operations/access/caller.ts';
 import type { Operation } from '../operations/operation.ts';
 import { wrapArguments } from './arguments.ts';

@@ -1,8 +1,8 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { admit } from '../http/access.ts';
+import { admit } from '../http/admission.ts';
 import type { AppDeps } from '../http/app.ts';
-import { GatewayError } from '../domain/errors.ts';
-import { HTTP_STATUS, refusalHeaders, refusalOf, renderError } from '../http/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
+import { HTTP_STATUS, refusalHeaders, refusalOf, renderError } from '../http/error-responses.ts';
 import { callerError } from './callers.ts';
 import type { createHandler } from './handler.ts';
 import { TOOL_NAMES } from './tool-names.ts';

@@ -8,12 +8,12 @@ import {
   lastCharactersOfKey,
   newKeyText,
 } from '../domain/api-key.ts';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import type { RandomBytes } from '../domain/id.ts';
-import type { PageResult, Page } from '../store/page.ts';
-import type { ApiKeyFilter } from '../store/api-keys.ts';
+import type { PageResult, Page } from '../store/list-page.ts';
+import type { ApiKeyFilter } from '../store/api-keys-port.ts';
 import type { Change } from '../store/store.ts';
-import { revokedKeyError } from './access/gate.ts';
+import { revokedKeyError } from './access/key-gate.ts';
 import type { Deps } from './deps.ts';
 import { found } from './not-found.ts';
 

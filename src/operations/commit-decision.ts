@@ -1,6 +1,6 @@
 import { renderEvent } from '../contract/event-contract.ts';
 import type { Decision, Effect } from '../domain/checkout-state.ts';
-import { outcomesOf } from '../domain/outcome.ts';
+import { outcomesOf } from '../domain/route-outcome.ts';
 import { newDelivery } from '../domain/delivery.ts';
 import type { Checkout, Instant } from '../domain/records.ts';
 import { type WebhookEndpoint, acceptsEvent } from '../domain/webhook-endpoint.ts';

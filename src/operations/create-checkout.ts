@@ -4,7 +4,7 @@ import { type FeeSplitResource, renderFeeSplit } from '../contract/payment-contr
 import type { CheckoutResult } from '../contract/action-contract.ts';
 import type { RouteSummary } from '../contract/route-contract.ts';
 import { newSession } from '../domain/new-session.ts';
-import { GatewayError, idempotencyConflict } from '../domain/errors.ts';
+import { GatewayError, idempotencyConflict } from '../domain/gateway-error.ts';
 import { isErased } from '../domain/personal-data.ts';
 import { splitFees } from '../domain/fees.ts';
 import { amountFromCents } from '../domain/money.ts';
@@ -12,12 +12,12 @@ import type { Customer, Session } from '../domain/records.ts';
 import type { Change } from '../store/store.ts';
 import { rejectMovedTime, refusedByTestClock } from './advance-time.ts';
 import { assertEnvironment } from './access/caller.ts';
-import { spendingOf, spendingRefusal } from './access/spend.ts';
+import { spendingOf, spendingRefusal } from './access/spend-limit.ts';
 import { centsOf } from './cents-of.ts';
 import type { Deps } from './deps.ts';
 import { factsOf } from './routing/attempts.ts';
 import { changesOfQuote, effectOf, quoteFor, quoteRecorded, routeOfQuote } from './routing/offers.ts';
-import type { Quote } from './routing/view.ts';
+import type { Quote } from './routing/routing-view.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';
 
 /** Chosen route and its fees, stored with the session so that a replay answers the same. */

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { InputReader } from '../contract/problems.ts';
+import type { InputReader } from '../contract/input-problems.ts';
 import type { SessionRequest, Urls } from '../contract/session-contract.ts';
 import type { ApiKey } from '../domain/api-key.ts';
 import type { NewId } from '../domain/id.ts';

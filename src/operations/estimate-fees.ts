@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { renderFeeSplit } from '../contract/payment-contract.ts';
 import type { FeesEstimateRequest, feesEstimateResult } from '../contract/action-contract.ts';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import { splitFees } from '../domain/fees.ts';
 import { NO_EFFECT } from '../routing/evaluate-rules.ts';
 import { assertEnvironment } from './access/caller.ts';

@@ -1,5 +1,5 @@
 import { expireSession as decideExpiry } from '../domain/checkout.ts';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import type { Session } from '../domain/records.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';

@@ -1,4 +1,4 @@
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 
 /** The record. Throws GatewayError `not_found` if there is none. */
 export function found<Item>(item: Item | undefined, record: string, id: string, prefix: string): Item {

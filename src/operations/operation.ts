@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Access } from '../contract/endpoint.ts';
-import { type InputReader, inputReader } from '../contract/problems.ts';
-import type { ErrorCode } from '../domain/errors.ts';
+import { type InputReader, inputReader } from '../contract/input-problems.ts';
+import type { ErrorCode } from '../domain/gateway-error.ts';
 import { traced } from '../telemetry/tracing.ts';
 import type { Deps } from './deps.ts';
 

@@ -1,8 +1,8 @@
-import { GatewayError, invalidField } from '../domain/errors.ts';
-import type { FeedFilter } from '../store/feed.ts';
-import type { PageResult } from '../store/page.ts';
+import { GatewayError, invalidField } from '../domain/gateway-error.ts';
+import type { FeedFilter } from '../store/feed-port.ts';
+import type { PageResult } from '../store/list-page.ts';
 import type { Store } from '../store/store.ts';
-import type { MerchantEvent } from '../store/webhooks.ts';
+import type { MerchantEvent } from '../store/webhooks-port.ts';
 
 /** Events that get their position in one commit, which takes some milliseconds. */
 const ROUND_EVENTS = 200;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import { leadingPayment } from '../domain/checkout-state.ts';
 import type { Delivery, DeliveryAttempt } from '../domain/delivery.ts';
 import { isId } from '../domain/id.ts';
 import type { Customer, Invoice, Payment, Session } from '../domain/records.ts';
-import type { MerchantEvent } from '../store/webhooks.ts';
+import type { MerchantEvent } from '../store/webhooks-port.ts';
 import type { Deps } from './deps.ts';
 import { eventNotFound, found, foundSession } from './not-found.ts';
 

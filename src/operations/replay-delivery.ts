@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Delivery, mustWaitFor, replay } from '../domain/delivery.ts';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import { type WebhookEndpoint, isDeleted } from '../domain/webhook-endpoint.ts';
 import type { Change } from '../store/store.ts';
 import type { Deps } from './deps.ts';

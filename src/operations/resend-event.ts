@@ -1,8 +1,8 @@
 import { type Delivery, newDelivery } from '../domain/delivery.ts';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import { type WebhookEndpoint, acceptsEvent } from '../domain/webhook-endpoint.ts';
 import type { Change } from '../store/store.ts';
-import type { MerchantEvent } from '../store/webhooks.ts';
+import type { MerchantEvent } from '../store/webhooks-port.ts';
 import type { Deps } from './deps.ts';
 import { getEvent } from './read-records.ts';
 import { replayEarlier, replayOne } from './replay-delivery.ts';

@@ -1,4 +1,4 @@
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import type { Change, Conflict, Store } from '../store/store.ts';
 
 /** Each loser of a race reads the state that the winner wrote, so only that many concurrent writers of one record fail. */

@@ -1,6 +1,6 @@
 import type { VerifySampleRequest } from '../contract/action-contract.ts';
 import { CURRENCY } from '../domain/records.ts';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import { isSignature, verifyCallback } from '../webhooks/sign.ts';
 import { applyProviderMessage } from './apply-provider-message.ts';
 import { centsOf } from './cents-of.ts';

@@ -1,7 +1,7 @@
 import { type WebhookEvent, renderEvent } from '../contract/event-contract.ts';
 import { SAMPLE_ROUTE_ID } from '../contract/sample-ids.ts';
 import type { WebhookExampleRequest } from '../contract/action-contract.ts';
-import { invalidField } from '../domain/errors.ts';
+import { invalidField } from '../domain/gateway-error.ts';
 import { splitFees } from '../domain/fees.ts';
 import type { Instant, ProviderStatus } from '../domain/records.ts';
 import type { Route } from '../domain/route.ts';

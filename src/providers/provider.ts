@@ -1,6 +1,6 @@
 import type { ProviderFailure } from '../domain/failure.ts';
 import type { Payment, ProviderStatus, Session } from '../domain/records.ts';
-import type { RefundOutcome } from '../domain/refund.ts';
+import type { RefundOutcome } from '../domain/refund-record.ts';
 import type { Environment } from '../domain/route.ts';
 
 /** Request that a provider takes over a payment. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import type { DeclineCode, ProviderFailure, ProviderFault } from '../domain/failure.ts';
 import type { ProviderStatus } from '../domain/records.ts';
-import type { RefundOutcome } from '../domain/refund.ts';
+import type { RefundOutcome } from '../domain/refund-record.ts';
 import type { HandoffRequest, ProviderAnswer, ProviderReport, ProviderSignal, RefundRequest } from './provider.ts';
 
 // Only an explicit success is money; a payment of an unknown state is in progress.

@@ -1,5 +1,5 @@
 import type { Agent, Dispatcher } from 'undici';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import type { Payment } from '../domain/records.ts';
 import { traceHeaders } from '../telemetry/origin.ts';
 import { loadHttpClient } from '../webhooks/http-client.ts';

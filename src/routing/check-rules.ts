@@ -1,11 +1,11 @@
-import type { Issue } from '../domain/errors.ts';
+import type { Issue } from '../domain/gateway-error.ts';
 import { ENVIRONMENTS, type Environment, type Route } from '../domain/route.ts';
 import { exclusionsOf, orderingOf } from './evaluate-rules.ts';
 import type { RuleFault } from './rule-fields.ts';
 import { certainty } from './rule-matching.ts';
 import { faultsOf, issueOf, refusalOf } from './rule-problems.ts';
 import { idFaults, selectorCatalogueFaults } from './rule-selectors.ts';
-import { MAX_RULES, ORDERINGS, type Rule, type RuleSet, ruleSchema, ruleSetSchema } from './rules.ts';
+import { MAX_RULES, ORDERINGS, type Rule, type RuleSet, ruleSchema, ruleSetSchema } from './rule-set.ts';
 
 export interface CheckedRules {
   ruleSet: RuleSet;

@@ -1,7 +1,7 @@
 import type { RouteHealth } from '../domain/route.ts';
 import type { Draws } from './draw.ts';
 import { indexOf, scoreOf, valueOf } from './objective.ts';
-import type { Policy } from './policy.ts';
+import type { Policy } from './routing-policy.ts';
 
 /** A route in one decision. It is stored with the decision, so that a replay makes the same choice. */
 export interface Candidate {

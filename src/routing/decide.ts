@@ -3,7 +3,7 @@ import type { DecisionCandidate, DecisionInput, DecisionOutput, RouteFacts, Snap
 import { drawsOf } from './draw.ts';
 import type { RuleEffect, RuleOrdering } from './evaluate-rules.ts';
 import { costOf } from './objective.ts';
-import { OBJECTIVES, type Policy } from './policy.ts';
+import { OBJECTIVES, type Policy } from './routing-policy.ts';
 import { reasonOf } from './reasons.ts';
 
 const DECIMALS = 1_000_000;

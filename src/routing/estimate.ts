@@ -7,9 +7,9 @@ import {
   bucketOf,
   fadedTo,
   withTally,
-} from './memory.ts';
+} from './route-memory.ts';
 import { type Suspected, suspectedNeutrals } from './neutral-guard.ts';
-import type { Policy } from './policy.ts';
+import type { Policy } from './routing-policy.ts';
 import { type RouteMemory, pooledRates } from './pooled-prior.ts';
 
 /** Configuration of a route. */

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { ENVIRONMENTS, type Environment, type Route } from '../domain/route.ts';
 import { uniformOf } from './draw.ts';
-import type { ObjectiveName } from './policy.ts';
+import type { ObjectiveName } from './routing-policy.ts';
 import { type Matcher, type RuleFacts, matcherOf } from './rule-matching.ts';
 import { type RouteSelector, listed, routesOf, selectorInWords } from './rule-selectors.ts';
-import type { Failover, Rule, RuleActions, RuleSet } from './rules.ts';
+import type { Failover, Rule, RuleActions, RuleSet } from './rule-set.ts';
 
 export type { RuleFacts };
 

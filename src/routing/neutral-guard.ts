@@ -1,5 +1,5 @@
-import type { RouteState } from './memory.ts';
-import type { Policy } from './policy.ts';
+import type { RouteState } from './route-memory.ts';
+import type { Policy } from './routing-policy.ts';
 import type { RouteMemory } from './pooled-prior.ts';
 
 /** Neutral outcomes that count as failures of the route, in each memory. */

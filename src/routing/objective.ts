@@ -1,5 +1,5 @@
 import type { Route, RouteHealth } from '../domain/route.ts';
-import type { ObjectiveWeights, Policy } from './policy.ts';
+import type { ObjectiveWeights, Policy } from './routing-policy.ts';
 
 type Objective = Policy['objective'];
 

@@ -1,5 +1,5 @@
-import { type RouteState, disturbedShareOfTime } from './memory.ts';
-import type { Policy } from './policy.ts';
+import { type RouteState, disturbedShareOfTime } from './route-memory.ts';
+import type { Policy } from './routing-policy.ts';
 
 /** Configuration of a route, see `RoutePrior`, and its memory, faded to the time of the estimate. */
 export interface RouteMemory {

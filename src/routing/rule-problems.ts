@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { GatewayError, type Issue } from '../domain/errors.ts';
+import { GatewayError, type Issue } from '../domain/gateway-error.ts';
 import type { RuleFault } from './rule-fields.ts';
 
 // The same limit as for every other request body.

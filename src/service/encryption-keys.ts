@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { RandomBytes } from '../domain/id.ts';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import type { DatabaseSettings } from '../store/open.ts';
 import type { EncryptionKeys } from '../webhooks/secret-box.ts';
 import { KEY_BYTES } from '../webhooks/seal.ts';

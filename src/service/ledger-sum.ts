@@ -3,7 +3,7 @@ import type { EntryPosition } from '../domain/ledger.ts';
 import type { Cents } from '../domain/money.ts';
 import type { Instant } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
-import { type LedgerPartition, partitionsOf } from '../store/ledger.ts';
+import { type LedgerPartition, partitionsOf } from '../store/ledger-port.ts';
 import type { Store } from '../store/store.ts';
 
 // A posting is dated before its commit. Entries older than the longest commit are complete.

@@ -1,5 +1,5 @@
 import type { Instant } from '../domain/records.ts';
-import { type Instrument, instrumentByCard, spacedCard } from './instruments.ts';
+import { type Instrument, instrumentByCard, spacedCard } from './test-instruments.ts';
 
 export type CardField = 'number' | 'expiry' | 'cvc' | 'name';
 type CardFields = Record<CardField, string>;

@@ -1,7 +1,7 @@
 import { type Html, html } from '../html/html.ts';
 import type { CardField, CardForm } from './card-form.ts';
-import { INSTRUMENTS, spacedCard } from './instruments.ts';
-import { dollars } from './layout.ts';
+import { INSTRUMENTS, spacedCard } from './test-instruments.ts';
+import { dollars } from './simulator-layout.ts';
 import type { Charge } from './simulator-store.ts';
 
 const FIELDS: Record<CardField, [label: string, hint: string]> = {

@@ -1,6 +1,6 @@
 import { type Html, html } from '../html/html.ts';
-import { INSTRUMENTS } from './instruments.ts';
-import { dollars, row } from './layout.ts';
+import { INSTRUMENTS } from './test-instruments.ts';
+import { dollars, row } from './simulator-layout.ts';
 import type { Charge } from './simulator-store.ts';
 
 const TRANSFER_REFERENCE_LENGTH = 8;

@@ -2,7 +2,7 @@ import type { Instant } from '../domain/records.ts';
 import type { RouteKind } from '../domain/route.ts';
 import type { Database } from '../store/database.ts';
 import type { Row, SqlValue } from '../store/keyset.ts';
-import { type Write, insertSql } from '../store/write.ts';
+import { type Write, insertSql } from '../store/write-statement.ts';
 
 /** The simulated provider's record of one of our payments. */
 export interface Charge {

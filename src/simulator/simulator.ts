@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { RandomBytes } from '../domain/id.ts';
 import type { Worker } from '../workers/worker.ts';
-import { simulatorApi } from './api.ts';
-import { createCallbackWorker } from './callbacks.ts';
-import type { SimulatorDeps } from './charges.ts';
-import { simulatorPages } from './pages.ts';
+import { simulatorApi } from './simulator-api.ts';
+import { createCallbackWorker } from './simulator-callbacks.ts';
+import type { SimulatorDeps } from './simulated-charges.ts';
+import { simulatorPages } from './simulator-pages.ts';
 import type { SimulatorStore } from './simulator-store.ts';
 
 const SLOW_ANSWER_MS = 8000;

@@ -1,14 +1,14 @@
 import type { Change } from './store.ts';
-import { requireActiveKey, insertApiKey, revokeApiKey, spendOfApiKey, useApiKey } from './tables/api-keys.ts';
-import { saveClock } from './tables/clock.ts';
-import { placeEvents } from './tables/feed.ts';
-import { recoverDelivery, saveRecovery } from './tables/recoveries.ts';
-import { insertCustomer } from './tables/customers.ts';
-import { insertDiscrepancy, updateDiscrepancy } from './tables/discrepancies.ts';
-import { insertInvoice, updateInvoice } from './tables/invoices.ts';
-import { insertPosting, insertSettlement } from './tables/ledger.ts';
-import { insertPayment, updatePayment } from './tables/payments.ts';
-import { eraseCustomer, eraseSession, requireActiveCustomer, setCustomerStatus } from './tables/personal-data.ts';
+import { requireActiveKey, insertApiKey, revokeApiKey, spendOfApiKey, useApiKey } from './tables/api-keys-table.ts';
+import { saveClock } from './tables/clock-table.ts';
+import { placeEvents } from './tables/feed-table.ts';
+import { recoverDelivery, saveRecovery } from './tables/recoveries-table.ts';
+import { insertCustomer } from './tables/customers-table.ts';
+import { insertDiscrepancy, updateDiscrepancy } from './tables/discrepancies-table.ts';
+import { insertInvoice, updateInvoice } from './tables/invoices-table.ts';
+import { insertPosting, insertSettlement } from './tables/ledger-table.ts';
+import { insertPayment, updatePayment } from './tables/payments-table.ts';
+import { eraseCustomer, eraseSession, requireActiveCustomer, setCustomerStatus } from './tables/erasure-table.ts';
 import {
   foldEstimates,
   insertDecision,
@@ -17,11 +17,11 @@ import {
   insertSnapshot,
   insertTransition,
   saveHealth,
-} from './tables/routing.ts';
-import { claimTask, finishTask, insertMessage, insertTask } from './tables/providers.ts';
-import { claimRefund, insertRefund, postponeRefund, updateRefund } from './tables/refunds.ts';
-import { claimWake, insertSession, updateSession } from './tables/sessions.ts';
-import { writesOfEndpoint } from './tables/webhook-endpoints.ts';
+} from './tables/routing-tables.ts';
+import { claimTask, finishTask, insertMessage, insertTask } from './tables/provider-tables.ts';
+import { claimRefund, insertRefund, postponeRefund, updateRefund } from './tables/refunds-table.ts';
+import { claimWake, insertSession, updateSession } from './tables/sessions-table.ts';
+import { writesOfEndpoint } from './tables/webhook-endpoints-table.ts';
 import {
   addDelivery,
   claimDelivery,
@@ -29,8 +29,8 @@ import {
   insertDelivery,
   insertEvent,
   replayDelivery,
-} from './tables/webhooks.ts';
-import type { Write } from './write.ts';
+} from './tables/deliveries-table.ts';
+import type { Write } from './write-statement.ts';
 
 /** The statements of a change set, in order: the same for every database. */
 export function writesOf(changes: Change[]): Write[] {

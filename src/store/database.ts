@@ -1,6 +1,6 @@
 import type { Select } from './keyset.ts';
 import type { Store } from './store.ts';
-import type { Write } from './write.ts';
+import type { Write } from './write-statement.ts';
 
 /** Direct access to the tables of a database, for the simulated provider, whose records are no part of the store's port. */
 export interface Database {

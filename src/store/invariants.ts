@@ -1,17 +1,17 @@
-import { API_KEY_INVARIANTS } from './invariants/api-keys.ts';
-import { CHECKOUT_INVARIANTS } from './invariants/checkouts.ts';
-import { CLOCK_INVARIANTS } from './invariants/clock.ts';
-import { DISCREPANCY_INVARIANTS } from './invariants/discrepancies.ts';
+import { API_KEY_INVARIANTS } from './invariants/api-keys-invariants.ts';
+import { CHECKOUT_INVARIANTS } from './invariants/checkouts-invariants.ts';
+import { CLOCK_INVARIANTS } from './invariants/clock-invariants.ts';
+import { DISCREPANCY_INVARIANTS } from './invariants/discrepancies-invariants.ts';
 import type { Invariant } from './invariants/invariant.ts';
-import { FEED_INVARIANTS } from './invariants/feed.ts';
-import { LEDGER_INVARIANTS } from './invariants/ledger.ts';
-import { PERSONAL_DATA_INVARIANTS } from './invariants/personal-data.ts';
-import { PROVIDER_INVARIANTS } from './invariants/providers.ts';
-import { RECORD_INVARIANTS } from './invariants/records.ts';
-import { REFUND_INVARIANTS } from './invariants/refunds.ts';
-import { ROUTING_INVARIANTS } from './invariants/routing.ts';
-import { ENDPOINT_INVARIANTS } from './invariants/webhook-endpoints.ts';
-import { WEBHOOK_INVARIANTS } from './invariants/webhooks.ts';
+import { FEED_INVARIANTS } from './invariants/feed-invariants.ts';
+import { LEDGER_INVARIANTS } from './invariants/ledger-invariants.ts';
+import { PERSONAL_DATA_INVARIANTS } from './invariants/personal-data-invariants.ts';
+import { PROVIDER_INVARIANTS } from './invariants/providers-invariants.ts';
+import { RECORD_INVARIANTS } from './invariants/records-invariants.ts';
+import { REFUND_INVARIANTS } from './invariants/refunds-invariants.ts';
+import { ROUTING_INVARIANTS } from './invariants/routing-invariants.ts';
+import { ENDPOINT_INVARIANTS } from './invariants/webhook-endpoints-invariants.ts';
+import { WEBHOOK_INVARIANTS } from './invariants/webhooks-invariants.ts';
 
 export type { Invariant } from './invariants/invariant.ts';
 

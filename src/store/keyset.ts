@@ -1,4 +1,4 @@
-import type { Page } from './page.ts';
+import type { Page } from './list-page.ts';
 
 export type SqlValue = string | number | null;
 export type Row = Record<string, SqlValue>;

@@ -1,4 +1,4 @@
-import type { PageResult, Page } from './page.ts';
+import type { PageResult, Page } from './list-page.ts';
 
 /** A page of the few records that an id or an address names. */
 export function pageOf<Item extends { id: string }>(named: Item[], page: Page): PageResult<Item> {

@@ -1,5 +1,5 @@
 import type { Instant } from '../domain/records.ts';
-import type { Select } from './reads.ts';
+import type { Select } from './store-reads.ts';
 
 const LOOK_EVERY_MS = 10_000;
 const FIRST_LOOKS = 3;

@@ -1,5 +1,5 @@
 import { Pool, type PoolClient } from 'pg';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import { runWithoutOrigin } from '../telemetry/origin.ts';
 
 export interface PostgresSettings {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import { runWithoutOrigin } from '../telemetry/origin.ts';
 import { createsWork, lockOrderOf, writesOf } from './changes.ts';
 import { type BatchResult, type Statement, runBatch } from './postgres-batch.ts';
@@ -12,9 +12,9 @@ import {
   codeOf,
 } from './postgres-connection.ts';
 import { forPostgres } from './postgres-sql.ts';
-import type { OnBatch } from './observed.ts';
+import type { OnBatch } from './commit-watch.ts';
 import type { Change, CommitResult, Conflict, Store } from './store.ts';
-import type { Write } from './write.ts';
+import type { Write } from './write-statement.ts';
 
 /** Limit of change sets in one batch. */
 const MAX_BATCH = 200;

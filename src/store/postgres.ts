@@ -10,7 +10,7 @@ import {
 } from './migrate.ts';
 import type { OpenedStore } from './database.ts';
 import type { Query, Row, SqlValue } from './keyset.ts';
-import type { OnBatch } from './observed.ts';
+import type { OnBatch } from './commit-watch.ts';
 import { runBatch } from './postgres-batch.ts';
 import {
   type PostgresSettings,
@@ -23,8 +23,8 @@ import { startDatabaseClock } from './postgres-clock.ts';
 import type { Migration } from './migrations/migration.ts';
 import { forPostgres, migrationForPostgres } from './postgres-sql.ts';
 import { createWriter } from './postgres-writer.ts';
-import { createReads } from './reads.ts';
-import type { ExaminedDatabase } from './examined.ts';
+import { createReads } from './store-reads.ts';
+import type { ExaminedDatabase } from './examined-database.ts';
 
 export interface PostgresOptions extends PostgresSettings {
   /** From 0 up to, not including, 1. */

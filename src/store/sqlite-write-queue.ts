@@ -1,12 +1,12 @@
 import { statfsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import { erasesPersonalData, createsWork, writesOf } from './changes.ts';
-import type { OnBatch } from './observed.ts';
+import type { OnBatch } from './commit-watch.ts';
 import { describeSqliteError, isUnavailable, isUnwritable } from './sqlite-faults.ts';
 import type { Batch, PackedWrite, SetResult } from './sqlite-writer.ts';
 import type { Change, CommitResult } from './store.ts';
-import type { Write } from './write.ts';
+import type { Write } from './write-statement.ts';
 
 interface Waiting {
   changes: Change[];

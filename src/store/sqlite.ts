@@ -15,13 +15,13 @@ import {
   warnOfNewDatabase,
 } from './migrate.ts';
 import type { Migration } from './migrations/migration.ts';
-import type { OnBatch } from './observed.ts';
+import type { OnBatch } from './commit-watch.ts';
 import type { StoreLog } from './postgres-connection.ts';
-import { createReads } from './reads.ts';
+import { createReads } from './store-reads.ts';
 import { CORRUPT, describeSqliteError, isDamage, sqliteCodeOf } from './sqlite-faults.ts';
 import { clearRemnants } from './sqlite-remnants.ts';
 import { REWRITE_HEADER, startWriter } from './sqlite-write-queue.ts';
-import type { ExaminedDatabase } from './examined.ts';
+import type { ExaminedDatabase } from './examined-database.ts';
 
 export interface SqliteOptions {
   path: string;

@@ -3,17 +3,17 @@ import type { ProviderMessage } from '../domain/provider-message.ts';
 import type { Checkout, Customer, Instant, Invoice, Payment, Session } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
 import type { SignalOrigin } from '../domain/signal-origin.ts';
-import type { ClockReads, TestClockRecord } from './clock.ts';
-import type { ApiKeyChange, ApiKeyReads } from './api-keys.ts';
-import type { DiscrepancyChange, DiscrepancyReads } from './discrepancies.ts';
-import type { FeedChange, FeedReads } from './feed.ts';
-import type { LedgerChange, LedgerReads } from './ledger.ts';
-import type { MonitoringReads } from './monitoring.ts';
-import type { PersonalDataChange, PersonalDataReads } from './personal-data.ts';
-import type { RefundChange, RefundReads } from './refunds.ts';
-import type { PageResult, Page } from './page.ts';
-import type { RoutingChange, RoutingReads } from './routing.ts';
-import type { WebhookChange, WebhookReads } from './webhooks.ts';
+import type { ClockReads, TestClockRecord } from './clock-port.ts';
+import type { ApiKeyChange, ApiKeyReads } from './api-keys-port.ts';
+import type { DiscrepancyChange, DiscrepancyReads } from './discrepancies-port.ts';
+import type { FeedChange, FeedReads } from './feed-port.ts';
+import type { LedgerChange, LedgerReads } from './ledger-port.ts';
+import type { MonitoringReads } from './monitoring-port.ts';
+import type { PersonalDataChange, PersonalDataReads } from './personal-data-port.ts';
+import type { RefundChange, RefundReads } from './refunds-port.ts';
+import type { PageResult, Page } from './list-page.ts';
+import type { RoutingChange, RoutingReads } from './routing-port.ts';
+import type { WebhookChange, WebhookReads } from './webhooks-port.ts';
 
 /** A session that is due for a change by time alone. */
 export interface DueWake {

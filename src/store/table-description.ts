@@ -1,6 +1,6 @@
 import type { Row, SqlValue } from './keyset.ts';
 import type { Conflict } from './store.ts';
-import type { Write } from './write.ts';
+import type { Write } from './write-statement.ts';
 
 /** Storage of a property in one column, which has the property's name in snake_case unless `column` names it. */
 interface Stored {

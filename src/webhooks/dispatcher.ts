@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import { endsWithin } from '../telemetry/time-limit.ts';
 import { type Resolve, type WebhookTargets, createResolve } from './address.ts';
 import { type DeliveryLimits, createDeliverers } from './deliver.ts';

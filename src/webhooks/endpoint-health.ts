@@ -5,7 +5,7 @@ import {
   type WebhookEndpoint,
   endpointObservation,
 } from '../domain/webhook-endpoint.ts';
-import type { EndpointChange } from '../store/webhook-endpoints.ts';
+import type { EndpointChange } from '../store/webhook-endpoints-port.ts';
 
 /** Outcome of one attempt, as far as it concerns the endpoint. */
 interface AttemptOutcome {

@@ -3,7 +3,7 @@ import type { Delivery } from '../domain/delivery.ts';
 import type { Instant } from '../domain/records.ts';
 import { type SealedSecret, type WebhookEndpoint, isSigningSecret } from '../domain/webhook-endpoint.ts';
 import type { Store } from '../store/store.ts';
-import type { DueDelivery } from '../store/webhooks.ts';
+import type { DueDelivery } from '../store/webhooks-port.ts';
 import { NO_ORIGIN, runWithOrigin, runWithoutOrigin } from '../telemetry/origin.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { type Finished, attemptOf, repeated, send } from './attempt.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { GatewayError } from '../domain/errors.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 
 // A caller that repeats while work remains must not do so a thousand times a second.
 const ERROR_PAUSE_MS = 200;

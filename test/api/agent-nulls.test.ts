@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type JsonSchema, jsonSchemaOf } from '../../src/contract/json-schema.ts';
 import type { AppDeps } from '../../src/http/app.ts';
-import { servedEndpoints } from '../../src/http/openapi.ts';
+import { servedEndpoints } from '../../src/http/openapi-endpoint.ts';
 import { TOOLS } from '../../src/operations/registry.ts';
 import { type Body, type Repairable, bodyOf, edited, omittableFields, repaired } from '../support/agent-client.ts';
 import { ADMIN, BOOTSTRAP, bearer } from '../support/keys.ts';

@@ -9,7 +9,7 @@ import { ADMIN, BOOTSTRAP, bearer, makeKey } from '../support/keys.ts';
 import type { List } from '../support/merchant.ts';
 import { sendRaw } from '../support/raw-http.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
-import { idOf } from '../fixtures/records.ts';
+import { idOf } from '../fixtures/checkout-records.ts';
 import { type Refusal } from '../support/refusal.ts';
 
 type Key = ApiKeyResource & { key?: string };

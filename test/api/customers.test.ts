@@ -1,7 +1,7 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { GatewayError } from '../../src/domain/errors.ts';
+import { GatewayError } from '../../src/domain/gateway-error.ts';
 import { createCheckout } from '../../src/operations/create-checkout.ts';
 import { startPayment } from '../../src/operations/start-payment.ts';
 import { attempt, createSession, stateOf } from '../simulator/buyer.ts';

@@ -7,7 +7,7 @@ import { ROUTE_KINDS, type RouteKind } from '../../src/domain/route.ts';
 import { cancelCheckout, chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
 import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
 import { createSandboxProvider } from '../../src/providers/sandbox.ts';
-import { INSTRUMENTS } from '../../src/simulator/instruments.ts';
+import { INSTRUMENTS } from '../../src/simulator/test-instruments.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
 import { runIn } from '../cli/terminal.ts';
 import { callTool } from '../mcp/rpc.ts';

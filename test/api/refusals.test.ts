@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { HTTP_STATUS } from '../../src/http/errors.ts';
+import { HTTP_STATUS } from '../../src/http/error-responses.ts';
 import { sendRaw } from '../support/raw-http.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { type Refusal, refused } from '../support/refusal.ts';

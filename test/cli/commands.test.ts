@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import type { CheckoutSession, Delivery, Page, Payment, WebhookEvent } from '../../sdk/src/index.ts';
-import { OutputClosedError } from '../../src/cli/context.ts';
+import { OutputClosedError } from '../../src/cli/command-context.ts';
 import { freePort } from '../process/program.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
-import type { LocalCommands } from '../../src/cli/local.ts';
+import type { LocalCommands } from '../../src/cli/local-commands.ts';
 import { type Ended, commandsOn, runIn, runOn, runWith } from './terminal.ts';
 
 const CHECKOUT = ['--product', 'Field guide', '--amount', '49.99', '--customer', 'buyer@example.com'];

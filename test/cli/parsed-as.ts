@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Command } from 'commander';
-import { createContext } from '../../src/cli/context.ts';
-import { commandsIn, pathOf, withDefaults } from '../../src/cli/group.ts';
+import { createContext } from '../../src/cli/command-context.ts';
+import { commandsIn, pathOf, withDefaults } from '../../src/cli/command-group.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { createTerminal } from './terminal.ts';
 

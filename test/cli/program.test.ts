@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { hasColour } from '../../src/cli/colour.ts';
-import { OutputClosedError, examplesOf } from '../../src/cli/context.ts';
-import { commandAt, commandsIn, pathOf } from '../../src/cli/group.ts';
+import { OutputClosedError, examplesOf } from '../../src/cli/command-context.ts';
+import { commandAt, commandsIn, pathOf } from '../../src/cli/command-group.ts';
 import { LOCAL, parsedAs, tree } from './parsed-as.ts';
 import { runOn, runWith } from './terminal.ts';
 

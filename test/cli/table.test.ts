@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { type Paint, withoutStyle } from '../../src/cli/context.ts';
+import { type Paint, withoutStyle } from '../../src/cli/command-context.ts';
 import { brokenAtWords, growingTable, table } from '../../src/cli/table.ts';
 
 const ID = 'chk_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m';

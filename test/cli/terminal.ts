@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Terminal } from '../../src/cli/context.ts';
-import type { LocalCommands } from '../../src/cli/local.ts';
+import type { Terminal } from '../../src/cli/command-context.ts';
+import type { LocalCommands } from '../../src/cli/local-commands.ts';
 import { runTillway } from '../../src/cli/program.ts';
 
 export interface Ended {

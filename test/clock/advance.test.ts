@@ -5,7 +5,7 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { Stripe } from 'stripe';
-import { GatewayError } from '../../src/domain/errors.ts';
+import { GatewayError } from '../../src/domain/gateway-error.ts';
 import { ATTEMPT_DELAYS_MS } from '../../src/webhooks/retry.ts';
 import { attempt, createSession, stateOf, submit } from '../simulator/buyer.ts';
 import { settingsOf } from '../support/database.ts';

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, test } from 'node:test';
-import { instrumentById } from '../../src/simulator/instruments.ts';
-import { aCustomer, aSession } from '../fixtures/records.ts';
-import { write } from '../fixtures/store.ts';
+import { instrumentById } from '../../src/simulator/test-instruments.ts';
+import { aCustomer, aSession } from '../fixtures/checkout-records.ts';
+import { write } from '../fixtures/store-records.ts';
 import { startServiceProgram } from '../process/program.ts';
 import { attempt, createSession, fieldsOf, submit } from '../simulator/buyer.ts';
 import { createTestDatabase, openTestStore } from '../support/database.ts';

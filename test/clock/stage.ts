@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { TestClockResource } from '../../src/contract/test-clock.ts';
+import type { TestClockResource } from '../../src/contract/test-clock-contract.ts';
 import { until } from '../support/until.ts';
 import { type Answer, call } from '../support/service.ts';
 import { SECRET } from '../webhooks/fixtures.ts';

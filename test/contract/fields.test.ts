@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { z } from 'zod';
-import { amount, email, metadata, movedAmount, sampleMetadata, text } from '../../src/contract/fields.ts';
+import { amount, email, metadata, movedAmount, sampleMetadata, text } from '../../src/contract/request-fields.ts';
 import { feesEstimateRequest, verifySampleRequest, webhookExampleRequest } from '../../src/contract/action-contract.ts';
 import { sessionRequest } from '../../src/contract/session-contract.ts';
 import { isPlainHttp, redirectUrlField } from '../../src/contract/redirect-url.ts';

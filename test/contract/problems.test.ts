@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { type InputReader, inputReader } from '../../src/contract/problems.ts';
+import { type InputReader, inputReader } from '../../src/contract/input-problems.ts';
 import {
   feesEstimateRequest,
   noInput,
@@ -10,7 +10,7 @@ import {
 } from '../../src/contract/action-contract.ts';
 import { sessionRequest } from '../../src/contract/session-contract.ts';
 import { paymentsQuery } from '../../src/contract/payment-contract.ts';
-import { GatewayError } from '../../src/domain/errors.ts';
+import { GatewayError } from '../../src/domain/gateway-error.ts';
 
 const session = inputReader(sessionRequest);
 const readers: [string, InputReader<unknown>][] = [

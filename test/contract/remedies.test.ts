@@ -3,12 +3,12 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { z } from 'zod';
 import { jsonSchemaOf } from '../../src/contract/json-schema.ts';
-import { inputReader } from '../../src/contract/problems.ts';
+import { inputReader } from '../../src/contract/input-problems.ts';
 import { refundRequest } from '../../src/contract/refund-contract.ts';
 import { sessionRequest } from '../../src/contract/session-contract.ts';
 import { verifySampleRequest, webhookExampleRequest } from '../../src/contract/action-contract.ts';
 import { createEndpointRequest } from '../../src/contract/webhook-endpoint-contract.ts';
-import { GatewayError } from '../../src/domain/errors.ts';
+import { GatewayError } from '../../src/domain/gateway-error.ts';
 import { ACTIONS } from '../../src/operations/registry.ts';
 import { type Body, type Repairable, bodyOf, edited, repaired, violationsOf } from '../support/agent-client.ts';
 

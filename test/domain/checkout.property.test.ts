@@ -5,7 +5,7 @@ import type { Decision } from '../../src/domain/checkout-state.ts';
 import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
 import { shareOf } from '../../src/domain/money.ts';
 import type { Checkout, Session } from '../../src/domain/records.ts';
-import { REFUND_STATUSES } from '../../src/domain/refund.ts';
+import { REFUND_STATUSES } from '../../src/domain/refund-record.ts';
 import { type Decisions, type History, type Step, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
 import { anyFailure } from '../fixtures/failures.ts';
 

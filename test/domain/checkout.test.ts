@@ -21,7 +21,7 @@ import {
 } from '../../src/domain/checkout.ts';
 import type { Checkout } from '../../src/domain/records.ts';
 import { applyRefundReport, requestRefund } from '../../src/domain/refund-decisions.ts';
-import { DAY, MINUTE, NOW, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/records.ts';
+import { DAY, MINUTE, NOW, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/checkout-records.ts';
 
 /** Effects of a decision as short texts: `post paid`, `announce failed`, `cancel_at_provider pay_...`. */
 function asks(decision: Decision<string>): string[] {

@@ -4,8 +4,8 @@ import * as fc from 'fast-check';
 import { DELIVERY_STATUSES, type DeliveryAttempt, replay } from '../../src/domain/delivery.ts';
 import { ENVIRONMENTS } from '../../src/domain/route.ts';
 import { ATTEMPT_DELAYS_MS, judgeAttempt } from '../../src/webhooks/retry.ts';
-import { NOW, SECOND } from '../fixtures/records.ts';
-import { aDelivery } from '../fixtures/store.ts';
+import { NOW, SECOND } from '../fixtures/checkout-records.ts';
+import { aDelivery } from '../fixtures/store-records.ts';
 
 /** A log of these attempts. */
 function logOf(...numbers: number[]): DeliveryAttempt[] {

@@ -5,7 +5,7 @@ import { splitFees } from '../../src/domain/fees.ts';
 import { type Posting, paidPosting, posting, settledPosting } from '../../src/domain/ledger.ts';
 import { shareOf } from '../../src/domain/money.ts';
 import type { Payment } from '../../src/domain/records.ts';
-import { NOW, aPayment, idOf } from '../fixtures/records.ts';
+import { NOW, aPayment, idOf } from '../fixtures/checkout-records.ts';
 
 const example = aPayment({
   status: 'paid',

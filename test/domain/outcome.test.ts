@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { Decision } from '../../src/domain/checkout-state.ts';
-import { REFUSAL_WEIGHT, type RouteOutcome, outcomesOf } from '../../src/domain/outcome.ts';
+import { REFUSAL_WEIGHT, type RouteOutcome, outcomesOf } from '../../src/domain/route-outcome.ts';
 import { type Failure, type ProviderFault, TIMED_OUT } from '../../src/domain/failure.ts';
 import type { Checkout, Payment } from '../../src/domain/records.ts';
 import { requestRefund } from '../../src/domain/refund-decisions.ts';
 import { type Decisions, type History, type Step, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
 import { anyFailure } from '../fixtures/failures.ts';
-import { MINUTE, NOW, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/records.ts';
+import { MINUTE, NOW, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/checkout-records.ts';
 
 const LATER = NOW + 20 * SECOND;
 

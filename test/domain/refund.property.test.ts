@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import type { Decision } from '../../src/domain/checkout-state.ts';
-import { REFUND_STATUSES, leftOf } from '../../src/domain/refund.ts';
+import { REFUND_STATUSES, leftOf } from '../../src/domain/refund-record.ts';
 import { type Decisions, type History, type Step, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
 
 const RUNS = 3000;

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { z } from 'zod';
-import { HTTP_STATUS } from '../../src/http/errors.ts';
+import { HTTP_STATUS } from '../../src/http/error-responses.ts';
 import { type RawAnswer, createRawClient } from './raw-client.ts';
 import { type RawRequest, type World, plans } from './raw-requests.ts';
 

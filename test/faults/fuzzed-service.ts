@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { type AppDeps, type Part, createApp } from '../../src/http/app.ts';
-import { healthProbes } from '../../src/http/health.ts';
+import { healthProbes } from '../../src/http/health-probes.ts';
 import { createRandomBytes, systemClock } from '../../src/runtime.ts';
 import { startService } from '../../src/service.ts';
 import { openStore } from '../../src/store/open.ts';

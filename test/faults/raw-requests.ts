@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { METHODS } from 'node:http';
 import * as fc from 'fast-check';
 import { SIGNATURE_HEADER } from '../../src/providers/sandbox.ts';
-import { INSTRUMENTS } from '../../src/simulator/instruments.ts';
+import { INSTRUMENTS } from '../../src/simulator/test-instruments.ts';
 import type { KnownIds } from './known-ids.ts';
 
 /** Records and secrets that the generated requests refer to. */

@@ -6,7 +6,7 @@ import type { Recovery } from '../../src/domain/recovery.ts';
 import type { WebhookEndpoint } from '../../src/domain/webhook-endpoint.ts';
 import { continueRecovery, recoverDeliveries } from '../../src/operations/recover-deliveries.ts';
 import type { Change, Store } from '../../src/store/store.ts';
-import type { MerchantEvent } from '../../src/store/webhooks.ts';
+import type { MerchantEvent } from '../../src/store/webhooks-port.ts';
 import type { Dispatcher } from '../../src/webhooks/dispatcher.ts';
 import { createTestDatabase, openTestStore } from '../support/database.ts';
 import {

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import type { Query, Row } from '../../src/store/keyset.ts';
-import { createMonitoringReads } from '../../src/store/tables/monitoring.ts';
+import { createMonitoringReads } from '../../src/store/tables/backlog-reads.ts';
 
 const NOW = Date.UTC(2026, 2, 1);
 // Tables of at most twenty rows for each environment, and results of a bounded inner query.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { JournalEntry } from '../../src/domain/ledger.ts';
 import { createLedgerSum } from '../../src/service/ledger-sum.ts';
-import { createMetrics } from '../../src/service/metrics.ts';
+import { createMetrics } from '../../src/service/count-metrics.ts';
 import { createWatch } from '../../src/service/watch.ts';
 import type { Store } from '../../src/store/store.ts';
 import { readExposition } from './promql.ts';

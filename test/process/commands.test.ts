@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { INVARIANTS } from '../../src/store/invariants.ts';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
-import { creationOf, familyOf, write } from '../fixtures/store.ts';
+import { creationOf, familyOf, write } from '../fixtures/store-records.ts';
 import { TEST_DATABASE, type TestDatabase, createTestDatabase, openTestStore, runSql } from '../support/database.ts';
 import { startTestService } from '../support/service.ts';
 import { type Ended, SERVICE, freePort, statusOf, temporaryFolder, tillway } from './program.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { type Candidate, type ChooseOptions, choose, greedy, publishedScoreOf } from '../../src/routing/choose.ts';
 import { drawsOf } from '../../src/routing/draw.ts';
-import { DEFAULT_POLICY, type Policy } from '../../src/routing/policy.ts';
+import { DEFAULT_POLICY, type Policy } from '../../src/routing/routing-policy.ts';
 
 const { exploration } = DEFAULT_POLICY;
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Candidate, type ChooseOptions, choose, greedy } from '../../src/routing/choose.ts';
 import { drawsOf } from '../../src/routing/draw.ts';
-import { DEFAULT_POLICY } from '../../src/routing/policy.ts';
+import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 
 const { exploration } = DEFAULT_POLICY;
 

@@ -6,9 +6,9 @@ import { decide } from '../../src/routing/decide.ts';
 import type { DecisionInput, DecisionOutput, RouteFacts, Snapshot } from '../../src/routing/decision.ts';
 import { readDecision, writeDecision } from '../../src/routing/decision-record.ts';
 import { NO_EFFECT, type RuleEffect, type RuleOrdering } from '../../src/routing/evaluate-rules.ts';
-import { DEFAULT_POLICY, type Policy } from '../../src/routing/policy.ts';
-import { NOW, idOf } from '../fixtures/records.ts';
-import { anEffect, anOffer, facts, snapshotOf } from '../fixtures/routing.ts';
+import { DEFAULT_POLICY, type Policy } from '../../src/routing/routing-policy.ts';
+import { NOW, idOf } from '../fixtures/checkout-records.ts';
+import { anEffect, anOffer, facts, snapshotOf } from '../fixtures/routing-records.ts';
 
 const { exploration } = DEFAULT_POLICY;
 const RUNS = { numRuns: 3000 };

@@ -3,9 +3,9 @@ import { describe, test } from 'node:test';
 import { decide } from '../../src/routing/decide.ts';
 import type { DecisionInput, DecisionOutput, RouteFacts } from '../../src/routing/decision.ts';
 import type { RuleOrdering } from '../../src/routing/evaluate-rules.ts';
-import { DEFAULT_POLICY, type Policy } from '../../src/routing/policy.ts';
-import { NOW, idOf } from '../fixtures/records.ts';
-import { anAttemptAt, anEffect, anOffer, facts, snapshotOf } from '../fixtures/routing.ts';
+import { DEFAULT_POLICY, type Policy } from '../../src/routing/routing-policy.ts';
+import { NOW, idOf } from '../fixtures/checkout-records.ts';
+import { anAttemptAt, anEffect, anOffer, facts, snapshotOf } from '../fixtures/routing-records.ts';
 
 const { exploration } = DEFAULT_POLICY;
 /** The default policy without exploring. */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { type RoutePrior, estimate, fold } from '../../src/routing/estimate.ts';
-import { type States, type Tally, addTallies, emptyTally } from '../../src/routing/memory.ts';
-import { DEFAULT_POLICY } from '../../src/routing/policy.ts';
+import { type States, type Tally, addTallies, emptyTally } from '../../src/routing/route-memory.ts';
+import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 
 const ROUTES = ['rt_a', 'rt_b', 'rt_c'];
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type RouteEstimate, type RoutePrior, estimate, fold } from '../../src/routing/estimate.ts';
-import { type States, type Tally, bucketOf, emptyTally, withFastCleared } from '../../src/routing/memory.ts';
-import { DEFAULT_POLICY } from '../../src/routing/policy.ts';
+import { type States, type Tally, bucketOf, emptyTally, withFastCleared } from '../../src/routing/route-memory.ts';
+import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
 const HOUR_BUCKETS = 3600 / DEFAULT_POLICY.bucketSeconds;

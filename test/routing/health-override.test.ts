@@ -12,7 +12,7 @@ import {
   isDisabled,
 } from '../../src/routing/health-record.ts';
 import type { HealthSignals } from '../../src/routing/health-signals.ts';
-import { nextHealth } from '../../src/routing/health.ts';
+import { nextHealth } from '../../src/routing/health-machine.ts';
 
 const SECOND = 1000;
 const HOUR = 3_600_000;

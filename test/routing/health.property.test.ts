@@ -14,7 +14,7 @@ import {
   isDisabled,
 } from '../../src/routing/health-record.ts';
 import type { HealthResult, HealthSignals, ResultKind } from '../../src/routing/health-signals.ts';
-import { nextHealth } from '../../src/routing/health.ts';
+import { nextHealth } from '../../src/routing/health-machine.ts';
 
 const SECOND = 1000;
 const START = Date.UTC(2026, 0, 15, 23, 50);

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { HEALTH_POLICY } from '../../src/routing/health-policy.ts';
 import { type HealthRecord, entered, initialHealth } from '../../src/routing/health-record.ts';
 import type { HealthResult, HealthSignals, ResultKind } from '../../src/routing/health-signals.ts';
-import { nextHealth } from '../../src/routing/health.ts';
+import { nextHealth } from '../../src/routing/health-machine.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

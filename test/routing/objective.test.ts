@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import type { RouteHealth } from '../../src/domain/route.ts';
 import { costOf, indexOf, scoreOf, valueOf } from '../../src/routing/objective.ts';
-import { DEFAULT_POLICY, OBJECTIVES } from '../../src/routing/policy.ts';
+import { DEFAULT_POLICY, OBJECTIVES } from '../../src/routing/routing-policy.ts';
 
 const BY_HEALTH: RouteHealth[] = ['live', 'degraded', 'standby'];
 const rate = fc.double({ min: 0, max: 1, noNaN: true });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEFAULT_POLICY, OBJECTIVES } from '../../src/routing/policy.ts';
+import { DEFAULT_POLICY, OBJECTIVES } from '../../src/routing/routing-policy.ts';
 
 test('the default policy is frozen at every depth', () => {
   assert.throws(() => Object.assign(DEFAULT_POLICY, { bucketSeconds: 1 }), TypeError);

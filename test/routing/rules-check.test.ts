@@ -1,10 +1,10 @@
 /* oxlint-disable unicorn/no-thenable -- a keyword of the rule language */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { GatewayError, type Issue } from '../../src/domain/errors.ts';
+import { GatewayError, type Issue } from '../../src/domain/gateway-error.ts';
 import type { Route } from '../../src/domain/route.ts';
 import { checkRules } from '../../src/routing/check-rules.ts';
-import { aRoute } from '../fixtures/records.ts';
+import { aRoute } from '../fixtures/checkout-records.ts';
 
 const routes: Route[] = [
   aRoute({ id: 'rt_a', kind: 'card' }),

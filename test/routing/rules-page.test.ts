@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { GatewayError, type Issue } from '../../src/domain/errors.ts';
+import { GatewayError, type Issue } from '../../src/domain/gateway-error.ts';
 import { parseCatalogue } from '../../src/routing/catalogue.ts';
 import { checkRules } from '../../src/routing/check-rules.ts';
 import { fieldNamed, FIELD_NAMES } from '../../src/routing/rule-fields.ts';
-import { ruleSetSchema } from '../../src/routing/rules.ts';
+import { ruleSetSchema } from '../../src/routing/rule-set.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const page = read('docs/routing-rules.md');

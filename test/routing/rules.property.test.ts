@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { jsonSchemaOf, sampleOf } from '../../src/contract/json-schema.ts';
-import { GatewayError } from '../../src/domain/errors.ts';
+import { GatewayError } from '../../src/domain/gateway-error.ts';
 import { ENVIRONMENTS, ROUTE_KINDS, type Route } from '../../src/domain/route.ts';
 import { checkRules } from '../../src/routing/check-rules.ts';
 import {
@@ -16,8 +16,8 @@ import {
 } from '../../src/routing/evaluate-rules.ts';
 import { type Condition, conditionFaults } from '../../src/routing/rule-conditions.ts';
 import { matcherOf } from '../../src/routing/rule-matching.ts';
-import { type Rule, ruleSetSchema } from '../../src/routing/rules.ts';
-import { aRoute } from '../fixtures/records.ts';
+import { type Rule, ruleSetSchema } from '../../src/routing/rule-set.ts';
+import { aRoute } from '../fixtures/checkout-records.ts';
 import { createValidator } from '../support/schemas.ts';
 
 const routes: Route[] = ENVIRONMENTS.flatMap((environment) =>

@@ -13,7 +13,7 @@ import {
   evaluateRules,
 } from '../../src/routing/evaluate-rules.ts';
 import { uniformOf } from '../../src/routing/draw.ts';
-import { aRoute } from '../fixtures/records.ts';
+import { aRoute } from '../fixtures/checkout-records.ts';
 
 const routes: Route[] = [
   aRoute({ id: 'rt_a', kind: 'card', network: 'visa' }),

@@ -4,7 +4,7 @@ import type { RequestListener, Server } from 'node:http';
 import { type AddressInfo, type Socket, connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
-import { createConnections } from '../../src/http/server.ts';
+import { createConnections } from '../../src/http/http-server.ts';
 import { listenOnSecondAddress } from '../../src/service/addresses.ts';
 
 const log = pino({ level: 'silent' });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { LOOKS_PER_PAGE } from '../../src/http/limits.ts';
+import { LOOKS_PER_PAGE } from '../../src/http/rate-limits.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 
 const PAGES = 4;

@@ -9,7 +9,7 @@ import { createRefund } from '../../src/operations/refunds/create-refund.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import { createSandboxProvider } from '../../src/providers/sandbox.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
-import { aRoute } from '../fixtures/records.ts';
+import { aRoute } from '../fixtures/checkout-records.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';

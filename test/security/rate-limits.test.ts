@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { CALLS_PER_SECOND, PAYMENTS_PER_SESSION } from '../../src/http/limits.ts';
+import { CALLS_PER_SECOND, PAYMENTS_PER_SESSION } from '../../src/http/rate-limits.ts';
 import { WindowStore } from '../../src/http/window-store.ts';
 import { startPayment } from '../../src/operations/start-payment.ts';
 import type { Provider } from '../../src/providers/provider.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { type ServerResponse, createServer } from 'node:http';
 import { after, before, describe, it } from 'node:test';
-import { fetchPage } from '../../src/cli/verify-page/command.ts';
-import { type PageManifest, observePage } from '../../src/cli/verify-page/page.ts';
+import { fetchPage } from '../../src/cli/verify-page/verify-page-command.ts';
+import { type PageManifest, observePage } from '../../src/cli/verify-page/page-manifest.ts';
 import { runIn } from '../cli/terminal.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
-import { fetchPage } from '../../src/cli/verify-page/command.ts';
-import { observePage } from '../../src/cli/verify-page/page.ts';
+import { fetchPage } from '../../src/cli/verify-page/verify-page-command.ts';
+import { observePage } from '../../src/cli/verify-page/page-manifest.ts';
 import { startTestService } from '../support/service.ts';
 
 // `node test/security/write-page-manifest.ts`, after a change of the checkout page: what `tillway verify-page` compares with.

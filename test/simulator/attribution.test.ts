@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
-import { saveRules } from '../../src/operations/routing/rules.ts';
+import { saveRules } from '../../src/operations/routing/saved-rules.ts';
 import { settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import {

@@ -4,7 +4,7 @@ import type { RouteKind } from '../../src/domain/route.ts';
 import { type StartedPayment, startPayment } from '../../src/operations/start-payment.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import { createSandboxProvider } from '../../src/providers/sandbox.ts';
-import { type Instrument, instrumentById } from '../../src/simulator/instruments.ts';
+import { type Instrument, instrumentById } from '../../src/simulator/test-instruments.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
 import { withClient } from '../support/database.ts';
 import { type TestService, call, sessionBody } from '../support/service.ts';

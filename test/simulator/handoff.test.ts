@@ -10,10 +10,10 @@ import type { Provider } from '../../src/providers/provider.ts';
 import { type SandboxOptions, createSandboxProvider } from '../../src/providers/sandbox.ts';
 import { createRandomBytes } from '../../src/runtime.ts';
 import { createSimulator } from '../../src/simulator/simulator.ts';
-import { aPayment, aSession, idOf } from '../fixtures/records.ts';
+import { aPayment, aSession, idOf } from '../fixtures/checkout-records.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { createSession, fieldsOf, start, startAt, stateOf, submit } from './buyer.ts';
-import { instrumentById } from '../../src/simulator/instruments.ts';
+import { instrumentById } from '../../src/simulator/test-instruments.ts';
 
 const KEYS = { apiKey: 'a-key-of-this-test', callbackSecret: 'a-secret-of-this-test' };
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ROUTE_KINDS } from '../../src/domain/route.ts';
-import { INSTRUMENTS, instrumentByCard } from '../../src/simulator/instruments.ts';
+import { INSTRUMENTS, instrumentByCard } from '../../src/simulator/test-instruments.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { TEST_DATABASE, settingsOf } from '../support/database.ts';
 import { OUTCOME, attempt, createSession, outcomesOf, start, stateOf } from './buyer.ts';

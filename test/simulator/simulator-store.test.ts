@@ -18,7 +18,7 @@ import {
 } from '../../src/simulator/simulator-store.ts';
 import type { Select } from '../../src/store/keyset.ts';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
-import { NOW } from '../fixtures/records.ts';
+import { NOW } from '../fixtures/checkout-records.ts';
 import { createTestDatabase, usual } from '../support/database.ts';
 import { openStore } from '../../src/store/open.ts';
 

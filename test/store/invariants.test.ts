@@ -8,13 +8,13 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { Client } from 'pg';
-import { type Examined, doctor } from '../../src/cli/doctor.ts';
+import { type Examined, doctor } from '../../src/cli/doctor-report.ts';
 import type { Decision } from '../../src/domain/checkout-state.ts';
 import type { ProviderEvent } from '../../src/domain/checkout.ts';
 import { withReport } from '../../src/domain/discrepancy-reports.ts';
 import type { ProviderMessage } from '../../src/domain/provider-message.ts';
 import type { Checkout } from '../../src/domain/records.ts';
-import { REFUND_STATUSES } from '../../src/domain/refund.ts';
+import { REFUND_STATUSES } from '../../src/domain/refund-record.ts';
 import { anyFailure } from '../fixtures/failures.ts';
 import { commitDecision } from '../../src/operations/commit-decision.ts';
 import type { Deps } from '../../src/operations/deps.ts';
@@ -24,7 +24,7 @@ import { HEALTH_POLICY } from '../../src/routing/health-policy.ts';
 import { leaseProbe, releaseProbe } from '../../src/routing/health-probe.ts';
 import { type HealthChange, type HealthRecord, initialHealth } from '../../src/routing/health-record.ts';
 import type { HealthSignals, ResultKind } from '../../src/routing/health-signals.ts';
-import { nextHealth } from '../../src/routing/health.ts';
+import { nextHealth } from '../../src/routing/health-machine.ts';
 import { INVARIANTS } from '../../src/store/invariants.ts';
 import type { Store } from '../../src/store/store.ts';
 import { forPostgres } from '../../src/store/postgres-sql.ts';
@@ -39,8 +39,8 @@ import {
 } from '../fixtures/checkout-history.ts';
 import { INJECTED_VIOLATIONS } from '../fixtures/injected-violations.ts';
 import type { Step } from '../fixtures/violation-rows.ts';
-import { NOW, aCustomer, aSession, idOf } from '../fixtures/records.ts';
-import { write } from '../fixtures/store.ts';
+import { NOW, aCustomer, aSession, idOf } from '../fixtures/checkout-records.ts';
+import { write } from '../fixtures/store-records.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { TEST_DATABASE, type TestDatabase, createTestDatabase, openTestStore } from '../support/database.ts';
 import { connect, startFakeProvider } from '../support/fake-provider.ts';
@@ -319,7 +319,10 @@ const anyStep: fc.Arbitrary<HistoryStep> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('abandon', 'abandon', 'abandonCheckout', 'expire') }) },
   {
     weight: 2,
-    arbitrary: fc.record({ type: fc.constant('applyElapsedTime' as const), jump: fc.constantFrom('at' as const, -60_000) }),
+    arbitrary: fc.record({
+      type: fc.constant('applyElapsedTime' as const),
+      jump: fc.constantFrom('at' as const, -60_000),
+    }),
   },
   { weight: 2, arbitrary: fc.record({ type: fc.constant('settle' as const), payment: some }) },
   {

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
-import { GatewayError } from '../../src/domain/errors.ts';
+import { GatewayError } from '../../src/domain/gateway-error.ts';
 import type { Change, Store } from '../../src/store/store.ts';
-import { creationOf, familyOf, write } from '../fixtures/store.ts';
+import { creationOf, familyOf, write } from '../fixtures/store-records.ts';
 import { openTestStore, settingsOf } from '../support/database.ts';
 import { type Databases, sharedPostgres } from '../support/postgres.ts';
 

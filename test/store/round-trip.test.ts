@@ -7,8 +7,8 @@ import type { Checkout } from '../../src/domain/records.ts';
 import { ENVIRONMENTS, ROUTE_KINDS } from '../../src/domain/route.ts';
 import { PAYMENT_STATUSES, PROVIDER_STATUSES, SESSION_STATUSES } from '../../src/domain/records.ts';
 import type { Store } from '../../src/store/store.ts';
-import { NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/records.ts';
-import { aDelivery, withStore, anEndpoint, anEvent, write } from '../fixtures/store.ts';
+import { NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/checkout-records.ts';
+import { aDelivery, withStore, anEndpoint, anEvent, write } from '../fixtures/store-records.ts';
 
 // Text that the contract accepts: any Unicode without NUL and lone surrogates.
 const anyText = fc

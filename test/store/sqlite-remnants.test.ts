@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { eraseCustomer } from '../../src/operations/customers/erase-customer.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
-import { creationOf, familyOf, withDirectory, write } from '../fixtures/store.ts';
+import { creationOf, familyOf, withDirectory, write } from '../fixtures/store-records.ts';
 import { contentsOf, usual } from '../support/database.ts';
 
 const TEXT = 'hidden-buyer';

@@ -10,7 +10,7 @@ import { Worker } from 'node:worker_threads';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
-import { checkoutOf, creationOf, familyOf, withDirectory, write } from '../fixtures/store.ts';
+import { checkoutOf, creationOf, familyOf, withDirectory, write } from '../fixtures/store-records.ts';
 import { usual } from '../support/database.ts';
 
 const WRITER = new URL('../../src/store/sqlite-writer.ts', import.meta.url);

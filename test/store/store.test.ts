@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
 import type { ProviderMessage } from '../../src/domain/provider-message.ts';
 import type { Change, Store } from '../../src/store/store.ts';
-import { MINUTE, NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/records.ts';
+import { MINUTE, NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/checkout-records.ts';
 import {
   aDelivery,
   aMessage,
@@ -17,7 +17,7 @@ import {
   familyOf,
   withStore,
   write,
-} from '../fixtures/store.ts';
+} from '../fixtures/store-records.ts';
 
 const family = familyOf(1);
 const other = familyOf(2);

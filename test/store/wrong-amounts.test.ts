@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { abandonAttempt, acceptHandoff, startAttempt } from '../../src/domain/checkout.ts';
 import { actionsOf } from '../../src/domain/discrepancy.ts';
 import type { Discrepancy } from '../../src/domain/records.ts';
-import { GatewayError } from '../../src/domain/errors.ts';
+import { GatewayError } from '../../src/domain/gateway-error.ts';
 import { applyProviderMessage } from '../../src/operations/apply-provider-message.ts';
 import { commitDecision } from '../../src/operations/commit-decision.ts';
 import { resolveDiscrepancy } from '../../src/operations/discrepancies/resolve-discrepancy.ts';

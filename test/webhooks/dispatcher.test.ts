@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Stripe } from 'stripe';
 import type { Delivery } from '../../src/domain/delivery.ts';
-import { GatewayError } from '../../src/domain/errors.ts';
+import { GatewayError } from '../../src/domain/gateway-error.ts';
 import { ENVIRONMENTS } from '../../src/domain/route.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Dispatcher } from '../../src/webhooks/dispatcher.ts';

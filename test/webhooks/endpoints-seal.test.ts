@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import * as fc from 'fast-check';
 import { ConfigError, readConfig } from '../../src/config.ts';
-import { GatewayError } from '../../src/domain/errors.ts';
+import { GatewayError } from '../../src/domain/gateway-error.ts';
 import type { SealedSecret } from '../../src/domain/webhook-endpoint.ts';
 import { loadEncryptionKeys } from '../../src/service/encryption-keys.ts';
 import { KEY_BYTES, open, seal } from '../../src/webhooks/seal.ts';

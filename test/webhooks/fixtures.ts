@@ -12,7 +12,7 @@ import type { Instant, ProviderStatus } from '../../src/domain/records.ts';
 import type { Environment } from '../../src/domain/route.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { type WebhookEndpoint, newEndpoint } from '../../src/domain/webhook-endpoint.ts';
-import type { MerchantEvent } from '../../src/store/webhooks.ts';
+import type { MerchantEvent } from '../../src/store/webhooks-port.ts';
 import type { DeliveryLimits } from '../../src/webhooks/deliver.ts';
 import { type Dispatcher, type DispatcherOptions, createDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { createTestDatabase, openTestStore } from '../support/database.ts';

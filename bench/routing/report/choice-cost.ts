@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { type Candidate, choose } from '../../../src/routing/choose.ts';
 import { drawsOf } from '../../../src/routing/draw.ts';
-import { DEFAULT_POLICY } from '../../../src/routing/policy.ts';
+import { DEFAULT_POLICY } from '../../../src/routing/routing-policy.ts';
 import { environmentOf } from '../world/environment.ts';
 import { randomStream } from '../world/random.ts';
 import { SCENARIOS } from '../world/scenarios.ts';

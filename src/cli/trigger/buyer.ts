@@ -1,6 +1,6 @@
-import { CommandError } from '../context.ts';
+import { CommandError } from '../command-context.ts';
 import type { Outcome } from './outcomes.ts';
-import { type WebForm, type WebPage, filled, parsePage } from './pages.ts';
+import { type WebForm, type WebPage, filled, parsePage } from './html-pages.ts';
 
 /** A buyer whose browser has no JavaScript: follows the links of pages and submits their forms. */
 export interface Buyer {

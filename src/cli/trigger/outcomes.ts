@@ -1,5 +1,5 @@
 import type { WebhookEventType } from '../../../sdk/src/index.ts';
-import { EVENT_TYPES } from '../values.ts';
+import { EVENT_TYPES } from '../options.ts';
 
 /** A possible end of a sandbox checkout, and the actions of the buyer that lead to it. */
 export interface Outcome extends Choice {

@@ -1,6 +1,6 @@
 import { type Access, type Endpoint, scopesOf } from '../../contract/endpoint.ts';
 import type { ApiKey, KeyScope } from '../../domain/api-key.ts';
-import { GatewayError } from '../../domain/errors.ts';
+import { GatewayError } from '../../domain/gateway-error.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { otherEnvironment } from './confine.ts';
 

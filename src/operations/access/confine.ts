@@ -1,4 +1,4 @@
-import { GatewayError } from '../../domain/errors.ts';
+import { GatewayError } from '../../domain/gateway-error.ts';
 import type { Environment } from '../../domain/route.ts';
 import type { Change } from '../../store/store.ts';
 

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../domain/errors.ts';
+import { GatewayError } from '../../domain/gateway-error.ts';
 import type { Customer } from '../../domain/records.ts';
 import type { Deps } from '../deps.ts';
 import { getCustomer } from '../read-records.ts';

@@ -1,9 +1,9 @@
 import type { Delivery, DeliveryAttempt } from '../../domain/delivery.ts';
 import type { ProviderMessage } from '../../domain/provider-message.ts';
 import type { Checkout, Customer } from '../../domain/records.ts';
-import type { Refund } from '../../domain/refund.ts';
-import type { PageResult, Page } from '../../store/page.ts';
-import type { MerchantEvent } from '../../store/webhooks.ts';
+import type { Refund } from '../../domain/refund-record.ts';
+import type { PageResult, Page } from '../../store/list-page.ts';
+import type { MerchantEvent } from '../../store/webhooks-port.ts';
 import type { Deps } from '../deps.ts';
 import { getCustomer } from '../read-records.ts';
 

@@ -1,6 +1,6 @@
 import { type DiscrepancyAction, actionsOf, isBookable, withDiscrepancy } from '../../domain/discrepancy.ts';
 import { type Resolved, acceptMoney, refundMoney } from '../../domain/discrepancy-decisions.ts';
-import { GatewayError, invalidField } from '../../domain/errors.ts';
+import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
 import { isErased } from '../../domain/personal-data.ts';
 import type { Checkout, Discrepancy, Session } from '../../domain/records.ts';
 import { commitDecision } from '../commit-decision.ts';

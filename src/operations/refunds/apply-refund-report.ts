@@ -1,7 +1,7 @@
 import { type Decision, unchanged } from '../../domain/checkout-state.ts';
 import { CURRENCY, type Checkout, type Instant } from '../../domain/records.ts';
 import { applyRefundReport } from '../../domain/refund-decisions.ts';
-import { type Refund, type RefundOutcome, UNKNOWN_PAYMENT_REASON } from '../../domain/refund.ts';
+import { type Refund, type RefundOutcome, UNKNOWN_PAYMENT_REASON } from '../../domain/refund-record.ts';
 import { type OriginMismatch, originMismatch } from '../../domain/signal-origin.ts';
 import type { Environment } from '../../domain/route.ts';
 import type { ProviderRefundCallback } from '../../providers/provider.ts';
@@ -10,7 +10,7 @@ import { applyMessage } from '../apply-message.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
 import { getRefund } from './read-refunds.ts';
-import { applyStoredPayout } from '../settlement/apply-kept-signal.ts';
+import { applyStoredPayout } from '../settlement/apply-stored-payout.ts';
 
 export interface IncomingRefundMessage {
   provider: string;

@@ -3,9 +3,9 @@ import {
   type RefundOutcome,
   UNKNOWN_PAYMENT_MS,
   UNKNOWN_PAYMENT_REASON,
-} from '../../domain/refund.ts';
+} from '../../domain/refund-record.ts';
 import type { Provider } from '../../providers/provider.ts';
-import type { DueRefund } from '../../store/refunds.ts';
+import type { DueRefund } from '../../store/refunds-port.ts';
 import type { Deps } from '../deps.ts';
 import { LEASE_MS, providerDelayMs } from '../provider-backoff.ts';
 import { applyRefundAnswer } from './apply-refund-report.ts';

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import type { RefundRequestBody } from '../../contract/refund-contract.ts';
-import { GatewayError, idempotencyConflict, invalidField } from '../../domain/errors.ts';
+import { GatewayError, idempotencyConflict, invalidField } from '../../domain/gateway-error.ts';
 import { type Cents, amountFromCents, usd } from '../../domain/money.ts';
 import type { Checkout, Payment } from '../../domain/records.ts';
 import { unchanged } from '../../domain/checkout-state.ts';
 import { requestRefund } from '../../domain/refund-decisions.ts';
-import { type Refund, type RefundOrder, leftOf } from '../../domain/refund.ts';
+import { type Refund, type RefundOrder, leftOf } from '../../domain/refund-record.ts';
 import { centsOf } from '../cents-of.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';

@@ -1,6 +1,6 @@
-import type { Refund } from '../../domain/refund.ts';
-import type { RefundFilter } from '../../store/refunds.ts';
-import type { PageResult, Page } from '../../store/page.ts';
+import type { Refund } from '../../domain/refund-record.ts';
+import type { RefundFilter } from '../../store/refunds-port.ts';
+import type { PageResult, Page } from '../../store/list-page.ts';
 import type { Deps } from '../deps.ts';
 import { found } from '../not-found.ts';
 import { getPayment } from '../read-records.ts';

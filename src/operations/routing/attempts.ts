@@ -7,12 +7,12 @@ import { writeDecision } from '../../routing/decision-record.ts';
 import type { DecisionInput, DecisionOutput } from '../../routing/decision.ts';
 import type { RuleEffect, RuleFacts } from '../../routing/evaluate-rules.ts';
 import { leaseProbe } from '../../routing/health-probe.ts';
-import { DEFAULT_POLICY } from '../../routing/policy.ts';
+import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
 import { writesOf } from './health-watch.ts';
 import { changesOfSnapshot, effectOf } from './offers.ts';
-import type { RouteView, RoutingView } from './view.ts';
+import type { RouteView, RoutingView } from './routing-view.ts';
 
 /** Request for a route of an attempt: the buyer's choice, and the routes tried so far. */
 export interface AttemptRequest {

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { NewId } from '../../domain/id.ts';
-import type { OutcomeResult } from '../../domain/outcome.ts';
+import type { OutcomeResult } from '../../domain/route-outcome.ts';
 import type { Instant } from '../../domain/records.ts';
 import type { Environment, Route, RouteHealth } from '../../domain/route.ts';
 import { type RouteEstimate, estimate } from '../../routing/estimate.ts';
@@ -15,11 +15,11 @@ import {
   initialHealth,
 } from '../../routing/health-record.ts';
 import type { HealthSignals, ResultKind } from '../../routing/health-signals.ts';
-import { nextHealth } from '../../routing/health.ts';
-import { DEFAULT_POLICY } from '../../routing/policy.ts';
-import type { RecentResult } from '../../store/routing.ts';
+import { nextHealth } from '../../routing/health-machine.ts';
+import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
+import type { RecentResult } from '../../store/routing-port.ts';
 import type { Change, Store } from '../../store/store.ts';
-import { type Estimates, priorsOf } from './estimates.ts';
+import { type Estimates, priorsOf } from './read-estimates.ts';
 
 interface WatchDeps {
   store: Store;

@@ -1,5 +1,5 @@
 import type { Environment, Route, RouteKind } from '../../domain/route.ts';
-import { GatewayError, invalidField } from '../../domain/errors.ts';
+import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
 import { decide } from '../../routing/decide.ts';
 import { writeDecision } from '../../routing/decision-record.ts';
 import type { DecisionInput } from '../../routing/decision.ts';
@@ -11,10 +11,10 @@ import {
   effectKey,
   evaluateRules,
 } from '../../routing/evaluate-rules.ts';
-import { DEFAULT_POLICY } from '../../routing/policy.ts';
+import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
-import type { RouteView, Quote, RoutingView } from './view.ts';
+import type { RouteView, Quote, RoutingView } from './routing-view.ts';
 
 // Rules that depend on much give many effects; none of them is worth keeping for long.
 const QUOTES_KEPT = 1000;

@@ -4,12 +4,12 @@ import { ENVIRONMENTS, type Environment, type Route } from '../../domain/route.t
 import type { Provider } from '../../providers/provider.ts';
 import { type CompiledRules, NO_RULES, compileRules } from '../../routing/evaluate-rules.ts';
 import { type HealthRecord, initialHealth } from '../../routing/health-record.ts';
-import { DEFAULT_POLICY } from '../../routing/policy.ts';
-import type { RuleSet } from '../../routing/rules.ts';
+import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
+import type { RuleSet } from '../../routing/rule-set.ts';
 import type { Store } from '../../store/store.ts';
-import { type Estimates, emptyEstimates, readEstimates } from './estimates.ts';
+import { type Estimates, emptyEstimates, readEstimates } from './read-estimates.ts';
 import { watchHealth } from './health-watch.ts';
-import { type RoutingView, buildView } from './view.ts';
+import { type RoutingView, buildView } from './routing-view.ts';
 
 /** Dependencies of the router, which reads the catalogue at every refresh. */
 export interface RouterDeps {

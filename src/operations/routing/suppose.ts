@@ -1,17 +1,17 @@
 import type { BacktestRequest, DryRunRequest, StoredDecision } from '../../contract/routing-decision-contract.ts';
-import type { Issue } from '../../domain/errors.ts';
+import type { Issue } from '../../domain/gateway-error.ts';
 import { CURRENCY } from '../../domain/records.ts';
 import { checkRules } from '../../routing/check-rules.ts';
 import { decide, policyOf } from '../../routing/decide.ts';
 import type { DecisionInput, DecisionOutput, RouteFacts } from '../../routing/decision.ts';
 import { type CompiledRules, type RuleEffect, compileRules, evaluateRules } from '../../routing/evaluate-rules.ts';
 import { costOf } from '../../routing/objective.ts';
-import { DEFAULT_POLICY } from '../../routing/policy.ts';
+import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import { assertEnvironment } from '../access/caller.ts';
 import { centsOf } from '../cents-of.ts';
 import type { Deps } from '../deps.ts';
 import { factsOf } from './attempts.ts';
-import { type Decided, readDecisions } from './decisions.ts';
+import { type Decided, readDecisions } from './stored-decisions.ts';
 
 /** Dry run of a quote or of an attempt, with its reasons. Nothing is written or drawn. */
 export interface Supposed extends Pick<StoredDecision, 'snapshot' | 'routes' | 'input' | 'output'> {

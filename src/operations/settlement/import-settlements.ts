@@ -6,7 +6,7 @@ import type { Environment } from '../../domain/route.ts';
 import { refusalMessage } from '../../domain/settlement.ts';
 import type { ImportReport, MismatchCode, ReportedLine, SettlementLine } from '../../domain/settlement-file.ts';
 import type { Deps } from '../deps.ts';
-import { type FileLine, readSettlementFile } from './settlement-file.ts';
+import { type FileLine, readSettlementFile } from './parse-settlement-file.ts';
 import { type SettledPayment, judge, settlePayment } from './settle-payment.ts';
 
 export interface ImportOptions {

@@ -1,4 +1,4 @@
-import { GatewayError, invalidField } from '../../domain/errors.ts';
+import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
 import { centsFromAmount, usd } from '../../domain/money.ts';
 import type { Instant } from '../../domain/records.ts';
 import { EARLIEST_SETTLEMENT, type Settlement, refusalMessage } from '../../domain/settlement.ts';

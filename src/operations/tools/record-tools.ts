@@ -5,7 +5,7 @@ import {
   SAMPLE_REFUND_ID,
   SAMPLE_SESSION_ID,
 } from '../../contract/sample-ids.ts';
-import { text } from '../../contract/fields.ts';
+import { text } from '../../contract/request-fields.ts';
 import { jsonSchemaOf, sampleOf } from '../../contract/json-schema.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT, listOf } from '../../contract/list-query.ts';
 import { refund, refundRequest, renderRefund } from '../../contract/refund-contract.ts';

@@ -1,5 +1,5 @@
 import type { ChangeEndpointRequest, EndpointDetails } from '../../contract/webhook-endpoint-contract.ts';
-import { GatewayError } from '../../domain/errors.ts';
+import { GatewayError } from '../../domain/gateway-error.ts';
 import { type WebhookEndpoint, withStatus } from '../../domain/webhook-endpoint.ts';
 import type { Deps } from '../deps.ts';
 import { checkUrl } from './check-url.ts';

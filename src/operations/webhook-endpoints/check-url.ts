@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { invalidField } from '../../domain/errors.ts';
+import { invalidField } from '../../domain/gateway-error.ts';
 import type { Environment } from '../../domain/route.ts';
 import { type WebhookTargets, blockReason, targetsOf } from '../../webhooks/address.ts';
 

@@ -1,5 +1,5 @@
 import type { CreateEndpointRequest, EndpointDetails } from '../../contract/webhook-endpoint-contract.ts';
-import { GatewayError } from '../../domain/errors.ts';
+import { GatewayError } from '../../domain/gateway-error.ts';
 import type { Environment } from '../../domain/route.ts';
 import { MAX_ENDPOINTS, type WebhookEndpoint, newEndpoint, rotatedSecrets } from '../../domain/webhook-endpoint.ts';
 import type { Deps } from '../deps.ts';

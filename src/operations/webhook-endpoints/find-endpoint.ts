@@ -1,10 +1,10 @@
 import type { EndpointDetails } from '../../contract/webhook-endpoint-contract.ts';
 import { timeOfId } from '../../domain/id.ts';
-import { GatewayError } from '../../domain/errors.ts';
+import { GatewayError } from '../../domain/gateway-error.ts';
 import type { Environment } from '../../domain/route.ts';
 import { type WebhookEndpoint, isDeleted, isSigningSecret } from '../../domain/webhook-endpoint.ts';
 import { pageOfItems } from '../../store/named-page.ts';
-import type { PageResult, Page } from '../../store/page.ts';
+import type { PageResult, Page } from '../../store/list-page.ts';
 import type { Deps } from '../deps.ts';
 import { found } from '../not-found.ts';
 

@@ -1,5 +1,5 @@
 import type { EndpointDetails } from '../../contract/webhook-endpoint-contract.ts';
-import { GatewayError } from '../../domain/errors.ts';
+import { GatewayError } from '../../domain/gateway-error.ts';
 import { MAX_EARLIER_SECRETS, rotatedSecrets } from '../../domain/webhook-endpoint.ts';
 import type { Deps } from '../deps.ts';
 import { commitEndpoint, rejectConfiguredEndpoint } from './commit-endpoint.ts';

@@ -1,7 +1,7 @@
 import { timestamp } from '../../contract/resource-fields.ts';
 import { webhookExampleRequest } from '../../contract/action-contract.ts';
 import type { WebhookTestResource } from '../../contract/webhook-endpoint-contract.ts';
-import { GatewayError } from '../../domain/errors.ts';
+import { GatewayError } from '../../domain/gateway-error.ts';
 import type { WebhookEndpoint } from '../../domain/webhook-endpoint.ts';
 import { deliveryHeaders } from '../../webhooks/sign.ts';
 import type { Deps } from '../deps.ts';

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import type { Decision, NewAttempt } from '../../../src/domain/checkout-state.ts';
 import { MAX_ATTEMPTS, rejectHandoff, startAttempt } from '../../../src/domain/checkout.ts';
 import { newSession } from '../../../src/domain/new-session.ts';
-import { outcomesOf } from '../../../src/domain/outcome.ts';
+import { outcomesOf } from '../../../src/domain/route-outcome.ts';
 import { createIdSource } from '../../../src/domain/id.ts';
 import type { Checkout } from '../../../src/domain/records.ts';
 import type { Change } from '../../../src/store/store.ts';
-import { aRoute } from '../../fixtures/records.ts';
+import { aRoute } from '../../fixtures/checkout-records.ts';
 import { SERVICE } from '../../process/program.ts';
 import { openTestStore } from '../../support/database.ts';
 import {

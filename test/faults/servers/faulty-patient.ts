@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { GatewayError } from '../../../src/domain/errors.ts';
+import { GatewayError } from '../../../src/domain/gateway-error.ts';
 import { serveOver } from '../server-with.ts';
 
 // The injected fault: the same service over a store that waits until the database is back, however long that takes.

@@ -1,0 +1,63 @@
+import type { Asset } from '../html/assets.ts';
+import { renderFrame } from '../html/frame.ts';
+import { type Html, html } from '../html/html.ts';
+import type { Paths } from './checkout-paths.ts';
+
+/** Settings and assets of all pages. */
+export interface Shop {
+  merchant: string;
+  /** App schemes that the operator allows in a redirectUrl. */
+  redirectSchemes: readonly string[];
+  paths: Paths;
+  style: Asset;
+  script: Asset;
+}
+
+/** Data with which the script keeps a page current. */
+interface Live {
+  statusPath: string;
+  version: number;
+  /** True if the checkout has ended. */
+  final: boolean;
+}
+
+export interface Page {
+  title: string;
+  testMode: boolean;
+  main: Html;
+  live?: Live;
+  /** Further elements of the head. */
+  head?: Html;
+}
+
+export function renderDocument(shop: Shop, page: Page): Html {
+  const { paths, style, script, merchant } = shop;
+  const head = html`<meta name="robots" content="noindex" />
+    <script type="module" src="${paths.asset(script.path)}" integrity="${script.integrity}"></script>
+    ${page.head}`;
+  const body = html`<header>
+      <p class="merchant"><span class="mark" aria-hidden="true">${initialOf(merchant)}</span><bdi>${merchant}</bdi></p>
+      ${page.testMode && html`<p class="test-mode"><strong>Test mode</strong> <span>no real money moves</span></p>`}
+    </header>
+    ${renderMain(page)}
+    <footer><p>Hosted checkout by Tillway</p></footer>
+    <p id="announcer" class="unseen" role="status"></p>`;
+  return renderFrame({
+    title: `${page.title} - ${merchant}`,
+    style: { ...style, path: paths.asset(style.path) },
+    head,
+    body,
+  });
+}
+
+function renderMain({ main, live }: Page): Html {
+  if (!live) return html`<main>${main}</main>`;
+  const { statusPath, version, final } = live;
+  return html`<main data-status="${statusPath}" data-version="${version}" data-final="${String(final)}">${main}</main>`;
+}
+
+/** The first letter a person sees, which may be several code points. */
+function initialOf(name: string): string {
+  const [first] = new Intl.Segmenter('en').segment(name.trim());
+  return (first?.segment ?? '').toUpperCase();
+}

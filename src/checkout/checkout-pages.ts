@@ -1,0 +1,152 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { leadingPayment } from '../domain/checkout-state.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
+import { isId } from '../domain/id.ts';
+import type { Checkout } from '../domain/records.ts';
+import { html } from '../html/html.ts';
+import { loadScript, loadStyle, serveAssets } from '../html/assets.ts';
+import { acceptForms, formOf, seeOther, sendPage } from '../html/html-page.ts';
+import { sessionNotFound } from '../operations/not-found.ts';
+import type { Deps } from '../operations/deps.ts';
+import { cancelCheckout, chooseAnotherMethod } from '../operations/leave-payment.ts';
+import { type StartedPayment, startPayment } from '../operations/start-payment.ts';
+import { renderContinue } from './attempt-page.ts';
+import { type Page, type Shop, renderDocument } from './checkout-layout.ts';
+import { type Notice, readNotice } from './notices.ts';
+import { createPaths } from './checkout-paths.ts';
+import { readPayForm } from './pay-form.ts';
+import { PREVIEW, UNKNOWN } from './plain-pages.ts';
+import { problemPage } from './checkout-problems.ts';
+import { sessionPage } from './session-page.ts';
+import { isFinal, stateOf } from './checkout-page-state.ts';
+
+interface Visit {
+  Params: { id: string };
+  Querystring: { notice?: unknown; preview?: unknown };
+}
+
+/** The buyer's pages. They work without JavaScript, and no GET or HEAD changes anything. */
+export function checkoutPages(app: FastifyInstance, deps: Deps): void {
+  const style = loadStyle(new URL('assets/checkout.css', import.meta.url));
+  const script = loadScript(new URL('assets/checkout.js', import.meta.url));
+  const { merchantName: merchant, redirectSchemes } = deps;
+  const shop: Shop = { merchant, redirectSchemes, paths: createPaths(deps.urls), style, script };
+  serveAssets(app, [style, script]);
+  app.get<Visit>('/checkout/:id/status', (request) => readStatus(deps, request.params.id));
+  app.register(async (scope) => {
+    acceptForms(scope, [deps.urls.checkout]);
+    scope.decorate('errorPage', problemPage(shop));
+    showPages(scope, deps, shop);
+    takeForms(scope, deps, shop);
+  });
+}
+
+/** The state that the script compares to detect a change. */
+async function readStatus(deps: Deps, id: string) {
+  const checkout = await deps.store.checkout(id);
+  if (!checkout) throw sessionNotFound(id);
+  const { status, version } = checkout.session;
+  return { status, attempt: leadingPayment(checkout)?.status ?? null, version };
+}
+
+function showPages(scope: FastifyInstance, deps: Deps, shop: Shop): void {
+  scope.get<Visit>('/checkout/:id', async (request, reply) => {
+    const { id } = request.params;
+    const checkout = await deps.store.checkout(id);
+    if (checkout) return show(reply, shop, await pageOf(deps, shop, checkout, readNotice(request.query.notice)));
+    const preview = request.query.preview === '1' && isId(id, 'chk');
+    return preview ? show(reply, shop, PREVIEW) : show(reply, shop, UNKNOWN, 404);
+  });
+
+  scope.get<Visit>('/checkout/:id/complete', async (request, reply) => {
+    const checkout = await deps.store.checkout(request.params.id);
+    if (!checkout) return show(reply, shop, UNKNOWN, 404);
+    const done = isFinal(stateOf(checkout, deps, deps.now()));
+    if (!done) return seeOther(reply, shop.paths.checkout(checkout.session.id));
+    return show(reply, shop, await pageOf(deps, shop, checkout, null));
+  });
+
+  scope.get<Visit>('/checkout/:id/continue', async (request, reply) => {
+    const checkout = await deps.store.checkout(request.params.id);
+    if (!checkout) return show(reply, shop, UNKNOWN, 404);
+    const { session } = checkout;
+    const state = stateOf(checkout, deps, deps.now());
+    if (state.name !== 'waiting') return seeOther(reply, shop.paths.checkout(session.id));
+    return show(reply, shop, {
+      title: 'Taking you to the provider',
+      testMode: session.environment === 'sandbox',
+      head: html`<meta http-equiv="refresh" content="0;url=${state.url}" />`,
+      main: renderContinue(state.attempt, state.url),
+    });
+  });
+
+  scope.get('/checkout/*', (_request, reply) => show(reply, shop, UNKNOWN, 404));
+
+  // A buyer may open the address of a form again.
+  for (const step of ['pay', 'switch', 'cancel'] as const) {
+    scope.get<Visit>(`/checkout/:id/${step}`, (request, reply) =>
+      seeOther(reply, shop.paths.checkout(request.params.id)),
+    );
+  }
+}
+
+function takeForms(scope: FastifyInstance, deps: Deps, shop: Shop): void {
+  scope.post<Visit>('/checkout/:id/pay', async (request, reply) => {
+    const { id } = request.params;
+    const form = readPayForm(formOf(request));
+    if (!form) throw new GatewayError('invalid_input', 'The form is not one of this page.');
+    return seeOther(reply, pathAfter(shop, id, await startPayment(deps, id, form)));
+  });
+
+  scope.post<Visit>('/checkout/:id/switch', async (request, reply) => {
+    const { checkout, goesOn } = await chooseAnotherMethod(deps, request.params.id, attemptOf(request));
+    return seeOther(reply, noticed(shop.paths.checkout(checkout.session.id), goesOn ? 'not_stopped' : null));
+  });
+
+  scope.post<Visit>('/checkout/:id/cancel', async (request, reply) => {
+    const { session } = await cancelCheckout(deps, request.params.id, attemptOf(request));
+    const notice: Notice | null = session.status === 'routed' ? 'kept_open' : null;
+    return seeOther(reply, noticed(shop.paths.checkout(session.id), notice));
+  });
+}
+
+/** The number of the attempt that the page showed when the form was sent. */
+function attemptOf(request: FastifyRequest): number {
+  const attempt = formOf(request).get('attempt') ?? '';
+  if (!/^\d$/.test(attempt)) throw new GatewayError('invalid_input', 'The form is not one of this page.');
+  return Number(attempt);
+}
+
+function pathAfter(shop: Shop, id: string, started: StartedPayment): string {
+  switch (started.outcome) {
+    case 'continue':
+      return started.url === null ? shop.paths.checkout(id) : shop.paths.step(id, 'continue');
+    case 'already_paid':
+    case 'not_taken':
+      return shop.paths.checkout(id);
+    case 'no_route':
+    case 'fee_changed':
+    case 'refused':
+    case 'closed':
+      return noticed(shop.paths.checkout(id), started.outcome);
+  }
+}
+
+async function pageOf(deps: Deps, shop: Shop, checkout: Checkout, notice: Notice | null): Promise<Page> {
+  const state = stateOf(checkout, deps, deps.now());
+  // Only a buyer who would choose is stopped: a payment in progress goes on, and an ended checkout is shown.
+  if (state.name === 'choose') {
+    const customer = await deps.store.customer(checkout.session.customerId);
+    const isUntouched = checkout.payments.length === 0;
+    if (customer?.status !== 'active') return sessionPage(shop, checkout, { name: 'not_taken', isUntouched }, null);
+  }
+  return sessionPage(shop, checkout, state, notice);
+}
+
+function noticed(path: string, notice: Notice | null): string {
+  return notice === null ? path : `${path}?notice=${notice}`;
+}
+
+function show(reply: FastifyReply, shop: Shop, page: Page, status = 200): FastifyReply {
+  return sendPage(reply, status, renderDocument(shop, page));
+}

@@ -1,0 +1,83 @@
+import type { Command } from 'commander';
+import type { CheckoutResult, Environment, RouteKind } from '../../sdk/src/index.ts';
+import { type Acted, act, routeWords, tellFees } from './actions.ts';
+import type { CommandContext, CommandDescription, Paint } from './command-context.ts';
+import { commandGroup } from './command-group.ts';
+import { serviceCommand } from './service-command.ts';
+import { amountOption, environmentOption, kindOption, metadataOption, option, pairsOf } from './options.ts';
+import { dollars, plain } from './cells.ts';
+
+interface CheckoutOptions {
+  product: string;
+  amount: number;
+  customer: string;
+  kind?: RouteKind;
+  redirectUrl?: string;
+  metadata: string[];
+  idempotencyKey?: string;
+  reference?: string;
+  environment?: Environment;
+}
+
+export function checkoutCommand(context: CommandContext): Command {
+  const example = '--product "Field guide" --amount 49.99 --customer buyer@example.com';
+  const create = checkout(context, 'create', {
+    summary: 'Create a checkout and print the URL for the buyer',
+    details: 'With --idempotency-key the same command can be sent again: it answers the first checkout.',
+    examples: [
+      `tillway checkout create ${example}`,
+      `tillway checkout create ${example} --metadata orderId=A-1001 --idempotency-key order-A-1001`,
+    ],
+  });
+  const preview = checkout(context, 'preview', {
+    summary: 'Show route and fees of a checkout, and create nothing',
+    examples: [`tillway checkout preview ${example}`, `tillway checkout preview ${example} --kind local --json`],
+  });
+  return commandGroup('checkout', 'Create or preview a checkout', [create, preview]);
+}
+
+function checkout(context: CommandContext, name: 'create' | 'preview', description: CommandDescription): Command {
+  return serviceCommand(context, name, {
+    ...description,
+    options: [
+      option('--product <text>', 'what is sold').makeOptionMandatory(),
+      amountOption('--amount', 'US dollars, not cents: 49.99').makeOptionMandatory(),
+      option('--customer <email>', "the buyer's email address").makeOptionMandatory(),
+      kindOption('the way to pay to prefer'),
+      option('--redirect-url <url>', 'where the buyer returns'),
+      metadataOption(),
+      option('--idempotency-key <key>', 'your key of this order, 8 to 120 characters'),
+      option('--reference <text>', 'your own id of the order'),
+      environmentOption('default: sandbox, which is test money'),
+    ],
+    ask: (client, { kind, metadata, reference, ...options }: CheckoutOptions) => {
+      const { product, amount, customer, redirectUrl, idempotencyKey, environment } = options;
+      return act<CheckoutResult>(client, `checkout.${name}`, {
+        product,
+        amount,
+        customer,
+        preferredRoute: kind,
+        redirectUrl,
+        metadata: pairsOf('--metadata', metadata),
+        idempotencyKey,
+        clientReferenceId: reference,
+        environment,
+      });
+    },
+    show: showCheckout,
+  });
+}
+
+function showCheckout({ result }: Acted<CheckoutResult>, paint: Paint): string {
+  const { id, product, amount, customer, checkoutUrl, dryRun, environment, route, feeSplit } = result;
+  const what = `${plain(product)} for ${plain(customer)}, ${dollars(amount)}`;
+  const money = environment === 'sandbox' ? 'test money' : 'real money';
+  const fees = `${routeWords(route, paint)}\n\n${tellFees(feeSplit, route, paint)}`;
+  if (dryRun) return `${paint('bold', 'Preview, nothing was created:')} ${what} (${money})\n${fees}`;
+  return [
+    `${paint('green', 'Checkout created:')} ${what} (${money})\n`,
+    `Send the buyer here to pay:\n\n  ${paint(['bold', 'cyan'], plain(checkoutUrl))}\n\n`,
+    fees,
+    `\nSee what becomes of it: tillway sessions get ${plain(id)}\n`,
+  ].join('');
+}

@@ -1,0 +1,99 @@
+import { INVARIANTS } from '../store/invariants.ts';
+import type { ExaminedDatabase } from '../store/examined-database.ts';
+import { jsonOf } from './command-context.ts';
+import { plain } from './cells.ts';
+
+/** The queries of the doctor; it writes nothing. */
+export type Examined = Pick<ExaminedDatabase, 'violations' | 'integrity'>;
+
+/** `unread`: the database could not answer, as where a table is damaged. `not_asked`: it has no such check. */
+type Outcome = 'ok' | 'broken' | 'unread' | 'not_asked';
+
+interface Finding {
+  outcome: Outcome;
+  name: string;
+  says: string;
+  /** Ids, or messages of the database; empty if the invariant holds. */
+  violations: string[];
+  /** True if there can be more violations than the query asked for. */
+  more: boolean;
+}
+
+// The limit keeps a broken database from filling the memory; the text shows only some violations.
+const COUNTED = 1000;
+const SHOWN = 5;
+const INTEGRITY = {
+  name: 'database_integrity',
+  says: 'The database itself finds its files whole and its references kept.',
+};
+const NAME_WIDTH = Math.max(...[INTEGRITY, ...INVARIANTS].map(({ name }) => name.length));
+
+const WORD: Record<Outcome, string> = { ok: 'ok', broken: 'BROKEN', unread: 'UNREAD', not_asked: '-' };
+
+/**
+ * Checks every invariant and prints a line for each, or one JSON document. Answers the exit code: 0 if all hold, 1 if one
+ * is broken or cannot be read. Repairs nothing; rejects if no check can run.
+ */
+export async function doctor(
+  store: Examined,
+  write: (text: string) => void,
+  { json = false, database }: { json?: boolean; database: string },
+): Promise<0 | 1> {
+  if (!json) write(`Database: ${plain(database)}\n`);
+  const findings: Finding[] = [];
+  for await (const finding of examine(store)) {
+    findings.push(finding);
+    if (!json) write(lineOf(finding));
+  }
+  const asked = findings.filter(({ outcome }) => outcome !== 'not_asked').length;
+  const broken = findings.filter(isBroken).length;
+  write(json ? documentOf({ database, asked, broken }, findings) : `${summaryOf(asked, broken)}\n`);
+  return broken === 0 ? 0 : 1;
+}
+
+/** The integrity of the files comes first: if they are damaged, the other checks can be unreadable. */
+async function* examine(store: Examined): AsyncGenerator<Finding> {
+  let answers = 0;
+  let failure: unknown;
+  const questions = [
+    { ...INTEGRITY, ask: () => store.integrity() },
+    ...INVARIANTS.map(({ name, says, sql }) => ({ name, says, ask: () => store.violations(sql, COUNTED + 1) })),
+  ];
+  for (const { name, says, ask } of questions) {
+    try {
+      const found = await ask();
+      const outcome = found === undefined ? 'not_asked' : found.length === 0 ? 'ok' : 'broken';
+      if (found !== undefined) answers++;
+      yield { outcome, name, says, violations: found?.slice(0, COUNTED) ?? [], more: (found?.length ?? 0) > COUNTED };
+    } catch (error) {
+      failure ??= error;
+      yield { outcome: 'unread', name, says, violations: [(error as Error).message], more: false };
+    }
+  }
+  if (answers === 0) throw failure;
+}
+
+function isBroken({ outcome }: Finding): boolean {
+  return outcome === 'broken' || outcome === 'unread';
+}
+
+function lineOf(finding: Finding): string {
+  const { outcome, name, says, violations, more } = finding;
+  const line = `${WORD[outcome].padEnd(6)}  ${name.padEnd(NAME_WIDTH)}  ${says}\n`;
+  if (outcome === 'not_asked')
+    return `${line}        ${name}: not asked, this database has a tool of its own for that\n`;
+  if (!isBroken(finding)) return line;
+  const hidden = violations.length - SHOWN;
+  const rest = hidden > 0 ? ` and ${more ? 'at least ' : ''}${hidden} more` : '';
+  return `${line}        ${name}: ${plain(violations.slice(0, SHOWN).join(', '))}${rest}\n`;
+}
+
+function summaryOf(asked: number, broken: number): string {
+  if (broken === 0) return `All ${asked} invariants hold.`;
+  return `${broken} of ${asked} invariants ${broken === 1 ? 'is' : 'are'} broken. Nothing was changed. Read docs/doctor.md before you do anything.`;
+}
+
+function documentOf(summary: { database: string; asked: number; broken: number }, findings: Finding[]): string {
+  const invariants = findings.map((finding) => ({ ok: !isBroken(finding), ...finding }));
+  return `${jsonOf({ ok: summary.broken === 0, ...summary, invariants })}\n`;
+}

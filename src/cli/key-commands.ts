@@ -1,0 +1,177 @@
+import type { Command } from 'commander';
+import type { ApiKeyResource } from '../contract/api-key-contract.ts';
+import { KEY_SCOPES, type KeyScope } from '../domain/api-key.ts';
+import { createIdSource } from '../domain/id.ts';
+import { centsFromAmount } from '../domain/money.ts';
+import type { Environment } from '../domain/route.ts';
+import { type CommandContext, CommandError, type Paint, describedCommand } from './command-context.ts';
+import { onDatabase } from './local-database.ts';
+import { EXAMPLE } from './example-ids.ts';
+import { showTable } from './record-fields.ts';
+import { commandGroup } from './command-group.ts';
+import type { LocalCommands } from './local-commands.ts';
+import { amountOf, choiceOption, environmentOption, option } from './options.ts';
+import { dollars, plain } from './cells.ts';
+
+const PAGE_SIZE = 100;
+const MAX_LIMIT_CENTS = 100_000_000;
+const DATABASE = 'Works on the database of DATABASE_URL, also while the service runs.';
+
+interface NewKey {
+  name: string;
+  scope: KeyScope;
+  environment: Environment;
+  spendPerCheckout?: number;
+  spendPerDay?: number;
+}
+
+/** `tillway keys`: works on the database, so that the first key needs no other key. */
+export function keysCommand(context: CommandContext, local: LocalCommands): Command {
+  return commandGroup(
+    'keys',
+    'Create, list and revoke the API keys of this database',
+    [createCommand(context, local), listCommand(context, local), revokeCommand(context, local)],
+    { otherwise: 'list' },
+  );
+}
+
+function createCommand(context: CommandContext, local: LocalCommands): Command {
+  const command = describedCommand('create', {
+    summary: 'Create an API key, and print it this once',
+    details: `${DATABASE} Where there is none yet, as before the first start, it is made. With its first key a service asks everybody for one. A running one knows the key within a second.\n\nScopes: read the merchant's records; write creates and changes them too; admin has keys and other settings too; agent discovers, previews and creates checkouts within its limits, and reads single sessions and payments.`,
+    examples: [
+      'tillway keys create --name "Shop backend" --scope write --environment production',
+      'tillway keys create --name "Buying agent" --scope agent --spend-per-checkout 50 --spend-per-day 200',
+    ],
+    options: [
+      option('--name <name>', 'what it is for').makeOptionMandatory(),
+      choiceOption('--scope <scope>', 'what it may do', KEY_SCOPES).makeOptionMandatory(),
+      environmentOption('the only one that it can see and change; default sandbox').default('sandbox'),
+      limitOption('--spend-per-checkout', 'of agents: what one checkout may cost, in US dollars'),
+      limitOption('--spend-per-day', 'of agents: what the checkouts of a day (UTC) may cost together'),
+    ],
+    remote: false,
+  });
+  return command.action(async (asked: NewKey) => {
+    checkLimits(asked);
+    const { scope, environment, spendPerCheckout = null, spendPerDay = null } = asked;
+    const name = nameOf(asked.name);
+    const { randomBytes } = context.terminal;
+    const { createApiKey, renderApiKey } = await loadOperations();
+    const created = await onDatabase({ context, command, local }, 'made', async (store) => {
+      const now = () => store.now();
+      const { text, ...made } = await createApiKey(
+        { store, now, newId: createIdSource(now, randomBytes), randomBytes },
+        { name, scope, environment, spendPerCheckout, spendPerDay, source: 'command' },
+      );
+      return { ...renderApiKey(made), key: text };
+    });
+    context.tell(command, created, showCreated);
+  });
+}
+
+function listCommand(context: CommandContext, local: LocalCommands): Command {
+  const command = describedCommand('list', {
+    summary: 'List API keys, newest first',
+    details: `${DATABASE} Keys themselves are kept as hashes only: ENDS shows their last four characters.`,
+    examples: ['tillway keys list', 'tillway keys list --environment production --json'],
+    options: [environmentOption('only those of this environment; left out, both')],
+    remote: false,
+  });
+  return command.action(async ({ environment }: { environment?: Environment }) => {
+    const filter = environment === undefined ? {} : { environment };
+    const { listApiKeys, renderApiKey } = await loadOperations();
+    const data = await onDatabase({ context, command, local }, 'refused', async (store) => {
+      const found: ApiKeyResource[] = [];
+      for (let hasMore = true; hasMore;) {
+        const last = found.at(-1)?.id;
+        const page = { limit: PAGE_SIZE, ...(last !== undefined && { startingAfter: last }) };
+        const listed = await listApiKeys({ store, now: () => store.now() }, filter, page);
+        found.push(...listed.items.map(renderApiKey));
+        ({ hasMore } = listed);
+      }
+      return found;
+    });
+    context.tell(command, { object: 'list', data, hasMore: false }, (_, paint) => showKeys(data, paint));
+  });
+}
+
+function revokeCommand(context: CommandContext, local: LocalCommands): Command {
+  const command = describedCommand('revoke <key>', {
+    summary: 'Revoke an API key for good',
+    details: `${DATABASE} A running service refuses it within a second, and goes on asking for keys where it was the last.`,
+    examples: [`tillway keys revoke ${EXAMPLE.key}`],
+    remote: false,
+  });
+  return command.action(async (id: string) => {
+    const { revokeApiKey, renderApiKey } = await loadOperations();
+    const revoked = await onDatabase({ context, command, local }, 'refused', async (store) =>
+      renderApiKey(await revokeApiKey({ store, now: () => store.now() }, id)),
+    );
+    context.tell(command, revoked, ({ name }) => `Revoked: ${id} (${plain(name)})\n`);
+  });
+}
+
+/** Loaded only by these commands. */
+async function loadOperations() {
+  const [operations, { renderApiKey }] = await Promise.all([
+    import('../operations/api-keys.ts'),
+    import('../contract/api-key-contract.ts'),
+  ]);
+  return { ...operations, renderApiKey };
+}
+
+/** Rejects impossible limits before a database is made for the key. Throws {@link CommandError} 2. */
+function checkLimits({ scope, spendPerCheckout, spendPerDay }: NewKey): void {
+  const hasLimits = spendPerCheckout !== undefined || spendPerDay !== undefined;
+  if (hasLimits === (scope === 'agent')) return;
+  throw new CommandError(
+    2,
+    hasLimits
+      ? '--spend-per-checkout and --spend-per-day limit keys of scope agent only: leave them out, or take --scope agent'
+      : '--scope agent needs --spend-per-checkout, --spend-per-day or both, in US dollars',
+  );
+}
+
+function nameOf(text: string): string {
+  const name = text.trim();
+  const length = Array.from(name).length;
+  if (length >= 1 && length <= 120 && name.isWellFormed() && !name.includes('\0')) return name;
+  throw new CommandError(2, '--name takes 1 to 120 characters, such as "Shop backend"');
+}
+
+/** An amount in US dollars, read as cents. */
+function limitOption(name: string, description: string) {
+  return option(`${name} <amount>`, description, (text) => {
+    const cents = centsFromAmount(amountOf(name, text));
+    if (cents !== undefined && cents > 0 && cents <= MAX_LIMIT_CENTS) return cents;
+    throw new CommandError(2, `${name} takes more than 0 and at most 1000000 US dollars, such as 50, not ${text}`);
+  });
+}
+
+function showCreated(created: ApiKeyResource & { key: string }, paint: Paint): string {
+  const { id, name, environment, scope, key, spendPerCheckout, spendPerDay } = created;
+  const perCheckout = spendPerCheckout === null ? '' : `, ${dollars(spendPerCheckout)} a checkout`;
+  const perDay = spendPerDay === null ? '' : `, ${dollars(spendPerDay)} a day`;
+  return [
+    `${paint('green', 'Created')}  ${id} (${plain(name)}): ${environment}, ${scope}${perCheckout}${perDay}`,
+    '',
+    key,
+    '',
+    'This is the only time that it is shown; the database keeps a hash. Send it as Authorization: Bearer, give it to',
+    'the SDK as apiKey and to this program as TILLWAY_API_KEY. A running service knows it within a second.',
+    '',
+  ].join('\n');
+}
+
+const showKeys = showTable<ApiKeyResource>({
+  KEY: 'id',
+  STATUS: 'status',
+  ENVIRONMENT: 'environment',
+  SCOPE: 'scope',
+  ENDS: 'last4',
+  'SPENT TODAY': ({ spentToday }) => (spentToday === null ? null : dollars(spentToday)),
+  'LAST USED': 'lastUsedAt',
+  CREATED: 'created',
+  NAME: 'name',
+});

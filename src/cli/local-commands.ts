@@ -1,0 +1,100 @@
+import type { Command } from 'commander';
+import type { ExaminedDatabase } from '../store/examined-database.ts';
+import type { Store } from '../store/store.ts';
+import type { SecretBox } from '../webhooks/secret-box.ts';
+import { type CommandContext, CommandError, OutputClosedError, describedCommand, jsonOf } from './command-context.ts';
+import { plain } from './cells.ts';
+
+/** Settings and database, for the commands that work on this machine instead of asking a service. */
+export interface LocalCommands {
+  /** Resolves once the service is ready; it goes on until a signal stops it. */
+  serve(): Promise<void>;
+  database(): Promise<LocalDatabase>;
+}
+
+/** The database of the settings. */
+interface LocalDatabase {
+  /** Its location, without credentials. */
+  name: string;
+  /** Opens it read-only. */
+  examine(): Promise<ExaminedDatabase>;
+  /** Applies the missing migrations and answers them, oldest first. */
+  migrate(): Promise<readonly { version: number; name: string }[]>;
+  /** Opens it to read and write, with all migrations applied. */
+  open(): Promise<Store>;
+  /** The box that opens its webhook secrets, and the number of keys. */
+  secrets(): Promise<{ secretBox: SecretBox; keys: number }>;
+}
+
+export function serveCommand(local: LocalCommands): Command {
+  const command = describedCommand('serve', {
+    summary: 'Run the service',
+    details: 'Settings are environment variables, listed in README.md.',
+    examples: ['tillway serve', 'PORT=8080 DATABASE_URL=sqlite:./data/tillway.db tillway serve'],
+    remote: false,
+    data: false,
+  });
+  return command.action(() => local.serve());
+}
+
+export function migrateCommand(context: CommandContext, local: LocalCommands): Command {
+  const command = describedCommand('migrate', {
+    summary: 'Bring the database up to this version',
+    details:
+      'The service does so itself when it starts; this is for those who do it before. The database is that of DATABASE_URL.',
+    examples: ['tillway migrate', 'tillway migrate --json'],
+    remote: false,
+  });
+  return command.action(async () => {
+    const { database, applied } = await migrated(local).catch((error: Error) => {
+      throw new CommandError(1, `The database could not be migrated: ${error.message}`, '', error);
+    });
+    context.tell(command, { ok: true, database, applied }, (_, paint) => {
+      const lines = applied.map(({ version, name }) => `${paint('green', 'applied')}  ${version} ${name}\n`);
+      const state = applied.length === 0 ? 'It was up to date already.' : 'It is up to date.';
+      return `Database: ${database}\n${lines.join('')}${state}\n`;
+    });
+  });
+}
+
+async function migrated(local: LocalCommands) {
+  const { name: database, migrate } = await local.database();
+  return { database, applied: (await migrate()).map(({ version, name }) => ({ version, name })) };
+}
+
+export function doctorCommand(context: CommandContext, local: LocalCommands): Command {
+  const command = describedCommand('doctor', {
+    summary: 'Check every invariant of the database',
+    details:
+      'Changes nothing. Exit code 0: all hold; 1: one is broken; 2: the database could not be checked. The database is that of DATABASE_URL.',
+    examples: ['tillway doctor', 'tillway doctor --json'],
+    remote: false,
+  });
+  return command.action(async () => {
+    const json = context.isJson(command);
+    const { terminal } = context;
+    // A closed output does not stop the check: the exit code still counts.
+    const write = (text: string) => {
+      try {
+        terminal.write(text);
+      } catch (error) {
+        if (!(error instanceof OutputClosedError)) throw error;
+      }
+    };
+    try {
+      const { name, examine } = await local.database();
+      const database = await examine();
+      try {
+        const { doctor } = await import('./doctor-report.ts');
+        if ((await doctor(database, write, { json, database: name })) !== 0) context.fail();
+      } finally {
+        await database.close();
+      }
+    } catch (error) {
+      const message = plain(`The database could not be checked: ${(error as Error).message}`);
+      if (json) write(`${jsonOf({ ok: false, error: message })}\n`);
+      terminal.complain(`tillway: ${message}\n`);
+      context.fail(2);
+    }
+  });
+}

@@ -1,0 +1,40 @@
+import type { Command } from 'commander';
+import { GatewayError } from '../domain/gateway-error.ts';
+import type { Store } from '../store/store.ts';
+import { type CommandContext, CommandError } from './command-context.ts';
+import type { LocalCommands } from './local-commands.ts';
+import { plain } from './cells.ts';
+
+/**
+ * Prints which database DATABASE_URL names, opens it, works on it, and closes it. A missing database is an error
+ * (`refused`), or the command makes it and says so (`made`).
+ */
+export async function onDatabase<Result>(
+  { context, command, local }: { context: CommandContext; command: Command; local: LocalCommands },
+  absent: 'refused' | 'made',
+  work: (store: Store) => Promise<Result>,
+): Promise<Result> {
+  const { name, examine, migrate, open } = await local.database();
+  const opened = async <Opened>(opening: Promise<Opened>): Promise<Opened> =>
+    opening.catch((error: Error) => {
+      throw new CommandError(1, plain(`The database could not be opened: ${error.message}`), '', error);
+    });
+  let isNew = false;
+  if (absent === 'made') isNew = (await opened(migrate())).some(({ version }) => version === 1);
+  else await opened(examine().then((database) => database.close()));
+  const line = `Database: ${plain(name)}${isNew ? ', which was made now' : ''}\n`;
+  // With --json the output is one document for programs.
+  if (context.isJson(command)) context.terminal.complain(line);
+  else context.terminal.write(line);
+  const store = await opened(open());
+  try {
+    return await work(store);
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    const { code, message, details } = error;
+    const text = `${message} ${details.suggestion ?? ''}`.trim();
+    throw new CommandError(code === 'invalid_input' ? 2 : 1, text, '', error);
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,22 @@
+import type { Command } from 'commander';
+import { type CommandContext, apiKeyOf, describedCommand } from './command-context.ts';
+
+/** `tillway mcp`: the tools of a running service for a host that starts MCP servers as programs. */
+export function mcpCommand(context: CommandContext): Command {
+  const command = describedCommand('mcp', {
+    summary: 'Serve the tools of a service to an agent, over the standard input and output',
+    details:
+      'For a host that starts its MCP servers as programs. One that takes a URL is given the address of the service with /mcp instead, which may stand at the end of the URL here too. Runs until the input is closed and what came in is answered.',
+    examples: ['tillway mcp', 'tillway mcp --url https://pay.example'],
+    data: false,
+  });
+  return command.action(async () => {
+    // Hosts that take a URL get the one with /mcp; the requests of this command go to the service itself.
+    const url = context.urlOf(command).replace(/\/mcp$/, '');
+    // Loaded here, because the protocol takes a while to load.
+    const { serveMcp } = await import('./mcp-stdio.ts');
+    const { complain, sleep, randomBytes } = context.terminal;
+    const apiKey = apiKeyOf(context.terminal);
+    await serveMcp(url, { apiKey, complain: (problem) => complain(`tillway mcp: ${problem}\n`), sleep, randomBytes });
+  });
+}

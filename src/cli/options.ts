@@ -1,0 +1,116 @@
+import { readFileSync } from 'node:fs';
+import { Option } from 'commander';
+import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
+import { PROVIDER_STATUSES } from '../domain/records.ts';
+import { CommandError } from './command-context.ts';
+
+// Input of people is read strictly: every refusal is a CommandError with exit code 2 that names the option and an example.
+
+/** The types of webhook events. */
+export const EVENT_TYPES = PROVIDER_STATUSES.map((status) => `payment.${status}` as const);
+
+const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/;
+const DECIMAL = /^-?(?:\d+|\d*\.\d+)$/;
+
+/** A number as people write it: no exponent, no hexadecimal, no separator. */
+export function numberOf(option: string, text: string, example: string): number {
+  if (!DECIMAL.test(text)) throw refused(option, 'a number', example, text);
+  return Number(text);
+}
+
+/** US dollars with at most two decimals, because more would be rounded to another amount than the typed one. */
+export function amountOf(option: string, text: string): number {
+  const number = numberOf(option, text, '49.99');
+  if (/\.\d{3}/.test(text)) throw refused(option, 'US dollars with at most two decimals', '49.99', text);
+  return number;
+}
+
+/** A whole number of 1 or more. */
+function wholeNumberOf(option: string, text: string, example: string): number {
+  const number = /^[1-9]\d*$/.test(text) ? Number(text) : Number.NaN;
+  if (!Number.isSafeInteger(number)) throw refused(option, 'a whole number of 1 or more', example, text);
+  return number;
+}
+
+/** `KEY=VALUE` texts as an object; the value may hold more of `=`, and may be empty. */
+export function pairsOf(option: string, texts: readonly string[]): Record<string, string> {
+  const pairs = texts.map((text): [string, string] => {
+    const at = text.indexOf('=');
+    if (at < 1) throw refused(option, 'KEY=VALUE', 'orderId=A-1001', text);
+    return [text.slice(0, at), text.slice(at + 1)];
+  });
+  const twice = pairs.find(([key], index) => pairs.findIndex(([other]) => other === key) !== index);
+  if (twice) throw new CommandError(2, `${option} is given twice for ${twice[0]}`);
+  return Object.fromEntries(pairs);
+}
+
+function refused(option: string, wanted: string, example: string, text: string): CommandError {
+  return new CommandError(2, `${option} takes ${wanted}, such as ${example}, not ${JSON.stringify(text)}`);
+}
+
+export function option(flags: string, description: string, parse?: (text: string) => unknown): Option {
+  const made = new Option(flags, description);
+  return parse ? made.argParser(parse) : made;
+}
+
+export function choiceOption(flags: string, description: string, choices: readonly string[]): Option {
+  return new Option(flags, description).choices(choices);
+}
+
+export function amountOption(name: string, description: string): Option {
+  return option(`${name} <number>`, description, (text) => amountOf(name, text));
+}
+
+export function wholeNumberOption(name: string, description: string, example: string): Option {
+  return option(`${name} <number>`, description, (text) => wholeNumberOf(name, text, example));
+}
+
+/** Parser of an option that may be given several times. */
+export function collect(text: string, before: readonly string[]): string[] {
+  return [...before, text];
+}
+
+/** A time of the API, ISO 8601 with its zone, as it was typed. */
+export function timeOption(name: string, description: string): Option {
+  return option(`${name} <time>`, `${description}: 2026-01-15T09:30:00Z`, (text) => {
+    if (ISO_TIME.test(text) && !Number.isNaN(Date.parse(text))) return text;
+    throw refused(name, 'a time with its zone', '2026-01-15T09:30:00Z', text);
+  });
+}
+
+/** Event types, separated by commas. */
+export function eventTypesOf(text: string): (typeof EVENT_TYPES)[number][] {
+  return text.split(',').map((each) => {
+    const type = EVENT_TYPES.find((known) => known === each.trim());
+    if (type !== undefined) return type;
+    throw new CommandError(2, `--events knows no ${JSON.stringify(each.trim())}; there are ${EVENT_TYPES.join(', ')}`);
+  });
+}
+
+/** The content of a JSON file. */
+export function fileOf(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw new CommandError(2, `${path}: ${(error as Error).message}`);
+  }
+}
+
+export function environmentOption(description: string): Option {
+  return choiceOption('--environment <environment>', description, ENVIRONMENTS);
+}
+
+/** For a question that is about one, see `usualEnvironment`. */
+export function usualEnvironmentOption(): Option {
+  return environmentOption('default: that of the API key, else sandbox');
+}
+
+export function kindOption(description: string): Option {
+  return choiceOption('--kind <kind>', description, ROUTE_KINDS);
+}
+
+export function metadataOption(): Option {
+  return new Option('--metadata <key=value>', 'your own data; may be given several times')
+    .argParser(collect)
+    .default([], 'none');
+}

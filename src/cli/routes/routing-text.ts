@@ -1,0 +1,61 @@
+import type { RoutingBacktest, RoutingDecision, RoutingDryRun, RoutingRules } from '../../../sdk/src/index.ts';
+import { type Paint, jsonOf } from '../command-context.ts';
+import { table } from '../table.ts';
+import { type Cell, hundredths, percent, plain, rate, secondsOf, statusCell } from '../cells.ts';
+
+const HEADINGS = ['#', 'ROUTE', 'SCORE', 'HEALTH', 'SUCCESS', 'COST', 'DRAWN', 'KEPT OUT'];
+
+/** A decision, made or supposed: when and about what, why, the rules that applied, and every candidate. */
+export function tellDecision(decision: RoutingDecision | RoutingDryRun, paint: Paint): string {
+  const rules = decision.rules.map(({ id, effect }) => `  rule ${plain(id)}: ${plain(effect)}\n`).join('');
+  const reason = `${paint('bold', `${plain(decision.mode)}:`)} ${plain(decision.reason)}\n`;
+  const rows = decision.candidates
+    .toSorted((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity))
+    .map((one): Cell[] => [
+      one.rank === null ? '-' : String(one.rank),
+      one.route,
+      one.score.toFixed(1),
+      statusCell(one.health),
+      `${percent(one.expectedSuccess)} (${hundredths(one.low)} to ${hundredths(one.high)})`,
+      rate(one.cost),
+      one.index === null ? '' : one.index.toFixed(4),
+      one.excluded ?? '',
+    ]);
+  return `${headOf(decision, paint)}${reason}${rules}${table(HEADINGS, rows, paint)}`;
+}
+
+function headOf(decision: RoutingDecision | RoutingDryRun, paint: Paint): string {
+  if (decision.object === 'routing_dry_run') {
+    const { rejected, warnings } = decision;
+    const refusal = rejected === null ? '' : `${paint('red', 'refused by a rule:')} ${plain(rejected)}\n`;
+    return refusal + tellWarnings(warnings, paint);
+  }
+  const about = decision.paymentId === null ? 'offer' : `attempt ${decision.paymentId}`;
+  return plain(`${decision.created}  ${about}  (${decision.id})`) + '\n';
+}
+
+export function tellRules({ version, source, ruleSet, warnings }: RoutingRules, paint: Paint): string {
+  return `${plain(`Version ${version} (${source})`)}\n${tellWarnings(warnings, paint)}${jsonOf(ruleSet)}\n`;
+}
+
+export function tellWarnings(warnings: RoutingRules['warnings'], paint: Paint): string {
+  return warnings
+    .map(({ path, message }) => `${paint('yellow', 'warning:')} ${plain(`${path} ${message}`)}\n`)
+    .join('');
+}
+
+export function tellBacktest({ decisions, different, was, wouldBe, changes }: RoutingBacktest, paint: Paint): string {
+  const line = (name: string, totals: RoutingBacktest['was']): Cell[] => [
+    name,
+    percent(totals.expectedSuccess),
+    rate(totals.cost),
+  ];
+  const rows = [line('as it was', was), line('would have been', wouldBe)];
+  // Both routes and both ids in one row would be wider than a screen.
+  const list = changes.map((change) => {
+    const routes = plain(`${change.was ?? 'none'} -> ${change.wouldBe ?? 'none'}`);
+    return `\n${plain(`${secondsOf(change.created)}  ${change.sessionId}`)}\n  ${routes}\n  ${plain(change.reason)}\n`;
+  });
+  const totals = table(['', 'EXPECTED SUCCESS', 'COST'], rows, paint);
+  return `${plain(`${different} of ${decisions}`)} decisions fall differently.\n\n${totals}${list.join('')}`;
+}

@@ -1,0 +1,223 @@
+import { type Command, Option } from 'commander';
+import type { CheckoutSession, Payment, Tillway, WebhookEvent } from '../../../sdk/src/index.ts';
+import { environmentOfKey } from '../../domain/api-key.ts';
+import { nearestName } from '../../operations/nearest-name.ts';
+import { type CommandContext, CommandError, type Paint, apiKeyOf, describedCommand } from '../command-context.ts';
+import { showFacts, showTable } from '../record-fields.ts';
+import { amountOf, kindOption, metadataOption, option, pairsOf } from '../options.ts';
+import { plain } from '../cells.ts';
+import { type Buyer, createBuyer } from './buyer.ts';
+import { OUTCOMES, type Outcome, tagged } from './outcomes.ts';
+
+interface Options {
+  list?: boolean;
+  session?: string;
+  amount: string;
+  customer: string;
+  product: string;
+  metadata: string[];
+  kind?: 'card' | 'wallet' | 'local';
+}
+
+interface Triggered {
+  outcome: string;
+  /** The actions of the buyer, a sentence each. */
+  steps: string[];
+  session: CheckoutSession;
+  payments: Payment[];
+  events: WebhookEvent[];
+}
+
+const POLL_MS = 250;
+/** The time to wait beyond that of the outcome itself. */
+const PATIENCE_MS = 30_000;
+const PAGE = 100;
+
+/** `trigger`: drives a real sandbox checkout to an outcome with the forms and links that a buyer uses. */
+export function triggerCommand(context: CommandContext): Command {
+  const command = describedCommand('trigger [event]', {
+    summary: 'Make an event happen: drive a real sandbox checkout to its outcome',
+    details:
+      'Creates a session, goes through the hosted checkout and the pages of the simulated provider as a buyer does, and ' +
+      'waits for the event. Nothing is made up: webhooks, payments and the ledger are those of a real checkout. ' +
+      'tillway trigger --list says what there is.',
+    examples: [
+      'tillway trigger payment.paid',
+      'tillway trigger payment.failed --kind wallet',
+      'tillway trigger payment.paid --session chk_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m',
+      'tillway trigger payment.paid --amount 120 --metadata orderId=A-1001',
+      'tillway trigger --list',
+    ],
+    options: [
+      option('--list', 'the outcomes that there are'),
+      option(
+        '--session <id>',
+        'pay this sandbox session, by its id or its checkoutUrl, instead of a new one',
+      ).conflicts([
+        // An existing session has them already.
+        'amount',
+        'product',
+        'customer',
+        'metadata',
+      ]),
+      new Option('--amount <number>', 'in US dollars; default 49.99').default('49.99'),
+      new Option('--product <text>', 'what is sold; default Field guide').default('Field guide'),
+      new Option('--customer <email>', "the buyer's address; default buyer@example.com").default('buyer@example.com'),
+      metadataOption(),
+      kindOption('how the buyer pays; left out, as the checkout proposes'),
+    ],
+    data: 'print JSON, for programs',
+  });
+  // The choices are for the help and for completion; `outcomeOf` refuses other names with a suggestion.
+  const [argument] = command.registeredArguments;
+  argument!.choices(OUTCOMES.map(({ name }) => name)).description = 'which event, and which way to it';
+  argument!.argParser((text) => text);
+
+  return command.action(async (name: string | undefined, options: Options) => {
+    if (options.list) {
+      const data = OUTCOMES.map(({ name: each, ends, summary, takesSeconds = 0 }) => ({
+        name: each,
+        ends,
+        summary,
+        takesSeconds,
+      }));
+      context.tell(command, { object: 'list', data, hasMore: false }, (_, paint) => showOutcomes(OUTCOMES, paint));
+      return;
+    }
+    const outcome = outcomeOf(name);
+    refuseLiveKey(context);
+    const isJson = context.isJson(command);
+    const paint = context.paint(command);
+    const steps: string[] = [];
+    const tell = (what: string) => {
+      steps.push(what);
+      if (!isJson) context.terminal.write(`${paint('dim', 'buyer')}  ${plain(what)}\n`);
+    };
+    const client = context.client(command);
+    const created = await (options.session === undefined
+      ? createSession(client, outcome, options)
+      : existingSession(client, outcome, options.session));
+    const { id, checkoutUrl } = created;
+    if (!URL.canParse(checkoutUrl)) {
+      throw new CommandError(1, 'the service answered with a session that has no checkoutUrl: is it Tillway?');
+    }
+    const buyer = createBuyer({ serviceUrl: context.urlOf(command), checkoutUrl, outcome, kind: options.kind, tell });
+    const events = await drive(context, client, { session: created, outcome, buyer, tell });
+    const session = await client.sessions.get(id);
+    const { data: payments } = await client.payments.list({ paymentId: id, limit: PAGE });
+    const triggered: Triggered = { outcome: outcome.name, steps, session, payments, events };
+    context.tell(command, { object: 'trigger', ...triggered }, showTriggered);
+  });
+}
+
+/** A live key cannot see the sandbox session that this command makes. */
+function refuseLiveKey({ terminal }: CommandContext): void {
+  const key = apiKeyOf(terminal);
+  if (key === undefined || environmentOfKey(key) === 'sandbox') return;
+  throw new CommandError(
+    1,
+    'tillway trigger makes sandbox checkouts, and TILLWAY_API_KEY is a key of production: set it to one of the sandbox (sk_sandbox_...)',
+  );
+}
+
+function outcomeOf(name: string | undefined): Outcome {
+  const outcome = OUTCOMES.find((each) => each.name === name);
+  if (outcome) return outcome;
+  const all = 'tillway trigger --list shows all';
+  const names = OUTCOMES.map((each) => each.name);
+  if (name === undefined) {
+    throw new CommandError(2, `name an event; ${all}:`, names.map((each) => `  ${each}\n`).join(''));
+  }
+  const near = nearestName(name, names);
+  const meant = near === undefined ? '' : ` (did you mean ${near}?)`;
+  throw new CommandError(2, `there is no event ${JSON.stringify(name)}${meant}; ${all}`);
+}
+
+async function createSession(client: Tillway, outcome: Outcome, options: Options): Promise<CheckoutSession> {
+  const session = await client.sessions.create({
+    product: options.product,
+    amount: amountOf('--amount', options.amount),
+    customer: tagged(options.customer, outcome.tag),
+    metadata: pairsOf('--metadata', options.metadata),
+    environment: 'sandbox',
+    preferredRoute: options.kind,
+  });
+  if (session.environment === 'sandbox') return session;
+  throw new CommandError(1, `the service made a session of ${session.environment}: nothing was pressed in it`);
+}
+
+/** A session that the user's own program created. */
+async function existingSession(client: Tillway, { name, tag }: Outcome, named: string): Promise<CheckoutSession> {
+  if (tag !== undefined) {
+    const why = `${name} goes by the buyer's address, so it needs a session of its own`;
+    throw new CommandError(2, `${why}: leave --session out`);
+  }
+  const id = /\bchk_\w+/.exec(named)?.[0];
+  if (id === undefined) {
+    const form = '--session takes the id of a session, chk_..., or its checkoutUrl';
+    throw new CommandError(2, `${form}, not ${JSON.stringify(named)}`);
+  }
+  const session = await client.sessions.get(id);
+  if (session.environment === 'production') {
+    throw new CommandError(1, `${id} is a session of production: nobody but its buyer can pay it`);
+  }
+  if (session.status === 'routed' || session.status === 'pending') return session;
+  const rule = 'only a session that waits for its buyer can be driven to an outcome';
+  throw new CommandError(1, `${id} is ${session.status}: ${rule}`);
+}
+
+interface Drive {
+  session: CheckoutSession;
+  outcome: Outcome;
+  buyer: Buyer;
+  tell(what: string): void;
+}
+
+/** Lets the buyer act until the event is there; answers all events of the session, oldest first. */
+async function drive(
+  { terminal }: CommandContext,
+  client: Tillway,
+  { session, outcome, buyer, tell }: Drive,
+): Promise<WebhookEvent[]> {
+  const { ends, takesSeconds = 0 } = outcome;
+  const until = terminal.now() + takesSeconds * 1000 + PATIENCE_MS;
+  let hasWaited = false;
+  for (;;) {
+    const did = await buyer.step();
+    const { data } = await client.events.list({ sessionId: session.id, limit: PAGE });
+    const types = data.map(({ type }) => type);
+    if (types.includes(ends) && (ends !== 'payment.provider_pending' || buyer.isDone())) return data.toReversed();
+    if (types.includes('payment.paid')) throw endedOtherwise(session, outcome, 'payment.paid');
+    if (terminal.now() > until) throw endedOtherwise(session, outcome, types[0] ?? 'no event yet');
+    if (did === 'goes_on') continue;
+    if (takesSeconds > 0 && !hasWaited && buyer.isDone()) tell(`waits: this takes about ${takesSeconds} s`);
+    hasWaited ||= buyer.isDone();
+    await terminal.sleep(POLL_MS);
+  }
+}
+
+function endedOtherwise({ id }: CheckoutSession, { name, ends }: Outcome, is: string): CommandError {
+  return new CommandError(
+    1,
+    `${name} was to end with ${ends}, but there is ${is} in session ${id}`,
+    `See tillway events list --session-id ${id}, and tillway routes why ${id}.\n`,
+  );
+}
+
+const showOutcomes = showTable<Outcome>({
+  EVENT: ({ name }) => ({ text: name, style: 'bold' }),
+  'WHAT HAPPENS': 'summary',
+});
+const showSession = showFacts<CheckoutSession>({
+  Session: 'id',
+  Status: 'status',
+  Amount: 'amount',
+  Customer: 'customer',
+});
+const showPayments = showTable<Payment>({ PAYMENT: 'id', STATUS: 'status', ROUTE: ({ route }) => route.label });
+const showEvents = showTable<WebhookEvent>({ EVENT: 'type', ID: 'id' });
+
+function showTriggered({ session, payments, events }: Triggered, paint: Paint): string {
+  const paid = showPayments(payments.toReversed(), paint);
+  return `\n${showSession(session, paint)}\n${paid}\n${showEvents(events, paint)}`;
+}

@@ -1,0 +1,196 @@
+import type { z } from 'zod';
+import { GatewayError, type Issue } from '../domain/gateway-error.ts';
+import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
+import { faultOfPair, fieldAt, isShare, remedyOf } from './input-remedies.ts';
+
+const MAX_QUOTED_LENGTH = 80;
+// More than any request has fields. The response to a body full of problems must not be many times its size.
+const MAX_NAMED = 50;
+const PLAIN_KEY = /^[A-Za-z0-9_-]{1,80}$/;
+
+interface Problem extends Issue {
+  /** Repair: `set amount to ..., for example 49.99`. */
+  remedy: string;
+}
+
+/** Parser of input by one schema. It caches the JSON Schema for the texts of errors. */
+export interface InputReader<Output> {
+  /**
+   * The parsed input, or a GatewayError `invalid_input` naming every problem at once.
+   * `hint` ends the suggestion, for example with the URL of the schema.
+   */
+  read(input: unknown, hint?: string): Output;
+}
+
+export function inputReader<Schema extends z.ZodType>(schema: Schema): InputReader<z.output<Schema>> {
+  // Only errors need it.
+  let described: JsonSchema | undefined;
+  return {
+    read(input, hint = '') {
+      const result = schema.safeParse(input);
+      if (result.success) return result.data;
+      described ??= jsonSchemaOf(schema, 'input');
+      throw invalidInput(problemsOf(result.error.issues, described, input), hint);
+    },
+  };
+}
+
+function invalidInput(all: Problem[], hint: string): GatewayError {
+  const problems = all.slice(0, MAX_NAMED);
+  const remedies = problems.map(({ remedy }) => remedy).join('; ');
+  const instruction = `${remedies.charAt(0).toUpperCase()}${remedies.slice(1)}; then resend.`;
+  const count = all.length === 1 ? '' : ` (${all.length} problems in all)`;
+  return new GatewayError('invalid_input', `${problems[0]!.path}: ${problems[0]!.message}${count}.`, {
+    field: problems[0]!.path,
+    suggestion: hint === '' ? instruction : `${instruction} ${hint}`,
+    issues: problems.map(({ path, code, message }) => ({ path, code, message })),
+  });
+}
+
+function problemsOf(issues: z.core.$ZodIssue[], schema: JsonSchema, input: unknown): Problem[] {
+  const seen = new Set<string>();
+  const problems = issues.flatMap((issue) => {
+    if (issue.code === 'unrecognized_keys') {
+      return issue.keys.map((key) => unknownKey([...issue.path, key]));
+    }
+    return [problemOf(issue, schema, input)];
+  });
+  const isRemoved = ({ path, remedy }: Problem) => remedy === `remove ${path}`;
+  const removed = new Set(problems.filter(isRemoved).map(({ path }) => path));
+  return problems.filter((problem) => {
+    const { path, code } = problem;
+    // A field that must be removed needs no other repair.
+    if (removed.has(path) && !isRemoved(problem)) return false;
+    const key = `${path} ${code}`;
+    return seen.has(key) ? false : seen.add(key);
+  });
+}
+
+function unknownKey(keys: PropertyKey[]): Problem {
+  const path = dotted(keys);
+  return {
+    path,
+    code: 'unrecognized_keys',
+    message: 'is not a property of this request',
+    remedy: `remove ${path}`,
+  };
+}
+
+function problemOf(issue: z.core.$ZodIssue, schema: JsonSchema, input: unknown): Problem {
+  const path = dotted(issue.path);
+  const field = fieldAt(schema, issue.path);
+  const expected = wordsOf(issue) ?? expectation(field.schema);
+  const received = valueAt(input, issue.path);
+  if (received === null && !field.isRequired) {
+    return {
+      path,
+      code: 'invalid_type',
+      message: `must be ${expected}, not null: omit this field`,
+      remedy: `remove ${path}`,
+    };
+  }
+  return {
+    path,
+    code: codeOf(issue),
+    message: `${reasonOf(issue, expected)}${faultOfPair(issue) ? '' : quoted(received)}`,
+    remedy: remedyOf(issue, { ...field, path, expected, received, input }),
+  };
+}
+
+function codeOf(issue: z.core.$ZodIssue): string {
+  if (issue.code !== 'custom') return issue.code;
+  const { issueCode } = issue.params ?? {};
+  return typeof issueCode === 'string' ? issueCode : issue.code;
+}
+
+/** The expectation in the message of one of our own checks, if it contains one. */
+function wordsOf(issue: z.core.$ZodIssue): string | undefined {
+  const own = issue.code === 'invalid_format' && issue.format !== 'email';
+  return own && issue.message.startsWith('must be an ') ? issue.message.slice('must be '.length) : undefined;
+}
+
+function reasonOf(issue: z.core.$ZodIssue, expected: string): string {
+  if (faultOfPair(issue)) return issue.message;
+  if (issue.code === 'not_multiple_of') return 'must have at most two decimals';
+  if ((issue.code === 'invalid_format' && issue.format !== 'email') || issue.code === 'custom') return issue.message;
+  return `must be ${expected}`;
+}
+
+/** The type and limits of a field in words: "a string of 1 to 120 characters". */
+function expectation(schema: JsonSchema): string {
+  if (schema.enum) return `one of ${schema.enum.map(String).join(', ')}`;
+  const nullable = Array.isArray(schema.type) && schema.type.includes('null') ? ' or null' : '';
+  const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
+  return `${typeInWords(type, schema)}${nullable}`;
+}
+
+function typeInWords(type: string | undefined, schema: JsonSchema): string {
+  const { minLength, maxLength, exclusiveMinimum, minimum, maximum } = schema;
+  switch (type) {
+    case 'number':
+      return `a number ${minimum === undefined ? `greater than ${exclusiveMinimum ?? 0} and at most` : `of ${minimum} to`} ${maximum ?? 'any'}${isShare(schema) ? '' : ', with at most two decimals'}`;
+    case 'integer':
+      return maximum === undefined
+        ? `a whole number of ${minimum ?? 0} or more`
+        : `a whole number of ${minimum ?? 0} to ${maximum}`;
+    case 'array':
+      return 'an array';
+    case 'string': {
+      if (schema.format === 'email') return `an email address of at most ${maxLength} characters`;
+      if (schema.format === 'uri') return `an absolute URI of at most ${maxLength} characters`;
+      if (maxLength === undefined) return 'a string';
+      return minLength
+        ? `a string of ${minLength} to ${maxLength} characters`
+        : `a string of at most ${maxLength} characters`;
+    }
+    case 'object':
+      if (schema.properties) {
+        const names = Object.keys(schema.properties);
+        return names.length === 0 ? 'an empty object' : `an object with ${names.join(', ')}`;
+      }
+      return schema.maxProperties === undefined
+        ? 'an object of strings: keys 1 to 500 characters, values at most 500'
+        : `an object of at most ${schema.maxProperties} strings: keys 1 to 500 characters, values at most 500`;
+    case 'boolean':
+      return 'true or false';
+    default:
+      return 'one JSON object';
+  }
+}
+
+function valueAt(input: unknown, path: PropertyKey[]): unknown {
+  let current = input;
+  for (const key of path) {
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) return undefined;
+    current = (current as Record<PropertyKey, unknown>)[key];
+  }
+  return current;
+}
+
+// A short value helps. A long or nested one would put a third party's text into instructions for a program.
+function quoted(value: unknown): string {
+  if (value === undefined) return '; it is missing';
+  if (typeof value === 'object' && value !== null) return '';
+  const json = inJson(value);
+  return json.length <= MAX_QUOTED_LENGTH ? `, not ${json}` : '';
+}
+
+function dotted(path: PropertyKey[]): string {
+  if (path.length === 0) return 'body';
+  return path.map((key) => quotedKey(String(key))).join('.');
+}
+
+function quotedKey(key: string): string {
+  if (PLAIN_KEY.test(key)) return key;
+  return inJson(key.length <= MAX_QUOTED_LENGTH ? key : `${key.slice(0, MAX_QUOTED_LENGTH)}...`);
+}
+
+/** JSON with invisible and bidirectional control characters escaped. */
+function inJson(value: unknown): string {
+  const json = JSON.stringify(value) ?? '';
+  return json.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (character) =>
+    Array.from({ length: character.length }, (_, index) => {
+      return `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`;
+    }).join(''),
+  );
+}

@@ -1,0 +1,215 @@
+import type { ErrorCode } from '../domain/gateway-error.ts';
+import { type Endpoint, errorCodesOf } from './endpoint.ts';
+import { jsonSchemaOf, sampleOf } from './json-schema.ts';
+import { TAGS } from './openapi-tags.ts';
+import { SECURITY_SCHEMES, securityOf } from './openapi-security.ts';
+import { type Components, componentsOf, errorSchemaOf, refOf } from './openapi-schemas.ts';
+import type { OpenApi, OpenApiOperation, OpenApiParameter, OpenApiResponse } from './openapi-document.ts';
+import { shareParts } from './openapi-shared.ts';
+import { SAMPLE_EVENT_ID } from './sample-ids.ts';
+import { webhookEvent } from './event-contract.ts';
+import { exampleOfError } from './error-contract.ts';
+import { type EventType, EVERY_TYPE } from '../domain/webhook-endpoint.ts';
+
+export interface OpenApiOptions {
+  baseUrl: string;
+  version: string;
+  endpoints: readonly Endpoint[];
+  /** HTTP status of an error on an endpoint. */
+  statusOf(code: ErrorCode, envelope: Endpoint['envelope']): number;
+}
+
+const JSON_TYPE = 'application/json';
+const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
+const CURSORS: Record<string, { description: string }> = {
+  startingAfter: { description: 'The id of a record of this list; the answer has older records.' },
+  endingBefore: { description: 'The id of a record of this list; the answer has newer records.' },
+};
+/** Names in the error examples. */
+const NAMED = { action: 'checkout.create', operation: 'checkout.creat' };
+
+const DESCRIPTION = `Create checkout sessions, send buyers to pay, and hear by webhook when they have.
+
+Requests and answers are JSON. Amounts are numbers in US dollars, not cents, with at most two decimals; rates are fractions (0.029 is 2.9 %); times are ISO 8601 in UTC. A prefix tells what an id is: \`chk_\` a session, \`cus_\` a customer, \`pay_\` a payment, \`inv_\` an invoice, \`ref_\` a refund, \`dis_\` a discrepancy, \`evt_\` an event, \`dlv_\` a webhook delivery, \`whe_\` a webhook endpoint, \`rcv_\` a recovery, \`key_\` an API key.
+
+There are two environments, \`sandbox\` (the default, with test money) and \`production\`; no record of one can touch the other.
+
+Where the service has API keys, every request carries one: \`Authorization: Bearer sk_sandbox_...\` or \`sk_live_...\`. A key is of one environment, and what is of the other does not exist for it. With a key of production, say \`"environment": "production"\` where a body has that field.
+
+Every refusal is \`{"ok": false, "error": {...}}\`: \`code\` is for programs, \`message\` says what is wrong, \`suggestion\` what to do about it, and \`issues\` names every faulty field. Every answer carries \`x-request-id\`; a 429 or 503 also carries \`Retry-After\`.
+
+Lists are newest first. While \`hasMore\` is true, the next page is \`startingAfter=\` the last id of this one.
+
+Send an \`idempotencyKey\` with a session, and it can be resent without fear: the same body answers the first session, with the header \`Idempotent-Replayed: true\`.`;
+
+/** The whole API as one document, made from the endpoints as they are served. */
+export function openApiOf({ baseUrl, version, endpoints, statusOf }: OpenApiOptions): OpenApi {
+  const { schemas, refTo } = componentsOf(endpoints);
+  const paths: OpenApi['paths'] = {};
+  for (const endpoint of endpoints) {
+    const method = endpoint.method.toLowerCase() as 'get' | 'post' | 'put';
+    paths[endpoint.path] = { ...paths[endpoint.path], [method]: operationOf(endpoint, refTo, statusOf) };
+  }
+  const webhooks = Object.fromEntries(EVERY_TYPE.map((type) => [type, { post: webhookOf(type, refTo) }]));
+  const operations = [...Object.values(paths), ...Object.values(webhooks)].flatMap((methods) => Object.values(methods));
+  const shared = shareParts(operations);
+  const used = new Set<string>([...endpoints.map(({ tag }) => tag), 'webhooks']);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Tillway',
+      version,
+      summary: 'Hosted checkout and payment routing',
+      description: DESCRIPTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    jsonSchemaDialect: DIALECT,
+    servers: [{ url: baseUrl, description: 'This service' }],
+    tags: Object.entries(TAGS)
+      .filter(([name]) => used.has(name))
+      .map(([name, description]) => ({ name, description })),
+    paths,
+    webhooks,
+    components: { schemas, ...shared, securitySchemes: SECURITY_SCHEMES },
+    // Requirements of webhooks, which have signatures. Every endpoint has its own.
+    security: [],
+  };
+}
+
+function operationOf(
+  endpoint: Endpoint,
+  refTo: Components['refTo'],
+  statusOf: OpenApiOptions['statusOf'],
+): OpenApiOperation {
+  const { operationId, tag, summary, description, body, response, etag } = endpoint;
+  const parameters = [...pathParameters(endpoint), ...queryParameters(endpoint)];
+  const ok: OpenApiResponse = {
+    description: 'Done.',
+    content: { [endpoint.responseType ?? JSON_TYPE]: { schema: refTo(response) } },
+  };
+  if (endpoint.errors.includes('idempotency_conflict')) {
+    ok.headers = {
+      'Idempotent-Replayed': {
+        description: 'true where this is the answer to an earlier request with the same idempotencyKey; else absent.',
+        schema: { type: 'string', enum: ['true'] },
+      },
+    };
+  }
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    description,
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && { requestBody: requestBodyOf(body, endpoint, refTo) }),
+    responses: {
+      200: ok,
+      ...(etag && { 304: { description: 'Not modified: If-None-Match names the ETag of this response.' } }),
+      ...errorResponses(endpoint, statusOf),
+    },
+    security: securityOf(endpoint),
+  };
+}
+
+function requestBodyOf(
+  body: NonNullable<Endpoint['body']>,
+  { requestExample: example, bodyType }: Endpoint,
+  refTo: Components['refTo'],
+) {
+  const schema = jsonSchemaOf(body, 'input');
+  // An absent body counts as {}.
+  const required = bodyType !== undefined || (schema.required ?? []).length > 0;
+  const content = { schema: refTo(body), example: example ?? sampleOf(schema, 'required') };
+  return { required, content: { [bodyType ?? JSON_TYPE]: content } };
+}
+
+function pathParameters({ params }: Endpoint): OpenApiParameter[] {
+  return Object.entries(params).map(([name, { description, example, enum: values }]) => ({
+    name,
+    in: 'path',
+    required: true,
+    description,
+    schema: { type: 'string', ...(values && { enum: [...values] }) },
+    example,
+  }));
+}
+
+function queryParameters({ query }: Endpoint): OpenApiParameter[] {
+  if (!query) return [];
+  const { properties = {}, required = [] } = jsonSchemaOf(query, 'input');
+  return Object.entries(properties).map(([name, { description = '', examples, ...schema }]) => {
+    const example = schema.type === 'integer' && examples ? Number(examples[0]) : examples?.[0];
+    return {
+      name,
+      in: 'query',
+      ...(required.includes(name) && { required: true }),
+      schema,
+      // One description for the cursors of every list makes them one shared parameter.
+      ...(CURSORS[name] ?? { description, ...(example !== undefined && { example: example as string | number }) }),
+    };
+  });
+}
+
+/** One response for each status, with one example for each code. */
+function errorResponses(endpoint: Endpoint, statusOf: OpenApiOptions['statusOf']): Record<string, OpenApiResponse> {
+  const { envelope } = endpoint;
+  const byStatus = Map.groupBy(errorCodesOf(endpoint), (code) => statusOf(code, envelope));
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => {
+      const schema = { $ref: refOf(errorSchemaOf(envelope)) };
+      const response: OpenApiResponse = {
+        description: `Refused: ${codes.join(' or ')}.`,
+        content: { [JSON_TYPE]: { schema, examples: errorExamples(endpoint, codes) } },
+      };
+      return [String(status), response];
+    }),
+  );
+}
+
+function errorExamples(endpoint: Endpoint, codes: readonly ErrorCode[]): Record<string, { value: unknown }> {
+  const { envelope, errorExamples: own = {} } = endpoint;
+  return Object.fromEntries(
+    codes.map((code) => {
+      const error = { code, ...(own[code] ?? exampleOfError(code, endpoint)) };
+      return [code, { value: { ok: false, ...(envelope && { [envelope]: NAMED[envelope] }), error } }];
+    }),
+  );
+}
+
+const MEANINGS: Record<EventType, string> = {
+  'payment.provider_pending': 'The provider has accepted the payment; it is not confirmed. Do not fulfil yet.',
+  'payment.paid': 'The payment is confirmed: fulfil the order.',
+  'payment.failed': 'The payment failed, timed out or was rejected. Do not fulfil.',
+};
+
+/** Description and example of each header of a webhook. */
+const WEBHOOK_HEADERS: Record<string, [description: string, example: string]> = {
+  'x-gateway-event': ['The id of the event.', SAMPLE_EVENT_ID],
+  'x-gateway-signature': [
+    't=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and the raw body, keyed with your whole secret>. Two v1 while a secret is rotated.',
+    't=1768469400,v1=...',
+  ],
+  'webhook-id': ['The id of the event, for Standard Webhooks verifiers.', SAMPLE_EVENT_ID],
+  'webhook-timestamp': ['Unix seconds of this attempt.', '1768469400'],
+  'webhook-signature': [
+    'v1,<base64 HMAC-SHA256 of id.timestamp.body, keyed with the decoded part behind whsec_>.',
+    'v1,...',
+  ],
+};
+
+function webhookOf(type: EventType, refTo: Components['refTo']): OpenApiOperation {
+  const sample = sampleOf(jsonSchemaOf(webhookEvent, 'output')) as { id: string; data: object };
+  const status = type.slice('payment.'.length);
+  const example = { ...sample, id: sample.id.replace(/paid$/, status), type, data: { ...sample.data, status } };
+  return {
+    operationId: type,
+    tags: ['webhooks'],
+    summary: type,
+    description: `${MEANINGS[type]} Verify the signature over the raw body before changing an order, process each event id once, and answer exactly 200: anything else is retried.`,
+    parameters: Object.entries(WEBHOOK_HEADERS).map(([name, [description, value]]) => {
+      return { name, in: 'header', required: true, description, schema: { type: 'string' }, example: value };
+    }),
+    requestBody: { required: true, content: { [JSON_TYPE]: { schema: refTo(webhookEvent), example } } },
+    responses: { 200: { description: 'The only answer that acknowledges the delivery.' } },
+  };
+}

@@ -1,0 +1,90 @@
+import type { Cents } from './money.ts';
+import type { Instant, LedgerStatus, Payment } from './records.ts';
+import type { Environment } from './route.ts';
+
+/** `succeeded` can still become `failed`: a bank may send the money back days later. `failed` is final. */
+export const REFUND_STATUSES = ['pending', 'succeeded', 'failed'] as const;
+export type RefundStatus = (typeof REFUND_STATUSES)[number];
+/** `surplus`: automatic, of a second payment of the same order. `mismatch`: of a wrong amount, never booked as a payment. */
+export const REFUND_REASONS = [
+  'requested_by_customer',
+  'duplicate',
+  'fraudulent',
+  'surplus',
+  'mismatch',
+  'other',
+] as const;
+type RefundReason = (typeof REFUND_REASONS)[number];
+
+/** Age at which a pending refund needs an operator. Its provider is still asked, because the money may have been paid out. */
+export const REFUND_OVERDUE_MS = 3 * 24 * 60 * 60_000;
+
+/** Time for which a provider must answer only that it does not know the payment, before the refund fails. */
+export const UNKNOWN_PAYMENT_MS = 60 * 60_000;
+export const UNKNOWN_PAYMENT_REASON = 'the provider does not know this payment';
+
+/**
+ * Shares of a refund. Merchant and gateway sum to its amount, except for money that was owed to the buyer from the start, where
+ * both are 0.
+ */
+export interface RefundShares {
+  merchant: Cents;
+  gateway: Cents;
+  cost: Cents;
+}
+
+/** Refund of one payment. */
+export interface Refund {
+  id: string;
+  paymentId: string;
+  sessionId: string;
+  environment: Environment;
+  amount: Cents;
+  shares: RefundShares;
+  reason: RefundReason | null;
+  status: RefundStatus;
+  /** Reason of the failure, in words; null if it did not fail. */
+  failureReason: string | null;
+  idempotencyKey: string | null;
+  /** A hash of the parsed input, for telling a replay from a conflict. */
+  requestHash: string | null;
+  created: Instant;
+  updated: Instant;
+}
+
+/** Requested refund, with its id, made beforehand. */
+export interface RefundOrder {
+  refundId: string;
+  paymentId: string;
+  /** Null: the rest of the payment. */
+  amount: Cents | null;
+  reason: RefundReason | null;
+  idempotencyKey: string | null;
+  requestHash: string | null;
+}
+
+/** Provider report on a refund; `reason` of a failure, in words. */
+export interface RefundOutcome {
+  status: RefundStatus;
+  reason: string | null;
+}
+
+/** Rest of a payment that is in no refund, and its shares. */
+export interface Refundable extends RefundShares {
+  total: Cents;
+}
+
+export function leftOf(payment: Payment): Refundable {
+  const { fees, providerCost, surplus, surplusAccepted, shortfall, refunded, refundPending, refundShares } = payment;
+  const total = fees.total - shortfall - refunded - refundPending;
+  // No fee is earned on surplus money, which is the buyer's unless an operator accepted it for the merchant.
+  const gateway = surplus ? 0 : fees.buyerFee + fees.gatewayFee - refundShares.gateway;
+  const merchant = surplus && !surplusAccepted ? 0 : total - gateway;
+  return { total, merchant, gateway, cost: providerCost - refundShares.cost };
+}
+
+/** Ledger status of a paid payment: `refunded` only once all of it is. */
+export function ledgerStatusOf({ fees, shortfall, refunded, settled }: Payment): LedgerStatus {
+  if (refunded === fees.total - shortfall) return 'refunded';
+  return settled ? 'settled' : 'pending';
+}

@@ -1,0 +1,87 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { GatewayError } from '../domain/gateway-error.ts';
+import { type Content, createContent, sendContent } from './content.ts';
+import type { Html } from './html.ts';
+
+// Nothing from other origins, nothing inline, no framing.
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "object-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const HTML_TYPE = 'text/html; charset=utf-8';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Renders the page for a failed request of this scope. Without it, or if it returns undefined, the answer is JSON. */
+    errorPage?: ErrorPage;
+  }
+}
+
+/** Renders an error for a person. `reply` already has its headers, such as Retry-After. */
+export type ErrorPage = (refusal: GatewayError, request: FastifyRequest, reply: FastifyReply) => Html | undefined;
+
+export function sendPage(reply: FastifyReply, status: number, page: Html): FastifyReply {
+  return reply
+    .code(status)
+    .header('content-security-policy', CONTENT_SECURITY_POLICY)
+    .type(HTML_TYPE)
+    .send(page.markup);
+}
+
+/** A page that is the same for all callers. */
+export function sharedPage(page: Html): Content {
+  return createContent(page.markup, HTML_TYPE);
+}
+
+/** Sends the page compressed. Browsers revalidate it, because it names style sheets of this release. */
+export function sendSharedPage(request: FastifyRequest, reply: FastifyReply, page: Content): Promise<FastifyReply> {
+  reply.headers({ 'content-security-policy': CONTENT_SECURITY_POLICY, 'cache-control': 'public, no-cache' });
+  return sendContent(request, reply, page);
+}
+
+/** Redirects the browser with a GET. */
+export function seeOther(reply: FastifyReply, location: string): FastifyReply {
+  return reply.code(303).header('location', location).send();
+}
+
+/**
+ * Lets a scope accept HTML forms; `request.body` is then a URLSearchParams. A form that a page of another site sent is
+ * rejected with GatewayError `forbidden` before its body is read. `ownUrls` are the addresses of our pages.
+ */
+export function acceptForms(scope: FastifyInstance, ownUrls: readonly string[]): void {
+  const own = originsOf(ownUrls);
+  scope.addHook('onRequest', (request, _reply, done) => {
+    const foreign = request.method === 'POST' && isFromForeignSite(request, own);
+    done(foreign ? new GatewayError('forbidden', 'This form was sent from another site.') : undefined);
+  });
+  scope.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
+    done(null, new URLSearchParams(body as string)),
+  );
+}
+
+export function originsOf(urls: readonly string[]): ReadonlySet<string> {
+  return new Set(urls.map((url) => new URL(url).origin));
+}
+
+/** The fields of a form; none if the request had none. */
+export function formOf(request: FastifyRequest): URLSearchParams {
+  return request.body instanceof URLSearchParams ? request.body : new URLSearchParams();
+}
+
+/** True if a page of another site caused the request; `own` are the origins of our pages. */
+export function isFromForeignSite({ headers }: FastifyRequest, own: ReadonlySet<string>): boolean {
+  const { 'sec-fetch-site': site, origin, host } = headers;
+  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
+  // Our pages have the referrer policy no-referrer, so an old browser without Sec-Fetch-Site sends the origin `null`.
+  if (origin === undefined || origin === 'null') return false;
+  const from = URL.parse(origin);
+  return from === null || (!own.has(from.origin) && from.host !== host);
+}

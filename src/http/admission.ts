@@ -1,0 +1,101 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Access } from '../contract/endpoint.ts';
+import type { ApiKey } from '../domain/api-key.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
+import { ENVIRONMENTS, type Environment } from '../domain/route.ts';
+import { isFromForeignSite, originsOf } from '../html/html-page.ts';
+import { assertAllowed, assertEnvironment } from '../operations/access/caller.ts';
+import { restrictStore } from '../operations/access/restrict-store.ts';
+import type { AppDeps } from './app.ts';
+
+/** Options of a route that only admitted callers reach. */
+interface AdmittedRoute {
+  onRequest(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+  handler(request: FastifyRequest, reply: FastifyReply): Promise<unknown>;
+}
+
+interface Admission {
+  access: Access | ((request: FastifyRequest) => Access);
+  /** `refused`: this route refuses pages of other sites; `known`: an earlier hook has checked the origin. */
+  pages?: 'refused' | 'known';
+}
+
+const restricted = new WeakMap<AppDeps, Map<Environment, AppDeps>>();
+
+/**
+ * Admits callers that have the access: before the body is read, and again once it has arrived, because a slow sender's key
+ * can be revoked meanwhile. `handler` gets the dependencies of the caller, which see and change only its environment.
+ */
+export function admit(
+  unrestricted: AppDeps,
+  { access, pages = 'refused' }: Admission,
+  handler: (request: FastifyRequest, reply: FastifyReply, deps: AppDeps) => Promise<unknown>,
+): AdmittedRoute {
+  const ownOrigins = originsOf(Object.values(unrestricted.urls));
+  const admitted = new WeakMap<FastifyRequest, AppDeps>();
+  return {
+    async onRequest(request, reply) {
+      const caller = await identify(unrestricted, request, reply);
+      if (!caller && pages === 'refused') refuseForeignPage(request, ownOrigins);
+      assertAllowed({ caller }, typeof access === 'string' ? access : access(request));
+      const asked = (request.query as { environment?: unknown }).environment;
+      const filter = ENVIRONMENTS.find((environment) => environment === asked);
+      if (filter) assertEnvironment({ caller }, filter);
+      admitted.set(request, caller ? { ...restrictTo(unrestricted, caller.environment), caller } : unrestricted);
+    },
+    async handler(request, reply) {
+      const deps = admitted.get(request);
+      if (!deps) throw new Error(`${request.method} ${request.routeOptions.url} was not admitted`);
+      if (!isRead(request)) await assertKeyActive(unrestricted, request);
+      return handler(request, reply, deps);
+    },
+  };
+}
+
+/** Throws KeyRefusal if the key of an admitted request was revoked since. */
+export async function assertKeyActive({ gate }: AppDeps, request: FastifyRequest): Promise<void> {
+  await gate.identify(authorizationOf(request));
+}
+
+/**
+ * Any page can make a browser send a request without a body, or with plain text, to any address; without API keys, that
+ * would be enough. Our own pages send their origin, and programs send none.
+ */
+function refuseForeignPage(request: FastifyRequest, ownOrigins: ReadonlySet<string>): void {
+  if (isRead(request) || (request.headers.origin !== 'null' && !isFromForeignSite(request, ownOrigins))) return;
+  throw new GatewayError('forbidden', 'This request was sent by a page of another site.', {
+    suggestion: 'Send it from a program or from a page of this service. Pages of other sites need an API key.',
+  });
+}
+
+function isRead({ method }: FastifyRequest): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+/** The key of a request. Refused requests count against the limits of their address. */
+async function identify({ gate }: AppDeps, request: FastifyRequest, reply: FastifyReply): Promise<ApiKey | undefined> {
+  const { server } = request;
+  let caller;
+  try {
+    caller = await gate.identify(authorizationOf(request));
+  } catch (error) {
+    await server.limitCall(request, reply, undefined);
+    throw error;
+  }
+  await server.limitCall(request, reply, caller);
+  return caller;
+}
+
+/** Every Authorization header: Node's parsed headers contain only the first of two. */
+function authorizationOf({ raw: { rawHeaders } }: FastifyRequest): string[] {
+  return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]!.toLowerCase() === 'authorization');
+}
+
+/** The dependencies with a store of one environment, created on first use. */
+function restrictTo(unrestricted: AppDeps, environment: Environment): AppDeps {
+  const made = restricted.get(unrestricted) ?? new Map<Environment, AppDeps>();
+  restricted.set(unrestricted, made);
+  const deps = made.get(environment) ?? { ...unrestricted, store: restrictStore(unrestricted.store, environment) };
+  made.set(environment, deps);
+  return deps;
+}

@@ -1,0 +1,118 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { AGENT_ENDPOINTS } from '../contract/capabilities-contract.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
+import { assertEnvironment, usualEnvironment } from '../operations/access/caller.ts';
+import { schemaUrl } from '../operations/capabilities/capabilities.ts';
+import { listRoutes } from '../operations/list-routes.ts';
+import { nearestName } from '../operations/nearest-name.ts';
+import type { Operation } from '../operations/operation.ts';
+import { ACTIONS, OPERATIONS, describeService } from '../operations/registry.ts';
+import { admit } from './admission.ts';
+import { schemaAnswer } from './agent-endpoints.ts';
+import { apiPart, markReplayed, param, sentBody } from './api-part.ts';
+import type { AppDeps, Part } from './app.ts';
+import { discoveryLinks } from './discovery-links.ts';
+import { type PublicDocument, READABLE_BY_ALL_SITES, publicDocument, sendDocument } from './document.ts';
+import { sendError } from './error-responses.ts';
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** The same service for programs that know nothing of it beforehand: discovery, schemas and typed actions. */
+export const agentApi: Part = (app, unrestricted) => {
+  serveCapabilities(app, unrestricted);
+  lookups(app, unrestricted);
+  serveActions(app, unrestricted);
+};
+
+function serveCapabilities(app: FastifyInstance, unrestricted: AppDeps): void {
+  const { path, access } = AGENT_ENDPOINTS.capabilities;
+  // One per environment; compressed again only after the health of a route has changed.
+  const described = new Map<string | undefined, { body: string; document: PublicDocument }>();
+  app.get(
+    path,
+    admit(unrestricted, { access }, (request, reply, deps) => {
+      const environment = deps.caller?.environment;
+      const body = JSON.stringify(describeService(deps));
+      const known = described.get(environment);
+      const document = known?.body === body ? known.document : publicDocument(body, JSON_TYPE, 0);
+      described.set(environment, { body, document });
+      reply.header('link', discoveryLinks(deps.urls.base));
+      return sendDocument(request, reply, document);
+    }),
+  );
+}
+
+const lookups = apiPart((serve) => {
+  // Schemas do not change while the process runs. Each is rendered on first use, so that it does not delay the start.
+  const schemas = new Map<string, string>();
+  serve(AGENT_ENDPOINTS.listRoutes, async ({ deps, query }) => {
+    const { environment = usualEnvironment(deps) } = query;
+    assertEnvironment(deps, environment);
+    return { ok: true, routes: listRoutes(deps, environment) };
+  });
+  serve(AGENT_ENDPOINTS.getSchema, async ({ reply, param: named }) => {
+    reply.headers(READABLE_BY_ALL_SITES);
+    const name = named('operation');
+    const operation = OPERATIONS.get(name);
+    if (!operation) throw unknownName('operation', name, [...OPERATIONS.keys()]);
+    const schema = schemas.get(name) ?? JSON.stringify(schemaAnswer(operation));
+    schemas.set(name, schema);
+    return schema;
+  });
+});
+
+function serveActions(app: FastifyInstance, unrestricted: AppDeps): void {
+  const { base } = unrestricted.urls;
+  const actions = new Map(ACTIONS.map((action) => [action.name, action]));
+  const named = (request: FastifyRequest): Operation => {
+    const action = actionOf(request);
+    const found = actions.get(action);
+    if (!found) throw unknownName('action', action, [...actions.keys()]);
+    return found;
+  };
+
+  const access = (request: FastifyRequest) => actions.get(actionOf(request))?.access ?? 'look';
+  const { onRequest, handler } = admit(unrestricted, { access }, async (request, reply, deps) => {
+    const { name, execute } = named(request);
+    const { result, replayed } = await execute(deps, sentBody(request), hintOf(base, name));
+    markReplayed(reply, replayed);
+    return reply.type(JSON_TYPE).send(JSON.stringify({ ok: true, action: name, result }));
+  });
+  app.post('/api/agent/actions/:action', {
+    // An unknown action is rejected before the body is read.
+    onRequest: [onRequest, async (request) => void named(request)],
+    errorHandler(error, request, reply) {
+      void sendError(withSchemaHint(error, actionOf(request), base), request, reply);
+    },
+    handler,
+  });
+}
+
+function actionOf(request: FastifyRequest): string {
+  return param(request, 'action');
+}
+
+/** Reference to the schema of an operation's input. */
+export function hintOf(base: string, operation: string): string {
+  return OPERATIONS.has(operation)
+    ? `Schema: GET ${schemaUrl(base, operation)}`
+    : `Parameters: GET ${base}/openapi.json`;
+}
+
+/** The error with a reference to the schema, if the body caused it. */
+export function withSchemaHint(error: unknown, operation: string, base: string): unknown {
+  if (!(error instanceof GatewayError)) return error;
+  if (error.code !== 'invalid_input' && error.code !== 'invalid_json') return error;
+  const hint = hintOf(base, operation);
+  const { suggestion = '' } = error.details;
+  if (suggestion.endsWith(hint)) return error;
+  return new GatewayError(error.code, error.message, { ...error.details, suggestion: `${suggestion} ${hint}`.trim() });
+}
+
+function unknownName(kind: 'action' | 'operation', name: string, names: string[]): GatewayError {
+  const nearest = nearestName(name, names);
+  const guess = nearest === undefined ? '' : `Did you mean ${nearest}? `;
+  return new GatewayError('unknown_operation', `There is no ${kind} ${JSON.stringify(name.slice(0, 80))}.`, {
+    suggestion: `${guess}Use one of: ${names.join(', ')}.`,
+  });
+}

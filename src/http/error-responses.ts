@@ -1,0 +1,125 @@
+import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import type { ActionError } from '../contract/error-contract.ts';
+import { type ErrorCode, GatewayError, KeyRefusal } from '../domain/gateway-error.ts';
+import { sendPage } from '../html/html-page.ts';
+import { logUnavailable } from '../telemetry/log.ts';
+
+/** HTTP status by error code. */
+export const HTTP_STATUS: Record<ErrorCode, number> = {
+  invalid_input: 400,
+  invalid_json: 400,
+  invalid_signature: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  unknown_operation: 404,
+  method_not_allowed: 405,
+  invalid_state: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  idempotency_conflict: 422,
+  no_eligible_route: 409,
+  spend_limit_exceeded: 403,
+  rate_limited: 429,
+  unavailable: 503,
+  internal_error: 500,
+};
+
+const RETRY_AFTER_SECONDS = 1;
+
+// The actions endpoint answers 400 for every failure of an action. These errors precede the action or are our own fault.
+const NOT_OF_THE_ACTION = new Set<ErrorCode>([
+  'unauthorized',
+  'payload_too_large',
+  'unsupported_media_type',
+  'rate_limited',
+  'unavailable',
+  'internal_error',
+  'method_not_allowed',
+]);
+
+/** Property of the errors of an agent endpoint besides `{ok, error}`. */
+type Envelope = 'action' | 'operation' | undefined;
+
+/** The HTTP status of an error, on an endpoint with this envelope. */
+export function statusOf(code: ErrorCode, envelope: Envelope): number {
+  return envelope === 'action' && !NOT_OF_THE_ACTION.has(code) ? 400 : HTTP_STATUS[code];
+}
+
+/** The error for the caller. Details of internal errors are logged only. */
+export function refusalOf(error: unknown, log: Pick<FastifyBaseLogger, 'error' | 'warn'>): GatewayError {
+  const refusal = asGatewayError(error);
+  if (refusal.code === 'internal_error') log.error({ err: error }, 'request failed');
+  else if (refusal.code === 'unavailable') logUnavailable(log, refusal);
+  return refusal;
+}
+
+/** Headers of an error response. */
+export function refusalHeaders(refusal: GatewayError, reply: Pick<FastifyReply, 'hasHeader'>): Record<string, string> {
+  // https://www.rfc-editor.org/rfc/rfc6750#section-3
+  if (refusal instanceof KeyRefusal) return { 'www-authenticate': 'Bearer' };
+  const isForLater = refusal.code === 'unavailable' || refusal.code === 'rate_limited';
+  // A rate limit has set its own Retry-After.
+  return isForLater && !reply.hasHeader('retry-after') ? { 'retry-after': String(RETRY_AFTER_SECONDS) } : {};
+}
+
+/** Sends the response to an error: JSON, or the error page of the request's scope. */
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = refusalOf(error, request.log);
+  const { envelope, name } = namedIn(request);
+  const status = statusOf(refusal.code, envelope);
+  reply.headers(refusalHeaders(refusal, reply));
+  const page = request.server.errorPage?.(refusal, request, reply);
+  if (page) return sendPage(reply, status, page);
+  const named = envelope === undefined ? {} : { [envelope]: name };
+  return reply
+    .code(status)
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify({ ok: false, ...named, error: renderError(refusal) }));
+}
+
+const AGENT_PATH = /^\/api\/agent\/(actions|schema)\/([^/?#]+)(?:[?#]|$)/;
+
+/** The action or operation in the path of a request, also for a wrong method, which has no route. */
+function namedIn({ url }: FastifyRequest): { envelope: Envelope; name: string } {
+  const match = AGENT_PATH.exec(url);
+  if (!match) return { envelope: undefined, name: '' };
+  return { envelope: match[1] === 'actions' ? 'action' : 'operation', name: decoded(match[2]!) };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+export function renderError({ code, message, details }: GatewayError): ActionError {
+  return { code, message, ...details };
+}
+
+function asGatewayError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  const { code, statusCode } = error as Partial<FastifyError>;
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new GatewayError('payload_too_large', 'The body is larger than 128 KiB.', {
+        suggestion: 'Send a body of at most 131072 bytes.',
+      });
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+    case 'FST_ERR_CTP_EMPTY_TYPE':
+      return new GatewayError('unsupported_media_type', 'The body must be JSON.', {
+        suggestion: 'Send the body as JSON with the header Content-Type: application/json.',
+      });
+    case 'FST_ERR_BAD_URL':
+      return new GatewayError('not_found', 'The path is not a valid URL path.');
+    default:
+      if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+        return new GatewayError('invalid_input', 'The request is malformed.');
+      }
+      return new GatewayError('internal_error', 'Something failed on our side.', {
+        suggestion: 'Retry once with the same idempotencyKey; if it fails again, stop and report the x-request-id.',
+      });
+  }
+}

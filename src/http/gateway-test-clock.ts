@@ -1,0 +1,41 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import { TEST_CLOCK_ENDPOINTS, renderTestClock } from '../contract/test-clock-contract.ts';
+import { advanceTestClock, clockOf } from '../operations/advance-time.ts';
+import type { TestClock } from '../operations/test-clock.ts';
+import { apiPart } from './api-part.ts';
+import type { Part } from './app.ts';
+
+const POLL_MS = 20;
+// Workers call the simulated provider, whose callbacks come back, and wait for them. An MCP call can be one of the test clock.
+const NOT_HELD = ['/simulator/api/', '/api/providers/', '/api/gateway/test-clock', '/mcp'];
+
+/** Endpoints of the test clock; they answer 403 if the service has none. */
+export const testClockApi: Part = (app, unrestricted) => {
+  if (unrestricted.testClock) holdRequests(app, unrestricted.testClock);
+  testClockEndpoints(app, unrestricted);
+};
+
+const testClockEndpoints = apiPart((serve) => {
+  serve(TEST_CLOCK_ENDPOINTS.getTestClock, async ({ deps }) => renderTestClock(clockOf(deps).record(), deps.now()));
+  serve(TEST_CLOCK_ENDPOINTS.advanceTestClock, async (call) => {
+    const { deps } = call;
+    // A service without a test clock rejects every body alike.
+    const clock = clockOf(deps);
+    await advanceTestClock(deps, call.body.seconds);
+    return renderTestClock(clock.record(), deps.now());
+  });
+});
+
+/** Counts requests that may change something. The time between a handoff and its answer must not look like half an hour. */
+function holdRequests(app: FastifyInstance, { requests }: TestClock): void {
+  // Runs after the body has arrived: a client that is still sending delays no advance.
+  app.addHook('preHandler', async ({ method, url, is404 }, { raw }) => {
+    if (is404 || method === 'GET' || method === 'HEAD' || NOT_HELD.some((prefix) => url.startsWith(prefix))) return;
+    while (performance.now() < requests.heldUntilMs) await sleep(POLL_MS);
+    if (raw.closed) return;
+    requests.begun++;
+    requests.inProgress++;
+    raw.once('close', () => requests.inProgress--);
+  });
+}

@@ -1,0 +1,154 @@
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyBaseLogger } from 'fastify';
+import { type ErrorCode, GatewayError } from '../domain/gateway-error.ts';
+import { renderError } from './error-responses.ts';
+import type { RequestObserver } from './follow.ts';
+
+// An import of node:http would also load Node's own HTTP client, which takes a tenth of the start.
+const { STATUS_CODES, createServer } = process.getBuiltinModule('node:http');
+
+/** Time-out of an idle connection, and of one that transfers no byte while a request is in progress. */
+const IDLE_TIMEOUT_MS = 65_000;
+const MAX_HEADER_BYTES = 16 * 1024;
+const CONNECTION_CHECK_MS = 1000;
+/** Return value of `onIncoming` that makes Node's parser skip the rest of its chunk. */
+const STOP_PARSING = 2;
+// https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2, before a target and a version: a method that the parser does not know.
+const REQUEST_LINE = /^(?:\r\n)*[!#$%&'*+.^_`|~0-9A-Za-z-]+ (\S+) HTTP\/1\.[01]\r\n/;
+
+type Refusal = [code: ErrorCode, message: string, suggestion: string];
+
+const NOT_HTTP: Refusal = ['invalid_input', 'The request is not valid HTTP/1.1.', 'Send it with an HTTP client.'];
+const REFUSALS: Record<number, Refusal> = {
+  405: [
+    'method_not_allowed',
+    'This path does not support this method.',
+    'Use a method of the Allow header, in capitals.',
+  ],
+  408: ['invalid_input', 'The request did not arrive in time.', 'Send headers and body without a pause.'],
+  431: ['payload_too_large', 'The headers are larger than 16 KiB.', 'Send fewer or shorter headers.'],
+};
+const STATUS_OF_FAULT: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
+
+export interface ServerOptions {
+  maxConnections: number;
+  headersTimeoutMs: number;
+  requestTimeoutMs: number;
+  /** Headers of every answer. */
+  headers: Readonly<Record<string, string>>;
+  newRequestId(): string;
+  requests: RequestObserver | undefined;
+  log: FastifyBaseLogger;
+  /** The methods of a path, in the format of the Allow header. */
+  allowedAt(path: string): string;
+}
+
+/** The connections of an app: their limits, and the requests in progress on them. */
+export interface Connections {
+  serverFactory(this: void, handle: RequestListener): Server;
+  /** Answers, in the error envelope, requests that Node's parser rejects or that arrive too slowly. */
+  clientErrorHandler(this: void, error: Error & { code?: string }, socket: Socket): void;
+  hasRequests(): boolean;
+  /** Resolves once the requests now in progress are answered or their connections are closed. */
+  answered(): Promise<void>;
+}
+
+/** A socket of Node's HTTP server, with the parser callback that decides whether parsing continues. */
+interface ParsedSocket extends Socket {
+  parser?: { onIncoming(request: IncomingMessage, shouldKeepAlive: boolean): number };
+}
+
+export function createConnections(options: ServerOptions): Connections {
+  const inProgress = new Map<Socket, ServerResponse>();
+
+  /**
+   * Closes a connection that sends a request before the previous one is answered. No browser, proxy or common HTTP client
+   * does that, and Node would carry out all requests of a 64 KiB chunk, about 2,400, without returning to the event loop.
+   */
+  function refusePipelining(socket: ParsedSocket): void {
+    const { parser } = socket;
+    if (!parser) return;
+    const { onIncoming } = parser;
+    parser.onIncoming = (request, shouldKeepAlive) => {
+      if (socket.writable && !inProgress.has(socket)) return onIncoming(request, shouldKeepAlive);
+      noteRefusal(400);
+      socket.destroy();
+      return STOP_PARSING;
+    };
+  }
+
+  function noteRefusal(status: number, requestId = options.newRequestId()): string {
+    options.requests?.refused(status);
+    options.log.info({ requestId, status }, 'refused before it was a request');
+    return requestId;
+  }
+
+  function refuse(socket: Socket, status: number, headers: Record<string, string> = {}): void {
+    const response = inProgress.get(socket);
+    // The client would take this answer for the one to its complete request.
+    if (!socket.writable || response?.headersSent || response?.req.complete) return void socket.destroy();
+    const requestId = noteRefusal(status);
+    socket.end(rawAnswer(status, { ...options.headers, ...headers, 'x-request-id': requestId }));
+    socket.destroySoon();
+  }
+
+  return {
+    serverFactory(handle) {
+      const server = createServer({
+        headersTimeout: options.headersTimeoutMs,
+        requestTimeout: options.requestTimeoutMs,
+        keepAliveTimeout: IDLE_TIMEOUT_MS,
+        connectionsCheckingInterval: CONNECTION_CHECK_MS,
+        maxHeaderSize: MAX_HEADER_BYTES,
+        // The app answers a missing Host header in the error envelope.
+        requireHostHeader: false,
+      });
+      server.maxConnections = options.maxConnections;
+      server.timeout = IDLE_TIMEOUT_MS;
+      const onRequest: RequestListener = (request, response) => {
+        const { socket } = request;
+        inProgress.set(socket, response);
+        response.once('close', () => inProgress.delete(socket));
+        handle(request, response);
+      };
+      // A server may ignore an expectation: https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1
+      server.on('request', onRequest).on('checkExpectation', onRequest);
+      server.on('connection', refusePipelining);
+      server.on('connect', ({ socket }: IncomingMessage) => refuse(socket, 405, { allow: '' }));
+      server.on('drop', () => noteRefusal(503));
+      return server;
+    },
+    clientErrorHandler(error, socket) {
+      const { code = '' } = error;
+      // A connection that never sent a byte is closed without an answer.
+      if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return void socket.destroy();
+      const target = code === 'HPE_INVALID_METHOD' ? targetIn(error) : undefined;
+      if (target === undefined) refuse(socket, STATUS_OF_FAULT[code] ?? 400);
+      else refuse(socket, 405, { allow: options.allowedAt(target) });
+    },
+    hasRequests: () => inProgress.size > 0,
+    async answered() {
+      const closed = (response: ServerResponse) => new Promise((resolve) => response.once('close', resolve));
+      await Promise.all(Array.from(inProgress.values(), closed));
+    },
+  };
+}
+
+/** Target of a request with an unknown method; undefined if the bytes are not such a request. */
+function targetIn(error: object): string | undefined {
+  if (!('rawPacket' in error) || !Buffer.isBuffer(error.rawPacket)) return undefined;
+  return REQUEST_LINE.exec(error.rawPacket.toString('latin1'))?.[1];
+}
+
+function rawAnswer(status: number, headers: Record<string, string>): string {
+  const [code, message, suggestion] = REFUSALS[status] ?? NOT_HTTP;
+  const body = JSON.stringify({ ok: false, error: renderError(new GatewayError(code, message, { suggestion })) });
+  const lines = Object.entries({
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+    ...headers,
+  }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]!}\r\n${lines.join('')}\r\n${body}`;
+}

@@ -1,0 +1,207 @@
+import { isIP } from 'node:net';
+import rateLimit, { normalizeIP } from '@fastify/rate-limit';
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { GatewayError } from '../domain/gateway-error.ts';
+import { isId } from '../domain/id.ts';
+import type { Environment } from '../domain/route.ts';
+import type { Clock } from '../runtime.ts';
+import { bareAddress } from './proxies.ts';
+import { WindowStore } from './window-store.ts';
+
+/** Limits of one caller, and of all together. Undefined: unlimited. */
+export interface Limits {
+  /** Addresses and networks (CIDR) whose X-Forwarded-For is trusted. */
+  trustedProxies: readonly string[];
+  maxConnections: number;
+  headersTimeoutMs: number;
+  requestTimeoutMs: number;
+  /** `standard` limits calls of the API to {@link CALLS_PER_SECOND}. */
+  api: 'off' | 'standard';
+  /** Requests for public pages per minute and address; status requests of open pages: {@link LOOKS_PER_PAGE} as many. */
+  pages: number | undefined;
+  /** Callbacks per minute and address that fail verification. */
+  callbacks: number | undefined;
+  /** Payments begun per minute and address; also enables {@link PAYMENTS_PER_SESSION}. */
+  payments: number | undefined;
+}
+
+interface LimitDeps {
+  limits: Limits;
+  clock: Clock;
+  log: Pick<FastifyBaseLogger, 'warn'>;
+}
+
+export const CALLS_PER_SECOND = { production: 100, sandbox: 25 } as const;
+export const PAYMENTS_PER_SESSION = 10;
+/** Status requests of open checkouts for each page that the address may open, counted separately. */
+export const LOOKS_PER_PAGE = 10;
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60_000;
+// About 10 MB for each limit, at worst.
+const PLACES = 50_000;
+
+/** A caller with an API key. */
+interface KnownCaller {
+  id: string;
+  environment: Environment;
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Counts a call of the API; throws GatewayError `rate_limited`. `caller` is undefined where no key is known. */
+    limitCall(request: FastifyRequest, reply: FastifyReply, caller: KnownCaller | undefined): Promise<void>;
+    /** Counts a request without hooks as a page; throws likewise. */
+    limitPage(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+    /** Counts a callback that no connected provider has signed; throws likewise. */
+    limitForgedCallback(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+  }
+}
+
+interface Limit {
+  /** Name in the headers. */
+  name: string;
+  lengthMs: number;
+  take: ReturnType<FastifyInstance['createRateLimit']>;
+}
+
+/** Limits the requests of one caller. Each process has its own counters. */
+export async function limitRates(app: FastifyInstance, deps: LimitDeps): Promise<void> {
+  const { limits, clock } = deps;
+  const Store = class extends WindowStore {
+    constructor() {
+      super(() => clock.now(), PLACES);
+    }
+  };
+  await app.register(rateLimit, { global: false, store: Store });
+
+  function limit(
+    name: string,
+    max: number | undefined,
+    keyOf: (request: FastifyRequest) => string,
+    lengthMs = MINUTE_MS,
+  ): Limit[] {
+    if (max === undefined) return [];
+    return [{ name, lengthMs, take: app.createRateLimit({ max, timeWindow: lengthMs, keyGenerator: keyOf }) }];
+  }
+
+  const pages = limit('pages', limits.pages, addressOf);
+  const looks = limit('looks', limits.pages && limits.pages * LOOKS_PER_PAGE, addressOf);
+  const payments = [
+    ...limit('payments-by-address', limits.payments, addressOf),
+    ...limit('payments-by-session', limits.payments && PAYMENTS_PER_SESSION, sessionOf),
+  ];
+  const forged = limit('forged-callbacks', limits.callbacks, addressOf);
+  decorateWithCalls(app, limits);
+  app.decorate('limitPage', (request: FastifyRequest, reply: FastifyReply) => takeAll(pages, request, reply));
+  app.decorate('limitForgedCallback', (request: FastifyRequest, reply: FastifyReply) =>
+    takeAll(forged, request, reply),
+  );
+
+  app.addHook('onRequest', async (request, reply) => {
+    const kind = kindOf(request);
+    if (kind === 'page') await takeAll(pages, request, reply);
+    if (kind === 'look') await takeAll(looks, request, reply);
+    if (kind === 'payment') await takeAll([...pages, ...payments], request, reply);
+  });
+  app.addHook('onRequest', warnOfProxies(deps));
+}
+
+/** The limits of the API apply to authenticated callers, which are known later than the address. */
+function decorateWithCalls(app: FastifyInstance, { api }: Limits): void {
+  const callers = new WeakMap<FastifyRequest, KnownCaller | undefined>();
+  const calls = (name: string): Limit => ({
+    name,
+    lengthMs: SECOND_MS,
+    take: app.createRateLimit({
+      timeWindow: SECOND_MS,
+      max: (request) => CALLS_PER_SECOND[callers.get(request)?.environment ?? 'production'],
+      keyGenerator: (request) => callers.get(request)?.id ?? addressOf(request),
+    }),
+  });
+  const [reads, writes] = [calls('reads'), calls('writes')];
+  app.decorate('limitCall', async (request: FastifyRequest, reply: FastifyReply, caller: KnownCaller | undefined) => {
+    if (api === 'off') return;
+    callers.set(request, caller);
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    await takeAll([isRead ? reads : writes], request, reply);
+  });
+}
+
+async function takeAll(limits: readonly Limit[], request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  for (const { name, lengthMs, take } of limits) {
+    const taken = await take(request);
+    if (taken.isAllowed) continue;
+    tell(reply, name, lengthMs, taken);
+    if (taken.isExceeded) throw tooMany(reply, taken.ttlInSeconds);
+  }
+}
+
+/** https://www.ietf.org/archive/id/draft-ietf-httpapi-ratelimit-headers-10.html */
+function tell(
+  reply: FastifyReply,
+  name: string,
+  lengthMs: number,
+  { max, remaining, ttlInSeconds }: { max: number; remaining: number; ttlInSeconds: number },
+): void {
+  append(reply, 'ratelimit-policy', `"${name}";q=${max};w=${lengthMs / SECOND_MS}`);
+  append(reply, 'ratelimit', `"${name}";r=${remaining};t=${ttlInSeconds}`);
+}
+
+function append(reply: FastifyReply, name: string, item: string): void {
+  const before = reply.getHeader(name);
+  reply.header(name, before === undefined ? item : `${String(before)}, ${item}`);
+}
+
+function tooMany(reply: FastifyReply, seconds: number): GatewayError {
+  reply.header('retry-after', String(seconds));
+  return new GatewayError('rate_limited', 'There were too many requests in a short time.', {
+    suggestion: `Wait ${seconds} s, as the Retry-After header says; then resend the same request.`,
+  });
+}
+
+type Kind = 'page' | 'look' | 'payment' | 'api' | 'free';
+
+function kindOf({ routeOptions: { url }, method }: FastifyRequest): Kind {
+  if (url === '/healthz' || url === '/readyz' || url?.startsWith('/simulator/api/')) return 'free';
+  // A page that asks the buyer to wait needs its stylesheet, which browsers request once.
+  if (url?.startsWith('/assets/')) return 'free';
+  // Only a callback that fails verification counts: see limitForgedCallback.
+  if (url === '/api/providers/:provider/callbacks') return 'free';
+  if (url === '/mcp' || url?.startsWith('/api/')) return 'api';
+  if (url === '/checkout/:id/status') return 'look';
+  return url === '/checkout/:id/pay' && method === 'POST' ? 'payment' : 'page';
+}
+
+/** The caller's IPv4 address, or the IPv6 network that a provider assigns to one customer. */
+function addressOf(request: FastifyRequest): string {
+  const ip = bareAddress(request.ip);
+  // A proxy may forward any text in place of an address.
+  return normalizeIP(isIP(ip) === 0 ? (request.socket.remoteAddress ?? '') : ip);
+}
+
+function sessionOf(request: FastifyRequest): string {
+  const { id } = request.params as { id: string };
+  return isId(id, 'chk') ? id : 'unknown';
+}
+
+/** Behind an untrusted proxy, or one that sends no address, all callers have one address and share its limits. */
+function warnOfProxies({
+  limits,
+  log,
+}: LimitDeps): (request: FastifyRequest, reply: FastifyReply, done: () => void) => void {
+  const isTrusting = limits.trustedProxies.length > 0;
+  let isWarned = false;
+  return ({ headers, socket, ip }, _reply, done) => {
+    if (!isWarned && headers['x-forwarded-for'] !== undefined && (!isTrusting || isIP(bareAddress(ip)) === 0)) {
+      isWarned = true;
+      log.warn({ from: socket.remoteAddress }, isTrusting ? NO_ADDRESS : NOT_BELIEVED);
+    }
+    done();
+  };
+}
+
+const NOT_BELIEVED =
+  'X-Forwarded-For is not believed: if a proxy of yours sent it, name its address in TRUSTED_PROXIES';
+const NO_ADDRESS =
+  'X-Forwarded-For names no address: have your proxy send those of its callers, or they share the limits of one';

@@ -1,0 +1,124 @@
+import { type ApiKey, environmentOfKey, hashOfKey } from '../../domain/api-key.ts';
+import { KeyRefusal } from '../../domain/gateway-error.ts';
+import type { Deps } from '../deps.ts';
+
+/** Answers about keys are cached for one second, within which other instances see a new or a revoked key. */
+const BELIEVED_MS = 1000;
+const USE_NOTED_MS = 60_000;
+
+/** Authentication of requests by API keys. */
+export interface Gate {
+  /**
+   * The key of a request by its `Authorization` headers; undefined if no key was ever created, so that none is required.
+   * Throws {@link KeyRefusal}.
+   */
+  identify(headers: readonly string[]): Promise<ApiKey | undefined>;
+  /** True if no key was ever created. */
+  isOpen(): Promise<boolean>;
+  /** Drops the cache after a change on this instance. */
+  forget(): void;
+}
+
+type GateDeps = Pick<Deps, 'store' | 'now' | 'realNow' | 'log'>;
+
+/**
+ * Once there is a key, revoked or not, every request needs one. Keys are looked up by their hash: no text is compared with
+ * another, so the time of an answer reveals nothing.
+ */
+export function createGate(deps: GateDeps): Gate {
+  const { store, realNow } = deps;
+  let believed = new Map<string, { key: ApiKey; at: number }>();
+  const noteUse = createUseNotes(deps);
+  let needsKeys = false;
+  let lookedAt = -Infinity;
+
+  async function isOpen(): Promise<boolean> {
+    // Rows of keys are never deleted.
+    if (needsKeys) return false;
+    if (isOver(lookedAt, realNow())) {
+      needsKeys = (await store.apiKeysKnown()) !== 'none';
+      lookedAt = realNow();
+    }
+    return !needsKeys;
+  }
+
+  async function find(hash: string): Promise<ApiKey | undefined> {
+    const known = believed.get(hash);
+    if (known && !isOver(known.at, realNow())) return known.key;
+    const at = realNow();
+    // An answer from before `forget` must not get into the new cache.
+    const into = believed;
+    const key = await store.apiKeyByHash(hash);
+    // Only existing keys are cached, so that guesses cannot fill the memory.
+    if (key) into.set(hash, { key, at });
+    return key;
+  }
+
+  return {
+    isOpen,
+    async identify(headers) {
+      const text = bearerOf(headers);
+      if (text === undefined) {
+        if (await isOpen()) return undefined;
+        throw headers.length === 0 ? keyNeeded() : malformed();
+      }
+      const key = await find(hashOfKey(text));
+      if (!key) throw refusedKey('This API key is not one of this service.');
+      if (key.revokedAt !== null) throw revokedKeyError();
+      noteUse(key);
+      return key;
+    },
+    forget() {
+      believed = new Map();
+      lookedAt = -Infinity;
+    },
+  };
+}
+
+function isOver(since: number, now: number): boolean {
+  // A clock that was set back must not keep an answer alive.
+  return now < since || now - since >= BELIEVED_MS;
+}
+
+/** Records the last use of a key, at most once a minute; no answer waits for it or fails with it. */
+function createUseNotes({ store, now, log }: GateDeps): (key: ApiKey) => void {
+  const noted = new Map<string, number>();
+  return ({ id, lastUsedAt }) => {
+    const at = now();
+    if (at - Math.max(noted.get(id) ?? -Infinity, lastUsedAt ?? -Infinity) < USE_NOTED_MS) return;
+    noted.set(id, at);
+    store.commit([{ type: 'api_key_used', keyId: id, at }]).catch((error: Error) => {
+      log.debug({ key: id, reason: error.message }, 'the use of a key was not noted');
+    });
+  };
+}
+
+/** Text of a key; undefined if the header is missing or has another form. */
+function bearerOf(headers: readonly string[]): string | undefined {
+  if (headers.length !== 1) return undefined;
+  const text = /^Bearer +(\S+) *$/i.exec(headers[0]!)?.[1];
+  return text !== undefined && environmentOfKey(text) !== undefined ? text : undefined;
+}
+
+const HOW =
+  'Send one header Authorization: Bearer sk_sandbox_... or sk_live_..., with a key that the operator made (tillway keys create)';
+
+function keyNeeded(): KeyRefusal {
+  return new KeyRefusal('This service asks for an API key.', { suggestion: `${HOW}; then resend.` });
+}
+
+function malformed(): KeyRefusal {
+  return new KeyRefusal('The Authorization header holds no API key.', {
+    suggestion: `${HOW}, whole and nothing else; then resend.`,
+  });
+}
+
+export function revokedKeyError(): KeyRefusal {
+  return refusedKey('This API key was revoked.');
+}
+
+function refusedKey(message: string): KeyRefusal {
+  return new KeyRefusal(message, {
+    suggestion: 'Use an active key of this service: the operator lists them with "tillway keys list".',
+  });
+}

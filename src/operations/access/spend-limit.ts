@@ -1,0 +1,60 @@
+import { type ApiKey, dayOf, nextDay } from '../../domain/api-key.ts';
+import { GatewayError } from '../../domain/gateway-error.ts';
+import type { Session } from '../../domain/records.ts';
+import type { Change } from '../../store/store.ts';
+import type { Deps } from '../deps.ts';
+import { revokedKeyError } from './key-gate.ts';
+
+/** Change that adds a session to the spending of an agent, guarded by its limits; none for other keys. */
+export function spendingOf({ caller }: Pick<Deps, 'caller'>, { amount, created }: Session): Change[] {
+  if (caller?.scope !== 'agent') return [];
+  return [{ type: 'api_key_spent', keyId: caller.id, day: dayOf(created), amount }];
+}
+
+/** Error for refused spending: the key was revoked, or a limit is exceeded. Undefined if it fits now, as on a new day. */
+export async function spendingRefusal(
+  deps: Pick<Deps, 'store' | 'caller'>,
+  { amount, created }: Session,
+): Promise<GatewayError | undefined> {
+  const key = deps.caller && (await deps.store.apiKey(deps.caller.id));
+  if (!key || key.revokedAt !== null) return revokedKeyError();
+  return limitPassed(
+    key,
+    amount,
+    key.spendPerDay === null ? 0 : await deps.store.apiKeySpend(key.id, dayOf(created)),
+    created,
+  );
+}
+
+/** Error if an amount exceeds a limit of a key that has spent `spent` this day, all in cents; undefined if not. */
+function limitPassed(
+  { spendPerCheckout, spendPerDay }: ApiKey,
+  amount: number,
+  spent: number,
+  now: number,
+): GatewayError | undefined {
+  const left = spendPerDay === null ? Infinity : Math.max(spendPerDay - spent, 0);
+  const isTooLarge = spendPerCheckout !== null && amount > spendPerCheckout;
+  if (!isTooLarge && amount <= left) return undefined;
+  const ofCheckout = spendPerCheckout === null ? [] : [`${dollars(spendPerCheckout)} a checkout`];
+  const ofDay = spendPerDay === null ? [] : [`${dollars(spendPerDay)} a day, of which ${dollars(left)} is left today`];
+  const limits = [...ofCheckout, ...ofDay].join(' and ');
+  const most = Math.min(left, spendPerCheckout ?? Infinity);
+  const anew = spendPerDay === null ? '' : ` The day's limit starts anew at ${new Date(nextDay(now)).toISOString()}.`;
+  const suggestion =
+    most > 0
+      ? `Set amount to at most ${dollars(most)}, or ask the operator for a key with higher limits.${anew}`
+      : `Wait, or ask the operator for a key with higher limits.${anew}`;
+  return new GatewayError(
+    'spend_limit_exceeded',
+    `This API key may spend ${limits}; this checkout is ${dollars(amount)}.`,
+    {
+      field: 'amount',
+      suggestion,
+    },
+  );
+}
+
+function dollars(cents: number): string {
+  return `$${(cents / 100).toFixed(2)}`;
+}

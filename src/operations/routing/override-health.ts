@@ -1,0 +1,64 @@
+import type { OverrideRequest } from '../../contract/routing-contract.ts';
+import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
+import type { Environment, RouteHealth } from '../../domain/route.ts';
+import { override } from '../../routing/health-override.ts';
+import type { HealthRecord } from '../../routing/health-record.ts';
+import { isOf } from '../access/caller.ts';
+import type { Deps } from '../deps.ts';
+import { retryOnConflict } from '../retry-on-conflict.ts';
+import { writesOf } from './health-watch.ts';
+import type { RouteView } from './routing-view.ts';
+
+// What ISO 8601 writes with four digits of the year.
+const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
+
+/** The routes of one environment, or of both, as they are now. */
+export function currentRoutes(deps: Pick<Deps, 'router'>, environments: readonly Environment[]): RouteView[] {
+  return environments.flatMap((environment) => [...deps.router.view(environment).ranked]);
+}
+
+/**
+ * Sets what the operator decides over the health of a route, or gives it back to the machine. Throws GatewayError
+ * `not_found` for an unknown route, `invalid_state` where there is nothing to change.
+ */
+export async function overrideHealth(deps: Deps, routeId: string, request: OverrideRequest): Promise<RouteView> {
+  const route = deps.routes.find(({ id, environment }) => id === routeId && isOf(deps, environment));
+  if (!route) {
+    throw new GatewayError('not_found', `There is no route ${routeId}.`, {
+      suggestion: 'Read GET /api/gateway/routing/routes for the routes there are.',
+    });
+  }
+  const until = request.until === undefined ? null : Date.parse(request.until);
+  if (until !== null && until <= deps.now()) {
+    throw invalidField('until', 'too_small', 'must be in the future', 'Set until to a time to come, or remove it.');
+  }
+  if (until !== null && until > LATEST) {
+    throw invalidField('until', 'too_big', 'must be before the year 10000', 'Remove until, and end it with automatic.');
+  }
+  const current = () => deps.router.view(route.environment).routes.get(routeId)!;
+  await retryOnConflict(deps, `the health of route ${routeId}`, async () => {
+    await deps.router.refresh();
+    const { health } = current();
+    const change = override(health, manualOf(request, until), deps.now());
+    if (!change) throw nothingToChange(health, routeId);
+    return { changes: writesOf(deps, route.environment, routeId, change, deps.now()), result: undefined };
+  });
+  deps.log.info({ route: routeId, health: request.health, until: request.until, reason: request.reason }, 'override');
+  await deps.router.refresh();
+  return current();
+}
+
+function manualOf({ health, reason }: OverrideRequest, until: number | null) {
+  return health === 'automatic' ? null : { state: health satisfies RouteHealth, until, reason };
+}
+
+function nothingToChange({ cause }: HealthRecord, routeId: string): GatewayError {
+  if (cause === 'disabled_in_catalogue') {
+    return new GatewayError('invalid_state', `Route ${routeId} is disabled in the catalogue.`, {
+      suggestion: 'Change its health in the file that ROUTES_FILE names, and restart.',
+    });
+  }
+  return new GatewayError('invalid_state', `Route ${routeId} has no override to end.`, {
+    suggestion: 'Set health to live, degraded or standby to override it.',
+  });
+}

@@ -1,0 +1,195 @@
+import type { Instant } from '../../domain/records.ts';
+import type { Environment, Route } from '../../domain/route.ts';
+import { type RoutePrior, fold } from '../../routing/estimate.ts';
+import { type RouteState, type States, type Tally, bucketOf, withFastCleared } from '../../routing/route-memory.ts';
+import type { HealthRecord } from '../../routing/health-record.ts';
+import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
+import type { EstimateRecord } from '../../store/routing-port.ts';
+import type { Store } from '../../store/store.ts';
+
+/** Estimates of an environment's routes, which all instances compute from the same rows. */
+export interface Estimates {
+  environment: Environment;
+  /** Up to there, in ms since 1970, outcomes are folded into the stored states for good; null where they never were. */
+  foldedUntil: Instant | null;
+  /** The stored states, as read, so that unchanged ones are not parsed again. */
+  storedBody: string;
+  stored: States;
+  /** Those with all outcomes since. */
+  states: States;
+  /** Range known to be empty; undefined if all must be read. */
+  empty: Empty | undefined;
+}
+
+/** None of these routes has an outcome from `foldedUntil` to this time. */
+interface Empty {
+  until: Instant;
+  routes: string;
+}
+
+// Estimates of a route are cleared when it is back from standby.
+const CLEARING = new Set<HealthRecord['cause']>(['probes_succeeded', 'untried', 'override_ended']);
+
+interface Clearing {
+  routeId: string;
+  /** Outcomes up to this one do not count on. */
+  bucket: number;
+}
+
+const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
+/** Six half-lives of the slow memory: older outcomes hardly weigh. */
+const LOOK_BACK_MS = 24 * 3600_000;
+// An outcome is timed when it is decided and seen when it is committed, some seconds later at most.
+const SETTLED_MS = 20_000;
+// Where nothing newer is folded, one may still come that was held up for longer.
+const LATE_MS = 10 * 60_000;
+const UNKNOWN_SUCCESS_RATE = 0.85;
+const SLICE_MS = 10 * 60_000;
+const LONGEST_SLICE_MS = 60 * 60_000;
+
+export function emptyEstimates(environment: Environment): Estimates {
+  return { environment, foldedUntil: null, storedBody: '', stored: new Map(), states: new Map(), empty: undefined };
+}
+
+export function priorsOf(routes: readonly Route[]): RoutePrior[] {
+  return routes.map(({ id, kind, successRate }) => ({ id, successRate: successRate / 1_000_000, group: kind }));
+}
+
+/**
+ * The states as of now: the stored ones with every outcome since, bucket by bucket. Where enough has become old, it is
+ * folded into the stored ones, by whichever instance comes first.
+ */
+export async function readEstimates(
+  store: Store,
+  environment: Environment,
+  routes: readonly Route[],
+  health: ReadonlyMap<string, HealthRecord>,
+  before: Estimates,
+): Promise<Estimates> {
+  const now = store.now();
+  const record = await store.routeEstimates(environment, DEFAULT_POLICY.algorithm);
+  const base = record && !isAhead(record, now) ? parsed(record, before) : emptyEstimates(environment);
+  const clearings = clearingsOf(health);
+  const priors = [...priorsOf(routes), ...strangers(routes, health)];
+  const settled = startOfBucket(now - SETTLED_MS);
+  const empty: Empty = { until: startOfBucket(now - LATE_MS), routes: priors.map(({ id }) => id).join(' ') };
+  const since = Math.max(
+    base.foldedUntil ?? 0,
+    // After a month without a payment, nobody need read a month of buckets.
+    startOfBucket(now - LOOK_BACK_MS) + BUCKET_MS,
+    // Nor what the last look found empty, if that was said of the same stored states.
+    base.foldedUntil === before.foldedUntil ? emptyUntil(before.empty, empty) : 0,
+  );
+
+  const old = await readBuckets(store, environment, priors, { from: since, until: settled });
+  const recent = await readBuckets(store, environment, priors, { from: Math.max(since, settled), until: Infinity });
+  const folded = foldAll(base.stored, old, priors, clearings);
+  const states = cleared(foldAll(folded, recent, priors, clearings), bucketOf(now, DEFAULT_POLICY), clearings);
+  if (old.length === 0) return { ...base, states, empty };
+  const estimates: EstimateRecord = {
+    environment,
+    algorithm: DEFAULT_POLICY.algorithm,
+    foldedUntil: settled,
+    body: JSON.stringify(Object.fromEntries(folded)),
+  };
+  const { done } = await store.commit([{ type: 'estimates_folded', estimates, from: record?.foldedUntil ?? null }]);
+  // Another instance came first, and stored the same.
+  if (!done) return { ...base, states, empty: undefined };
+  return { environment, foldedUntil: settled, storedBody: estimates.body, stored: folded, states, empty: undefined };
+}
+
+/** Up to where the next look finds nothing: nowhere where the clock has been set back, or for other routes. */
+function emptyUntil(known: Empty | undefined, next: Empty): Instant {
+  return known?.routes === next.routes && known.until <= next.until ? known.until : 0;
+}
+
+/** Routes that another instance's catalogue has: what they do is folded all the same, or it would be lost for that one. */
+function strangers(routes: readonly Route[], health: ReadonlyMap<string, HealthRecord>): RoutePrior[] {
+  const own = new Set(routes.map(({ id }) => id));
+  const others = [...health.keys()].filter((id) => !own.has(id)).toSorted();
+  return others.map((id) => ({ id, successRate: UNKNOWN_SUCCESS_RATE, group: '' }));
+}
+
+/** After a clock is set back, stored states lie in the future, and are computed again from the outcomes. */
+function isAhead({ foldedUntil }: EstimateRecord, now: Instant): boolean {
+  return foldedUntil > now + SETTLED_MS;
+}
+
+type Bucket = [number, Map<string, Tally>];
+
+/** In slices: a day of outcomes must neither be one long statement nor hold the event loop. */
+async function readBuckets(
+  store: Store,
+  environment: Environment,
+  routes: readonly { id: string }[],
+  { from, until }: { from: Instant; until: Instant },
+): Promise<Bucket[]> {
+  const ids = routes.map(({ id }) => id);
+  const buckets: Bucket[] = [];
+  let slice = SLICE_MS;
+  for (let start = from; start < until;) {
+    const isLast = until === Infinity;
+    const end = isLast ? Number.MAX_SAFE_INTEGER : Math.min(until, start + slice);
+    const found = byBucket(ids, await store.outcomeTallies(environment, ids, start, end));
+    buckets.push(...found);
+    if (isLast) break;
+    start = end;
+    // A quiet service far from its database must not query every ten minutes of a day.
+    slice = found.length === 0 ? Math.min(2 * slice, LONGEST_SLICE_MS) : SLICE_MS;
+  }
+  return buckets;
+}
+
+function foldAll(
+  stored: States,
+  buckets: readonly Bucket[],
+  priors: readonly RoutePrior[],
+  clearings: readonly Clearing[],
+): States {
+  let states = stored;
+  for (const [bucket, tallies] of buckets) {
+    states = fold(cleared(states, bucket, clearings), tallies, bucket, priors, DEFAULT_POLICY);
+  }
+  return states;
+}
+
+function startOfBucket(ms: Instant): Instant {
+  return bucketOf(ms, DEFAULT_POLICY) * BUCKET_MS;
+}
+
+function parsed({ environment, foldedUntil, body }: EstimateRecord, before: Estimates): Estimates {
+  if (body === before.storedBody) return { ...before, foldedUntil };
+  const stored = new Map(Object.entries(JSON.parse(body) as Record<string, RouteState>));
+  return { environment, foldedUntil, storedBody: body, stored, states: stored, empty: undefined };
+}
+
+function byBucket(ids: readonly string[], tallies: readonly Tally[][]): Bucket[] {
+  const buckets = new Map<number, Map<string, Tally>>();
+  for (const [index, ofRoute] of tallies.entries()) {
+    for (const tally of ofRoute) {
+      const together = buckets.get(tally.bucket) ?? new Map<string, Tally>();
+      buckets.set(tally.bucket, together.set(ids[index]!, tally));
+    }
+  }
+  return [...buckets].toSorted(([a], [b]) => a - b);
+}
+
+/** A route that is back from standby is judged by what comes after: its fast counts begin anew there. */
+function clearingsOf(health: ReadonlyMap<string, HealthRecord>): Clearing[] {
+  return [...health].flatMap(([routeId, { cause, since }]) =>
+    CLEARING.has(cause) ? [{ routeId, bucket: bucketOf(since, DEFAULT_POLICY) }] : [],
+  );
+}
+
+function cleared(states: States, bucket: number, clearings: readonly Clearing[]): States {
+  const due = clearings.filter(({ routeId, bucket: from }) => {
+    const state = states.get(routeId);
+    return state !== undefined && from <= bucket && state.bucket <= from;
+  });
+  if (due.length === 0) return states;
+  const after = new Map(states);
+  for (const { routeId } of due) {
+    after.set(routeId, withFastCleared(after.get(routeId)!));
+  }
+  return after;
+}

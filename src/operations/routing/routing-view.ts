@@ -1,0 +1,166 @@
+import { type RouteSummary, renderRoute } from '../../contract/route-contract.ts';
+import type { NewId } from '../../domain/id.ts';
+import type { Instant } from '../../domain/records.ts';
+import { type Environment, ROUTE_KINDS, type Route, type RouteHealth, type RouteKind } from '../../domain/route.ts';
+import { publishedScoreOf } from '../../routing/choose.ts';
+import type { DecisionOutput, RouteFacts, Snapshot } from '../../routing/decision.ts';
+import { type RouteEstimate, estimate } from '../../routing/estimate.ts';
+import type { CompiledRules } from '../../routing/evaluate-rules.ts';
+import { canProbe } from '../../routing/health-probe.ts';
+import { type HealthRecord, effectiveState, isDisabled } from '../../routing/health-record.ts';
+import { costOf, valueOf } from '../../routing/objective.ts';
+import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
+import type { RoutingDecision } from '../../store/routing-port.ts';
+import { type Estimates, priorsOf } from './read-estimates.ts';
+
+const PPM = 1_000_000;
+// Where the database has lost a snapshot that it had, as after a failover to a standby, a new one is written by then.
+const LONGEST_KEPT_MS = 60_000;
+
+/** Current state of a route. */
+export interface RouteView {
+  route: Route;
+  health: HealthRecord;
+  facts: RouteFacts;
+  summary: RouteSummary;
+}
+
+/** Snapshot of an environment's routes, the base of the next decisions. */
+export interface RoutingView {
+  snapshot: Snapshot;
+  rules: CompiledRules;
+  /** By id. */
+  routes: ReadonlyMap<string, RouteView>;
+  /** The kinds of its routes in the order of what the best of each is configured to do: it does not change by the hour. */
+  kinds: readonly RouteKind[];
+  /** Best first, without a preferred kind. */
+  ranked: readonly RouteView[];
+  /** Quotes on this view, by their other input. */
+  quotes: Map<string, Quote>;
+  /** True once the snapshot is stored. */
+  isRecorded: boolean;
+  /** True once a payment of this process has claimed a probe; the next refresh shows whether it has it. */
+  isProbed: boolean;
+}
+
+/** The best route for a request on a view, without exploration; shared by equal requests. */
+export interface Quote {
+  view: RoutingView;
+  route: RouteView | undefined;
+  output: DecisionOutput;
+  decision: RoutingDecision;
+  /** True once the decision is stored. */
+  isRecorded: boolean;
+}
+
+export interface ViewSource {
+  environment: Environment;
+  at: Instant;
+  routes: readonly Route[];
+  isConnected(route: Route): boolean;
+  healthOf(route: Route): HealthRecord;
+  estimates: Estimates;
+  rules: { compiled: CompiledRules; version: number };
+  newId: NewId;
+  /** The view before, returned if nothing has changed. */
+  before: RoutingView | undefined;
+}
+
+export function buildView(source: ViewSource): RoutingView {
+  const { environment, at, routes, estimates, rules, before } = source;
+  const found = estimate(estimates.states, priorsOf(routes), at, DEFAULT_POLICY);
+  const known = routes.map((route) => knownRoute(source, route, found.get(route.id)!));
+  const facts = known.map((one) => one.facts);
+  const isYoung = before !== undefined && at - before.snapshot.at < LONGEST_KEPT_MS;
+  if (
+    isYoung &&
+    before.rules === rules.compiled &&
+    sameRecords(before, known) &&
+    sameFacts(before.snapshot.routes, facts)
+  ) {
+    return before;
+  }
+  const snapshot = { id: source.newId('snp'), at, environment, rulesVersion: rules.version, routes: facts };
+  return {
+    snapshot,
+    rules: rules.compiled,
+    routes: new Map(known.map((one) => [one.route.id, one])),
+    kinds: kindsOf(known),
+    ranked: known.toSorted(
+      (a, b) =>
+        rankOf(a.summary.health) - rankOf(b.summary.health) ||
+        b.summary.score - a.summary.score ||
+        (a.route.id < b.route.id ? -1 : 1),
+    ),
+    quotes: new Map(),
+    isRecorded: false,
+    isProbed: false,
+  };
+}
+
+function kindsOf(known: readonly RouteView[]): RouteKind[] {
+  const { objective } = DEFAULT_POLICY;
+  const configured = ({ route }: RouteView) =>
+    valueOf(route.successRate / PPM, costOf(route, objective.weights), route.etaMinutes, objective);
+  const best = new Map<RouteKind, number>();
+  for (const one of known) {
+    if (one.facts.off !== null) continue;
+    best.set(one.route.kind, Math.max(configured(one), best.get(one.route.kind) ?? Number.NEGATIVE_INFINITY));
+  }
+  return ROUTE_KINDS.filter((kind) => best.has(kind)).toSorted((a, b) => best.get(b)! - best.get(a)!);
+}
+
+/** Routes in standby come last, whatever they score; a degraded one has paid for that in its score. */
+function rankOf(health: RouteHealth): number {
+  return health === 'standby' ? 1 : 0;
+}
+
+function knownRoute(source: ViewSource, route: Route, found: RouteEstimate): RouteView {
+  const { at } = source;
+  const health = source.healthOf(route);
+  const off = offWords(source, route, health);
+  const facts: RouteFacts = {
+    id: route.id,
+    kind: route.kind,
+    health: off === null ? effectiveState(health, at) : 'standby',
+    off,
+    words: health.words,
+    probe: off === null && canProbe(health, at),
+    p: found.p,
+    n: found.n,
+    low: found.low,
+    high: found.high,
+    buyerFeeRate: route.buyerFeeRate,
+    gatewayFeeRate: route.gatewayFeeRate,
+    providerCostRate: route.providerCostRate,
+    etaMinutes: route.etaMinutes,
+    triedAt: found.lastOutcomeAt,
+  };
+  const { weights } = DEFAULT_POLICY.objective;
+  const score = publishedScoreOf(
+    { ...facts, eligible: true, cost: costOf(route, weights), triedAt: null },
+    DEFAULT_POLICY,
+  );
+  return { route, health, facts, summary: renderRoute({ ...route, health: facts.health }, score) };
+}
+
+function offWords({ at, isConnected }: ViewSource, route: Route, health: HealthRecord): string | null {
+  if (isDisabled(health, at)) {
+    return health.cause === 'disabled_in_catalogue'
+      ? 'disabled in the catalogue'
+      : `disabled by the operator: ${health.manual!.reason}`;
+  }
+  return isConnected(route) ? null : `no provider is connected for ${route.integrationId}`;
+}
+
+function sameRecords(before: RoutingView, known: readonly RouteView[]): boolean {
+  const isSame = ({ route, health }: RouteView) => {
+    const one = before.routes.get(route.id);
+    return one?.route === route && one.health.version === health.version;
+  };
+  return before.routes.size === known.length && known.every(isSame);
+}
+
+function sameFacts(before: readonly RouteFacts[], facts: readonly RouteFacts[]): boolean {
+  return JSON.stringify(before) === JSON.stringify(facts);
+}

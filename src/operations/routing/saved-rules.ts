@@ -1,0 +1,117 @@
+import { GatewayError, type Issue } from '../../domain/gateway-error.ts';
+import { type CheckedRules, checkRules } from '../../routing/check-rules.ts';
+import { certainty } from '../../routing/rule-matching.ts';
+import type { RuleSet } from '../../routing/rule-set.ts';
+import type { RulesVersion } from '../../store/routing-port.ts';
+import type { Deps } from '../deps.ts';
+import { retryOnConflict } from '../retry-on-conflict.ts';
+
+type RulesDeps = Pick<Deps, 'store' | 'routes' | 'router' | 'now' | 'log' | 'rulesFrom'>;
+
+/** The rules in force. */
+export interface SavedRules {
+  version: number;
+  source: 'none' | RulesVersion['source'];
+  ruleSet: RuleSet;
+  warnings: Issue[];
+  created: number | null;
+}
+
+const EMPTY: RuleSet = { version: 1, rules: [] };
+
+/** The newest rules, or those of one version. Throws GatewayError `not_found` for a version that never was. */
+export async function readRules(
+  deps: Pick<Deps, 'store' | 'routes' | 'caller'>,
+  version?: number,
+): Promise<SavedRules> {
+  const record = await deps.store.routingRules(version);
+  if (record) return shownTo(deps, savedRules(deps, record));
+  if (version === undefined || version === 0) {
+    return { version: 0, source: 'none', ruleSet: EMPTY, warnings: [], created: null };
+  }
+  throw new GatewayError('not_found', `There is no version ${version} of the routing rules.`, {
+    suggestion: 'Leave version out to read the rules in force.',
+  });
+}
+
+/**
+ * Checks the rules and puts them in force; those before them are kept under their version, and stay in force where these
+ * are refused. Throws GatewayError `invalid_input` naming every problem, `invalid_state` where the rules are a file's.
+ */
+export async function saveRules(deps: RulesDeps, input: unknown): Promise<SavedRules> {
+  if (deps.rulesFrom === 'file') {
+    throw new GatewayError('invalid_state', 'The routing rules of this service come from a file.', {
+      suggestion: 'Change the file that ROUTING_RULES_FILE names, and restart; or unset it.',
+    });
+  }
+  const saved = await store(deps, checkRules(input, deps.routes), 'api');
+  await deps.router.refresh();
+  return saved;
+}
+
+/**
+ * Puts the rules of a file in force unless they already are. An invalid file changes nothing: with rules in force it logs an
+ * error; without any, it throws.
+ */
+export async function loadRules(deps: RulesDeps, file: string, read: () => unknown): Promise<void> {
+  const before = await deps.store.routingRules();
+  try {
+    const { version } = await store(deps, checkRules(read(), deps.routes), 'file');
+    if (version !== before?.version) deps.log.info({ file, version }, 'routing rules read');
+  } catch (error) {
+    const problem = problemOf(error);
+    if (problem === undefined) throw error;
+    if (!before) throw new Error(`the routing rules in ${file} are wrong: ${problem}`, { cause: error });
+    deps.log.error(
+      { file, problem, version: before.version },
+      `the routing rules in ${file} are wrong; version ${before.version} stays in force`,
+    );
+  }
+}
+
+/** Problem of a file, in words; undefined for other errors. */
+function problemOf(error: unknown): string | undefined {
+  if (error instanceof GatewayError && error.code === 'invalid_input') {
+    return (error.details.issues ?? []).map(({ path, message }) => `${path} ${message}`).join('; ');
+  }
+  const isOfFile = error instanceof SyntaxError || (error instanceof Error && 'syscall' in error);
+  return isOfFile ? error.message : undefined;
+}
+
+function store(deps: RulesDeps, { ruleSet }: CheckedRules, source: RulesVersion['source']): Promise<SavedRules> {
+  const body = JSON.stringify(ruleSet);
+  return retryOnConflict(deps, 'the routing rules', async () => {
+    const newest = await deps.store.routingRules();
+    if (newest?.body === body) return { changes: [], result: savedRules(deps, newest) };
+    const rules: RulesVersion = { version: (newest?.version ?? 0) + 1, source, body, created: deps.now() };
+    return { changes: [{ type: 'rules_saved', rules }], result: savedRules(deps, rules) };
+  });
+}
+
+function savedRules({ routes }: Pick<Deps, 'routes'>, { version, source, body, created }: RulesVersion): SavedRules {
+  const ruleSet = JSON.parse(body) as RuleSet;
+  return { version, source, ruleSet, warnings: warningsOf(ruleSet, routes), created };
+}
+
+/** A key of the sandbox does not see the rules that are production's alone. */
+function shownTo({ caller }: Pick<Deps, 'caller'>, saved: SavedRules): SavedRules {
+  if (caller?.environment !== 'sandbox') return saved;
+  const { ruleSet } = saved;
+  const rules = ruleSet.rules.filter(({ when }) => certainty(when, 'sandbox') !== false);
+  // Warnings name rules by their places.
+  return {
+    ...saved,
+    ruleSet: { ...ruleSet, rules },
+    warnings: rules.length < ruleSet.rules.length ? [] : saved.warnings,
+  };
+}
+
+/** A catalogue that was changed since can make saved rules name routes that are gone: worth a warning, no more. */
+function warningsOf(ruleSet: RuleSet, routes: Deps['routes']): Issue[] {
+  try {
+    return checkRules(ruleSet, routes).warnings;
+  } catch (error) {
+    if (error instanceof GatewayError) return error.details.issues ?? [];
+    throw error;
+  }
+}

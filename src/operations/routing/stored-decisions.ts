@@ -1,0 +1,61 @@
+import type { StoredDecision } from '../../contract/routing-decision-contract.ts';
+import { decide } from '../../routing/decide.ts';
+import type { DecisionOutput, Snapshot } from '../../routing/decision.ts';
+import { readDecision } from '../../routing/decision-record.ts';
+import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
+import type { RoutingDecision } from '../../store/routing-port.ts';
+import type { Deps } from '../deps.ts';
+import { foundSession } from '../not-found.ts';
+
+/** A stored decision, read. */
+export interface Decided extends StoredDecision {
+  sessionId: string | null;
+  snapshot: Snapshot;
+}
+
+/** Result of replaying a decision. */
+export interface Replayed {
+  decided: Decided;
+  again: DecisionOutput;
+  identical: boolean;
+  /** Known reason for a difference, or null. */
+  note: string | null;
+}
+
+/** Every decision about a session: the offer, then its attempts. Throws GatewayError `not_found`. */
+export async function decisionsOf(deps: Pick<Deps, 'store'>, sessionId: string): Promise<Decided[]> {
+  const session = foundSession(await deps.store.session(sessionId), sessionId);
+  const offer = session.decisionId === null ? undefined : await deps.store.routingDecision(session.decisionId);
+  const attempts = await deps.store.routingDecisionsOfSession(sessionId);
+  return readDecisions(deps, offer ? [offer, ...attempts] : attempts);
+}
+
+/** Stored decisions with their snapshots. */
+export async function readDecisions(
+  { store }: Pick<Deps, 'store'>,
+  records: readonly RoutingDecision[],
+): Promise<Decided[]> {
+  const ids = [...new Set(records.map(({ snapshotId }) => snapshotId))];
+  const found = await Promise.all(ids.map((id) => store.routingSnapshot(id)));
+  const snapshots = new Map(
+    found.map((record, index) => {
+      const { id, environment, created: at, body } = record!;
+      const { rulesVersion, routes } = JSON.parse(body) as Pick<Snapshot, 'rulesVersion' | 'routes'>;
+      return [ids[index]!, { id, at, environment, rulesVersion, routes }];
+    }),
+  );
+  return records.map(({ id, snapshotId, sessionId, paymentId, body, created }) => {
+    const { input, output } = readDecision(body);
+    const snapshot = snapshots.get(snapshotId)!;
+    return { id, sessionId, paymentId, created, snapshot, routes: snapshot.routes, input, output };
+  });
+}
+
+/** Replays a stored decision. */
+export function replay(decided: Decided): Replayed {
+  const { snapshot, input, output } = decided;
+  const again = decide(snapshot, input, DEFAULT_POLICY);
+  const identical = JSON.stringify(again) === JSON.stringify(output);
+  const isOther = input.algorithm !== DEFAULT_POLICY.algorithm;
+  return { decided, again, identical, note: isOther ? `decided by algorithm ${input.algorithm}` : null };
+}

@@ -1,0 +1,129 @@
+import type * as csv from 'csv-parse/sync';
+import { GatewayError } from '../../domain/gateway-error.ts';
+import {
+  SETTLEMENT_COLUMNS,
+  type SettlementCells,
+  type SettlementColumn,
+  type SettlementLine,
+  type CellFault,
+  headerFault,
+  isKnown,
+  readLine,
+} from '../../domain/settlement-file.ts';
+
+/** Limit of lines besides the header. */
+const MAX_LINES = 10_000;
+/** Limit of the file size, in bytes. */
+export const MAX_FILE_BYTES = 1024 * 1024;
+
+/** One line of a file, with its number there: the header is line 1. */
+export interface FileLine {
+  number: number;
+  /** Raw cells, for the report. */
+  cells: SettlementCells;
+  read: SettlementLine | { fault: CellFault };
+}
+
+export interface SettlementFile {
+  lines: FileLine[];
+  /** Columns that mean nothing here. */
+  ignoredColumns: string[];
+}
+
+// Of a provider's own file many mean nothing here; more than this no file has.
+const MAX_COLUMNS = 100;
+
+interface Row {
+  record: string[];
+  /** The line on which it ends. */
+  line: number;
+}
+
+/** `bytes` is where the record ends in the file, its line break included. */
+interface Parsed {
+  record: string[];
+  info: { bytes: number };
+}
+
+type Csv = typeof csv;
+
+const [CR, LF] = [0x0d, 0x0a];
+
+const SUGGESTION = `Send CSV with a header line: payment_id or reference, amount, currency, and settled_at if you have it; at most ${MAX_LINES} lines of ${MAX_COLUMNS} columns.`;
+
+/** Throws GatewayError `invalid_input` for what is no such file; what is wrong with one line, that line says. */
+export async function readSettlementFile(text: string, now: number): Promise<SettlementFile> {
+  const [header, ...rows] = rowsOf(text, await import('csv-parse/sync'));
+  if (!header) throw refused('The file is empty.');
+  if (header.record.length > MAX_COLUMNS)
+    throw refused(`The header has ${header.record.length} columns, and ${MAX_COLUMNS} are read.`);
+  const names = header.record.map((name) => name.toLowerCase());
+  const problem = headerFault(names);
+  if (problem !== undefined) throw refused(problem);
+  if (rows.length === 0) throw refused('The file has a header and no line.');
+  if (rows.length > MAX_LINES) throw refused(`The file has ${rows.length} lines, and ${MAX_LINES} are taken at once.`);
+  const places = SETTLEMENT_COLUMNS.map((column) => [column, names.indexOf(column)] as const);
+  const lines = rows.map((row) => lineOf(row, places, names.length, now));
+  return { lines, ignoredColumns: names.filter((name) => !isKnown(name)) };
+}
+
+function lineOf(
+  { record, line }: Row,
+  places: readonly (readonly [SettlementColumn, number])[],
+  width: number,
+  now: number,
+): FileLine {
+  const cells = Object.fromEntries(places.map(([column, index]) => [column, record[index] || null])) as SettlementCells;
+  const { length } = record;
+  const message = `cannot be told: the line has ${length} cells, and the header ${width}`;
+  const read = length === width ? readLine(cells, now) : { fault: { column: 'amount' as const, message } };
+  return { number: line, cells, read };
+}
+
+function rowsOf(text: string, csv: Csv): Row[] {
+  if (text.includes('\0')) throw refused('The file has a NUL character in it.');
+  const bytes = Buffer.from(text);
+  // A carriage return alone ends a line only of a file that has no other end of one.
+  const lineBreak = bytes.includes(LF) ? LF : CR;
+  const lineOn = lineCounter(bytes, lineBreak);
+  return recordsOf(csv, bytes, lineBreak, lineOn).map(({ record, info }) => ({ record, line: lineOn(info.bytes - 1) }));
+}
+
+/** Tells the line that a place is on; places come in order. The parser counts some line breaks in quotes twice. */
+function lineCounter(bytes: Buffer, lineBreak: number): (place: number) => number {
+  let [counted, line] = [0, 1];
+  return (place) => {
+    for (; counted < place; counted++) if (bytes[counted] === lineBreak) line++;
+    return line;
+  };
+}
+
+function recordsOf(
+  { CsvError, parse }: Csv,
+  bytes: Buffer,
+  lineBreak: number,
+  lineOn: (place: number) => number,
+): Parsed[] {
+  try {
+    return parse(bytes, {
+      bom: true,
+      info: true,
+      record_delimiter: lineBreak === LF ? ['\r\n', '\n'] : '\r',
+      relax_column_count: true,
+      skip_empty_lines: true,
+      skip_records_with_empty_values: true,
+      trim: true,
+    }) as unknown as Parsed[];
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    // Its own line is where the parser gave up. It had read on from the end of the cell before, or of the record before.
+    const what = error.message.replace(/ at line \d+/, '');
+    let place = error['bytes'] as number;
+    while (bytes[place] === CR || bytes[place] === LF) place++;
+    throw refused(`The file is not CSV: ${what}, in the cell that begins on line ${lineOn(place)}.`);
+  }
+}
+
+function refused(message: string): GatewayError {
+  return new GatewayError('invalid_input', message, { suggestion: SUGGESTION });
+}

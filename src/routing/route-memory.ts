@@ -1,0 +1,242 @@
+import type { Policy } from './routing-policy.ts';
+
+/** Sums of the outcomes of one route in one bucket of time, independent of their order. */
+export interface Tally {
+  /** Milliseconds since 1970, divided by the length of a bucket and rounded down. */
+  bucket: number;
+  successes: number;
+  /** Weighted: a handoff error counts 2. Negative if it corrects a failure of an earlier bucket that was paid later. */
+  failures: number;
+  /** Attempts that failed through the buyer or the issuer. */
+  neutrals: number;
+  /** Outcomes of attempts while the route was in standby. They show its current level, not its usual one. */
+  probeSuccesses: number;
+  probeFailures: number;
+  /** Payments with a known time from handoff to paid, and the sums of the natural logarithm of that time in ms and of its square. */
+  timed: number;
+  logMs: number;
+  logMsSquared: number;
+}
+
+/** Time to paid of the remembered payments: count, and sums as in `Tally`. */
+export interface LatencySums {
+  count: number;
+  logMs: number;
+  logMsSquared: number;
+}
+
+/**
+ * Memory of one route: sums that are faded to the bucket of its last outcome. The fast memory has two parts, for the usual and
+ * for the disturbed route. Each outcome is shared between them by the probability of a disturbance.
+ */
+export interface RouteState {
+  bucket: number;
+  fastSuccesses: number;
+  fastFailures: number;
+  fastNeutrals: number;
+  disturbedSuccesses: number;
+  disturbedFailures: number;
+  slowSuccesses: number;
+  slowFailures: number;
+  slowNeutrals: number;
+  /** Probability that the route is temporarily degraded or down. */
+  disturbance: number;
+  /** True from the detection of a disturbance until it is over. */
+  isDisturbed: boolean;
+  /** Bucket of the last detection, or null. */
+  shiftedBucket: number | null;
+  fastLatency: LatencySums;
+  slowLatency: LatencySums;
+}
+
+/** Expected success rates of a route, usually and while it is disturbed. */
+export interface Expectation {
+  usual: number;
+  disturbed: number;
+}
+
+/** States of the routes of one environment, by route id. A route without a state has no outcome yet. */
+export type States = ReadonlyMap<string, RouteState>;
+
+// Bounds that keep every outcome inconclusive and every belief reversible.
+const LOWEST_RATE = 0.02;
+const HIGHEST_RATE = 0.98;
+const LEAST_DISTURBANCE = 1e-6;
+const MOST_DISTURBANCE = 0.999;
+const NO_LATENCY: LatencySums = { count: 0, logMs: 0, logMsSquared: 0 };
+const NO_OUTCOMES: Omit<Tally, 'bucket'> = {
+  successes: 0,
+  failures: 0,
+  neutrals: 0,
+  probeSuccesses: 0,
+  probeFailures: 0,
+  timed: 0,
+  logMs: 0,
+  logMsSquared: 0,
+};
+const SUMS = Object.keys(NO_OUTCOMES) as (keyof typeof NO_OUTCOMES)[];
+const NO_FAST_OUTCOMES = {
+  fastSuccesses: 0,
+  fastFailures: 0,
+  fastNeutrals: 0,
+  disturbedSuccesses: 0,
+  disturbedFailures: 0,
+};
+
+/** The tally of a bucket without outcomes. */
+export function emptyTally(bucket: number): Tally {
+  return { bucket, ...NO_OUTCOMES };
+}
+
+/** The sum of two tallies of the same bucket. */
+export function addTallies(a: Tally, b: Tally): Tally {
+  const sums = { ...a };
+  for (const name of SUMS) sums[name] += b[name];
+  return sums;
+}
+
+/** The bucket of a time in ms since 1970. */
+export function bucketOf(ms: number, { bucketSeconds }: Policy): number {
+  return Math.floor(ms / (bucketSeconds * 1000));
+}
+
+/** The state at a later bucket without outcomes since; without a state, that of a new route. */
+export function fadedTo(state: RouteState | undefined, bucket: number, policy: Policy): RouteState {
+  if (!state) return freshState(bucket, policy);
+  const age = bucket - state.bucket;
+  const fast = power(halvingPerBucket(policy.estimate.fastHalfLifeSeconds, policy), age);
+  const slow = power(halvingPerBucket(policy.estimate.slowHalfLifeSeconds, policy), age);
+  const share = disturbedShareOfTime(policy);
+  const disturbance = share + (state.disturbance - share) * power(forgettingPerBucket(policy), age);
+  return {
+    ...state,
+    bucket,
+    fastSuccesses: state.fastSuccesses * fast,
+    fastFailures: state.fastFailures * fast,
+    fastNeutrals: state.fastNeutrals * fast,
+    disturbedSuccesses: state.disturbedSuccesses * fast,
+    disturbedFailures: state.disturbedFailures * fast,
+    slowSuccesses: state.slowSuccesses * slow,
+    slowFailures: state.slowFailures * slow,
+    slowNeutrals: state.slowNeutrals * slow,
+    disturbance,
+    isDisturbed: state.isDisturbed && disturbance >= policy.disturbance.overBelow,
+    fastLatency: scaled(state.fastLatency, fast),
+    slowLatency: scaled(state.slowLatency, slow),
+  };
+}
+
+/**
+ * Adds a tally to a state of the same bucket. Bayes' rule gives the probability of a disturbance, by which the outcomes are
+ * shared. The order of outcomes within a bucket is not known, so all are added at once.
+ */
+export function withTally(state: RouteState, tally: Tally, expected: Expectation, policy: Policy): RouteState {
+  const { fastMemoryOutcomes, slowMemoryOutcomes } = policy.estimate;
+  const successes = tally.successes + tally.probeSuccesses;
+  const failures = tally.failures + tally.probeFailures;
+  const fast = power(1 - 1 / fastMemoryOutcomes, wholeCount(successes + failures));
+  const slow = power(1 - 1 / slowMemoryOutcomes, wholeCount(tally.successes + tally.failures));
+  const disturbed = afterOutcomes(state.disturbance, successes, failures, expected);
+  const usual = 1 - disturbed;
+  const lasting = usual + disturbed * policy.disturbance.lastingShare;
+  const latency = { count: tally.timed, logMs: tally.logMs, logMsSquared: tally.logMsSquared };
+  const after: RouteState = {
+    ...state,
+    bucket: tally.bucket,
+    fastSuccesses: state.fastSuccesses * fast + successes * usual,
+    fastFailures: Math.max(0, state.fastFailures * fast + failures * usual),
+    fastNeutrals: state.fastNeutrals * fast + tally.neutrals,
+    disturbedSuccesses: state.disturbedSuccesses * fast + successes * disturbed,
+    disturbedFailures: Math.max(0, state.disturbedFailures * fast + failures * disturbed),
+    slowSuccesses: state.slowSuccesses * slow + tally.successes * lasting,
+    slowFailures: Math.max(0, state.slowFailures * slow + tally.failures * lasting),
+    slowNeutrals: state.slowNeutrals * slow + tally.neutrals * lasting,
+    disturbance: disturbed,
+    fastLatency: plus(scaled(state.fastLatency, fast), latency),
+    slowLatency: plus(scaled(state.slowLatency, slow), latency),
+  };
+  return detected(after, policy);
+}
+
+/** The state of a route that is known to have recovered: without its fast memory, with its usual level. */
+export function withFastCleared(state: RouteState): RouteState {
+  return {
+    ...state,
+    ...NO_FAST_OUTCOMES,
+    disturbance: LEAST_DISTURBANCE,
+    isDisturbed: false,
+    fastLatency: NO_LATENCY,
+  };
+}
+
+function freshState(bucket: number, policy: Policy): RouteState {
+  return {
+    bucket,
+    ...NO_FAST_OUTCOMES,
+    slowSuccesses: 0,
+    slowFailures: 0,
+    slowNeutrals: 0,
+    disturbance: disturbedShareOfTime(policy),
+    isDisturbed: false,
+    shiftedBucket: null,
+    fastLatency: NO_LATENCY,
+    slowLatency: NO_LATENCY,
+  };
+}
+
+function afterOutcomes(disturbance: number, successes: number, failures: number, expected: Expectation): number {
+  const [usual, disturbed] = [bounded(expected.usual), bounded(expected.disturbed)];
+  const evidence = successes * Math.log(disturbed / usual) + failures * Math.log((1 - disturbed) / (1 - usual));
+  const odds = (disturbance / (1 - disturbance)) * Math.exp(evidence);
+  const after = odds === Infinity ? 1 : odds / (1 + odds);
+  return Math.min(MOST_DISTURBANCE, Math.max(LEAST_DISTURBANCE, after));
+}
+
+/** Two thresholds, so that a route near one of them is detected once. */
+function detected(state: RouteState, { disturbance: { detectedAbove, overBelow } }: Policy): RouteState {
+  if (state.isDisturbed) return { ...state, isDisturbed: state.disturbance >= overBelow };
+  if (state.disturbance < detectedAbove) return state;
+  return { ...state, isDisturbed: true, shiftedBucket: state.bucket };
+}
+
+/** Expected share of time that a route is disturbed: the prior of a route without outcomes. */
+export function disturbedShareOfTime({ disturbance: { everySeconds, lastsSeconds } }: Policy): number {
+  return lastsSeconds / (lastsSeconds + everySeconds);
+}
+
+function forgettingPerBucket({ bucketSeconds, disturbance: { everySeconds, lastsSeconds } }: Policy): number {
+  return Math.exp(-bucketSeconds * (1 / everySeconds + 1 / lastsSeconds));
+}
+
+// Instances must agree to the last bit. V8 has its own exp and log (src/base/ieee754.cc); pow may be the C library's.
+function halvingPerBucket(halfLifeSeconds: number, { bucketSeconds }: Policy): number {
+  return Math.exp((-Math.LN2 * bucketSeconds) / halfLifeSeconds);
+}
+
+/** `base` to a whole power of 0 or more, by multiplication alone. */
+function power(base: number, exponent: number): number {
+  let result = 1;
+  let square = base;
+  for (let left = exponent; left > 0; left = Math.floor(left / 2)) {
+    if (left % 2 === 1) result *= square;
+    square *= square;
+  }
+  return result;
+}
+
+// Negative outcomes are corrections, which fade nothing.
+function wholeCount(outcomes: number): number {
+  return Math.max(0, Math.round(outcomes));
+}
+
+function scaled({ count, logMs, logMsSquared }: LatencySums, share: number): LatencySums {
+  return { count: count * share, logMs: logMs * share, logMsSquared: logMsSquared * share };
+}
+
+function plus(a: LatencySums, b: LatencySums): LatencySums {
+  return { count: a.count + b.count, logMs: a.logMs + b.logMs, logMsSquared: a.logMsSquared + b.logMsSquared };
+}
+
+function bounded(rate: number): number {
+  return Math.min(HIGHEST_RATE, Math.max(LOWEST_RATE, rate));
+}

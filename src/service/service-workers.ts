@@ -1,0 +1,64 @@
+import type { FastifyInstance } from 'fastify';
+import type { Deps } from '../operations/deps.ts';
+import { signingSecrets } from '../operations/webhook-endpoints/signing-secrets.ts';
+import type { Store } from '../store/store.ts';
+import { createDispatcher } from '../webhooks/dispatcher.ts';
+import { createFeedWorker, createRecoveryWorker } from '../workers/feed-workers.ts';
+import { createQueueWorkers } from '../workers/queue-workers.ts';
+import { createRoutingWorker } from '../workers/routing-worker.ts';
+import { createTestClockWorker } from '../workers/test-clock-worker.ts';
+import type { Worker } from '../workers/worker.ts';
+
+// A shutdown cuts off attempts that take longer. They are repeated later.
+const DELIVERY_GRACE_MS = 5000;
+
+/** All workers of a service, with a test clock also its worker. */
+export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Worker[] {
+  const { testClock: clock, store, log } = deps;
+  const routing = createRoutingWorker(deps);
+  const others = [...createQueueWorkers(deps), simulator, deliveries];
+  const clockWorkers = clock ? [createTestClockWorker({ clock, store, workers: others, routing, log })] : [];
+  return [...others, routing, createFeedWorker(deps), createRecoveryWorker(deps), ...clockWorkers];
+}
+
+export function createDeliveryWorker(deps: Deps, random: () => number): Worker {
+  const dispatcher = createDispatcher({
+    store: deps.store,
+    now: deps.now,
+    realNow: deps.realNow,
+    random,
+    secretsOf: (endpoint) => signingSecrets(deps, endpoint),
+    targets: deps.webhooks.targets,
+    log: deps.log,
+    tracing: deps.tracing,
+  });
+  return { ...dispatcher, stop: () => dispatcher.stop(DELIVERY_GRACE_MS) };
+}
+
+/** Runs every worker until no due work is left. */
+export async function runDue(workers: readonly Worker[]): Promise<void> {
+  let done;
+  do {
+    done = 0;
+    for (const worker of workers) done += await worker.runOnce();
+  } while (done > 0);
+}
+
+interface Stoppable {
+  app: FastifyInstance;
+  workers: readonly Worker[];
+  deliverers: { close(): Promise<void> };
+  observed: { close(): Promise<void>; flush(): Promise<void> };
+  store: Store;
+}
+
+/** Finishes the requests and attempts in progress, then closes the port, the connections and the database. */
+export async function stopAll({ app, workers, deliverers, observed, store }: Stoppable): Promise<void> {
+  // The app must stay open meanwhile: requests and workers call its simulated provider.
+  await Promise.all([app.drain(), ...workers.map((worker) => worker.stop())]);
+  await app.close();
+  await deliverers.close();
+  await observed.close();
+  await store.close();
+  await observed.flush();
+}

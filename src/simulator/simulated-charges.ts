@@ -1,0 +1,184 @@
+import { GatewayError } from '../domain/gateway-error.ts';
+import type { RandomBytes } from '../domain/id.ts';
+import type { Instant } from '../domain/records.ts';
+import type { Write } from '../store/write-statement.ts';
+import { type Instrument, type Script, type Step, handoffTagOf } from './test-instruments.ts';
+import { type ChargeOrder, type SimulatorEvent, chargeUpdated, eventBody } from './simulator-messages.ts';
+import { type Charge, type SimulatorStore, insertCallback, insertCharge, updateCharge } from './simulator-store.ts';
+
+const REFERENCE_BYTES = 16;
+const TRANSACTION_BYTES = 20;
+const EVENT_BYTES = 12;
+// Each loser of a race reads what the winner wrote.
+const MAX_TRIES = 50;
+
+/** Dependencies of the simulated provider. */
+export interface SimulatorDeps {
+  store: SimulatorStore;
+  now: () => Instant;
+  randomBytes: RandomBytes;
+  /** Time from a capture to its payout; 0: the provider never pays out. */
+  settlementDelayMs: number;
+}
+
+type NewCharge = Omit<ChargeOrder, 'currency' | 'buyer_email'>;
+
+/**
+ * Takes a charge over, once for each of the caller's ids. Throws GatewayError `invalid_state` if the buyer's address asks
+ * for a refusal, or if the charge was refused before.
+ */
+export async function acceptCharge(deps: SimulatorDeps, order: ChargeOrder): Promise<Charge> {
+  const tag = handoffTagOf(order.buyer_email);
+  if (tag === 'handoff_down')
+    throw new GatewayError('invalid_state', 'The simulated provider takes nothing of this buyer.');
+  const earlier = await deps.store.chargesOfSession(order.order);
+  const refuse = tag === 'handoff_error' && earlier.length === 0;
+  const charge = await createOnce(deps, newCharge(deps, order, refuse ? 'cancelled' : 'open'));
+  if (charge.status !== 'cancelled') return charge;
+  throw new GatewayError('invalid_state', 'The simulated provider refused this handoff.');
+}
+
+const DECLINE_REASONS: Record<Charge['kind'], string> = {
+  card: 'card_declined',
+  wallet: 'wallet_declined',
+  local: 'transfer_rejected',
+};
+
+/** Applies the outcome that the buyer chose, and queues its callbacks. Does nothing if the charge is not open any more. */
+export function payCharge(deps: SimulatorDeps, charge: Charge, instrument: Instrument): Promise<void> {
+  return changeCharge(deps, charge, async (current) => {
+    if (current.status !== 'open') return [];
+    const earlier = await deps.store.chargesOfSession(current.sessionId);
+    const declinedBefore = earlier.some(({ status }) => status === 'failed');
+    const script = (declinedBefore ? instrument.afterDecline : undefined) ?? instrument.script;
+    const captured = capturedBy(script, current);
+    const reason = script.status === 'failed' ? (script.reason ?? DECLINE_REASONS[current.kind]) : null;
+    const after = { ...current, status: script.status, reason, captured };
+    return [
+      updateCharge(after, current),
+      ...script.callbacks.flatMap((step) => queueUpdate(deps, after, step)),
+      ...(captured === current.total ? queuePayout(deps, after) : []),
+    ];
+  });
+}
+
+/**
+ * The captured charge of a refund. `webhook.verify_sample` reports captures that this provider did not make. So a charge that
+ * it does not know, or has not captured, becomes captured in full by the caller's record.
+ */
+export async function capturedCharge(deps: SimulatorDeps, order: NewCharge): Promise<Charge> {
+  const charge = await createOnce(deps, { ...newCharge(deps, order, 'paid'), captured: order.total });
+  await changeCharge(deps, charge, (current) =>
+    current.captured > 0 ? [] : [updateCharge({ ...current, status: 'paid', captured: current.total }, current)],
+  );
+  return charge;
+}
+
+/** Cancels the charge for a buyer who leaves without paying, and queues the callback about it. */
+export function cancelChargeByBuyer(deps: SimulatorDeps, charge: Charge): Promise<void> {
+  return changeCharge(deps, charge, (current) => {
+    if (current.status !== 'open') return [];
+    const left: Charge = { ...current, status: 'cancelled' };
+    return [updateCharge(left, current), ...queueUpdate(deps, left, { state: 'CANCELLED', afterMs: 0 })];
+  });
+}
+
+/** Cancels the charge for the merchant. If it is captured already, reports the capture again. */
+export function cancelCharge(deps: SimulatorDeps, charge: Charge): Promise<void> {
+  return changeCharge(deps, charge, (current) => {
+    const { status } = current;
+    if (status === 'open' || status === 'pending') return [updateCharge({ ...current, status: 'cancelled' }, current)];
+    return status === 'paid' ? queueUpdate(deps, current, { state: 'CAPTURED', afterMs: 0 }) : [];
+  });
+}
+
+/** Captures the charge before its callback reports that. Returns false if the charge was cancelled: nothing is to be reported. */
+export async function captureLate(deps: SimulatorDeps, charge: Charge): Promise<boolean> {
+  let isCancelled = false;
+  await changeCharge(deps, charge, (current) => {
+    isCancelled = current.status === 'cancelled';
+    if (current.status !== 'pending' && current.status !== 'failed') return [];
+    const captured: Charge = { ...current, status: 'paid', captured: current.total };
+    return [updateCharge(captured, current), ...queuePayout(deps, captured)];
+  });
+  return !isCancelled;
+}
+
+/** Writes what `decide` answers for the current charge, and decides again whenever another request or instance was faster. */
+export async function changeCharge(
+  { store }: SimulatorDeps,
+  { reference }: Charge,
+  decide: (current: Charge) => Write[] | Promise<Write[]>,
+): Promise<void> {
+  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+    const writes = await decide((await store.charge(reference))!);
+    if (writes.length === 0 || (await store.write(reference, writes))) return;
+  }
+  throw new GatewayError('unavailable', 'The charge is changing too fast; try again.');
+}
+
+/** Queues a callback; copies are rows of their own that carry the same event. */
+export function queueEvent(
+  deps: SimulatorDeps,
+  charge: Charge,
+  event: SimulatorEvent,
+  { dueAt = deps.now(), created = dueAt, copies = 1 }: { dueAt?: Instant; created?: Instant; copies?: number },
+): Write[] {
+  const id = `ev_${hex(deps, EVENT_BYTES)}`;
+  const body = eventBody(charge, id, event, created);
+  const callback = { reference: charge.reference, body, status: 'pending', attempts: 0, dueAt } as const;
+  return Array.from({ length: copies }, (_, copy) =>
+    insertCallback({ id: copy === 0 ? id : `${id}.${copy + 1}`, ...callback }),
+  );
+}
+
+function queueUpdate(deps: SimulatorDeps, charge: Charge, step: Step): Write[] {
+  const { state, afterMs, agedMs = 0, shortBy = 0, copies } = step;
+  const dueAt = deps.now() + afterMs;
+  const event = chargeUpdated(charge, state, Math.max(0, charge.amount - shortBy));
+  return queueEvent(deps, charge, event, { dueAt, created: dueAt - agedMs, ...(copies !== undefined && { copies }) });
+}
+
+function queuePayout(deps: SimulatorDeps, charge: Charge): Write[] {
+  if (deps.settlementDelayMs === 0) return [];
+  // In full: the gateway's own fee is not this provider's business.
+  const event = { type: 'charge.settled', payout: `po_${hex(deps, EVENT_BYTES)}`, amount: charge.amount } as const;
+  return queueEvent(deps, charge, event, { dueAt: deps.now() + deps.settlementDelayMs });
+}
+
+/** Stores a charge unless its payment has one already, and returns the stored one. */
+async function createOnce({ store }: SimulatorDeps, charge: Charge): Promise<Charge> {
+  await store.write(charge.reference, [insertCharge(charge)]);
+  return (await store.chargeOfPayment(charge.paymentId))!;
+}
+
+function newCharge(deps: SimulatorDeps, order: NewCharge, status: Charge['status']): Charge {
+  return {
+    reference: `sp_${hex(deps, REFERENCE_BYTES)}`,
+    paymentId: order.charge,
+    sessionId: order.order,
+    kind: order.kind,
+    merchant: order.merchant,
+    product: order.product,
+    amount: order.amount,
+    total: order.total,
+    returnUrl: order.return_url,
+    status,
+    reason: null,
+    txHash: `sim_${hex(deps, TRANSACTION_BYTES)}`,
+    captured: 0,
+    refunded: 0,
+    created: deps.now(),
+  };
+}
+
+/** Cents that the provider captures at once, of a short payment too. */
+function capturedBy({ status, callbacks }: Script, { total }: Charge): number {
+  const short = callbacks.find(({ shortBy }) => shortBy !== undefined)?.shortBy;
+  if (short !== undefined) return Math.max(0, total - short);
+  return status === 'paid' ? total : 0;
+}
+
+function hex({ randomBytes }: SimulatorDeps, size: number): string {
+  return Buffer.from(randomBytes(size)).toString('hex');
+}

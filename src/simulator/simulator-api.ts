@@ -1,0 +1,92 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { GatewayError } from '../domain/gateway-error.ts';
+import { type SimulatorDeps, cancelCharge, capturedCharge, acceptCharge } from './simulated-charges.ts';
+import { handoffTagOf } from './test-instruments.ts';
+import { chargeReader, refundReader, renderCharge, renderRefund } from './simulator-messages.ts';
+import { refundOf, acceptRefund } from './simulated-refunds.ts';
+import type { Charge } from './simulator-store.ts';
+
+export interface ApiOptions {
+  apiKey: string;
+  /** Origin of the buyer's pages, without a trailing slash. */
+  publicUrl: string;
+  /** Delay of the answer to a handoff tagged `handoff_timeout`. */
+  slowAnswerMs: number;
+}
+
+interface ChargePath {
+  Params: { charge: string };
+}
+
+interface RefundPath {
+  Params: { charge: string; refund: string };
+}
+
+/** The provider's API, for the merchant's gateway. A charge is named by the caller's own id. */
+export function simulatorApi(
+  app: FastifyInstance,
+  deps: SimulatorDeps,
+  { apiKey, publicUrl, slowAnswerMs }: ApiOptions,
+): void {
+  const render = (charge: Charge) => renderCharge(charge, `${publicUrl}/simulator/pay/${charge.reference}`);
+
+  async function chargeOf({ params }: FastifyRequest<ChargePath>): Promise<Charge> {
+    const charge = await deps.store.chargeOfPayment(params.charge);
+    if (!charge) throw new GatewayError('not_found', 'The simulated provider has no such charge.');
+    return charge;
+  }
+
+  app.register(
+    async (scope) => {
+      scope.addHook('onRequest', async (request) => requireKey(request, apiKey));
+      scope.post('/', async (request) => {
+        const order = chargeReader.read(request.body);
+        const charge = await acceptCharge(deps, order);
+        if (handoffTagOf(order.buyer_email) === 'handoff_timeout') await sleepFor(request, slowAnswerMs);
+        return render(charge);
+      });
+      scope.get<ChargePath>('/:charge', async (request) => render(await chargeOf(request)));
+      scope.post<ChargePath>('/:charge/cancel', async (request) => {
+        await cancelCharge(deps, await chargeOf(request));
+        return render(await chargeOf(request));
+      });
+      scope.post<ChargePath>('/:charge/refunds', async (request, reply) => {
+        const order = refundReader.read(request.body);
+        const sample = { charge: request.params.charge, merchant: '', product: 'Sample', return_url: publicUrl };
+        const charge = await capturedCharge(deps, { ...order.charge, ...sample });
+        const { refund, state, isLost } = await acceptRefund(deps, charge, order);
+        if (!isLost) return renderRefund(charge, refund, state);
+        reply.hijack();
+        request.raw.socket.destroy();
+        return undefined;
+      });
+      scope.get<RefundPath>('/:charge/refunds/:refund', async (request) => {
+        const charge = await chargeOf(request);
+        return renderRefund(charge, await refundOf(deps, charge, request.params.refund));
+      });
+    },
+    { prefix: '/simulator/api/payments' },
+  );
+}
+
+/** Ends early if the caller disconnects, so that a shutdown does not wait. */
+async function sleepFor({ raw: { socket } }: FastifyRequest, ms: number): Promise<void> {
+  const left = new AbortController();
+  const leave = () => left.abort();
+  socket.once('end', leave);
+  await sleep(ms, undefined, { ref: false, signal: left.signal }).catch(() => undefined);
+  socket.off('end', leave);
+}
+
+function requireKey(request: FastifyRequest, apiKey: string): void {
+  // `timingSafeEqual` needs equal lengths, and must not reveal how much of a key is right.
+  const given = sha256(request.headers.authorization ?? '');
+  if (timingSafeEqual(given, sha256(`Bearer ${apiKey}`))) return;
+  throw new GatewayError('unauthorized', 'The simulated provider does not know this API key.');
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

@@ -1,0 +1,100 @@
+import type { Logger } from 'pino';
+import { loadHttpClient } from '../webhooks/http-client.ts';
+import { signCallback } from '../webhooks/sign.ts';
+import { type Worker, createWorker, forEachOf } from '../workers/worker.ts';
+import { type SimulatorDeps, captureLate } from './simulated-charges.ts';
+import { type SimulatorEvent, readEvent } from './simulator-messages.ts';
+import { setRefundState } from './simulated-refunds.ts';
+import { type Charge, type QueuedCallback, updateCallback } from './simulator-store.ts';
+
+const POLL_MS = 500;
+const PAGE = 100;
+const WIDTH = 8;
+const TIMEOUT_MS = 10_000;
+// Longer than the callbacks of one charge can take.
+const LEASE_MS = 60_000;
+/** Delay after each attempt that was not acknowledged; after the last attempt the callback is given up. */
+const RETRY_DELAYS_MS = [1, 5, 30, 120, 600, 1800, 3600].map((seconds) => seconds * 1000);
+
+export interface CallbackOptions {
+  callbackUrl: string;
+  /** Key of the signatures. */
+  callbackSecret: string;
+  /** Time of the signatures; a test clock does not move it. */
+  realNow: () => number;
+  log: Logger;
+}
+
+/** Sends the simulated provider's callbacks: those of one charge one after the other, those of different charges in parallel. */
+export function createCallbackWorker(
+  deps: SimulatorDeps,
+  { callbackUrl, callbackSecret, realNow, log }: CallbackOptions,
+): Worker {
+  const { store, now } = deps;
+
+  async function runOnce(): Promise<number> {
+    const due = await store.callbacksDue(now(), PAGE);
+    const charges = [...Map.groupBy(due, ({ reference }) => reference).values()];
+    await forEachOf(
+      charges,
+      WIDTH,
+      async (callbacks) => {
+        for (const callback of callbacks) {
+          const { reference, attempts } = callback;
+          const claimed = { ...callback, attempts: attempts + 1, dueAt: now() + LEASE_MS };
+          // Another instance may have claimed it first; that instance goes on with this charge.
+          if (!(await store.write(reference, [updateCallback(claimed, attempts)]))) return;
+          // If the lease has expired and another worker has claimed the callback, this write changes nothing.
+          await store.write(reference, [updateCallback(await deliver(claimed), claimed.attempts)]);
+        }
+      },
+      (error, [callback]) => log.error({ err: error, callback: callback?.id }, 'simulated callback failed'),
+    );
+    return due.length;
+  }
+
+  /** The callback after an attempt to deliver it. */
+  async function deliver(callback: QueuedCallback): Promise<QueuedCallback> {
+    const { id, reference, body, attempts } = callback;
+    const charge = (await store.charge(reference))!;
+    if (!(await takeEffect(deps, charge, readEvent(body)))) return { ...callback, status: 'dead' };
+    const status = await post(body);
+    if (status === 200) return { ...callback, status: 'done' };
+    log.warn({ callback: id, attempt: attempts, status }, 'simulated callback not acknowledged');
+    const delay = RETRY_DELAYS_MS[attempts - 1];
+    return delay === undefined ? { ...callback, status: 'dead' } : { ...callback, dueAt: now() + delay };
+  }
+
+  /** Status code of the response, or the reason why there was none. */
+  async function post(body: string): Promise<number | string> {
+    const signature = signCallback(callbackSecret, Math.floor(realNow() / 1000), body);
+    try {
+      const { request } = await loadHttpClient();
+      const response = await request(callbackUrl, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-provider-signature': signature },
+        body,
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
+      await response.body.dump();
+      return response.statusCode;
+    } catch (error) {
+      return String(error);
+    }
+  }
+
+  return createWorker({ name: 'simulator', log, runOnce, onWake: store.onWrite, pollMs: POLL_MS });
+}
+
+/** Makes an event true before its callback reports it. Returns false if it must not be reported any more. */
+async function takeEffect(deps: SimulatorDeps, charge: Charge, event: SimulatorEvent): Promise<boolean> {
+  switch (event.type) {
+    case 'charge.settled':
+      return charge.refunded < charge.captured;
+    case 'charge.updated':
+      return event.state !== 'CAPTURED' || event.amount !== charge.amount || captureLate(deps, charge);
+    default:
+      await setRefundState(deps, charge, event.refund, event.type === 'refund.failed' ? 'failed' : 'succeeded');
+      return true;
+  }
+}

@@ -1,0 +1,164 @@
+import { ACCOUNTS, type Account, POSTING_KINDS, type PostingKind } from '../../domain/ledger.ts';
+import { DAY_MS } from '../ledger-port.ts';
+import { invariants, orphans, sqlList } from './invariant.ts';
+
+type Amounts = Partial<Record<Account, string>>;
+
+const OF_REFUNDS: readonly PostingKind[] = ['refund', 'refund_paid', 'refund_failed'];
+const NET = '(payment.amount - payment.gateway_fee)';
+const TOTAL = '(payment.amount + payment.buyer_fee)';
+
+/** SQL of the amount that a payment's capture posts to each account; see docs/decisions/ledger.md. */
+const CAPTURED: Amounts = {
+  provider_clearing: `${TOTAL} - payment.provider_cost`,
+  provider_cost: 'payment.provider_cost',
+  merchant_payable: `CASE WHEN payment.surplus = 1 THEN 0 ELSE -${NET} END`,
+  gateway_revenue: 'CASE WHEN payment.surplus = 1 THEN 0 ELSE -(payment.buyer_fee + payment.gateway_fee) END',
+  buyer_refunds_payable: `CASE WHEN payment.surplus = 1 THEN -${TOTAL} ELSE 0 END`,
+};
+const REFUND_OWED: Amounts = {
+  merchant_payable: 'refund.merchant_share',
+  gateway_revenue: 'refund.gateway_share',
+  buyer_refunds_payable: '-(refund.merchant_share + refund.gateway_share)',
+};
+const REFUND_PAID: Amounts = {
+  buyer_refunds_payable: 'refund.amount',
+  provider_clearing: '-(refund.amount - refund.cost_share)',
+  provider_cost: '-refund.cost_share',
+};
+
+/** The postings of a kind, one per row, with their amount in every account. */
+function postedSql(kind: PostingKind): string {
+  const sums = ACCOUNTS.map((name) => `SUM(CASE WHEN account = '${name}' THEN amount ELSE 0 END) AS ${name}`);
+  return `(SELECT posting_id, MIN(payment_id) AS payment_id, MIN(refund_id) AS refund_id, ${sums.join(', ')}
+    FROM ledger_entries WHERE kind = '${kind}' GROUP BY posting_id) AS posted`;
+}
+
+/** A condition that a posting has other amounts than these, or any in other accounts. */
+function differsSql(amounts: Amounts): string {
+  return ACCOUNTS.map((account) => `posted.${account} <> ${amounts[account] ?? '0'}`).join(' OR ');
+}
+
+/** Payments whose state requires a posting that is missing, or does not allow one that exists. */
+function postingSql(kind: PostingKind, happened: string, booked: string): string {
+  return `SELECT payment.id AS id FROM payments AS payment
+    WHERE ${happened} AND NOT ${bookedSql(`payment.id || ':${kind}'`)}
+    UNION SELECT entry.payment_id AS id FROM ledger_entries AS entry
+      JOIN payments AS payment ON payment.id = entry.payment_id WHERE entry.kind = '${kind}' AND NOT (${booked})`;
+}
+
+function bookedSql(postingId: string): string {
+  return `EXISTS (SELECT 1 FROM ledger_entries AS booked WHERE booked.posting_id = ${postingId} AND booked.line = 0)`;
+}
+
+/** A condition that a payment has postings besides its capture and its settlement. */
+const CORRECTED = `EXISTS (SELECT 1 FROM ledger_entries AS other WHERE other.session_id = payment.session_id
+  AND other.line = 0 AND other.payment_id = payment.id AND other.kind NOT IN ('paid', 'settled'))`;
+
+/** The ledger balances, and agrees with every payment and refund. */
+export const LEDGER_INVARIANTS = invariants({
+  ledger_balance: {
+    says: 'All ledger entries of an environment sum to 0.',
+    sql: 'SELECT environment AS id FROM ledger_entries GROUP BY environment HAVING SUM(amount) <> 0',
+  },
+  ledger_sums: {
+    says: 'The running sums of an account and day (since 1970) equal the sums of its ledger entries.',
+    sql: `SELECT DISTINCT environment || ' ' || account || ' ' || day AS id FROM (
+        SELECT environment, account, created / ${DAY_MS} AS day, CASE WHEN amount > 0 THEN amount ELSE 0 END AS debits,
+          CASE WHEN amount < 0 THEN -amount ELSE 0 END AS credits FROM ledger_entries
+        UNION ALL SELECT environment, account, day, -debits, -credits FROM ledger_sums) AS booked
+      GROUP BY environment, account, day HAVING SUM(debits) <> 0 OR SUM(credits) <> 0`,
+  },
+  ledger_guard: {
+    says: 'The database itself refuses to change or remove a ledger entry.',
+    sql: "SELECT 'ledger_entries' AS id WHERE (SELECT COUNT(*) FROM ledger_guards) < 3",
+  },
+  posting_balance: {
+    says: 'A posting has two lines or more, of one payment, kind, environment and time, and they sum to 0.',
+    sql: `SELECT posting_id AS id FROM ledger_entries GROUP BY posting_id
+      HAVING COUNT(*) < 2 OR SUM(amount) <> 0 OR MIN(line) <> 0 OR MIN(payment_id) <> MAX(payment_id)
+        OR MIN(kind) <> MAX(kind) OR MIN(environment) <> MAX(environment) OR MIN(created) <> MAX(created)`,
+  },
+  posting_name: {
+    says: 'A posting is named after what it books, so that nothing is booked twice.',
+    sql: `SELECT DISTINCT posting_id AS id FROM ledger_entries
+      WHERE (refund_id IS NOT NULL) <> (kind IN (${sqlList(OF_REFUNDS)}))
+        OR (kind <> 'adjustment' AND posting_id <> COALESCE(refund_id, payment_id) || ':' || kind)
+        OR (kind = 'adjustment' AND SUBSTR(posting_id, 1, 4) <> 'dis_'
+          AND posting_id <> payment_id || ':adjustment' AND NOT EXISTS (SELECT 1 FROM refunds AS refund
+            WHERE posting_id = refund.id || ':adjustment' AND refund.payment_id = ledger_entries.payment_id))`,
+  },
+  ledger_lines: {
+    says: 'A ledger entry moves some amount in one of the accounts there are, for one of the reasons there are.',
+    sql: `SELECT DISTINCT posting_id AS id FROM ledger_entries
+      WHERE amount = 0 OR line < 0 OR account NOT IN (${sqlList(ACCOUNTS)}) OR kind NOT IN (${sqlList(POSTING_KINDS)})`,
+  },
+  ledger_payment: {
+    says: 'A ledger entry has a payment, of the same session and environment.',
+    sql: orphans('ledger_entries', 'payment_id', 'payments', ['environment', 'session_id'], { id: 'posting_id' }),
+  },
+  capture_posting: {
+    says: 'A payment is booked as paid exactly when it is, surplus ones too.',
+    sql: postingSql('paid', "payment.status = 'paid'", "payment.status = 'paid'"),
+  },
+  settlement_posting: {
+    says: 'A payment is booked as settled exactly when it is.',
+    // A payout of nothing has no lines to post.
+    sql: postingSql('settled', `payment.settled = 1 AND ${NET} <> 0 AND NOT ${CORRECTED}`, 'payment.settled = 1'),
+  },
+  refund_posting: {
+    says: 'A refund is booked as owed, paid out and failed as its state says, and no refund is booked that there is not.',
+    sql: `SELECT refund.id AS id FROM refunds AS refund
+      WHERE (refund.merchant_share + refund.gateway_share > 0 AND NOT ${bookedSql("refund.id || ':refund'")})
+        OR (refund.status = 'succeeded') <> (${bookedSql("refund.id || ':refund_paid'")}
+          AND NOT ${bookedSql("refund.id || ':refund_failed'")})
+        OR (refund.status = 'pending' AND ${bookedSql("refund.id || ':refund_failed'")})
+      UNION SELECT entry.refund_id AS id FROM ledger_entries AS entry
+        LEFT JOIN refunds AS refund ON refund.id = entry.refund_id
+        WHERE entry.refund_id IS NOT NULL AND COALESCE(refund.payment_id, '') <> entry.payment_id`,
+  },
+  capture_first: {
+    says: 'Nothing is settled or given back in the books that was not captured in them.',
+    // Money that was never booked as a payment is owed to its buyer by an adjustment.
+    sql: `SELECT DISTINCT entry.payment_id AS id FROM ledger_entries AS entry
+      WHERE entry.kind <> 'paid' AND entry.kind <> 'adjustment'
+        AND NOT ${bookedSql("entry.payment_id || ':paid'")}
+        AND NOT EXISTS (SELECT 1 FROM ledger_entries AS other WHERE other.session_id = entry.session_id
+          AND other.line = 0 AND other.payment_id = entry.payment_id AND other.kind = 'adjustment')`,
+  },
+  capture_amounts: {
+    says: 'A captured payment is booked with its own total, cost, net and fees; a surplus one as owed to the buyer.',
+    sql: `SELECT payment.id AS id FROM ${postedSql('paid')} JOIN payments AS payment ON payment.id = posted.payment_id
+      WHERE ${differsSql(CAPTURED)}`,
+  },
+  settlement_amounts: {
+    says: 'A settlement pays the merchant out of what the provider holds: the net where nothing was refunded, else no more.',
+    sql: `SELECT payment.id AS id FROM ${postedSql('settled')} JOIN payments AS payment ON payment.id = posted.payment_id
+      WHERE ${differsSql({ merchant_payable: '-posted.provider_clearing', provider_clearing: '-posted.merchant_payable' })}
+        OR posted.merchant_payable < 0 OR posted.merchant_payable > ${TOTAL} - payment.shortfall
+        OR (posted.merchant_payable <> ${NET} AND NOT ${CORRECTED})`,
+  },
+  settlement_record: {
+    says: 'A settlement record belongs to a settled payment, and has the posted amount.',
+    sql: `SELECT settlement.payment_id AS id FROM settlements AS settlement
+      LEFT JOIN payments AS payment ON payment.id = settlement.payment_id
+      LEFT JOIN ledger_entries AS entry ON entry.posting_id = settlement.payment_id || ':settled'
+        AND entry.account = 'merchant_payable'
+      WHERE COALESCE(payment.settled, 0) <> 1 OR payment.session_id <> settlement.session_id
+        OR payment.environment <> settlement.environment OR settlement.amount <> COALESCE(entry.amount, 0)`,
+  },
+  refund_amounts: {
+    says: 'A refund is booked with its own amount and shares.',
+    sql: `SELECT refund.id AS id FROM ${postedSql('refund')} JOIN refunds AS refund ON refund.id = posted.refund_id
+        WHERE ${differsSql(REFUND_OWED)}
+      UNION SELECT refund.id AS id FROM ${postedSql('refund_paid')} JOIN refunds AS refund ON refund.id = posted.refund_id
+        WHERE ${differsSql(REFUND_PAID)}`,
+  },
+  refund_reversal: {
+    says: 'Of a failed refund nothing is left in any account.',
+    sql: `SELECT DISTINCT refund.id AS id FROM (
+        SELECT refund_id FROM ledger_entries WHERE refund_id IS NOT NULL
+          GROUP BY refund_id, account HAVING SUM(amount) <> 0) AS left_over
+      JOIN refunds AS refund ON refund.id = left_over.refund_id WHERE refund.status = 'failed'`,
+  },
+});

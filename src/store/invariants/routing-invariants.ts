@@ -1,0 +1,154 @@
+import { REFUSAL_WEIGHT, type RouteOutcome } from '../../domain/route-outcome.ts';
+import { duplicates, invariants, orphans, sqlList } from './invariant.ts';
+
+// Why each holds is in `domain/route-outcome.ts`, `routing/health-machine.ts` and `operations/routing/`: what an attempt teaches commits
+// with the attempt, a change of health with the record that it leads to, a decision with what rests on it.
+
+type Counts = [successes: number, failures: number, neutrals: number];
+
+/** All that an outcome may say, and what it counts for. */
+const COUNTS: [stage: RouteOutcome['stage'], result: RouteOutcome['result'], ...Counts][] = [
+  ['unclear', 'refused', 0, REFUSAL_WEIGHT, 0],
+  ['handoff', 'accepted', 0, 0, 0],
+  ['handoff', 'refused', 0, REFUSAL_WEIGHT, 0],
+  ['handoff', 'refused', 0, 0, 0],
+  ['handoff', 'neutral', 0, 0, 0],
+  ['result', 'paid', 1, 0, 0],
+  ['result', 'failed', 0, 1, 0],
+  ['result', 'neutral', 0, 0, 1],
+  // The provider's word takes back what its silence counted for.
+  ['handoff', 'accepted', 0, -REFUSAL_WEIGHT, 0],
+  ['result', 'paid', 1, -REFUSAL_WEIGHT, 0],
+  ['result', 'failed', 0, 1 - REFUSAL_WEIGHT, 0],
+  ['result', 'neutral', 0, -REFUSAL_WEIGHT, 1],
+  // Late money takes back what was counted when it did not come.
+  ['late', 'paid', 1, -REFUSAL_WEIGHT, 0],
+  ['late', 'paid', 1, -1, 0],
+  ['late', 'paid', 1, 0, -1],
+  ['late', 'paid', 1, 0, 0],
+];
+
+/** Outcomes of attempts, health of routes, and decisions. */
+export const ROUTING_INVARIANTS = invariants({
+  failure_source: {
+    says: "A payment says whose fault it was exactly when it failed: a refused handoff the route's or ours, a dropped payment the buyer's.",
+    sql: `SELECT id FROM payments
+      WHERE (status = 'failed') <> (failure_source IS NOT NULL)
+        OR (failure_code = 'handoff_refused' AND failure_source NOT IN ('route', 'gateway'))
+        OR (failure_code <> 'handoff_refused' AND failure_source = 'gateway')
+        OR (failure_code IN ('abandoned', 'superseded') AND failure_source <> 'buyer')`,
+  },
+  outcome_payment: {
+    says: 'An outcome has a payment, of the same environment and route, a probe exactly when that is one.',
+    // The route of a payment is JSON that begins with its id.
+    sql: orphans('route_outcomes', 'payment_id', 'payments', ['environment', 'probe'], {
+      id: 'payment_id',
+      or: [`SUBSTR(parent.route, 1, LENGTH(child.route_id) + 8) <> '{"id":"' || child.route_id || '"'`],
+    }),
+  },
+  outcome_counts: {
+    says: 'An outcome counts for what its stage and result are worth, and is timed when the money came in time, unless it came first.',
+    sql: `SELECT DISTINCT payment_id AS id FROM route_outcomes
+      WHERE stage || ' ' || result || ' ' || successes || ' ' || failures || ' ' || neutrals NOT IN (${sqlList(
+        COUNTS.map((words) => words.join(' ')),
+      )})
+        OR (log_ms IS NOT NULL AND NOT (stage = 'result' AND result = 'paid')) OR log_ms < 0
+        OR (log_ms IS NULL AND stage = 'result' AND result = 'paid'
+          AND payment_id IN (SELECT payment_id FROM route_outcomes WHERE stage IN ('unclear', 'handoff')))`,
+  },
+  outcome_sum: {
+    says: 'The outcomes of a payment add up to its own outcome, and to nothing while it is pending, unless its handoff is unclear.',
+    sql: `SELECT payment.id AS id FROM payments AS payment
+      LEFT JOIN (
+        SELECT payment_id, SUM(successes) AS successes, SUM(failures) AS failures, SUM(neutrals) AS neutrals
+        FROM route_outcomes GROUP BY payment_id) AS counted ON counted.payment_id = payment.id
+      WHERE COALESCE(counted.successes, 0) <> CASE WHEN payment.status = 'paid' THEN 1 ELSE 0 END
+        OR COALESCE(counted.failures, 0) <> CASE
+          WHEN payment.status = 'paid' OR payment.failure_source = 'gateway' THEN 0
+          WHEN payment.handoff_unclear = 1 OR payment.failure_code = 'handoff_refused' THEN ${REFUSAL_WEIGHT}
+          WHEN payment.failure_source = 'route' THEN 1
+          ELSE 0 END
+        OR COALESCE(counted.neutrals, 0) <> CASE
+          WHEN payment.failure_source IN ('buyer', 'issuer') AND payment.handoff_unclear = 0 THEN 1 ELSE 0 END`,
+  },
+  handoff_outcome: {
+    says: 'A payment with a name at its provider has the outcome of its handoff, unless it is paid; no other was accepted.',
+    // Money can come before the answer to the handoff, which then teaches nothing more.
+    sql: `SELECT payment.id AS id FROM payments AS payment
+      LEFT JOIN route_outcomes AS outcome ON outcome.payment_id = payment.id AND outcome.stage = 'handoff'
+      WHERE (payment.provider_reference IS NULL AND outcome.result = 'accepted')
+        OR (payment.provider_reference IS NOT NULL AND payment.status <> 'paid' AND outcome.payment_id IS NULL)`,
+  },
+  // Health of routes, and its history, which versions order: ids are made on clocks that differ.
+  health_record: {
+    says: 'The health of a route is kept whole, and its state and version are those beside it.',
+    sql: `SELECT route_id AS id FROM route_health
+      WHERE version < 1 OR SUBSTR(body, 1, LENGTH(state) + 11) <> '{"state":"' || state || '"'
+        OR body NOT LIKE '%,"version":' || version || '}'`,
+  },
+  transition_chain: {
+    says: 'A change of health begins in the state that the one before it led to, under a higher version.',
+    // But an override into standby can have run out by itself: the route has been degraded since.
+    sql: `SELECT id FROM (
+        SELECT id, version, from_state, LAG(version) OVER history AS version_before,
+          LAG(to_state) OVER history AS state_before, LAG(cause) OVER history AS cause_before
+        FROM route_transitions WINDOW history AS (PARTITION BY environment, route_id ORDER BY version, id)) AS chain
+      WHERE version < 2 OR version = version_before
+        OR (from_state <> state_before
+          AND NOT (cause_before = 'override' AND state_before = 'standby' AND from_state = 'degraded'))`,
+  },
+  newest_transition: {
+    says: 'A route is in the state that the newest change of its health led to.',
+    sql: `SELECT newest.id AS id FROM (
+        SELECT id, environment, route_id, version, to_state,
+          ROW_NUMBER() OVER (PARTITION BY environment, route_id ORDER BY version DESC, id DESC) AS age
+        FROM route_transitions) AS newest
+      LEFT JOIN route_health AS health
+        ON health.environment = newest.environment AND health.route_id = newest.route_id
+      WHERE newest.age = 1
+        AND (health.route_id IS NULL OR health.state <> newest.to_state OR health.version < newest.version)`,
+  },
+  // Decisions and their snapshots.
+  rules_versions: {
+    says: 'The versions of the routing rules are 1 and up, without a gap.',
+    sql: `SELECT CAST(rules.version AS TEXT) AS id FROM routing_rules AS rules
+      LEFT JOIN routing_rules AS earlier ON earlier.version = rules.version - 1
+      WHERE rules.version < 1 OR (rules.version > 1 AND earlier.version IS NULL)`,
+  },
+  snapshot_rules: {
+    says: 'A snapshot names a version of the rules that there is, or 0 for none.',
+    sql: `SELECT snapshot.id AS id FROM routing_snapshots AS snapshot
+      LEFT JOIN routing_rules AS rules ON snapshot.body LIKE '{"rulesVersion":' || rules.version || ',%'
+      WHERE rules.version IS NULL AND snapshot.body NOT LIKE '{"rulesVersion":0,%'`,
+  },
+  decision_snapshot: {
+    says: 'A decision has a snapshot, of the same environment.',
+    sql: orphans('routing_decisions', 'snapshot_id', 'routing_snapshots', ['environment']),
+  },
+  decision_payment: {
+    says: 'A decision is about a payment and its session, of the same environment, or about neither.',
+    sql: `SELECT decision.id AS id FROM routing_decisions AS decision
+      LEFT JOIN payments AS payment ON payment.id = decision.payment_id
+      WHERE (decision.session_id IS NULL) <> (decision.payment_id IS NULL)
+        OR (decision.payment_id IS NOT NULL AND (payment.id IS NULL OR payment.session_id <> decision.session_id
+          OR payment.environment <> decision.environment))`,
+  },
+  one_decision_per_payment: {
+    says: 'At most one decision is about a payment.',
+    sql: duplicates('routing_decisions', 'payment_id', { where: 'payment_id IS NOT NULL' }),
+  },
+  chosen_route: {
+    says: 'A payment goes over the route that was chosen for it.',
+    // A body is searched as text: reading JSON is not the same in all databases. Outcomes name the route by itself.
+    sql: `SELECT DISTINCT decision.id AS id FROM routing_decisions AS decision
+      JOIN route_outcomes AS outcome ON outcome.payment_id = decision.payment_id
+      WHERE REPLACE(decision.body, '"chosen":"' || outcome.route_id || '","greedy":', '') = decision.body`,
+  },
+  session_decision: {
+    says: "The decision behind a session's offer exists, has the same environment, and names no payment.",
+    sql: `SELECT session.id AS id FROM sessions AS session
+      LEFT JOIN routing_decisions AS decision ON decision.id = session.decision_id
+      WHERE session.decision_id IS NOT NULL
+        AND (decision.id IS NULL OR decision.environment <> session.environment OR decision.session_id IS NOT NULL)`,
+  },
+});

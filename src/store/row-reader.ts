@@ -1,0 +1,32 @@
+import { type KeysetQuery, type Query, type Row, type Select, type SqlValue, keysetQuery } from './keyset.ts';
+import type { PageResult, Page } from './list-page.ts';
+import type { Table } from './table-description.ts';
+
+/** Typed reads over the `select` of a driver. */
+export function createReader(select: Select) {
+  async function one<Item>(fromRow: (row: Row) => Item, sql: string, ...params: SqlValue[]): Promise<Item | undefined> {
+    const [row] = await select(sql, ...params);
+    return row && fromRow(row);
+  }
+
+  function find<Item>({ fromRow, byId }: Pick<Table<Item>, 'fromRow' | 'byId'>, id: string): Promise<Item | undefined> {
+    return one(fromRow, byId, id);
+  }
+
+  async function all<Item>(fromRow: (row: Row) => Item, sql: string, ...params: SqlValue[]): Promise<Item[]> {
+    return (await select(sql, ...params)).map(fromRow);
+  }
+
+  function list<Item>(query: KeysetQuery, page: Page, fromRow: (row: Row) => Item): Promise<PageResult<Item>> {
+    return listAsked(keysetQuery(query, page), page, fromRow);
+  }
+
+  async function listAsked<Item>({ sql, params }: Query, page: Page, fromRow: (row: Row) => Item) {
+    const rows = await select(sql, ...params);
+    const hasMore = rows.length > page.limit;
+    const items = rows.slice(0, page.limit).map(fromRow);
+    return { items: page.endingBefore === undefined ? items : items.toReversed(), hasMore };
+  }
+
+  return { one, find, all, list, listAsked };
+}

@@ -1,0 +1,69 @@
+import { DISCREPANCY_KINDS } from '../../domain/records.ts';
+import { EVENT_TYPES } from '../event-places.ts';
+import type { Query, SelectEach, SqlValue } from '../keyset.ts';
+import { type Backlog, BACKLOG_COUNT_LIMIT, type MonitoringReads } from '../monitoring-port.ts';
+import { EARLIER_DELIVERY } from './deliveries-table.ts';
+
+// Each is a range of one index, or a table of few rows: test/observability/backlog.test.ts.
+const TYPES = quoted(EVENT_TYPES);
+const KINDS = quoted(DISCREPANCY_KINDS);
+const COUNT_DELIVERIES = counted(
+  `SELECT 1 FROM deliveries WHERE environment = ?1 AND type IN (${TYPES}) AND status = ?2`,
+);
+// Dead deliveries of a deleted endpoint do not count. The first condition is that of an index.
+const COUNT_DEAD = counted(`SELECT 1 FROM webhook_endpoints AS endpoint JOIN deliveries AS delivery
+    ON delivery.endpoint_id = endpoint.id AND delivery.type IN (${TYPES}) AND delivery.status = 'dead'
+  WHERE endpoint.status IN ('active', 'disabled', 'deleting') AND endpoint.status <> 'deleting'
+    AND endpoint.environment = ?1`);
+const COUNT_SESSIONS = counted('SELECT 1 FROM sessions WHERE environment = ?1 AND status = ?2');
+const COUNT_REFUNDS = counted('SELECT 1 FROM refunds WHERE environment = ?1 AND status = ?2');
+const COUNT_DISCREPANCIES = counted(
+  `SELECT 1 FROM discrepancies WHERE environment = ?1 AND kind IN (${KINDS}) AND status = ?2`,
+);
+const COUNT_WAKES = counted('SELECT 1 FROM sessions WHERE wake_at IS NOT NULL AND wake_at <= ?1');
+const COUNT_TASKS = counted("SELECT 1 FROM provider_tasks WHERE status = 'pending'");
+const COUNT_ENDPOINTS = 'SELECT COUNT(*) AS value FROM webhook_endpoints WHERE environment = ?1 AND status = ?2';
+// A delivery that waits for an earlier one of its session is not late.
+const OLDEST_DUE = `SELECT MIN((
+    SELECT candidate.due_at FROM deliveries AS candidate
+    WHERE candidate.endpoint_id = endpoint.id AND candidate.status = 'pending' AND candidate.recover_at IS NULL
+      AND candidate.due_at <= ?2 AND NOT EXISTS (${EARLIER_DELIVERY})
+    ORDER BY candidate.due_at LIMIT 1)) AS value
+  FROM webhook_endpoints AS endpoint WHERE endpoint.environment = ?1 AND endpoint.status = 'active'`;
+const OLDEST_REFUND =
+  "SELECT created AS value FROM refunds WHERE environment = ?1 AND status = 'pending' ORDER BY id LIMIT 1";
+
+function quoted(words: readonly string[]): string {
+  return words.map((word) => `'${word}'`).join(', ');
+}
+
+function counted(rows: string): string {
+  return `SELECT COUNT(*) AS value FROM (${rows} LIMIT ${BACKLOG_COUNT_LIMIT}) AS counted`;
+}
+
+export function createMonitoringReads(selectEach: SelectEach): MonitoringReads {
+  return {
+    async backlog(environment, now) {
+      const asked = {
+        deliveriesPending: query(COUNT_DELIVERIES, environment, 'pending'),
+        deliveriesDead: query(COUNT_DEAD, environment),
+        deliveryDueSince: query(OLDEST_DUE, environment, now),
+        endpointsActive: query(COUNT_ENDPOINTS, environment, 'active'),
+        endpointsDisabled: query(COUNT_ENDPOINTS, environment, 'disabled'),
+        sessionsPending: query(COUNT_SESSIONS, environment, 'pending'),
+        refundsPending: query(COUNT_REFUNDS, environment, 'pending'),
+        refundPendingSince: query(OLDEST_REFUND, environment),
+        discrepanciesOpen: query(COUNT_DISCREPANCIES, environment, 'open'),
+        wakesDue: query(COUNT_WAKES, now),
+        tasksPending: query(COUNT_TASKS),
+      } satisfies Record<keyof Backlog, Query>;
+      const answers = await selectEach(Object.values(asked));
+      const values = answers.map(([row]) => row?.['value'] ?? null);
+      return Object.fromEntries(Object.keys(asked).map((name, index) => [name, values[index]])) as unknown as Backlog;
+    },
+  };
+}
+
+function query(sql: string, ...params: SqlValue[]): Query {
+  return { sql, params };
+}

@@ -1,0 +1,40 @@
+import { CUSTOMER_STATUSES, type Customer } from '../../domain/records.ts';
+import { ENVIRONMENTS } from '../../domain/route.ts';
+import { type KeysetQuery, filterKeyset } from '../keyset.ts';
+import type { CustomerFilter } from '../store.ts';
+import { describeTable, integer, text } from '../table-description.ts';
+import type { Write } from '../write-statement.ts';
+
+export const CUSTOMERS = describeTable<Customer>('customers', {
+  id: text,
+  environment: text,
+  email: text,
+  status: text,
+  statusReason: text,
+  created: integer,
+});
+const insert = CUSTOMERS.insert({
+  extra: ['email_key'],
+  onConflict: 'ON CONFLICT (environment, email_key) DO NOTHING',
+  guard: 'customer_exists',
+});
+
+export const SELECT_CUSTOMER_BY_EMAIL = 'SELECT * FROM customers WHERE environment = ?1 AND email_key = ?2';
+// Both environments by name: without them the index by environment and address could not be used.
+export const SELECT_CUSTOMERS_BY_EMAIL =
+  "SELECT * FROM customers WHERE environment IN ('sandbox', 'production') AND email_key = ?1 ORDER BY id DESC";
+
+/** Addresses are compared without case, whole. */
+export function emailKey(email: string): string {
+  return email.toLowerCase();
+}
+
+export function insertCustomer(customer: Customer): Write {
+  const key = emailKey(customer.email);
+  return { ...insert(customer, key), locks: `${customer.environment} ${key}` };
+}
+
+/** The page's range, for filters that do not already name the customers. */
+export function customerKeyset({ status, environment }: CustomerFilter): KeysetQuery {
+  return filterKeyset('customers', { environment, status }, { environment: ENVIRONMENTS, status: CUSTOMER_STATUSES });
+}

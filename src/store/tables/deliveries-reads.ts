@@ -1,0 +1,164 @@
+import { type AnswerClass, DELIVERY_STATUSES, type Delivery, answerClassOf } from '../../domain/delivery.ts';
+import { firstIdAt } from '../../domain/id.ts';
+import { ENVIRONMENTS } from '../../domain/route.ts';
+import {
+  EVENT_TYPES,
+  type EventFilter,
+  type EventPosition,
+  compareEventPositions,
+  positionOfUnknownEvent,
+} from '../event-places.ts';
+import { type KeysetQuery, type Row, type Select, splitColumns, unionQuery } from '../keyset.ts';
+import { matching, pageOfItems, pageOf, unknownStatus } from '../named-page.ts';
+import { createReader } from '../row-reader.ts';
+import type { DeliveryFilter, DueDelivery, WebhookReads } from '../webhooks-port.ts';
+import type { EndpointReads } from '../webhook-endpoints-port.ts';
+import {
+  DELIVERY_ATTEMPTS,
+  EARLIER_DELIVERY,
+  deliveryFromRow,
+  eventFromRow,
+  originFromRow,
+} from './deliveries-table.ts';
+
+const SELECT_EVENT = 'SELECT * FROM events WHERE id = ?1';
+const SELECT_EVENTS_OF_SESSION = 'SELECT * FROM events WHERE session_id = ?1 ORDER BY sequence';
+const WITH_EVENT = `SELECT candidate.*, event.body, event.request_id, event.trace_parent
+    FROM deliveries AS candidate JOIN events AS event ON event.id = candidate.event_id`;
+// Of those in the queue of a recovery only the first may begin; while its first attempt is in progress it is not due. If a
+// clock was set back within a session, a later event of it stands before an earlier one in the queue, and waits for that.
+const SELECT_DELIVERIES_DUE = `SELECT * FROM (
+    ${WITH_EVENT}
+    WHERE candidate.endpoint_id = ?1 AND candidate.status = 'pending' AND candidate.recover_at IS NULL
+      AND candidate.due_at <= ?2 AND NOT EXISTS (${EARLIER_DELIVERY})
+    ORDER BY candidate.due_at, candidate.id LIMIT ?3) AS part
+  UNION ALL SELECT * FROM (
+    ${WITH_EVENT}
+    WHERE candidate.endpoint_id = ?1 AND candidate.recover_at IS NOT NULL
+      AND NOT EXISTS (${EARLIER_DELIVERY})
+    ORDER BY candidate.recover_at, candidate.sequence, candidate.event_id LIMIT 1) AS part
+  WHERE part.due_at <= ?2
+  ORDER BY due_at, id LIMIT ?3`;
+const SELECT_ENVIRONMENT_OF_ENDPOINT = 'SELECT environment FROM webhook_endpoints WHERE id = ?1';
+const SELECT_DELIVERY = 'SELECT * FROM deliveries WHERE id = ?1';
+const SELECT_DELIVERIES_OF_SESSION = 'SELECT * FROM deliveries WHERE session_id = ?1 ORDER BY endpoint_id, sequence';
+// By way of its session, so that this needs no index of its own.
+const SELECT_DELIVERIES_OF_EVENT = `SELECT delivery.*
+  FROM events AS event JOIN deliveries AS delivery
+    ON delivery.session_id = event.session_id AND delivery.event_id = event.id
+  WHERE event.id = ?1`;
+const SELECT_DELIVERY_ATTEMPTS = 'SELECT * FROM delivery_attempts WHERE delivery_id = ?1 ORDER BY number';
+
+const NOTHING = { items: [], hasMore: false };
+
+export function createWebhookReads(select: Select): Omit<WebhookReads, keyof EndpointReads> {
+  const { one, all, list, listAsked } = createReader(select);
+  return {
+    event: (id) => one(eventFromRow, SELECT_EVENT, id),
+    eventsOfSession: (sessionId) => all(eventFromRow, SELECT_EVENTS_OF_SESSION, sessionId),
+    deliveriesDue: (endpointId, now, limit) => all(dueDeliveryFromRow, SELECT_DELIVERIES_DUE, endpointId, now, limit),
+    delivery: (id) => one(deliveryFromRow, SELECT_DELIVERY, id),
+    deliveriesOfSession: (sessionId) => all(deliveryFromRow, SELECT_DELIVERIES_OF_SESSION, sessionId),
+    deliveryAttempts: (deliveryId) => all(DELIVERY_ATTEMPTS.fromRow, SELECT_DELIVERY_ATTEMPTS, deliveryId),
+
+    async listDeliveries(filter, page) {
+      const { sessionId, endpointId, type, status, environment, createdFrom, createdUntil, statusClass } = filter;
+      if (unknownStatus(status, DELIVERY_STATUSES) || unknownStatus(type, EVENT_TYPES)) return NOTHING;
+      const named = await namedDeliveries(filter);
+      if (named) {
+        return pageOf(
+          matching(named, { sessionId, endpointId, type, status, environment }).filter(
+            ({ lastAttempt, created }) =>
+              created >= (createdFrom ?? -Infinity) &&
+              created < (createdUntil ?? Infinity) &&
+              (statusClass === undefined || (lastAttempt && answerClassOf(lastAttempt.statusCode)) === statusClass),
+          ),
+          page,
+        );
+      }
+      const [first, ...rest] = deliveryKeysets(filter);
+      if (!first || (await isEndpointOfOtherEnvironment(filter))) return NOTHING;
+      return listAsked(unionQuery([first, ...rest], page), page, deliveryFromRow);
+    },
+
+    async listEvents(filter, page) {
+      const { sessionId, type, environment } = filter;
+      if (unknownStatus(type, EVENT_TYPES)) return NOTHING;
+      const cursor = page.endingBefore ?? page.startingAfter;
+      const place =
+        cursor === undefined
+          ? undefined
+          : ((await one(eventFromRow, SELECT_EVENT, cursor)) ?? positionOfUnknownEvent(cursor));
+      if (sessionId === undefined) return list(eventKeyset(filter, place), page, eventFromRow);
+      const named = await all(eventFromRow, SELECT_EVENTS_OF_SESSION, sessionId);
+      return pageOfItems(matching(named, { type, environment }), page, place, compareEventPositions);
+    },
+  };
+
+  /** The few deliveries of one event or session. */
+  async function namedDeliveries({ eventId, sessionId }: DeliveryFilter): Promise<Delivery[] | undefined> {
+    if (eventId !== undefined) return all(deliveryFromRow, SELECT_DELIVERIES_OF_EVENT, eventId);
+    if (sessionId === undefined) return undefined;
+    return all(deliveryFromRow, SELECT_DELIVERIES_OF_SESSION, sessionId);
+  }
+
+  /** An endpoint implies an environment: it has no deliveries of another one. */
+  async function isEndpointOfOtherEnvironment({ endpointId, environment }: DeliveryFilter): Promise<boolean> {
+    if (endpointId === undefined || environment === undefined) return false;
+    const [row] = await select(SELECT_ENVIRONMENT_OF_ENDPOINT, endpointId);
+    return row?.['environment'] !== environment;
+  }
+}
+
+function dueDeliveryFromRow(row: Row): DueDelivery {
+  return { delivery: deliveryFromRow(row), body: row['body'] as string, ...originFromRow(row) };
+}
+
+/** The page's range, for filters that do not already name the events; `cursor` is the place of the page's cursor. */
+function eventKeyset({ type, environment }: EventFilter, cursor: EventPosition | undefined): KeysetQuery {
+  const range = splitColumns({ environment, type }, { environment: ENVIRONMENTS, type: EVENT_TYPES });
+  const sortedBy = { columns: ['created', 'sequence'], cursor: cursor && [cursor.created, cursor.sequence] };
+  return { table: 'events', ...range, sortedBy };
+}
+
+/** Limit of the difference between the time in a delivery's id and its `created`, which are two readings of one clock. */
+const ID_TIME_SLACK_MS = 5000;
+
+/**
+ * The ranges of a page, for filters that do not already name the deliveries; none if nothing can match. Only deliveries that are
+ * not delivered have an answer class: a delivered one was answered with 2xx.
+ */
+function deliveryKeysets(filter: DeliveryFilter): KeysetQuery[] {
+  const { endpointId: endpoint_id, environment, type, status, statusClass, createdFrom, createdUntil } = filter;
+  const shared = {
+    table: 'deliveries',
+    ids: {
+      from: createdFrom === undefined ? undefined : firstIdAt('dlv', createdFrom - ID_TIME_SLACK_MS),
+      below: createdUntil === undefined ? undefined : firstIdAt('dlv', createdUntil + ID_TIME_SLACK_MS),
+    },
+    also: [
+      ...(createdFrom === undefined ? [] : [['created >= ', createdFrom] as const]),
+      ...(createdUntil === undefined ? [] : [['created < ', createdUntil] as const]),
+    ],
+  };
+  if ([endpoint_id, environment, type, status, statusClass].every((value) => value === undefined)) {
+    return [{ ...shared, equals: {}, oneOf: {} }];
+  }
+  // An endpoint implies its environment.
+  const place = endpoint_id === undefined ? { environment } : { endpoint_id };
+  const open = { ...(endpoint_id === undefined && { environment: ENVIRONMENTS }), type: EVENT_TYPES };
+  const ranges = (statuses: readonly string[], answer_class?: AnswerClass): KeysetQuery[] => {
+    if (statuses.length === 0) return [];
+    const only = statuses.length === 1 ? statuses[0] : undefined;
+    return [
+      { ...shared, ...splitColumns({ ...place, answer_class, type, status: only }, { ...open, status: statuses }) },
+    ];
+  };
+  const statuses = DELIVERY_STATUSES.filter((known) => known === (status ?? known));
+  if (statusClass === undefined) return ranges(statuses);
+  const [delivered, others] = [
+    statuses.filter((one) => one === 'delivered'),
+    statuses.filter((one) => one !== 'delivered'),
+  ];
+  return [...(statusClass === '2xx' ? ranges(delivered) : []), ...ranges(others, statusClass)];
+}

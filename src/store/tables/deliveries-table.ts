@@ -1,0 +1,143 @@
+import { type Delivery, type DeliveryAttempt, type LastAttempt, answerClassOf } from '../../domain/delivery.ts';
+import type { Origin } from '../../telemetry/origin.ts';
+import type { Row } from '../keyset.ts';
+import { describeTable, integer, named, text } from '../table-description.ts';
+import type { MerchantEvent } from '../webhooks-port.ts';
+import type { Write } from '../write-statement.ts';
+import { textUnlessErased } from './erased-text.ts';
+
+const EVENTS = describeTable<Omit<MerchantEvent, 'origin'>>('events', {
+  id: text,
+  sessionId: text,
+  environment: text,
+  sequence: integer,
+  type: text,
+  body: text,
+  created: integer,
+});
+const insertEventRow = EVENTS.insert({ extra: ['request_id', 'trace_parent'] });
+
+const DELIVERIES = describeTable<Omit<Delivery, 'lastAttempt'>>('deliveries', {
+  id: text,
+  eventId: text,
+  endpointId: text,
+  sessionId: text,
+  environment: text,
+  type: text,
+  sequence: integer,
+  status: text,
+  attempts: integer,
+  scheduleStart: integer,
+  dueAt: integer,
+  created: integer,
+});
+export const DELIVERY_COLUMNS = DELIVERIES.columns.map(({ name }) => name);
+export const deliveryValues = DELIVERIES.values;
+const LAST_ATTEMPTS = describeTable<LastAttempt>('deliveries', {
+  started: named('last_started', integer),
+  durationMs: named('last_duration_ms', integer),
+  statusCode: named('last_status_code', integer),
+  failure: named('last_failure', text),
+});
+
+export const DELIVERY_ATTEMPTS = describeTable<DeliveryAttempt>('delivery_attempts', {
+  deliveryId: text,
+  number: integer,
+  started: integer,
+  durationMs: integer,
+  statusCode: integer,
+  failure: text,
+  responseBody: text,
+});
+const insertAttempt = DELIVERY_ATTEMPTS.insert({
+  written: (place) => ({ response_body: textUnlessErased('?8', place('response_body'), "''") }),
+});
+
+// A transaction of another instance that finishes one of these at the same moment either sees the new delivery or waits for it.
+export const LOCK_EARLIER_DELIVERIES = `UPDATE deliveries SET due_at = due_at
+  WHERE session_id = ?1 AND endpoint_id = ?2 AND status = 'pending'`;
+// A delivery behind another one of its session and endpoint is due with it: rows that only wait are not read in vain.
+const INSERT_DELIVERY = `INSERT INTO deliveries (${DELIVERY_COLUMNS.join(', ')})
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, COALESCE((
+    SELECT MAX(due_at) FROM deliveries
+    WHERE session_id = ?4 AND endpoint_id = ?3 AND sequence < ?7 AND status = 'pending'), ?11), ?12)`;
+const ADD_DELIVERY = `${INSERT_DELIVERY} ON CONFLICT (session_id, endpoint_id, sequence) DO NOTHING`;
+const CLAIM = `UPDATE deliveries SET attempts = ?2 + 1, due_at = ?4
+  WHERE id = ?1 AND attempts = ?2 AND schedule_start = ?3 AND status = 'pending'`;
+// An outcome is written again if the answer of the database was lost; the log shows whether the first write was applied.
+// The delivery leaves the queue of its recovery, unless this attempt does not count.
+const FINISH = `UPDATE deliveries SET status = ?3, due_at = ?4, schedule_start = ?5,
+    last_started = ?6, last_duration_ms = ?7, last_status_code = ?8, last_failure = ?9, answer_class = ?10,
+    recover_at = CASE WHEN ?11 = 1 THEN NULL ELSE recover_at END
+  WHERE id = ?1 AND attempts = ?2 AND status = 'pending'
+    AND NOT EXISTS (SELECT 1 FROM delivery_attempts WHERE delivery_id = ?1 AND number = ?2)`;
+const REPLAY = `UPDATE deliveries SET status = 'pending', schedule_start = ?4, due_at = ?5,
+    answer_class = CASE WHEN ?3 = 'delivered' THEN '2xx' ELSE answer_class END
+  WHERE id = ?1 AND attempts = ?2 AND status = ?3`;
+// Deliveries that wait behind this one become due with it, so that they are not read in vain before. A delivery behind a
+// replayed one may have an attempt in progress: it keeps its own time, or it would be sent twice at once. If this delivery is
+// to be tried again, those behind it do not hold up the queue of their recovery.
+const FOLLOW = `UPDATE deliveries SET due_at = ?4, recover_at = CASE WHEN ?5 = 1 THEN NULL ELSE recover_at END
+  WHERE session_id = ?1 AND endpoint_id = ?2 AND sequence > ?3 AND status = 'pending'
+    AND (attempts = schedule_start OR due_at < ?4)`;
+
+/** Deliveries that a `candidate` waits for. */
+export const EARLIER_DELIVERY = `SELECT 1 FROM deliveries AS earlier
+      WHERE earlier.session_id = candidate.session_id AND earlier.endpoint_id = candidate.endpoint_id
+        AND earlier.sequence < candidate.sequence AND earlier.status = 'pending'`;
+export function insertEvent(event: MerchantEvent): Write {
+  const { requestId = null, traceParent = null } = event.origin ?? {};
+  return insertEventRow(event, requestId, traceParent);
+}
+
+export function insertDelivery(delivery: Delivery): Write[] {
+  const { sessionId, endpointId } = delivery;
+  return [
+    { sql: LOCK_EARLIER_DELIVERIES, params: [sessionId, endpointId] },
+    { sql: INSERT_DELIVERY, params: deliveryValues(delivery) },
+  ];
+}
+
+/** A delivery that was not created with its event; a second one of the same event and endpoint is a conflict. */
+export function addDelivery(delivery: Delivery): Write[] {
+  const [lock, insert] = insertDelivery(delivery);
+  return [lock!, { ...insert!, sql: ADD_DELIVERY, guard: 'overtaken' }];
+}
+
+/** Begins the attempt `delivery.attempts`, under a lease until `delivery.dueAt`. */
+export function claimDelivery({ id, attempts, scheduleStart, dueAt }: Delivery): Write {
+  return { sql: CLAIM, params: [id, attempts - 1, scheduleStart, dueAt], guard: 'overtaken' };
+}
+
+/** Makes a delivery due at `delivery.dueAt`, whatever its outcome; the log is retained. */
+export function replayDelivery({ id, attempts, scheduleStart, dueAt }: Delivery, from: Delivery['status']): Write {
+  return { sql: REPLAY, params: [id, attempts, from, scheduleStart, dueAt], guard: 'overtaken' };
+}
+
+export function finishDelivery(delivery: Delivery, attempt: DeliveryAttempt, now: number): Write[] {
+  const { id, status, attempts, scheduleStart, dueAt, sessionId, endpointId, sequence } = delivery;
+  const freedAt = status === 'pending' ? dueAt : now;
+  const answerClass = status === 'delivered' ? null : answerClassOf(attempt.statusCode);
+  const counts = status !== 'pending' || attempts > scheduleStart;
+  const last = [...LAST_ATTEMPTS.values(attempt), answerClass];
+  return [
+    { sql: FINISH, params: [id, attempts, status, dueAt, scheduleStart, ...last, counts ? 1 : 0], guard: 'overtaken' },
+    { sql: FOLLOW, params: [sessionId, endpointId, sequence, freedAt, status === 'pending' && counts ? 1 : 0] },
+    insertAttempt(attempt, sessionId),
+  ];
+}
+
+export function eventFromRow(row: Row): MerchantEvent {
+  return Object.assign(EVENTS.fromRow(row), originFromRow(row));
+}
+
+export function originFromRow(row: Row): { origin?: Origin } {
+  const requestId = row['request_id'] as string | null;
+  const traceParent = row['trace_parent'] as string | null;
+  return requestId === null && traceParent === null ? {} : { origin: { requestId, traceParent } };
+}
+
+export function deliveryFromRow(row: Row): Delivery {
+  const lastAttempt = row['last_started'] === null ? null : LAST_ATTEMPTS.fromRow(row);
+  return Object.assign(DELIVERIES.fromRow(row), { lastAttempt });
+}

@@ -1,0 +1,74 @@
+import { ENVIRONMENTS } from '../../domain/route.ts';
+import { EVENT_TYPES } from '../event-places.ts';
+import type { FeedFilter, FeedReads } from '../feed-port.ts';
+import type { Query, Select, SqlValue } from '../keyset.ts';
+import { createReader } from '../row-reader.ts';
+import type { Write } from '../write-statement.ts';
+import { RECOVERIES, SELECT_RECOVERIES_LEFT, recoverableFromRow, recoverableQuery } from './recoveries-table.ts';
+import { eventFromRow } from './deliveries-table.ts';
+
+// The holder of this lock writes positions, and holds it until its commit. It reads the events to place after taking the lock,
+// and so after every earlier round: a position is never visible before a lower one.
+const TAKE_LOCK = 'UPDATE feed_lock SET rounds = rounds + 1 WHERE id = 1';
+// In the order in which the visible events happened. If a clock was set back within a session, its later event waits for the
+// next round.
+const PLACE = `UPDATE events SET feed_position = fresh.place
+  FROM (
+    SELECT oldest.id AS event_id,
+      (SELECT COALESCE(MAX(feed_position), 0) FROM events WHERE feed_position IS NOT NULL)
+        + ROW_NUMBER() OVER (ORDER BY oldest.created, oldest.sequence, oldest.id) AS place
+    FROM (
+      SELECT created, sequence, id FROM events AS unplaced
+      WHERE feed_position IS NULL AND NOT EXISTS (
+        SELECT 1 FROM events AS earlier
+        WHERE earlier.session_id = unplaced.session_id AND earlier.sequence < unplaced.sequence
+          AND earlier.feed_position IS NULL AND earlier.created > unplaced.created)
+      ORDER BY created, sequence, id LIMIT ?1) AS oldest) AS fresh
+  WHERE events.id = fresh.event_id`;
+
+const SELECT_POSITION = 'SELECT feed_position FROM events WHERE id = ?1';
+const SELECT_UNPLACED = 'SELECT 1 AS found FROM events WHERE feed_position IS NULL LIMIT 1';
+
+/** Places events, one instance at a time; a round without events to place writes only the lock. */
+export function placeEvents(limit: number): Write[] {
+  return [
+    { sql: TAKE_LOCK, params: [] },
+    { sql: PLACE, params: [limit] },
+  ];
+}
+
+/** One range of an index for each environment and type that the filter leaves open; without a filter one range of positions. */
+function feedQuery({ environment, type }: FeedFilter, after: number, limit: number): Query {
+  const params: SqlValue[] = [after, limit];
+  const bind = (value: SqlValue) => `?${params.push(value)}`;
+  const order = 'ORDER BY feed_position LIMIT ?2';
+  if (environment === undefined && type === undefined) {
+    return { sql: `SELECT * FROM events WHERE feed_position > ?1 ${order}`, params };
+  }
+  const branches = (environment === undefined ? ENVIRONMENTS : [environment]).flatMap((one) =>
+    (type === undefined ? EVENT_TYPES : [type]).map(
+      (of) =>
+        `SELECT * FROM (SELECT * FROM events WHERE environment = ${bind(one)} AND type = ${bind(of)} AND feed_position > ?1 ${order}) AS part`,
+    ),
+  );
+  return { sql: `${branches.join(' UNION ALL ')} ${order}`, params };
+}
+
+export function createFeedReads(select: Select): FeedReads {
+  const { one, find, all } = createReader(select);
+  return {
+    feedPosition: (eventId) => one((row) => row['feed_position'] as number | null, SELECT_POSITION, eventId),
+    async listFeed(filter, after, limit) {
+      const { sql, params } = feedQuery(filter, after, limit + 1);
+      const events = await all(eventFromRow, sql, ...params);
+      return { items: events.slice(0, limit), hasMore: events.length > limit };
+    },
+    hasUnplacedEvents: async () => (await select(SELECT_UNPLACED)).length > 0,
+    recovery: (id) => find(RECOVERIES, id),
+    recoveriesLeft: (since, limit) => all(RECOVERIES.fromRow, SELECT_RECOVERIES_LEFT, since, limit),
+    recoverableEvents(recovery, types, limit) {
+      const { sql, params } = recoverableQuery(recovery, types, limit);
+      return all(recoverableFromRow, sql, ...params);
+    },
+  };
+}

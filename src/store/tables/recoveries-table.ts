@@ -1,0 +1,106 @@
+import type { Delivery } from '../../domain/delivery.ts';
+import type { Recovery } from '../../domain/recovery.ts';
+import type { RecoverableEvent } from '../feed-port.ts';
+import type { Query, Row } from '../keyset.ts';
+import { describeTable, flag, integer, named, saveVersions, text } from '../table-description.ts';
+import type { Write } from '../write-statement.ts';
+import { DELIVERY_COLUMNS, LOCK_EARLIER_DELIVERIES, deliveryFromRow, deliveryValues } from './deliveries-table.ts';
+
+export const RECOVERIES = describeTable<Recovery>('recoveries', {
+  id: text,
+  endpointId: text,
+  environment: text,
+  version: integer,
+  status: text,
+  from: named('from_time', integer),
+  until: named('until_time', integer),
+  everything: flag,
+  read: {
+    group: {
+      created: named('read_created', integer),
+      sequence: named('read_sequence', integer),
+      id: named('read_id', text),
+    },
+  },
+  queued: integer,
+  pending: integer,
+  delivered: integer,
+  created: integer,
+  updated: integer,
+});
+export const saveRecovery = saveVersions(RECOVERIES, {
+  key: ['id'],
+  set: ['status', 'read', 'queued', 'pending', 'delivered', 'updated'],
+  guard: 'version',
+});
+
+// A delivery that waits for its next attempt holds back those behind it in its session, which must not hold up the queue.
+const waitingEarlier = (session: string, endpoint: string, sequence: string) => `FROM deliveries AS earlier
+    WHERE earlier.session_id = ${session} AND earlier.endpoint_id = ${endpoint} AND earlier.sequence < ${sequence}
+      AND earlier.status = 'pending' AND earlier.recover_at IS NULL`;
+const ADD = `INSERT INTO deliveries (${DELIVERY_COLUMNS.join(', ')}, recover_at)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,
+    COALESCE((SELECT MAX(earlier.due_at) ${waitingEarlier('?4', '?3', '?7')}), ?11), ?12,
+    CASE WHEN EXISTS (SELECT 1 ${waitingEarlier('?4', '?3', '?7')}) THEN NULL ELSE CAST(?13 AS BIGINT) END)
+  ON CONFLICT (session_id, endpoint_id, sequence) DO NOTHING`;
+const AGAIN = `UPDATE deliveries SET status = 'pending', schedule_start = ?4,
+    due_at = COALESCE((SELECT MAX(earlier.due_at) ${waitingEarlier('?7', '?8', '?9')}), ?5),
+    recover_at = CASE WHEN EXISTS (SELECT 1 ${waitingEarlier('?7', '?8', '?9')}) THEN NULL ELSE CAST(?6 AS BIGINT) END,
+    answer_class = CASE WHEN ?3 = 'delivered' THEN '2xx' ELSE answer_class END
+  WHERE id = ?1 AND attempts = ?2 AND status = ?3`;
+
+export const SELECT_RECOVERIES_LEFT = `SELECT * FROM recoveries
+  WHERE status = 'running' AND updated <= ?1 ORDER BY updated, id LIMIT ?2`;
+
+/** Puts a delivery into the queue of recoveries of its endpoint, or behind an earlier one of its session that waits. */
+export function recoverDelivery(delivery: Delivery, from: Delivery['status'] | null, eventCreated: number): Write[] {
+  const { id, endpointId, sessionId, sequence, attempts, scheduleStart, dueAt } = delivery;
+  const again = [id, attempts, from, scheduleStart, dueAt, eventCreated, sessionId, endpointId, sequence];
+  return [
+    { sql: LOCK_EARLIER_DELIVERIES, params: [sessionId, endpointId] },
+    from === null
+      ? { sql: ADD, params: [...deliveryValues(delivery), eventCreated], guard: 'overtaken' }
+      : { sql: AGAIN, params: again, guard: 'overtaken' },
+  ];
+}
+
+/** The next events after those that were read; one range of an index for each type. */
+export function recoverableQuery(recovery: Recovery, types: readonly string[], limit: number): Query {
+  const { endpointId, environment, until, read } = recovery;
+  const params = [environment, read.created, read.sequence, read.id, until, limit, endpointId, ...types];
+  const order = 'ORDER BY created, sequence, id LIMIT ?6';
+  const branches = types.map(
+    (_, index) => `SELECT * FROM (
+      SELECT id AS event_id, id, session_id, environment, sequence, type, created FROM events
+      WHERE environment = ?1 AND type = ?${8 + index} AND (created, sequence, id) > (?2, ?3, ?4) AND created < ?5
+      ${order}) AS part`,
+  );
+  const columns = ['id', 'endpoint_id', 'status', 'attempts', 'schedule_start', 'due_at', 'created'];
+  const last = ['last_started', 'last_duration_ms', 'last_status_code', 'last_failure'];
+  const found = [...columns, ...last].map((column) => `delivery.${column} AS delivery_${column}`);
+  return {
+    sql: `SELECT part.*, ${found.join(', ')}
+      FROM (${branches.join(' UNION ALL ')} ${order}) AS part
+      LEFT JOIN deliveries AS delivery ON delivery.session_id = part.session_id
+        AND delivery.endpoint_id = ?7 AND delivery.sequence = part.sequence
+      ORDER BY part.created, part.sequence, part.id`,
+    params,
+  };
+}
+
+const RECOVERABLE_EVENTS = describeTable<RecoverableEvent['event']>('events', {
+  id: text,
+  sessionId: text,
+  environment: text,
+  sequence: integer,
+  type: text,
+  created: integer,
+});
+
+export function recoverableFromRow(row: Row): RecoverableEvent {
+  const event = RECOVERABLE_EVENTS.fromRow(row);
+  if (row['delivery_id'] === null) return { event, delivery: undefined };
+  const ofDelivery = Object.entries(row).filter(([column]) => column.startsWith('delivery_'));
+  const named = ofDelivery.map(([column, value]) => [column.slice('delivery_'.length), value]);
+  return { event, delivery: deliveryFromRow({ ...row, ...(Object.fromEntries(named) as Row) }) };
+}

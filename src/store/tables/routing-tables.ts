@@ -1,0 +1,209 @@
+import type { RouteOutcome } from '../../domain/route-outcome.ts';
+import type { Instant } from '../../domain/records.ts';
+import { ENVIRONMENTS } from '../../domain/route.ts';
+import type { Tally } from '../../routing/route-memory.ts';
+import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
+import { type Row, type Select, type SelectEach, filterKeyset } from '../keyset.ts';
+import { createReader } from '../row-reader.ts';
+import type {
+  EstimateRecord,
+  RecentResult,
+  RouteHealthRow,
+  RoutingDecision,
+  RoutingReads,
+  RoutingSnapshot,
+  RulesVersion,
+  TransitionRecord,
+} from '../routing-port.ts';
+import { describeTable, flag, integer, json, named, saveVersions, text } from '../table-description.ts';
+import type { Write } from '../write-statement.ts';
+
+const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
+// Logarithms are stored as thousandths: sums of integers are the same in any order of addition.
+const LOG_SCALE = 1000;
+
+const OUTCOMES = describeTable<RouteOutcome>('route_outcomes', {
+  paymentId: text,
+  stage: text,
+  environment: text,
+  routeId: text,
+  result: text,
+  successes: integer,
+  failures: integer,
+  neutrals: integer,
+  probe: flag,
+  paidAfterMs: {
+    type: 'BIGINT',
+    column: 'log_ms',
+    write: (ms) => (ms === null ? null : Math.round(Math.log(ms) * LOG_SCALE)),
+    read: (stored) => (stored === null ? null : Math.exp((stored as number) / LOG_SCALE)),
+  },
+  created: integer,
+});
+const SNAPSHOTS = describeTable<RoutingSnapshot>('routing_snapshots', {
+  id: text,
+  environment: text,
+  body: text,
+  created: integer,
+});
+const DECISIONS = describeTable<RoutingDecision>('routing_decisions', {
+  id: text,
+  snapshotId: text,
+  environment: text,
+  sessionId: text,
+  paymentId: text,
+  body: text,
+  created: integer,
+});
+const HEALTH = describeTable<RouteHealthRow>('route_health', {
+  environment: text,
+  routeId: text,
+  version: integer,
+  state: text,
+  body: text,
+});
+const TRANSITIONS = describeTable<TransitionRecord>('route_transitions', {
+  id: text,
+  environment: text,
+  routeId: text,
+  version: integer,
+  from: named('from_state', text),
+  to: named('to_state', text),
+  cause: text,
+  words: text,
+  numbers: json<Record<string, number>>(),
+  created: integer,
+});
+const RULES = describeTable<RulesVersion>('routing_rules', {
+  version: integer,
+  source: text,
+  body: text,
+  created: integer,
+});
+const ESTIMATES = describeTable<EstimateRecord>('route_estimates', {
+  environment: text,
+  algorithm: text,
+  foldedUntil: integer,
+  body: text,
+});
+
+const insertSnapshotRow = SNAPSHOTS.insert({ onConflict: 'ON CONFLICT (id) DO NOTHING' });
+const insertDecisionRow = DECISIONS.insert({ onConflict: 'ON CONFLICT (id) DO NOTHING' });
+const insertEstimates = ESTIMATES.insert({
+  onConflict: 'ON CONFLICT (environment, algorithm) DO NOTHING',
+  guard: 'overtaken',
+});
+const UPDATE_ESTIMATES =
+  'UPDATE route_estimates SET folded_until = ?3, body = ?4 WHERE environment = ?1 AND algorithm = ?2 AND folded_until = ?5';
+
+const sum = (value: string, name: string) => `CAST(SUM(${value}) AS BIGINT) AS ${name}`;
+const ofProbes = (column: string) => `CASE WHEN probe = 1 THEN ${column} ELSE 0 END`;
+const ofOthers = (column: string) => `CASE WHEN probe = 0 THEN ${column} ELSE 0 END`;
+
+const SELECT_TALLIES = `SELECT created / ${BUCKET_MS} AS bucket,
+    ${sum(ofOthers('successes'), 'successes')}, ${sum(ofOthers('failures'), 'failures')},
+    ${sum(ofOthers('neutrals'), 'neutrals')},
+    ${sum(ofProbes('successes'), 'probe_successes')}, ${sum(ofProbes('failures'), 'probe_failures')},
+    COUNT(log_ms) AS timed, CAST(COALESCE(SUM(log_ms), 0) AS BIGINT) AS log_ms,
+    CAST(COALESCE(SUM(log_ms * log_ms), 0) AS BIGINT) AS log_ms_squared
+  FROM route_outcomes WHERE environment = ?1 AND route_id = ?2 AND created >= ?3 AND created < ?4
+  GROUP BY created / ${BUCKET_MS} ORDER BY 1`;
+const TALLIES = describeTable<Tally>('route_outcomes', {
+  bucket: integer,
+  successes: integer,
+  failures: integer,
+  neutrals: integer,
+  probeSuccesses: integer,
+  probeFailures: integer,
+  timed: integer,
+  logMs: scaled(LOG_SCALE),
+  logMsSquared: scaled(LOG_SCALE ** 2),
+});
+const SELECT_RECENT_RESULTS = `SELECT outcome.payment_id, outcome.result, outcome.probe, outcome.created, payment.session_id
+  FROM route_outcomes AS outcome JOIN payments AS payment ON payment.id = outcome.payment_id
+  WHERE outcome.environment = ?1 AND outcome.route_id = ?2 AND outcome.created >= ?3
+  ORDER BY outcome.created DESC, outcome.payment_id DESC, outcome.stage LIMIT ?4`;
+const RESULTS = describeTable<RecentResult>('route_outcomes', {
+  at: named('created', integer),
+  result: text,
+  paymentId: text,
+  sessionId: text,
+  probe: flag,
+});
+const SELECT_ESTIMATES = 'SELECT * FROM route_estimates WHERE environment = ?1 AND algorithm = ?2';
+const SELECT_HEALTH = 'SELECT * FROM route_health ORDER BY environment, route_id';
+const SELECT_RULES = 'SELECT * FROM routing_rules WHERE version = ?1';
+const SELECT_NEWEST_RULES = 'SELECT * FROM routing_rules ORDER BY version DESC LIMIT 1';
+const SELECT_DECISIONS_OF_SESSION = 'SELECT * FROM routing_decisions WHERE session_id = ?1 ORDER BY id';
+
+export const insertOutcome = OUTCOMES.insert();
+export const insertTransition = TRANSITIONS.insert();
+export const insertRules = RULES.insert({ onConflict: 'ON CONFLICT (version) DO NOTHING', guard: 'overtaken' });
+export const saveHealth = saveVersions(HEALTH, {
+  key: ['environment', 'routeId'],
+  set: ['state', 'body'],
+  guard: 'overtaken',
+});
+
+export function insertSnapshot(snapshot: RoutingSnapshot): Write {
+  return { ...insertSnapshotRow(snapshot), locks: `0 ${snapshot.id}` };
+}
+
+export function insertDecision(decision: RoutingDecision): Write {
+  const write = insertDecisionRow(decision);
+  // The change sets of many sessions can contain the same offer.
+  return decision.sessionId === null ? { ...write, locks: `1 ${decision.id}` } : write;
+}
+
+export function foldEstimates(estimates: EstimateRecord, from: Instant | null): Write {
+  const insert = insertEstimates(estimates);
+  return from === null ? insert : { sql: UPDATE_ESTIMATES, params: [...insert.params, from], guard: 'overtaken' };
+}
+
+export function createRoutingReads(select: Select, selectEach: SelectEach): RoutingReads {
+  const { one, find, all, list } = createReader(select);
+  async function each<Item>(fromRow: (row: Row) => Item, sql: string, paramsOfEach: (string | number)[][]) {
+    const found = await selectEach(paramsOfEach.map((params) => ({ sql, params })));
+    return found.map((rows) => rows.map(fromRow));
+  }
+  return {
+    outcomeTallies: (environment, routeIds, from, until) =>
+      each(
+        TALLIES.fromRow,
+        SELECT_TALLIES,
+        routeIds.map((id) => [environment, id, from, until]),
+      ),
+    recentResults: (environment, routes, limit) =>
+      each(
+        RESULTS.fromRow,
+        SELECT_RECENT_RESULTS,
+        routes.map(({ id, since }) => [environment, id, since, limit]),
+      ),
+    routeEstimates: (environment, algorithm) => one(ESTIMATES.fromRow, SELECT_ESTIMATES, environment, algorithm),
+    routeHealth: () => all(HEALTH.fromRow, SELECT_HEALTH),
+    listTransitions({ environment, routeId: route_id }, page) {
+      const keyset = filterKeyset('route_transitions', { environment, route_id }, { environment: ENVIRONMENTS });
+      return list(keyset, page, TRANSITIONS.fromRow);
+    },
+    routingRules: (version) =>
+      version === undefined ? one(RULES.fromRow, SELECT_NEWEST_RULES) : one(RULES.fromRow, SELECT_RULES, version),
+    routingSnapshot: (id) => find(SNAPSHOTS, id),
+    routingDecision: (id) => find(DECISIONS, id),
+    routingDecisionsOfSession: (sessionId) => all(DECISIONS.fromRow, SELECT_DECISIONS_OF_SESSION, sessionId),
+    // Without offers: the index holds the decisions of sessions only.
+    listRoutingDecisions: (environment, page) =>
+      list(
+        { table: 'routing_decisions', equals: { environment }, oneOf: {}, notNull: 'session_id' },
+        page,
+        DECISIONS.fromRow,
+      ),
+  };
+}
+
+function scaled(scale: number) {
+  return {
+    type: 'BIGINT' as const,
+    write: (value: number) => value * scale,
+    read: (stored: string | number | null) => (stored as number) / scale,
+  };
+}

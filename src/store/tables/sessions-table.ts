@@ -1,0 +1,83 @@
+import { type Instant, type Metadata, SESSION_STATUSES, type Session } from '../../domain/records.ts';
+import { ENVIRONMENTS } from '../../domain/route.ts';
+import { type KeysetQuery, type Row, filterKeyset, splitColumns } from '../keyset.ts';
+import type { DueWake, SessionFilter } from '../store.ts';
+import { describeTable, flag, integer, json, named, text } from '../table-description.ts';
+import { KEY_SHARE, type Write } from '../write-statement.ts';
+import { emailKey } from './customers-table.ts';
+import { erasedKey } from './erased-text.ts';
+
+export const SESSIONS = describeTable<Session>('sessions', {
+  id: text,
+  environment: text,
+  status: text,
+  version: integer,
+  product: text,
+  amount: integer,
+  customerId: text,
+  customerEmail: text,
+  preferredRoute: text,
+  redirectUrl: text,
+  metadata: json<Metadata>(),
+  clientReferenceId: text,
+  idempotencyKey: text,
+  requestHash: text,
+  offerJson: named('offer', text),
+  decisionId: text,
+  attempts: integer,
+  announced: flag,
+  created: integer,
+  expiresAt: integer,
+  retryUntil: integer,
+  wakeAt: integer,
+});
+const NAMES = SESSIONS.columns.map(({ name }) => name);
+// PostgreSQL takes a bare parameter of a SELECT for text, so that integers need a cast.
+const PLACES = SESSIONS.columns.map(({ type }, index) =>
+  type === 'BIGINT' ? `CAST(?${index + 1} AS BIGINT)` : `?${index + 1}`,
+);
+// The session of a customer who is being erased waits for that, and is then refused.
+const INSERT = `INSERT INTO sessions (${NAMES.join(', ')})
+  SELECT ${PLACES.join(', ')} WHERE EXISTS (
+    SELECT 1 FROM customers
+    WHERE id = ?7 AND environment = ?2 AND email_key = ?${NAMES.length + 1} AND status = 'active' ${KEY_SHARE})
+    AND NOT EXISTS (SELECT 1 FROM sessions WHERE environment = ?2 AND idempotency_key = ?${NAMES.length + 2})
+    AND (CAST(?2 AS TEXT) <> 'production' OR NOT EXISTS (SELECT 1 FROM test_clock))
+  ON CONFLICT (environment, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`;
+const CLAIM_WAKE = 'UPDATE sessions SET wake_at = ?3 WHERE id = ?1 AND wake_at = ?2';
+
+export const SELECT_SESSION_BY_KEY = 'SELECT * FROM sessions WHERE environment = ?1 AND idempotency_key IN (?2, ?3)';
+export const SELECT_SESSIONS_TO_WAKE =
+  'SELECT id, wake_at FROM sessions WHERE wake_at IS NOT NULL AND wake_at <= ?1 ORDER BY wake_at LIMIT ?2';
+
+export function insertSession(session: Session): Write {
+  const { customerEmail, idempotencyKey } = session;
+  const keys = [emailKey(customerEmail), idempotencyKey === null ? null : erasedKey(idempotencyKey)];
+  return { sql: INSERT, params: [...SESSIONS.values(session), ...keys], guard: 'session_refused' };
+}
+
+/** Moves a session on from the version before the one it has now. */
+export const updateSession = SESSIONS.update({
+  key: ['id'],
+  set: ['status', 'attempts', 'announced', 'retryUntil', 'wakeAt'],
+  versioned: true,
+  guard: 'version',
+});
+
+/** Prevents other instances from waking the session until then; a change of the session sets the time anew. */
+export function claimWake({ sessionId, wakeAt }: DueWake, until: Instant): Write {
+  return { sql: CLAIM_WAKE, params: [sessionId, wakeAt, until], guard: 'overtaken' };
+}
+
+export function wakeFromRow(row: Row): DueWake {
+  return { sessionId: row['id'] as string, wakeAt: row['wake_at'] as number };
+}
+
+/** The page's range; `customerIds` are given where the filter names a customer, and then imply the environment. */
+export function sessionKeyset(filter: SessionFilter, customerIds: string[] | undefined): KeysetQuery {
+  const given = { status: filter.status, client_reference_id: filter.clientReferenceId };
+  const { environment } = filter;
+  const open = { status: SESSION_STATUSES };
+  if (!customerIds) return filterKeyset('sessions', { ...given, environment }, { environment: ENVIRONMENTS, ...open });
+  return { table: 'sessions', ...splitColumns(given, { customer_id: customerIds, ...open }) };
+}

@@ -1,0 +1,138 @@
+import type { EventType, SealedSecret, WebhookEndpoint } from '../../domain/webhook-endpoint.ts';
+import type { Select, SelectEach } from '../keyset.ts';
+import { createReader } from '../row-reader.ts';
+import { describeTable, integer, text } from '../table-description.ts';
+import type { EndpointChange, EndpointReads } from '../webhook-endpoints-port.ts';
+import type { Write } from '../write-statement.ts';
+import { deliveryFromRow } from './deliveries-table.ts';
+
+const ENDPOINTS = describeTable<WebhookEndpoint>('webhook_endpoints', {
+  id: text,
+  environment: text,
+  url: text,
+  source: text,
+  events: {
+    type: 'TEXT',
+    write: (types) => types.join(','),
+    read: (stored) => (stored as string).split(',') as EventType[],
+  },
+  description: text,
+  status: text,
+  disabledReason: text,
+  disabledAt: integer,
+  failingSince: integer,
+  lastSuccessAt: integer,
+  version: integer,
+  slot: integer,
+  created: integer,
+});
+export const endpointFromRow = ENDPOINTS.fromRow;
+const FIXED = new Set(['id', 'environment', 'created']);
+const CHANGED = ENDPOINTS.columns.filter(({ name }) => !FIXED.has(name));
+const saveEndpoint = ENDPOINTS.insert({
+  onConflict: `ON CONFLICT (id) DO UPDATE SET ${CHANGED.map(({ name }) => `${name} = excluded.${name}`).join(', ')}`,
+});
+const createEndpoint = ENDPOINTS.insert({ onConflict: 'ON CONFLICT DO NOTHING', guard: 'overtaken' });
+// Deliveries write successes and failures meanwhile: they are forgotten if the URL changes or the endpoint is enabled.
+const UPDATE = `UPDATE webhook_endpoints SET url = ?2, events = ?3, description = ?4, status = ?5, disabled_reason = ?6,
+    disabled_at = ?7, failing_since = CASE WHEN status = ?5 AND url = ?2 THEN failing_since END,
+    version = ?8, slot = ?9
+  WHERE id = ?1 AND version = ?8 - 1`;
+const ERASE_SECRETS = 'DELETE FROM webhook_secrets WHERE endpoint_id = ?1';
+const SECRETS = describeTable<SealedSecret>('webhook_secrets', {
+  endpointId: text,
+  environment: text,
+  number: integer,
+  sealed: text,
+  created: integer,
+  expiresAt: integer,
+});
+const insertSecret = SECRETS.insert();
+const RESEAL = 'UPDATE webhook_secrets SET sealed = ?4 WHERE endpoint_id = ?1 AND number = ?2 AND sealed = ?3';
+const SUCCEEDED = `UPDATE webhook_endpoints SET last_success_at = ?2,
+    failing_since = CASE WHEN failing_since > ?2 THEN failing_since END
+  WHERE id = ?1 AND (last_success_at IS NULL OR last_success_at < ?2)`;
+const FAILED = `UPDATE webhook_endpoints SET failing_since = ?2
+  WHERE id = ?1 AND (failing_since IS NULL OR failing_since > ?2) AND (last_success_at IS NULL OR last_success_at < ?2)`;
+const DISABLE = `UPDATE webhook_endpoints
+  SET status = 'disabled', disabled_reason = ?3, disabled_at = ?4, version = version + 1
+  WHERE id = ?1 AND url = ?2 AND status = 'active'`;
+const DISABLE_FAILING = `${DISABLE} AND failing_since = ?5`;
+
+// Deleted endpoints accumulate, and are not read.
+export const SELECT_ENDPOINTS = "SELECT * FROM webhook_endpoints WHERE status IN ('active', 'disabled', 'deleting')";
+const SELECT_SECRETS = 'SELECT * FROM webhook_secrets ORDER BY endpoint_id, number';
+const SELECT_SECRETS_OF_ENDPOINT = 'SELECT * FROM webhook_secrets WHERE endpoint_id = ?1 ORDER BY number';
+// An attempt is counted when it begins, logged when it ends, and lost when its lease expires.
+const NOT_IN_PROGRESS = `(candidate.due_at <= ?2 OR candidate.attempts = 0 OR EXISTS (
+      SELECT 1 FROM delivery_attempts AS ended
+      WHERE ended.delivery_id = candidate.id AND ended.number = candidate.attempts))`;
+const SELECT_PENDING_DELIVERIES = `SELECT * FROM (
+    SELECT candidate.* FROM deliveries AS candidate
+    WHERE candidate.endpoint_id = ?1 AND candidate.status = 'pending' AND candidate.recover_at IS NULL AND ${NOT_IN_PROGRESS}
+    ORDER BY candidate.due_at, candidate.id LIMIT ?3) AS part
+  UNION ALL SELECT * FROM (
+    SELECT candidate.* FROM deliveries AS candidate
+    WHERE candidate.endpoint_id = ?1 AND candidate.recover_at IS NOT NULL AND ${NOT_IN_PROGRESS}
+    ORDER BY candidate.recover_at, candidate.sequence, candidate.event_id LIMIT ?3) AS part
+  ORDER BY due_at, id LIMIT ?3`;
+
+export function writesOfEndpoint(change: EndpointChange): Write | Write[] {
+  switch (change.type) {
+    case 'endpoint_saved':
+      return saveEndpoint(change.endpoint);
+    case 'endpoint_created':
+      return createEndpoint(change.endpoint);
+    case 'endpoint_changed':
+      return changeEndpoint(change.endpoint);
+    case 'secrets_replaced':
+      return replaceSecrets(change.endpointId, change.secrets);
+    case 'secret_resealed': {
+      const { endpointId, number, sealed: before } = change.secret;
+      return { sql: RESEAL, params: [endpointId, number, before, change.sealed], guard: 'overtaken' };
+    }
+    case 'endpoint_succeeded':
+      return { sql: SUCCEEDED, params: [change.endpointId, change.at] };
+    case 'endpoint_failed':
+      return { sql: FAILED, params: [change.endpointId, change.at] };
+    case 'endpoint_disabled': {
+      const { endpointId, url, reason, at, failingSince } = change;
+      const params = [endpointId, url, reason, at];
+      return failingSince === null
+        ? { sql: DISABLE, params, guard: 'overtaken' }
+        : { sql: DISABLE_FAILING, params: [...params, failingSince], guard: 'overtaken' };
+    }
+  }
+}
+
+function changeEndpoint(endpoint: WebhookEndpoint): Write {
+  const { id, url, events, description, status, disabledReason, disabledAt, version, slot } = endpoint;
+  return {
+    sql: UPDATE,
+    params: [id, url, events.join(','), description, status, disabledReason, disabledAt, version, slot],
+    guard: 'overtaken',
+  };
+}
+
+function replaceSecrets(endpointId: string, secrets: readonly SealedSecret[]): Write[] {
+  return [
+    { sql: ERASE_SECRETS, params: [endpointId] },
+    ...secrets.map((secret) => insertSecret({ ...secret, endpointId })),
+  ];
+}
+
+export function createEndpointReads(select: Select, selectEach: SelectEach): EndpointReads {
+  const { find, all } = createReader(select);
+  return {
+    endpoints: async () => (await all(endpointFromRow, SELECT_ENDPOINTS)).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+    endpoint: (id) => find(ENDPOINTS, id),
+    async endpointSecrets(endpointIds) {
+      if (endpointIds.length === 0) return [];
+      const found = await selectEach(endpointIds.map((id) => ({ sql: SELECT_SECRETS_OF_ENDPOINT, params: [id] })));
+      return found.flat().map(SECRETS.fromRow);
+    },
+    pendingDeliveries: (endpointId, now, limit) =>
+      all(deliveryFromRow, SELECT_PENDING_DELIVERIES, endpointId, now, limit),
+    sealedSecrets: () => all(SECRETS.fromRow, SELECT_SECRETS),
+  };
+}

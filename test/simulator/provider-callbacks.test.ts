@@ -1,0 +1,256 @@
+// @run on=sqlite,postgres
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createSandboxProvider } from '../../src/providers/sandbox.ts';
+import { signCallback } from '../../src/webhooks/sign.ts';
+import { idOf } from '../fixtures/checkout-records.ts';
+import { type TestService, call, startTestService } from '../support/service.ts';
+import { SECRET, attempt, createSession, replaceProvider, start, stateOf, trustSecret } from './buyer.ts';
+
+interface Sent {
+  fields?: Record<string, unknown>;
+  body?: string | Uint8Array;
+  secret?: string;
+  /** Seconds from now. */
+  age?: number;
+  headers?: Record<string, string>;
+}
+
+/** A session with a payment in progress, and a function that posts callbacks for it. */
+async function startWithKnownSecret() {
+  const on = await startTestService();
+  const sessionId = await createSession(on);
+  await start(on, sessionId, 'card');
+  // From here on the test reports for the provider.
+  trustSecret(on);
+  const payment = (await on.service.deps.store.checkout(sessionId))!.payments[0]!;
+
+  function send({ fields = {}, body, secret = SECRET, age = 0, headers }: Sent = {}) {
+    const event = {
+      event: 'ev_of_this_test',
+      type: 'charge.updated',
+      order: sessionId,
+      charge: payment.id,
+      state: 'CAPTURED',
+      amount: 4999,
+      currency: 'USD',
+      transaction: 'sim_1',
+      ...fields,
+    };
+    const sent = body ?? JSON.stringify(event);
+    const timestamp = Math.floor(on.clock.now() / 1000) - age;
+    const signature = signCallback(secret, timestamp, typeof sent === 'string' ? sent : Buffer.from(sent).toString());
+    return call<{ error: { code: string } }>('POST', `${on.url}/api/providers/sandbox/callbacks`, sent, {
+      'x-provider-signature': signature,
+      ...headers,
+    });
+  }
+  return { on, sessionId, send, [Symbol.asyncDispose]: () => on[Symbol.asyncDispose]() };
+}
+
+describe('signatures', () => {
+  test('are accepted up to 300 seconds before or after now', async () => {
+    for (const [age, status] of [
+      [299, 200],
+      [-299, 200],
+      [301, 401],
+      [-301, 401],
+    ] as const) {
+      await using given = await startWithKnownSecret();
+      assert.equal((await given.send({ age })).status, status, String(age));
+      assert.equal((await stateOf(given.on, given.sessionId)).session, status === 200 ? 'paid' : 'pending');
+    }
+  });
+
+  test('that are wrong are 401, and change nothing', async () => {
+    await using given = await startWithKnownSecret();
+    const before = await stateOf(given.on, given.sessionId);
+    const right = signCallback(SECRET, Math.floor(given.on.clock.now() / 1000), '{}');
+    const sent: Sent[] = [
+      { secret: 'another' },
+      { headers: { 'x-provider-signature': '' } },
+      { headers: { 'x-provider-signature': right } },
+      { headers: { 'x-provider-signature': right.replace('v1=', 'v0=') } },
+      { headers: { 'x-provider-signature': `${right},${right}` } },
+      { body: 'not json', secret: 'another' },
+      { body: '', secret: 'another' },
+    ];
+    for (const each of sent) {
+      const answer = await given.send(each);
+      assert.equal(answer.status, 401);
+      assert.equal(answer.body.error.code, 'unauthorized');
+    }
+    const unsigned = await fetch(`${given.on.url}/api/providers/sandbox/callbacks`, { method: 'POST', body: '{}' });
+    assert.equal(unsigned.status, 401);
+    assert.deepEqual(await stateOf(given.on, given.sessionId), before);
+  });
+
+  test('do not match a body with one changed byte', async () => {
+    await using given = await startWithKnownSecret();
+    const provider = given.on.service.deps.providers.get('sandbox')!;
+    const now = Math.floor(given.on.clock.now() / 1000);
+    const body = JSON.stringify({
+      event: 'e',
+      type: 't',
+      order: 'o',
+      charge: 'c',
+      state: 's',
+      amount: 1,
+      currency: 'USD',
+    });
+    const headers = { 'x-provider-signature': signCallback(SECRET, now, body) };
+    assert.equal(provider.readCallback(Buffer.from(body), headers).callback.eventId, 'e');
+    for (let index = 0; index < body.length; index++) {
+      const changed = Buffer.from(body);
+      changed[index] = changed[index]! ^ 1;
+      assert.throws(() => provider.readCallback(changed, headers), { code: 'unauthorized' });
+    }
+  });
+});
+
+test('garbage with a right signature is 4xx, and nothing moves', async () => {
+  await using given = await startWithKnownSecret();
+  const before = await stateOf(given.on, given.sessionId);
+  const bodies = ['', 'null', '[]', '"x"', '{', '{}', '[[[[[', '\u0000', '{"event":"ev_1"}'];
+  for (const body of bodies) {
+    const answer = await given.send({ body });
+    assert(answer.status >= 400 && answer.status < 500, `${body} ${answer.status}`);
+  }
+  const fields: Record<string, unknown>[] = [
+    { amount: 49.99 },
+    { amount: '4999' },
+    { amount: -1 },
+    { amount: 1e300 },
+    { amount: null },
+    { order: 7 },
+    { event: '' },
+    { event: 'x'.repeat(201) },
+    { state: undefined },
+    { currency: undefined },
+    { charge: {} },
+    { transaction: 5 },
+  ];
+  for (const each of fields) {
+    assert.equal((await given.send({ fields: each })).status, 400, JSON.stringify(each));
+  }
+  assert.deepEqual(await stateOf(given.on, given.sessionId), before);
+});
+
+test('an unknown session is 404', async () => {
+  await using given = await startWithKnownSecret();
+  for (const order of [idOf('chk', 99), 'chk_x', '../x', given.sessionId.toUpperCase()]) {
+    assert.equal((await given.send({ fields: { order } })).status, 404, order);
+  }
+});
+
+test('only an explicit success is paid; an unknown state is pending', async () => {
+  await using given = await startWithKnownSecret();
+  const states = ['captured', 'SUCCEEDED', 'AUTHORIZED', 'REFUNDED', 'toString', '__proto__', 'PROCESSING'];
+  for (const [index, state] of states.entries()) {
+    assert.equal((await given.send({ fields: { state, event: `ev_${index}` } })).status, 200);
+    assert.equal((await stateOf(given.on, given.sessionId)).session, 'pending', state);
+  }
+  await given.send({ fields: { type: 'dispute.opened', event: 'ev_dispute' } });
+  assert.equal((await stateOf(given.on, given.sessionId)).session, 'pending');
+  await given.send({ fields: { event: 'ev_last' } });
+  assert.equal((await stateOf(given.on, given.sessionId)).session, 'paid');
+});
+
+test('another amount, currency or payment never pays, and is flagged', async () => {
+  await using given = await startWithKnownSecret();
+  const wrong = [{ amount: 4998 }, { amount: 5000 }, { amount: 0 }, { currency: 'EUR' }, { charge: idOf('pay', 99) }];
+  for (const [index, fields] of wrong.entries()) {
+    assert.equal((await given.send({ fields: { ...fields, event: `ev_${index}` } })).status, 200);
+  }
+  const state = await stateOf(given.on, given.sessionId);
+  assert.equal(state.session, 'pending');
+  assert.equal(state.flagged, wrong.length);
+});
+
+test('a hundred copies of one event at once are one event', async () => {
+  await using given = await startWithKnownSecret();
+  const answers = await Promise.all(Array.from({ length: 100 }, () => given.send()));
+  assert(answers.every(({ status }) => status === 200));
+  const state = await stateOf(given.on, given.sessionId);
+  assert.deepEqual(state.messages, ['applied']);
+  assert.deepEqual(state.events, ['payment.provider_pending', 'payment.paid']);
+});
+
+describe('sending', () => {
+  test('a callback that is not acknowledged is retried with growing delays, and then given up', async () => {
+    await using on = await startTestService();
+    const sessionId = await createSession(on);
+    await attempt(on, sessionId, 'card', 'paid');
+    // The gateway rejects the signature from here on.
+    const own = useOtherSecret(on);
+    await on.pass(0);
+    const [waiting] = await on.simulator.callbacksDue(Number.MAX_SAFE_INTEGER, 10);
+    assert.equal(waiting?.attempts, 1);
+    assert.equal(waiting.dueAt, on.clock.now() + 1000);
+    for (let attempts = 2; attempts <= 8; attempts++) {
+      const [next] = await on.simulator.callbacksDue(Number.MAX_SAFE_INTEGER, 10);
+      assert(next);
+      on.clock.advance(next.dueAt - on.clock.now());
+      await on.service.runDue();
+    }
+    assert.deepEqual(await on.simulator.callbacksDue(Number.MAX_SAFE_INTEGER, 10), []);
+    own();
+  });
+
+  test('a retried callback reaches a gateway that was unavailable', async () => {
+    await using on = await startTestService();
+    const sessionId = await createSession(on);
+    await attempt(on, sessionId, 'card', 'paid');
+    const own = useOtherSecret(on);
+    await on.pass(0);
+    assert.equal((await stateOf(on, sessionId)).session, 'pending');
+    own();
+    await on.pass(1000);
+    assert.equal((await stateOf(on, sessionId)).session, 'paid');
+  });
+
+  test('a cancelled payment is not captured any more', async () => {
+    await using on = await startTestService();
+    const sessionId = await createSession(on);
+    await attempt(on, sessionId, 'card', 'paid_later');
+    await on.pass(0);
+    const sandbox = on.service.deps.providers.get('sandbox')!;
+    const payment = (await on.service.deps.store.checkout(sessionId))!.payments[0]!;
+    assert.equal(await sandbox.cancel(payment), 'cancelled');
+    assert.equal(await sandbox.cancel(payment), 'cancelled');
+    await on.pass(20_000);
+    const state = await stateOf(on, sessionId);
+    assert.deepEqual(state.simulated, ['cancelled']);
+    assert.deepEqual(state.messages, ['applied']);
+    assert.equal((await sandbox.inquire(payment))?.status, 'failed');
+  });
+
+  test('a late cancellation has the capture reported again', async () => {
+    await using on = await startTestService();
+    const sessionId = await createSession(on);
+    await attempt(on, sessionId, 'card', 'callback_lost');
+    const payment = (await on.service.deps.store.checkout(sessionId))!.payments[0]!;
+    await on.service.deps.providers.get('sandbox')!.cancel(payment);
+    await on.pass(0);
+    assert.equal((await stateOf(on, sessionId)).session, 'paid');
+  });
+});
+
+test('the API accepts its own key only', async () => {
+  await using on = await startTestService();
+  const path = `${on.url}/simulator/api/payments`;
+  for (const authorization of ['', 'Bearer', 'Bearer x', 'Basic x']) {
+    for (const target of ['', '/pay_x/cancel', '/pay_x/refunds'])
+      assert.equal((await call('POST', path + target, {}, { authorization })).status, 401);
+    for (const target of ['/pay_x', '/pay_x/refunds/ref_x'])
+      assert.equal((await call('GET', path + target, undefined, { authorization })).status, 401);
+  }
+});
+
+/** Makes the gateway reject the provider's callbacks; the returned function restores it. */
+function useOtherSecret(on: TestService): () => void {
+  const { readCallback } = on.service.deps.providers.get('sandbox')!;
+  const options = { url: on.url, apiKey: 'x', callbackSecret: 'another', now: on.clock.now };
+  replaceProvider(on, { readCallback: createSandboxProvider(options).readCallback });
+  return () => replaceProvider(on, { readCallback });
+}

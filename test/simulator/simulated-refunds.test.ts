@@ -1,0 +1,285 @@
+// @run on=sqlite,postgres
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { leftOf } from '../../src/domain/refund-record.ts';
+import type { Payment } from '../../src/domain/records.ts';
+import { createRefund } from '../../src/operations/refunds/create-refund.ts';
+import type { Provider } from '../../src/providers/provider.ts';
+import { REFUND_SCRIPTS } from '../../src/simulator/simulated-refunds.ts';
+import { idOf } from '../fixtures/checkout-records.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+import { attempt, createSession, postCallback, replaceProvider, stateOf, trustSecret } from './buyer.ts';
+
+const SECOND = 1000;
+const HOUR = 3600 * SECOND;
+const DAY = 24 * HOUR;
+const SUCCEEDED = { status: 'succeeded', reason: null };
+const REFUSED = { status: 'failed', reason: 'the provider refused the refund' };
+
+let on: TestService;
+let own: Provider;
+
+before(async () => {
+  on = await startTestService();
+  const { deps } = on.service;
+  own = deps.providers.get('sandbox')!;
+});
+after(() => on[Symbol.asyncDispose]());
+
+async function paidPayment(instrument = 'paid'): Promise<Payment> {
+  const id = await createSession(on);
+  await attempt(on, id, 'card', instrument);
+  await on.pass(0);
+  return (await on.service.deps.store.checkout(id))!.payments[0]!;
+}
+
+const ask = async ({ id }: Payment, amount?: number) =>
+  (await createRefund(on.service.deps, id, amount === undefined ? {} : { amount })).refund.id;
+
+/** `succeeded, refunded 500, pending 0, ledger pending; at the provider succeeded, 500`. */
+async function state(refundId: string): Promise<string> {
+  const { store } = on.service.deps;
+  const { status, paymentId } = (await store.refund(refundId))!;
+  const { refunded, refundPending, ledgerStatus } = (await store.payment(paymentId))!;
+  const simulated = await on.simulator.refund(refundId);
+  const charge = (await on.simulator.chargeOfPayment(paymentId))!;
+  const here = `${status}, refunded ${refunded}, pending ${refundPending}, ledger ${ledgerStatus}`;
+  return `${here}; at the provider ${simulated?.status ?? 'unknown'}, ${charge.refunded}`;
+}
+
+const messagesOf = async (sessionId: string, refund: string) =>
+  (await on.service.deps.store.providerMessages(sessionId)).filter(({ refundId }) => refundId === refund);
+
+/** Balances of a payment by account, without those that are zero. */
+async function booksOf(paymentId: string): Promise<Record<string, number>> {
+  const sums: Record<string, number> = {};
+  for (const { account, amount } of await on.service.deps.store.ledgerOfPayment(paymentId)) {
+    sums[account] = (sums[account] ?? 0) + amount;
+  }
+  return Object.fromEntries(Object.entries(sums).filter(([, amount]) => amount !== 0));
+}
+
+/** Replaces methods of the provider for the time of `use`. */
+async function instead(provider: Partial<Provider>, use: () => Promise<void>): Promise<void> {
+  replaceProvider(on, provider);
+  try {
+    await use();
+  } finally {
+    replaceProvider(on, own);
+  }
+}
+
+async function say(callback: Record<string, unknown>) {
+  trustSecret(on);
+  const answer = await postCallback(on, callback);
+  replaceProvider(on, { readCallback: own.readCallback });
+  return answer;
+}
+
+describe('the cents of a refund select its outcome', () => {
+  const AT_ONCE = 0;
+  const cases: [cents: number, title: string, states: [afterMs: number, state: string][]][] = [
+    [
+      1,
+      'pending, and succeeded by callback 2 seconds later',
+      [
+        [AT_ONCE, 'pending, refunded 0, pending 501, ledger pending; at the provider pending, 501'],
+        [1999, 'pending, refunded 0, pending 501, ledger pending; at the provider pending, 501'],
+        [1, 'succeeded, refunded 501, pending 0, ledger pending; at the provider succeeded, 501'],
+      ],
+    ],
+    [2, 'failed at once', [[AT_ONCE, 'failed, refunded 0, pending 0, ledger pending; at the provider failed, 0']]],
+    [
+      4,
+      'the first answer is lost, and the next inquiry finds the refund, once',
+      [
+        [AT_ONCE, 'pending, refunded 0, pending 504, ledger pending; at the provider succeeded, 504'],
+        [5 * SECOND, 'succeeded, refunded 504, pending 0, ledger pending; at the provider succeeded, 504'],
+      ],
+    ],
+    [
+      5,
+      'no callback arrives, and the next inquiry finds that it succeeded',
+      [
+        [AT_ONCE, 'pending, refunded 0, pending 505, ledger pending; at the provider succeeded, 505'],
+        [5 * SECOND, 'succeeded, refunded 505, pending 0, ledger pending; at the provider succeeded, 505'],
+      ],
+    ],
+    [
+      6,
+      'pending, and failed by callback 2 seconds later',
+      [
+        [AT_ONCE, 'pending, refunded 0, pending 506, ledger pending; at the provider pending, 506'],
+        [2 * SECOND, 'failed, refunded 0, pending 0, ledger pending; at the provider failed, 0'],
+      ],
+    ],
+  ];
+  for (const [cents, title, states] of cases) {
+    test(`0${cents}: ${title}`, async () => {
+      const payment = await paidPayment();
+      const before = await booksOf(payment.id);
+      const id = await ask(payment, 5 + cents / 100);
+      for (const [afterMs, expected] of states) {
+        await on.pass(afterMs);
+        assert.equal(await state(id), expected);
+      }
+      if ((await state(id)).startsWith('failed')) assert.deepEqual(await booksOf(payment.id), before);
+    });
+  }
+
+  test('03: succeeded at once, and failed late: the posting is reversed, and the money can be refunded again', async () => {
+    const payment = await paidPayment();
+    const before = await booksOf(payment.id);
+    const rest = await ask(payment, 44.96);
+    const id = await ask(payment, 5.03);
+    await on.pass(0);
+    assert.equal(
+      await state(id),
+      'succeeded, refunded 4999, pending 0, ledger refunded; at the provider succeeded, 4999',
+    );
+    assert.deepEqual(await booksOf(payment.id), {});
+    await on.pass(30 * SECOND);
+    assert.equal(await state(id), 'failed, refunded 4496, pending 0, ledger pending; at the provider failed, 4496');
+    assert.match((await on.service.deps.store.refund(id))!.failureReason!, /sent the money back/);
+    assert.match(await state(rest), /^succeeded/);
+    assert.notDeepEqual(await booksOf(payment.id), before);
+
+    await on.service.deps.store.refund(await ask(payment));
+    await on.pass(0);
+    assert.equal((await on.service.deps.store.payment(payment.id))!.refunded, 4999);
+  });
+
+  test('every script has a test above', () => {
+    assert.deepEqual(
+      REFUND_SCRIPTS.map(({ cents }) => cents),
+      [1, 2, 3, 4, 5, 6],
+    );
+  });
+});
+
+describe('the provider is a second party', () => {
+  test('it rejects a refund of more than it captured, even if the gateway asks for it', async () => {
+    const payment = await paidPayment();
+    const request = { refundId: idOf('ref', 7), payment, amount: payment.fees.total + 1 };
+    assert.deepEqual(await own.refund(request), REFUSED);
+    assert.equal(await own.inquireRefund(request), undefined);
+  });
+
+  test('it refunds each id once, and rejects the id for another amount', async () => {
+    const payment = await paidPayment();
+    const request = { refundId: idOf('ref', 8), payment, amount: 1000 };
+    for (let time = 0; time < 2; time++) assert.deepEqual(await own.refund(request), SUCCEEDED);
+    assert.equal((await on.simulator.chargeOfPayment(payment.id))!.refunded, 1000);
+    assert.deepEqual(await own.refund({ ...request, amount: 999 }), REFUSED);
+  });
+
+  test('if the process exits between its answer and our commit, the next inquiry gets the same answer', async () => {
+    const payment = await paidPayment();
+    const id = await ask(payment, 10);
+    // After kill -9: the money is refunded, and nothing of that is written.
+    assert.deepEqual(await own.refund({ refundId: id, payment, amount: 1000 }), SUCCEEDED);
+    const [due] = (await on.service.deps.store.refundsDue(on.clock.now(), 10)).filter(({ refund }) => refund.id === id);
+    const claimed = { ...due!, attempts: 1, dueAt: on.clock.now() + 60 * SECOND };
+    assert.ok((await on.service.deps.store.commit([{ type: 'refund_claimed', due: claimed }])).done);
+    await on.pass(59 * SECOND);
+    assert.match(await state(id), /^pending/, 'the lease holds');
+    await on.pass(SECOND);
+    assert.equal(
+      await state(id),
+      'succeeded, refunded 1000, pending 0, ledger pending; at the provider succeeded, 1000',
+    );
+  });
+});
+
+describe('a provider that does not answer', () => {
+  test('is asked again with growing delays, and no refund is given up without its answer', async () => {
+    const payment = await paidPayment();
+    const asked: number[] = [];
+    const began = on.clock.now();
+    const note = async (): Promise<never> => {
+      asked.push(on.clock.now() - began);
+      throw new Error('away');
+    };
+    await instead({ refund: note, inquireRefund: note }, async () => {
+      const id = await ask(payment);
+      for (let step = 0; step < 60 * 24 * 4 && on.clock.now() - began < 4 * DAY; step++) {
+        const [due] = (await on.service.deps.store.refundsDue(began + 10 * DAY, 100)).filter(
+          ({ refund }) => refund.id === id,
+        );
+        await on.pass(Math.max(0, due!.dueAt - on.clock.now()));
+      }
+      assert.match(await state(id), /^pending/);
+    });
+    assert.deepEqual(
+      asked.slice(0, 5),
+      [0, 5, 15, 35, 75].map((seconds) => seconds * SECOND),
+    );
+    const pauses = asked.slice(1).map((at, index) => at - asked[index]!);
+    assert.equal(Math.max(...pauses), HOUR);
+    const overdue = on.logged.filter((line) => line.includes('refund overdue'));
+    assert.ok(overdue.length > 10 && overdue.every((line) => JSON.parse(line).level === 50), 'an operator is needed');
+
+    await on.pass(HOUR);
+    assert.equal((await on.service.deps.store.payment(payment.id))!.ledgerStatus, 'refunded');
+  });
+});
+
+describe('a provider’s report on a refund', () => {
+  test('is applied once, in any order and however often it is repeated', async () => {
+    const payment = await paidPayment();
+    await instead({ refund: async () => ({ status: 'pending', reason: null }) }, async () => {
+      const id = await ask(payment, 10);
+      await on.pass(0);
+      const about = { order: payment.sessionId, refund: id, amount: 1000 };
+      const failed = { ...about, event: `${id} late`, type: 'refund.failed', reason: 'account_closed' };
+      assert.deepEqual(await say(failed), { status: 200, outcome: 'applied' });
+      // The success that came before it arrives after it.
+      const succeeded = { ...about, event: `${id} first`, type: 'refund.succeeded' };
+      assert.deepEqual(await say(succeeded), { status: 200, outcome: 'ignored' });
+      for (const word of [failed, succeeded]) assert.deepEqual(await say(word), { status: 200, outcome: 'duplicate' });
+      assert.match(await state(id), /^failed, refunded 0, pending 0/);
+      const kept = await messagesOf(payment.sessionId, id);
+      assert.deepEqual(
+        kept.map(({ outcome, flagged }) => [outcome, flagged]),
+        [
+          ['ignored', false],
+          ['applied', false],
+        ],
+      );
+    });
+  });
+
+  test('with another amount, currency or session, or an unknown type, is stored and flagged but not applied', async () => {
+    const payment = await paidPayment();
+    await instead({ refund: async () => ({ status: 'pending', reason: null }) }, async () => {
+      const id = await ask(payment, 10);
+      const about = { order: payment.sessionId, refund: id, amount: 1000, type: 'refund.succeeded' };
+      assert.equal((await say({ ...about, event: `${id} 1`, amount: 999 }))?.outcome, 'amount_mismatch');
+      assert.equal((await say({ ...about, event: `${id} 2`, currency: 'EUR' }))?.outcome, 'amount_mismatch');
+      assert.equal((await say({ ...about, event: `${id} 3`, type: 'refund.celebrated' }))?.outcome, 'ignored');
+      assert.equal((await say({ ...about, event: `${id} 4`, order: idOf('chk', 99) }))?.outcome, 'session_mismatch');
+      assert.match(await state(id), /^pending/);
+      const kept = await messagesOf(payment.sessionId, id);
+      assert.deepEqual(kept.filter(({ flagged }) => flagged).length, 3);
+      assert.equal((await say({ ...about, event: 'x', refund: idOf('ref', 99) }))?.status, 404);
+    });
+  });
+});
+
+test('surplus money is recorded together with its refund, and refunded in full', async () => {
+  const id = await createSession(on);
+  await attempt(on, id, 'card', 'late_success');
+  await on.pass(0);
+  await attempt(on, id, 'card', 'paid');
+  await on.pass(30 * SECOND);
+  await on.pass(0);
+  const { items } = await on.service.deps.store.listRefunds({ sessionId: id }, { limit: 5 });
+  assert.deepEqual(
+    items.map(({ reason, status, amount }) => [reason, status, amount]),
+    [['surplus', 'succeeded', 4999]],
+  );
+  assert.deepEqual((await stateOf(on, id)).ledger.toSorted(), ['pending', 'refunded']);
+  const surplus = (await on.service.deps.store.checkout(id))!.payments.find((payment) => payment.surplus)!;
+  assert.equal(leftOf(surplus).total, 0);
+  assert.deepEqual(await booksOf(surplus.id), {});
+});

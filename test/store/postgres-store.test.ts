@@ -1,0 +1,321 @@
+// @run on=postgres needs=process
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { Change, CommitResult } from '../../src/store/store.ts';
+import { until } from '../support/until.ts';
+import { anApiKey } from '../fixtures/api-key-records.ts';
+import { checkoutOf, creationOf, familyOf, write } from '../fixtures/store-records.ts';
+import { openTestStore, settingsOf, usual, withClient } from '../support/database.ts';
+import { type Databases, alterSystem, sharedPostgres, startPostgres } from '../support/postgres.ts';
+import { startProxy } from '../support/tcp-proxy.ts';
+import { END_CONNECTIONS, WAITING, family, isUnavailable, moved, withPostgres } from './postgres-stage.ts';
+
+let postgres: Databases;
+before(async () => {
+  postgres = await sharedPostgres();
+});
+
+describe('one round trip', () => {
+  test('commits all waiting change sets, each of several statements', () =>
+    withPostgres(async ({ name }) => {
+      await using proxy = await startProxy(postgres.port);
+      const store = await openTestStore(settingsOf(postgres.url(name, proxy.port)));
+      const families = Array.from({ length: 50 }, (_, index) => familyOf(index + 1));
+      await write(store, ...creationOf(familyOf(99)));
+      proxy.takeCounts();
+      const results = await Promise.all(families.map((each) => store.commit(creationOf(each))));
+      assert.ok(results.every(({ done }) => done));
+      assert.deepEqual(proxy.takeCounts(), { statements: 50 * 5, roundTrips: 1, commits: 0 });
+      assert.deepEqual(await store.checkout(families[49]!.session.id), checkoutOf(families[49]!));
+      await store.close();
+    }));
+
+  test('sends more than one packet', () =>
+    withPostgres(async ({ store }) => {
+      const body = 'x'.repeat(100_000);
+      const families = Array.from({ length: 40 }, (_, index) => familyOf(index + 1));
+      const commits = families.map((each) => store.commit(creationOf({ ...each, event: { ...each.event, body } })));
+      assert.ok((await Promise.all(commits)).every(({ done }) => done));
+      assert.equal((await store.event(families[39]!.event.id))!.body, body);
+    }));
+});
+
+/** Outcome of a change set, whatever else is in its batch. */
+type Fate = 'done' | 'conflict' | 'refused';
+
+function changesFor(fate: Fate, number: number): Change[] {
+  const fresh = familyOf(number);
+  if (fate === 'done') return creationOf(fresh);
+  // Both have written something before they fail.
+  if (fate === 'conflict') return [...creationOf(fresh).slice(0, 2), ...moved(7)];
+  return [...creationOf(fresh).slice(0, 2), { type: 'payment_created', payment: family.payment }];
+}
+
+describe('change sets of one batch', () => {
+  test('have the outcomes of separate commits, and a failing one writes nothing', () =>
+    withPostgres(async ({ store }) => {
+      let number = 1;
+      const anyFates = fc.array(fc.constantFrom<Fate>('done', 'done', 'done', 'conflict', 'refused'), {
+        minLength: 1,
+        maxLength: 12,
+      });
+      await fc.assert(
+        fc.asyncProperty(anyFates, async (fates) => {
+          const first = number;
+          number += fates.length;
+          const commits = fates.map((fate, index) => store.commit(changesFor(fate, first + index)));
+          for (const [index, settled] of (await Promise.allSettled(commits)).entries()) {
+            const kept = await store.session(familyOf(first + index).session.id);
+            assert.deepEqual([fateOf(settled), kept !== undefined], [fates[index], fates[index] === 'done']);
+          }
+        }),
+        { numRuns: 25 },
+      );
+    }));
+
+  function fateOf(settled: PromiseSettledResult<CommitResult>): string {
+    if (settled.status === 'fulfilled') return settled.value.done ? 'done' : 'conflict';
+    const { message } = settled.reason as Error;
+    return message.startsWith('database: duplicate key') ? 'refused' : message;
+  }
+
+  test('of the same session are applied one after the other', () =>
+    withPostgres(async ({ store }) => {
+      const results = await Promise.all(Array.from({ length: 32 }, () => store.commit(moved(1))));
+      assert.equal(results.filter(({ done }) => done).length, 1);
+      assert.ok(results.every((result) => result.done || result.conflict === 'version'));
+    }));
+});
+
+describe('locks and lost connections', () => {
+  /** Makes the server abort the next updates of a session, as in a deadlock. */
+  const endUpdates = (name: string, times: number, sqlState: string) =>
+    postgres.query(
+      name,
+      // A rollback does not reset a sequence.
+      `CREATE SEQUENCE updates;
+       GRANT USAGE ON SEQUENCE updates TO tillway;
+       CREATE FUNCTION end_update() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN
+           IF nextval('updates') <= ${times} THEN RAISE EXCEPTION 'ended' USING ERRCODE = '${sqlState}'; END IF;
+           RETURN NEW;
+         END $$;
+       CREATE TRIGGER ended BEFORE UPDATE ON sessions FOR EACH ROW EXECUTE FUNCTION end_update()`,
+    );
+
+  for (const [what, sqlState] of [
+    ['a deadlock', '40P01'],
+    ['a failure to serialize', '40001'],
+  ] as const) {
+    test(`the store repeats a commit after ${what}, five times in all`, async () => {
+      await withPostgres(async ({ store, name }) => {
+        await endUpdates(name, 4, sqlState);
+        assert.deepEqual(await store.commit(moved(1)), { done: true });
+      });
+      await withPostgres(async ({ store, name }) => {
+        await endUpdates(name, 5, sqlState);
+        await assert.rejects(store.commit(moved(1)), isUnavailable);
+        assert.deepEqual(await store.commit(moved(1)), { done: true });
+      });
+    });
+  }
+
+  test('the server aborts the store in a deadlock with another program, and the store tries again', () =>
+    withPostgres(async ({ name, url }) => {
+      const program = new URL(url);
+      program.username = 'postgres';
+      await withClient(program.href, async (client) => {
+        // The server aborts the transaction whose deadlock timeout ends first.
+        await client.query(`ALTER DATABASE ${name} SET deadlock_timeout = '50ms'`);
+        await client.query("SET deadlock_timeout = '10min'");
+        const store = await openTestStore(settingsOf(url));
+        const [first, second] = [familyOf(1), familyOf(2)];
+        await write(store, ...creationOf(first), ...creationOf(second));
+        const touch = 'UPDATE sessions SET product = $2 WHERE id = $1';
+        await client.query('BEGIN');
+        await client.query(touch, [second.session.id, 'touched']);
+        // Locks the first session, and waits for the second.
+        const committed = store.commit(
+          [first, second].map(({ session }): Change => ({
+            type: 'session_changed',
+            session: { ...session, version: session.version + 1 },
+          })),
+        );
+        await until(async () => (await client.query(WAITING)).rowCount! > 0);
+        await client.query(touch, [first.session.id, 'touched']);
+        await client.query('COMMIT');
+        assert.deepEqual(await committed, { done: true });
+        assert.equal((await store.session(first.session.id))!.version, first.session.version + 1);
+        await store.close();
+      });
+    }));
+
+  test('a commit by an API key that is being revoked waits, and conflicts', () =>
+    withPostgres(async ({ store, client }) => {
+      await write(store, { type: 'api_key_created', key: anApiKey(1) });
+      await client.query('BEGIN');
+      await client.query('UPDATE api_keys SET revoked_at = 1 WHERE id = $1', [anApiKey(1).id]);
+      const committed = store.commit([
+        { type: 'api_key_active', keyId: anApiKey(1).id },
+        { type: 'api_key_created', key: anApiKey(2) },
+      ]);
+      await until(async () => (await client.query(WAITING)).rowCount! > 0);
+      await client.query('COMMIT');
+      assert.deepEqual(await committed, { done: false, conflict: 'key_revoked' });
+      assert.equal(await store.apiKey(anApiKey(2).id), undefined);
+    }));
+
+  test('a commit waits for a lock, but not forever', () =>
+    withPostgres(async ({ store, client }) => {
+      await client.query('BEGIN');
+      await client.query('SELECT 1 FROM sessions WHERE id = $1 FOR UPDATE', [family.session.id]);
+      await assert.rejects(store.commit(moved(1)), isUnavailable);
+      await client.query('ROLLBACK');
+      assert.deepEqual(await store.commit(moved(1)), { done: true });
+    }));
+
+  test('terminated connections are replaced', () =>
+    withPostgres(async ({ store, name }) => {
+      await postgres.query('postgres', END_CONNECTIONS, [name]);
+      assert.deepEqual(await store.session(family.session.id), family.session);
+      assert.deepEqual(await store.commit(moved(1)), { done: true });
+    }));
+
+  test('a cut connection fails the query in progress, and no other', () =>
+    withPostgres(({ name, url }) =>
+      withClient(url, async (client) => {
+        await using proxy = await startProxy(postgres.port);
+        const store = await openTestStore(settingsOf(postgres.url(name, proxy.port)));
+        await client.query('BEGIN');
+        await client.query('LOCK TABLE sessions');
+        const underWay = [store.session(family.session.id), store.commit(moved(1))];
+        const failed = Promise.all(underWay.map((each) => assert.rejects(each, isUnavailable)));
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        proxy.cut();
+        await failed;
+        await client.query('ROLLBACK');
+        // The outcome of the commit is unknown until it is read.
+        assert.equal((await store.session(family.session.id))!.id, family.session.id);
+        await store.close();
+      }),
+    ));
+
+  test('a table changed by a newer version can still be read', () =>
+    withPostgres(async ({ store, name }) => {
+      assert.deepEqual(await store.session(family.session.id), family.session);
+      await postgres.query(name, 'ALTER TABLE sessions ADD COLUMN novelty TEXT');
+      assert.deepEqual(await store.session(family.session.id), family.session);
+      assert.deepEqual(await store.commit(moved(1)), { done: true });
+    }));
+});
+
+/** The store may be wrong by half a round trip. */
+const CLOCK_ERROR_MS = 1000;
+
+test('the clock is that of the database, not of this machine', () =>
+  withPostgres(async ({ url, name }) => {
+    const store = await openStore(settingsOf(url), { ...usual, clock: { now: () => 0 } });
+    const earliest = store.now() - CLOCK_ERROR_MS;
+    const [row] = await postgres.query(name, 'SELECT EXTRACT(EPOCH FROM clock_timestamp())::float8 * 1000 AS now');
+    const latest = store.now() + CLOCK_ERROR_MS;
+    const now = row!['now'] as number;
+    assert.ok(now > earliest && now < latest, `${now} is not between ${earliest} and ${latest}`);
+    assert.ok(Number.isInteger(store.now()));
+    await store.close();
+  }));
+
+test('pages are in byte order, whatever the collation of the database', () =>
+  withPostgres(async ({ store, name }) => {
+    const [row] = await postgres.query(name, "SELECT 'a' < 'B' AS linguistic");
+    assert.equal(row!['linguistic'], true, 'this cluster sorts by bytes anyway, so that the test proves nothing');
+    const ids = ['cus_B', 'cus_Z', 'cus_a', 'cus_z'];
+    for (const [index, id] of ids.entries()) {
+      await write(store, {
+        type: 'customer_created',
+        customer: { ...family.customer, id, email: `${index}@example.com` },
+      });
+    }
+    const { items } = await store.listCustomers({}, { limit: 4 });
+    assert.deepEqual(
+      items.map(({ id }) => id),
+      ids.toReversed(),
+    );
+  }));
+
+describe('the start', () => {
+  let names: string[] = [];
+  const database = async () => {
+    const name = await postgres.createDatabase();
+    names.push(name);
+    return name;
+  };
+  after(async () => {
+    for (const name of names) await postgres.dropDatabase(name);
+    names = [];
+  });
+
+  test('creates the tables once for ten concurrent instances', async () => {
+    const name = await database();
+    const stores = await Promise.all(Array.from({ length: 10 }, () => openTestStore(settingsOf(postgres.url(name)))));
+    const rows = await postgres.query(name, 'SELECT version::int, name FROM schema_migrations ORDER BY version');
+    assert.deepEqual(
+      rows,
+      MIGRATIONS.map(({ version, name: migration }) => ({ version, name: migration })),
+    );
+    await Promise.all(stores.map((store) => store.close()));
+  });
+
+  test('rejects a database of a newer version', async () => {
+    const name = await database();
+    await (await openTestStore(settingsOf(postgres.url(name)))).close();
+    await postgres.query(name, "INSERT INTO schema_migrations VALUES (999, 'future', 'x')");
+    await assert.rejects(openTestStore(settingsOf(postgres.url(name))), /has migration 999 \(future\)/);
+  });
+
+  test('rejects a standby, another encoding and a wrong password with a message, without the password', async () => {
+    const readOnly = await database();
+    await postgres.query(readOnly, `ALTER DATABASE ${readOnly} SET default_transaction_read_only = on`);
+    await assert.rejects(openTestStore(settingsOf(postgres.url(readOnly))), /read only, as a standby is/);
+
+    await postgres.query(
+      'postgres',
+      "CREATE DATABASE ascii ENCODING 'SQL_ASCII' LOCALE 'C' LOCALE_PROVIDER libc TEMPLATE template0",
+    );
+    names.push('ascii');
+    await assert.rejects(openTestStore(settingsOf(postgres.url('ascii'))), /encoding is SQL_ASCII: create it with/);
+
+    const wrong = new URL(postgres.url(readOnly));
+    wrong.password = 'not-the-password';
+    await assert.rejects(openTestStore(settingsOf(wrong.href)), (error: Error) => {
+      assert.match(error.message, /^DATABASE_URL postgres:\/\/127\.0\.0\.1:\d+\/\w+: password authentication failed/);
+      return !error.message.includes('not-the-password');
+    });
+  });
+
+  test('warns of each setting that can lose acknowledged writes', async () => {
+    const off = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' };
+    await using risky = await startPostgres({ settings: off });
+    const warningsOf = async (cluster: Databases, name: string): Promise<unknown[]> => {
+      const warned: unknown[] = [];
+      const store = await openStore(settingsOf(cluster.url(name)), {
+        ...usual,
+        log: { info: () => undefined, warn: (fields) => warned.push(fields) },
+      });
+      await store.close();
+      return warned;
+    };
+    const name = await risky.createDatabase();
+    const expected = Object.keys(off).map((setting) => ({ setting, value: 'off' }));
+    assert.deepEqual(await warningsOf(risky, name), expected);
+    assert.deepEqual(await warningsOf(postgres, await database()), []);
+
+    // With synchronous standbys a setting that does not wait for them is a risk as well.
+    await risky.query('postgres', `ALTER DATABASE ${name} SET synchronous_commit = local`);
+    assert.deepEqual(await warningsOf(risky, name), expected.slice(0, 2));
+    await alterSystem(risky, 'synchronous_standby_names', 's1');
+    assert.deepEqual((await warningsOf(risky, name)).at(-1), { setting: 'synchronous_commit', value: 'local' });
+  });
+});

@@ -1,0 +1,83 @@
+// @run on=sqlite,postgres
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { EventFilter } from '../../src/store/event-places.ts';
+import type { Page } from '../../src/store/list-page.ts';
+import type { Change } from '../../src/store/store.ts';
+import type { MerchantEvent } from '../../src/store/webhooks-port.ts';
+import { MINUTE, NOW, idOf } from '../fixtures/checkout-records.ts';
+import { aDelivery, withStore, anEndpoint, anEvent, creationOf, familyOf, write } from '../fixtures/store-records.ts';
+
+test('the cursor of an event that does not exist stands at the time of its session', () =>
+  withStore(async (store) => {
+    const families = Array.from({ length: 6 }, (_, index) => familyOf(index));
+    const events = families.map(({ event }, index) => ({ ...event, created: NOW + 10 + index }));
+    for (const [index, family] of families.entries()) {
+      await write(store, ...creationOf({ ...family, event: events[index]! }));
+    }
+    const cursor = `evt_${idOf('chk', 13)}_paid`;
+    const idsOf = async (filter: EventFilter, page: Omit<Page, 'limit'>) =>
+      (await store.listEvents(filter, { limit: 9, ...page })).items.map(({ id }) => id);
+    const newestFirst = events.map(({ id }) => id).toReversed();
+    assert.deepEqual(await idsOf({}, { endingBefore: cursor }), newestFirst.slice(0, 3));
+    assert.deepEqual(await idsOf({}, { startingAfter: cursor }), newestFirst.slice(3));
+    const { sessionId, id } = events[0]!;
+    assert.deepEqual(await idsOf({ sessionId }, { startingAfter: cursor }), [id]);
+    assert.deepEqual(await idsOf({ sessionId }, { endingBefore: cursor }), []);
+  }));
+
+describe('a delivery that is added to an event', () => {
+  const family = familyOf(1);
+  const endpoint = anEndpoint();
+  const added = (number: number): Change => ({
+    type: 'delivery_added',
+    delivery: aDelivery({ id: idOf('dlv', number), eventId: family.event.id }),
+  });
+
+  test('is added once, also by many commits at the same time', () =>
+    withStore(async (store) => {
+      await write(store, ...creationOf(family), { type: 'endpoint_saved', endpoint });
+      const results = await Promise.all(Array.from({ length: 8 }, (_, number) => store.commit([added(number)])));
+      assert.deepEqual(
+        results.filter(({ done }) => !done),
+        Array.from({ length: 7 }, () => ({ done: false, conflict: 'overtaken' })),
+      );
+      assert.equal((await store.deliveriesOfSession(family.session.id)).length, 1);
+    }));
+
+  test('commits with its whole change set or not at all', () =>
+    withStore(async (store) => {
+      const other = anEndpoint({ id: idOf('whe', 2) });
+      await write(store, ...creationOf(family), { type: 'endpoint_saved', endpoint });
+      await write(store, { type: 'endpoint_saved', endpoint: other }, added(1));
+      const beside = aDelivery({ id: idOf('dlv', 2), eventId: family.event.id, endpointId: other.id });
+      const result = await store.commit([{ type: 'delivery_added', delivery: beside }, added(3)]);
+      assert.deepEqual(result, { done: false, conflict: 'overtaken' });
+      assert.deepEqual(
+        (await store.deliveriesOfSession(family.session.id)).map(({ id }) => id),
+        [idOf('dlv', 1)],
+      );
+    }));
+
+  test('is due with the earlier pending delivery of its session, and does not wait for later ones', () =>
+    withStore(async (store) => {
+      const { session, event: middle } = family;
+      const earlier = anEvent({ ...middle, id: `evt_${session.id}_provider_pending`, sequence: 1 });
+      const later = anEvent({ ...middle, id: `evt_${session.id}_failed`, sequence: 3 });
+      await write(store, ...creationOf(family), { type: 'endpoint_saved', endpoint });
+      await write(store, { type: 'event_recorded', event: earlier }, { type: 'event_recorded', event: later });
+      const add = async (number: number, { id: eventId, sequence }: MerchantEvent, dueAt: number) => {
+        const delivery = aDelivery({ id: idOf('dlv', number), eventId, sequence, dueAt });
+        await write(store, { type: 'delivery_added', delivery });
+        return (await store.delivery(delivery.id))!.dueAt;
+      };
+      assert.equal(await add(1, later, NOW + 9 * MINUTE), NOW + 9 * MINUTE);
+      assert.equal(await add(2, earlier, NOW + MINUTE), NOW + MINUTE);
+      assert.equal(await add(3, middle, NOW), NOW + MINUTE);
+      const due = await store.deliveriesDue(endpoint.id, NOW + 9 * MINUTE, 9);
+      assert.deepEqual(
+        due.map(({ delivery }) => delivery.eventId),
+        [earlier.id],
+      );
+    }));
+});

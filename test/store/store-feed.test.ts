@@ -1,0 +1,228 @@
+// @run on=sqlite,postgres
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { readFeed } from '../../src/operations/read-feed.ts';
+import type { FeedFilter } from '../../src/store/feed-port.ts';
+import type { Change, Store } from '../../src/store/store.ts';
+import type { MerchantEvent } from '../../src/store/webhooks-port.ts';
+import { NOW, aCustomer, aSession, idOf } from '../fixtures/checkout-records.ts';
+import { anEvent, write } from '../fixtures/store-records.ts';
+import {
+  TEST_DATABASE,
+  type TestDatabase,
+  createTestDatabase,
+  openTestStore,
+  withClient,
+} from '../support/database.ts';
+import { until } from '../support/until.ts';
+
+const STATUSES = ['provider_pending', 'failed', 'paid'] as const;
+const LIMIT = 7;
+
+/** Instances of one database. */
+async function openInstances(context: TestContext, count: number): Promise<[Store, ...Store[]]> {
+  const { stores } = await openOn(context, count);
+  return stores;
+}
+
+async function openOn(context: TestContext, count: number) {
+  const database: TestDatabase = await createTestDatabase();
+  const first = await openTestStore(database.settings);
+  const stores: [Store, ...Store[]] = [first];
+  while (stores.length < count) stores.push(await openTestStore(database.settings));
+  context.after(async () => {
+    for (const store of stores) await store.close();
+    await database[Symbol.asyncDispose]();
+  });
+  return { database, stores };
+}
+
+const customer = aCustomer();
+
+function sessionOf(number: number): Change {
+  const { id: customerId, email: customerEmail } = customer;
+  return { type: 'session_created', session: aSession({ id: idOf('chk', number), customerId, customerEmail }) };
+}
+
+function eventOf(number: number, step: number, created: number): MerchantEvent {
+  const sessionId = idOf('chk', number);
+  const type = `payment.${STATUSES[step]!}` as const;
+  const id = `evt_${sessionId}_${STATUSES[step]!}`;
+  return anEvent({ id, sessionId, type, sequence: step + 2, created, body: `{"id":"${id}"}` });
+}
+
+const recorded = (event: MerchantEvent): Change => ({ type: 'event_recorded', event });
+
+/** One page of a follower, behind the last event that it has. */
+const follow = async (store: Store, after: string) => (await readFeed({ store }, {}, { after, limit: LIMIT })).items;
+
+interface Followed {
+  ids: string[];
+  settle(): Promise<void>;
+}
+
+/** Reads until everything was written and no more events arrive. */
+function follower(store: Store, isWritten: () => boolean): Followed {
+  const ids: string[] = [];
+  async function run(): Promise<void> {
+    for (;;) {
+      const ended = isWritten();
+      const events = await follow(store, ids.at(-1) ?? '');
+      ids.push(...events.map(({ id }) => id));
+      if (ended && events.length === 0) return;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+  const running = run();
+  return { ids, settle: () => running };
+}
+
+const SESSIONS = 120;
+
+/** Runs writers and followers on every instance, and returns the events that each follower has read. */
+async function race(stores: readonly Store[]): Promise<{ written: string[]; read: string[][] }> {
+  const [first] = stores;
+  const numbers = Array.from({ length: SESSIONS }, (_, index) => index);
+  await write(first!, { type: 'customer_created', customer }, ...numbers.map(sessionOf));
+  let open = SESSIONS;
+  const followers = [...stores, ...stores].map((store) => follower(store, () => open === 0));
+  const written = await Promise.all(
+    numbers.map(async (number) => {
+      const ids: string[] = [];
+      for (const step of STATUSES.keys()) {
+        // Some commits last: what is stamped first is not what is visible first.
+        const event = eventOf(number, step, NOW + ((number * 7919) % 1000) + step);
+        await new Promise((resolve) => setTimeout(resolve, (number * 31) % 40));
+        // Of the oldest session this one comes when every follower has read what was made later.
+        if (number === 0 && step === STATUSES.length - 1) {
+          await until(() => followers.every(({ ids }) => ids.length > STATUSES.length));
+        }
+        await write(stores[(number + step) % stores.length]!, recorded(event));
+        ids.push(event.id);
+      }
+      open--;
+      return ids;
+    }),
+  );
+  await Promise.all(followers.map(({ settle }) => settle()));
+  return { written: written.flat(), read: followers.map(({ ids }) => ids) };
+}
+
+/** Faults of the events that were read. */
+function faultsOf({ written, read }: { written: string[]; read: string[][] }): string[] {
+  const faults: string[] = [];
+  for (const ids of read) {
+    const missed = written.filter((id) => !ids.includes(id));
+    if (missed.length > 0) faults.push(`${missed.length} missed`);
+    if (new Set(ids).size !== ids.length) faults.push('some read twice');
+    if (missed.length === 0 && ids.join() !== read[0]!.join()) faults.push('another order');
+    const places = new Map(ids.map((id, place) => [id, place]));
+    const early = written.filter(
+      (id) => id.endsWith('_paid') && places.get(id)! < places.get(id.replace('_paid', '_failed'))!,
+    );
+    if (early.length > 0) faults.push('a later event of a session before an earlier one');
+  }
+  return faults;
+}
+
+test('every follower of the feed reads every event once, in one order, with writers on two instances', async (context) => {
+  const raced = await race(await openInstances(context, 2));
+  assert.equal(raced.written.length, SESSIONS * STATUSES.length);
+  assert.deepEqual(faultsOf(raced), []);
+});
+
+test('an event that becomes visible late stands behind the events read meanwhile, however early it was created', async (context) => {
+  const { database, stores } = await openOn(context, 2);
+  const [store, other] = stores;
+  await write(store, { type: 'customer_created', customer }, sessionOf(1), sessionOf(2), sessionOf(3));
+  await write(store, recorded(eventOf(1, 0, NOW + 1)));
+  const late = eventOf(2, 0, NOW);
+  const read = async (after: string) => (await readFeed({ store }, {}, { after, limit: 10 })).items.map(({ id }) => id);
+  if (TEST_DATABASE === 'sqlite') {
+    assert.deepEqual(await read(''), [eventOf(1, 0, 0).id]);
+    await write(other!, recorded(late));
+  } else {
+    // An open transaction while other connections continue to read.
+    await withClient(database.url, async (client) => {
+      await client.query('BEGIN');
+      await client.query(
+        `INSERT INTO events (id, session_id, environment, sequence, type, body, created) VALUES ($1, $2, 'sandbox', 2, $3, '{}', $4)`,
+        [late.id, late.sessionId, late.type, late.created],
+      );
+      assert.deepEqual(await read(''), [eventOf(1, 0, 0).id]);
+      await write(store, recorded(eventOf(3, 0, NOW + 2)));
+      assert.deepEqual(await read(eventOf(1, 0, 0).id), [eventOf(3, 0, 0).id]);
+      await client.query('COMMIT');
+    });
+  }
+  assert.equal((await read('')).at(-1), late.id);
+});
+
+test('events from before the feed get positions, too, in the order of their creation', async (context) => {
+  const [store] = await openInstances(context, 1);
+  const count = 230;
+  const numbers = Array.from({ length: count }, (_, index) => index);
+  await write(store, { type: 'customer_created', customer }, ...numbers.map(sessionOf));
+  await write(store, ...numbers.toReversed().map((number) => recorded(eventOf(number, 0, NOW + number))));
+  const ids: string[] = [];
+  for (let more = true; more;) {
+    const { items, hasMore } = await readFeed({ store }, {}, { after: ids.at(-1) ?? '', limit: 100 });
+    ids.push(...items.map(({ id }) => id));
+    more = hasMore;
+  }
+  assert.deepEqual(
+    ids,
+    numbers.map((number) => eventOf(number, 0, 0).id),
+  );
+});
+
+test('the events of a session keep their order if a clock is set back between them', async (context) => {
+  const [store] = await openInstances(context, 1);
+  await write(store, { type: 'customer_created', customer }, sessionOf(1), sessionOf(2));
+  await write(
+    store,
+    recorded(eventOf(1, 0, NOW + 500)),
+    recorded(eventOf(1, 2, NOW)),
+    recorded(eventOf(2, 0, NOW + 1)),
+  );
+  const { items } = await readFeed({ store }, {}, { after: '', limit: 10 });
+  assert.deepEqual(
+    items.map(({ id }) => id),
+    [eventOf(2, 0, 0).id, eventOf(1, 0, 0).id, eventOf(1, 2, 0).id],
+  );
+});
+
+test('a filter keeps the order, and has its own pages', async (context) => {
+  const [store] = await openInstances(context, 1);
+  const numbers = [0, 1, 2, 3, 4];
+  await write(store, { type: 'customer_created', customer }, ...numbers.map(sessionOf));
+  for (const number of numbers) {
+    for (const step of STATUSES.keys()) await write(store, recorded(eventOf(number, step, NOW + number * 10 + step)));
+  }
+  const all = (await readFeed({ store }, {}, { after: '', limit: 100 })).items;
+  assert.equal(all.length, 15);
+  const filters: FeedFilter[] = [
+    { type: 'payment.paid' },
+    { environment: 'sandbox' },
+    { environment: 'production' },
+    { environment: 'sandbox', type: 'payment.failed' },
+  ];
+  for (const filter of filters) {
+    const wanted = all.filter(
+      ({ type, environment }) => type === (filter.type ?? type) && environment === (filter.environment ?? environment),
+    );
+    const first = await readFeed({ store }, filter, { after: '', limit: 2 });
+    assert.equal(first.hasMore, wanted.length > 2);
+    const rest = await readFeed({ store }, filter, { after: first.items.at(-1)?.id ?? '', limit: 100 });
+    assert.deepEqual([...first.items, ...rest.items].slice(0, wanted.length), wanted);
+    assert.equal(rest.hasMore, false);
+  }
+});
+
+test('an unknown event is rejected with a message', async (context) => {
+  const [store] = await openInstances(context, 1);
+  await assert.rejects(readFeed({ store }, {}, { after: eventOf(9, 0, 0).id, limit: 1 }), {
+    code: 'invalid_input',
+    message: /^after: no event evt_chk_\w+ exists here$/,
+  });
+});

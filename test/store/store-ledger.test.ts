@@ -1,0 +1,235 @@
+// @run on=sqlite,postgres
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
+import { ledgerBalances } from '../../src/operations/ledger/ledger-balances.ts';
+import type { JournalFilter } from '../../src/store/ledger-port.ts';
+import type { Store } from '../../src/store/store.ts';
+import { DAY, NOW, aPayment, idOf } from '../fixtures/checkout-records.ts';
+import { creationOf, familyOf, write } from '../fixtures/store-records.ts';
+import { TEST_DATABASE, type TestDatabase, createTestDatabase, openTestStore, runSql } from '../support/database.ts';
+
+const APPEND_ONLY = /append-only/;
+const IS_SQLITE = TEST_DATABASE === 'sqlite';
+
+async function paid(store: Store, number: number, created = NOW): Promise<void> {
+  const family = familyOf(number);
+  await write(store, ...creationOf(family));
+  const payment = { ...family.payment, status: 'paid' as const };
+  await write(store, { type: 'ledger_posted', posting: paidPosting(payment, created), environment: 'sandbox' });
+}
+
+describe('the database rejects changes of the ledger', () => {
+  let database: TestDatabase;
+  let store: Store;
+
+  before(async () => {
+    database = await createTestDatabase();
+    store = await openTestStore(database.settings);
+    await paid(store, 1);
+  });
+  after(async () => {
+    await store.close();
+    await database[Symbol.asyncDispose]();
+  });
+
+  const columns = 'posting_id, line, payment_id, session_id, refund_id, environment, kind, account, amount, created';
+  const again = (rest: string) => `INSERT ${IS_SQLITE ? rest : ''} INTO ledger_entries (${columns})
+    SELECT ${columns.replace('amount', 'amount + 1')} FROM ledger_entries WHERE line = 0`;
+  const byRowNumber = `INSERT OR REPLACE INTO ledger_entries (rowid, ${columns})
+    SELECT rowid, ${columns.replace('posting_id', "'dis_forged:adjustment'")} FROM ledger_entries LIMIT 1`;
+  const attempts: [string, string][] = [
+    ['an update', 'UPDATE ledger_entries SET amount = amount + 1'],
+    ['an update of one row', "UPDATE ledger_entries SET account = 'x' WHERE line = 0"],
+    ['a delete', 'DELETE FROM ledger_entries WHERE line = 0'],
+    IS_SQLITE ? ['a replacement', again('OR REPLACE')] : ['a truncate', 'TRUNCATE ledger_entries'],
+    ...(IS_SQLITE ? ([['a replacement by the number of a row', byRowNumber]] as [string, string][]) : []),
+    IS_SQLITE
+      ? ['an insert that skips what is there', again('OR IGNORE')]
+      : ['a truncate of what it refers to', 'TRUNCATE payments CASCADE'],
+    [
+      'an insert that becomes an update',
+      `${again('')} ${IS_SQLITE ? 'AND true' : ''} ON CONFLICT (posting_id, line) DO UPDATE SET amount = 1`,
+    ],
+  ];
+  for (const [what, sql] of attempts) {
+    test(what, async () => {
+      const before = await store.ledgerOfPayment(idOf('pay', 1));
+      await assert.rejects(runSql(database.url, sql), APPEND_ONLY);
+      assert.deepEqual(await store.ledgerOfPayment(idOf('pay', 1)), before);
+    });
+  }
+
+  test('the same posting twice', async () => {
+    const posting = paidPosting({ ...familyOf(1).payment, status: 'paid' }, NOW);
+    await assert.rejects(store.commit([{ type: 'ledger_posted', posting, environment: 'sandbox' }]));
+    assert.equal((await store.ledgerOfPayment(idOf('pay', 1))).length, posting.entries.length);
+  });
+});
+
+describe('the journal', () => {
+  let database: TestDatabase;
+  let store: Store;
+
+  before(async () => {
+    database = await createTestDatabase();
+    store = await openTestStore(database.settings);
+    // Several postings of one instant, and of several instants.
+    for (let number = 1; number <= 9; number++) await paid(store, number, NOW + Math.floor(number / 3));
+    const payment = aPayment({ id: idOf('pay', 1), sessionId: idOf('chk', 1), status: 'paid' });
+    const posting = settledPosting(payment, 100, NOW + 10);
+    await write(store, { type: 'ledger_posted', posting, environment: 'sandbox' });
+  });
+  after(async () => {
+    await store.close();
+    await database[Symbol.asyncDispose]();
+  });
+
+  async function walk(filter: JournalFilter, limit: number, order: 'newest_first' | 'oldest_first') {
+    const found = [];
+    for (let after; ;) {
+      const page = await store.journal(filter, { limit, order, after });
+      found.push(...page);
+      if (page.length < limit) return found;
+      after = page.at(-1);
+    }
+  }
+
+  test('has the same order for every page size and direction', async () => {
+    const whole = await walk({}, 1000, 'oldest_first');
+    assert.equal(whole.length, 9 * 4 + 2);
+    for (const limit of [1, 3, 7]) {
+      assert.deepEqual(await walk({}, limit, 'oldest_first'), whole);
+      assert.deepEqual((await walk({}, limit, 'newest_first')).toReversed(), whole);
+    }
+    const places = whole.map(({ created, postingId, line }) => `${created} ${postingId} ${line}`);
+    assert.deepEqual(places, places.toSorted());
+  });
+
+  test('returns the matching entries for every filter and combination', async () => {
+    const whole = await walk({}, 1000, 'newest_first');
+    const filters: JournalFilter[] = [
+      { account: 'merchant_payable' },
+      { kind: 'settled' },
+      { account: 'merchant_payable', kind: 'paid' },
+      { environment: 'sandbox' },
+      { environment: 'production' },
+      { sessionId: idOf('chk', 1) },
+      { paymentId: idOf('pay', 2) },
+      { sessionId: idOf('chk', 1), kind: 'settled', account: 'provider_clearing' },
+      { sessionId: idOf('chk', 1), paymentId: idOf('pay', 2) },
+      { from: NOW + 1 },
+      { until: NOW + 1 },
+      { from: NOW + 1, until: NOW + 2, account: 'provider_cost' },
+      { sessionId: idOf('chk', 1), from: NOW + 10 },
+      { sessionId: idOf('chk', 99) },
+    ];
+    for (const filter of filters) {
+      const { from = 0, until = Infinity, ...named } = filter;
+      const expected = whole.filter(
+        (entry) =>
+          entry.created >= from &&
+          entry.created < until &&
+          Object.entries(named).every(([key, value]) => entry[key as keyof typeof entry] === value),
+      );
+      assert.deepEqual(await walk(filter, 2, 'newest_first'), expected, JSON.stringify(filter));
+    }
+  });
+
+  test('lists the partitions with entries, also of an unknown account and kind', async () => {
+    const placesOf = async () =>
+      (await store.partitionsInUse('sandbox')).map(({ account, kind }) => `${account} ${kind}`);
+    const own = await walk({ environment: 'sandbox' }, 1000, 'oldest_first');
+    const known = [...new Set(own.map(({ account, kind }) => `${account} ${kind}`))].toSorted();
+    assert.deepEqual(await placesOf(), known);
+    assert.deepEqual(await store.partitionsInUse('production'), []);
+    const columns = 'posting_id, line, payment_id, session_id, refund_id, environment, kind, account, amount, created';
+    const values = `'x', 0, '${idOf('pay', 1)}', '${idOf('chk', 1)}', NULL, 'sandbox', 'gift', 'zoo', 9, ${NOW}`;
+    await runSql(database.url, `INSERT INTO ledger_entries (${columns}) VALUES (${values})`);
+    assert.deepEqual(await placesOf(), [...known, 'zoo gift']);
+    const shelf = (await store.partitionsInUse('sandbox')).at(-1)!;
+    const none = { after: undefined, until: NOW - 1, limit: 10 };
+    assert.deepEqual(
+      [
+        (await store.partitionSum({ ...shelf }, { ...none, until: NOW })).debits,
+        (await store.partitionSum(shelf, none)).debits,
+      ],
+      [9, 0],
+    );
+    assert.deepEqual(await store.recentSums([shelf], NOW - 1, NOW), [{ account: 'zoo', debits: 9, credits: 0 }]);
+  });
+
+  test('balances are the sums of the journal until their time, in however many parts they are read', async () => {
+    const whole = await walk({}, 1000, 'newest_first');
+    for (const at of [NOW - 1, NOW, NOW + 1, NOW + 9, NOW + 10]) {
+      for (const [now, part] of [
+        [NOW + 10, 20_000],
+        [NOW + 600_000, 1],
+        [NOW + 600_000, 2],
+        [NOW + 60_002, 3],
+      ] as const) {
+        const deps = { store, now: () => now, caller: undefined };
+        const { environments } = await ledgerBalances(deps, { environment: 'sandbox', at }, part);
+        for (const { account, debits, credits } of environments[0]!.accounts) {
+          const own = whole.filter((entry) => entry.account === account && entry.created < at);
+          const sum = (sign: number) => own.reduce((total, { amount }) => total + Math.max(sign * amount, 0), 0);
+          assert.deepEqual([account, debits, credits], [account, sum(1), sum(-1)], `at ${at - NOW} by ${part}`);
+        }
+      }
+    }
+  });
+});
+
+test('current balances and balances at midnight are correct over several days, and read no entry', async () => {
+  await using database = await createTestDatabase();
+  const store = await openTestStore(database.settings);
+  try {
+    const midnight = Math.ceil(NOW / DAY) * DAY;
+    const times = [midnight - 2 * DAY, midnight - DAY - 1, midnight - DAY, midnight - 1, midnight, midnight + 5];
+    for (const [number, created] of times.entries()) await paid(store, number, created);
+    const whole = await store.journal({}, { limit: 100, order: 'oldest_first', after: undefined });
+    const unread = () => Promise.reject(new Error('entries are read'));
+    const summed = { ...store, partitionSum: unread, recentSums: unread, journal: unread };
+    const deps = { store: summed, now: () => midnight + 3 * DAY, caller: undefined };
+    for (const at of [undefined, midnight - 3 * DAY, midnight - DAY, midnight, midnight + DAY, midnight + 9 * DAY]) {
+      const { environments } = await ledgerBalances(deps, { environment: 'sandbox', at });
+      for (const { account, debits, credits } of environments[0]!.accounts) {
+        const own = whole.filter((entry) => entry.account === account && entry.created < (at ?? Infinity));
+        const sum = (sign: number) => own.reduce((total, { amount }) => total + Math.max(sign * amount, 0), 0);
+        assert.deepEqual([account, debits, credits], [account, sum(1), sum(-1)], String(at));
+      }
+    }
+    // The same for a time within a day, which reads entries.
+    for (const at of [midnight - DAY - 1, midnight - 1, midnight + 5, midnight + 6]) {
+      const { environments } = await ledgerBalances({ ...deps, store }, { environment: 'sandbox', at }, 1);
+      const { debits } = environments[0]!.accounts[0]!;
+      const own = whole.filter(({ account, created }) => account === 'provider_clearing' && created < at);
+      assert.equal(
+        debits,
+        own.reduce((total, { amount }) => total + amount, 0),
+        String(at),
+      );
+    }
+  } finally {
+    await store.close();
+  }
+});
+
+test('the migration adds existing entries to the running sums', async () => {
+  await using database = await createTestDatabase();
+  const before = await openTestStore(database.settings);
+  await paid(before, 1);
+  await paid(before, 2, NOW + DAY);
+  const deps = (store: Store) => ({ store, now: () => NOW + 2 * DAY, caller: undefined });
+  const expected = await ledgerBalances(deps(before), {});
+  await before.close();
+  const trigger = IS_SQLITE ? 'DROP TRIGGER ledger_entries_sum' : 'DROP FUNCTION sum_ledger_entry CASCADE';
+  await runSql(database.url, `DROP TABLE ledger_sums; ${trigger}; DELETE FROM schema_migrations WHERE version >= 14`);
+  const after = await openTestStore(database.settings);
+  try {
+    assert.deepEqual(await ledgerBalances(deps(after), {}), expected);
+    assert.notEqual(expected.environments[0]!.accounts[0]!.debits, 0);
+  } finally {
+    await after.close();
+  }
+});

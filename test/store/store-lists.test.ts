@@ -1,0 +1,305 @@
+// @run on=sqlite,postgres
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import type { Delivery, DeliveryStatus } from '../../src/domain/delivery.ts';
+import { DELIVERY_STATUSES } from '../../src/domain/delivery.ts';
+import type { Customer, Invoice, Payment, Session } from '../../src/domain/records.ts';
+import { CUSTOMER_STATUSES, PAYMENT_STATUSES, PROVIDER_STATUSES, SESSION_STATUSES } from '../../src/domain/records.ts';
+import { ENVIRONMENTS } from '../../src/domain/route.ts';
+import type { PageResult, Page } from '../../src/store/list-page.ts';
+import type { Change, Store } from '../../src/store/store.ts';
+import type { MerchantEvent } from '../../src/store/webhooks-port.ts';
+import { NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/checkout-records.ts';
+import { aDelivery, withStore, anEndpoint, anEvent, write } from '../fixtures/store-records.ts';
+import { TEST_DATABASE } from '../support/database.ts';
+
+type ListName = 'listCustomers' | 'listSessions' | 'listPayments' | 'listInvoices' | 'listDeliveries' | 'listEvents';
+type Filter = Record<string, string>;
+interface Records {
+  listCustomers: Customer[];
+  listSessions: Session[];
+  listPayments: Payment[];
+  listInvoices: Invoice[];
+  listDeliveries: Delivery[];
+  listEvents: MerchantEvent[];
+}
+
+/** Values of a record by filter: a filter matches if it names one of them. */
+const MODEL: Record<ListName, Record<string, (record: never, records: Records) => (string | null)[]>> = {
+  listCustomers: {
+    customerId: ({ id }: Customer) => [id],
+    email: ({ email }: Customer) => [email],
+    status: ({ status }: Customer) => [status],
+    environment: ({ environment }: Customer) => [environment],
+  },
+  listSessions: {
+    customer: ({ customerId }: Session, { listCustomers }) => [
+      customerId,
+      listCustomers.find(({ id }) => id === customerId)!.email,
+    ],
+    status: ({ status }: Session) => [status],
+    clientReferenceId: ({ clientReferenceId }: Session) => [clientReferenceId],
+    environment: ({ environment }: Session) => [environment],
+  },
+  listPayments: {
+    customerId: ({ customerId }: Payment) => [customerId],
+    invoiceId: ({ invoiceId }: Payment) => [invoiceId],
+    paymentId: ({ id }: Payment) => [id],
+    sessionId: ({ sessionId }: Payment) => [sessionId],
+    status: ({ status }: Payment) => [status],
+    environment: ({ environment }: Payment) => [environment],
+  },
+  listInvoices: {
+    customerId: ({ customerId }: Invoice) => [customerId],
+    invoiceId: ({ id }: Invoice) => [id],
+    paymentId: ({ paymentId }: Invoice) => [paymentId],
+    status: ({ status }: Invoice) => [status],
+    environment: ({ environment }: Invoice) => [environment],
+  },
+  listDeliveries: {
+    sessionId: ({ sessionId }: Delivery) => [sessionId],
+    eventId: ({ eventId }: Delivery) => [eventId],
+    status: ({ status }: Delivery) => [status],
+    environment: ({ environment }: Delivery) => [environment],
+  },
+  listEvents: {
+    sessionId: ({ sessionId }: MerchantEvent) => [sessionId],
+    type: ({ type }: MerchantEvent) => [type],
+    environment: ({ environment }: MerchantEvent) => [environment],
+  },
+};
+const LISTS = Object.keys(MODEL) as ListName[];
+
+/** Sort key of a record: ids sort by time, but for those of events. */
+function keyOf(record: { id: string } | MerchantEvent): string {
+  return 'sequence' in record && 'body' in record ? `${record.created} ${record.sequence} ${record.id}` : record.id;
+}
+
+/** The naive list: everything, filtered, newest first. */
+function expected(records: Records, list: ListName, filter: Filter): { id: string; key: string }[] {
+  const isAddress = (key: string, value: string) => key === 'email' || (key === 'customer' && value.includes('@'));
+  const all: readonly { id: string }[] = records[list];
+  return all
+    .filter((record) =>
+      Object.entries(filter).every(([key, wanted]) => {
+        const values = MODEL[list][key]!(record as never, records);
+        if (!isAddress(key, wanted)) return values.includes(wanted);
+        return values.some((value) => value?.toLowerCase() === wanted.toLowerCase());
+      }),
+    )
+    .map((record) => ({ id: record.id, key: keyOf(record) }))
+    .toSorted((a, b) => (a.key < b.key ? 1 : -1));
+}
+
+/** Ids that would stand before and behind every record of a list. */
+const cursorsOf = (list: ListName) =>
+  list === 'listEvents'
+    ? { oldest: `evt_${idOf('chk', -10_000)}_paid`, newest: `evt_${idOf('chk', 10_000)}_paid` }
+    : { oldest: '', newest: '~' };
+
+async function ask(store: Store, list: ListName, filter: Filter, page: Page): Promise<PageResult<string>> {
+  const { items, hasMore }: PageResult<{ id: string }> = await store[list](filter, page);
+  return { items: items.map(({ id }) => id), hasMore };
+}
+
+/** Walks the list page by page in both directions and compares every page with the naive list. */
+async function assertWalks(store: Store, records: Records, list: ListName, filter: Filter, limit: number) {
+  const ids = expected(records, list, filter).map(({ id }) => id);
+  const about = `${list} ${JSON.stringify(filter)} limit ${limit}`;
+  const { oldest, newest } = cursorsOf(list);
+  let page: Page = { limit };
+  for (let from = 0; from === 0 || from < ids.length; from += limit) {
+    const found = await ask(store, list, filter, page);
+    assert.deepEqual(found, { items: ids.slice(from, from + limit), hasMore: from + limit < ids.length }, about);
+    page = { limit, startingAfter: found.items.at(-1) ?? oldest };
+  }
+  page = { limit, endingBefore: oldest };
+  for (let end = ids.length; end === ids.length || end > 0; end -= limit) {
+    const found = await ask(store, list, filter, page);
+    assert.deepEqual(found, { items: ids.slice(Math.max(0, end - limit), end), hasMore: end > limit }, `${about} back`);
+    page = { limit, endingBefore: found.items[0] ?? newest };
+  }
+}
+
+/** Compares the pages before and behind a record, which need not be in the list itself. */
+async function assertCursor(store: Store, records: Records, { list, limit, cursor }: Question, filter: Filter) {
+  const all: readonly { id: string }[] = records[list];
+  const record = all[cursor % Math.max(1, all.length)] ?? { id: cursorsOf(list).oldest };
+  const listed = expected(records, list, filter);
+  const idsOf = (items: { id: string }[]) => items.map(({ id }) => id);
+  const older = idsOf(listed.filter(({ key }) => key < keyOf(record)));
+  const newer = idsOf(listed.filter(({ key }) => key > keyOf(record)));
+  const down = await ask(store, list, filter, { limit, startingAfter: record.id });
+  assert.deepEqual(down, { items: older.slice(0, limit), hasMore: older.length > limit });
+  const up = await ask(store, list, filter, { limit, endingBefore: record.id });
+  assert.deepEqual(up, { items: newer.slice(-limit), hasMore: newer.length > limit });
+}
+
+interface Draw {
+  /** Number of the customer, modulo their count. */
+  customer: number;
+  status: Session['status'];
+  reference: string | null;
+  /** Of its attempts, oldest first. */
+  payments: Payment['status'][];
+  /** Of its events, each to one or two endpoints. */
+  deliveries: DeliveryStatus[];
+}
+interface Drawn {
+  customers: { address: number; environment: Customer['environment']; status: Customer['status'] }[];
+  sessions: Draw[];
+}
+
+const ENDPOINTS = [anEndpoint({ id: idOf('whe', 1) }), anEndpoint({ id: idOf('whe', 2) })];
+const ADDRESSES = ['ann@example.com', 'Bob@Example.com', 'CAT@EXAMPLE.COM', 'dan@example.com'];
+
+function recordsOf({ customers, sessions }: Drawn): Records {
+  const records: Records = {
+    listCustomers: [],
+    listSessions: [],
+    listPayments: [],
+    listInvoices: [],
+    listDeliveries: [],
+    listEvents: [],
+  };
+  const seen = new Set<string>();
+  for (const [index, { address, environment, status }] of customers.entries()) {
+    const key = `${address} ${environment}`;
+    if (seen.has(key)) continue;
+    seen.add(key);
+    records.listCustomers.push(aCustomer({ id: idOf('cus', index), email: ADDRESSES[address]!, environment, status }));
+  }
+  const active = records.listCustomers.filter(({ status }) => status === 'active');
+  if (active.length === 0) return records;
+  for (const [index, { customer, status, reference, payments, deliveries }] of sessions.entries()) {
+    const { id: customerId, email: customerEmail, environment } = active[customer % active.length]!;
+    const sessionId = idOf('chk', index);
+    const shared = { sessionId, customerId, environment };
+    const session = { id: sessionId, customerId, customerEmail, environment, status };
+    records.listSessions.push(aSession({ ...session, clientReferenceId: reference }));
+    for (const [attempt, paymentStatus] of payments.entries()) {
+      // One pending and one paying payment at most: any other pending one has failed, any other paid one is surplus.
+      const first = payments.indexOf(paymentStatus) === attempt;
+      const state = paymentStatus === 'pending' && !first ? 'failed' : paymentStatus;
+      const surplus = paymentStatus === 'paid' && !first;
+      const ids = { id: idOf('pay', index * 10 + attempt), invoiceId: idOf('inv', index * 10 + attempt) };
+      records.listPayments.push(aPayment({ ...shared, ...ids, status: state, surplus }));
+      const invoice = surplus ? 'void' : ({ pending: 'open', failed: 'void', paid: 'paid' } as const)[state];
+      records.listInvoices.push(anInvoice({ ...shared, id: ids.invoiceId, paymentId: ids.id, status: invoice }));
+    }
+    for (const [sequence, deliveryStatus] of deliveries.entries()) {
+      // Many events share a millisecond, also with those of other sessions.
+      const created = NOW + ((index * 7 + sequence * 3) % 11);
+      const type = `payment.${PROVIDER_STATUSES[sequence % 3]!}` as const;
+      const event = anEvent({ id: `evt_${sessionId}_${sequence}`, sessionId, environment, sequence, type, created });
+      records.listEvents.push(event);
+      for (const endpoint of ENDPOINTS.slice(0, 1 + (index % 2))) {
+        const id = idOf('dlv', records.listDeliveries.length);
+        const own = { id, eventId: event.id, endpointId: endpoint.id, sessionId, environment, sequence, type };
+        records.listDeliveries.push(aDelivery({ ...own, status: deliveryStatus }));
+      }
+    }
+  }
+  return records;
+}
+
+function creationOf(records: Records): Change[] {
+  return [
+    ...records.listCustomers.map((customer): Change => ({ type: 'customer_created', customer })),
+    ...records.listSessions.map((session): Change => ({ type: 'session_created', session })),
+    ...records.listPayments.map((payment): Change => ({ type: 'payment_created', payment })),
+    ...records.listInvoices.map((invoice): Change => ({ type: 'invoice_created', invoice })),
+    ...ENDPOINTS.map((endpoint): Change => ({ type: 'endpoint_saved', endpoint })),
+    ...records.listEvents.map((event): Change => ({ type: 'event_recorded', event })),
+    ...records.listDeliveries.map((delivery): Change => ({ type: 'delivery_created', delivery })),
+  ];
+}
+
+const anyDrawn: fc.Arbitrary<Drawn> = fc.record({
+  customers: fc.array(
+    fc.record({
+      address: fc.nat(ADDRESSES.length - 1),
+      environment: fc.constantFrom(...ENVIRONMENTS),
+      status: fc.constantFrom(...CUSTOMER_STATUSES, 'active' as const),
+    }),
+    { minLength: 1, maxLength: 12 },
+  ),
+  sessions: fc.array(
+    fc.record({
+      customer: fc.nat(20),
+      status: fc.constantFrom(...SESSION_STATUSES),
+      reference: fc.constantFrom(null, 'A-1', 'A-2'),
+      payments: fc.array(fc.constantFrom(...PAYMENT_STATUSES), { maxLength: 3 }),
+      deliveries: fc.array(fc.constantFrom(...DELIVERY_STATUSES), { maxLength: 3 }),
+    }),
+    { maxLength: 25, size: 'max' },
+  ),
+});
+
+interface Question {
+  list: ListName;
+  /** Filters as bits, and the records whose values they take. */
+  filters: number;
+  picks: number[];
+  upper: boolean;
+  limit: number;
+  cursor: number;
+}
+
+const anyQuestion: fc.Arbitrary<Question> = fc.record({
+  list: fc.constantFrom(...LISTS),
+  filters: fc.nat(63),
+  picks: fc.array(fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat(30)), { minLength: 6, maxLength: 6 }),
+  upper: fc.boolean(),
+  limit: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 100 })),
+  cursor: fc.nat(30),
+});
+
+/** A filter with the values of records, so that it usually finds some. */
+function filterOf(records: Records, { list, filters, picks, upper }: Question): Filter {
+  const filter: Filter = {};
+  const all: readonly unknown[] = records[list];
+  for (const [index, [key, valuesOf]] of Object.entries(MODEL[list]).entries()) {
+    if ((filters & (1 << index)) === 0) continue;
+    const pick = picks[0]! + picks[index]!;
+    const record = all[pick % Math.max(1, all.length)];
+    const values = record === undefined ? ['nothing'] : valuesOf(record as never, records);
+    const value = values[pick % values.length] ?? 'nothing';
+    filter[key] = upper && value.includes('@') ? value.toUpperCase() : value;
+  }
+  return filter;
+}
+
+describe('lists', () => {
+  test('any records, filters, limit and cursor give the pages of a naive list', () =>
+    fc.assert(
+      fc.asyncProperty(anyDrawn, fc.array(anyQuestion, { minLength: 80, maxLength: 80 }), (drawn, questions) =>
+        withStore(async (store) => {
+          const records = recordsOf(drawn);
+          await write(store, ...creationOf(records));
+          for (const question of questions) {
+            const filter = filterOf(records, question);
+            await assertWalks(store, records, question.list, filter, question.limit);
+            await assertCursor(store, records, question, filter);
+          }
+        }),
+      ),
+      { numRuns: TEST_DATABASE === 'sqlite' ? 25 : 10, interruptAfterTimeLimit: 20_000 },
+    ));
+
+  test('unknown ids, addresses, references and statuses give an empty list', () =>
+    withStore(async (store) => {
+      const [drawn] = fc.sample(anyDrawn, { numRuns: 1, seed: 3 });
+      await write(store, ...creationOf(recordsOf(drawn!)));
+      for (const list of LISTS) {
+        for (const name of Object.keys(MODEL[list])) {
+          for (const value of ['nothing', 'nobody@example.com', idOf('key', 5), '', "' OR 1=1 --", '%']) {
+            if (name === 'environment') continue;
+            const found = await ask(store, list, { [name]: value }, { limit: 20 });
+            assert.deepEqual(found, { items: [], hasMore: false }, `${list} ${name}=${value}`);
+          }
+        }
+      }
+    }));
+});

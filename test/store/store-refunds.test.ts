@@ -1,0 +1,72 @@
+// @run on=sqlite,postgres
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Refund } from '../../src/domain/refund-record.ts';
+import { NOW, idOf } from '../fixtures/checkout-records.ts';
+import { aRefund, creationOf, familyOf, withStore, write } from '../fixtures/store-records.ts';
+
+const family = familyOf(1);
+
+const seeded = (what: string, use: Parameters<typeof withStore>[0]) =>
+  void test(what, () =>
+    withStore(async (store) => {
+      await write(store, ...creationOf(family));
+      await use(store);
+    }),
+  );
+
+seeded('a refund is read unchanged by its id and its key, also after a change', async (store) => {
+  const refund = aRefund({ idempotencyKey: 'key-1', requestHash: 'h' });
+  await write(store, { type: 'refund_created', refund, dueAt: NOW });
+  assert.deepEqual(await store.refund(refund.id), refund);
+  assert.deepEqual(await store.refundByIdempotencyKey('sandbox', 'key-1'), refund);
+  assert.equal(await store.refundByIdempotencyKey('production', 'key-1'), undefined);
+  const failed: Refund = { ...refund, status: 'failed', failureReason: 'no', updated: NOW + 1 };
+  await write(store, { type: 'refund_changed', refund: failed, from: 'pending' });
+  assert.deepEqual(await store.refund(refund.id), failed);
+  assert.deepEqual(await store.refundsDue(NOW + 9, 5), [], 'nobody asks about it any more');
+});
+
+seeded('refund_exists: an environment has one refund of a key, and any number without a key', async (store) => {
+  const keyed = { idempotencyKey: 'key-1', requestHash: 'h' };
+  await write(store, { type: 'refund_created', refund: aRefund(keyed), dueAt: NOW });
+  const second = aRefund({ ...keyed, id: idOf('ref', 2) });
+  const conflict = await store.commit([{ type: 'refund_created', refund: second, dueAt: NOW }]);
+  assert.deepEqual(conflict, { done: false, conflict: 'refund_exists' });
+  for (const number of [3, 4]) {
+    await write(store, { type: 'refund_created', refund: aRefund({ id: idOf('ref', number) }), dueAt: NOW });
+  }
+  await write(store, {
+    type: 'refund_created',
+    refund: { ...second, environment: 'production' },
+    dueAt: NOW,
+  });
+});
+
+seeded('version: a refund changes only from the status of the decision', async (store) => {
+  await write(store, { type: 'refund_created', refund: aRefund(), dueAt: NOW });
+  const refund = aRefund({ status: 'succeeded' });
+  const late = await store.commit([{ type: 'refund_changed', refund, from: 'succeeded' }]);
+  assert.deepEqual(late, { done: false, conflict: 'version' });
+  await write(store, { type: 'refund_changed', refund, from: 'pending' });
+});
+
+seeded('overtaken: each attempt begins once, and only its owner ends it', async (store) => {
+  const refund = aRefund();
+  await write(store, { type: 'refund_created', refund, dueAt: NOW + 1 });
+  assert.deepEqual(await store.refundsDue(NOW, 5), []);
+  assert.deepEqual(await store.refundsDue(NOW + 1, 5), [{ refund, attempts: 0, dueAt: NOW + 1, unknownSince: null }]);
+  const claim = {
+    type: 'refund_claimed',
+    due: { refund, attempts: 1, dueAt: NOW + 60, unknownSince: null },
+  } as const;
+  await write(store, claim);
+  assert.deepEqual(await store.commit([claim]), { done: false, conflict: 'overtaken' });
+  await write(store, { type: 'refund_claimed', due: { refund, attempts: 2, dueAt: NOW + 120, unknownSince: null } });
+  const end = { type: 'refund_postponed', due: { refund, attempts: 1, dueAt: NOW, unknownSince: NOW } } as const;
+  assert.deepEqual(await store.commit([end]), { done: false, conflict: 'overtaken' });
+  const second = { refund, attempts: 2, dueAt: NOW + 120, unknownSince: null };
+  assert.deepEqual(await store.refundsDue(NOW + 120, 5), [second]);
+  await write(store, { type: 'refund_postponed', due: { ...second, dueAt: NOW + 240, unknownSince: NOW } });
+  assert.deepEqual(await store.refundsDue(NOW + 240, 5), [{ ...second, dueAt: NOW + 240, unknownSince: NOW }]);
+});

@@ -1,0 +1,241 @@
+// @run on=sqlite,postgres
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import type { RouteOutcome } from '../../src/domain/route-outcome.ts';
+import { ENVIRONMENTS } from '../../src/domain/route.ts';
+import { type Tally, addTallies, bucketOf, emptyTally } from '../../src/routing/route-memory.ts';
+import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
+import type { RouteHealthRow, TransitionRecord } from '../../src/store/routing-port.ts';
+import type { Change, Store } from '../../src/store/store.ts';
+import { NOW, aCustomer, aPayment, aSession, idOf } from '../fixtures/checkout-records.ts';
+import { withStore, write } from '../fixtures/store-records.ts';
+
+const ROUTE = 'sandbox_card';
+
+/** Writes a payment for outcomes. */
+async function writePayment(store: Store, number: number): Promise<string> {
+  const sessionId = idOf('chk', number);
+  const ids = { id: idOf('pay', number), sessionId, invoiceId: idOf('inv', number) };
+  await write(
+    store,
+    { type: 'session_created', session: aSession({ id: sessionId }) },
+    { type: 'payment_created', payment: aPayment(ids) },
+  );
+  return ids.id;
+}
+
+const anyOutcome = fc.record({
+  result: fc.constantFrom('accepted' as const, 'refused' as const, 'paid' as const, 'neutral' as const),
+  successes: fc.constantFrom(0, 1),
+  failures: fc.constantFrom(-2, -1, 0, 1, 2),
+  neutrals: fc.constantFrom(-1, 0, 1),
+  probe: fc.boolean(),
+  paidAfterMs: fc.option(fc.integer({ min: 1, max: 100_000_000 }), { nil: null }),
+  created: fc.integer({ min: NOW, max: NOW + 60_000 }),
+});
+
+describe('outcomes', () => {
+  test('are summed by route and bucket, in any order', () =>
+    withStore(async (store) => {
+      await write(store, { type: 'customer_created', customer: aCustomer() });
+      const ids: string[] = [];
+      for (let number = 1; number <= 12; number++) ids.push(await writePayment(store, number));
+      const drawn = fc.sample(fc.array(anyOutcome, { minLength: 12, maxLength: 12 }), { numRuns: 1, seed: 3 })[0]!;
+      const outcomes = drawn.map((one, index): RouteOutcome => ({
+        ...one,
+        paymentId: ids[index]!,
+        stage: 'result',
+        environment: 'sandbox',
+        routeId: ROUTE,
+      }));
+      for (const outcome of outcomes) await write(store, { type: 'outcome_recorded', outcome });
+      const expected = tallied(outcomes);
+      assert.deepEqual(await store.outcomeTallies('sandbox', [ROUTE, 'other'], NOW, NOW + 70_000), [expected, []]);
+      assert.deepEqual(await store.outcomeTallies('production', [ROUTE], NOW, NOW + 70_000), [[]]);
+    }));
+
+  test('of the same stage of a payment are rejected, with their whole change set', () =>
+    withStore(async (store) => {
+      await write(store, { type: 'customer_created', customer: aCustomer() });
+      const outcome = await anOutcomeOf(store, 1);
+      await write(store, { type: 'outcome_recorded', outcome });
+      const health = healthRow(1);
+      const changes: Change[] = [
+        { type: 'route_health_changed', health },
+        { type: 'outcome_recorded', outcome },
+      ];
+      await assert.rejects(store.commit(changes));
+      assert.deepEqual(await store.routeHealth(), []);
+    }));
+
+  test('are read newest first, from a time on, up to a limit', () =>
+    withStore(async (store) => {
+      await write(store, { type: 'customer_created', customer: aCustomer() });
+      for (let number = 1; number <= 5; number++) {
+        const outcome = await anOutcomeOf(store, number);
+        await write(store, { type: 'outcome_recorded', outcome: { ...outcome, created: NOW + number } });
+      }
+      const [results] = await store.recentResults('sandbox', [{ id: ROUTE, since: NOW + 2 }], 3);
+      assert.deepEqual(
+        results?.map(({ at }) => at - NOW),
+        [5, 4, 3],
+      );
+    }));
+});
+
+describe('estimates and health', () => {
+  test('estimates are folded once from the end of the previous fold', () =>
+    withStore(async (store) => {
+      const first = { environment: 'sandbox' as const, algorithm: 'a/1', foldedUntil: NOW, body: '{"a":1}' };
+      assert.equal(await store.routeEstimates('sandbox', 'a/1'), undefined);
+      const fold = (estimates: typeof first, from: number | null) =>
+        store.commit([{ type: 'estimates_folded', estimates, from }]);
+      assert.deepEqual(await fold(first, null), { done: true });
+      assert.equal((await fold({ ...first, body: '{}' }, null)).done, false);
+      const next = { ...first, foldedUntil: NOW + 10_000, body: '{"a":2}' };
+      assert.deepEqual(await fold(next, NOW), { done: true });
+      assert.equal((await fold({ ...next, foldedUntil: NOW + 20_000 }, NOW)).done, false);
+      assert.deepEqual(await store.routeEstimates('sandbox', 'a/1'), next);
+      // Another version of the program counts for itself.
+      assert.equal(await store.routeEstimates('sandbox', 'a/2'), undefined);
+      assert.deepEqual(await fold({ ...first, algorithm: 'a/2' }, null), { done: true });
+    }));
+
+  test('health changes from the version before, once', () =>
+    withStore(async (store) => {
+      for (const environment of ENVIRONMENTS) {
+        await write(store, { type: 'route_health_changed', health: healthRow(1, environment) });
+      }
+      const changed = healthRow(2);
+      assert.deepEqual(await store.commit([{ type: 'route_health_changed', health: changed }]), { done: true });
+      for (const stale of [healthRow(1), healthRow(2), healthRow(4)]) {
+        const { done } = await store.commit([{ type: 'route_health_changed', health: stale }]);
+        assert.equal(done, false, `version ${stale.version}`);
+      }
+      assert.deepEqual(await store.routeHealth(), [healthRow(1, 'production'), changed]);
+    }));
+
+  test('transitions are listed newest first, by route and environment', () =>
+    withStore(async (store) => {
+      const all = [1, 2, 3, 4].map((number) => transition(number));
+      for (const one of all) await write(store, { type: 'transition_recorded', transition: one });
+      const idsOf = async (filter: Parameters<Store['listTransitions']>[0], limit = 10) =>
+        (await store.listTransitions(filter, { limit })).items.map(({ version }) => version);
+      assert.deepEqual(await idsOf({}), [4, 3, 2, 1]);
+      assert.deepEqual(await idsOf({ environment: 'sandbox' }), [4, 2]);
+      assert.deepEqual(await idsOf({ routeId: ROUTE }, 3), [4, 3, 2]);
+      assert.deepEqual(await idsOf({ routeId: ROUTE, environment: 'production' }), [3, 1]);
+      assert.deepEqual(await idsOf({ routeId: 'other' }), []);
+      const [newest] = (await store.listTransitions({}, { limit: 1 })).items;
+      assert.deepEqual(newest, all[3]);
+    }));
+});
+
+describe('rules, snapshots and decisions', () => {
+  test('a version of the rules is saved once', () =>
+    withStore(async (store) => {
+      const rules = { version: 1, source: 'api' as const, body: '{}', created: NOW };
+      assert.deepEqual(await store.commit([{ type: 'rules_saved', rules }]), { done: true });
+      assert.equal((await store.commit([{ type: 'rules_saved', rules: { ...rules, body: '[]' } }])).done, false);
+      const second = { ...rules, version: 2, source: 'file' as const };
+      await write(store, { type: 'rules_saved', rules: second });
+      assert.deepEqual(
+        [await store.routingRules(), await store.routingRules(1), await store.routingRules(3)],
+        [second, rules, undefined],
+      );
+    }));
+
+  test('a snapshot and a decision are written once, and read unchanged', () =>
+    withStore(async (store) => {
+      await write(
+        store,
+        { type: 'customer_created', customer: aCustomer() },
+        { type: 'session_created', session: aSession() },
+      );
+      const snapshot = { id: idOf('snp', 1), environment: 'sandbox' as const, body: '{"routes":[]}', created: NOW };
+      const shared = { snapshotId: snapshot.id, environment: snapshot.environment, body: '{"é":"☃"}', created: NOW };
+      const offer = { ...shared, id: idOf('dec', 1), sessionId: null, paymentId: null };
+      const attempts = [2, 3].map((number) => ({
+        ...shared,
+        id: idOf('dec', number),
+        sessionId: idOf('chk', 1),
+        paymentId: idOf('pay', number),
+      }));
+      const changes = (): Change[] => [
+        { type: 'snapshot_recorded', snapshot },
+        ...[offer, ...attempts].map((decision): Change => ({ type: 'decision_recorded', decision })),
+      ];
+      await write(store, ...changes());
+      await write(store, ...changes());
+      assert.deepEqual(await store.routingSnapshot(snapshot.id), snapshot);
+      assert.deepEqual(await store.routingDecision(offer.id), offer);
+      assert.deepEqual(await store.routingDecisionsOfSession(idOf('chk', 1)), attempts);
+      assert.deepEqual(await store.listRoutingDecisions('sandbox', { limit: 1 }), {
+        items: [attempts[1]],
+        hasMore: true,
+      });
+      assert.deepEqual((await store.listRoutingDecisions('production', { limit: 9 })).items, []);
+    }));
+});
+
+/** Sums of the outcomes, as the estimator counts them. */
+function tallied(outcomes: readonly RouteOutcome[]): Tally[] {
+  const buckets = new Map<number, Tally>();
+  for (const { created, probe, paidAfterMs, successes, failures, neutrals } of outcomes) {
+    const bucket = bucketOf(created, DEFAULT_POLICY);
+    const log = paidAfterMs === null ? 0 : Math.round(Math.log(paidAfterMs) * 1000);
+    const one: Tally = {
+      ...emptyTally(bucket),
+      ...(probe ? { probeSuccesses: successes, probeFailures: failures } : { successes, failures, neutrals }),
+      timed: paidAfterMs === null ? 0 : 1,
+      logMs: log,
+      logMsSquared: log * log,
+    };
+    const sum = buckets.get(bucket);
+    buckets.set(bucket, sum ? addTallies(sum, one) : one);
+  }
+  // Whole thousandths are added up, and divided once.
+  const scaled = [...buckets.values()].map((tally) => ({
+    ...tally,
+    logMs: tally.logMs / 1000,
+    logMsSquared: tally.logMsSquared / 1_000_000,
+  }));
+  return scaled.toSorted((a, b) => a.bucket - b.bucket);
+}
+
+async function anOutcomeOf(store: Store, number: number): Promise<RouteOutcome> {
+  return {
+    paymentId: await writePayment(store, number),
+    stage: 'result',
+    environment: 'sandbox',
+    routeId: ROUTE,
+    result: 'paid',
+    successes: 1,
+    failures: 0,
+    neutrals: 0,
+    probe: false,
+    paidAfterMs: 1000,
+    created: NOW,
+  };
+}
+
+function healthRow(version: number, environment: RouteHealthRow['environment'] = 'sandbox'): RouteHealthRow {
+  return { environment, routeId: ROUTE, version, state: 'live', body: JSON.stringify({ version }) };
+}
+
+/** Even ones are of the sandbox. */
+function transition(version: number): TransitionRecord {
+  return {
+    id: idOf('rtr', version),
+    environment: version % 2 === 0 ? 'sandbox' : 'production',
+    routeId: ROUTE,
+    version,
+    from: 'live',
+    to: 'degraded',
+    cause: 'shift',
+    words: 'degraded: the success rate fell suddenly',
+    numbers: { recent: 0.5 },
+    created: NOW,
+  };
+}
