@@ -50,7 +50,7 @@ function adviceOf(error: TillwayError): string | undefined {
     return 'Check --url, and what stands between, such as a proxy or a login page.';
   }
   if (error.code === 'unauthorized') {
-    return 'Set TILLWAY_API_KEY to a key of that service: whoever runs it makes one with tillway keys create.';
+    return 'Set TILLWAY_API_KEY to a key of that service: its operator creates one with tillway keys create.';
   }
   return error.suggestion;
 }

@@ -230,7 +230,7 @@ export function customersCommand(context: CommandContext): Command {
       block: {
         summary: 'Take nothing of a customer any more',
         details:
-          'No session is created and no payment begun from now on. What is under way goes on, and its money counts.',
+          'No session is created and no payment begun from now on. What is in progress goes on, and its money counts.',
         examples: ['--reason chargebacks'],
         options: [option('--reason <text>', 'why, for your own records: at most 500 characters')],
         run: ({ customers }, id, options) => customers.block(id, options),

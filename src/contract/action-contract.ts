@@ -43,7 +43,7 @@ const sampleText = (what: string, value: string) =>
 
 /** Body of `webhook.example`. */
 export const webhookExampleRequest = z.strictObject({
-  event: field.choice(EVERY_TYPE, 'Which event to show.').default('payment.paid'),
+  event: field.choice(EVERY_TYPE, 'Event type of the sample.').default('payment.paid'),
   provider: sampleText('Provider it names.', SAMPLE_PROVIDER),
   sessionId: sampleText('Session it names.', SAMPLE_SESSION_ID),
   customerId: sampleText('Customer it names.', SAMPLE_CUSTOMER_ID),
@@ -107,7 +107,7 @@ export const checkoutResult = named(
     route: routeSummary,
     feeSplit,
     checkoutUrl: field.uri('Give this to the buyer; in a preview it opens a page that says so.', SAMPLE_CHECKOUT_URL),
-    redirectUrl: field.uri('Where the buyer goes afterwards.', 'https://shop.example/thanks'),
+    redirectUrl: field.uri('Return URL of the buyer.', 'https://shop.example/thanks'),
     status: z.literal('routed').describe('Always routed: created, waiting for the buyer.'),
     environment,
     dryRun: field.flag('true for a preview: nothing was written.', false),

@@ -46,12 +46,12 @@ const apiKeyResource = resource('ApiKey', 'api_key', {
   spentToday: field.orNull(field.dollars('Amount spent since 00:00 UTC; null for keys without limits.', 37.5)),
   source: field.choice(
     KEY_SOURCES,
-    'How it was made: api, command (tillway keys create), or configuration (BOOTSTRAP_API_KEYS).',
+    'Origin: api, command (tillway keys create), or configuration (BOOTSTRAP_API_KEYS).',
     'command',
   ),
-  created: field.time('When it was made.'),
-  lastUsedAt: field.time('When it was last used, to the minute, or null.').nullable(),
-  revokedAt: field.orNull(field.time('When it was revoked; null while it is active.')),
+  created: field.time('Creation time.'),
+  lastUsedAt: field.time('Time of its last use, to the minute, or null.').nullable(),
+  revokedAt: field.orNull(field.time('Time of revocation; null while it is active.')),
 });
 export type ApiKeyResource = z.output<typeof apiKeyResource>;
 

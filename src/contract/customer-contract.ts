@@ -24,7 +24,7 @@ const customer = resource('Customer', 'customer', {
     'active; blocked: no session can be created or paid; erased: no stored data names the buyer, and email is a placeholder.',
   ),
   statusReason: field.orNull(field.label('Reason of the block, as given then, or null.', 'chargebacks')),
-  created: field.time('When the customer was first seen.'),
+  created: field.time('Creation time.'),
   environment,
 });
 
@@ -60,7 +60,7 @@ const message = z.strictObject({
   status: field.label('The reported status, normalised.', 'paid'),
   outcome: field.label('Its effect: applied, ignored, or why it was flagged.', 'applied'),
   body: field.label('The received body, unchanged.', '{"event":"ev_9c1f"}'),
-  received: field.time('When it arrived.'),
+  received: field.time('Arrival time.'),
 });
 export const renderMessage = rendererOf(message);
 
@@ -87,7 +87,7 @@ const customerExport = named(
   'CustomerExport',
   z.strictObject({
     object: z.literal('customer_export').describe('Always customer_export.'),
-    exported: field.time('When this was read.'),
+    exported: field.time('Time of this export.'),
     customer,
     sessions: z.array(exportedSession).describe('Newest first.'),
     payments: z.array(exportedPayment),

@@ -11,7 +11,7 @@ import { named, rendererOf, rendererWith, resource } from './resource.ts';
 import { SAMPLE_ENDPOINT_ID, SAMPLE_EVENT_ID } from './sample-ids.ts';
 
 const outcome = {
-  durationMs: field.count('How long it took, in milliseconds.', 84),
+  durationMs: field.count('Duration in milliseconds.', 84),
   statusCode: field.count('HTTP status of the response, or null without a response.', 500).nullable(),
   failure: field.label('Reason of the failure in words; null if it was acknowledged.', 'answered 500').nullable(),
 };
@@ -30,19 +30,19 @@ const delivery = resource('Delivery', 'delivery', {
   ),
   attempts: field.count('Attempts begun, including those before a replay.', 5),
   nextAttemptAt: field.orNull(
-    field.time('When the next attempt is due, or null; during an attempt, when it would be repeated if lost.'),
+    field.time('Due time of the next attempt, or null; during an attempt, due time if that is lost.'),
   ),
   lastAttempt: z
-    .strictObject({ at: field.time('When it began.'), ...outcome })
+    .strictObject({ at: field.time('Start time.'), ...outcome })
     .nullable()
     .describe('The last attempt that has ended, or null. A single delivery contains the whole log.'),
-  created: field.time('When it was created: with its event, or by a later resend or recovery.'),
+  created: field.time('Creation time: that of its event, or of a later resend or recovery.'),
 });
 export type DeliveryResource = z.output<typeof delivery>;
 
 const attempt = z.strictObject({
   number: field.count('1 for the first attempt; continues to grow after a replay.', 5),
-  started: field.time('When it began.'),
+  started: field.time('Start time.'),
   ...outcome,
   responseBody: field.label('The first 16 KiB of the response, as text.', 'Internal Server Error'),
 });
@@ -106,7 +106,7 @@ export const recovery = resource('Recovery', 'recovery', {
   environment: field.environmentOf('Environment of the endpoint.'),
   from: field.time('Start of the range of events.', '2026-01-15T06:00:00.000Z'),
   until: field.time('End of the range of events.'),
-  all: field.flag('Whether acknowledged events are sent too.', false),
+  all: field.flag('True if acknowledged events are sent too.', false),
   status: field.choice(
     ['running', 'done', 'stopped'],
     'running: the service is still reading a long range; done: it has read the whole range; stopped: the endpoint was disabled or deleted meanwhile.',
@@ -115,7 +115,7 @@ export const recovery = resource('Recovery', 'recovery', {
   queued: field.count('Events that are sent because of it.', 42),
   pending: field.count('Events whose delivery was pending already.', 3),
   delivered: field.count('Events that the endpoint has acknowledged, and that are not sent.', 117),
-  created: field.time('When it was requested.'),
+  created: field.time('Request time.'),
 });
 
 const renderProgress = rendererWith(recovery);

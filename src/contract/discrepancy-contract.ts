@@ -64,12 +64,12 @@ export const discrepancy = resource('Discrepancy', 'discrepancy', {
   resolution: field.orNull(
     field.choice(
       RESOLUTIONS,
-      'How it was resolved, or null. paid_in_full: the right amount arrived after all, and this is part of it.',
+      'The resolution, or null. paid_in_full: the right amount arrived after all, and this is part of it.',
     ),
   ),
   note: field.orNull(field.label('The note of the resolution, or null.', 'agreed with the buyer by phone')),
-  created: field.time('When it was found.'),
-  resolvedAt: field.orNull(field.time('When it was resolved, or null.')),
+  created: field.time('Time of detection.'),
+  resolvedAt: field.orNull(field.time('Time of the resolution, or null.')),
 });
 export type DiscrepancyResource = z.output<typeof discrepancy>;
 

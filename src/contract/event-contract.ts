@@ -24,7 +24,7 @@ export const webhookEvent = named(
     id: field.label('The event: process each id once.', SAMPLE_EVENT_ID),
     type: field.choice(EVERY_TYPE, 'Fulfil on payment.paid only.', 'payment.paid'),
     livemode: field.flag('true exactly for production.', false),
-    created: field.time('When the state changed.'),
+    created: field.time('Time of the state change.'),
     data: z
       .strictObject({
         session_id: field.id('chk', 'The checkout session.'),

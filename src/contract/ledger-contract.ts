@@ -76,7 +76,7 @@ export const ledgerEntry = resource('LedgerEntry', 'ledger_entry', {
   sessionId: field.id('chk', 'The checkout session.'),
   refundId: field.orNull(field.id('ref', 'The refund of the posting, or null.')),
   environment,
-  created: field.time('When it was booked.'),
+  created: field.time('Posting time.'),
 });
 
 const ledgerExport = z

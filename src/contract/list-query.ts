@@ -14,7 +14,7 @@ const limit = checkedText('integer', (value) =>
   /^[1-9]\d*$/.test(value) ? undefined : 'must be a whole number of 1 or more',
 )
   .optional()
-  .describe('How many records at most: 1 to 100, larger is taken as 100. Default 20.')
+  .describe('Maximum number of records: 1 to 100, larger counts as 100. Default 20.')
   .meta({ type: 'integer', minimum: 1, default: DEFAULT_LIMIT });
 
 /** A filter whose value is any text. */
@@ -90,7 +90,7 @@ export function pageOf({ limit: most = String(DEFAULT_LIMIT), startingAfter, end
   };
 }
 
-const hasMore = named('HasMore', flag('Whether there are more in the requested direction.', false));
+const hasMore = named('HasMore', flag('True if there are more in the requested direction.', false));
 
 /** The envelope of every list. */
 export function listOf<Item extends z.ZodType>(item: Item) {

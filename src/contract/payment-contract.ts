@@ -87,7 +87,7 @@ export const payment = resource('Payment', 'payment', {
     ['pending', 'settled', 'refunded'],
     'pending: settlement not yet recorded; settled: paid out to the merchant; refunded: fully refunded.',
   ),
-  created: field.time('When the buyer started this attempt.'),
+  created: field.time('Start of this attempt by the buyer.'),
   route: z.strictObject(carrierFields).describe('The route of the payment.'),
   fees,
   refundedAmount: field.dollars('The part of the total that is refunded.', 0),
@@ -131,7 +131,7 @@ export const invoice = resource('Invoice', 'invoice', {
     'open: payment not yet received; paid: payment confirmed; void: voided before payment.',
   ),
   metadata,
-  created: field.time('When the invoice was created.'),
+  created: field.time('Creation time.'),
   environment,
 });
 

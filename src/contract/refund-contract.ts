@@ -61,8 +61,8 @@ export const refund = resource('Refund', 'refund', {
   failureReason: field.orNull(
     field.label('Reason of the failure in words, or null.', "the buyer's bank declined the refund"),
   ),
-  created: field.time('When it was requested.'),
-  updated: field.time('When its status last changed.'),
+  created: field.time('Request time.'),
+  updated: field.time('Time of the last status change.'),
 });
 
 export const renderRefund = rendererOf(refund);

@@ -24,7 +24,7 @@ export const routeSummary = named(
       ),
       health: routeHealth('live: takes payments; degraded: takes payments, 10 points behind; standby: takes none now.'),
       payerLabel: field.label('Its name for the buyer.', 'Card'),
-      eta: field.label('How long until the payment is confirmed, in words.', 'a few seconds'),
+      eta: field.label('Time to confirmation, in words.', 'a few seconds'),
       buyerFeeRate: field.rate('Fee that the buyer pays on top of the amount.', 0),
       gatewayFeeRate: field.rate('Fee that the gateway deducts from the amount.', 0.029),
       providerCostRate: field.rate("The provider's charge to the gateway.", 0.019),

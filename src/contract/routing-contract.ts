@@ -22,7 +22,7 @@ export const rulesResource = resource('RoutingRules', 'routing_rules', {
   source: field.choice(['none', 'api', 'file'], 'Source of the rules.'),
   ruleSet: ruleSetSchema.describe('The rules.'),
   warnings: ruleWarnings.describe('Likely mistakes in the rules.'),
-  created: field.time('When this version was saved; null for none.').nullable(),
+  created: field.time('Time of saving this version; null for none.').nullable(),
 });
 
 export const routeStanding = resource('RouteStanding', 'routing_route', {
@@ -36,7 +36,7 @@ export const routeStanding = resource('RouteStanding', 'routing_route', {
   override: z
     .strictObject({
       health: routeHealth("The operator's setting."),
-      until: field.time('When that ends by itself; null for never.').nullable(),
+      until: field.time('End of the override; null for none.').nullable(),
       reason: field.label("The operator's reason.", 'maintenance at the provider'),
     })
     .nullable()
@@ -79,7 +79,7 @@ const overrideRequest = z.strictObject({
     'standby takes the route out of use; automatic returns it to the health machine.',
     'standby',
   ),
-  until: z.optional(moment('When it ends by itself: ISO 8601, in the future. Default: not by itself.')),
+  until: z.optional(moment('End of the override: ISO 8601, in the future. Default: none.')),
   reason: text(1, 200)
     .default('no reason given')
     .describe('Reason, for later readers: 1 to 200 characters.')
@@ -99,7 +99,7 @@ export const transitionResource = resource('RoutingTransition', 'routing_transit
     .record(z.string(), z.number())
     .describe('The numbers behind it; shares are 0 to 1.')
     .meta({ examples: [{ handoffErrors: 3 }] }),
-  created: field.time('When.'),
+  created: field.time('Time of the transition.'),
 });
 
 export const renderTransition = rendererOf(transitionResource);

@@ -39,14 +39,14 @@ const candidate = named(
     score: field.count('0 to 100, higher is better: expected value as published, without any draw.', 90.3),
     ...estimate,
     cost: fraction('Its cost by the objective, of the amount.', 0.029),
-    etaMinutes: field.count('How long a payment takes, in minutes.', 0.1),
+    etaMinutes: field.count('Duration of a payment, in minutes.', 0.1),
     value: fraction('Expected value, of the amount; standby and degraded reduce it.', 0.903),
     index: fraction(
       'The compared value: the expected value with the draw in it. null without a draw.',
       0.907,
     ).nullable(),
     rank: field.count('1 is the chosen one; null if it was excluded.', 1).nullable(),
-    excluded: field.label('Why it could not be chosen, in words, or null.', 'excluded by rule no-cards').nullable(),
+    excluded: field.label('Reason for its exclusion, or null.', 'excluded by rule no-cards').nullable(),
   }),
 );
 
@@ -90,12 +90,12 @@ const routingVerdict = named('RoutingVerdict', z.strictObject(decisionFields));
 const routingDecision = resource('RoutingDecision', 'routing_decision', {
   id: field.id('dec', 'The decision.'),
   paymentId: field.id('pay', 'The attempt; null for an offer.').nullable(),
-  created: field.time('When it was made; an offer is shared by all sessions that got the same.'),
+  created: field.time('Decision time; all sessions with the same offer share it.'),
   snapshot: field.label(
     'The state of the routes; the same for decisions with the same state.',
     'snp_01m7x0e9zb4c7r2k5v8q1w3n6t0y9f2d4h7j',
   ),
-  snapshotAt: field.time('When that state was read.'),
+  snapshotAt: field.time('Time of that state.'),
   seed: field.label('Seed of the draws, with session and attempt; null without draws.', '9f86d081884c7d65').nullable(),
   tokensBefore: fraction('Exploration budget before it, of one ticket; null if none was asked for.', 1).nullable(),
   tokensAfter: fraction('The same after it.', 1).nullable(),
@@ -110,16 +110,14 @@ const routingDecisions = resource('RoutingDecisions', 'routing_decisions', {
 
 export const routingReplay = resource('RoutingReplay', 'routing_replay', {
   sessionId: field.id('chk', 'The session.'),
-  identical: z.boolean().describe('Whether every decision, made again, gave the same bytes.'),
+  identical: z.boolean().describe('True if every replayed decision gave the same bytes.'),
   decisions: z.array(
     z.strictObject({
       id: field.label('The decision.', 'dec_01m7x0e9zb4c7r2k5v8q1w3n6t0y9f2d4h7j'),
-      identical: z.boolean().describe('Whether it gave the same bytes.'),
+      identical: z.boolean().describe('True if it gave the same bytes.'),
       chosen: routeId('The original choice.').nullable(),
       again: routeId('The choice when it is made again.').nullable(),
-      note: field
-        .label('Why it cannot be the same, if that is known; else null.', 'decided by algorithm sdts/0')
-        .nullable(),
+      note: field.label('Known reason for a difference, else null.', 'decided by algorithm sdts/0').nullable(),
     }),
   ),
 });
@@ -163,14 +161,9 @@ const backtestRequest = z.strictObject({
     .describe('Worth of a paid payment, as a fraction of its amount, unless a rule says so.')
     .meta({ examples: [0.15] }),
   objective: z.optional(
-    field.choice(Object.keys(OBJECTIVES) as ObjectiveName[], 'Whose cost counts, unless a rule says so.'),
+    field.choice(Object.keys(OBJECTIVES) as ObjectiveName[], 'Cost to minimise, unless a rule sets it.'),
   ),
-  limit: z
-    .int()
-    .min(1)
-    .max(1000)
-    .default(200)
-    .describe('How many decisions, the newest first: 1 to 1000. Default 200.'),
+  limit: z.int().min(1).max(1000).default(200).describe('Number of decisions, newest first: 1 to 1000. Default 200.'),
 });
 export type BacktestRequest = z.output<typeof backtestRequest>;
 
@@ -181,8 +174,8 @@ const totals = z.strictObject({
 
 const backtestResult = resource('RoutingBacktest', 'routing_backtest', {
   environment: own,
-  decisions: field.count('How many were made again.', 200),
-  different: field.count('How many of them have another result.', 12),
+  decisions: field.count('Number of replayed decisions.', 200),
+  different: field.count('Number of different results.', 12),
   was: totals.describe('The original result.'),
   wouldBe: totals.describe('The result of the backtest.'),
   changes: z
@@ -190,7 +183,7 @@ const backtestResult = resource('RoutingBacktest', 'routing_backtest', {
       z.strictObject({
         sessionId: field.id('chk', 'The session.'),
         paymentId: field.id('pay', 'The attempt.'),
-        created: field.time('When it was decided.'),
+        created: field.time('Decision time.'),
         was: routeId('The original choice.').nullable(),
         wouldBe: routeId('The choice of the backtest.').nullable(),
         reason: field.label('The reason, in one sentence.', 'sandbox_card_backup comes first by rule cheap'),
@@ -262,7 +255,7 @@ export const ROUTING_DECISION_ENDPOINTS = endpoints('routing', {
     access: 'read',
     summary: 'Ask which route a checkout would get',
     description:
-      'Which route this checkout would be quoted, or with kind to which route its buyer would be sent, and why; with rules, under those instead of the saved ones. Explores nothing and writes nothing.',
+      'The route that this checkout would be quoted, or with kind the route that its buyer would use, and the reasons; with rules, under those instead of the saved ones. Explores nothing and writes nothing.',
     body: dryRunRequest,
     requestExample: { amount: 49.99, metadata: { country: 'DE' } },
     response: dryRunResult,

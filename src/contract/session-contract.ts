@@ -40,15 +40,15 @@ export const checkoutSession = resource('CheckoutSession', 'checkout_session', {
   ),
   amount: field.dollars("The merchant's price."),
   currency,
-  redirectUrl: field.uri('Where the buyer goes afterwards.', 'https://shop.example/thanks'),
+  redirectUrl: field.uri('Return URL of the buyer.', 'https://shop.example/thanks'),
   customer: field.mail("The buyer's email address."),
   metadata,
   environment,
   product: field.label('The product.', 'Field guide'),
   customerId: field.id('cus', 'The customer.'),
   clientReferenceId: field.label('Your own id of the order, or null.', 'A-1001').nullable(),
-  created: field.time('When the session was created.'),
-  expiresAt: field.time('When the session expires if no buyer starts to pay.', '2026-01-16T09:30:00.000Z'),
+  created: field.time('Creation time.'),
+  expiresAt: field.time('Expiry time if no buyer starts to pay.', '2026-01-16T09:30:00.000Z'),
 });
 export type CheckoutSessionResource = z.output<typeof checkoutSession>;
 
@@ -91,7 +91,7 @@ export function sessionRequestWith(appSchemes: readonly string[]) {
       redirectUrl: redirectUrlField(appSchemes)
         .optional()
         .describe(
-          'Where the buyer returns: https, http in sandbox, or an app scheme with a dot; at most 2048 characters.',
+          'Return URL of the buyer: https, http in sandbox, or an app scheme with a dot; at most 2048 characters.',
         ),
       metadata: requestMetadata,
       idempotencyKey: field.optional(

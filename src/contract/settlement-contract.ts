@@ -19,9 +19,7 @@ const settleRequest = z.strictObject({
     'The paid out amount, compared with what is left of the payment: US dollars, not cents.',
     48.54,
   ),
-  settledAt: z.optional(
-    moment('When it was paid out: ISO 8601, from the year 2000 on, not in the future. Default now.'),
-  ),
+  settledAt: z.optional(moment('Payout time: ISO 8601, from the year 2000 on, not in the future. Default now.')),
   reference: field.optional(
     text(1, MAX_REFERENCE),
     'Name of the payout, for example on a bank statement.',
@@ -48,8 +46,8 @@ const settlement = resource('Settlement', 'settlement', {
     'api',
   ),
   reference: field.label('Name of the payout, or null.', 'PO-2026-0115').nullable(),
-  settledAt: field.time('When it was paid out.'),
-  created: field.time('When it was recorded.'),
+  settledAt: field.time('Payout time.'),
+  created: field.time('Recording time.'),
 });
 
 export const renderSettlement = rendererOf(settlement);
@@ -64,7 +62,7 @@ const settlementFile = z
 const share = (what: string, lines: number, amount: number) =>
   z
     .strictObject({
-      lines: field.count('How many lines.', lines),
+      lines: field.count('Number of lines.', lines),
       amount: field.dollars('Sum of their readable amounts.', amount),
     })
     .describe(what);
@@ -78,12 +76,12 @@ const reportedLine = z.strictObject({
   paymentId: field.label('The payment that it names, or null.', SAMPLE_PAYMENT_ID).nullable(),
   reference: field.label("The provider's reference in the line, or null.", 'sp_0af3').nullable(),
   amount: field.dollars('The amount of the line; null if it is unreadable.', 48.54).nullable(),
-  code: field.orNull(field.choice(MISMATCH_CODES, 'Why it did not match, for programs; null if it did.')),
+  code: field.orNull(field.choice(MISMATCH_CODES, 'Code of the mismatch; null if it matched.')),
   message: field.label('Result of the line, in words.', 'Settled.'),
 });
 
 export const settlementImport = resource('SettlementImport', 'settlement_import', {
-  dryRun: field.flag('Whether nothing was recorded.', false),
+  dryRun: field.flag('True if nothing was recorded.', false),
   message: field.label('Result of the file, in a sentence.', '1 of 1 lines settled.'),
   matched: share('Lines whose payments are settled now.', 1, 48.54),
   alreadySettled: share('Lines whose payments were settled before.', 0, 0),

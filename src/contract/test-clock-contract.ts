@@ -14,7 +14,7 @@ export const advanceRequest = z.strictObject({
     .int()
     .min(1)
     .max(MAX_ADVANCE_SECONDS)
-    .describe('How far to move time forward: whole seconds, 1 to 2592000, which is 30 days.')
+    .describe('Seconds to move time forward: 1 to 2592000, which is 30 days.')
     .meta({ examples: [86_400] }),
 });
 
@@ -27,7 +27,7 @@ export const testClockResource = resource('TestClock', 'test_clock', {
   now: field.time('The time of this service, which passes by itself between advances.', '2026-01-16T09:30:00.000Z'),
   target: field.orNull(field.time('The end of the advance in progress, or null.')),
   advancedSeconds: field.count(
-    'How far its time is ahead of the real one: all advances together, including the one in progress so far.',
+    'Difference to the real time: the sum of all advances, including the one in progress so far.',
     86_400,
   ),
 });

@@ -127,20 +127,20 @@ const webhookEndpoint = resource('WebhookEndpoint', 'webhook_endpoint', {
   description: field.label('Your own description of it.', SAMPLE_DESCRIPTION),
   status: field.choice(['active', 'disabled'], 'disabled: it gets no new deliveries, and pending ones wait.', 'active'),
   disabledReason: field.orNull(field.label('Reason why it is disabled, in words; null while it is active.', '')),
-  disabledAt: field.orNull(field.time('When it was disabled.')),
+  disabledAt: field.orNull(field.time('Time of disabling.')),
   failingSince: field.orNull(
     field.time('The first failure since the last success, or null. After 120 hours the next failure disables it.'),
   ),
-  lastSuccessAt: field.time('When it last acknowledged a delivery, to the minute, or null.').nullable(),
+  lastSuccessAt: field.time('Last acknowledged delivery, to the minute, or null.').nullable(),
   secrets: z
     .array(
       z.strictObject({
-        created: field.time('When it was made.'),
-        expiresAt: field.orNull(field.time('When it ceases to sign; null for the newest.')),
+        created: field.time('Creation time.'),
+        expiresAt: field.orNull(field.time('Expiry time; null for the newest.')),
       }),
     )
     .describe('The secrets that sign deliveries, the newest first, without their values.'),
-  created: field.time('When it was created.'),
+  created: field.time('Creation time.'),
 });
 export type WebhookEndpointResource = z.output<typeof webhookEndpoint>;
 
@@ -160,19 +160,19 @@ const webhookTest = resource('WebhookTest', 'webhook_test', {
   endpointId: field.id('whe', 'The endpoint.'),
   eventId: field.label('The id of the sample event, which no session has.', SAMPLE_EVENT_ID),
   type: field.choice(EVERY_TYPE, 'The type of the sample event.', 'payment.paid'),
-  delivered: z.boolean().describe('Whether it was acknowledged: answered with 200.'),
+  delivered: z.boolean().describe('True if it was answered with 200.'),
   statusCode: field
     .count('HTTP status of the response, or null without a response.', 200)
     .nullable()
     .meta({ examples: [200] }),
   failure: field.orNull(field.label('Reason of the failure in words; null if it was acknowledged.', '')),
-  durationMs: field.count('How long it took, in milliseconds.', 84),
+  durationMs: field.count('Duration in milliseconds.', 84),
   responseBody: field.label('The first 16 KiB of the response, as text.', 'ok'),
   headers: z
     .array(z.string())
     .describe('The names of the headers that were sent.')
     .meta({ examples: [['content-type', 'x-gateway-event', 'x-gateway-signature']] }),
-  sent: field.time('When it was sent.'),
+  sent: field.time('Sending time.'),
 });
 export type WebhookTestResource = z.output<typeof webhookTest>;
 

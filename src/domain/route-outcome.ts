@@ -96,7 +96,7 @@ function addFailure(payment: Payment, silence: number, add: (fields: Lesson) => 
     if (failureSource === 'route') add({ stage: 'result', result: 'failed', failures: silence + 1 });
     else add({ stage: 'result', result: 'neutral', failures: silence, neutrals: 1 });
   }
-  // Else it ended without a word of its provider, whoever ended it: its silence has been counted, and that stands.
+  // Otherwise the provider never reported. The uncertain handoff was counted against the route, and that stays.
 }
 
 function takenBack(failed: Payment): Pick<RouteOutcome, 'failures' | 'neutrals'> {

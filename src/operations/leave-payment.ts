@@ -20,7 +20,7 @@ export interface LeaveResult {
 }
 
 /**
- * The buyer drops the attempt under way to choose another way to pay, while there are attempts left for that. Its provider
+ * The buyer drops the attempt in progress to choose another way to pay, while there are attempts left for that. Its provider
  * is stopped first, outside any transaction: two of them must not hold a payment that a buyer can make at both. An attempt
  * that no provider is known to have stays. Throws GatewayError `not_found` for an unknown session.
  */

@@ -1,30 +1,43 @@
 import { GatewayError } from '../domain/gateway-error.ts';
-import type { Change, Conflict, Store } from '../store/store.ts';
+import type { Change, CommitResult, Conflict, Store } from '../store/store.ts';
 
 /** Each loser of a race reads the state that the winner wrote, so only that many concurrent writers of one record fail. */
 const MAX_TRIES = 50;
 
 /** Changes that a decision asks for, and its result once they are committed. Without changes nothing is written. */
-export interface Proposal<Result> {
-  changes: Change[];
+interface Proposal<Result, Item = Change> {
+  changes: Item[];
   result: Result;
 }
+
+type Decide<Result, Item> = (
+  conflict: Conflict | undefined,
+) => Proposal<Result, Item> | Promise<Proposal<Result, Item>>;
 
 /**
  * Optimistic concurrency: `decide` reads and decides, its changes are committed, and after a conflict it decides again. It
  * gets the conflict of the try before. Throws GatewayError `unavailable` after too many conflicts on `subject`, and every
  * error of `decide`.
  */
-export async function retryOnConflict<Result>(
+export function retryOnConflict<Result>(
   { store }: { store: Pick<Store, 'commit'> },
   subject: string,
-  decide: (conflict: Conflict | undefined) => Proposal<Result> | Promise<Proposal<Result>>,
+  decide: Decide<Result, Change>,
+): Promise<Result> {
+  return retryCommit((changes) => store.commit(changes), subject, decide);
+}
+
+/** The same for any `commit`. */
+export async function retryCommit<Result, Item>(
+  commit: (changes: Item[]) => Promise<CommitResult>,
+  subject: string,
+  decide: Decide<Result, Item>,
 ): Promise<Result> {
   let conflict: Conflict | undefined;
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const { changes, result } = await decide(conflict);
     if (changes.length === 0) return result;
-    const committed = await store.commit(changes);
+    const committed = await commit(changes);
     if (committed.done) return result;
     ({ conflict } = committed);
   }

@@ -23,7 +23,7 @@ const condition = z
   .custom<Condition>()
   .check(checkedBy(conditionFaults))
   .describe(
-    'When the rule applies; without it, always. Fields are joined by and. A value is equality, an array is one of, an object holds operators: eq ne in nin gt gte lt lte prefix suffix exists. all, any and not combine conditions, at most 8 deep.',
+    'Condition of the rule; without it, always. Fields are joined by and. A value is equality, an array is one of, an object holds operators: eq ne in nin gt gte lt lte prefix suffix exists. all, any and not combine conditions, at most 8 deep.',
   )
   .meta({
     type: 'object',
@@ -119,22 +119,22 @@ const actions = z
       exclude: selector('Routes that must not be used.').optional(),
       only: selector('The only routes that may be used.').optional(),
       explore: flag.optional().describe('false: always the best known route, never one tried out to learn.'),
-      maxAttempts: whole(1, 3).optional().describe('How many routes one start of a payment may try, 1 to 3.'),
+      maxAttempts: whole(1, 3).optional().describe('Maximum number of routes for one start of a payment, 1 to 3.'),
       failover: choice(['same_kind', 'any', 'none'])
         .optional()
-        .describe('Which routes may follow one that refuses: of the same kind, of any, none.'),
+        .describe('Routes allowed after a refusal: of the same kind, of any, none.'),
       margin: margin
         .optional()
-        .describe('What a paid order earns, as a share of its amount: 0.15 lets fees weigh more.'),
+        .describe('Margin of a paid order, as a share of its amount: 0.15 lets fees weigh more.'),
       objective: choice(['merchant', 'total', 'operator'])
         .optional()
-        .describe('Whose cost counts: that of buyer and merchant, what the provider charges, that of the gateway.'),
+        .describe('Cost to minimise: that of buyer and merchant, of the provider, or of the gateway.'),
       priority: selector('Strict order.').optional(),
       prefer: selector('These before all others.').optional(),
       split: split.optional().describe('Shares of sessions that go to a route first; they add up to 100.'),
       by: choice(['session', 'customer'])
         .optional()
-        .describe('What a split draws by: each session anew (the default), or each customer once for all.'),
+        .describe('Unit of the draw: each session (the default), or each customer.'),
       smart: z
         .literal(true, { error: 'must be true' })
         .optional()
@@ -175,7 +175,7 @@ export const ruleSchema = z.strictObject(
     when: condition.optional(),
     // oxlint-disable-next-line unicorn/no-thenable -- a keyword of the rule language; a schema is never awaited
     then: actions
-      .describe('What the rule does: any number of modifiers and at most one ordering, or reject alone.')
+      .describe('Effect of the rule: any number of modifiers and at most one ordering, or reject alone.')
       .meta({
         examples: [{ prefer: { kind: 'card' } }],
       }),

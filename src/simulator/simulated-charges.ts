@@ -1,6 +1,8 @@
 import { GatewayError } from '../domain/gateway-error.ts';
+import { retryCommit } from '../operations/retry-on-conflict.ts';
 import type { RandomBytes } from '../domain/id.ts';
 import type { Instant } from '../domain/records.ts';
+import type { CommitResult } from '../store/store.ts';
 import type { Write } from '../store/write-statement.ts';
 import { type Instrument, type Script, type Step, handoffTagOf } from './test-instruments.ts';
 import { type ChargeOrder, type SimulatorEvent, chargeUpdated, eventBody } from './simulator-messages.ts';
@@ -9,8 +11,6 @@ import { type Charge, type SimulatorStore, insertCallback, insertCharge, updateC
 const REFERENCE_BYTES = 16;
 const TRANSACTION_BYTES = 20;
 const EVENT_BYTES = 12;
-// Each loser of a race reads what the winner wrote.
-const MAX_TRIES = 50;
 
 /** Dependencies of the simulated provider. */
 export interface SimulatorDeps {
@@ -104,17 +104,19 @@ export async function captureLate(deps: SimulatorDeps, charge: Charge): Promise<
   return !isCancelled;
 }
 
-/** Writes what `decide` answers for the current charge, and decides again whenever another request or instance was faster. */
+/** Writes what `decide` answers for the current charge, and decides again after a conflict with another request or instance. */
 export async function changeCharge(
   { store }: SimulatorDeps,
   { reference }: Charge,
   decide: (current: Charge) => Write[] | Promise<Write[]>,
 ): Promise<void> {
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
-    const writes = await decide((await store.charge(reference))!);
-    if (writes.length === 0 || (await store.write(reference, writes))) return;
+  async function commit(writes: Write[]): Promise<CommitResult> {
+    return (await store.write(reference, writes)) ? { done: true } : { done: false, conflict: 'overtaken' };
   }
-  throw new GatewayError('unavailable', 'The charge is changing too fast; try again.');
+  await retryCommit(commit, 'the charge', async () => ({
+    changes: await decide((await store.charge(reference))!),
+    result: undefined,
+  }));
 }
 
 /** Queues a callback; copies are rows of their own that carry the same event. */

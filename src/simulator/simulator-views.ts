@@ -43,7 +43,7 @@ function formOf(charge: Charge, card: CardForm, choice: Choice): Html {
 }
 
 const CLOSED: Record<Exclude<Charge['status'], 'open'>, [title: string, text: string]> = {
-  pending: ['Payment under way', 'The simulated provider has this payment and is working on it.'],
+  pending: ['Payment in progress', 'The simulated provider has this payment and is working on it.'],
   paid: ['Payment made', 'This test payment is captured. No money has moved.'],
   failed: ['Payment declined', 'This test payment was declined. You can try again at the merchant.'],
   cancelled: ['Payment cancelled', 'This test payment was cancelled, and nothing was paid.'],

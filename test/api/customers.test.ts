@@ -133,7 +133,7 @@ describe('a session made before its customer was blocked', () => {
     assert.equal((await stateOf(service, id)).session, 'paid');
   });
 
-  test('is refused in the transaction too: whoever reads before the block does not pay after it', async () => {
+  test('is rejected in the transaction too: a reader from before the block cannot pay after it', async () => {
     const id = await createSession(service, { customer: 'race@example.com' });
     const customerId = await customerOf(id);
     const { deps } = service.service;
@@ -180,7 +180,7 @@ describe('a session made before its customer was blocked', () => {
     );
   });
 
-  test('still counts money that comes of what was under way: it is real', async () => {
+  test('still counts money that comes of what was in progress: it is real', async () => {
     const id = await createSession(service, { customer: 'late@example.com' });
     await attempt(service, id, 'card', 'paid_later');
     await block(await customerOf(id));

@@ -191,7 +191,7 @@ describe('money of another amount than asked for', () => {
     assert.deepEqual([late.status, late.body.error.code], [409, 'invalid_state']);
   });
 
-  test('that was to be refunded and could not is part of the whole amount that came after all, whoever closes it', async () => {
+  test('whose refund failed is part of the full amount that arrives later, whichever resolution closes it', async () => {
     const session = await shortPaid('completed-late@example.com');
     const { id, paymentId } = await of(session);
     await resolve(id, { action: 'refund' });
@@ -551,7 +551,7 @@ describe('a second payment of a session that is paid', () => {
     assert.deepEqual([surplus.kind, surplus.paymentId], ['surplus', wrong.paymentId]);
 
     await report(surplus.refundId!, 'failed');
-    assert.deepEqual((await of(session)).actions, ['refund', 'accept'], 'though the other refund is under way');
+    assert.deepEqual((await of(session)).actions, ['refund', 'accept'], 'though the other refund is in progress');
     assert.equal((await resolve(surplus.id, { action: 'accept' })).status, 200);
     const kept = { held: 4999, merchant_payable: -4999 };
     assert.deepEqual(await bookedAsPaid(wrong.paymentId!), {

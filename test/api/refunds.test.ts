@@ -112,7 +112,7 @@ describe('a refund', () => {
     assert.equal((await refund(paid.sessionId, { amount: 1 })).body.paymentId, paid.id);
   });
 
-  test('is never more than what is left, to the cent; what is under way counts', async () => {
+  test('is never more than what is left, to the cent; what is in progress counts', async () => {
     const paid = await paidPayment();
     await refund(paid.id, { amount: 40 });
     const [status, error] = await refused(paid.id, { amount: 10 });
@@ -126,7 +126,7 @@ describe('a refund', () => {
     assert.deepEqual([conflict, nothing.code], [409, 'invalid_state']);
     assert.match(
       nothing.message,
-      /Nothing of payment .* is left to refund: 0\.00 USD is refunded and 49\.99 USD is under way/,
+      /Nothing of payment .* is left to refund: 0\.00 USD is refunded and 49\.99 USD is pending/,
     );
   });
 

@@ -14,7 +14,7 @@ import { commandOf, dataFolder, environmentOf, finalStageOf, layOut, valuesOf } 
 const read = (name: string) => readFileSync(new URL(`../../deploy/${name}`, import.meta.url), 'utf8');
 const KEY = `sk_sandbox_${'K'.repeat(43)}`;
 const SEALING = Buffer.alloc(32, 7).toString('base64');
-/** An account without rights, as the image and the unit name one; whoever is not root is one already. */
+/** Account without rights, as in the image and the unit. A test run without root already has such an account. */
 const ACCOUNT = process.getuid?.() === 0 ? { uid: 1000, gid: 1000 } : undefined;
 
 /** Everything between `[Section]`s of a unit file, in order. */

@@ -257,7 +257,7 @@ describe('a failed attempt', () => {
     assertUnchanged(start(third.next, 4), third.next, 'closed');
   });
 
-  test('the session fails when the buyer gives up, and the attempt under way is cancelled', () => {
+  test('the session fails when the buyer gives up, and the attempt in progress is cancelled', () => {
     const decision = abandonCheckout(handedOff, NOW);
     assert.deepEqual(states(decision.next), ['failed', 'failed/void']);
     assert.deepEqual(asks(decision), [`cancel_at_provider ${idOf('pay', 1)}`, 'announce failed']);
@@ -328,7 +328,7 @@ describe('callbacks of every order, age and number', () => {
     assertUnchanged(hear(decision.next, says('paid', 2)), decision.next, 'ignored');
   });
 
-  test('one that names the session only is about the attempt under way, or about what paid it', () => {
+  test('one that names the session only is about the attempt in progress, or about what paid it', () => {
     assert.deepEqual(states(hear(retried, says('paid', null)).next), ['paid', 'failed/void', 'paid/paid']);
     const late = hear(retried, says('paid', 1)).next;
     assertUnchanged(hear(late, says('paid', null)), late, 'ignored');

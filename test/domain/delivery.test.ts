@@ -61,7 +61,7 @@ describe('a replay', () => {
     );
   });
 
-  test('takes an attempt that was lost, not one before it, for one that is under way', () => {
+  test('takes an attempt that was lost, not one before it, for one that is in progress', () => {
     const delivery = aDelivery({ attempts: 3, dueAt: NOW + SECOND });
     assert.equal(replay(delivery, logOf(1, 2), NOW), delivery);
     assert.deepEqual(replay(delivery, logOf(1, 3), NOW), { ...delivery, dueAt: NOW });

@@ -55,7 +55,7 @@ export async function readTrace(trace: string, folder: string): Promise<TraceEve
       else finish(text, start);
     }
   }
-  // The end came while these were under way, and may or may not have let them be done.
+  // The end came while these were in progress, and may or may not have let them be done.
   for (const { text, start } of begun.values()) finish(`${text}) = ?`, start);
   return events;
 

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 // The program under strace, `node power-world.ts <server file>`: the unchanged service, and a second user of its
 // database that checkpoints. The service itself does so only every 16000 pages, which no short run reaches; SQLite does
-// the same writes and syncs whoever asks. It does so all the time from the first line on the standard input, and at each
+// the same writes and syncs for every run. It does so all the time from the first line on the standard input, and at each
 // line until it has caught up with the log, which it then says. At the end of the input everything ends as it does with
 // the power: nothing is closed. So nothing outlives the process that holds the other end.
 

@@ -252,7 +252,7 @@ describe('recovering a time range, on two instances', () => {
     const dying = { ...deps, ...dyingAfter(one.store, 2) };
     const read = async () => {
       let recovery = await recoverDeliveries(dying, scene.endpoint.id, { from: START, until: undefined, all: false });
-      // Where the first page has taken the second that whoever asks waits.
+      // The first page can take the whole second that the request waits.
       while (recovery.status === 'running') recovery = await continueRecovery(dying, recovery, 0);
     };
     await assert.rejects(read(), /the process has died/);

@@ -62,7 +62,7 @@ describe('the page about routing rules', () => {
   });
 
   test('it explains every code', () => {
-    const sources = ['check-rules', 'rule-conditions', 'rule-selectors', 'rules'].map((name) =>
+    const sources = ['check-rules', 'rule-conditions', 'rule-selectors', 'rule-set'].map((name) =>
       read(`src/routing/${name}.ts`),
     );
     const codes = sources.flatMap((text) => Array.from(text.matchAll(/code: '(\w+)'/g), ([, code]) => code!));

@@ -87,7 +87,7 @@ describe('public pages', () => {
     assert.equal((await ask('/', from)).status, 200);
   });
 
-  it('count unknown paths too, and never the probes of whoever runs the service', async () => {
+  it('count unknown paths too, and never the health probes', async () => {
     const from = newAddress();
     assert.deepEqual(await statuses(PAGES, (index) => ask(`/nothing/${index}`, from)), { 404: PAGES });
     assert.equal((await ask('/nothing', from)).status, 429);

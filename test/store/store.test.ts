@@ -471,7 +471,7 @@ describe('deliveries keep their order per session and endpoint', () => {
     const delivered = { ...replayed, attempts: 2, status: 'delivered' } as const;
     await write(store, { type: 'delivery_claimed', delivery: { ...replayed, attempts: 2 } });
     await write(store, { type: 'delivery_finished', delivery: delivered, attempt: anAttemptOf(delivered) });
-    assert.deepEqual(await due(NOW + MINUTE - 1), [neighbour.id], 'the later one is under way');
+    assert.deepEqual(await due(NOW + MINUTE - 1), [neighbour.id], 'the later one is in progress');
     assert.deepEqual(await due(NOW + MINUTE), [neighbour.id, second.id]);
   });
 

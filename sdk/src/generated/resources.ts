@@ -821,9 +821,9 @@ export class RoutingResource {
   }
 
   /**
-   * Ask which route a checkout would get. Which route this checkout would be quoted, or with kind to which route
-   * its buyer would be sent, and why; with rules, under those instead of the saved ones. Explores nothing and
-   * writes nothing.
+   * Ask which route a checkout would get. The route that this checkout would be quoted, or with kind the route
+   * that its buyer would use, and the reasons; with rules, under those instead of the saved ones. Explores nothing
+   * and writes nothing.
    */
   dryRun(params: DryRunParams, options?: RequestOptions): TillwayPromise<RoutingDryRun> {
     return call(this.#transport, {

@@ -37,7 +37,7 @@ export interface AnyEvent {
   type: WebhookEventType;
   /** true exactly for production. */
   livemode: boolean;
-  /** When the state changed. */
+  /** Time of the state change. */
   created: Timestamp;
   /** The payment at that moment. */
   data: {
@@ -145,9 +145,9 @@ export type CustomerStatus = 'active' | 'blocked' | 'erased';
 export interface DeliveryAttempt {
   /** 1 for the first attempt; continues to grow after a replay. */
   number: number;
-  /** When it began. */
+  /** Start time. */
   started: Timestamp;
-  /** How long it took, in milliseconds. */
+  /** Duration in milliseconds. */
   durationMs: number;
   /** HTTP status of the response, or null without a response. */
   statusCode: number | null;
@@ -179,9 +179,9 @@ export type InvoiceStatus = 'open' | 'paid' | 'void';
 export type KycPolicy = 'none' | 'light' | 'full' | 'provider';
 /** The last attempt that has ended, or null. A single delivery contains the whole log. */
 export interface LastAttempt {
-  /** When it began. */
+  /** Start time. */
   at: Timestamp;
-  /** How long it took, in milliseconds. */
+  /** Duration in milliseconds. */
   durationMs: number;
   /** HTTP status of the response, or null without a response. */
   statusCode: number | null;
@@ -201,7 +201,7 @@ export type LedgerAccount =
  * hand.
  */
 export type LedgerKind = 'paid' | 'settled' | 'refund' | 'refund_paid' | 'refund_failed' | 'adjustment';
-/** Whose cost counts: that of buyer and merchant, what the provider charges, that of the gateway. */
+/** Cost to minimise: that of buyer and merchant, of the provider, or of the gateway. */
 export type Objective = 'merchant' | 'total' | 'operator';
 /** The cause of the failure; null unless status is failed. */
 export interface PaymentFailure {
@@ -261,16 +261,16 @@ export interface Rule {
   /** Names the rule in every explanation; each only once. */
   id: string;
   /**
-   * When the rule applies; without it, always. Fields are joined by and. A value is equality, an array is one of,
+   * Condition of the rule; without it, always. Fields are joined by and. A value is equality, an array is one of,
    * an object holds operators: eq ne in nin gt gte lt lte prefix suffix exists. all, any and not combine
    * conditions, at most 8 deep.
    */
   when?: RuleCondition | undefined;
-  /** What the rule does: any number of modifiers and at most one ordering, or reject alone. */
+  /** Effect of the rule: any number of modifiers and at most one ordering, or reject alone. */
   then: RuleActions;
 }
 
-/** What the rule does: any number of modifiers and at most one ordering, or reject alone. */
+/** Effect of the rule: any number of modifiers and at most one ordering, or reject alone. */
 export interface RuleActions {
   /** Routes that must not be used. A route id, an array of them, or attributes that routes have. */
   exclude?: RouteSelector | undefined;
@@ -278,13 +278,13 @@ export interface RuleActions {
   only?: RouteSelector | undefined;
   /** false: always the best known route, never one tried out to learn. */
   explore?: boolean | undefined;
-  /** How many routes one start of a payment may try, 1 to 3. */
+  /** Maximum number of routes for one start of a payment, 1 to 3. */
   maxAttempts?: number | undefined;
-  /** Which routes may follow one that refuses: of the same kind, of any, none. */
+  /** Routes allowed after a refusal: of the same kind, of any, none. */
   failover?: 'same_kind' | 'any' | 'none' | undefined;
-  /** What a paid order earns, as a share of its amount: 0.15 lets fees weigh more. */
+  /** Margin of a paid order, as a share of its amount: 0.15 lets fees weigh more. */
   margin?: number | undefined;
-  /** Whose cost counts: that of buyer and merchant, what the provider charges, that of the gateway. */
+  /** Cost to minimise: that of buyer and merchant, of the provider, or of the gateway. */
   objective?: Objective | undefined;
   /** Strict order. A route id, an array of them, or attributes that routes have. */
   priority?: RouteSelector | undefined;
@@ -299,7 +299,7 @@ export interface RuleActions {
         pct: number;
       }[]
     | undefined;
-  /** What a split draws by: each session anew (the default), or each customer once for all. */
+  /** Unit of the draw: each session (the default), or each customer. */
   by?: 'session' | 'customer' | undefined;
   /** The router orders; what happens without any ordering rule. */
   smart?: true | undefined;
@@ -351,13 +351,13 @@ export interface SettlementImportLine {
   reference: string | null;
   /** The amount of the line; null if it is unreadable. In US dollars, not cents. */
   amount: number | null;
-  /** Why it did not match, for programs; null if it did. */
+  /** Code of the mismatch; null if it matched. */
   code: SettlementMismatch | null;
   /** Result of the line, in words. */
   message: string;
 }
 
-/** Why it did not match, for programs; null if it did. */
+/** Code of the mismatch; null if it matched. */
 export type SettlementMismatch =
   | 'invalid_line'
   | 'unknown_payment'
@@ -375,7 +375,7 @@ export type WebhookEndpointStatus = 'active' | 'disabled';
 /** Fulfil on payment.paid only. */
 export type WebhookEventType = 'payment.provider_pending' | 'payment.paid' | 'payment.failed';
 export interface AdvanceParams {
-  /** How far to move time forward: whole seconds, 1 to 2592000, which is 30 days. */
+  /** Seconds to move time forward: 1 to 2592000, which is 30 days. */
   seconds: number;
 }
 
@@ -398,13 +398,13 @@ export interface ApiKey {
   spendPerDay: number | null;
   /** Amount spent since 00:00 UTC; null for keys without limits. In US dollars, not cents. */
   spentToday: number | null;
-  /** How it was made: api, command (tillway keys create), or configuration (BOOTSTRAP_API_KEYS). */
+  /** Origin: api, command (tillway keys create), or configuration (BOOTSTRAP_API_KEYS). */
   source: 'api' | 'command' | 'configuration';
-  /** When it was made. */
+  /** Creation time. */
   created: Timestamp;
-  /** When it was last used, to the minute, or null. */
+  /** Time of its last use, to the minute, or null. */
   lastUsedAt: Timestamp | null;
-  /** When it was revoked; null while it is active. */
+  /** Time of revocation; null while it is active. */
   revokedAt: Timestamp | null;
 }
 
@@ -421,9 +421,9 @@ export interface BacktestParams {
   rules?: unknown;
   /** Worth of a paid payment, as a fraction of its amount, unless a rule says so. */
   margin?: number | undefined;
-  /** Whose cost counts, unless a rule says so. */
+  /** Cost to minimise, unless a rule sets it. */
   objective?: Objective | undefined;
-  /** How many decisions, the newest first: 1 to 1000. Default 200. */
+  /** Number of decisions, newest first: 1 to 1000. Default 200. */
   limit?: number | undefined;
 }
 
@@ -460,7 +460,7 @@ export interface Capabilities {
     score: number;
     /** live: takes payments; degraded: takes payments, 10 points behind; standby: takes none now. */
     health: RouteHealth;
-    /** How long until the payment is confirmed, in words. */
+    /** Time to confirmation, in words. */
     eta: string;
     /** Fee that the buyer pays on top of the amount. A fraction: 0.029 is 2.9 %. */
     buyerFeeRate: number;
@@ -486,7 +486,7 @@ export interface CheckoutResult {
   feeSplit: FeeSplit;
   /** Give this to the buyer; in a preview it opens a page that says so. */
   checkoutUrl: string;
-  /** Where the buyer goes afterwards. */
+  /** Return URL of the buyer. */
   redirectUrl: string;
   status: 'routed';
   environment: Environment;
@@ -510,7 +510,7 @@ export interface CheckoutSession {
   amount: number;
   /** Currency of every amount here: always USD. */
   currency: string;
-  /** Where the buyer goes afterwards. */
+  /** Return URL of the buyer. */
   redirectUrl: string;
   /** The buyer's email address. */
   customer: string;
@@ -522,9 +522,9 @@ export interface CheckoutSession {
   customerId: string;
   /** Your own id of the order, or null. */
   clientReferenceId: string | null;
-  /** When the session was created. */
+  /** Creation time. */
   created: Timestamp;
-  /** When the session expires if no buyer starts to pay. */
+  /** Expiry time if no buyer starts to pay. */
   expiresAt: Timestamp;
 }
 
@@ -589,14 +589,14 @@ export interface Customer {
   status: CustomerStatus;
   /** Reason of the block, as given then, or null. */
   statusReason: string | null;
-  /** When the customer was first seen. */
+  /** Creation time. */
   created: Timestamp;
   environment: Environment;
 }
 
 export interface CustomerExport {
   object: 'customer_export';
-  /** When this was read. */
+  /** Time of this export. */
   exported: Timestamp;
   customer: Customer;
   /** Newest first. */
@@ -621,7 +621,7 @@ export interface CustomerExport {
     outcome: string;
     /** The received body, unchanged. */
     body: string;
-    /** When it arrived. */
+    /** Arrival time. */
     received: Timestamp;
   }[];
   discrepancies: Discrepancy[];
@@ -652,11 +652,11 @@ export interface Delivery {
   status: DeliveryStatus;
   /** Attempts begun, including those before a replay. */
   attempts: number;
-  /** When the next attempt is due, or null; during an attempt, when it would be repeated if lost. */
+  /** Due time of the next attempt, or null; during an attempt, due time if that is lost. */
   nextAttemptAt: Timestamp | null;
   /** The last attempt that has ended, or null. A single delivery contains the whole log. */
   lastAttempt: LastAttempt | null;
-  /** When it was created: with its event, or by a later resend or recovery. */
+  /** Creation time: that of its event, or of a later resend or recovery. */
   created: Timestamp;
 }
 
@@ -708,13 +708,13 @@ export interface Discrepancy {
   actions: ('refund' | 'accept')[];
   /** Its newest refund, or null. */
   refundId: string | null;
-  /** How it was resolved, or null. paid_in_full: the right amount arrived after all, and this is part of it. */
+  /** The resolution, or null. paid_in_full: the right amount arrived after all, and this is part of it. */
   resolution: 'refunded' | 'accepted' | 'paid_in_full' | null;
   /** The note of the resolution, or null. */
   note: string | null;
-  /** When it was found. */
+  /** Time of detection. */
   created: Timestamp;
-  /** When it was resolved, or null. */
+  /** Time of the resolution, or null. */
   resolvedAt: Timestamp | null;
 }
 
@@ -825,7 +825,7 @@ export interface Invoice {
   /** open: payment not yet received; paid: payment confirmed; void: voided before payment. */
   status: InvoiceStatus;
   metadata: Metadata;
-  /** When the invoice was created. */
+  /** Creation time. */
   created: Timestamp;
   environment: Environment;
 }
@@ -888,7 +888,7 @@ export interface LedgerEntry {
   refundId: string | null;
   /** Environment of the payments. */
   environment: Environment;
-  /** When it was booked. */
+  /** Posting time. */
   created: Timestamp;
 }
 
@@ -910,7 +910,7 @@ export interface OperationSchema {
 export interface HealthOverrideParams {
   /** standby takes the route out of use; automatic returns it to the health machine. */
   health: 'live' | 'degraded' | 'standby' | 'automatic';
-  /** When it ends by itself: ISO 8601, in the future. Default: not by itself. */
+  /** End of the override: ISO 8601, in the future. Default: none. */
   until?: Timestamp | undefined;
   /** Reason, for later readers: 1 to 200 characters. Default: "no reason given". */
   reason?: string | undefined;
@@ -936,7 +936,7 @@ export interface Payment {
   failure: PaymentFailure | null;
   /** pending: settlement not yet recorded; settled: paid out to the merchant; refunded: fully refunded. */
   ledgerStatus: 'pending' | 'settled' | 'refunded';
-  /** When the buyer started this attempt. */
+  /** Start of this attempt by the buyer. */
   created: Timestamp;
   /** The route of the payment. */
   route: {
@@ -977,7 +977,7 @@ export interface Recovery {
   from: Timestamp;
   /** End of the range of events. */
   until: Timestamp;
-  /** Whether acknowledged events are sent too. */
+  /** True if acknowledged events are sent too. */
   all: boolean;
   /**
    * running: the service is still reading a long range; done: it has read the whole range; stopped: the endpoint
@@ -990,7 +990,7 @@ export interface Recovery {
   pending: number;
   /** Events that the endpoint has acknowledged, and that are not sent. */
   delivered: number;
-  /** When it was requested. */
+  /** Request time. */
   created: Timestamp;
 }
 
@@ -1020,9 +1020,9 @@ export interface Refund {
   status: RefundStatus;
   /** Reason of the failure in words, or null. */
   failureReason: string | null;
-  /** When it was requested. */
+  /** Request time. */
   created: Timestamp;
-  /** When its status last changed. */
+  /** Time of the last status change. */
   updated: Timestamp;
 }
 
@@ -1060,7 +1060,7 @@ export interface RoutingRoute {
   override: {
     /** The operator's setting. */
     health: RouteHealth;
-    /** When that ends by itself; null for never. */
+    /** End of the override; null for none. */
     until: Timestamp | null;
     /** The operator's reason. */
     reason: string;
@@ -1110,7 +1110,7 @@ export interface Route {
   health: RouteHealth;
   /** Its name for the buyer. */
   payerLabel: string;
-  /** How long until the payment is confirmed, in words. */
+  /** Time to confirmation, in words. */
   eta: string;
   /** Fee that the buyer pays on top of the amount. A fraction: 0.029 is 2.9 %. */
   buyerFeeRate: number;
@@ -1132,9 +1132,9 @@ export interface RoutingBacktest {
   object: 'routing_backtest';
   /** The environment. */
   environment: Environment;
-  /** How many were made again. */
+  /** Number of replayed decisions. */
   decisions: number;
-  /** How many of them have another result. */
+  /** Number of different results. */
   different: number;
   /** The original result. */
   was: BacktestTotals;
@@ -1146,7 +1146,7 @@ export interface RoutingBacktest {
     sessionId: string;
     /** The attempt. */
     paymentId: string;
-    /** When it was decided. */
+    /** Decision time. */
     created: Timestamp;
     /** The original choice. */
     was: string | null;
@@ -1179,7 +1179,7 @@ export interface RoutingCandidate {
   outcomes: number;
   /** Its cost by the objective, of the amount. A fraction: 0.93 is 93 %. */
   cost: number;
-  /** How long a payment takes, in minutes. */
+  /** Duration of a payment, in minutes. */
   etaMinutes: number;
   /** Expected value, of the amount; standby and degraded reduce it. A fraction: 0.93 is 93 %. */
   value: number;
@@ -1187,7 +1187,7 @@ export interface RoutingCandidate {
   index: number | null;
   /** 1 is the chosen one; null if it was excluded. */
   rank: number | null;
-  /** Why it could not be chosen, in words, or null. */
+  /** Reason for its exclusion, or null. */
   excluded: string | null;
 }
 
@@ -1197,11 +1197,11 @@ export interface RoutingDecision extends RoutingVerdict {
   object: 'routing_decision';
   /** The attempt; null for an offer. */
   paymentId: string | null;
-  /** When it was made; an offer is shared by all sessions that got the same. */
+  /** Decision time; all sessions with the same offer share it. */
   created: Timestamp;
   /** The state of the routes; the same for decisions with the same state. */
   snapshot: string;
-  /** When that state was read. */
+  /** Time of that state. */
   snapshotAt: Timestamp;
   /** Seed of the draws, with session and attempt; null without draws. */
   seed: string | null;
@@ -1231,18 +1231,18 @@ export interface RoutingReplay {
   object: 'routing_replay';
   /** The session. */
   sessionId: string;
-  /** Whether every decision, made again, gave the same bytes. */
+  /** True if every replayed decision gave the same bytes. */
   identical: boolean;
   decisions: {
     /** The decision. */
     id: string;
-    /** Whether it gave the same bytes. */
+    /** True if it gave the same bytes. */
     identical: boolean;
     /** The original choice. */
     chosen: string | null;
     /** The choice when it is made again. */
     again: string | null;
-    /** Why it cannot be the same, if that is known; else null. */
+    /** Known reason for a difference, else null. */
     note: string | null;
   }[];
 }
@@ -1257,7 +1257,7 @@ export interface RoutingRules {
   ruleSet: RuleSet;
   /** Likely mistakes in the rules. */
   warnings: RuleWarning[];
-  /** When this version was saved; null for none. */
+  /** Time of saving this version; null for none. */
   created: Timestamp | null;
 }
 
@@ -1279,7 +1279,7 @@ export interface RoutingTransition {
   words: string;
   /** The numbers behind it; shares are 0 to 1. */
   numbers: Record<string, number>;
-  /** When. */
+  /** Time of the transition. */
   created: Timestamp;
 }
 
@@ -1339,7 +1339,7 @@ export interface CheckoutParams {
   customer: string;
   /** Way to pay to prefer; local is by bank. */
   preferredRoute?: RouteKind | undefined;
-  /** Where the buyer returns: https, http in sandbox, or an app scheme with a dot; at most 2048 characters. */
+  /** Return URL of the buyer: https, http in sandbox, or an app scheme with a dot; at most 2048 characters. */
   redirectUrl?: string | undefined;
   /** Your own data: at most 10 pairs, keys of 1 to 500 and values of at most 500 characters. Default: {}. */
   metadata?: Record<string, string> | undefined;
@@ -1354,7 +1354,7 @@ export interface CheckoutParams {
 export interface SettleParams {
   /** The paid out amount, compared with what is left of the payment: US dollars, not cents. */
   amount?: number | undefined;
-  /** When it was paid out: ISO 8601, from the year 2000 on, not in the future. Default now. */
+  /** Payout time: ISO 8601, from the year 2000 on, not in the future. Default now. */
   settledAt?: Timestamp | undefined;
   /** Name of the payout, for example on a bank statement. */
   reference?: string | undefined;
@@ -1375,35 +1375,35 @@ export interface Settlement {
   source: 'provider' | 'api' | 'file';
   /** Name of the payout, or null. */
   reference: string | null;
-  /** When it was paid out. */
+  /** Payout time. */
   settledAt: Timestamp;
-  /** When it was recorded. */
+  /** Recording time. */
   created: Timestamp;
 }
 
 export interface SettlementImport {
   object: 'settlement_import';
-  /** Whether nothing was recorded. */
+  /** True if nothing was recorded. */
   dryRun: boolean;
   /** Result of the file, in a sentence. */
   message: string;
   /** Lines whose payments are settled now. */
   matched: {
-    /** How many lines. */
+    /** Number of lines. */
     lines: number;
     /** Sum of their readable amounts. In US dollars, not cents. */
     amount: number;
   };
   /** Lines whose payments were settled before. */
   alreadySettled: {
-    /** How many lines. */
+    /** Number of lines. */
     lines: number;
     /** Sum of their readable amounts. In US dollars, not cents. */
     amount: number;
   };
   /** Lines of which nothing was recorded. */
   notMatched: {
-    /** How many lines. */
+    /** Number of lines. */
     lines: number;
     /** Sum of their readable amounts. In US dollars, not cents. */
     amount: number;
@@ -1422,7 +1422,7 @@ export interface TestClock {
   now: Timestamp;
   /** The end of the advance in progress, or null. */
   target: Timestamp | null;
-  /** How far its time is ahead of the real one: all advances together, including the one in progress so far. */
+  /** Difference to the real time: the sum of all advances, including the one in progress so far. */
   advancedSeconds: number;
 }
 
@@ -1494,20 +1494,20 @@ export interface WebhookEndpoint {
   status: WebhookEndpointStatus;
   /** Reason why it is disabled, in words; null while it is active. */
   disabledReason: string | null;
-  /** When it was disabled. */
+  /** Time of disabling. */
   disabledAt: Timestamp | null;
   /** The first failure since the last success, or null. After 120 hours the next failure disables it. */
   failingSince: Timestamp | null;
-  /** When it last acknowledged a delivery, to the minute, or null. */
+  /** Last acknowledged delivery, to the minute, or null. */
   lastSuccessAt: Timestamp | null;
   /** The secrets that sign deliveries, the newest first, without their values. */
   secrets: {
-    /** When it was made. */
+    /** Creation time. */
     created: Timestamp;
-    /** When it ceases to sign; null for the newest. */
+    /** Expiry time; null for the newest. */
     expiresAt: Timestamp | null;
   }[];
-  /** When it was created. */
+  /** Creation time. */
   created: Timestamp;
 }
 
@@ -1524,7 +1524,7 @@ export interface WebhookExample {
 }
 
 export interface WebhookExampleParams {
-  /** Which event to show. Default: "payment.paid". */
+  /** Event type of the sample. Default: "payment.paid". */
   event?: WebhookEventType | undefined;
   /** Provider it names. 1 to 120 characters. Default: "sandbox". */
   provider?: string | undefined;
@@ -1552,19 +1552,19 @@ export interface WebhookTest {
   eventId: string;
   /** The type of the sample event. */
   type: WebhookEventType;
-  /** Whether it was acknowledged: answered with 200. */
+  /** True if it was answered with 200. */
   delivered: boolean;
   /** HTTP status of the response, or null without a response. */
   statusCode: number | null;
   /** Reason of the failure in words; null if it was acknowledged. */
   failure: string | null;
-  /** How long it took, in milliseconds. */
+  /** Duration in milliseconds. */
   durationMs: number;
   /** The first 16 KiB of the response, as text. */
   responseBody: string;
   /** The names of the headers that were sent. */
   headers: string[];
-  /** When it was sent. */
+  /** Sending time. */
   sent: Timestamp;
 }
 

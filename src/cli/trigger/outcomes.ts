@@ -77,7 +77,7 @@ export const OUTCOMES: readonly Outcome[] = [
     { instrument: 'paid', tag: 'handoff_down' },
     'every route refuses the handoff, and the buyer gives up; it counts against the routes',
   ),
-  outcome('payment.failed.cancelled', { instrument: null }, 'the buyer cancels the payment under way'),
+  outcome('payment.failed.cancelled', { instrument: null }, 'the buyer cancels the payment in progress'),
 ];
 
 function outcome(name: string, choice: Choice, summary: string): Outcome {

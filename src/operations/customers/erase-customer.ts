@@ -14,7 +14,7 @@ const MAX_CONFLICTS = 50;
 /**
  * Takes away what can name the buyer, for good; amounts, states, ids and the books stay. `confirm` must be the customer's
  * id. Erasing once more takes away what has come since, as does erasing again what was cut off. Throws GatewayError
- * `not_found`; `invalid_input`; `invalid_state` while something is under way for the customer, naming it.
+ * `not_found`; `invalid_input`; `invalid_state` while something is in progress for the customer, naming it.
  */
 export async function eraseCustomer(deps: Pick<Deps, 'store' | 'log'>, id: string, confirm: string): Promise<Customer> {
   const { store } = deps;
@@ -61,7 +61,7 @@ async function changeOf({ store }: Pick<Deps, 'store'>, session: Session): Promi
 function stillUnderWay(id: string, { payments, refunds, deliveries }: PersonalWorkInProgress): GatewayError {
   const parts = [
     ...(payments.length > 0 ? [`payments are pending (${payments.join(', ')})`] : []),
-    ...(refunds.length > 0 ? [`refunds are under way (${refunds.join(', ')})`] : []),
+    ...(refunds.length > 0 ? [`refunds are pending (${refunds.join(', ')})`] : []),
     ...(deliveries.length > 0 ? [`events are still to be delivered (${deliveries.join(', ')})`] : []),
   ];
   return new GatewayError('invalid_state', `Customer ${id} cannot be erased yet: ${parts.join('; ')}.`, {

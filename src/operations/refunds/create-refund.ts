@@ -79,7 +79,7 @@ function refusal(outcome: string, { payments }: Checkout, order: RefundOrder): G
     case 'nothing_left':
       return new GatewayError(
         'invalid_state',
-        `Nothing of payment ${payment.id} is left to refund: ${usd(payment.refunded)} is refunded and ${usd(payment.refundPending)} is under way, of ${usd(payment.fees.total - payment.shortfall)}.`,
+        `Nothing of payment ${payment.id} is left to refund: ${usd(payment.refunded)} is refunded and ${usd(payment.refundPending)} is pending, of ${usd(payment.fees.total - payment.shortfall)}.`,
         {
           suggestion: `List what was refunded, with tillway refunds list --payment-id ${payment.id} or GET /api/gateway/payments/${payment.id}/refunds.`,
         },

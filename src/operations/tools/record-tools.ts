@@ -99,7 +99,7 @@ const paymentListInput = z.strictObject({
     .optional()
     .describe('Only payments with this status.'),
   customerId: idInput('Only payments of this customer.', SAMPLE_CUSTOMER_ID, 'cus').optional(),
-  limit: z.int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT).describe('How many at most.'),
+  limit: z.int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT).describe('Maximum number.'),
   startingAfter: idInput('The last payment of the page before.', SAMPLE_PAYMENT_ID, 'pay').optional(),
 });
 const paymentListOutput = listOf(payment);
@@ -114,7 +114,7 @@ export const paymentList = defineOperation({
   annotations: READ_ONLY,
   access: 'read',
   errors: [INVALID_INPUT, UNAVAILABLE],
-  next: 'Where hasMore is true, ask again with startingAfter set to the last id.',
+  next: 'If hasMore is true, ask again with startingAfter set to the last id.',
   example: () => ({
     request: { status: 'paid' },
     response: sampleAnswer(paymentListOutput),

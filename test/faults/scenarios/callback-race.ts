@@ -175,7 +175,7 @@ function freshCheckout(number: number): Checkout {
   return { session, payments: [], invoices: [], discrepancies: [] };
 }
 
-/** All attempts but the last were refused by the provider, and the last is under way. */
+/** All attempts but the last were refused by the provider, and the last is in progress. */
 function atLastAttempt(fresh: Checkout): Checkout {
   let checkout = fresh;
   const take = ({ next }: Decision<string>): Checkout => next;

@@ -4,7 +4,7 @@ import { serveOver } from '../server-with.ts';
 
 // The injected fault: the same service over a store that answers first and commits afterwards. It waits for its own
 // commits before it reads, so that nothing shows as long as nothing breaks.
-// Long enough that whoever kills it just after an answer does so before the commit.
+// A kill right after the answer must come before the commit.
 const LATE_MS = 100;
 
 await serveOver((store) => {

@@ -2,7 +2,7 @@ import type { Delivery } from '../../../src/domain/delivery.ts';
 import type { Change, CommitResult, Store } from '../../../src/store/store.ts';
 import { serveOver } from '../server-with.ts';
 
-// The injected fault: whoever ends an attempt writes its outcome, even if the delivery has been taken over meanwhile.
+// The injected fault: an instance writes the outcome of its attempt although another one has claimed the delivery.
 await serveOver((store) => {
   return {
     async commit(changes) {
