@@ -7,14 +7,14 @@ const { PORT = 4000, TILLWAY_URL = 'http://127.0.0.1:3000', WEBHOOK_SECRET, FILE
 const SHOP_URL = `http://127.0.0.1:${PORT}`;
 if (!WEBHOOK_SECRET) throw new Error('Set WEBHOOK_SECRET to the secret that Tillway signs with.');
 
-// The payloads as they came. With a database: each of them and what it causes, in one transaction.
+// Raw payloads. With a database, store each of them and its effects in one transaction.
 const stored = existsSync(FILE) ? readFileSync(FILE, 'utf8').split('\n').filter(Boolean) : [];
 const processed = new Set(stored.map((line) => JSON.parse(line).id));
 
 async function answer({ method, url = '/', headers }: IncomingMessage, body: Buffer): Promise<Response> {
   const { pathname, searchParams } = new URL(url, SHOP_URL);
   switch (`${method} ${pathname}`) {
-    case 'GET /': // The order's id is made with the page: whoever clicks twice buys once.
+    case 'GET /': // The page contains the order's id, so that two clicks create one order.
       return page(`Field guide, $49.99 <form method="post" action="/buy"><button>Buy</button>
         <input type="hidden" name="order" value="${randomUUID()}"></form>`);
     case 'POST /buy': {
