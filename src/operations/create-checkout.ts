@@ -10,7 +10,7 @@ import { splitFees } from '../domain/fees.ts';
 import { amountFromCents } from '../domain/money.ts';
 import type { Customer, Session } from '../domain/records.ts';
 import type { Change } from '../store/store.ts';
-import { rejectMovedTime, refusedByTestClock } from './advance-time.ts';
+import { rejectMovedTime, refusedByTestClock } from './test-clock.ts';
 import { assertEnvironment } from './access/caller.ts';
 import { spendingOf, spendingRefusal } from './access/spend-limit.ts';
 import { centsOf } from './cents-of.ts';

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
 import type { RandomBytes } from '../domain/id.ts';
 import type { Deps, WebhookDeps } from '../operations/deps.ts';
-import { configuredEndpointId } from '../operations/register-endpoint.ts';
+import { configuredEndpointId } from '../operations/webhook-endpoints/manage-endpoints.ts';
 import type { Clock } from '../runtime.ts';
 import { createResolve } from '../webhooks/address.ts';
 import { createDeliverers } from '../webhooks/deliver.ts';

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { applyRefundAnswer } from '../../src/operations/refunds/apply-refund-report.ts';
-import { applySettlementMessage } from '../../src/operations/settlement/apply-settlement-message.ts';
-import { settlePayment } from '../../src/operations/settlement/settle-payment.ts';
+import { applySettlementMessage, settlePayment } from '../../src/operations/settlement/settle-payment.ts';
 import { attempt, createSession, start } from '../simulator/buyer.ts';
 import { settingsOf } from '../support/database.ts';
 import { providerSays } from '../support/money-arrives.ts';

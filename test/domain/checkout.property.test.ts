@@ -364,10 +364,10 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
     'money is settled twice',
     'posted twice',
     {
-      recordSettlement(checkout, paymentId, now) {
-        const decision = real.recordSettlement(checkout, paymentId, now);
+      recordSettlement(checkout, paymentId, report, now) {
+        const decision = real.recordSettlement(checkout, paymentId, report, now);
         const payment = checkout.payments.find(({ id }) => id === paymentId);
-        if (decision.outcome !== 'ignored' || !payment) return decision;
+        if (decision.outcome !== 'already' || !payment) return decision;
         const payments = checkout.payments.map((other) => ({ ...other, txHash: `settled at ${now}` }));
         const next = { ...checkout, payments };
         return moved({ ...decision, next, effects: [{ type: 'post', posting: settledPosting(payment, 1, now) }] });

@@ -8,7 +8,7 @@ import type { Checkout, Payment } from '../../src/domain/records.ts';
 import { requestRefund } from '../../src/domain/refund-decisions.ts';
 import { type Decisions, type History, type Step, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
 import { anyFailure } from '../fixtures/failures.ts';
-import { MINUTE, NOW, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/checkout-records.ts';
+import { MINUTE, NOW, PAYOUT, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/checkout-records.ts';
 
 const LATER = NOW + 20 * SECOND;
 
@@ -148,7 +148,7 @@ describe('what an attempt teaches about its route', () => {
       ['nor does its late handoff', lost, accept, []],
       ['but its money does', lost, pays, ['late paid 1/0/0']],
       ['a payment that was taken over is not lost', taken(), lose, []],
-      ['a settlement teaches nothing', paid, (on) => real.recordSettlement(on, idOf('pay', 1), LATER), []],
+      ['a settlement teaches nothing', paid, (on) => real.recordSettlement(on, idOf('pay', 1), PAYOUT, LATER), []],
       [
         'a refund teaches nothing',
         paid,

@@ -15,6 +15,13 @@ import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
 import type { RouteView, Quote, RoutingView } from './routing-view.ts';
+import type { RouteSummary } from '../../contract/route-contract.ts';
+import type { z } from 'zod';
+import { renderFeeSplit } from '../../contract/payment-contract.ts';
+import type { FeesEstimateRequest, feesEstimateResult } from '../../contract/action-contract.ts';
+import { splitFees } from '../../domain/fees.ts';
+import { assertEnvironment } from '../access/caller.ts';
+import { centsOf } from '../cents-of.ts';
 
 // Rules that depend on much give many effects; none of them is worth keeping for long.
 const QUOTES_KEPT = 1000;
@@ -162,4 +169,22 @@ function newQuote(
     },
     isRecorded: false,
   };
+}
+
+/** The routes of an environment as they are now: those that can take a payment first, the best of them before the others. */
+export function listRoutes(deps: Pick<Deps, 'router'>, environment: Environment): RouteSummary[] {
+  return deps.router.view(environment).ranked.map(({ summary }) => summary);
+}
+
+/** Fees of an amount on the best route, or on a named one. Writes nothing. Rules need a whole checkout, and do not apply. */
+export function estimateFees(
+  deps: Pick<Deps, 'caller' | 'router' | 'newId' | 'now'>,
+  { environment, preferredRoute, routeId, amount }: FeesEstimateRequest,
+): z.output<typeof feesEstimateResult> {
+  assertEnvironment(deps, environment);
+  const quoted = () => quoteFor(deps, { environment, preferredKind: preferredRoute ?? null, effect: NO_EFFECT });
+  const found = routeId === undefined ? routeOfQuote(quoted(), NO_EFFECT) : namedRoute(deps, environment, routeId);
+  if (found instanceof GatewayError) throw found;
+  const { route, summary } = found;
+  return { environment, route: summary, feeSplit: renderFeeSplit(splitFees(centsOf(amount), route)) };
 }
