@@ -18,7 +18,7 @@ const RULES = {
   records: 'routingDecisionsOfSession eventsOfSession endpoints endpointSecrets deliveriesOfSession sessionsToErase',
   filter:
     'listCustomers listSessions listPayments listInvoices listTransitions listDeliveries listEvents journal listRefunds listFeed listDiscrepancies listApiKeys',
-  name: 'customerByEmail sessionByIdempotencyKey listRoutingDecisions daySums partitionsInUse refundByIdempotencyKey',
+  name: 'customerByEmail sessionByIdempotencyKey listRoutingDecisions daySums refundByIdempotencyKey',
   shared: 'now onCommit ping testClock nextDue hasProduction routingRules hasUnplacedEvents',
   service:
     'close sessionsToWake tasksDue refundsDue deliveriesDue recoveriesLeft pendingDeliveries sealedSecrets outcomeTallies recentResults routeEstimates routeHealth ledgerTotal backlog apiKeyByHash apiKeysKnown',
