@@ -18,9 +18,8 @@ import { registerConfiguredEndpoint } from './operations/webhook-endpoints/manag
 import { checkSecrets } from './operations/webhook-endpoints/endpoint-secrets.ts';
 import { parseCatalogue } from './routing/catalogue.ts';
 import type { Clock } from './runtime.ts';
-import { prepareAccess, warnOfNoKey } from './service/prepare-access.ts';
+import { prepareAccess, warnOfNoKey, warnOfFewFiles } from './service/start-checks.ts';
 import { hostInUrl, knownHosts, listenAt, reservePort, warnOfNoAddress } from './service/addresses.ts';
-import { warnOfFewFiles } from './service/open-files.ts';
 import { PARTS } from './service/parts.ts';
 import { type Telemetry, createTelemetry } from './service/open-telemetry.ts';
 import { webhookDepsOf } from './service/webhook-deps.ts';

@@ -23,7 +23,7 @@ import { type SurplusIds, receiveReport } from './receipts.ts';
 import { ledgerStatusOf } from './refund-record.ts';
 import type { Route } from './route.ts';
 import { type PayoutOutcome, type PayoutReport, judgePayout, payoutOf } from './settlement.ts';
-import { type OriginMismatch, type SignalOrigin, originMismatch } from './signal-origin.ts';
+import { type OriginMismatch, type SignalOrigin, originMismatch } from './provider-message.ts';
 
 /** Limit of attempts of one session. */
 export const MAX_ATTEMPTS = 3;

@@ -1,9 +1,14 @@
 import { type Decision, type Effect, unchanged } from '../domain/checkout-state.ts';
 import { type UnstartedRecords, applyProviderEvent } from '../domain/checkout.ts';
-import { withReport } from '../domain/discrepancy-reports.ts';
-import { EVENT_CONFLICT, type ProviderMessage, hasSameContent, isFlagged } from '../domain/provider-message.ts';
+import { withReport } from '../domain/discrepancy.ts';
+import {
+  EVENT_CONFLICT,
+  type ProviderMessage,
+  hasSameContent,
+  isFlagged,
+  type SignalOrigin,
+} from '../domain/provider-message.ts';
 import { CURRENCY, type Checkout, type Instant, type Payment } from '../domain/records.ts';
-import type { SignalOrigin } from '../domain/signal-origin.ts';
 import type { Provider, ProviderCallback, ProviderReport } from '../providers/provider.ts';
 import { traced } from '../telemetry/tracing.ts';
 import { commitDecision } from './commit-decision.ts';

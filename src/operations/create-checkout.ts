@@ -3,7 +3,7 @@ import { type SessionRequest, checkoutUrl, redirectUrlOf } from '../contract/ses
 import { type FeeSplitResource, renderFeeSplit } from '../contract/payment-contract.ts';
 import type { CheckoutResult } from '../contract/action-contract.ts';
 import type { RouteSummary } from '../contract/route-contract.ts';
-import { newSession } from '../domain/new-session.ts';
+import { newSession } from '../domain/checkout-state.ts';
 import { GatewayError, idempotencyConflict } from '../domain/gateway-error.ts';
 import { isErased } from '../domain/personal-data.ts';
 import { splitFees } from '../domain/fees.ts';

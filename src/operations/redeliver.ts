@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { type Delivery, mustWaitFor, replay, newDelivery } from '../domain/delivery.ts';
-import { GatewayError } from '../domain/gateway-error.ts';
+import { type Delivery, mustWaitFor, replay, newDelivery, type Recovery } from '../domain/delivery.ts';
+import { GatewayError, invalidField } from '../domain/gateway-error.ts';
 import { type WebhookEndpoint, isDeleted, acceptsEvent } from '../domain/webhook-endpoint.ts';
 import type { Change } from '../store/store.ts';
 import type { Deps } from './deps.ts';
@@ -8,6 +8,9 @@ import { found } from './not-found.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';
 import type { MerchantEvent } from '../store/webhooks-port.ts';
 import { getEvent } from './read-records.ts';
+import type { Instant } from '../domain/records.ts';
+import type { RecoverableEvent } from '../store/feed-port.ts';
+import { getEndpoint } from './webhook-endpoints/find-endpoint.ts';
 
 type Replaying = Pick<Deps, 'store' | 'now'>;
 
@@ -101,5 +104,143 @@ function noEndpoint({ id, type, environment }: MerchantEvent): GatewayError {
     {
       suggestion: `Have the operator make one, with tillway endpoints create --environment ${environment} or WEBHOOK_URL of the service, or enable one, then resend; or run tillway listen, which needs no endpoint, and read the event at GET /api/gateway/events/${id}.`,
     },
+  );
+}
+
+export type RecoveryDeps = Pick<Deps, 'store' | 'now' | 'newId'>;
+
+/** Events per commit, which other change sets may share. */
+const PAGE = 100;
+/** Time that the caller waits; a worker continues a long range. */
+const PATIENCE_MS = 1000;
+
+export interface RecoveryRequest {
+  from: Instant;
+  /** By default now. */
+  until: Instant | undefined;
+  /** True to send acknowledged events too. */
+  all: boolean;
+}
+
+/**
+ * Queues every event of a time range that an endpoint has not acknowledged: each once, in order. Throws GatewayError
+ * `not_found`, `invalid_state` if the endpoint is not active, `invalid_input` for an empty range.
+ */
+export async function recoverDeliveries(deps: RecoveryDeps, endpointId: string, request: RecoveryRequest) {
+  const { store } = deps;
+  const endpoint = await getEndpoint(deps, endpointId);
+  if (endpoint.status !== 'active') throw endpointDisabled(endpoint);
+  const now = deps.now();
+  const { from, all: everything } = request;
+  const until = Math.min(request.until ?? now, now);
+  if (from >= until) throw emptyTime(request, now);
+  const recovery: Recovery = {
+    id: deps.newId('rcv'),
+    endpointId,
+    environment: endpoint.environment,
+    version: 1,
+    status: 'running',
+    from,
+    until,
+    everything,
+    // Before every event of that time.
+    read: { created: from, sequence: -1, id: '' },
+    queued: 0,
+    pending: 0,
+    delivered: 0,
+    created: now,
+    updated: now,
+  };
+  await store.commit([{ type: 'recovery_saved', recovery }]);
+  return continueRecovery(deps, recovery, PATIENCE_MS);
+}
+
+/** Continues a recovery for a limited time; answers its progress. */
+export async function continueRecovery(deps: RecoveryDeps, recovery: Recovery, patienceMs: number): Promise<Recovery> {
+  const began = performance.now();
+  let current = recovery;
+  do current = await carryPage(deps, current);
+  while (current.status === 'running' && performance.now() - began < patienceMs);
+  return current;
+}
+
+function carryPage(deps: RecoveryDeps, recovery: Recovery): Promise<Recovery> {
+  return retryOnConflict(deps, `the deliveries of recovery ${recovery.id}`, async (conflict) => {
+    const current = conflict && (await deps.store.recovery(recovery.id));
+    // Another instance has processed this page.
+    if (current && current.version !== recovery.version) return { changes: [], result: current };
+    const { next, changes } = await pageOf(deps, recovery);
+    return { changes: [{ type: 'recovery_saved', recovery: next }, ...changes], result: next };
+  });
+}
+
+async function pageOf(deps: RecoveryDeps, recovery: Recovery): Promise<{ next: Recovery; changes: Change[] }> {
+  const { store } = deps;
+  const now = deps.now();
+  const saved = { ...recovery, version: recovery.version + 1, updated: now };
+  const endpoint = await store.endpoint(recovery.endpointId);
+  if (endpoint?.status !== 'active') return { next: { ...saved, status: 'stopped' }, changes: [] };
+  const events = await store.recoverableEvents(recovery, endpoint.events, PAGE);
+  const wanted = events.filter((one) => isWanted(one, recovery));
+  const changes = wanted
+    // Locks are taken in the same order everywhere.
+    .toSorted((a, b) => compare(a.event.sessionId, b.event.sessionId))
+    .map((one) => recovered(deps, recovery, one, now));
+  const left = (status: string) => events.filter((one) => !wanted.includes(one) && one.delivery?.status === status);
+  const next: Recovery = {
+    ...saved,
+    status: events.length < PAGE ? 'done' : 'running',
+    read: events.at(-1)?.event ?? recovery.read,
+    queued: recovery.queued + wanted.length,
+    pending: recovery.pending + left('pending').length,
+    delivered: recovery.delivered + left('delivered').length,
+  };
+  return { next, changes };
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
+function isWanted({ delivery }: RecoverableEvent, { everything }: Recovery): boolean {
+  return !delivery || delivery.status === 'dead' || (everything && delivery.status === 'delivered');
+}
+
+function recovered(
+  { newId }: RecoveryDeps,
+  { endpointId }: Recovery,
+  { event, delivery }: RecoverableEvent,
+  now: Instant,
+): Change {
+  const type = 'delivery_recovered';
+  const eventCreated = event.created;
+  if (!delivery) {
+    const made = newDelivery(event, { id: newId('dlv'), endpointId, now });
+    return { type, delivery: made, from: null, eventCreated };
+  }
+  const again = { ...delivery, status: 'pending', scheduleStart: delivery.attempts, dueAt: now } as const;
+  return { type, delivery: again, from: delivery.status, eventCreated };
+}
+
+/** Progress of a recovery. Throws GatewayError `not_found`. */
+export async function getRecovery({ store }: Pick<Deps, 'store'>, id: string): Promise<Recovery> {
+  return found(await store.recovery(id), 'recovery', id, 'rcv_');
+}
+
+function endpointDisabled({ id, disabledReason }: WebhookEndpoint): GatewayError {
+  const why = disabledReason === null ? '' : `: ${disabledReason}`;
+  return new GatewayError('invalid_state', `Webhook endpoint ${id} is disabled${why}.`, {
+    suggestion: `Enable it, with tillway endpoints enable ${id} or {"status": "active"} to PATCH /api/gateway/webhook-endpoints/${id}; then recover.`,
+  });
+}
+
+function emptyTime({ from, until }: RecoveryRequest, now: Instant): GatewayError {
+  const iso = (instant: Instant) => new Date(instant).toISOString();
+  const end = until === undefined || until > now ? `now, which is ${iso(now)} here` : 'until';
+  return invalidField(
+    'from',
+    'invalid_value',
+    `must be before ${end}`,
+    `Set from to the beginning of the outage.${from > now ? ' It is in the future now.' : ''}`,
   );
 }

@@ -5,7 +5,7 @@ import { type RequestListener, createServer } from 'node:http';
 import type { Server } from 'node:net';
 import type { TestContext } from 'node:test';
 import { renderEvent } from '../../src/contract/event-contract.ts';
-import { newSession } from '../../src/domain/new-session.ts';
+import { newSession } from '../../src/domain/checkout-state.ts';
 import { splitFees } from '../../src/domain/fees.ts';
 import { type IdPrefix, createIdSource } from '../../src/domain/id.ts';
 import type { Instant, ProviderStatus } from '../../src/domain/records.ts';

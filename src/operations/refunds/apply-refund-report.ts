@@ -8,7 +8,7 @@ import {
   REFUND_OVERDUE_MS,
   UNKNOWN_PAYMENT_MS,
 } from '../../domain/refund-record.ts';
-import { type OriginMismatch, originMismatch } from '../../domain/signal-origin.ts';
+import { type OriginMismatch, originMismatch } from '../../domain/provider-message.ts';
 import type { ProviderRefundCallback, Provider } from '../../providers/provider.ts';
 import { type IncomingMessage, applyMessage } from '../apply-provider-message.ts';
 import { commitDecision } from '../commit-decision.ts';
@@ -16,7 +16,7 @@ import type { Deps } from '../deps.ts';
 import { getRefund } from '../read-records.ts';
 import { applyStoredPayout } from '../settlement/settle-payment.ts';
 import type { DueRefund } from '../../store/refunds-port.ts';
-import { LEASE_MS, providerDelayMs } from '../provider-backoff.ts';
+import { LEASE_MS, providerDelayMs } from '../run-provider-task.ts';
 
 type Mismatch = OriginMismatch | 'session_mismatch' | 'amount_mismatch';
 

@@ -3,7 +3,7 @@ import { type Decision, changed, unchanged } from '../../domain/checkout-state.t
 import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
 import { centsFromAmount, usd } from '../../domain/money.ts';
 import { ERASED_BODY } from '../../domain/personal-data.ts';
-import type { ProviderMessage } from '../../domain/provider-message.ts';
+import { type ProviderMessage, originMismatch } from '../../domain/provider-message.ts';
 import { CURRENCY, type Checkout, type Instant, type Payment } from '../../domain/records.ts';
 import {
   EARLIEST_SETTLEMENT,
@@ -13,7 +13,6 @@ import {
   payoutOf,
   refusalMessage,
 } from '../../domain/settlement.ts';
-import { originMismatch } from '../../domain/signal-origin.ts';
 import type { SettlementCallback } from '../../providers/provider.ts';
 import { type IncomingMessage, applyMessage } from '../apply-provider-message.ts';
 import { commitDecision } from '../commit-decision.ts';
