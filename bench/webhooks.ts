@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { Pool } from 'undici';
 import { renderEvent } from '../src/contract/event-contract.ts';
-import { newSession } from '../src/domain/new-session.ts';
+import { newSession } from '../src/domain/checkout-state.ts';
 import { splitFees } from '../src/domain/fees.ts';
 import { createIdSource } from '../src/domain/id.ts';
 import { systemClock } from '../src/runtime.ts';

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { faultOfDatabaseUrl } from './config/database-url.ts';
-import { faultOfTimes, limitFields, limitsOf } from './config/limit-settings.ts';
 import {
+  faultOfDatabaseUrl,
   apiKeys,
   appSchemes,
   encryptionKeys,
@@ -12,10 +11,11 @@ import {
   positive,
   url,
 } from './config/setting-fields.ts';
+import { faultOfTimes, limitFields, limitsOf } from './config/limit-settings.ts';
 import { TELEMETRY_VARIABLES, faultOfMetricsPort, telemetryOf } from './config/telemetry-settings.ts';
 import type { DatabaseSettings } from './store/open.ts';
 import { type WebhookTargets, isLoopbackHost } from './webhooks/address.ts';
-import { isSecret } from './webhooks/secret.ts';
+import { isSecret } from './webhooks/secret-box.ts';
 
 const environmentSchema = z
   .object({

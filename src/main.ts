@@ -80,7 +80,7 @@ async function database(): ReturnType<LocalCommands['database']> {
       }),
     async secrets() {
       const [{ loadEncryptionKeys }, { createSecretBox }] = await Promise.all([
-        import('./service/encryption-keys.ts'),
+        import('./service/webhook-deps.ts'),
         import('./webhooks/secret-box.ts'),
       ]);
       const keys = loadEncryptionKeys({ database: settings, configured, randomBytes, log: { warn: tell } });

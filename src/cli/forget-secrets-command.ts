@@ -25,7 +25,7 @@ export function forgetSecretsCommand(context: CommandContext, local: LocalComman
   });
   return command.action(async ({ yes = false }: { yes?: boolean }) => {
     // Loaded only by this command.
-    const { closedEndpoints, forgetSecrets } = await import('../operations/webhook-endpoints/forget-secrets.ts');
+    const { closedEndpoints, forgetSecrets } = await import('../operations/webhook-endpoints/endpoint-secrets.ts');
     const { secrets } = await local.database();
     const { secretBox, keys } = await secrets();
     const closed = await onDatabase({ context, command, local }, 'refused', async (store) => {

@@ -1,6 +1,11 @@
 import { z } from 'zod';
-import { ANSWER_CLASSES, DELIVERY_STATUSES, type Delivery, type DeliveryAttempt } from '../domain/delivery.ts';
-import type { Recovery } from '../domain/recovery.ts';
+import {
+  ANSWER_CLASSES,
+  DELIVERY_STATUSES,
+  type Delivery,
+  type DeliveryAttempt,
+  type Recovery,
+} from '../domain/delivery.ts';
 import { EVERY_TYPE } from '../domain/webhook-endpoint.ts';
 import { endpoints } from './endpoint.ts';
 import { eventsQuery, webhookEvent } from './event-contract.ts';

@@ -5,6 +5,7 @@ import { shareOf } from './money.ts';
 import type { Checkout, Instant, Invoice, InvoiceStatus, Payment, ProviderStatus, Session } from './records.ts';
 import type { Refund, RefundStatus } from './refund-record.ts';
 import type { Route } from './route.ts';
+import type { Settlement } from './settlement.ts';
 
 /** Time in which a buyer may try again after a failed attempt. */
 export const RETRY_WINDOW_MS = 15 * 60_000;
@@ -17,6 +18,7 @@ export type Effect =
   | { type: 'post'; posting: Posting }
   | { type: 'announce'; status: ProviderStatus; payment: Payment }
   | { type: 'cancel_at_provider'; payment: Payment }
+  | { type: 'settlement_recorded'; settlement: Settlement }
   | { type: 'refund_requested'; refund: Refund }
   | { type: 'refund_changed'; refund: Refund; from: RefundStatus };
 
@@ -205,4 +207,22 @@ export function withInvoice(checkout: Checkout, paymentId: string, status: Invoi
     invoice.paymentId === paymentId && invoice.status !== status ? { ...invoice, status } : invoice,
   );
   return { ...checkout, invoices };
+}
+
+/** The first version of a session, from what was asked; nothing can refuse it any more. */
+export function newSession(
+  fields: Omit<Session, 'status' | 'version' | 'attempts' | 'announced' | 'retryUntil' | 'wakeAt' | 'decisionId'> & {
+    decisionId?: string | null;
+  },
+): Session {
+  return {
+    ...fields,
+    decisionId: fields.decisionId ?? null,
+    status: 'routed',
+    version: 1,
+    attempts: 0,
+    announced: false,
+    retryUntil: null,
+    wakeAt: fields.expiresAt,
+  };
 }

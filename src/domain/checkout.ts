@@ -22,8 +22,8 @@ import { CURRENCY, type Checkout, type Instant, type Payment, type ProviderStatu
 import { type SurplusIds, receiveReport } from './receipts.ts';
 import { ledgerStatusOf } from './refund-record.ts';
 import type { Route } from './route.ts';
-import { payoutOf } from './settlement.ts';
-import { type OriginMismatch, type SignalOrigin, originMismatch } from './signal-origin.ts';
+import { type PayoutOutcome, type PayoutReport, judgePayout, payoutOf } from './settlement.ts';
+import { type OriginMismatch, type SignalOrigin, originMismatch } from './provider-message.ts';
 
 /** Limit of attempts of one session. */
 export const MAX_ATTEMPTS = 3;
@@ -235,15 +235,21 @@ export function applyElapsedTime(
 export function recordSettlement(
   checkout: Checkout,
   paymentId: string,
+  { amount: reported, source, reference, settledAt }: PayoutReport,
   now: Instant,
-): Decision<'settled' | 'ignored' | 'invalid_state'> {
+): Decision<PayoutOutcome> {
   const payment = checkout.payments.find(({ id }) => id === paymentId);
-  if (payment?.settled) return unchanged(checkout, 'ignored');
-  const payout = payment && payoutOf(payment);
-  if (!payout || 'refusal' in payout) return unchanged(checkout, 'invalid_state');
+  const outcome = judgePayout(payment, reported);
+  if (!payment || outcome !== 'settled') return unchanged(checkout, outcome);
+  const { sessionId, environment } = payment;
+  const amount = payoutOf(payment);
+  const about = { paymentId, sessionId, environment, amount, source, reference };
   const settled: Payment = { ...payment, settled: true };
   const next = withPayment(checkout, { ...settled, ledgerStatus: ledgerStatusOf(settled) });
-  return changed(checkout, next, 'settled', [{ type: 'post', posting: settledPosting(payment, payout.amount, now) }]);
+  return changed(checkout, next, outcome, [
+    { type: 'post', posting: settledPosting(payment, amount, now) },
+    { type: 'settlement_recorded', settlement: { ...about, settledAt: settledAt ?? now, created: now } },
+  ]);
 }
 
 /** An attempt that the provider reported first: it is never asked about it. */

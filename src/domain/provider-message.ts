@@ -1,7 +1,7 @@
 import type { Cents } from './money.ts';
-import type { Instant, ProviderStatus } from './records.ts';
+import type { Instant, ProviderStatus, Payment, Session } from './records.ts';
 import type { RefundStatus } from './refund-record.ts';
-import type { SignalOrigin } from './signal-origin.ts';
+import type { Environment } from './route.ts';
 
 /** Verified callback about a payment, a settlement or a refund, or an answer to an inquiry. */
 export interface ProviderMessage extends SignalOrigin {
@@ -46,4 +46,26 @@ export function hasSameContent(
     known.amount === repeat.amount &&
     (known.currency === null || known.currency === repeat.currency)
   );
+}
+
+/** Sender of a verified message: a provider instance, and the one environment that it may change. */
+export interface SignalOrigin {
+  provider: string;
+  environment: Environment;
+}
+
+/** Mismatch between a message's sender and the session or payment that the message is about. Such a message changes nothing. */
+export type OriginMismatch = 'environment_mismatch' | 'provider_mismatch';
+
+/**
+ * Reason why a sender may not change a session, or one of its payments; undefined if it may. A payment always belongs to its
+ * stored provider, whether or not the catalogue still has the route.
+ */
+export function originMismatch(
+  session: Session,
+  payment: Payment | undefined,
+  { provider, environment }: SignalOrigin,
+): OriginMismatch | undefined {
+  if (session.environment !== environment) return 'environment_mismatch';
+  return payment && payment.route.provider !== provider ? 'provider_mismatch' : undefined;
 }

@@ -1,10 +1,9 @@
 import { type Decision, type Effect, changed, unchanged, withPayment } from './checkout-state.ts';
 import { followRefund, withDiscrepancy } from './discrepancy.ts';
 import { providerText } from './failure.ts';
-import type { Posting } from './ledger.ts';
+import { type Posting, type LedgerEntry, posting } from './ledger.ts';
 import type { Cents } from './money.ts';
 import type { Checkout, Discrepancy, Instant, Payment } from './records.ts';
-import { refundFailedPosting, refundKeptPosting, refundPaidPosting, refundPosting } from './refund-postings.ts';
 import {
   type Refund,
   type RefundOrder,
@@ -158,4 +157,51 @@ function sharesOf(payment: Payment, amount: Cents): RefundShares {
 function proportion(part: Cents, amount: Cents, whole: Cents): Cents {
   const scaled = 2 * part * amount + whole;
   return (scaled - (scaled % (2 * whole))) / (2 * whole);
+}
+
+/** The shares of the merchant and the gateway become the buyer's. Empty if the money was owed to the buyer before. */
+export function refundPosting(refund: Refund, now: Instant): Posting {
+  return posting(headOf(refund, 'refund', now), owedEntries(refund));
+}
+
+/** The provider has paid the refund out, and returns its cost in proportion. */
+export function refundPaidPosting(refund: Refund, now: Instant): Posting {
+  return posting(headOf(refund, 'refund_paid', now), paidOutEntries(refund));
+}
+
+/** Reversal of every posting of the refund so far. */
+export function refundFailedPosting(refund: Refund, now: Instant): Posting {
+  const booked = [...owedEntries(refund), ...(refund.status === 'succeeded' ? paidOutEntries(refund) : [])];
+  return posting(
+    headOf(refund, 'refund_failed', now),
+    booked.map(({ account, amount }) => ({ account, amount: -amount })),
+  );
+}
+
+/** A refund of surplus money fails after an operator accepted the rest: its money becomes the merchant's too. */
+export function refundKeptPosting(refund: Refund, now: Instant): Posting {
+  return posting({ ...headOf(refund, 'adjustment', now), refundId: null }, [
+    { account: 'buyer_refunds_payable', amount: refund.amount },
+    { account: 'merchant_payable', amount: -refund.amount },
+  ]);
+}
+
+function owedEntries({ shares }: Refund): LedgerEntry[] {
+  return [
+    { account: 'merchant_payable', amount: shares.merchant },
+    { account: 'gateway_revenue', amount: shares.gateway },
+    { account: 'buyer_refunds_payable', amount: -(shares.merchant + shares.gateway) },
+  ];
+}
+
+function paidOutEntries({ amount, shares }: Refund): LedgerEntry[] {
+  return [
+    { account: 'buyer_refunds_payable', amount },
+    { account: 'provider_clearing', amount: -(amount - shares.cost) },
+    { account: 'provider_cost', amount: -shares.cost },
+  ];
+}
+
+function headOf({ id, paymentId, sessionId }: Refund, kind: Posting['kind'], created: Instant) {
+  return { id: `${id}:${kind}`, paymentId, sessionId, kind, refundId: id, created };
 }

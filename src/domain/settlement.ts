@@ -24,17 +24,35 @@ export interface Settlement {
 /** An earlier payout date is taken for a typing error. */
 export const EARLIEST_SETTLEMENT: Instant = Date.UTC(2000, 0, 1);
 
+/** Report of a payout. */
+export interface PayoutReport {
+  source: SettlementSource;
+  /** Null: all that is to be paid out. */
+  amount: Cents | null;
+  reference: string | null;
+  /** Null: now. */
+  settledAt: Instant | null;
+}
+
 /** Reason for not settling a payment. */
 export type SettlementRefusal = 'not_paid' | 'surplus' | 'refunded';
 
-/** Amount to pay out, or the reason why there is none. */
-export function payoutOf(payment: Payment): { amount: Cents } | { refusal: SettlementRefusal } {
-  if (payment.status !== 'paid') return { refusal: 'not_paid' };
-  const left = leftOf(payment);
-  if (left.total === 0) return { refusal: 'refunded' };
+/** Outcome of a payout report; `already`: a settlement was recorded before. */
+export type PayoutOutcome = 'settled' | 'already' | 'amount_differs' | SettlementRefusal;
+
+/** Outcome of a report of a payout of `amount`; null: of {@link payoutOf}. */
+export function judgePayout(payment: Payment | undefined, amount: Cents | null): PayoutOutcome {
+  if (payment?.settled) return 'already';
+  if (payment?.status !== 'paid') return 'not_paid';
+  if (leftOf(payment).total === 0) return 'refunded';
   // Surplus money is refunded to the buyer unless it was accepted.
-  if (payment.surplus && !payment.surplusAccepted) return { refusal: 'surplus' };
-  return { amount: left.merchant };
+  if (payment.surplus && !payment.surplusAccepted) return 'surplus';
+  return amount === null || amount === payoutOf(payment) ? 'settled' : 'amount_differs';
+}
+
+/** Amount to pay out. */
+export function payoutOf(payment: Payment): Cents {
+  return leftOf(payment).merchant;
 }
 
 /** Reason for not settling a payment, as a sentence. */

@@ -1,8 +1,7 @@
 import type { Endpoint } from '../contract/endpoint.ts';
-import { actionUrl, schemaUrl } from '../operations/capabilities/capabilities.ts';
-import { commandLine } from '../operations/capabilities/command-line.ts';
+import { actionUrl, schemaUrl, commandLine } from '../operations/capabilities.ts';
 import type { Action, ExampleDeps } from '../operations/operation.ts';
-import { SAMPLE_PROVIDER_SECRET } from '../operations/samples.ts';
+import { SAMPLE_PROVIDER_SECRET } from '../operations/webhook-samples.ts';
 
 export interface Described {
   deps: ExampleDeps;

@@ -7,9 +7,14 @@ import { timestamp } from '../contract/resource-fields.ts';
 import { renderSession } from '../contract/session-contract.ts';
 import type { Payment } from '../domain/records.ts';
 import type { Refund } from '../domain/refund-record.ts';
-import { blockCustomer, unblockCustomer } from '../operations/customers/block-customer.ts';
-import { eraseCustomer } from '../operations/customers/erase-customer.ts';
-import { type CustomerFile, type SessionFile, exportCustomer } from '../operations/customers/export-customer.ts';
+import {
+  blockCustomer,
+  unblockCustomer,
+  eraseCustomer,
+  type CustomerFile,
+  type SessionFile,
+  exportCustomer,
+} from '../operations/customers/manage-customers.ts';
 import { getCustomer } from '../operations/read-records.ts';
 import { apiPart, listing, onRecord } from './api-part.ts';
 import type { AppDeps } from './app.ts';

@@ -10,9 +10,7 @@ import { pageOf } from '../contract/list-query.ts';
 import { instantFrom } from '../contract/settlement-contract.ts';
 import { readFeed } from '../operations/read-feed.ts';
 import { getDelivery, getEvent } from '../operations/read-records.ts';
-import { getRecovery, recoverDeliveries } from '../operations/recover-deliveries.ts';
-import { replayDelivery } from '../operations/replay-delivery.ts';
-import { resendEvent } from '../operations/resend-event.ts';
+import { getRecovery, recoverDeliveries, replayDelivery, resendEvent } from '../operations/redeliver.ts';
 import { apiPart, defined, listing, onRecord, renderList } from './api-part.ts';
 
 /** Events and their deliveries. */

@@ -1,7 +1,7 @@
 import { REFUND_ENDPOINTS, renderRefund } from '../contract/refund-contract.ts';
 import { pageOf } from '../contract/list-query.ts';
 import { createRefund } from '../operations/refunds/create-refund.ts';
-import { getRefund, listRefundsOfPayment } from '../operations/refunds/read-refunds.ts';
+import { getRefund, listRefundsOfPayment } from '../operations/read-records.ts';
 import { apiPart, defined, listing, markReplayed, onRecord, renderList } from './api-part.ts';
 
 export const refundsApi = apiPart((serve) => {

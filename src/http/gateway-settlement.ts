@@ -3,7 +3,7 @@ import type { FastifyError } from 'fastify';
 import { SETTLEMENT_ENDPOINTS, instantFrom, renderImport, renderSettlement } from '../contract/settlement-contract.ts';
 import { GatewayError } from '../domain/gateway-error.ts';
 import { importSettlements } from '../operations/settlement/import-settlements.ts';
-import { recordPayout } from '../operations/settlement/record-payout.ts';
+import { recordPayout } from '../operations/settlement/settle-payment.ts';
 import { MAX_FILE_BYTES } from '../operations/settlement/parse-settlement-file.ts';
 import { apiPart } from './api-part.ts';
 import type { Part } from './app.ts';

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { TEST_CLOCK_ENDPOINTS, renderTestClock } from '../contract/test-clock-contract.ts';
-import { advanceTestClock, clockOf } from '../operations/advance-time.ts';
-import type { TestClock } from '../operations/test-clock.ts';
+import { advanceTestClock, clockOf, type TestClock } from '../operations/test-clock.ts';
 import { apiPart } from './api-part.ts';
 import type { Part } from './app.ts';
 

@@ -1,9 +1,11 @@
 import { WEBHOOK_ENDPOINT_ENDPOINTS, renderEndpoint } from '../contract/webhook-endpoint-contract.ts';
-import { changeEndpoint } from '../operations/webhook-endpoints/change-endpoint.ts';
-import { createEndpoint } from '../operations/webhook-endpoints/create-endpoint.ts';
-import { deleteEndpoint } from '../operations/webhook-endpoints/delete-endpoint.ts';
+import {
+  changeEndpoint,
+  createEndpoint,
+  deleteEndpoint,
+  rotateSecret,
+} from '../operations/webhook-endpoints/manage-endpoints.ts';
 import { endpointDetails, listEndpoints } from '../operations/webhook-endpoints/find-endpoint.ts';
-import { rotateSecret } from '../operations/webhook-endpoints/rotate-secret.ts';
 import { testEndpoint } from '../operations/webhook-endpoints/test-endpoint.ts';
 import { apiPart, listing, onRecord } from './api-part.ts';
 

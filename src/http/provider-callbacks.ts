@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '../domain/gateway-error.ts';
 import { type IncomingMessage, applyProviderMessage } from '../operations/apply-provider-message.ts';
 import { applyRefundMessage } from '../operations/refunds/apply-refund-report.ts';
-import { applySettlementMessage } from '../operations/settlement/apply-settlement-message.ts';
+import { applySettlementMessage } from '../operations/settlement/settle-payment.ts';
 import type { Provider, ProviderSignal } from '../providers/provider.ts';
 import type { AppDeps } from './app.ts';
 

@@ -9,7 +9,7 @@ import { type JsonSchema, jsonSchemaOf } from '../contract/json-schema.ts';
 import type { ActionError } from '../contract/error-contract.ts';
 import type { Annotations, Operation } from '../operations/operation.ts';
 import { OPERATIONS, TOOLS } from '../operations/registry.ts';
-import { SAMPLE_PROVIDER_SECRET } from '../operations/samples.ts';
+import { SAMPLE_PROVIDER_SECRET } from '../operations/webhook-samples.ts';
 import { toolName } from './tool-names.ts';
 
 /** Result of an operation: the response body of the REST API for an action. */

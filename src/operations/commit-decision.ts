@@ -105,6 +105,7 @@ function changesOfEffect(
     case 'refund_requested':
       return [{ type: 'refund_created', refund: effect.refund, dueAt: now }];
     case 'refund_changed':
+    case 'settlement_recorded':
       return [effect];
     case 'announce':
       return announcement(deps, session, effect, endpoints, now);

@@ -3,14 +3,14 @@ import { type SessionRequest, checkoutUrl, redirectUrlOf } from '../contract/ses
 import { type FeeSplitResource, renderFeeSplit } from '../contract/payment-contract.ts';
 import type { CheckoutResult } from '../contract/action-contract.ts';
 import type { RouteSummary } from '../contract/route-contract.ts';
-import { newSession } from '../domain/new-session.ts';
+import { newSession } from '../domain/checkout-state.ts';
 import { GatewayError, idempotencyConflict } from '../domain/gateway-error.ts';
 import { isErased } from '../domain/personal-data.ts';
 import { splitFees } from '../domain/fees.ts';
 import { amountFromCents } from '../domain/money.ts';
 import type { Customer, Session } from '../domain/records.ts';
 import type { Change } from '../store/store.ts';
-import { rejectMovedTime, refusedByTestClock } from './advance-time.ts';
+import { rejectMovedTime, refusedByTestClock } from './test-clock.ts';
 import { assertEnvironment } from './access/caller.ts';
 import { spendingOf, spendingRefusal } from './access/spend-limit.ts';
 import { centsOf } from './cents-of.ts';

@@ -7,6 +7,9 @@ import type { Customer, Invoice, Payment, Session } from '../domain/records.ts';
 import type { MerchantEvent } from '../store/webhooks-port.ts';
 import type { Deps } from './deps.ts';
 import { eventNotFound, found, foundSession } from './not-found.ts';
+import type { Refund } from '../domain/refund-record.ts';
+import type { RefundFilter } from '../store/refunds-port.ts';
+import type { PageResult, Page } from '../store/list-page.ts';
 
 type Reading = Pick<Deps, 'store'>;
 
@@ -57,4 +60,20 @@ export async function getDelivery({ store }: Reading, id: string): Promise<Deliv
   assert(event, `delivery ${id} has no event`);
   // Read last: the log of a delivery that has ended is complete.
   return { delivery, event, log: await store.deliveryAttempts(id) };
+}
+
+/** Throws GatewayError `not_found`. */
+export async function getRefund({ store }: Reading, id: string): Promise<Refund> {
+  return found(await store.refund(id), 'refund', id, 'ref_');
+}
+
+/** Refunds of one payment, by an id that `getPayment` accepts. Throws GatewayError `not_found`. */
+export async function listRefundsOfPayment(
+  deps: Reading,
+  id: string,
+  filter: Pick<RefundFilter, 'status'>,
+  page: Page,
+): Promise<PageResult<Refund>> {
+  const { id: paymentId } = await getPayment(deps, id);
+  return deps.store.listRefunds({ ...filter, paymentId }, page);
 }

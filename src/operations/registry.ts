@@ -3,9 +3,9 @@ import { type Capabilities, capabilitiesResult } from '../contract/capabilities-
 import { routesListResult } from '../contract/route-contract.ts';
 import { checkoutCreate, checkoutPreview, feesEstimate } from './actions/checkout-actions.ts';
 import { webhookExampleAction, webhookVerifySample } from './actions/webhook-actions.ts';
-import { capabilitiesOf } from './capabilities/capabilities.ts';
+import { capabilitiesOf } from './capabilities.ts';
 import { usualEnvironment } from './access/caller.ts';
-import { listRoutes } from './list-routes.ts';
+import { listRoutes } from './routing/offers.ts';
 import { paymentGet, paymentList, refundCreate, refundGet, sessionExpire, sessionGet } from './tools/record-tools.ts';
 import { type Action, type Operation, READ_ONLY, defineOperation } from './operation.ts';
 

@@ -3,7 +3,6 @@ import type { Provider } from '../providers/provider.ts';
 import type { ProviderTask } from '../store/store.ts';
 import { applyReport } from './apply-provider-message.ts';
 import type { Deps } from './deps.ts';
-import { LEASE_MS, providerDelayMs } from './provider-backoff.ts';
 
 // An unknown payment may still arrive, from a delayed request. The provider is asked again 30 s, then 2, 10 and 60 minutes
 // later: these are from the beginning, since calls that failed in between have taken their time too.
@@ -46,4 +45,14 @@ async function postpone(deps: Deps, task: ProviderTask, error: unknown): Promise
   deps.log.warn({ err: error, paymentId: task.paymentId, attempts: task.attempts }, 'cancellation failed');
   const later: ProviderTask = { ...task, dueAt: deps.now() + providerDelayMs(task.attempts) };
   await deps.store.commit([{ type: 'task_finished', task: later }]);
+}
+
+/** Lease of a question to a provider, longer than its answers may take. */
+export const LEASE_MS = 60_000;
+const FIRST_DELAY_MS = 5000;
+const LONGEST_DELAY_MS = 60 * 60_000;
+
+/** Delay before the next question to a provider after so many. */
+export function providerDelayMs(attempts: number): number {
+  return Math.min(FIRST_DELAY_MS * 2 ** (attempts - 1), LONGEST_DELAY_MS);
 }

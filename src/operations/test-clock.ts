@@ -1,6 +1,8 @@
 import type { Instant } from '../domain/records.ts';
 import type { TestClockRecord } from '../store/clock-port.ts';
 import type { Store } from '../store/store.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
+import type { Deps } from './deps.ts';
 
 /** Time of a sandbox service: the real time plus all advances. It never goes back. */
 export interface TestClock {
@@ -62,4 +64,70 @@ function createTestClock(store: Store, found: TestClockRecord): TestClock {
     onAdvance: (listener) => void listeners.push(listener),
     requests: { inProgress: 0, begun: 0, heldUntilMs: 0 },
   };
+}
+
+const MAX_TOTAL_DAYS = 3650;
+
+/** Throws GatewayError `forbidden` if the service was started without a test clock. */
+export function clockOf({ testClock }: Pick<Deps, 'testClock'>): TestClock {
+  if (testClock) return testClock;
+  throw forbidden(
+    'Time cannot be moved here: this service was started without a test clock.',
+    'Start it with TEST_CLOCK=true, on a database without production sessions; then resend.',
+  );
+}
+
+/**
+ * Accepts an advance, which the test clock worker carries out. Throws GatewayError `forbidden` if time cannot be moved,
+ * `invalid_state` during another advance.
+ */
+export async function advanceTestClock(deps: Pick<Deps, 'testClock' | 'store'>, seconds: number): Promise<void> {
+  const clock = clockOf(deps);
+  if (await deps.store.hasProduction()) {
+    throw forbidden(
+      'This database has production sessions, whose time must not be moved.',
+      'Stop the service that made them: all services of a database need the same TEST_CLOCK.',
+    );
+  }
+  const { offsetMs, goalMs: before, target } = clock.record();
+  const goalMs = before + seconds * 1000;
+  if (goalMs > MAX_TOTAL_DAYS * 24 * 3600_000) {
+    throw new GatewayError('invalid_state', `Time can be moved by ${MAX_TOTAL_DAYS} days in all.`, {
+      suggestion: 'Start over with an empty database: set DATABASE_URL to another one.',
+    });
+  }
+  const next = { offsetMs, goalMs, target: clock.realNow() + goalMs };
+  if (target !== null || !(await clock.change(next))) {
+    const until = new Date(target ?? next.target).toISOString();
+    throw new GatewayError('invalid_state', `Time is being moved already, to ${until}.`, {
+      suggestion: 'GET /api/gateway/test-clock until its status is ready; then resend.',
+    });
+  }
+}
+
+/** Reason for which a service with a test clock rejects a session; undefined for sandbox sessions. */
+export function refusedByTestClock(
+  { testClock }: Pick<Deps, 'testClock'>,
+  environment: string,
+): GatewayError | undefined {
+  if (!testClock || environment === 'sandbox') return undefined;
+  return forbidden(
+    'This service has a test clock (TEST_CLOCK=true), and takes no production sessions.',
+    'Set environment to "sandbox", or send it to a service without a test clock; then resend.',
+    'environment',
+  );
+}
+
+/** Throws GatewayError `forbidden` for production if another service, with a test clock, has moved the time of the database. */
+export async function rejectMovedTime({ store }: Pick<Deps, 'store'>, environment: string): Promise<void> {
+  if (environment === 'sandbox' || !(await store.testClock())) return;
+  throw forbidden(
+    'The time of this database was moved for tests, by a service with TEST_CLOCK=true: it takes no production sessions.',
+    'Set environment to "sandbox", or send it to a service with another database; then resend.',
+    'environment',
+  );
+}
+
+function forbidden(message: string, suggestion: string, field?: string): GatewayError {
+  return new GatewayError('forbidden', message, { suggestion, ...(field !== undefined && { field }) });
 }

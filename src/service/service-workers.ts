@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Deps } from '../operations/deps.ts';
-import { signingSecrets } from '../operations/webhook-endpoints/signing-secrets.ts';
+import { signingSecrets } from '../operations/webhook-endpoints/endpoint-secrets.ts';
 import type { Store } from '../store/store.ts';
 import { createDispatcher } from '../webhooks/dispatcher.ts';
 import { createFeedWorker, createRecoveryWorker } from '../workers/feed-workers.ts';

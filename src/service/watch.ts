@@ -4,7 +4,6 @@ import type { Deps } from '../operations/deps.ts';
 import type { Backlog } from '../store/monitoring-port.ts';
 import type { Instruments } from '../telemetry/instruments.ts';
 import { endsWithin } from '../telemetry/time-limit.ts';
-import { type LedgerSum, createLedgerSum } from './ledger-sum.ts';
 
 /** In milliseconds. */
 interface WatchLimits {
@@ -30,7 +29,6 @@ interface Watch {
 }
 
 export function createWatch(deps: Watched, instruments: Instruments, limits = LIMITS): Watch {
-  const sums = new Map(ENVIRONMENTS.map((environment) => [environment, createLedgerSum(deps.store, environment)]));
   const stopping = new AbortController();
   let looking: Promise<void> | undefined;
   let lookedAt = -Infinity;
@@ -61,10 +59,11 @@ export function createWatch(deps: Watched, instruments: Instruments, limits = LI
     instruments.databaseUp.set(0);
   }
 
-  async function addUp(environment: Environment, sum: LedgerSum): Promise<void> {
+  /** The database maintains the sums, and `tillway doctor` compares them with the entries. */
+  async function sumLedger(environment: Environment): Promise<void> {
     try {
-      const cents = await sum.refresh(stopping.signal);
-      if (cents === undefined) return;
+      const sums = await deps.store.daySums(environment);
+      const cents = sums.reduce((total, { debits, credits }) => total + debits - credits, 0);
       if (cents !== 0) deps.log.error({ environment, cents }, 'the ledger does not sum to 0: run tillway doctor');
       instruments.imbalance.labels(environment).set(cents);
       instruments.ledgerChecked.labels(environment).set(deps.now() / 1000);
@@ -76,7 +75,7 @@ export function createWatch(deps: Watched, instruments: Instruments, limits = LI
 
   async function watchLedger(): Promise<void> {
     while (!stopping.signal.aborted) {
-      for (const [environment, sum] of sums) await addUp(environment, sum);
+      for (const environment of ENVIRONMENTS) await sumLedger(environment);
       await sleep(LEDGER_EVERY_MS, undefined, { signal: stopping.signal, ref: false }).catch(() => undefined);
     }
   }

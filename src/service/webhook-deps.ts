@@ -1,12 +1,15 @@
 import type { Config } from '../config.ts';
 import type { RandomBytes } from '../domain/id.ts';
 import type { Deps, WebhookDeps } from '../operations/deps.ts';
-import { configuredEndpointId } from '../operations/register-endpoint.ts';
+import { configuredEndpointId } from '../operations/webhook-endpoints/manage-endpoints.ts';
 import type { Clock } from '../runtime.ts';
 import { createResolve } from '../webhooks/address.ts';
 import { createDeliverers } from '../webhooks/deliver.ts';
-import { createSecretBox } from '../webhooks/secret-box.ts';
-import { loadEncryptionKeys } from './encryption-keys.ts';
+import { createSecretBox, type EncryptionKeys, KEY_BYTES } from '../webhooks/secret-box.ts';
+import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { GatewayError } from '../domain/gateway-error.ts';
+import type { DatabaseSettings } from '../store/open.ts';
 
 /** Webhook dependencies from the settings. Throws if the key file cannot be read. */
 export function webhookDepsOf(
@@ -20,4 +23,97 @@ export function webhookDepsOf(
     deliverers: createDeliverers({ targets, resolve: createResolve(), now: clock.now }),
     configured: webhook && { endpointId: configuredEndpointId(webhook.environment), secret: webhook.secret },
   };
+}
+
+const OWNER_ONLY = 0o600;
+const KEY_TEXT = /^[A-Za-z0-9+/]{43}=$/;
+
+interface KeyLog {
+  warn(fields: object, message: string): void;
+}
+
+interface KeyOptions {
+  database: DatabaseSettings;
+  /** Keys of ENCRYPTION_KEY. */
+  configured: readonly Uint8Array[];
+  randomBytes: RandomBytes;
+  log: KeyLog;
+}
+
+/**
+ * The keys of ENCRYPTION_KEY, then the one in the file beside an SQLite database. Without any, the first sealing creates the
+ * file; a database that several machines share has no place for it. Throws if the file holds no key.
+ */
+export function loadEncryptionKeys({ database, configured, randomBytes, log }: KeyOptions): EncryptionKeys {
+  const file = database.kind === 'sqlite' ? `${database.path}.key` : undefined;
+  let own = file === undefined ? undefined : readKey(file);
+  const known = () => [...configured, ...(own ? [own] : [])];
+
+  return {
+    known,
+    forSealing() {
+      const [first] = known();
+      if (first) return first;
+      if (file === undefined) throw keyMissing();
+      return (own = createKey(file, randomBytes, log));
+    },
+  };
+}
+
+/** Creates the key file. If another process has just created it, answers the key in it. */
+function createKey(file: string, randomBytes: RandomBytes, log: KeyLog): Uint8Array {
+  // Copied: these bytes are part of a pool.
+  const key = Uint8Array.from(randomBytes(KEY_BYTES));
+  let descriptor: number;
+  try {
+    descriptor = openSync(file, 'wx', OWNER_ONLY);
+  } catch (error) {
+    const found = (error as NodeJS.ErrnoException).code === 'EEXIST' ? readKey(file) : undefined;
+    if (found) return found;
+    throw error;
+  }
+  try {
+    writeSync(descriptor, `${Buffer.from(key).toString('base64')}\n`);
+    // The key must be on the disk before anything that is sealed with it.
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  syncFolder(file);
+  log.warn({ file }, 'ENCRYPTION_KEY is not set: webhook secrets are sealed with a key in this file; back it up apart');
+  return key;
+}
+
+function syncFolder(file: string): void {
+  const folder = openSync(dirname(file), 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+function readKey(file: string): Uint8Array | undefined {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  if (KEY_TEXT.test(text)) return Buffer.from(text, 'base64');
+  throw new Error(
+    `${file} holds no key: restore it from a backup; it is the base64 of ${KEY_BYTES} bytes; where it is lost, move the file away and run "tillway endpoints forget-secrets"`,
+  );
+}
+
+function keyMissing(): GatewayError {
+  return new GatewayError(
+    'invalid_state',
+    'ENCRYPTION_KEY is not set: there is no key to encrypt a webhook secret with.',
+    {
+      suggestion:
+        'Have the operator start every instance with the same ENCRYPTION_KEY, the base64 of 32 random bytes (openssl rand -base64 32); then resend. An endpoint in WEBHOOK_URL and WEBHOOK_SECRET needs none.',
+    },
+  );
 }

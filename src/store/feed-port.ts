@@ -1,6 +1,5 @@
-import type { Delivery, DeliveryStatus } from '../domain/delivery.ts';
+import type { Delivery, DeliveryStatus, Recovery } from '../domain/delivery.ts';
 import type { Instant } from '../domain/records.ts';
-import type { Recovery } from '../domain/recovery.ts';
 import type { Environment } from '../domain/route.ts';
 import type { PageResult } from './list-page.ts';
 import type { MerchantEvent } from './webhooks-port.ts';

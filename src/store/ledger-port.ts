@@ -70,8 +70,6 @@ export interface LedgerReads {
   ): Promise<AccountSum & { last: EntryPosition | undefined }>;
   /** Sums of the entries after `after` and until then, by partition, in one snapshot. */
   recentSums(shelves: readonly LedgerPartition[], after: Instant, until: Instant): Promise<AccountSum[]>;
-  /** Every partition with entries, also of accounts and kinds that this version does not know. */
-  partitionsInUse(environment: Environment): Promise<LedgerPartition[]>;
   settlement(paymentId: string): Promise<Settlement | undefined>;
   /** Ids of the payments with this provider reference: one, unless two providers use the same. */
   paymentsOfReference(reference: string): Promise<string[]>;

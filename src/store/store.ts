@@ -1,8 +1,7 @@
 import type { Posting } from '../domain/ledger.ts';
-import type { ProviderMessage } from '../domain/provider-message.ts';
+import type { ProviderMessage, SignalOrigin } from '../domain/provider-message.ts';
 import type { Checkout, Customer, Instant, Invoice, Payment, Session } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
-import type { SignalOrigin } from '../domain/signal-origin.ts';
 import type { ClockReads, TestClockRecord } from './clock-port.ts';
 import type { ApiKeyChange, ApiKeyReads } from './api-keys-port.ts';
 import type { DiscrepancyChange, DiscrepancyReads } from './discrepancies-port.ts';

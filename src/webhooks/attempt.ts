@@ -1,9 +1,16 @@
 import type { Delivery, DeliveryAttempt } from '../domain/delivery.ts';
 import type { Instant } from '../domain/records.ts';
-import type { Change } from '../store/store.ts';
+import type { Change, Store } from '../store/store.ts';
 import { traceHeaders } from '../telemetry/origin.ts';
 import { type Tracing, traced } from '../telemetry/tracing.ts';
 import type { Deliverer, Exchange } from './deliver.ts';
+import {
+  DISABLED_BY_FAILURES,
+  DISABLED_BY_410,
+  type WebhookEndpoint,
+  endpointObservation,
+} from '../domain/webhook-endpoint.ts';
+import type { EndpointChange } from '../store/webhook-endpoints-port.ts';
 
 /** Makes one attempt in a span of its own. The receiver may continue the trace: no signature covers its header. */
 export async function send(
@@ -56,4 +63,95 @@ export function repeated(delivery: Delivery, attempt: DeliveryAttempt, now: Inst
     delivery: { ...delivery, status: 'pending', scheduleStart: delivery.scheduleStart + 1, dueAt: now },
     attempt,
   };
+}
+
+/** Outcome of one attempt, as far as it concerns the endpoint. */
+interface AttemptOutcome {
+  /** The endpoint when the attempt began. */
+  endpoint: WebhookEndpoint;
+  succeeded: boolean;
+  /** True if the receiver answered that it takes no events any more. */
+  gone: boolean;
+  /** End of the attempt. */
+  at: Instant;
+}
+
+export type HealthChange = Extract<
+  EndpointChange,
+  { type: 'endpoint_succeeded' | 'endpoint_failed' | 'endpoint_disabled' }
+>;
+
+/** Updates an endpoint after an attempt. Answers the endpoint and, if the database needs to know, the change. */
+export function learnFromAttempt(
+  known: WebhookEndpoint,
+  { endpoint, succeeded, gone, at }: AttemptOutcome,
+): { endpoint: WebhookEndpoint; change?: HealthChange } {
+  // An attempt to an earlier URL says nothing about the present one.
+  if (known.url !== endpoint.url || known.status !== 'active') return { endpoint: known };
+  const { id: endpointId, url } = known;
+  const disabled = { type: 'endpoint_disabled', endpointId, url, at } as const;
+  if (gone) {
+    return {
+      endpoint: { ...known, status: 'disabled' },
+      change: { ...disabled, reason: DISABLED_BY_410, failingSince: null },
+    };
+  }
+  switch (endpointObservation(known, succeeded, at)) {
+    case 'succeeded':
+      return {
+        endpoint: { ...known, failingSince: null, lastSuccessAt: at },
+        change: { type: 'endpoint_succeeded', endpointId, at },
+      };
+    case 'failed':
+      return { endpoint: { ...known, failingSince: at }, change: { type: 'endpoint_failed', endpointId, at } };
+    case 'failing too long':
+      return {
+        endpoint: known,
+        change: { ...disabled, reason: DISABLED_BY_FAILURES, failingSince: known.failingSince },
+      };
+    case undefined:
+      return { endpoint: known };
+  }
+}
+
+const PAGE = 100;
+const FAILURE = 'not attempted: the endpoint was deleted';
+
+/**
+ * Ends the pending deliveries of an endpoint that is being deleted, each with a failure in its log. Attempts in progress go on.
+ * `settledMs` after the deletion no instance can begin an attempt any more, and the endpoint becomes deleted.
+ */
+export async function cancelPendingDeliveries(
+  store: Pick<Store, 'commit' | 'pendingDeliveries'>,
+  endpoint: WebhookEndpoint,
+  now: Instant,
+  settledMs: number,
+): Promise<void> {
+  for (;;) {
+    const waiting = await store.pendingDeliveries(endpoint.id, now, PAGE);
+    const results = await Promise.all(waiting.map((delivery) => store.commit(endOf(delivery, now))));
+    // If other instances have changed all of them, the next call sees the result.
+    if (waiting.length < PAGE || results.every(({ done }) => !done)) break;
+  }
+  if (now < (endpoint.disabledAt ?? 0) + settledMs) return;
+  const deleted: WebhookEndpoint = { ...endpoint, status: 'deleted', version: endpoint.version + 1 };
+  await store.commit([{ type: 'endpoint_changed', endpoint: deleted }]);
+}
+
+/** Changes of an attempt that begins and ends at once, under the guards of both. */
+function endOf(delivery: Delivery, now: Instant): Parameters<Store['commit']>[0] {
+  const claimed: Delivery = { ...delivery, attempts: delivery.attempts + 1, dueAt: now };
+  const attempt: DeliveryAttempt = {
+    deliveryId: delivery.id,
+    number: claimed.attempts,
+    started: now,
+    durationMs: 0,
+    statusCode: null,
+    failure: FAILURE,
+    responseBody: '',
+  };
+  return [
+    { type: 'delivery_claimed', delivery: claimed },
+    { type: 'delivery_finished', delivery: { ...claimed, status: 'dead' }, attempt, unmade: true },
+  ];
 }

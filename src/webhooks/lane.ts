@@ -6,10 +6,16 @@ import type { Store } from '../store/store.ts';
 import type { DueDelivery } from '../store/webhooks-port.ts';
 import { NO_ORIGIN, runWithOrigin, runWithoutOrigin } from '../telemetry/origin.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
-import { type Finished, attemptOf, repeated, send } from './attempt.ts';
+import {
+  type Finished,
+  attemptOf,
+  repeated,
+  send,
+  type HealthChange,
+  learnFromAttempt,
+  cancelPendingDeliveries,
+} from './attempt.ts';
 import type { Deliverer, Exchange } from './deliver.ts';
-import { type HealthChange, learnFromAttempt } from './endpoint-health.ts';
-import { cancelPendingDeliveries } from './give-up.ts';
 import { judgeAttempt } from './retry.ts';
 import { deliveryHeaders } from './sign.ts';
 

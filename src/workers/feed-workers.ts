@@ -1,6 +1,6 @@
 import type { Deps } from '../operations/deps.ts';
 import { placeEvents } from '../operations/read-feed.ts';
-import { continueRecovery } from '../operations/recover-deliveries.ts';
+import { continueRecovery } from '../operations/redeliver.ts';
 import { type Worker, createWorker, forEachOf } from './worker.ts';
 
 // Readers of the feed assign positions too: this loop only keeps their backlog small.

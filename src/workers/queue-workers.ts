@@ -1,5 +1,5 @@
 import type { Deps } from '../operations/deps.ts';
-import { requestProviderRefund } from '../operations/refunds/ask-provider.ts';
+import { requestProviderRefund } from '../operations/refunds/apply-refund-report.ts';
 import { runProviderTask } from '../operations/run-provider-task.ts';
 import { wakeCheckout } from '../operations/wake-checkout.ts';
 import type { DueWake } from '../store/store.ts';

@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Capabilities } from '../../src/contract/capabilities-contract.ts';
-import { commandLine } from '../../src/operations/capabilities/command-line.ts';
+import { commandLine } from '../../src/operations/capabilities.ts';
 import { ACTIONS } from '../../src/operations/registry.ts';
 import { runIn } from '../cli/terminal.ts';
 import { type Body, bodyOf } from '../support/agent-client.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, describe, test } from 'node:test';
 import type { DeliveryResource } from '../../src/contract/delivery-contract.ts';
-import { replayDelivery } from '../../src/operations/replay-delivery.ts';
+import { replayDelivery } from '../../src/operations/redeliver.ts';
 import { type List, type Merchant, WAITS, openMerchant } from '../support/merchant.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { call } from '../support/service.ts';

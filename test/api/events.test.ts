@@ -1,7 +1,7 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { resendEvent } from '../../src/operations/resend-event.ts';
+import { resendEvent } from '../../src/operations/redeliver.ts';
 import { INVARIANTS } from '../../src/store/invariants.ts';
 import { examineDatabase } from '../../src/store/open.ts';
 import { settingsOf } from '../support/database.ts';

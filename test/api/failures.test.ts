@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { FAILURE_CODES } from '../../src/domain/failure.ts';
 import { ROUTE_KINDS, type RouteKind } from '../../src/domain/route.ts';
 import { cancelCheckout, chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
-import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
+import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/webhook-samples.ts';
 import { createSandboxProvider } from '../../src/providers/sandbox.ts';
 import { INSTRUMENTS } from '../../src/simulator/test-instruments.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';

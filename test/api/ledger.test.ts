@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { parse } from 'csv-parse/sync';
 import { GatewayError } from '../../src/domain/gateway-error.ts';
-import { EXPORT_COLUMNS, exportJournal } from '../../src/operations/ledger/export-journal.ts';
+import { EXPORT_COLUMNS, exportJournal } from '../../src/operations/ledger/read-journal.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { settingsOf } from '../support/database.ts';
 import { providerSays } from '../support/money-arrives.ts';

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { applyRefundMessage } from '../../src/operations/refunds/apply-refund-report.ts';
-import { applySettlementMessage } from '../../src/operations/settlement/apply-settlement-message.ts';
+import { applySettlementMessage } from '../../src/operations/settlement/settle-payment.ts';
 import { startPayment } from '../../src/operations/start-payment.ts';
 import { attempt, createSession, start, stateOf } from '../simulator/buyer.ts';
 import { contentsOf, runSql } from '../support/database.ts';

@@ -21,13 +21,14 @@ import {
 } from '../../src/domain/checkout.ts';
 import type { Checkout } from '../../src/domain/records.ts';
 import { applyRefundReport, requestRefund } from '../../src/domain/refund-decisions.ts';
-import { DAY, MINUTE, NOW, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/checkout-records.ts';
+import { DAY, MINUTE, NOW, PAYOUT, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/checkout-records.ts';
 
 /** Effects of a decision as short texts: `post paid`, `announce failed`, `cancel_at_provider pay_...`. */
 function asks(decision: Decision<string>): string[] {
   return decision.effects.map((effect) => {
     if (effect.type === 'post') return `post ${effect.posting.kind}`;
     if (effect.type === 'announce') return `announce ${effect.status}`;
+    if (effect.type === 'settlement_recorded') return `${effect.type} ${effect.settlement.paymentId}`;
     if (effect.type !== 'cancel_at_provider') return `${effect.type} ${effect.refund.paymentId}`;
     return `${effect.type} ${effect.payment.id}`;
   });
@@ -111,8 +112,8 @@ const UNCHANGED: [name: string, checkout: Checkout, outcome: string, decide: (on
   ['an unknown payment', handedOff, 'unknown_payment', (on) => hear(on, says('paid', 7))],
   ['an unknown payment of another provider', handedOff, 'unknown_payment', (on) => hear(on, says('paid', 7, other))],
   ['a payment of a session without one', routed, 'unknown_payment', (on) => hear(on, says('paid', 7))],
-  ['a settlement before the money', handedOff, 'invalid_state', (on) => recordSettlement(on, idOf('pay', 1), NOW)],
-  ['a settlement of a failed payment', declined, 'invalid_state', (on) => recordSettlement(on, idOf('pay', 1), NOW)],
+  ['a settlement before the money', handedOff, 'not_paid', (on) => recordSettlement(on, idOf('pay', 1), PAYOUT, NOW)],
+  ['a settlement of a failed payment', declined, 'not_paid', (on) => recordSettlement(on, idOf('pay', 1), PAYOUT, NOW)],
 ];
 
 describe('nothing changes on', () => {
@@ -351,13 +352,16 @@ describe('callbacks of every order, age and number', () => {
 });
 
 describe('the ledger status follows the ledger', () => {
-  const settled = recordSettlement(paid, idOf('pay', 1), NOW);
+  const settled = recordSettlement(paid, idOf('pay', 1), PAYOUT, NOW);
   const refunded = refund(paid, 1);
 
   test('pending -> settled, once', () => {
-    assert.deepEqual([settled.outcome, asks(settled)], ['settled', ['post settled']]);
+    assert.deepEqual(
+      [settled.outcome, asks(settled)],
+      ['settled', ['post settled', `settlement_recorded ${idOf('pay', 1)}`]],
+    );
     assert.equal(settled.next.payments[0]?.ledgerStatus, 'settled');
-    assert.equal(recordSettlement(settled.next, idOf('pay', 1), NOW).next, settled.next);
+    assert.equal(recordSettlement(settled.next, idOf('pay', 1), PAYOUT, NOW).next, settled.next);
   });
 
   test('settled -> refunded and pending -> refunded; the payment and the session stay paid', () => {
@@ -373,7 +377,7 @@ describe('the ledger status follows the ledger', () => {
 
   test('surplus money is refunded to the buyer and never settled to the merchant', () => {
     const twice = hear(hear(retried, says('paid', 1)).next, says('paid', 2));
-    assert.equal(recordSettlement(twice.next, idOf('pay', 2), NOW).next, twice.next);
+    assert.equal(recordSettlement(twice.next, idOf('pay', 2), PAYOUT, NOW).next, twice.next);
     const [requested] = twice.effects.flatMap((effect) => (effect.type === 'refund_requested' ? [effect.refund] : []));
     const decision = applyRefundReport(twice.next, requested!, { status: 'succeeded', reason: null }, NOW);
     assert.deepEqual(

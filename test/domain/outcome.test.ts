@@ -6,9 +6,10 @@ import { REFUSAL_WEIGHT, type RouteOutcome, outcomesOf } from '../../src/domain/
 import { type Failure, type ProviderFault, TIMED_OUT } from '../../src/domain/failure.ts';
 import type { Checkout, Payment } from '../../src/domain/records.ts';
 import { requestRefund } from '../../src/domain/refund-decisions.ts';
-import { type Decisions, type History, type Step, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
+import { anyOf, step } from '../fixtures/any-history.ts';
+import { type Decisions, type History, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
 import { anyFailure } from '../fixtures/failures.ts';
-import { MINUTE, NOW, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/checkout-records.ts';
+import { MINUTE, NOW, PAYOUT, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/checkout-records.ts';
 
 const LATER = NOW + 20 * SECOND;
 
@@ -148,7 +149,7 @@ describe('what an attempt teaches about its route', () => {
       ['nor does its late handoff', lost, accept, []],
       ['but its money does', lost, pays, ['late paid 1/0/0']],
       ['a payment that was taken over is not lost', taken(), lose, []],
-      ['a settlement teaches nothing', paid, (on) => real.recordSettlement(on, idOf('pay', 1), LATER), []],
+      ['a settlement teaches nothing', paid, (on) => real.recordSettlement(on, idOf('pay', 1), PAYOUT, LATER), []],
       [
         'a refund teaches nothing',
         paid,
@@ -220,43 +221,26 @@ function told(outcomes: RouteOutcome[]): string[] {
 
 type Learn = typeof outcomesOf;
 
-const somePayment = fc.integer({ min: -1, max: 4 });
-const anyStep: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ type: fc.constant('start' as const), route: fc.nat(2) }) },
-  { weight: 4, arbitrary: fc.record({ type: fc.constant('accept' as const), payment: somePayment }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      type: fc.constant('refuse' as const),
-      payment: somePayment,
-      failover: fc.boolean(),
-      mayArrive: fc.boolean(),
-    }),
-  },
-  { weight: 4, arbitrary: fc.record({ type: fc.constantFrom('unclear', 'lose'), payment: somePayment }) },
-  {
-    weight: 8,
-    arbitrary: fc.record({
-      type: fc.constant('event' as const),
-      payment: somePayment,
-      status: fc.constantFrom('provider_pending' as const, 'paid' as const, 'failed' as const),
-      wrong: fc.constant('nothing' as const),
+const payment = fc.integer({ min: -1, max: 4 });
+const anyStep = anyOf(
+  [5, step('start', { route: fc.nat(2) })],
+  [4, step('accept', { payment })],
+  [3, step('refuse', { payment, failover: fc.boolean(), mayArrive: fc.boolean() })],
+  [4, step(['unclear', 'lose'], { payment })],
+  [
+    8,
+    step('event', {
+      payment,
+      status: fc.constantFrom('provider_pending', 'paid', 'failed'),
+      wrong: fc.constant('nothing'),
       txHash: fc.constant(null),
       failure: anyFailure,
     }),
-  },
-  { weight: 2, arbitrary: fc.record({ type: fc.constantFrom('abandon' as const, 'abandonCheckout' as const) }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({ type: fc.constant('applyElapsedTime' as const), jump: fc.constant('at' as const) }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.oneof(
-      fc.record({ type: fc.constant('settle' as const), payment: somePayment }),
-      fc.record({ type: fc.constant('refund' as const), payment: somePayment, share: fc.constantFrom(0, 8) }),
-    ),
-  },
+  ],
+  [2, step(['abandon', 'abandonCheckout'])],
+  [2, step('applyElapsedTime', { jump: fc.constant('at') })],
+  [1, step('settle', { payment })],
+  [1, step('refund', { payment, share: fc.constantFrom(0, 8) })],
 );
 const anyHistory: fc.Arbitrary<History> = fc.record({
   amount: fc.constant(4999),

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import type { Decision } from '../../src/domain/checkout-state.ts';
 import { REFUND_STATUSES, leftOf } from '../../src/domain/refund-record.ts';
+import { anyOf, changing, step, without } from '../fixtures/any-history.ts';
 import { type Decisions, type History, type Step, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
 
 const RUNS = 3000;
@@ -20,25 +20,12 @@ const accept: Step = { type: 'accept', payment: 0 };
 const ONCE: Step[] = [start, paid(0)];
 const TWICE: Step[] = [start, accept, { type: 'abandon' }, start, paid(1), paid(0)];
 
-const anyMove: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 5,
-    arbitrary: fc.record({
-      type: fc.constant('refund' as const),
-      payment: fc.nat(1),
-      share: fc.integer({ min: 0, max: 17 }),
-    }),
-  },
-  {
-    weight: 8,
-    arbitrary: fc.record({
-      type: fc.constant('told' as const),
-      refund: fc.nat(5),
-      status: fc.constantFrom(...REFUND_STATUSES),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant('settle' as const), payment: fc.nat(1) }) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant('repeat' as const), event: fc.nat(3) }) },
+const payment = fc.nat(1);
+const anyMove = anyOf(
+  [5, step('refund', { payment, share: fc.integer({ min: 0, max: 17 }) })],
+  [8, step('told', { refund: fc.nat(5), status: fc.constantFrom(...REFUND_STATUSES) })],
+  [1, step('settle', { payment })],
+  [1, step('repeat', { event: fc.nat(3) })],
 );
 /** Refunds of a payment, or of surplus money beside it, with words on them of every order, age and number. */
 const anyHistory: fc.Arbitrary<History> = fc.record({
@@ -62,47 +49,32 @@ test('refunds of every history stay within what was paid, and the books follow t
 
 test('the histories meet partial refunds, whole ones, failures and late failures of either kind of money', () => {
   const seen = new Set<string>();
-  const noting: Decisions = {
-    ...real,
-    requestRefund(checkout, order, now) {
-      const decision = real.requestRefund(checkout, order, now);
+  const noting = {
+    ...changing('requestRefund', (decision, _, order) => {
       const left = decision.next.payments.find(({ id }) => id === order.paymentId);
       seen.add(decision.outcome).add(left && leftOf(left).total > 0 ? 'part' : 'rest');
       return decision;
-    },
-    applyRefundReport(checkout, refund, report, now) {
-      const decision = real.applyRefundReport(checkout, refund, report, now);
-      const before = checkout.payments.find(({ id }) => id === refund.paymentId)!;
-      const after = decision.next.payments.find(({ id }) => id === refund.paymentId)!;
+    }),
+    ...changing('applyRefundReport', (decision, checkout, refund, report) => {
+      const [before, after] = [checkout, decision.next].map(({ payments }) =>
+        payments.find(({ id }) => id === refund.paymentId),
+      );
       seen.add(`${refund.reason} ${refund.status}->${report.status}`);
-      seen.add(`${before.ledgerStatus}->${after.ledgerStatus}`);
+      seen.add(`${before!.ledgerStatus}->${after!.ledgerStatus}`);
       return decision;
-    },
+    }),
   };
   fc.assert(
-    fc.property(anyHistory, (history) => walk(noting, history)),
+    fc.property(anyHistory, (history) => walk({ ...real, ...noting }, history)),
     { numRuns: 1000, seed: 1 },
   );
-  const moves = [
-    'pending->succeeded',
-    'pending->failed',
-    'succeeded->failed',
-    'failed->succeeded',
-    'succeeded->pending',
-  ];
-  const wanted = [
-    'requested',
-    'too_much',
-    'nothing_left',
-    'part',
-    'rest',
-    ...moves.flatMap((move) => [`null ${move}`, `surplus ${move}`]),
-    'pending->refunded',
-    'settled->refunded',
-    'refunded->pending',
-    'refunded->settled',
-  ];
-  for (const sight of wanted) assert.ok(seen.has(sight), `never met: ${sight}`);
+  const refundMoves = 'pending->succeeded pending->failed succeeded->failed failed->succeeded succeeded->pending'.split(
+    ' ',
+  );
+  const ledgerMoves = 'pending->refunded settled->refunded refunded->pending refunded->settled'.split(' ');
+  const met = ['requested', 'too_much', 'nothing_left', 'part', 'rest', ...ledgerMoves];
+  for (const sight of [...met, ...refundMoves.flatMap((move) => [`null ${move}`, `surplus ${move}`])])
+    assert.ok(seen.has(sight), `never met: ${sight}`);
 });
 
 /** Each breaks one promise; a harness that lets one pass proves nothing. */
@@ -126,14 +98,11 @@ const FAULTS: [fault: string, complaint: RegExp, decisions: Partial<Decisions>][
   [
     'a cent too much is let through',
     /no more than is left is refunded/,
-    {
-      requestRefund(checkout, order, now) {
-        const decision = real.requestRefund(checkout, order, now);
-        return decision.outcome === 'too_much'
-          ? real.requestRefund(checkout, { ...order, amount: order.amount! - 1 }, now)
-          : decision;
-      },
-    },
+    changing('requestRefund', (decision, checkout, order, now) =>
+      decision.outcome === 'too_much'
+        ? real.requestRefund(checkout, { ...order, amount: order.amount! - 1 }, now)
+        : decision,
+    ),
   ],
   [
     'a refund that failed comes back to life',
@@ -148,65 +117,43 @@ const FAULTS: [fault: string, complaint: RegExp, decisions: Partial<Decisions>][
   [
     'a late failure leaves the books as they are',
     /a failure takes all back/,
-    {
-      applyRefundReport(checkout, refund, ...rest) {
-        const decision = real.applyRefundReport(checkout, refund, ...rest);
-        return refund.status === 'succeeded' ? without(decision, 'post') : decision;
-      },
-    },
+    changing('applyRefundReport', (decision, _, { status }) =>
+      status === 'succeeded' ? without(decision, 'post') : decision,
+    ),
   ],
   [
     'a late failure is booked as an early one',
     /a failure takes all back/,
-    {
-      applyRefundReport(checkout, refund, report, now) {
-        const decision = real.applyRefundReport(checkout, refund, report, now);
-        if (refund.status !== 'succeeded' || decision.outcome === 'ignored') return decision;
-        const early = real.applyRefundReport(checkout, { ...refund, status: 'pending' }, report, now);
-        const posts = early.effects.filter(({ type }) => type === 'post');
-        return { ...without(decision, 'post'), effects: [...without(decision, 'post').effects, ...posts] };
-      },
-    },
+    changing('applyRefundReport', (decision, checkout, refund, report, now) => {
+      if (refund.status !== 'succeeded' || decision.outcome === 'ignored') return decision;
+      const early = real.applyRefundReport(checkout, { ...refund, status: 'pending' }, report, now);
+      const posts = early.effects.filter(({ type }) => type === 'post');
+      return { ...decision, effects: [...without(decision, 'post').effects, ...posts] };
+    }),
   ],
   [
     'shares are rounded each by itself',
     /leaves nothing in the books|no share is given back twice/,
-    {
-      requestRefund(checkout, order, now) {
-        // As if nothing had been refunded before.
-        const decision = real.requestRefund(checkout, order, now);
-        if (decision.outcome !== 'requested') return decision;
-        const fresh = checkout.payments.map((payment) => ({
-          ...payment,
-          refunded: 0,
-          refundPending: 0,
-          refundShares: { gateway: 0, cost: 0 },
-        }));
-        const [effect] = decision.effects;
-        if (effect?.type !== 'refund_requested') return decision;
-        const again = real.requestRefund(
-          { ...checkout, payments: fresh },
-          { ...order, amount: effect.refund.amount },
-          now,
-        );
-        return { ...decision, effects: again.effects };
-      },
-    },
+    changing('requestRefund', (decision, checkout, order, now) => {
+      const [effect] = decision.effects;
+      if (effect?.type !== 'refund_requested') return decision;
+      // As if nothing had been refunded before.
+      const nothing = { refunded: 0, refundPending: 0, refundShares: { gateway: 0, cost: 0 } };
+      const payments = checkout.payments.map((one) => ({ ...one, ...nothing }));
+      const { amount } = effect.refund;
+      return { ...decision, effects: real.requestRefund({ ...checkout, payments }, { ...order, amount }, now).effects };
+    }),
   ],
   [
     'the ledger status stays when a whole refund fails late',
     /Expected|true !== false/,
-    {
-      applyRefundReport(checkout, refund, report, now) {
-        const decision = real.applyRefundReport(checkout, refund, report, now);
-        const payments = decision.next.payments.map((payment, index) =>
-          checkout.payments[index]!.ledgerStatus === 'refunded'
-            ? { ...payment, ledgerStatus: 'refunded' as const }
-            : payment,
-        );
-        return decision.outcome === 'ignored' ? decision : { ...decision, next: { ...decision.next, payments } };
-      },
-    },
+    changing('applyRefundReport', (decision, checkout) => {
+      if (decision.outcome === 'ignored') return decision;
+      const payments = decision.next.payments.map((one, index) =>
+        checkout.payments[index]!.ledgerStatus === 'refunded' ? { ...one, ledgerStatus: 'refunded' as const } : one,
+      );
+      return { ...decision, next: { ...decision.next, payments } };
+    }),
   ],
 ];
 
@@ -221,8 +168,4 @@ for (const [fault, complaint, decisions] of FAULTS) {
       (error: Error) => complaint.test(`${error.message} ${String(error.cause)}`),
     );
   });
-}
-
-function without<Outcome extends string>(decision: Decision<Outcome>, type: string): Decision<Outcome> {
-  return { ...decision, effects: decision.effects.filter((effect) => effect.type !== type) };
 }

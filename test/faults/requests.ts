@@ -1,4 +1,4 @@
-import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
+import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/webhook-samples.ts';
 import { DEADLINE_MS } from '../../src/store/postgres-connection.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
 

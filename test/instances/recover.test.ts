@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, describe, test } from 'node:test';
 import type { ProviderStatus } from '../../src/domain/records.ts';
-import type { Recovery } from '../../src/domain/recovery.ts';
+import type { Recovery } from '../../src/domain/delivery.ts';
 import type { WebhookEndpoint } from '../../src/domain/webhook-endpoint.ts';
-import { continueRecovery, recoverDeliveries } from '../../src/operations/recover-deliveries.ts';
+import { continueRecovery, recoverDeliveries } from '../../src/operations/redeliver.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import type { MerchantEvent } from '../../src/store/webhooks-port.ts';
 import type { Dispatcher } from '../../src/webhooks/dispatcher.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Capabilities } from '../../src/contract/capabilities-contract.ts';
 import type { JsonSchema } from '../../src/contract/json-schema.ts';
-import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
+import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/webhook-samples.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
 import { bodyOf, edited, violationsOf } from '../support/agent-client.ts';
 import { createValidator } from '../support/schemas.ts';

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { JournalEntry } from '../../src/domain/ledger.ts';
-import { createLedgerSum } from '../../src/service/ledger-sum.ts';
 import { createMetrics } from '../../src/service/count-metrics.ts';
 import { createWatch } from '../../src/service/watch.ts';
 import type { Store } from '../../src/store/store.ts';
+import { until } from '../support/until.ts';
 import { readExposition } from './promql.ts';
 
 const NOW = Date.UTC(2026, 2, 1);
-const MINUTE_MS = 60_000;
 const EMPTY = {
   deliveriesPending: 7,
   deliveriesDead: 0,
@@ -26,9 +24,13 @@ const LOG = { debug() {}, warn() {}, error() {} };
 const ROUTER = { view: () => ({ ranked: [] }) };
 
 /** A watch of a database with that backlog. */
-function watchOf(backlog: Store['backlog'], keptMs = 60_000) {
-  const store = { backlog, now: () => NOW };
-  const deps = { store, router: ROUTER, log: LOG, now: () => NOW } as unknown as Parameters<typeof createWatch>[0];
+function watchOf(
+  backlog: Store['backlog'],
+  keptMs = 60_000,
+  { daySums, log = LOG }: { daySums?: Store['daySums']; log?: typeof LOG } = {},
+) {
+  const store = { backlog, daySums, now: () => NOW };
+  const deps = { store, router: ROUTER, log, now: () => NOW } as unknown as Parameters<typeof createWatch>[0];
   return createWatch(deps, createMetrics().instruments, { keptMs, patienceMs: 20 });
 }
 
@@ -79,115 +81,37 @@ describe('the metrics of the database', () => {
   });
 });
 
-/** A store that sums a list of journal entries. */
-function journalOf(entries: Pick<JournalEntry, 'account' | 'kind' | 'amount' | 'created' | 'postingId' | 'line'>[]) {
-  const reads = { asked: 0, read: 0, now: NOW };
-  const sum = (some: typeof entries) => ({
-    debits: some.reduce((all, { amount }) => all + Math.max(0, amount), 0),
-    credits: some.reduce((all, { amount }) => all + Math.max(0, -amount), 0),
-  });
-  const store = {
-    now: () => reads.now,
-    async partitionSum({ account, kind }, { after, until, limit }) {
-      reads.asked += 1;
-      const place = (entry: { created: number; postingId: string; line: number }) =>
-        `${String(entry.created).padStart(15, '0')} ${entry.postingId} ${String(entry.line).padStart(3, '0')}`;
-      const found = entries
-        .filter((entry) => entry.account === account && entry.kind === kind && entry.created <= until)
-        .filter((entry) => after === undefined || place(entry) > place(after))
-        .toSorted((a, b) => (place(a) < place(b) ? -1 : 1));
-      const part = found.slice(0, limit);
-      reads.read += part.length;
-      return { account, ...sum(part), last: found.length > limit ? part.at(-1) : undefined };
-    },
-    async partitionsInUse(environment) {
-      return entries.map(({ account, kind }) => ({ environment, account, kind }));
-    },
-    async recentSums(shelves, after, until) {
-      const part = entries.filter(
-        ({ account, kind, created }) =>
-          created > after && created <= until && shelves.some((one) => one.account === account && one.kind === kind),
-      );
-      return [{ account: 'provider_clearing', ...sum(part) }];
-    },
-  } as Pick<Store, 'now' | 'partitionSum' | 'recentSums' | 'partitionsInUse'> as Store;
-  return { store, reads };
-}
-
 describe('the sum of the ledger', () => {
-  const posting = (number: number, created: number, amount = 100) =>
-    (['provider_clearing', 'merchant_payable'] as const).map((account, line) => ({
-      account,
-      kind: 'paid' as const,
-      amount: line === 0 ? amount : -100,
-      created,
-      postingId: `pay_${String(number).padStart(4, '0')}:paid`,
-      line,
-    }));
-  const signal = new AbortController().signal;
-
-  test('is 0 if every posting is, and reads each entry once, in parts', async () => {
-    const entries = Array.from({ length: 25 }, (_, index) => posting(index, NOW - 10 * MINUTE_MS)).flat();
-    const { store, reads } = journalOf(entries);
-    const sum = createLedgerSum(store, 'sandbox', 10);
-    assert.equal(await sum.refresh(signal), 0);
-    assert.equal(reads.read, entries.length);
-    entries.push(...posting(30, NOW - 1000));
-    assert.equal(await sum.refresh(signal), 0);
-    reads.now += 5 * MINUTE_MS;
-    assert.equal(await sum.refresh(signal), 0);
-    assert.equal(reads.read, entries.length);
+  test('is what the debits exceed the credits by, and an error in the log unless it is 0', async () => {
+    const errors: unknown[] = [];
+    const log = { ...LOG, error: (...given: unknown[]) => void errors.push(given[0]) };
+    const daySums: Store['daySums'] = async (environment) => [
+      { account: 'provider_clearing', debits: environment === 'sandbox' ? 500 : 507, credits: 100 },
+      { account: 'merchant_payable', debits: 0, credits: 400 },
+    ];
+    const watch = watchOf(() => Promise.resolve(EMPTY), 60_000, { daySums, log });
+    watch.start();
+    await until(() => errors.length > 0);
+    assert.deepEqual(errors, [{ environment: 'production', cents: 7 }]);
+    const text = await watch.read();
+    assert.deepEqual(seriesIn(text, 'tillway_ledger_imbalance_cents').toSorted(), [
+      'tillway_ledger_imbalance_cents{environment="production"} 7',
+      'tillway_ledger_imbalance_cents{environment="sandbox"} 0',
+    ]);
+    assert.equal(seriesIn(text, 'tillway_ledger_checked_timestamp_seconds').length, 2);
+    await watch.stop();
   });
 
-  for (const [where, created] of [
-    ['long ago', NOW - 10 * MINUTE_MS],
-    ['just now', NOW - 1000],
-  ] as const) {
-    test(`is the imbalance of an entry booked ${where}`, async () => {
-      const { store, reads } = journalOf([...posting(1, NOW - 20 * MINUTE_MS), ...posting(2, created, 101)]);
-      const sum = createLedgerSum(store, 'sandbox', 10);
-      assert.equal(await sum.refresh(signal), 1);
-      reads.now += 10 * MINUTE_MS;
-      assert.equal(await sum.refresh(signal), 1);
+  test('has no time of a check while the database is unavailable', async () => {
+    let warnings = 0;
+    const log = { ...LOG, warn: () => void warnings++ };
+    const watch = watchOf(() => Promise.resolve(EMPTY), 60_000, {
+      daySums: () => Promise.reject(new Error('away')),
+      log,
     });
-  }
-
-  test('is computed again once an hour, so that it shows an altered old entry until its correction', async () => {
-    const entries = posting(1, NOW - 10 * MINUTE_MS);
-    const { store, reads } = journalOf(entries);
-    const sum = createLedgerSum(store, 'sandbox', 10);
-    assert.equal(await sum.refresh(signal), 0);
-    entries[0]!.amount += 700;
-    reads.now += 60 * MINUTE_MS - 1;
-    assert.equal(await sum.refresh(signal), 0);
-    assert.equal(reads.read, 2);
-    reads.now += 1;
-    assert.equal(await sum.refresh(signal), 700);
-    entries[0]!.amount -= 700;
-    reads.now += 60 * MINUTE_MS;
-    assert.equal(await sum.refresh(signal), 0);
-  });
-
-  test('includes entries of unknown accounts and kinds, old and new', async () => {
-    const entries = posting(1, NOW - 10 * MINUTE_MS);
-    const { store, reads } = journalOf(entries);
-    const sum = createLedgerSum(store, 'sandbox', 10);
-    assert.equal(await sum.refresh(signal), 0);
-    const [debit, credit] = posting(2, NOW);
-    entries.push({ ...debit!, kind: 'gift' as 'paid' }, { ...credit!, account: 'till' as 'merchant_payable' });
-    for (const wait of [0, 5, 60]) {
-      reads.now += wait * MINUTE_MS;
-      assert.equal(await sum.refresh(signal), 0);
-    }
-    entries.push({ ...debit!, kind: 'gift' as 'paid', line: 2, amount: 9 });
-    assert.equal(await createLedgerSum(store, 'sandbox', 10).refresh(signal), 9);
-    reads.now += 60 * MINUTE_MS;
-    assert.equal(await sum.refresh(signal), 9);
-  });
-
-  test('is undefined after an abort', async () => {
-    const ended = new AbortController();
-    ended.abort();
-    assert.equal(await createLedgerSum(journalOf([]).store, 'sandbox').refresh(ended.signal), undefined);
+    watch.start();
+    await until(() => warnings === 2);
+    assert.deepEqual(seriesIn(await watch.read(), 'tillway_ledger_checked_timestamp_seconds'), []);
+    await watch.stop();
   });
 });

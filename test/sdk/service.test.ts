@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { Tillway, TillwayError, webhooks } from '../../sdk/src/index.ts';
-import { SAMPLE_PROVIDER_SECRET, SAMPLE_WEBHOOK_SECRET } from '../../src/operations/samples.ts';
+import { SAMPLE_PROVIDER_SECRET, SAMPLE_WEBHOOK_SECRET } from '../../src/operations/webhook-samples.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, startTestService } from '../support/service.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Provider } from '../../src/providers/provider.ts';
 import { applyRefundMessage } from '../../src/operations/refunds/apply-refund-report.ts';
-import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
+import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/webhook-samples.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
 import { runIn } from '../cli/terminal.ts';

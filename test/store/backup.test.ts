@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/samples.ts';
+import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/webhook-samples.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
 import { startServiceProgram, temporaryFolder } from '../process/program.ts';
 import { settingsOf } from '../support/database.ts';

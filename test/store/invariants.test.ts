@@ -11,7 +11,7 @@ import { Client } from 'pg';
 import { type Examined, doctor } from '../../src/cli/doctor-report.ts';
 import type { Decision } from '../../src/domain/checkout-state.ts';
 import type { ProviderEvent } from '../../src/domain/checkout.ts';
-import { withReport } from '../../src/domain/discrepancy-reports.ts';
+import { withReport } from '../../src/domain/discrepancy.ts';
 import type { ProviderMessage } from '../../src/domain/provider-message.ts';
 import type { Checkout } from '../../src/domain/records.ts';
 import { REFUND_STATUSES } from '../../src/domain/refund-record.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
-import { eraseCustomer } from '../../src/operations/customers/erase-customer.ts';
+import { eraseCustomer } from '../../src/operations/customers/manage-customers.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { creationOf, familyOf, withDirectory, write } from '../fixtures/store-records.ts';

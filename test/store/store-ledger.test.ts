@@ -136,29 +136,6 @@ describe('the journal', () => {
     }
   });
 
-  test('lists the partitions with entries, also of an unknown account and kind', async () => {
-    const placesOf = async () =>
-      (await store.partitionsInUse('sandbox')).map(({ account, kind }) => `${account} ${kind}`);
-    const own = await walk({ environment: 'sandbox' }, 1000, 'oldest_first');
-    const known = [...new Set(own.map(({ account, kind }) => `${account} ${kind}`))].toSorted();
-    assert.deepEqual(await placesOf(), known);
-    assert.deepEqual(await store.partitionsInUse('production'), []);
-    const columns = 'posting_id, line, payment_id, session_id, refund_id, environment, kind, account, amount, created';
-    const values = `'x', 0, '${idOf('pay', 1)}', '${idOf('chk', 1)}', NULL, 'sandbox', 'gift', 'zoo', 9, ${NOW}`;
-    await runSql(database.url, `INSERT INTO ledger_entries (${columns}) VALUES (${values})`);
-    assert.deepEqual(await placesOf(), [...known, 'zoo gift']);
-    const shelf = (await store.partitionsInUse('sandbox')).at(-1)!;
-    const none = { after: undefined, until: NOW - 1, limit: 10 };
-    assert.deepEqual(
-      [
-        (await store.partitionSum({ ...shelf }, { ...none, until: NOW })).debits,
-        (await store.partitionSum(shelf, none)).debits,
-      ],
-      [9, 0],
-    );
-    assert.deepEqual(await store.recentSums([shelf], NOW - 1, NOW), [{ account: 'zoo', debits: 9, credits: 0 }]);
-  });
-
   test('balances are the sums of the journal until their time, in however many parts they are read', async () => {
     const whole = await walk({}, 1000, 'newest_first');
     for (const at of [NOW - 1, NOW, NOW + 1, NOW + 9, NOW + 10]) {

@@ -11,7 +11,7 @@ import { commitDecision } from '../../src/operations/commit-decision.ts';
 import { resolveDiscrepancy } from '../../src/operations/discrepancies/resolve-discrepancy.ts';
 import { applyRefundMessage } from '../../src/operations/refunds/apply-refund-report.ts';
 import { createRefund } from '../../src/operations/refunds/create-refund.ts';
-import { recordPayout } from '../../src/operations/settlement/record-payout.ts';
+import { recordPayout } from '../../src/operations/settlement/settle-payment.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { TEST_DATABASE, settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';

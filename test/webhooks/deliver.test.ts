@@ -278,9 +278,11 @@ test('an unreachable destination has a failure in words', async (context) => {
 });
 
 test('closing cuts off requests in progress', async (context) => {
-  const { url } = await rawReceiver(context, () => undefined);
-  const deliverer = createDeliverer({ targets: 'loopback', resolve: toLoopback, now: () => START });
+  const arrived = Promise.withResolvers<void>();
+  const { url } = await rawReceiver(context, () => arrived.resolve());
+  const deliverer = createDeliverer({ targets: 'loopback', resolve: toLoopback, now: () => START, limits: PATIENT });
   const exchange = deliverer.deliver(url, {}, '{}');
+  await arrived.promise;
   await deliverer.close();
   assert.equal((await exchange).statusCode, null);
 });

@@ -8,10 +8,8 @@ import * as fc from 'fast-check';
 import { ConfigError, readConfig } from '../../src/config.ts';
 import { GatewayError } from '../../src/domain/gateway-error.ts';
 import type { SealedSecret } from '../../src/domain/webhook-endpoint.ts';
-import { loadEncryptionKeys } from '../../src/service/encryption-keys.ts';
-import { KEY_BYTES, open, seal } from '../../src/webhooks/seal.ts';
-import { type SecretBox, createSecretBox } from '../../src/webhooks/secret-box.ts';
-import { isSecret } from '../../src/webhooks/secret.ts';
+import { loadEncryptionKeys } from '../../src/service/webhook-deps.ts';
+import { KEY_BYTES, open, seal, type SecretBox, createSecretBox, isSecret } from '../../src/webhooks/secret-box.ts';
 
 const key = fc.uint8Array({ minLength: KEY_BYTES, maxLength: KEY_BYTES });
 const text = fc.string({ unit: 'binary', maxLength: 200 }).filter((value) => value.isWellFormed());

@@ -5,7 +5,7 @@ import { type RequestListener, createServer } from 'node:http';
 import type { Server } from 'node:net';
 import type { TestContext } from 'node:test';
 import { renderEvent } from '../../src/contract/event-contract.ts';
-import { newSession } from '../../src/domain/new-session.ts';
+import { newSession } from '../../src/domain/checkout-state.ts';
 import { splitFees } from '../../src/domain/fees.ts';
 import { type IdPrefix, createIdSource } from '../../src/domain/id.ts';
 import type { Instant, ProviderStatus } from '../../src/domain/records.ts';
@@ -15,7 +15,7 @@ import { type WebhookEndpoint, newEndpoint } from '../../src/domain/webhook-endp
 import type { MerchantEvent } from '../../src/store/webhooks-port.ts';
 import type { DeliveryLimits } from '../../src/webhooks/deliver.ts';
 import { type Dispatcher, type DispatcherOptions, createDispatcher } from '../../src/webhooks/dispatcher.ts';
-import { createTestDatabase, openTestStore } from '../support/database.ts';
+import { createServiceDatabase, openTestStore } from '../support/database.ts';
 
 export const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
 export const START: Instant = Date.UTC(2026, 0, 1);
@@ -42,7 +42,7 @@ export function newId(prefix: IdPrefix): string {
 }
 
 export async function openStore(context: TestContext): Promise<Store> {
-  const database = await createTestDatabase();
+  const database = await createServiceDatabase();
   const store = await openTestStore(database.settings);
   context.after(async () => {
     await store.close();

@@ -1,5 +1,5 @@
 import { type RequestOptions, type Tillway, TillwayError, type WebhookEventType } from '../../../sdk/src/index.ts';
-import { SECRET_FORM, isSecret } from '../../webhooks/secret.ts';
+import { SECRET_FORM, isSecret } from '../../webhooks/secret-box.ts';
 import { CommandError, type Terminal } from '../command-context.ts';
 import { parseDuration } from '../duration.ts';
 import type { Since } from './event-follower.ts';

@@ -2,7 +2,6 @@ import { type Access, type Endpoint, scopesOf } from '../../contract/endpoint.ts
 import type { ApiKey, KeyScope } from '../../domain/api-key.ts';
 import { GatewayError } from '../../domain/gateway-error.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
-import { otherEnvironment } from './confine.ts';
 
 /** The caller's key; undefined if the service requires none. */
 export interface Asked {
@@ -30,6 +29,14 @@ export function assertAllowed({ caller }: Asked, access: Access): void {
 /** Throws GatewayError `forbidden` for an environment other than the key's. */
 export function assertEnvironment({ caller }: Asked, environment: Environment): void {
   if (caller && !isOf({ caller }, environment)) throw otherEnvironment(caller.environment, environment);
+}
+
+/** Error for a key that names the other environment. */
+export function otherEnvironment(own: Environment, asked: Environment): GatewayError {
+  return new GatewayError('forbidden', `This API key is of ${own}, and this is about ${asked}.`, {
+    field: 'environment',
+    suggestion: `Set "environment": "${own}" (on a command line, --environment ${own}), or use a key of ${asked} (sk_${asked === 'production' ? 'live' : 'sandbox'}_...); then resend.`,
+  });
 }
 
 /** True if the caller may see records of that environment. */

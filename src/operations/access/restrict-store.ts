@@ -1,159 +1,129 @@
 import type { Environment } from '../../domain/route.ts';
 import type { Change, Store } from '../../store/store.ts';
-import { type Confined, confine, refuseForeign } from './confine.ts';
+import { otherEnvironment } from './caller.ts';
 
 type Reads = Omit<Store, 'commit'>;
-
-/** Reads of the workers and the router only; requests have no access to them. */
-export const SERVICE_OPTIONS = [
-  'close',
-  'sessionsToWake',
-  'tasksDue',
-  'refundsDue',
-  'deliveriesDue',
-  'recoveriesLeft',
-  'pendingDeliveries',
-  'sealedSecrets',
-  'outcomeTallies',
-  'recentResults',
-  'routeEstimates',
-  'routeHealth',
-  'ledgerTotal',
-  'backlog',
-  'apiKeyByHash',
-  'apiKeysKnown',
-] as const satisfies readonly (keyof Reads)[];
-
-/** Reads of data that belongs to no environment. */
-const SHARED = 'now onCommit ping testClock nextDue hasProduction routingRules hasUnplacedEvents'.split(' ');
+type Read = (...given: unknown[]) => Promise<unknown>;
+type Owned = { environment: Environment } | undefined;
+type Names<List extends string> = List extends `${infer First} ${infer Rest}` ? First | Names<Rest> : List;
 
 /**
- * Restriction of each other read to the environment: `record` becomes undefined for a record of the other one, `records` are
- * filtered, and `filter` and `name` set the environment in the first argument.
+ * Restriction of each read to an environment: `record` becomes undefined for a record of the other one, `records` are filtered,
+ * `filter` and `name` set the environment in the first argument, `shared` data belongs to no environment, and `service` reads
+ * are for the workers and the router only. {@link ofOwners} has the other reads.
  */
-const CONFINED = {
-  customer: 'record',
-  session: 'record',
-  payment: 'record',
-  invoice: 'record',
-  routingSnapshot: 'record',
-  routingDecision: 'record',
-  event: 'record',
-  endpoint: 'record',
-  delivery: 'record',
-  journalEntry: 'record',
-  settlement: 'record',
-  refund: 'record',
-  recovery: 'record',
-  discrepancy: 'record',
-  apiKey: 'record',
-  routingDecisionsOfSession: 'records',
-  eventsOfSession: 'records',
-  endpoints: 'records',
-  endpointSecrets: 'records',
-  deliveriesOfSession: 'records',
-  sessionsToErase: 'records',
-  listCustomers: 'filter',
-  listSessions: 'filter',
-  listPayments: 'filter',
-  listInvoices: 'filter',
-  listTransitions: 'filter',
-  listDeliveries: 'filter',
-  listEvents: 'filter',
-  journal: 'filter',
-  listRefunds: 'filter',
-  listFeed: 'filter',
-  listDiscrepancies: 'filter',
-  listApiKeys: 'filter',
-  customerByEmail: 'name',
-  sessionByIdempotencyKey: 'name',
-  listRoutingDecisions: 'name',
-  daySums: 'name',
-  partitionsInUse: 'name',
-  refundByIdempotencyKey: 'name',
-} as const satisfies Partial<Record<keyof Reads, 'record' | 'records' | 'filter' | 'name'>>;
+const RULES = {
+  record:
+    'customer session payment invoice routingSnapshot routingDecision event endpoint delivery journalEntry settlement refund recovery discrepancy apiKey',
+  records: 'routingDecisionsOfSession eventsOfSession endpoints endpointSecrets deliveriesOfSession sessionsToErase',
+  filter:
+    'listCustomers listSessions listPayments listInvoices listTransitions listDeliveries listEvents journal listRefunds listFeed listDiscrepancies listApiKeys',
+  name: 'customerByEmail sessionByIdempotencyKey listRoutingDecisions daySums refundByIdempotencyKey',
+  shared: 'now onCommit ping testClock nextDue hasProduction routingRules hasUnplacedEvents',
+  service:
+    'close sessionsToWake tasksDue refundsDue deliveriesDue recoveriesLeft pendingDeliveries sealedSecrets outcomeTallies recentResults routeEstimates routeHealth ledgerTotal backlog apiKeyByHash apiKeysKnown',
+} as const;
 
-type Read = (...given: unknown[]) => Promise<unknown>;
-type Owned = { environment: Environment };
-type Listed = keyof typeof CONFINED | (typeof SERVICE_OPTIONS)[number];
-type Shared =
-  'now' | 'onCommit' | 'ping' | 'testClock' | 'nextDue' | 'hasProduction' | 'routingRules' | 'hasUnplacedEvents';
+type Ruled = Names<(typeof RULES)[keyof typeof RULES]>;
+
+/** Reads that requests have no access to. */
+export const SERVICE_OPTIONS = RULES.service.split(' ') as Names<typeof RULES.service>[];
 
 /**
  * The store for a caller that may see one environment only: records of the other one do not exist. Reads by id answer
  * undefined, lists leave them out, and an argument or a change set that names the other environment is rejected with
- * GatewayError `forbidden`. A read that no list here contains does not compile.
+ * GatewayError `forbidden`. A read without a rule does not compile.
  */
 export function restrictStore(store: Store, environment: Environment): Store {
-  const within = confine(environment);
-  const shared = SHARED.map((name) => [name, store[name as Shared]]);
-  const refused = SERVICE_OPTIONS.map((name) => [name, () => refuse(name)]);
-  const confined = Object.entries(CONFINED).map(([name, how]) => [
-    name,
-    confinedRead((...given) => (store[name as keyof Reads] as unknown as Read)(...given), how, within),
-  ]);
+  const owned = (record: Owned) => record?.environment === environment;
+  const named = (asked: Environment = environment) => {
+    if (asked !== environment) throw otherEnvironment(environment, asked);
+    return asked;
+  };
+  const restrictions: Record<keyof typeof RULES, (read: Read, name: string) => unknown> = {
+    record:
+      (read) =>
+      async (...given: unknown[]) => {
+        const record = (await read(...given)) as Owned;
+        return owned(record) ? record : undefined;
+      },
+    records:
+      (read) =>
+      async (...given: unknown[]) =>
+        ((await read(...given)) as Owned[]).filter(owned),
+    filter:
+      (read) =>
+      async (filter: Partial<Owned>, ...others: unknown[]) =>
+        read({ ...filter, environment: named(filter?.environment) }, ...others),
+    name:
+      (read) =>
+      async (asked: Environment, ...others: unknown[]) =>
+        read(named(asked), ...others),
+    shared: (read) => read,
+    service: (_, name) => () => {
+      throw new Error(`${name} is not read for a request that is bound to an environment`);
+    },
+  };
+  const ruled = Object.entries(RULES).flatMap(([rule, names]) =>
+    names.split(' ').map((name) => {
+      const read: Read = (...given) => (store[name as Ruled] as unknown as Read)(...given);
+      return [name, restrictions[rule as keyof typeof RULES](read, name)];
+    }),
+  );
   return {
-    ...(Object.fromEntries([...shared, ...refused, ...confined]) as Pick<Reads, Listed | Shared>),
-    ...ofOwners(store, within),
+    ...(Object.fromEntries(ruled) as Pick<Reads, Ruled>),
+    ...ofOwners(store, owned, named),
     commit: async (changes: Change[]) => {
-      refuseForeign(changes, environment);
+      // The environment stands in a change or in a record of it.
+      const parts = changes.flatMap((change) => [change, ...Object.values(change)] as (Partial<Owned> | null)[]);
+      for (const part of parts) named(part?.environment);
       return store.commit(changes);
     },
   };
 }
 
-function refuse(name: string): never {
-  throw new Error(`${name} is not read for a request that is bound to an environment`);
-}
-
-function confinedRead(read: Read, how: (typeof CONFINED)[keyof typeof CONFINED], within: Confined): Read {
-  const { own, owned, filtered, named } = within;
-  switch (how) {
-    case 'record':
-      return async (...given) => own((await read(...given)) as Owned | undefined);
-    case 'records':
-      return async (...given) => ((await read(...given)) as Owned[]).filter(owned);
-    case 'filter':
-      return async (filter, ...others) => read(filtered(filter as Partial<Owned>), ...others);
-    case 'name':
-      return async (asked, ...others) => read(named(asked as Environment), ...others);
-  }
-}
-
 /** Reads of records that belong to the environment of another record. */
-function ofOwners(store: Store, { own, owned, named }: Confined): Omit<Reads, Listed | Shared> {
-  const isSessionOwned = async (sessionId: string) => owned(await store.session(sessionId));
+function ofOwners(
+  store: Store,
+  owned: (record: Owned) => boolean,
+  named: (environment: Environment) => Environment,
+): Omit<Reads, Ruled> {
+  const ownedBy =
+    <Rest extends unknown[], Result>(
+      owner: (id: string) => Promise<Owned>,
+      read: (id: string, ...rest: Rest) => Promise<Result>,
+      none: Result,
+    ) =>
+    async (id: string, ...rest: Rest) =>
+      owned(await owner(id)) ? read(id, ...rest) : none;
+  const ownedOf = async <Item>(items: Item[], ownerOf: (item: Item) => Promise<Owned>) => {
+    const owners = await Promise.all(items.map(ownerOf));
+    return items.filter((_, index) => owned(owners[index]));
+  };
   return {
-    checkout: async (sessionId) => {
-      const checkout = await store.checkout(sessionId);
-      return own(checkout?.session) && checkout;
+    checkout: async (id) => {
+      const checkout = await store.checkout(id);
+      return owned(checkout?.session) ? checkout : undefined;
     },
-    messagesOfEvent: async (origin, eventId, sessionId) => {
-      const messages = await store.messagesOfEvent(origin, eventId, sessionId);
-      const isOwned = await Promise.all(messages.map((message) => isSessionOwned(message.sessionId)));
-      return messages.filter((_, index) => isOwned[index]);
+    messagesOfEvent: async (origin, eventId, id) =>
+      ownedOf(await store.messagesOfEvent(origin, eventId, id), ({ sessionId }) => store.session(sessionId)),
+    providerMessages: ownedBy(store.session, store.providerMessages, []),
+    deliveryAttempts: ownedBy(store.delivery, store.deliveryAttempts, []),
+    ledgerOfPayment: ownedBy(store.payment, store.ledgerOfPayment, []),
+    partitionSum: async (partition, range) => {
+      named(partition.environment);
+      return store.partitionSum(partition, range);
     },
-    providerMessages: async (id) => ((await isSessionOwned(id)) ? store.providerMessages(id) : []),
-    deliveryAttempts: async (id) => (owned(await store.delivery(id)) ? store.deliveryAttempts(id) : []),
-    ledgerOfPayment: async (id) => (owned(await store.payment(id)) ? store.ledgerOfPayment(id) : []),
-    partitionSum: async (shelf, stretch) => {
-      named(shelf.environment);
-      return store.partitionSum(shelf, stretch);
+    recentSums: async (partitions, after, until) => {
+      for (const partition of partitions) named(partition.environment);
+      return store.recentSums(partitions, after, until);
     },
-    recentSums: async (shelves, after, until) => {
-      for (const shelf of shelves) named(shelf.environment);
-      return store.recentSums(shelves, after, until);
-    },
-    paymentsOfReference: async (reference) => {
-      const ids = await store.paymentsOfReference(reference);
-      const found = await Promise.all(ids.map((id) => store.payment(id)));
-      return ids.filter((_, index) => owned(found[index]));
-    },
-    feedPosition: async (id) => (owned(await store.event(id)) ? store.feedPosition(id) : undefined),
+    paymentsOfReference: async (reference) =>
+      ownedOf(await store.paymentsOfReference(reference), (id) => store.payment(id)),
+    feedPosition: ownedBy(store.event, store.feedPosition, undefined),
     recoverableEvents: async (recovery, types, limit) =>
       owned(recovery) ? store.recoverableEvents(recovery, types, limit) : [],
-    workInProgressFor: async (id) =>
-      owned(await store.customer(id)) ? store.workInProgressFor(id) : { payments: [], refunds: [], deliveries: [] },
-    apiKeySpend: async (id, day) => (owned(await store.apiKey(id)) ? store.apiKeySpend(id, day) : 0),
+    workInProgressFor: ownedBy(store.customer, store.workInProgressFor, { payments: [], refunds: [], deliveries: [] }),
+    apiKeySpend: ownedBy(store.apiKey, store.apiKeySpend, 0),
   };
 }

@@ -8,9 +8,9 @@ import {
   feesEstimateResult,
 } from '../../contract/action-contract.ts';
 import { splitFees } from '../../domain/fees.ts';
-import { optionsOf } from '../capabilities/command-line.ts';
+import { optionsOf } from '../capabilities.ts';
 import { checkoutResult, createCheckout, previewCheckout } from '../create-checkout.ts';
-import { estimateFees } from '../estimate-fees.ts';
+import { estimateFees } from '../routing/offers.ts';
 import {
   BLOCKED,
   type ExampleDeps,
@@ -23,7 +23,7 @@ import {
   UNAVAILABLE,
   defineAction,
 } from '../operation.ts';
-import { sampleRoute } from '../webhook-example.ts';
+import { sampleRoute } from '../webhook-samples.ts';
 
 export const checkoutPreview = defineAction({
   name: 'checkout.preview',

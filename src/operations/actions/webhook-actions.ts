@@ -5,10 +5,9 @@ import {
   webhookExampleRequest,
   webhookExampleResult,
 } from '../../contract/action-contract.ts';
-import { optionsOf } from '../capabilities/command-line.ts';
+import { optionsOf } from '../capabilities.ts';
 import { INVALID_INPUT, INVALID_JSON, READ_ONLY, UNAVAILABLE, defineAction } from '../operation.ts';
-import { verifySample } from '../verify-sample.ts';
-import { sampleRoute, webhookExample } from '../webhook-example.ts';
+import { verifySample, sampleRoute, webhookExample } from '../webhook-samples.ts';
 
 const EXAMPLE_OPTIONS = {
   event: 'event',

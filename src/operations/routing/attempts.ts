@@ -3,7 +3,6 @@ import type { Cents } from '../../domain/money.ts';
 import { CURRENCY, type Checkout, type Instant, type Session } from '../../domain/records.ts';
 import type { RouteKind } from '../../domain/route.ts';
 import { decide } from '../../routing/decide.ts';
-import { writeDecision } from '../../routing/decision-record.ts';
 import type { DecisionInput, DecisionOutput } from '../../routing/decision.ts';
 import type { RuleEffect, RuleFacts } from '../../routing/evaluate-rules.ts';
 import { leaseProbe } from '../../routing/health-probe.ts';
@@ -11,7 +10,7 @@ import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
 import { writesOf } from './health-watch.ts';
-import { changesOfSnapshot, effectOf } from './offers.ts';
+import { changesOfSnapshot, decisionInput, decisionRecord, effectOf } from './offers.ts';
 import type { RouteView, RoutingView } from './routing-view.ts';
 
 /** Request for a route of an attempt: the buyer's choice, and the routes tried so far. */
@@ -62,21 +61,9 @@ export function chooseForAttempt(deps: Deps, request: AttemptRequest): ChosenRou
   const found = fresh ?? decided(expensive, refused);
   if (!found) return decided(refused) ? 'fee_changed' : 'no_route';
   const { input, output, known } = found;
-  const changes: Change[] = [
-    ...changesOfSnapshot(view),
-    {
-      type: 'decision_recorded',
-      decision: {
-        id: deps.newId('dec'),
-        snapshotId: view.snapshot.id,
-        environment: session.environment,
-        sessionId: session.id,
-        paymentId: request.paymentId,
-        body: writeDecision(input, output),
-        created: now,
-      },
-    },
-  ];
+  const about = { sessionId: session.id, paymentId: request.paymentId };
+  const decision = decisionRecord(deps, view, input, output, about);
+  const changes: Change[] = [...changesOfSnapshot(view), { type: 'decision_recorded', decision }];
   if (output.mode === 'probe') {
     changes.push(...claimOf(deps, known, request, now));
     view.isProbed = true;
@@ -149,8 +136,7 @@ function decideAttempt(
   const { session, refused } = request;
   const kinds = refused.size > 0 && effect.failover === 'any' ? [request.kind, null] : [request.kind];
   for (const kind of kinds) {
-    const input: DecisionInput = {
-      algorithm: DEFAULT_POLICY.algorithm,
+    const input = decisionInput({
       purpose: 'attempt',
       at,
       draw: {
@@ -165,7 +151,7 @@ function decideAttempt(
       amount: session.amount,
       barred: Object.fromEntries([...barred].toSorted(([a], [b]) => (a < b ? -1 : 1))),
       effect,
-    };
+    });
     const output = decide(view.snapshot, input, DEFAULT_POLICY);
     const known = output.chosen === null ? undefined : view.routes.get(output.chosen);
     if (known) return { input, output, known };

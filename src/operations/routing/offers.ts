@@ -2,7 +2,7 @@ import type { Environment, Route, RouteKind } from '../../domain/route.ts';
 import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
 import { decide } from '../../routing/decide.ts';
 import { writeDecision } from '../../routing/decision-record.ts';
-import type { DecisionInput } from '../../routing/decision.ts';
+import type { DecisionInput, DecisionOutput } from '../../routing/decision.ts';
 import {
   NO_EFFECT,
   NO_RULES,
@@ -12,9 +12,17 @@ import {
   evaluateRules,
 } from '../../routing/evaluate-rules.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
+import type { RoutingDecision } from '../../store/routing-port.ts';
 import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
 import type { RouteView, Quote, RoutingView } from './routing-view.ts';
+import type { RouteSummary } from '../../contract/route-contract.ts';
+import type { z } from 'zod';
+import { renderFeeSplit } from '../../contract/payment-contract.ts';
+import type { FeesEstimateRequest, feesEstimateResult } from '../../contract/action-contract.ts';
+import { splitFees } from '../../domain/fees.ts';
+import { assertEnvironment } from '../access/caller.ts';
+import { centsOf } from '../cents-of.ts';
 
 // Rules that depend on much give many effects; none of them is worth keeping for long.
 const QUOTES_KEPT = 1000;
@@ -31,6 +39,24 @@ export interface QuoteRequest {
 }
 
 type RoutingDeps = Pick<Deps, 'router' | 'newId' | 'now'>;
+
+/** Input of a decision of today's algorithm; by default without a draw, an amount or barred routes. */
+export function decisionInput(
+  fields: Pick<DecisionInput, 'purpose' | 'at' | 'kind' | 'preferredKind' | 'effect'> & Partial<DecisionInput>,
+): DecisionInput {
+  return { algorithm: DEFAULT_POLICY.algorithm, draw: null, amount: null, barred: {}, ...fields };
+}
+
+/** Record of a decision, by default about no session. */
+export function decisionRecord(
+  { newId, now }: Pick<Deps, 'newId' | 'now'>,
+  { snapshot: { id: snapshotId, environment } }: RoutingView,
+  input: DecisionInput,
+  output: DecisionOutput,
+  about: { sessionId: string; paymentId: string } | { sessionId: null; paymentId: null },
+): RoutingDecision {
+  return { id: newId('dec'), snapshotId, environment, ...about, body: writeDecision(input, output), created: now() };
+}
 
 /** Effect of the rules on a checkout. `factsOf` is called only if there are rules. */
 export function effectOf(deps: Pick<Deps, 'router'>, environment: Environment, factsOf: () => RuleFacts): RuleEffect {
@@ -135,31 +161,35 @@ function newQuote(
       `has no routes: the catalogue names none for ${environment}`,
       'Use the other environment, or add routes for this one to the catalogue.',
     );
-  const input: DecisionInput = {
-    algorithm: DEFAULT_POLICY.algorithm,
+  const { at } = view.snapshot;
+  const input = decisionInput({
     purpose: 'offer',
-    at: view.snapshot.at,
-    draw: null,
+    at,
     kind,
     preferredKind,
-    amount: null,
     barred: Object.fromEntries(barred),
     effect,
-  };
+  });
   const output = decide(view.snapshot, input, DEFAULT_POLICY);
-  return {
-    view,
-    route: output.chosen === null ? undefined : view.routes.get(output.chosen),
-    output,
-    decision: {
-      id: deps.newId('dec'),
-      snapshotId: view.snapshot.id,
-      environment,
-      sessionId: null,
-      paymentId: null,
-      body: writeDecision(input, output),
-      created: deps.now(),
-    },
-    isRecorded: false,
-  };
+  const decision = decisionRecord(deps, view, input, output, { sessionId: null, paymentId: null });
+  const route = output.chosen === null ? undefined : view.routes.get(output.chosen);
+  return { view, route, output, decision, isRecorded: false };
+}
+
+/** The routes of an environment as they are now: those that can take a payment first, the best of them before the others. */
+export function listRoutes(deps: Pick<Deps, 'router'>, environment: Environment): RouteSummary[] {
+  return deps.router.view(environment).ranked.map(({ summary }) => summary);
+}
+
+/** Fees of an amount on the best route, or on a named one. Writes nothing. Rules need a whole checkout, and do not apply. */
+export function estimateFees(
+  deps: Pick<Deps, 'caller' | 'router' | 'newId' | 'now'>,
+  { environment, preferredRoute, routeId, amount }: FeesEstimateRequest,
+): z.output<typeof feesEstimateResult> {
+  assertEnvironment(deps, environment);
+  const quoted = () => quoteFor(deps, { environment, preferredKind: preferredRoute ?? null, effect: NO_EFFECT });
+  const found = routeId === undefined ? routeOfQuote(quoted(), NO_EFFECT) : namedRoute(deps, environment, routeId);
+  if (found instanceof GatewayError) throw found;
+  const { route, summary } = found;
+  return { environment, route: summary, feeSplit: renderFeeSplit(splitFees(centsOf(amount), route)) };
 }

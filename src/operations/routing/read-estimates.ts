@@ -17,14 +17,6 @@ export interface Estimates {
   stored: States;
   /** Those with all outcomes since. */
   states: States;
-  /** Range known to be empty; undefined if all must be read. */
-  empty: Empty | undefined;
-}
-
-/** None of these routes has an outcome from `foldedUntil` to this time. */
-interface Empty {
-  until: Instant;
-  routes: string;
 }
 
 // Estimates of a route are cleared when it is back from standby.
@@ -41,14 +33,14 @@ const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
 const LOOK_BACK_MS = 24 * 3600_000;
 // An outcome is timed when it is decided and seen when it is committed, some seconds later at most.
 const SETTLED_MS = 20_000;
-// Where nothing newer is folded, one may still come that was held up for longer.
-const LATE_MS = 10 * 60_000;
 const UNKNOWN_SUCCESS_RATE = 0.85;
 const SLICE_MS = 10 * 60_000;
 const LONGEST_SLICE_MS = 60 * 60_000;
+// A range without an outcome is folded once it is so long: the next look need not read it again.
+const EMPTY_FOLDED_MS = 10 * 60_000;
 
 export function emptyEstimates(environment: Environment): Estimates {
-  return { environment, foldedUntil: null, storedBody: '', stored: new Map(), states: new Map(), empty: undefined };
+  return { environment, foldedUntil: null, storedBody: '', stored: new Map(), states: new Map() };
 }
 
 export function priorsOf(routes: readonly Route[]): RoutePrior[] {
@@ -72,20 +64,14 @@ export async function readEstimates(
   const clearings = clearingsOf(health);
   const priors = [...priorsOf(routes), ...strangers(routes, health)];
   const settled = startOfBucket(now - SETTLED_MS);
-  const empty: Empty = { until: startOfBucket(now - LATE_MS), routes: priors.map(({ id }) => id).join(' ') };
-  const since = Math.max(
-    base.foldedUntil ?? 0,
-    // After a month without a payment, nobody need read a month of buckets.
-    startOfBucket(now - LOOK_BACK_MS) + BUCKET_MS,
-    // Nor what the last look found empty, if that was said of the same stored states.
-    base.foldedUntil === before.foldedUntil ? emptyUntil(before.empty, empty) : 0,
-  );
+  // After a month without a service, nobody need read a month of buckets.
+  const since = Math.max(base.foldedUntil ?? 0, startOfBucket(now - LOOK_BACK_MS) + BUCKET_MS);
 
   const old = await readBuckets(store, environment, priors, { from: since, until: settled });
   const recent = await readBuckets(store, environment, priors, { from: Math.max(since, settled), until: Infinity });
   const folded = foldAll(base.stored, old, priors, clearings);
   const states = cleared(foldAll(folded, recent, priors, clearings), bucketOf(now, DEFAULT_POLICY), clearings);
-  if (old.length === 0) return { ...base, states, empty };
+  if (old.length === 0 && settled - since < EMPTY_FOLDED_MS) return { ...base, states };
   const estimates: EstimateRecord = {
     environment,
     algorithm: DEFAULT_POLICY.algorithm,
@@ -94,13 +80,8 @@ export async function readEstimates(
   };
   const { done } = await store.commit([{ type: 'estimates_folded', estimates, from: record?.foldedUntil ?? null }]);
   // Another instance came first, and stored the same.
-  if (!done) return { ...base, states, empty: undefined };
-  return { environment, foldedUntil: settled, storedBody: estimates.body, stored: folded, states, empty: undefined };
-}
-
-/** Up to where the next look finds nothing: nowhere where the clock has been set back, or for other routes. */
-function emptyUntil(known: Empty | undefined, next: Empty): Instant {
-  return known?.routes === next.routes && known.until <= next.until ? known.until : 0;
+  if (!done) return { ...base, states };
+  return { environment, foldedUntil: settled, storedBody: estimates.body, stored: folded, states };
 }
 
 /** Routes that another instance's catalogue has: what they do is folded all the same, or it would be lost for that one. */
@@ -160,7 +141,7 @@ function startOfBucket(ms: Instant): Instant {
 function parsed({ environment, foldedUntil, body }: EstimateRecord, before: Estimates): Estimates {
   if (body === before.storedBody) return { ...before, foldedUntil };
   const stored = new Map(Object.entries(JSON.parse(body) as Record<string, RouteState>));
-  return { environment, foldedUntil, storedBody: body, stored, states: stored, empty: undefined };
+  return { environment, foldedUntil, storedBody: body, stored, states: stored };
 }
 
 function byBucket(ids: readonly string[], tallies: readonly Tally[][]): Bucket[] {

@@ -1,6 +1,5 @@
 import type { BacktestRequest, DryRunRequest, StoredDecision } from '../../contract/routing-decision-contract.ts';
 import type { Issue } from '../../domain/gateway-error.ts';
-import { CURRENCY } from '../../domain/records.ts';
 import { checkRules } from '../../routing/check-rules.ts';
 import { decide, policyOf } from '../../routing/decide.ts';
 import type { DecisionInput, DecisionOutput, RouteFacts } from '../../routing/decision.ts';
@@ -11,6 +10,7 @@ import { assertEnvironment } from '../access/caller.ts';
 import { centsOf } from '../cents-of.ts';
 import type { Deps } from '../deps.ts';
 import { factsOf } from './attempts.ts';
+import { decisionInput } from './offers.ts';
 import { type Decided, readDecisions } from './stored-decisions.ts';
 
 /** Dry run of a quote or of an attempt, with its reasons. Nothing is written or drawn. */
@@ -31,29 +31,13 @@ export function dryRun(
   const at = deps.now();
   const amount = centsOf(request.amount);
   const { rules, warnings } = supposedRules(deps, view.rules, request.rules);
-  const effect = evaluateRules(rules, {
-    amount,
-    currency: CURRENCY,
-    environment,
-    preferredKind: request.preferredRoute ?? null,
-    product: request.product,
-    customer: request.customer,
-    clientReferenceId: request.clientReferenceId ?? null,
-    metadata: request.metadata,
-    at,
-    sessionId: deps.newId('chk'),
-  });
-  const input: DecisionInput = {
-    algorithm: DEFAULT_POLICY.algorithm,
-    purpose: request.kind === undefined ? 'offer' : 'attempt',
-    at,
-    draw: null,
-    kind: request.kind ?? null,
-    preferredKind: request.preferredRoute ?? null,
-    amount,
-    barred: {},
-    effect,
-  };
+  const { kind = null, preferredRoute: preferredKind = null, clientReferenceId = null } = request;
+  const asked = { ...request, amount, preferredRoute: preferredKind, clientReferenceId };
+  // The key of a split is as random as that of a session.
+  const drawn = { customerEmail: request.customer, idempotencyKey: deps.newId('chk') };
+  const effect = evaluateRules(rules, factsOf({ ...asked, ...drawn }, at));
+  const purpose = kind === null ? 'offer' : 'attempt';
+  const input = decisionInput({ purpose, at, kind, preferredKind, amount, effect });
   const { snapshot } = view;
   const output = decide(snapshot, input, DEFAULT_POLICY);
   return { snapshot, routes: snapshot.routes, input, output, rejected: effect.rejected, warnings };

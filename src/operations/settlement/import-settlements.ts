@@ -3,11 +3,11 @@ import { usd } from '../../domain/money.ts';
 import { isId } from '../../domain/id.ts';
 import { CURRENCY, type Payment } from '../../domain/records.ts';
 import type { Environment } from '../../domain/route.ts';
-import { refusalMessage } from '../../domain/settlement.ts';
+import { judgePayout, payoutOf, refusalMessage } from '../../domain/settlement.ts';
 import type { ImportReport, MismatchCode, ReportedLine, SettlementLine } from '../../domain/settlement-file.ts';
 import type { Deps } from '../deps.ts';
 import { type FileLine, readSettlementFile } from './parse-settlement-file.ts';
-import { type SettledPayment, judge, settlePayment } from './settle-payment.ts';
+import { settlePayment } from './settle-payment.ts';
 
 export interface ImportOptions {
   /** Only payments of this environment are settled; left out, both. */
@@ -84,35 +84,33 @@ async function settle(deps: Deps, line: FileLine, found: Found, { dryRun }: Impo
   if ('code' in found) return { ...about, status: 'not_matched', ...found };
   const { reference, settledAt } = read as SettlementLine;
   const report = { source: 'file', amount: amount!, reference, settledAt } as const;
-  const settled = dryRun ? judge(found.payment, amount) : await settlePayment(deps, found.payment, report);
-  return { ...about, ...(await verdictOn(deps, settled, found.payment, amount!, dryRun)) };
+  const settled = dryRun
+    ? { outcome: judgePayout(found.payment, amount), payment: found.payment }
+    : await settlePayment(deps, found.payment, report);
+  return { ...about, ...(await verdictOn(deps, settled, amount!, dryRun)) };
 }
 
 async function verdictOn(
   { store }: Deps,
-  settled: SettledPayment | { outcome: 'duplicate' },
-  { id }: Payment,
+  { outcome, payment }: Awaited<ReturnType<typeof settlePayment>>,
   amount: number,
   dryRun: boolean,
 ): Promise<Pick<ReportedLine, 'status' | 'code' | 'message'>> {
-  switch (settled.outcome) {
+  const differs = (words: string) =>
+    ({ status: 'not_matched', ...mismatch('amount_differs', `The line says ${usd(amount)}, and ${words}.`) }) as const;
+  switch (outcome) {
     case 'settled':
       return { status: 'matched', code: null, message: dryRun ? 'Would be settled.' : 'Settled.' };
     case 'already':
     case 'duplicate': {
-      const before = await store.settlement(id);
-      if (before && before.amount !== amount) {
-        const words = `The line says ${usd(amount)}, and ${usd(before.amount)} was settled before.`;
-        return { status: 'not_matched', ...mismatch('amount_differs', words) };
-      }
+      const before = await store.settlement(payment.id);
+      if (before && before.amount !== amount) return differs(`${usd(before.amount)} was settled before`);
       return { status: 'already_settled', code: null, message: 'Settled before: nothing was changed.' };
     }
-    case 'amount_differs': {
-      const words = `The line says ${usd(amount)}, and ${usd(settled.left)} is to be paid out.`;
-      return { status: 'not_matched', ...mismatch('amount_differs', words) };
-    }
+    case 'amount_differs':
+      return differs(`${usd(payoutOf(payment))} is to be paid out`);
     default:
-      return { status: 'not_matched', ...mismatch(settled.outcome, refusalMessage(settled.outcome, settled.payment)) };
+      return { status: 'not_matched', ...mismatch(outcome, refusalMessage(outcome, payment)) };
   }
 }
 

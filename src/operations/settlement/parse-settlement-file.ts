@@ -39,16 +39,6 @@ interface Row {
   line: number;
 }
 
-/** `bytes` is where the record ends in the file, its line break included. */
-interface Parsed {
-  record: string[];
-  info: { bytes: number };
-}
-
-type Csv = typeof csv;
-
-const [CR, LF] = [0x0d, 0x0a];
-
 const SUGGESTION = `Send CSV with a header line: payment_id or reference, amount, currency, and settled_at if you have it; at most ${MAX_LINES} lines of ${MAX_COLUMNS} columns.`;
 
 /** Throws GatewayError `invalid_input` for what is no such file; what is wrong with one line, that line says. */
@@ -80,47 +70,32 @@ function lineOf(
   return { number: line, cells, read };
 }
 
-function rowsOf(text: string, csv: Csv): Row[] {
+function rowsOf(text: string, { CsvError, parse }: typeof csv): Row[] {
   if (text.includes('\0')) throw refused('The file has a NUL character in it.');
-  const bytes = Buffer.from(text);
   // A carriage return alone ends a line only of a file that has no other end of one.
-  const lineBreak = bytes.includes(LF) ? LF : CR;
-  const lineOn = lineCounter(bytes, lineBreak);
-  return recordsOf(csv, bytes, lineBreak, lineOn).map(({ record, info }) => ({ record, line: lineOn(info.bytes - 1) }));
-}
-
-/** Tells the line that a place is on; places come in order. The parser counts some line breaks in quotes twice. */
-function lineCounter(bytes: Buffer, lineBreak: number): (place: number) => number {
-  let [counted, line] = [0, 1];
-  return (place) => {
-    for (; counted < place; counted++) if (bytes[counted] === lineBreak) line++;
-    return line;
-  };
-}
-
-function recordsOf(
-  { CsvError, parse }: Csv,
-  bytes: Buffer,
-  lineBreak: number,
-  lineOn: (place: number) => number,
-): Parsed[] {
+  const unified = text.replaceAll('\r\n', '\n').replaceAll('\r', text.includes('\n') ? ' ' : '\n');
   try {
-    return parse(bytes, {
+    const parsed = parse(unified, {
       bom: true,
       info: true,
-      record_delimiter: lineBreak === LF ? ['\r\n', '\n'] : '\r',
+      record_delimiter: '\n',
       relax_column_count: true,
       skip_empty_lines: true,
       skip_records_with_empty_values: true,
       trim: true,
-    }) as unknown as Parsed[];
+    }) as unknown as { record: string[]; info: { lines: number } }[];
+    return parsed.map(({ record, info }) => ({ record, line: info.lines }));
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     // Its own line is where the parser gave up. It had read on from the end of the cell before, or of the record before.
-    const what = error.message.replace(/ at line \d+/, '');
-    let place = error['bytes'] as number;
-    while (bytes[place] === CR || bytes[place] === LF) place++;
-    throw refused(`The file is not CSV: ${what}, in the cell that begins on line ${lineOn(place)}.`);
+    const rest = Buffer.from(unified)
+      .subarray(error['bytes'] as number)
+      .toString()
+      .replace(/^\n+/, '');
+    const line = unified.slice(0, unified.length - rest.length).split('\n').length;
+    throw refused(
+      `The file is not CSV: ${error.message.replace(/ at line \d+/, '')}, in the cell that begins on line ${line}.`,
+    );
   }
 }
 

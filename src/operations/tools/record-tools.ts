@@ -22,9 +22,8 @@ import {
   UNAVAILABLE,
   defineOperation,
 } from '../operation.ts';
-import { getPayment, getSession } from '../read-records.ts';
+import { getPayment, getSession, getRefund } from '../read-records.ts';
 import { createRefund } from '../refunds/create-refund.ts';
-import { getRefund } from '../refunds/read-refunds.ts';
 
 const sessionInput = z.strictObject({ sessionId: idInput('The session (chk_...).', SAMPLE_SESSION_ID, 'chk') });
 

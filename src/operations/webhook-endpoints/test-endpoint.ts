@@ -5,9 +5,9 @@ import { GatewayError } from '../../domain/gateway-error.ts';
 import type { WebhookEndpoint } from '../../domain/webhook-endpoint.ts';
 import { deliveryHeaders } from '../../webhooks/sign.ts';
 import type { Deps } from '../deps.ts';
-import { webhookExample } from '../webhook-example.ts';
+import { webhookExample } from '../webhook-samples.ts';
 import { getEndpoint } from './find-endpoint.ts';
-import { liveSecrets, signingSecrets } from './signing-secrets.ts';
+import { liveSecrets, signingSecrets } from './endpoint-secrets.ts';
 
 type Testing = Pick<Deps, 'store' | 'now' | 'realNow' | 'webhooks' | 'routes'>;
 

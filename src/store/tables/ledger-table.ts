@@ -1,4 +1,4 @@
-import type { Account, EntryPosition, JournalEntry, Posting, PostingKind } from '../../domain/ledger.ts';
+import type { Account, EntryPosition, JournalEntry, Posting } from '../../domain/ledger.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import type { Settlement } from '../../domain/settlement.ts';
 import type { Query, Row, Select, SelectEach, SqlValue } from '../keyset.ts';
@@ -6,7 +6,6 @@ import {
   type AccountSum,
   type JournalFilter,
   type LedgerReads,
-  type LedgerPartition,
   type JournalRange,
   partitionsOf,
 } from '../ledger-port.ts';
@@ -70,10 +69,6 @@ const SELECT_REST = `SELECT ${SUMS} ${ON_SHELF} AND created <= ?4 AND (${PLACE})
 const SELECT_DAY_SUMS = `SELECT account, SUM(debits) AS debits, SUM(credits) AS credits FROM ledger_sums
   WHERE environment = ?1 AND day < ?2 GROUP BY account`;
 
-// From partition to partition: their entries are not read.
-const SELECT_NEXT_SHELF = `SELECT account, kind FROM ledger_entries
-  WHERE environment = ?1 AND (account, kind) > (?2, ?3) ORDER BY account, kind LIMIT 1`;
-
 export function insertPosting(posting: Posting, environment: Environment): Write[] {
   const { id: postingId, entries, ...shared } = posting;
   return entries.map((entry, line) => insertEntry({ ...shared, ...entry, postingId, line, environment }));
@@ -117,15 +112,6 @@ export function createLedgerReads(select: Select, selectEach: SelectEach): Ledge
         })),
       );
       return shelves.map(({ account }, index) => sumFromRow(account, found[index]![0]!));
-    },
-    async partitionsInUse(environment) {
-      const found: LedgerPartition[] = [];
-      for (;;) {
-        const { account = '', kind = '' } = found.at(-1) ?? {};
-        const [next] = await select(SELECT_NEXT_SHELF, environment, account, kind);
-        if (!next) return found;
-        found.push({ environment, account: next['account'] as Account, kind: next['kind'] as PostingKind });
-      }
     },
     settlement: (paymentId) => one(SETTLEMENTS.fromRow, SELECT_SETTLEMENT, paymentId),
     paymentsOfReference: (reference) => all((row) => row['id'] as string, SELECT_OF_REFERENCE, reference),

@@ -1,5 +1,4 @@
-import type { Delivery } from '../../domain/delivery.ts';
-import type { Recovery } from '../../domain/recovery.ts';
+import type { Delivery, Recovery } from '../../domain/delivery.ts';
 import type { RecoverableEvent } from '../feed-port.ts';
 import type { Query, Row } from '../keyset.ts';
 import { describeTable, flag, integer, named, saveVersions, text } from '../table-description.ts';

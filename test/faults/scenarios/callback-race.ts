@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Decision, NewAttempt } from '../../../src/domain/checkout-state.ts';
+import { type Decision, type NewAttempt, newSession } from '../../../src/domain/checkout-state.ts';
 import { MAX_ATTEMPTS, rejectHandoff, startAttempt } from '../../../src/domain/checkout.ts';
-import { newSession } from '../../../src/domain/new-session.ts';
 import { outcomesOf } from '../../../src/domain/route-outcome.ts';
 import { createIdSource } from '../../../src/domain/id.ts';
 import type { Checkout } from '../../../src/domain/records.ts';

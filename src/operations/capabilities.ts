@@ -1,0 +1,235 @@
+import type { z } from 'zod';
+import { jsonSchemaOf } from '../contract/json-schema.ts';
+import { type Capabilities, AGENT_ENDPOINTS } from '../contract/capabilities-contract.ts';
+import type { CheckoutResult, webhookExampleResult } from '../contract/action-contract.ts';
+import type { RouteSummary } from '../contract/route-contract.ts';
+import { type Asked, usualEnvironment } from './access/caller.ts';
+import { listRoutes } from './routing/offers.ts';
+import { type Action, type ExampleDeps, INVALID_INPUT, INVALID_JSON, SPEND_LIMIT, UNAVAILABLE } from './operation.ts';
+import { CUSTOMER_ENDPOINTS } from '../contract/customer-contract.ts';
+import { DELIVERY_ENDPOINTS, EVENT_ENDPOINTS } from '../contract/delivery-contract.ts';
+import type { Endpoint } from '../contract/endpoint.ts';
+import { INVOICE_ENDPOINTS, PAYMENT_ENDPOINTS } from '../contract/payment-contract.ts';
+import { SESSION_ENDPOINTS } from '../contract/session-contract.ts';
+import { SAMPLE_PROVIDER_SECRET, SAMPLE_WEBHOOK_SECRET } from './webhook-samples.ts';
+
+/** The query parameters of every list; the summary names them once. */
+const COMMON_QUERY = ['environment', 'limit', 'startingAfter', 'endingBefore'];
+
+// The summary speaks of them.
+const ANYWHERE = new Set([INVALID_INPUT, INVALID_JSON, SPEND_LIMIT, UNAVAILABLE]);
+
+const SUMMARY = [
+  'Hosted checkout and payment routing. Call checkout.create, give checkoutUrl to the buyer, who pays there; you cannot pay. Fulfil only on webhook payment.paid or a payment read as paid.',
+  'If 401, send Authorization: Bearer sk_... (a key is of one environment). The sandbox buyer pays at checkoutUrl with card 4242 4242 4242 4242, a later expiry, any CVC and name (other outcomes: GET /simulator); without a browser, send webhook.verify_sample, correctly signed, with status paid and the amount of the session.',
+  'Units: amounts US dollars, not cents; rates fractions (0.029 is 2.9 %); score 0 to 100, higher is better; eta in words. buyerFee + gatewayFee + merchantNet = total, which the buyer pays.',
+  'Actions are POSTs of JSON and answer {ok, action, result}, of which example.response is an excerpt; errors {ok: false, error}. Anywhere: invalid_input (do what suggestion says), invalid_json (send one JSON object), unavailable (resend after Retry-After). Agent keys: spend_limit_exceeded (stop; message says what is left).',
+  `Lists are newest first and take ${COMMON_QUERY.join(', ')}; next page: startingAfter = last id, while hasMore.`,
+].join(' ');
+
+type Still = Omit<Capabilities, 'routes'>;
+const described = new WeakMap<ExampleDeps['urls'], Still>();
+
+/** All information that a program needs, with the current routes. */
+export function capabilitiesOf(
+  deps: ExampleDeps & Asked,
+  actions: readonly Action[],
+  operations: readonly string[],
+): Capabilities {
+  // The rest does not change while the process runs.
+  const still = described.get(deps.urls) ?? describe(deps, actions, operations);
+  described.set(deps.urls, still);
+  return { ...still, routes: listRoutes(deps, usualEnvironment(deps)).map(essentialsOf) };
+}
+
+function describe(deps: ExampleDeps, actions: readonly Action[], operations: readonly string[]): Still {
+  const { base } = deps.urls;
+  return {
+    product: 'Tillway',
+    summary: SUMMARY,
+    entrypoints: entrypointsOf(base),
+    webhooks: WEBHOOK_GUIDE,
+    schemas: { url: schemaUrl(base, '{operation}'), operations: [...operations] },
+    actions: actions.map((action) => describeAction(deps, action)),
+  };
+}
+
+/** URL of the schemas of an operation. */
+export function schemaUrl(base: string, operation: string): string {
+  return `${base}/api/agent/schema/${operation}`;
+}
+
+/** URL of an action. */
+export function actionUrl(base: string, action: string): string {
+  return `${base}/api/agent/actions/${action}`;
+}
+
+function describeAction(deps: ExampleDeps, action: Action): Capabilities['actions'][number] {
+  const { name, description, annotations, errors, next } = action;
+  const { base } = deps.urls;
+  const { request, response } = action.example(deps);
+  return {
+    name,
+    description,
+    method: 'POST',
+    url: actionUrl(base, name),
+    schemaUrl: schemaUrl(base, name),
+    annotations,
+    inputSchema: { ...jsonSchemaOf(action.input, 'input') },
+    example: { request, response: excerptOf(response) },
+    cli: commandLine(base, action.command(request)),
+    errors: errors.filter((error) => !ANYWHERE.has(error)).map((error) => ({ ...error })),
+    next,
+  };
+}
+
+/** Fields for the choice of a route. */
+function essentialsOf(route: RouteSummary): Capabilities['routes'][number] {
+  const { id, kind, score, health, eta, buyerFeeRate, gatewayFeeRate, kycPolicy } = route;
+  return { id, kind, score, health, eta, buyerFeeRate, gatewayFeeRate, kycPolicy };
+}
+
+/** The fields that a caller cannot know from the request or find elsewhere in the document. */
+function excerptOf(response: Record<string, unknown>): Record<string, unknown> {
+  if ('payload' in response) return excerptOfEvent(response as z.output<typeof webhookExampleResult>);
+  if ('merchantWebhookQueued' in response) {
+    const { accepted, merchantWebhookQueued, signatureVerified } = response;
+    return { accepted, merchantWebhookQueued, signatureVerified };
+  }
+  if (!('feeSplit' in response)) return response;
+  const { id, checkoutUrl, feeSplit, dryRun } = response as Partial<CheckoutResult>;
+  // The preview shows the same fees.
+  if (dryRun === false) return { id, checkoutUrl, dryRun };
+  return { ...(dryRun !== undefined && { dryRun }), feeSplit };
+}
+
+function excerptOfEvent({ headers, payload: { id, type, data } }: z.output<typeof webhookExampleResult>) {
+  const { session_id, status, amount } = data;
+  return {
+    headers: { 'x-gateway-signature': headers['x-gateway-signature'] },
+    payload: { id, type, data: { session_id, status, amount } },
+  };
+}
+
+type Entrypoint = Capabilities['entrypoints'][number];
+
+// Advice on an endpoint beyond its summary.
+const ADVICE: Record<string, string> = {
+  createSession: 'Body as checkout.create.',
+  listSessions: 'POST /{id}/expire: withdraw, while routed.',
+  listRoutes: 'Query: environment.',
+  listCustomers: 'GET /{id}: one.',
+  listInvoices: 'GET /{id}: one.',
+  listEvents: 'GET /{id}: one; POST /{id}/resend: send again.',
+  listDeliveries: 'GET /{id}: with log; POST /{id}/replay: send again.',
+  getSession: 'Why its route: GET /api/gateway/routing/decisions/{id}.',
+  getPayment: 'Takes a chk_ id too: poll it until paid; 404 until the buyer starts.',
+};
+// The advice of a list names the endpoints of its single records.
+const LISTED: readonly Endpoint[] = [
+  SESSION_ENDPOINTS.createSession,
+  SESSION_ENDPOINTS.listSessions,
+  SESSION_ENDPOINTS.getSession,
+  CUSTOMER_ENDPOINTS.listCustomers,
+  PAYMENT_ENDPOINTS.listPayments,
+  PAYMENT_ENDPOINTS.getPayment,
+  INVOICE_ENDPOINTS.listInvoices,
+  EVENT_ENDPOINTS.listEvents,
+  DELIVERY_ENDPOINTS.listDeliveries,
+  AGENT_ENDPOINTS.listRoutes,
+];
+/** The OpenAPI document has the rest. */
+const MAX_FILTERS = 4;
+
+/** The endpoints that a client needs first; the OpenAPI document has the others. */
+export function entrypointsOf(base: string): Entrypoint[] {
+  const document = (id: string, path: string, use: string): Entrypoint => ({
+    id,
+    method: 'GET',
+    url: base + path,
+    use,
+  });
+  return [
+    ...LISTED.map((endpoint) => entrypointOf(base, endpoint)),
+    { id: 'mcp', method: 'POST', url: `${base}/mcp`, use: 'The same as MCP tools, Streamable HTTP.' },
+    document('openapi', '/openapi.json', 'OpenAPI 3.1: every parameter and field.'),
+    document('llms', '/llms.txt', 'All of this in short.'),
+  ];
+}
+
+function entrypointOf(base: string, endpoint: Endpoint): Entrypoint {
+  const { operationId: id, method, path, summary, query } = endpoint;
+  const url = `${base}${path}`;
+  const names = query ? Object.keys(jsonSchemaOf(query, 'input').properties ?? {}) : [];
+  const filters = names.filter((name) => !COMMON_QUERY.includes(name)).slice(0, MAX_FILTERS);
+  const use = [`${summary}.`, ADVICE[id], filters.length > 0 && `Query: ${filters.join(', ')}.`].filter(Boolean);
+  return { id, method: method as Entrypoint['method'], url, use: use.join(' ') };
+}
+
+/** All that a receiver of webhooks has to know. */
+export const WEBHOOK_GUIDE: Record<string, unknown> = {
+  delivery: 'POST of the event to the URL your operator registered.',
+  events: [
+    { type: 'payment.provider_pending', meaning: 'Accepted by the provider.', fulfill: false },
+    { type: 'payment.paid', meaning: 'Confirmed.', fulfill: true },
+    { type: 'payment.failed', meaning: 'Failed, timed out or rejected.', fulfill: false },
+  ],
+  headers: 'x-gateway-event and webhook-id: event id. webhook-timestamp: unix seconds.',
+  signature: {
+    header: 'x-gateway-signature',
+    format: 't=<unix seconds>,v1=<hex>; several v1 while a secret rotates',
+    algorithm: 'HMAC-SHA256 (all here)',
+    signedString: 't + "." + raw body',
+    key: 'the whole secret as text, whsec_ included',
+    toleranceSeconds: 300,
+  },
+  standardWebhooks: {
+    header: 'webhook-signature',
+    format: 'v1,<base64>; several, space-separated, while a secret rotates',
+    signedString: 'webhook-id + "." + webhook-timestamp + "." + raw body',
+    key: 'the part after whsec_, base64-decoded',
+  },
+  sampleSecret: SAMPLE_WEBHOOK_SECRET,
+  verifySample: {
+    secret: SAMPLE_PROVIDER_SECRET,
+    signedString: 't + "." + payload as compact JSON in the key order sent',
+    key: 'the secret as text',
+  },
+  acknowledge: 'Exactly HTTP 200 within 15 s, or it is retried.',
+  retries: {
+    sandbox: '0 s, 5 s, 1 min, 10 min, 1 h',
+    production: '0 s, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h; +-20 %',
+  },
+  ordering: 'Kept per session.',
+  idempotency: 'Process each event id once.',
+  rules: ['Verify the signature before changing orders.', 'Store the raw payload.'],
+};
+
+/**
+ * `--option value` for each field that is given, in the order of `options`; a true flag is the option alone, null is
+ * `--no-option`, and a record is the option once for each `key=value`.
+ */
+export function optionsOf(input: Record<string, unknown>, options: Readonly<Record<string, string>>): string[] {
+  return Object.entries(options).flatMap(([field, option]) => {
+    const value = input[field];
+    if (value === undefined || value === false) return [];
+    if (value === true) return [`--${option}`];
+    if (value === null) return [`--no-${option}`];
+    const values =
+      typeof value === 'object'
+        ? Object.entries(value).map(([key, text]) => `${key}=${String(text)}`)
+        : [typeof value === 'string' ? value : JSON.stringify(value)];
+    return values.flatMap((text) => [`--${option}`, text]);
+  });
+}
+
+/** A command line for sh that runs as it stands, against the service at `base`, and prints JSON. */
+export function commandLine(base: string, words: readonly string[]): string {
+  return ['tillway', ...words, '--url', base, '--json'].map(quoted).join(' ');
+}
+
+function quoted(word: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(word)) return word;
+  // In single quotes a shell takes everything but the single quote itself.
+  return `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}
