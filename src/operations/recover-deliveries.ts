@@ -2,7 +2,7 @@ import { newDelivery } from '../domain/delivery.ts';
 import { GatewayError, invalidField } from '../domain/gateway-error.ts';
 import type { Instant } from '../domain/records.ts';
 import type { Recovery } from '../domain/recovery.ts';
-import type { RecoverableEvent } from '../store/feed-port.ts';
+import type { RecoverableEvent } from '../store/tables/recoveries-table.ts';
 import type { Change } from '../store/store.ts';
 import type { WebhookEndpoint } from '../domain/webhook-endpoint.ts';
 import type { Deps } from './deps.ts';

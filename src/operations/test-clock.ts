@@ -1,5 +1,5 @@
 import type { Instant } from '../domain/records.ts';
-import type { TestClockRecord } from '../store/clock-port.ts';
+import type { TestClockRecord } from '../store/tables/clock-table.ts';
 import type { Store } from '../store/store.ts';
 
 /** Time of a sandbox service: the real time plus all advances. It never goes back. */

@@ -5,7 +5,7 @@ import {
   type WebhookEndpoint,
   endpointObservation,
 } from '../domain/webhook-endpoint.ts';
-import type { EndpointChange } from '../store/webhook-endpoints-port.ts';
+import type { Change } from '../store/store.ts';
 
 /** Outcome of one attempt, as far as it concerns the endpoint. */
 interface AttemptOutcome {
@@ -18,10 +18,7 @@ interface AttemptOutcome {
   at: Instant;
 }
 
-export type HealthChange = Extract<
-  EndpointChange,
-  { type: 'endpoint_succeeded' | 'endpoint_failed' | 'endpoint_disabled' }
->;
+export type HealthChange = Extract<Change, { type: 'endpoint_succeeded' | 'endpoint_failed' | 'endpoint_disabled' }>;
 
 /** Updates an endpoint after an attempt. Answers the endpoint and, if the database needs to know, the change. */
 export function learnFromAttempt(

@@ -1,7 +1,7 @@
 import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
 import { eraseCustomer as erased, eraseEventBody, eraseSession } from '../../domain/personal-data.ts';
 import type { Customer, Session } from '../../domain/records.ts';
-import type { PersonalWorkInProgress } from '../../store/personal-data-port.ts';
+import type { PersonalWorkInProgress } from '../../store/tables/erasure-table.ts';
 import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
 import { getCustomer } from '../read-records.ts';

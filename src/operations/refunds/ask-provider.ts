@@ -5,7 +5,7 @@ import {
   UNKNOWN_PAYMENT_REASON,
 } from '../../domain/refund-record.ts';
 import type { Provider } from '../../providers/provider.ts';
-import type { DueRefund } from '../../store/refunds-port.ts';
+import type { DueRefund } from '../../store/tables/refunds-table.ts';
 import type { Deps } from '../deps.ts';
 import { LEASE_MS, providerDelayMs } from '../provider-backoff.ts';
 import { applyRefundAnswer } from './apply-refund-report.ts';

@@ -1,5 +1,5 @@
 import type { Refund } from '../../domain/refund-record.ts';
-import type { RefundFilter } from '../../store/refunds-port.ts';
+import type { RefundFilter } from '../../store/tables/refunds-table.ts';
 import type { PageResult, Page } from '../../store/list-page.ts';
 import type { Deps } from '../deps.ts';
 import { found } from '../not-found.ts';

@@ -1,18 +1,17 @@
 import type { Account, EntryPosition, JournalEntry, Posting, PostingKind } from '../../domain/ledger.ts';
+import type { Instant } from '../../domain/records.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import type { Settlement } from '../../domain/settlement.ts';
 import type { Query, Row, Select, SelectEach, SqlValue } from '../keyset.ts';
 import {
   type AccountSum,
   type JournalFilter,
-  type LedgerReads,
   type LedgerPartition,
   type JournalRange,
   partitionsOf,
 } from '../ledger-port.ts';
 import { createReader } from '../row-reader.ts';
 import { describeTable, integer, text } from '../table-description.ts';
-import type { Write } from '../write-statement.ts';
 
 const ENTRIES = describeTable<JournalEntry>('ledger_entries', {
   postingId: text,
@@ -38,7 +37,7 @@ const SETTLEMENTS = describeTable<Settlement>('settlements', {
   settledAt: integer,
   created: integer,
 });
-export const insertSettlement = SETTLEMENTS.insert({
+const insertSettlement = SETTLEMENTS.insert({
   onConflict: 'ON CONFLICT (payment_id) DO NOTHING',
   guard: 'overtaken',
 });
@@ -74,34 +73,44 @@ const SELECT_DAY_SUMS = `SELECT account, SUM(debits) AS debits, SUM(credits) AS 
 const SELECT_NEXT_SHELF = `SELECT account, kind FROM ledger_entries
   WHERE environment = ?1 AND (account, kind) > (?2, ?3) ORDER BY account, kind LIMIT 1`;
 
-export function insertPosting(posting: Posting, environment: Environment): Write[] {
-  const { id: postingId, entries, ...shared } = posting;
-  return entries.map((entry, line) => insertEntry({ ...shared, ...entry, postingId, line, environment }));
-}
+export const ledgerWrites = {
+  ledger_posted({ posting, environment }: { posting: Posting; environment: Environment }) {
+    const { id: postingId, entries, ...shared } = posting;
+    return entries.map((entry, line) => insertEntry({ ...shared, ...entry, postingId, line, environment }));
+  },
+  /** Guarded by the payment having none. */
+  settlement_recorded: ({ settlement }: { settlement: Settlement }) => insertSettlement(settlement),
+};
 
-export function createLedgerReads(select: Select, selectEach: SelectEach): LedgerReads {
+export function createLedgerReads(select: Select, selectEach: SelectEach) {
   const { one, all } = createReader(select);
   return {
-    ledgerOfPayment: (paymentId) =>
+    ledgerOfPayment: (paymentId: string) =>
       all(
         (row) => ({ kind: row['kind'] as string, account: row['account'] as string, amount: row['amount'] as number }),
         SELECT_LEDGER_OF_PAYMENT,
         paymentId,
       ),
-    async ledgerTotal() {
-      const [row] = await select(SELECT_LEDGER_TOTAL);
-      return row!['total'] as number;
-    },
-    journal(filter, range) {
+    /** Sum of all entries: 0, unless the ledger is wrong. */
+    ledgerTotal: async () => (await one((row) => row['total'] as number, SELECT_LEDGER_TOTAL))!,
+    /** Its cost grows neither with the journal nor with the depth of the range. */
+    journal(filter: JournalFilter, range: JournalRange) {
       const isNamed = filter.sessionId !== undefined || filter.paymentId !== undefined;
       const { sql, params } = (isNamed ? sessionJournalQuery : journalQuery)(filter, range);
       return all(ENTRIES.fromRow, sql, ...params);
     },
-    journalEntry: (postingId, line) => one(ENTRIES.fromRow, SELECT_ENTRY, postingId, line),
-    daySums: (environment, before = Number.MAX_SAFE_INTEGER) =>
+    journalEntry: (postingId: string, line: number) => one(ENTRIES.fromRow, SELECT_ENTRY, postingId, line),
+    /** Sums of each account with entries: of the days before `before` (days since 1970), or of all days. */
+    daySums: (environment: Environment, before = Number.MAX_SAFE_INTEGER) =>
       all((row) => sumFromRow(row['account'] as Account, row), SELECT_DAY_SUMS, environment, before),
-    async partitionSum(shelf, { after, until, limit }) {
-      const { environment, account, kind } = shelf;
+    /**
+     * Sums of the next entries of a partition, at most `limit`, booked until then. `last` is the place of the last one; undefined
+     * if there are no more.
+     */
+    async partitionSum(
+      { environment, account, kind }: LedgerPartition,
+      { after, until, limit }: { after: EntryPosition | undefined; until: Instant; limit: number },
+    ) {
       const begin = [after?.created ?? -1, after?.postingId ?? '', after?.line ?? -1];
       const last = await one(PLACES.fromRow, SELECT_END, environment, account, kind, until, ...begin, limit - 1);
       const [row] = last
@@ -109,16 +118,18 @@ export function createLedgerReads(select: Select, selectEach: SelectEach): Ledge
         : await select(SELECT_REST, environment, account, kind, until, ...begin);
       return { ...sumFromRow(account, row!), last };
     },
-    async recentSums(shelves, after, until) {
+    /** Sums of the entries after `after` and until then, by partition, in one snapshot. */
+    async recentSums(partitions: readonly LedgerPartition[], after: Instant, until: Instant) {
       const found = await selectEach(
-        shelves.map(({ environment, account, kind }) => ({
+        partitions.map(({ environment, account, kind }) => ({
           sql: SELECT_RECENT,
           params: [environment, account, kind, after, until],
         })),
       );
-      return shelves.map(({ account }, index) => sumFromRow(account, found[index]![0]!));
+      return partitions.map(({ account }, index) => sumFromRow(account, found[index]![0]!));
     },
-    async partitionsInUse(environment) {
+    /** Every partition with entries, also of accounts and kinds that this version does not know. */
+    async partitionsInUse(environment: Environment) {
       const found: LedgerPartition[] = [];
       for (;;) {
         const { account = '', kind = '' } = found.at(-1) ?? {};
@@ -127,8 +138,9 @@ export function createLedgerReads(select: Select, selectEach: SelectEach): Ledge
         found.push({ environment, account: next['account'] as Account, kind: next['kind'] as PostingKind });
       }
     },
-    settlement: (paymentId) => one(SETTLEMENTS.fromRow, SELECT_SETTLEMENT, paymentId),
-    paymentsOfReference: (reference) => all((row) => row['id'] as string, SELECT_OF_REFERENCE, reference),
+    settlement: (paymentId: string) => one(SETTLEMENTS.fromRow, SELECT_SETTLEMENT, paymentId),
+    /** Ids of the payments with this provider reference: one, unless two providers use the same. */
+    paymentsOfReference: (reference: string) => all((row) => row['id'] as string, SELECT_OF_REFERENCE, reference),
   };
 }
 
