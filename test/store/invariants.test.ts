@@ -15,6 +15,7 @@ import { withReport } from '../../src/domain/discrepancy-reports.ts';
 import type { ProviderMessage } from '../../src/domain/provider-message.ts';
 import type { Checkout } from '../../src/domain/records.ts';
 import { REFUND_STATUSES } from '../../src/domain/refund-record.ts';
+import { anyStepOf } from '../fixtures/any-step.ts';
 import { anyFailure } from '../fixtures/failures.ts';
 import { commitDecision } from '../../src/operations/commit-decision.ts';
 import type { Deps } from '../../src/operations/deps.ts';
@@ -292,52 +293,30 @@ async function startReceiver(): Promise<AsyncDisposable & { url: string }> {
 }
 
 const some = fc.integer({ min: -1, max: 4 });
-const anyStep: fc.Arbitrary<HistoryStep> = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ type: fc.constant('start' as const), route: fc.nat(2) }) },
-  { weight: 3, arbitrary: fc.record({ type: fc.constant('accept' as const), payment: some }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      type: fc.constant('refuse' as const),
-      payment: some,
-      failover: fc.boolean(),
-      mayArrive: fc.boolean(),
-    }),
-  },
-  { weight: 2, arbitrary: fc.record({ type: fc.constantFrom('unclear', 'lose'), payment: some }) },
-  {
-    weight: 8,
-    arbitrary: fc.record({
-      type: fc.constant('event' as const),
+const anyStep: fc.Arbitrary<HistoryStep> = anyStepOf({
+  start: [5, { route: fc.nat(2) }],
+  accept: [3, { payment: some }],
+  refuse: [2, { payment: some, failover: fc.boolean(), mayArrive: fc.boolean() }],
+  unclear: [1, { payment: some }],
+  lose: [1, { payment: some }],
+  event: [
+    8,
+    {
       payment: fc.integer({ min: -2, max: 4 }),
-      status: fc.constantFrom('provider_pending' as const, 'paid' as const, 'failed' as const),
-      wrong: fc.constantFrom(...(['nothing', 'nothing', 'nothing', 'amount', 'currency', 'environment'] as const)),
+      status: fc.constantFrom('provider_pending', 'paid', 'failed'),
+      wrong: fc.constantFrom('nothing', 'nothing', 'nothing', 'amount', 'currency', 'environment'),
       txHash: fc.constant(null),
       failure: anyFailure,
-    }),
-  },
-  { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('abandon', 'abandon', 'abandonCheckout', 'expire') }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      type: fc.constant('applyElapsedTime' as const),
-      jump: fc.constantFrom('at' as const, -60_000),
-    }),
-  },
-  { weight: 2, arbitrary: fc.record({ type: fc.constant('settle' as const), payment: some }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({ type: fc.constant('refund' as const), payment: some, share: fc.constantFrom(0, 5, 11, 17) }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      type: fc.constant('told' as const),
-      refund: fc.nat(3),
-      status: fc.constantFrom(...REFUND_STATUSES),
-    }),
-  },
-);
+    },
+  ],
+  abandon: [2],
+  abandonCheckout: [1],
+  expire: [1],
+  applyElapsedTime: [2, { jump: fc.constantFrom('at' as const, -60_000) }],
+  settle: [2, { payment: some }],
+  refund: [3, { payment: some, share: fc.constantFrom(0, 5, 11, 17) }],
+  told: [3, { refund: fc.nat(3), status: fc.constantFrom(...REFUND_STATUSES) }],
+});
 const anyHistory: fc.Arbitrary<History> = fc.record({
   amount: fc.constantFrom(1, 99, 4999, 1_000_000),
   rates: fc.record({
