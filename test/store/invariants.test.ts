@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
@@ -65,8 +65,13 @@ async function openProbe(url: string): Promise<Probe> {
 function probeSqlite(path: string): Probe {
   const database = new DatabaseSync(path, { enableForeignKeyConstraints: false });
   database.exec('PRAGMA busy_timeout = 5000');
+  const prepared = new Map<string, StatementSync>();
   return {
-    rows: async (sql, ...params) => database.prepare(sql).all(...params),
+    async rows(sql, ...params) {
+      const statement = prepared.get(sql) ?? database.prepare(sql);
+      if (sql.startsWith('SELECT')) prepared.set(sql, statement);
+      return statement.all(...params);
+    },
     begin: async () => database.exec('BEGIN'),
     async unguard(table) {
       const select = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?";
@@ -145,7 +150,7 @@ async function take(probe: Probe, step: Step): Promise<void> {
   }
 }
 
-const HISTORIES = TEST_DATABASE === 'sqlite' ? 25 : 12;
+const HISTORIES = 12;
 
 describe('the invariants find every violation', () => {
   test('exactly the invariants that an injected violation breaks find it, with the right ids', async (context) => {
@@ -214,7 +219,7 @@ describe('a healthy service has no findings', () => {
       await using probe = await openProbe(database.url);
       const deps = checkoutDeps(store);
       let transitions = 0;
-      for (const [index, { configured, looks }] of fc.sample(anyHealth, { numRuns: 30, seed: 7 }).entries()) {
+      for (const [index, { configured, looks }] of fc.sample(anyHealth, { numRuns: 12, seed: 7 }).entries()) {
         let record = initialHealth(configured, NOW);
         const save = async (change: HealthChange) => {
           await write(store, ...writesOf(deps, 'sandbox', `route_${index}`, change, NOW));
@@ -231,7 +236,7 @@ describe('a healthy service has no findings', () => {
           assert.deepEqual(await findings(probe), {}, `route ${index}, after ${JSON.stringify(look)}`);
         }
       }
-      assert.ok(transitions > 100, `only ${transitions} transitions`);
+      assert.ok(transitions > 40, `only ${transitions} transitions`);
     });
   });
 
@@ -458,27 +463,18 @@ describe('tillway doctor', () => {
     assert.equal(lines.at(-1), `All ${INVARIANTS.length + 1} invariants hold.`);
   });
 
-  test('names the first five records of a broken invariant, and exits with 1', async () => {
-    const { code, lines } = await asked(answering({ one_paid_payment: ids(8), paid_event: ids(1) }));
+  test('names the first five records of each broken invariant and counts the others, and exits with 1', async () => {
+    const broken = { one_paid_payment: ids(8), paid_event: ids(1), pending_event: ids(1001) };
+    const integrity = ['row 3 missing from index payments_one_paid'];
+    const { code, lines } = await asked(answering(broken, integrity));
     assert.equal(code, 1);
+    assert.equal(lines[1], `        database_integrity: ${integrity[0]}`);
     const at = lines.findIndex((line) => /^BROKEN {2}one_paid_payment +A session/.test(line));
     assert.equal(lines[at + 1], `        one_paid_payment: ${ids(5).join(', ')} and 3 more`);
     assert.ok(lines.includes(`        paid_event: ${ids(1).join(', ')}`));
-    assert.match(
-      lines.at(-1)!,
-      new RegExp(`^2 of ${INVARIANTS.length + 1} invariants are broken\\. Nothing was changed`),
-    );
-  });
-
-  test('prints "at least" if there are more violations than it counts', async () => {
-    const { lines } = await asked(answering({ one_paid_payment: ids(1001) }));
     assert.ok(lines.some((line) => line.endsWith('and at least 995 more')));
-  });
-
-  test('counts a fault that the database finds in its own files, and prints it first', async () => {
-    const { code, lines } = await asked(answering({}, ['row 3 missing from index payments_one_paid']));
-    assert.equal(code, 1);
-    assert.equal(lines[1], '        database_integrity: row 3 missing from index payments_one_paid');
+    const summary = `4 of ${INVARIANTS.length + 1} invariants are broken. Nothing was changed`;
+    assert.ok(lines.at(-1)!.startsWith(summary), lines.at(-1));
   });
 
   test('prints one document as JSON', async () => {
