@@ -1,8 +1,6 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -27,7 +25,6 @@ import { type HealthChange, type HealthRecord, initialHealth } from '../../src/r
 import type { HealthSignals, ResultKind } from '../../src/routing/health-signals.ts';
 import { nextHealth } from '../../src/routing/health-machine.ts';
 import { INVARIANTS } from '../../src/store/invariants.ts';
-import type { Store } from '../../src/store/store.ts';
 import { forPostgres } from '../../src/store/postgres-sql.ts';
 import { createStage, everyState } from '../checkout/stage.ts';
 import { checkoutDeps, fillWithEveryState } from '../fixtures/every-state.ts';
@@ -41,11 +38,12 @@ import {
 import { INJECTED_VIOLATIONS } from '../fixtures/injected-violations.ts';
 import type { Step } from '../fixtures/violation-rows.ts';
 import { NOW, aCustomer, aSession, idOf } from '../fixtures/checkout-records.ts';
-import { write } from '../fixtures/store-records.ts';
+import { withStore, write } from '../fixtures/store-records.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
-import { type TestDatabase, createTestDatabase, openTestStore } from '../support/database.ts';
+import { createServiceDatabase, openTestStore } from '../support/database.ts';
 import { connect, startFakeProvider } from '../support/fake-provider.ts';
 import { startTestService } from '../support/service.ts';
+import { SECRET, receiver } from '../webhooks/fixtures.ts';
 
 const LIMIT = 100;
 
@@ -108,15 +106,6 @@ async function probePostgres(url: string): Promise<Probe> {
   };
 }
 
-async function withStore(database: TestDatabase, use: (store: Store) => Promise<void>): Promise<void> {
-  const store = await openTestStore(database.settings);
-  try {
-    await use(store);
-  } finally {
-    await store.close();
-  }
-}
-
 /** The ids that every broken invariant finds. */
 async function findings(probe: Probe): Promise<Record<string, string[]>> {
   const found: Record<string, string[]> = {};
@@ -154,8 +143,9 @@ const HISTORIES = 12;
 
 describe('the invariants find every violation', () => {
   test('exactly the invariants that an injected violation breaks find it, with the right ids', async (context) => {
-    await using database = await createTestDatabase();
-    await withStore(database, fillWithEveryState);
+    await using database = await createServiceDatabase();
+    const store = await openTestStore(database.settings);
+    await fillWithEveryState(store).finally(() => store.close());
     await using probe = await openProbe(database.url);
     assert.deepEqual(await findings(probe), {}, 'before any violation');
 
@@ -196,11 +186,10 @@ describe('the invariants find every violation', () => {
 });
 
 describe('a healthy service has no findings', () => {
-  test('after every commit of random histories', async () => {
-    await using database = await createTestDatabase();
-    await withStore(database, async (store) => {
+  test('after every commit of random histories', () =>
+    withStore(async (store, url) => {
       await write(store, { type: 'customer_created', customer: aCustomer() });
-      await using probe = await openProbe(database.url);
+      await using probe = await openProbe(url);
       const deps = checkoutDeps(store);
       let commits = 0;
       for (const [index, history] of fc.sample(anyHistory, { numRuns: HISTORIES, seed: 7 }).entries()) {
@@ -210,13 +199,11 @@ describe('a healthy service has no findings', () => {
         }
       }
       assert.ok(commits > 4 * HISTORIES, `only ${commits} commits`);
-    });
-  });
+    }));
 
-  test('after every change of the health of a route', async () => {
-    await using database = await createTestDatabase();
-    await withStore(database, async (store) => {
-      await using probe = await openProbe(database.url);
+  test('after every change of the health of a route', () =>
+    withStore(async (store, url) => {
+      await using probe = await openProbe(url);
       const deps = checkoutDeps(store);
       let transitions = 0;
       for (const [index, { configured, looks }] of fc.sample(anyHealth, { numRuns: 12, seed: 7 }).entries()) {
@@ -237,8 +224,7 @@ describe('a healthy service has no findings', () => {
         }
       }
       assert.ok(transitions > 40, `only ${transitions} transitions`);
-    });
-  });
+    }));
 
   test('with checkouts in every state of the pages', async () => {
     await using service = await startTestService();
@@ -251,9 +237,10 @@ describe('a healthy service has no findings', () => {
     assert.deepEqual(await findings(probe), {});
   });
 
-  test('under load', async () => {
-    await using receiver = await startReceiver();
-    const variables = { WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}` };
+  test('under load', async (context) => {
+    let requests = 0;
+    const { url } = await receiver(context, () => (++requests % 5 === 0 ? 503 : 200));
+    const variables = { WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET };
     await using service = await startTestService({ live: true, variables });
     const outcomes = ['paid', 'declined', 'duplicates', 'wrong_amount', 'decline_then_paid', 'abandoned'];
     let open = 8;
@@ -279,23 +266,6 @@ describe('a healthy service has no findings', () => {
     assert.ok((await rows('SELECT 1 FROM route_health')) > 0);
   });
 });
-
-/** Answers 200 to most, and 503 to every fifth request. */
-async function startReceiver(): Promise<AsyncDisposable & { url: string }> {
-  let requests = 0;
-  const server = createServer((request, response) => {
-    response.statusCode = ++requests % 5 === 0 ? 503 : 200;
-    request.resume().on('end', () => response.end());
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
 
 const some = fc.integer({ min: -1, max: 4 });
 const anyStep: fc.Arbitrary<HistoryStep> = anyStepOf({

@@ -17,7 +17,7 @@ import { TEST_DATABASE, settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { brokenInvariants } from '../support/sound.ts';
 
-const RUNS = TEST_DATABASE === 'sqlite' ? 70 : 12;
+const RUNS = TEST_DATABASE === 'sqlite' ? 35 : 12;
 const SEED = 10;
 
 const either = fc.nat(1);
