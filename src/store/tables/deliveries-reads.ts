@@ -2,14 +2,8 @@ import { type AnswerClass, DELIVERY_STATUSES, type Delivery, answerClassOf } fro
 import { firstIdAt } from '../../domain/id.ts';
 import type { Instant } from '../../domain/records.ts';
 import { ENVIRONMENTS } from '../../domain/route.ts';
-import {
-  EVENT_TYPES,
-  type EventFilter,
-  type EventPosition,
-  compareEventPositions,
-  positionOfUnknownEvent,
-} from '../event-places.ts';
-import { type KeysetQuery, type Row, type Select, splitColumns, unionQuery } from '../keyset.ts';
+import { EVENT_TYPES, type EventFilter, compareEventPositions, positionOfUnknownEvent } from '../event-places.ts';
+import { type KeysetQuery, type Row, type Select, splitColumns } from '../keyset.ts';
 import type { Page } from '../list-page.ts';
 import { NOTHING, matching, pageOfItems, pageOf, unknownStatus } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
@@ -51,7 +45,7 @@ const SELECT_DELIVERIES_OF_EVENT = `SELECT delivery.*
 const SELECT_DELIVERY_ATTEMPTS = 'SELECT * FROM delivery_attempts WHERE delivery_id = ?1 ORDER BY number';
 
 export function createWebhookReads(select: Select) {
-  const { one, all, list, listAsked } = createReader(select);
+  const { one, all, list } = createReader(select);
   return {
     event: (id: string) => one(eventFromRow, SELECT_EVENT, id),
     /** Oldest first. */
@@ -80,7 +74,7 @@ export function createWebhookReads(select: Select) {
       }
       const [first, ...rest] = deliveryKeysets(filter);
       if (!first || (await isEndpointOfOtherEnvironment(filter))) return NOTHING;
-      return listAsked(unionQuery([first, ...rest], page), page, deliveryFromRow);
+      return list([first, ...rest], page, deliveryFromRow);
     },
 
     async listEvents(filter: EventFilter, page: Page) {
@@ -91,7 +85,9 @@ export function createWebhookReads(select: Select) {
         cursor === undefined
           ? undefined
           : ((await one(eventFromRow, SELECT_EVENT, cursor)) ?? positionOfUnknownEvent(cursor));
-      if (sessionId === undefined) return list(eventKeyset(filter, place), page, eventFromRow);
+      if (sessionId === undefined) {
+        return list(eventKeyset(filter), page, eventFromRow, place && [place.created, place.sequence]);
+      }
       const named = await all(eventFromRow, SELECT_EVENTS_OF_SESSION, sessionId);
       return pageOfItems(matching(named, { type, environment }), page, place, compareEventPositions);
     },
@@ -116,11 +112,10 @@ function dueDeliveryFromRow(row: Row): DueDelivery {
   return { delivery: deliveryFromRow(row), body: row['body'] as string, ...originFromRow(row) };
 }
 
-/** The page's range, for filters that do not already name the events; `cursor` is the place of the page's cursor. */
-function eventKeyset({ type, environment }: EventFilter, cursor: EventPosition | undefined): KeysetQuery {
+/** The page's range, for filters that do not already name the events. */
+function eventKeyset({ type, environment }: EventFilter): KeysetQuery {
   const range = splitColumns({ environment, type }, { environment: ENVIRONMENTS, type: EVENT_TYPES });
-  const sortedBy = { columns: ['created', 'sequence'], cursor: cursor && [cursor.created, cursor.sequence] };
-  return { table: 'events', ...range, sortedBy };
+  return { table: 'events', ...range, sortedBy: ['created', 'sequence', 'id'] };
 }
 
 /** Limit of the difference between the time in a delivery's id and its `created`, which are two readings of one clock. */

@@ -1,6 +1,6 @@
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { EVENT_TYPES } from '../event-places.ts';
-import type { Query, Select, SqlValue } from '../keyset.ts';
+import { type Select, filterKeyset, keysetQuery } from '../keyset.ts';
 import { createReader } from '../row-reader.ts';
 import { statement } from '../write-statement.ts';
 import { eventFromRow } from './deliveries-table.ts';
@@ -40,23 +40,6 @@ export const feedWrites = {
   events_placed: ({ limit }: { limit: number }) => [statement(TAKE_LOCK, []), statement(PLACE, [limit])],
 };
 
-/** One range of an index for each environment and type that the filter leaves open; without a filter one range of positions. */
-function feedQuery({ environment, type }: FeedFilter, after: number, limit: number): Query {
-  const params: SqlValue[] = [after, limit];
-  const bind = (value: SqlValue) => `?${params.push(value)}`;
-  const order = 'ORDER BY feed_position LIMIT ?2';
-  if (environment === undefined && type === undefined) {
-    return { sql: `SELECT * FROM events WHERE feed_position > ?1 ${order}`, params };
-  }
-  const branches = (environment === undefined ? ENVIRONMENTS : [environment]).flatMap((one) =>
-    (type === undefined ? EVENT_TYPES : [type]).map(
-      (of) =>
-        `SELECT * FROM (SELECT * FROM events WHERE environment = ${bind(one)} AND type = ${bind(of)} AND feed_position > ?1 ${order}) AS part`,
-    ),
-  );
-  return { sql: `${branches.join(' UNION ALL ')} ${order}`, params };
-}
-
 export function createFeedReads(select: Select) {
   const { one, all } = createReader(select);
   return {
@@ -64,7 +47,9 @@ export function createFeedReads(select: Select) {
     feedPosition: (eventId: string) => one((row) => row['feed_position'] as number | null, SELECT_POSITION, eventId),
     /** The events after a position, oldest first. No event appears later before a position that was read. */
     async listFeed(filter: FeedFilter, after: number, limit: number) {
-      const { sql, params } = feedQuery(filter, after, limit + 1);
+      const leading = { environment: ENVIRONMENTS, type: EVENT_TYPES };
+      const keyset = { ...filterKeyset('events', { ...filter }, leading), sortedBy: ['feed_position'] };
+      const { sql, params } = keysetQuery([keyset], { limit: limit + 1, direction: 'ASC', after: [after] });
       const events = await all(eventFromRow, sql, ...params);
       return { items: events.slice(0, limit), hasMore: events.length > limit };
     },

@@ -1,7 +1,7 @@
 import type { Delivery, DeliveryStatus } from '../../domain/delivery.ts';
 import type { Instant } from '../../domain/records.ts';
 import type { Recovery } from '../../domain/recovery.ts';
-import type { Query, Row, Select } from '../keyset.ts';
+import { type KeysetQuery, type Query, type Row, type Select, keysetQuery } from '../keyset.ts';
 import { createReader } from '../row-reader.ts';
 import { describeTable, flag, integer, named, saveVersions, text } from '../table-description.ts';
 import type { MerchantEvent } from '../webhooks-port.ts';
@@ -99,25 +99,28 @@ export function createRecoveryReads(select: Select) {
   };
 }
 
-/** One range of an index for each type. */
-function recoverableQuery(recovery: Recovery, types: readonly string[], limit: number): Query {
-  const { endpointId, environment, until, read } = recovery;
-  const params = [environment, read.created, read.sequence, read.id, until, limit, endpointId, ...types];
-  const order = 'ORDER BY created, sequence, id LIMIT ?6';
-  const branches = types.map(
-    (_, index) => `SELECT * FROM (
-      SELECT id AS event_id, id, session_id, environment, sequence, type, created FROM events
-      WHERE environment = ?1 AND type = ?${8 + index} AND (created, sequence, id) > (?2, ?3, ?4) AND created < ?5
-      ${order}) AS part`,
-  );
+function recoverableQuery(
+  { endpointId, environment, until, read }: Recovery,
+  types: readonly string[],
+  limit: number,
+): Query {
+  const keyset: KeysetQuery = {
+    table: 'events',
+    select: 'id AS event_id, id, session_id, environment, sequence, type, created',
+    equals: { environment },
+    oneOf: { type: types },
+    sortedBy: ['created', 'sequence', 'id'],
+    also: [['created < ', until]],
+  };
+  const after = [read.created, read.sequence, read.id];
+  const { sql, params } = keysetQuery([keyset], { limit, direction: 'ASC', after });
   const columns = ['id', 'endpoint_id', 'status', 'attempts', 'schedule_start', 'due_at', 'created'];
   const last = ['last_started', 'last_duration_ms', 'last_status_code', 'last_failure'];
   const found = [...columns, ...last].map((column) => `delivery.${column} AS delivery_${column}`);
   return {
-    sql: `SELECT part.*, ${found.join(', ')}
-      FROM (${branches.join(' UNION ALL ')} ${order}) AS part
+    sql: `SELECT part.*, ${found.join(', ')} FROM (${sql}) AS part
       LEFT JOIN deliveries AS delivery ON delivery.session_id = part.session_id
-        AND delivery.endpoint_id = ?7 AND delivery.sequence = part.sequence
+        AND delivery.endpoint_id = ?${params.push(endpointId)} AND delivery.sequence = part.sequence
       ORDER BY part.created, part.sequence, part.id`,
     params,
   };
