@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { systemClock } from '../src/runtime.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import type { Page } from '../src/store/list-page.ts';
-import type { PaymentFilter, Store } from '../src/store/store.ts';
+import type { Store } from '../src/store/store.ts';
+import type { PaymentFilter } from '../src/store/tables/payments-table.ts';
 import { type Filled, fillPayments } from './support/fill.ts';
 import { median } from './support/load.ts';
 

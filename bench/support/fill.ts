@@ -3,7 +3,7 @@ import { createIdSource } from '../../src/domain/id.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import { createRandomBytes, systemClock } from '../../src/runtime.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
-import { insertPayment } from '../../src/store/tables/payments-table.ts';
+import { paymentWrites } from '../../src/store/tables/payments-table.ts';
 
 const SPACING_MS = 40;
 const FIRST = Date.parse('2026-01-01T00:00:00.000Z');
@@ -37,13 +37,13 @@ export async function fillPayments(path: string, count: number): Promise<Filled>
   database.exec('PRAGMA synchronous = OFF; PRAGMA cache_size = -400000');
   let middle = '';
   let usualCustomer = '';
-  const insert = database.prepare(insertPayment(paymentAt(0)).sql);
+  const insert = database.prepare(paymentWrites.payment_created({ payment: paymentAt(0) }).sql);
   for (let start = 0; start < count; start += BATCH) {
     database.exec('BEGIN');
     for (let index = start; index < Math.min(count, start + BATCH); index++) {
       now += SPACING_MS;
       const payment = paymentAt(index);
-      insert.run(...insertPayment(payment).params);
+      insert.run(...paymentWrites.payment_created({ payment }).params);
       if (index === Math.floor(count / 2)) {
         middle = payment.id;
         usualCustomer = payment.customerId;

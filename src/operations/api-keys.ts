@@ -11,7 +11,7 @@ import {
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { RandomBytes } from '../domain/id.ts';
 import type { PageResult, Page } from '../store/list-page.ts';
-import type { ApiKeyFilter } from '../store/api-keys-port.ts';
+import type { ApiKeyFilter } from '../store/tables/api-keys-table.ts';
 import type { Change } from '../store/store.ts';
 import { revokedKeyError } from './access/key-gate.ts';
 import type { Deps } from './deps.ts';

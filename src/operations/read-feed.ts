@@ -1,5 +1,5 @@
 import { GatewayError, invalidField } from '../domain/gateway-error.ts';
-import type { FeedFilter } from '../store/feed-port.ts';
+import type { FeedFilter } from '../store/tables/feed-table.ts';
 import type { PageResult } from '../store/list-page.ts';
 import type { Store } from '../store/store.ts';
 import type { MerchantEvent } from '../store/webhooks-port.ts';

@@ -8,7 +8,7 @@ import type { MerchantEvent } from '../store/webhooks-port.ts';
 import type { Deps } from './deps.ts';
 import { eventNotFound, found, foundSession } from './not-found.ts';
 import type { Refund } from '../domain/refund-record.ts';
-import type { RefundFilter } from '../store/refunds-port.ts';
+import type { RefundFilter } from '../store/tables/refunds-table.ts';
 import type { PageResult, Page } from '../store/list-page.ts';
 
 type Reading = Pick<Deps, 'store'>;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type Delivery, mustWaitFor, replay, newDelivery, type Recovery } from '../domain/delivery.ts';
 import { GatewayError, invalidField } from '../domain/gateway-error.ts';
 import { type WebhookEndpoint, isDeleted, acceptsEvent } from '../domain/webhook-endpoint.ts';
+import type { RecoverableEvent } from '../store/tables/recoveries-table.ts';
 import type { Change } from '../store/store.ts';
 import type { Deps } from './deps.ts';
 import { found } from './not-found.ts';
@@ -9,7 +10,6 @@ import { retryOnConflict } from './retry-on-conflict.ts';
 import type { MerchantEvent } from '../store/webhooks-port.ts';
 import { getEvent } from './read-records.ts';
 import type { Instant } from '../domain/records.ts';
-import type { RecoverableEvent } from '../store/feed-port.ts';
 import { getEndpoint } from './webhook-endpoints/find-endpoint.ts';
 
 type Replaying = Pick<Deps, 'store' | 'now'>;

@@ -1,6 +1,6 @@
 import type { Payment } from '../domain/records.ts';
 import type { Provider } from '../providers/provider.ts';
-import type { ProviderTask } from '../store/store.ts';
+import type { ProviderTask } from '../store/tables/provider-tables.ts';
 import { applyReport } from './apply-provider-message.ts';
 import type { Deps } from './deps.ts';
 

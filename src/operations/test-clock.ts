@@ -1,5 +1,5 @@
 import type { Instant } from '../domain/records.ts';
-import type { TestClockRecord } from '../store/clock-port.ts';
+import type { TestClockRecord } from '../store/tables/clock-table.ts';
 import type { Store } from '../store/store.ts';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { Deps } from './deps.ts';

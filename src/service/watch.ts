@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ENVIRONMENTS, type Environment, type RouteHealth } from '../domain/route.ts';
 import type { Deps } from '../operations/deps.ts';
-import type { Backlog } from '../store/monitoring-port.ts';
+import type { Backlog } from '../store/tables/backlog-reads.ts';
 import type { Instruments } from '../telemetry/instruments.ts';
 import { endsWithin } from '../telemetry/time-limit.ts';
 

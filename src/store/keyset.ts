@@ -13,20 +13,29 @@ export type Select = (sql: string, ...params: SqlValue[]) => Promise<Row[]>;
 /** Runs several queries in one round trip and returns the rows of each. */
 export type SelectEach = (queries: readonly Query[]) => Promise<Row[][]>;
 
-/** A page of one table, by an index whose columns are `equals`, then `oneOf`, then `sortedBy`, then `id`. */
+/** A range of one table, by an index whose columns are `equals`, then `oneOf`, then `sortedBy`. */
 export interface KeysetQuery {
   table: string;
+  /** Columns of the result; all of them without it. */
+  select?: string;
   equals: Record<string, SqlValue>;
   /** Leading index columns that no filter fixes, with all their values: each value is one range. */
   oneOf: Record<string, readonly string[]>;
   /** The column by which the index is partial. */
   notNull?: string;
-  /** The columns that sort before the id, and their values at the page's cursor. */
-  sortedBy?: { columns: readonly string[]; cursor: readonly SqlValue[] | undefined };
+  /** `id` without it. */
+  sortedBy?: readonly string[];
   /** Bounds of the id, for pages sorted by the id alone; ids sort by their creation time. */
   ids?: { from: string | undefined; below: string | undefined };
   /** Further conditions, which few rows of those ids fail: `created >= ` and its value. */
   also?: readonly (readonly [condition: string, value: SqlValue])[];
+}
+
+/** At most `limit` rows, sorted in one direction, after the row with these values in the columns that sort. */
+export interface KeysetRange {
+  limit: number;
+  direction: 'ASC' | 'DESC';
+  after: readonly SqlValue[] | undefined;
 }
 
 /** Splits the leading columns of an index, with all their values, into those that a filter fixes and those it leaves open. */
@@ -49,24 +58,24 @@ export function filterKeyset(
   return { table, equals, oneOf: Object.keys(equals).length === 0 ? {} : oneOf };
 }
 
-/**
- * Every page is one range scan per combination of `oneOf` values, each at most `limit + 1` rows long, merged by id: its
- * cost grows neither with the table nor with the depth of the page. One row more than the limit tells `hasMore`.
- */
-export function keysetQuery(query: KeysetQuery, page: Page): Query {
-  return unionQuery([query], page);
+/** The range of a page, with one row more, which tells `hasMore`; `place` is what sorts before the id of its cursor. */
+export function rangeOf({ limit, startingAfter, endingBefore }: Page, place: readonly SqlValue[] = []): KeysetRange {
+  const cursor = endingBefore ?? startingAfter;
+  const direction = endingBefore === undefined ? 'DESC' : 'ASC';
+  return { limit: limit + 1, direction, after: cursor === undefined ? undefined : [...place, cursor] };
 }
 
-/** A page of several disjoint ranges of one table, sorted alike. */
-export function unionQuery(queries: readonly [KeysetQuery, ...KeysetQuery[]], page: Page): Query {
+/**
+ * Several disjoint ranges of one table, sorted alike: one range scan per combination of `oneOf` values, each at most `limit`
+ * rows long, merged. The cost grows neither with the table nor with the depth of the page.
+ */
+export function keysetQuery(queries: readonly [KeysetQuery, ...KeysetQuery[]], range: KeysetRange): Query {
   const params: SqlValue[] = [];
   const bind = (value: SqlValue) => `?${params.push(value)}`;
-  const { sortedBy } = queries[0];
-  const backward = page.endingBefore !== undefined;
-  const columns = [...(sortedBy?.columns ?? []), 'id'];
-  const directed = columns.map((column) => `${column} ${backward ? 'ASC' : 'DESC'}`);
-  const order = `ORDER BY ${directed.join(', ')} LIMIT ${bind(page.limit + 1)}`;
-  const branches = queries.flatMap((query) => branchesOf(query, { page, columns, order, bind }));
+  const columns = queries[0].sortedBy ?? ['id'];
+  const directed = columns.map((column) => `${column} ${range.direction}`);
+  const order = `ORDER BY ${directed.join(', ')} LIMIT ${bind(range.limit)}`;
+  const branches = queries.flatMap((query) => branchesOf(query, { range, columns, order, bind }));
   if (branches.length === 1) return { sql: branches[0]!, params };
   return {
     sql: `${branches.map((branch) => `SELECT * FROM (${branch}) AS part`).join(' UNION ALL ')} ${order}`,
@@ -75,37 +84,40 @@ export function unionQuery(queries: readonly [KeysetQuery, ...KeysetQuery[]], pa
 }
 
 interface Branching {
-  page: Page;
+  range: KeysetRange;
   columns: readonly string[];
   order: string;
   bind(value: SqlValue): string;
 }
 
-function branchesOf(query: KeysetQuery, { page, columns, order, bind }: Branching): string[] {
-  const { table, equals, oneOf, notNull, sortedBy, ids, also = [] } = query;
-  const cursor = page.endingBefore ?? page.startingAfter;
+function branchesOf(query: KeysetQuery, { range, columns, order, bind }: Branching): string[] {
+  const { table, select = '*', equals, oneOf, notNull, ids, also = [] } = query;
   const shared = Object.entries(equals).map(([column, value]) => `${column} = ${bind(value)}`);
   if (notNull !== undefined) shared.push(`${notNull} IS NOT NULL`);
-  if (ids) shared.push(...idRange(ids, page, bind));
-  else if (cursor !== undefined) {
-    const values = [...(sortedBy?.cursor ?? []), cursor].map(bind);
-    shared.push(`${tuple(columns)} ${page.endingBefore === undefined ? '<' : '>'} ${tuple(values)}`);
+  if (ids) shared.push(...idRange(ids, range, bind));
+  else if (range.after) {
+    shared.push(`${tuple(columns)} ${range.direction === 'DESC' ? '<' : '>'} ${tuple(range.after.map(bind))}`);
   }
   for (const [condition, value] of also) shared.push(`${condition}${bind(value)}`);
 
   return combinations(oneOf).map((fixed) => {
     const conditions = [...fixed.map(([column, value]) => `${column} = ${bind(value)}`), ...shared];
     const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`;
-    return `SELECT * FROM ${table}${where} ${order}`;
+    return `SELECT ${select} FROM ${table}${where} ${order}`;
   });
 }
 
 /** One bound at each end: of two bounds a database uses one for the range and reads in vain up to the other. */
-function idRange({ from, below }: NonNullable<KeysetQuery['ids']>, page: Page, bind: Branching['bind']): string[] {
-  const { startingAfter, endingBefore } = page;
-  const upper = [below, startingAfter].filter((id) => id !== undefined).toSorted()[0];
-  const isAfterCursor = endingBefore !== undefined && (from === undefined || endingBefore >= from);
-  const lower = isAfterCursor ? `id > ${bind(endingBefore)}` : from === undefined ? '' : `id >= ${bind(from)}`;
+function idRange(
+  { from, below }: NonNullable<KeysetQuery['ids']>,
+  range: KeysetRange,
+  bind: Branching['bind'],
+): string[] {
+  const cursor = range.after?.[0] as string | undefined;
+  const [above, under] = range.direction === 'ASC' ? [cursor, undefined] : [undefined, cursor];
+  const upper = [below, under].filter((id) => id !== undefined).toSorted()[0];
+  const isAfterCursor = above !== undefined && (from === undefined || above >= from);
+  const lower = isAfterCursor ? `id > ${bind(above)}` : from === undefined ? '' : `id >= ${bind(from)}`;
   return [lower, upper === undefined ? '' : `id < ${bind(upper)}`].filter((condition) => condition !== '');
 }
 

@@ -1,15 +1,7 @@
-import {
-  ACCOUNTS,
-  type Account,
-  type EntryPosition,
-  type JournalEntry,
-  POSTING_KINDS,
-  type PostingKind,
-} from '../domain/ledger.ts';
+import { ACCOUNTS, type Account, type EntryPosition, POSTING_KINDS, type PostingKind } from '../domain/ledger.ts';
 import type { Cents } from '../domain/money.ts';
 import type { Instant } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
-import type { Settlement } from '../domain/settlement.ts';
 
 export interface JournalFilter {
   environment?: Environment;
@@ -45,34 +37,6 @@ export interface LedgerPartition {
   environment: Environment;
   account: Account;
   kind: PostingKind;
-}
-
-export type LedgerChange =
-  /** Guarded by the payment having none. */
-  { type: 'settlement_recorded'; settlement: Settlement };
-
-export interface LedgerReads {
-  ledgerOfPayment(paymentId: string): Promise<{ kind: string; account: string; amount: number }[]>;
-  /** Sum of all entries: 0, unless the ledger is wrong. */
-  ledgerTotal(): Promise<number>;
-  /** Its cost grows neither with the journal nor with the depth of the range. */
-  journal(filter: JournalFilter, stretch: JournalRange): Promise<JournalEntry[]>;
-  journalEntry(postingId: string, line: number): Promise<JournalEntry | undefined>;
-  /** Sums of each account with entries: of the days before `before` (days since 1970), or of all days. */
-  daySums(environment: Environment, before?: number): Promise<AccountSum[]>;
-  /**
-   * Sums of the next entries of a partition, at most `limit`, booked until then. `last` is the place of the last one; undefined
-   * if there are no more.
-   */
-  partitionSum(
-    shelf: LedgerPartition,
-    stretch: { after: EntryPosition | undefined; until: Instant; limit: number },
-  ): Promise<AccountSum & { last: EntryPosition | undefined }>;
-  /** Sums of the entries after `after` and until then, by partition, in one snapshot. */
-  recentSums(shelves: readonly LedgerPartition[], after: Instant, until: Instant): Promise<AccountSum[]>;
-  settlement(paymentId: string): Promise<Settlement | undefined>;
-  /** Ids of the payments with this provider reference: one, unless two providers use the same. */
-  paymentsOfReference(reference: string): Promise<string[]>;
 }
 
 /** The known partitions of an environment. */

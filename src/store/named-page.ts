@@ -1,5 +1,7 @@
 import type { PageResult, Page } from './list-page.ts';
 
+export const NOTHING = { items: [], hasMore: false };
+
 /** A page of the few records that an id or an address names. */
 export function pageOf<Item extends { id: string }>(named: Item[], page: Page): PageResult<Item> {
   const cursor = page.endingBefore ?? page.startingAfter;

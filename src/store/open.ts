@@ -12,44 +12,41 @@ export type OpenStore = (database: DatabaseSettings, options: OpenStoreOptions) 
 export type OpenStoreOptions = Omit<SqliteOptions, 'path'> & Omit<PostgresOptions, 'url' | 'poolSize'>;
 
 /** Loads only the driver of the database. */
-export const openStore: OpenStore = async (database, options) => {
-  try {
-    if (database.kind === 'sqlite') {
-      const { openSqlite } = await import('./sqlite.ts');
-      return await openSqlite({ ...options, path: database.path });
-    }
-    const { openPostgres } = await import('./postgres.ts');
-    return await openPostgres({ ...options, ...database });
-  } catch (error) {
-    throw naming(database, error);
-  }
-};
+export const openStore: OpenStore = (database, options) =>
+  naming(database, async () =>
+    database.kind === 'sqlite'
+      ? (await import('./sqlite.ts')).openSqlite({ ...options, path: database.path })
+      : (await import('./postgres.ts')).openPostgres({ ...options, ...database }),
+  );
 
 /** Brings the schema up to date and returns the migrations that were missing, oldest first. */
-export async function migrateDatabase(
+export function migrateDatabase(
   database: DatabaseSettings,
   log: OpenStoreOptions['log'],
 ): Promise<readonly Migration[]> {
-  try {
-    if (database.kind === 'sqlite') return (await import('./sqlite.ts')).migrateSqlite(database.path);
-    return await (await import('./postgres.ts')).migratePostgres(database.url, log);
-  } catch (error) {
-    throw naming(database, error);
-  }
+  return naming(database, async () =>
+    database.kind === 'sqlite'
+      ? (await import('./sqlite.ts')).migrateSqlite(database.path)
+      : (await import('./postgres.ts')).migratePostgres(database.url, log),
+  );
 }
 
 /** Opens a database read-only. */
-export async function examineDatabase(database: DatabaseSettings): Promise<ExaminedDatabase> {
-  try {
-    if (database.kind === 'sqlite') return (await import('./sqlite.ts')).examineSqlite(database.path);
-    return await (await import('./postgres.ts')).examinePostgres(database.url);
-  } catch (error) {
-    throw naming(database, error);
-  }
+export function examineDatabase(database: DatabaseSettings): Promise<ExaminedDatabase> {
+  return naming(database, async () =>
+    database.kind === 'sqlite'
+      ? (await import('./sqlite.ts')).examineSqlite(database.path)
+      : (await import('./postgres.ts')).examinePostgres(database.url),
+  );
 }
 
-function naming(database: DatabaseSettings, error: unknown): Error {
-  return new Error(`DATABASE_URL ${describeDatabase(database)}: ${messageOf(error)}`, { cause: error });
+/** Names the database in the error of a use that fails. */
+async function naming<Result>(database: DatabaseSettings, use: () => Promise<Result>): Promise<Result> {
+  try {
+    return await use();
+  } catch (error) {
+    throw new Error(`DATABASE_URL ${describeDatabase(database)}: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 /** A host name with several addresses gives one error for each. */

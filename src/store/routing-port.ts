@@ -1,7 +1,5 @@
 import type { Instant } from '../domain/records.ts';
-import type { OutcomeResult, RouteOutcome } from '../domain/route-outcome.ts';
-import type { Tally } from '../routing/route-memory.ts';
-import type { PageResult, Page } from './list-page.ts';
+import type { OutcomeResult } from '../domain/route-outcome.ts';
 import type { Environment, RouteHealth } from '../domain/route.ts';
 
 /** One result of a route. */
@@ -48,11 +46,6 @@ export interface TransitionRecord {
   created: Instant;
 }
 
-interface TransitionFilter {
-  environment?: Environment;
-  routeId?: string;
-}
-
 /** One saved state of the routing rules; `body` is the rule set as JSON. */
 export interface RulesVersion {
   version: number;
@@ -80,45 +73,4 @@ export interface RoutingDecision {
   /** JSON. */
   body: string;
   created: Instant;
-}
-
-/** Changes of estimates, health, rules and decisions. */
-export type RoutingChange =
-  | { type: 'outcome_recorded'; outcome: RouteOutcome }
-  /** Written once; recording the same one again changes nothing. */
-  | { type: 'snapshot_recorded'; snapshot: RoutingSnapshot }
-  | { type: 'decision_recorded'; decision: RoutingDecision }
-  /** Guarded by the version before. */
-  | { type: 'route_health_changed'; health: RouteHealthRow }
-  | { type: 'transition_recorded'; transition: TransitionRecord }
-  /** Guarded by being the version after the newest. */
-  | { type: 'rules_saved'; rules: RulesVersion }
-  /** Guarded by the end `from` of the previous fold; null for the first. */
-  | { type: 'estimates_folded'; estimates: EstimateRecord; from: Instant | null };
-
-export interface RoutingReads {
-  /** Sums of the outcomes of each of these routes from then until then, by bucket, oldest first. */
-  outcomeTallies(
-    environment: Environment,
-    routeIds: readonly string[],
-    from: Instant,
-    until: Instant,
-  ): Promise<Tally[][]>;
-  /** The newest results of each of these routes since then, `limit` at most, newest first. */
-  recentResults(
-    environment: Environment,
-    routes: readonly { id: string; since: Instant }[],
-    limit: number,
-  ): Promise<RecentResult[][]>;
-  routeEstimates(environment: Environment, algorithm: string): Promise<EstimateRecord | undefined>;
-  routeHealth(): Promise<RouteHealthRow[]>;
-  listTransitions(filter: TransitionFilter, page: Page): Promise<PageResult<TransitionRecord>>;
-  /** The newest rules, or those of one version. */
-  routingRules(version?: number): Promise<RulesVersion | undefined>;
-  routingSnapshot(id: string): Promise<RoutingSnapshot | undefined>;
-  routingDecision(id: string): Promise<RoutingDecision | undefined>;
-  /** Decisions of the attempts, oldest first; the session names its offer. */
-  routingDecisionsOfSession(sessionId: string): Promise<RoutingDecision[]>;
-  /** Decisions of the attempts of an environment. */
-  listRoutingDecisions(environment: Environment, page: Page): Promise<PageResult<RoutingDecision>>;
 }

@@ -1,4 +1,4 @@
-import { type KeysetQuery, type Query, type Row, type Select, type SqlValue, keysetQuery } from './keyset.ts';
+import { type KeysetQuery, type Row, type Select, type SqlValue, keysetQuery, rangeOf } from './keyset.ts';
 import type { PageResult, Page } from './list-page.ts';
 import type { Table } from './table-description.ts';
 
@@ -17,16 +17,19 @@ export function createReader(select: Select) {
     return (await select(sql, ...params)).map(fromRow);
   }
 
-  function list<Item>(query: KeysetQuery, page: Page, fromRow: (row: Row) => Item): Promise<PageResult<Item>> {
-    return listAsked(keysetQuery(query, page), page, fromRow);
-  }
-
-  async function listAsked<Item>({ sql, params }: Query, page: Page, fromRow: (row: Row) => Item) {
+  /** A page of one or of several ranges; `place` is what sorts before the id of its cursor. */
+  async function list<Item>(
+    query: KeysetQuery | readonly [KeysetQuery, ...KeysetQuery[]],
+    page: Page,
+    fromRow: (row: Row) => Item,
+    place?: readonly SqlValue[],
+  ): Promise<PageResult<Item>> {
+    const { sql, params } = keysetQuery('table' in query ? [query] : query, rangeOf(page, place));
     const rows = await select(sql, ...params);
     const hasMore = rows.length > page.limit;
     const items = rows.slice(0, page.limit).map(fromRow);
     return { items: page.endingBefore === undefined ? items : items.toReversed(), hasMore };
   }
 
-  return { one, find, all, list, listAsked };
+  return { one, find, all, list };
 }

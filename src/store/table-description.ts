@@ -1,6 +1,5 @@
 import type { Row, SqlValue } from './keyset.ts';
-import type { Conflict } from './store.ts';
-import type { Write } from './write-statement.ts';
+import { type Conflict, type Write, statement } from './write-statement.ts';
 
 /** Storage of a property in one column, which has the property's name in snake_case unless `column` names it. */
 interface Stored {
@@ -45,7 +44,7 @@ export function named<Column extends Stored>(column: string, stored: Column): Co
 }
 
 /** A statement for an item; `others` are the values of the parameters after those of the item. */
-type WriteOf<Item> = (item: Item, ...others: SqlValue[]) => Write & { params: SqlValue[] };
+type WriteOf<Item> = (item: Item, ...others: SqlValue[]) => Write;
 
 interface InsertOptions {
   /** Columns that are no property of the item. */
@@ -99,7 +98,7 @@ export function describeTable<Item extends object>(name: string, columns: Column
       const place = (column: string) => `?${names.indexOf(column) + 1}`;
       const values = { ...Object.fromEntries(names.map((column) => [column, place(column)])), ...written?.(place) };
       const sql = `INSERT INTO ${name} (${names.join(', ')}) VALUES (${Object.values(values).join(', ')}) ${onConflict}`;
-      return (item, ...others) => writeOf(sql, guard, [...valuesOf(parts, item), ...others]);
+      return (item, ...others) => statement(sql, [...valuesOf(parts, item), ...others], guard);
     },
     update({ key, set, versioned = false, guard }) {
       const named = [...key, ...set, ...(versioned ? ['version'] : [])];
@@ -108,7 +107,7 @@ export function describeTable<Item extends object>(name: string, columns: Column
       const conditions = assigned.splice(0, key.length);
       if (versioned) conditions.push(`version + 1 = ?${used.length}`);
       const sql = `UPDATE ${name} SET ${assigned.join(', ')} WHERE ${conditions.join(' AND ')}`;
-      return (item, ...others) => writeOf(sql, guard, [...valuesOf(used, item), ...others]);
+      return (item, ...others) => statement(sql, [...valuesOf(used, item), ...others], guard);
     },
   };
 }
@@ -121,10 +120,6 @@ export function saveVersions<Item extends { version: number }>(
   const insert = table.insert({ onConflict: 'ON CONFLICT DO NOTHING', guard });
   const update = table.update({ key, set, versioned: true, guard });
   return (item, ...others) => (item.version === 1 ? insert : update)(item, ...others);
-}
-
-function writeOf(sql: string, guard: Conflict | undefined, params: SqlValue[]): Write {
-  return guard === undefined ? { sql, params } : { sql, params, guard };
 }
 
 function partsOf(columns: object, group: string | null = null): Part[] {

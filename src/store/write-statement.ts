@@ -1,16 +1,35 @@
 import type { SqlValue } from './keyset.ts';
-import type { Conflict } from './store.ts';
+
+/** The guard that did not hold. The operation reads and decides again. */
+export type Conflict =
+  | 'version'
+  | 'customer_exists'
+  /** The key is taken, the customer is not active or has another address, or a production session met a test clock. */
+  | 'session_refused'
+  | 'key_revoked'
+  /** The key is revoked, or would have spent more than it may. */
+  | 'spend_limit'
+  /** Another refund has the idempotency key. */
+  | 'refund_exists'
+  | 'duplicate_message'
+  /** The customer is blocked or erased. */
+  | 'customer_blocked'
+  | 'overtaken';
 
 /** One statement of a change set; with `guard`, touching no row makes the whole set a conflict. */
 export interface Write {
   sql: string;
   params: SqlValue[];
-  guard?: Conflict;
+  guard?: Conflict | undefined;
   /**
    * Name of a lock that the creation of a session can wait for. A transaction with several change sets takes these locks before
    * all others, in the order of their names, so that two transactions never wait crosswise.
    */
-  locks?: string;
+  locks?: string | undefined;
+}
+
+export function statement(sql: string, params: SqlValue[], guard?: Conflict, locks?: string): Write {
+  return { sql, params, guard, locks };
 }
 
 /**

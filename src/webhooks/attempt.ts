@@ -10,7 +10,6 @@ import {
   type WebhookEndpoint,
   endpointObservation,
 } from '../domain/webhook-endpoint.ts';
-import type { EndpointChange } from '../store/webhook-endpoints-port.ts';
 
 /** Makes one attempt in a span of its own. The receiver may continue the trace: no signature covers its header. */
 export async function send(
@@ -76,10 +75,7 @@ interface AttemptOutcome {
   at: Instant;
 }
 
-export type HealthChange = Extract<
-  EndpointChange,
-  { type: 'endpoint_succeeded' | 'endpoint_failed' | 'endpoint_disabled' }
->;
+export type HealthChange = Extract<Change, { type: 'endpoint_succeeded' | 'endpoint_failed' | 'endpoint_disabled' }>;
 
 /** Updates an endpoint after an attempt. Answers the endpoint and, if the database needs to know, the change. */
 export function learnFromAttempt(

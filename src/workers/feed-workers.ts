@@ -3,7 +3,7 @@ import { placeEvents } from '../operations/read-feed.ts';
 import { continueRecovery } from '../operations/redeliver.ts';
 import { type Worker, createWorker, forEachOf } from './worker.ts';
 
-// Readers of the feed assign positions too: this loop only keeps their backlog small.
+// Readers of the feed assign positions too: this loop only keeps their backlog small, and many events share a round.
 const FEED_POLL_MS = 1000;
 const RECOVERY_POLL_MS = 1000;
 /** After this time without progress, another instance continues a recovery. */
@@ -18,8 +18,6 @@ export function createFeedWorker({ store, log }: Deps): Worker {
     name: 'feed',
     log,
     runOnce: () => placeEvents(store),
-    // Commits do not wake this worker: many events share a round.
-    onWake: () => undefined,
     pollMs: FEED_POLL_MS,
   });
 }
@@ -27,28 +25,22 @@ export function createFeedWorker({ store, log }: Deps): Worker {
 /** Continues recoveries of long ranges, and recoveries of instances that have died. */
 export function createRecoveryWorker(deps: Deps): Worker {
   const { store, log } = deps;
-  let stopping = false;
-
-  async function runOnce(): Promise<number> {
-    const left = await store.recoveriesLeft(deps.now() - ABANDONED_AFTER_MS, RECOVERIES);
-    await forEachOf(
-      left,
-      1,
-      async (recovery) => {
-        let current = recovery;
-        while (current.status === 'running' && !stopping) current = await continueRecovery(deps, current, TURN_MS);
-      },
-      (error, { id: recoveryId }) => log.error({ err: error, recoveryId }, 'recovery could not be carried on'),
-    );
-    return left.length;
-  }
-
-  const worker = createWorker({ name: 'recoveries', log, runOnce, onWake: () => undefined, pollMs: RECOVERY_POLL_MS });
-  return {
-    ...worker,
-    async stop() {
-      stopping = true;
-      await worker.stop();
+  return createWorker({
+    name: 'recoveries',
+    log,
+    async runOnce(isStopped) {
+      const left = await store.recoveriesLeft(deps.now() - ABANDONED_AFTER_MS, RECOVERIES);
+      await forEachOf(
+        left,
+        1,
+        async (recovery) => {
+          let current = recovery;
+          while (current.status === 'running' && !isStopped()) current = await continueRecovery(deps, current, TURN_MS);
+        },
+        (error, { id: recoveryId }) => log.error({ err: error, recoveryId }, 'recovery could not be carried on'),
+      );
+      return left.length;
     },
-  };
+    pollMs: RECOVERY_POLL_MS,
+  });
 }

@@ -2,7 +2,7 @@ import type { Deps } from '../operations/deps.ts';
 import { requestProviderRefund } from '../operations/refunds/apply-refund-report.ts';
 import { runProviderTask } from '../operations/run-provider-task.ts';
 import { wakeCheckout } from '../operations/wake-checkout.ts';
-import type { DueWake } from '../store/store.ts';
+import type { DueWake } from '../store/tables/sessions-table.ts';
 import { traced } from '../telemetry/tracing.ts';
 import { type Worker, createWorker, forEachOf } from './worker.ts';
 

@@ -1,7 +1,7 @@
 import type { Deps } from '../operations/deps.ts';
 import { type Worker, createWorker } from './worker.ts';
 
-// Some seconds of delay cost nothing: docs/routing-benchmark/README.md.
+// Commits do not wake this worker: every payment has several, and some seconds of delay cost nothing: docs/routing-benchmark/README.md.
 const POLL_MS = 1000;
 
 /** Refreshes the route estimates of this process and evaluates route health. */
@@ -10,8 +10,6 @@ export function createRoutingWorker(deps: Deps): Worker {
     name: 'routing',
     log: deps.log,
     runOnce: () => deps.router.refresh(),
-    // Commits do not wake this worker: every payment has several.
-    onWake: () => undefined,
     pollMs: POLL_MS,
   });
 }

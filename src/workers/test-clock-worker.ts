@@ -30,14 +30,13 @@ interface TestClockWorkerOptions {
  */
 export function createTestClockWorker({ clock, store, workers, routing, log }: TestClockWorkerOptions): Worker {
   const { requests } = clock;
-  let stopping = false;
   let heldSince = 0;
 
-  async function runOnce(): Promise<number> {
+  async function runOnce(isStopped: () => boolean): Promise<number> {
     if (clock.record().target === null) return 0;
     const began = performance.now();
     await Promise.all(workers.map((worker) => worker.pause()));
-    const steps = await advance();
+    const steps = await advance(isStopped);
     const { target, goalMs } = clock.record();
     if (target !== null) {
       log.info({ target: new Date(target).toISOString() }, 'test clock: stopped on the way, the next start goes on');
@@ -50,7 +49,7 @@ export function createTestClockWorker({ clock, store, workers, routing, log }: T
   }
 
   /** Moves time to the target, or until this worker is stopped. Answers the number of steps. */
-  async function advance(): Promise<number> {
+  async function advance(isStopped: () => boolean): Promise<number> {
     let steps = 0;
     let arrivedAt = performance.now();
     requests.heldUntilMs = arrivedAt;
@@ -58,8 +57,8 @@ export function createTestClockWorker({ clock, store, workers, routing, log }: T
       const from = clock.now();
       const begunBefore = requests.inProgress === 0 ? requests.begun : undefined;
       let done = 0;
-      for (const worker of workers) if (!stopping) done += await worker.runOnce();
-      if (stopping) break;
+      for (const worker of workers) if (!isStopped()) done += await worker.runOnce();
+      if (isStopped()) break;
       const isQuiet = done === 0 && requests.begun === begunBefore;
       if (!isQuiet && performance.now() - arrivedAt < LONGEST_STAY_MS) {
         holdRequests();
@@ -102,12 +101,5 @@ export function createTestClockWorker({ clock, store, workers, routing, log }: T
     }
   }
 
-  const loop = createWorker({ name: 'test clock', log, runOnce, onWake: clock.onAdvance, pollMs: POLL_MS });
-  return {
-    ...loop,
-    async stop() {
-      stopping = true;
-      await loop.stop();
-    },
-  };
+  return createWorker({ name: 'test clock', log, runOnce, onWake: clock.onAdvance, pollMs: POLL_MS });
 }

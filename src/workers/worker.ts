@@ -20,9 +20,10 @@ export interface Worker {
 interface WorkerOptions {
   name: string;
   log: Logger;
-  runOnce(): Promise<number>;
-  /** Registers a function that wakes the worker before its next poll. */
-  onWake(wake: () => void): void;
+  /** Does all due work and answers the number of items; begins no more once `isStopped` holds. */
+  runOnce(isStopped: () => boolean): Promise<number>;
+  /** Registers a function that wakes the worker before its next poll. Workers without it only poll. */
+  onWake?(wake: () => void): void;
   pollMs: number;
 }
 
@@ -34,6 +35,9 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
   let again = false;
   let timer: NodeJS.Timeout | undefined;
   let lastError: string | undefined;
+  // An unstarted worker that a caller runs by hand has work to do.
+  let isEnding = false;
+  const isStopped = () => isEnding;
 
   function wake(): void {
     if (stopped || paused) return;
@@ -46,7 +50,7 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
     try {
       while (again && !stopped && !paused) {
         again = false;
-        await runOnce();
+        await runOnce(isStopped);
         if (lastError !== undefined) log.info({ worker: name }, 'worker goes on');
         lastError = undefined;
       }
@@ -62,9 +66,9 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
     if (!stopped && !paused) timer = setTimeout(wake, pollMs);
   }
 
-  onWake(wake);
+  onWake?.(wake);
   return {
-    runOnce,
+    runOnce: () => runOnce(isStopped),
     start() {
       stopped = false;
       wake();
@@ -79,7 +83,7 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
       wake();
     },
     async stop() {
-      stopped = true;
+      [stopped, isEnding] = [true, true];
       clearTimeout(timer);
       await running;
     },

@@ -187,7 +187,7 @@ describe('an advance of the test clock', () => {
       setTimeout(() => {
         open--;
         response.writeHead(503).end();
-      }, 300);
+      }, 100);
     });
     const id = await attempted('abandoned');
     await until(() => merchant.typesOf(id).length > 0);
@@ -252,7 +252,7 @@ describe('an advance of the test clock', () => {
   });
 
   test('ends without any timeout while requests and events keep arriving', async () => {
-    merchant.respond((response) => void setTimeout(() => response.end('ok'), 300));
+    merchant.respond((response) => void setTimeout(() => response.end('ok'), 100));
     let paid = 0;
     let goOn = true;
     const buyers = [0, 60].map(async (delayMs) => {
@@ -341,7 +341,7 @@ describe('an advance of the test clock', () => {
         results.add(JSON.stringify([states, ids.map((id) => merchant.typesOf(id))]));
         assert.equal(results.size, 1);
       }),
-      { numRuns: 5 },
+      { numRuns: 3 },
     );
   });
 

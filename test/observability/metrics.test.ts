@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import { parse as parseYaml } from 'yaml';
 import { ENVIRONMENTS } from '../../src/domain/route.ts';
-import { BACKLOG_COUNT_LIMIT } from '../../src/store/monitoring-port.ts';
+import { BACKLOG_COUNT_LIMIT } from '../../src/store/tables/backlog-reads.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { parsedAs } from '../cli/parsed-as.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';

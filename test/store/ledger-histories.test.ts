@@ -3,17 +3,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import * as fc from 'fast-check';
-import { abandonAttempt, acceptHandoff, abandonCheckout, startAttempt } from '../../src/domain/checkout.ts';
+import { abandonAttempt, abandonCheckout } from '../../src/domain/checkout.ts';
 import type { Payment, ProviderStatus } from '../../src/domain/records.ts';
 import type { RefundStatus } from '../../src/domain/refund-record.ts';
-import { applyProviderMessage } from '../../src/operations/apply-provider-message.ts';
 import { commitDecision } from '../../src/operations/commit-decision.ts';
 import { ledgerBalances } from '../../src/operations/ledger/ledger-balances.ts';
 import { exportJournal } from '../../src/operations/ledger/read-journal.ts';
-import { applyRefundMessage } from '../../src/operations/refunds/apply-refund-report.ts';
 import { createRefund } from '../../src/operations/refunds/create-refund.ts';
 import { applySettlementMessage, recordPayout } from '../../src/operations/settlement/settle-payment.ts';
 import { importSettlements } from '../../src/operations/settlement/import-settlements.ts';
+import { anyStepOf } from '../fixtures/any-step.ts';
+import { reportPayment, reportRefund, startAccepted } from '../fixtures/provider-words.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { TEST_DATABASE, settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
@@ -23,41 +23,14 @@ const RUNS = TEST_DATABASE === 'sqlite' ? 60 : 15;
 const SEED = 6;
 
 type Book = Record<string, number>;
-type Step =
-  | { type: 'pay'; late: boolean; twice: boolean }
-  | { type: 'refund'; payment: number; permille: number }
-  | { type: 'told'; refund: number; status: RefundStatus }
-  | { type: 'settle'; payment: number; by: 'api' | 'file' | 'provider' }
-  | { type: 'pass'; ms: number };
-
-const anyStep: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ type: fc.constant('pay' as const), late: fc.boolean(), twice: fc.boolean() }) },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      type: fc.constant('refund' as const),
-      payment: fc.nat(5),
-      permille: fc.constantFrom(1, 137, 333, 500, 1000),
-    }),
-  },
-  {
-    weight: 5,
-    arbitrary: fc.record({
-      type: fc.constant('told' as const),
-      refund: fc.nat(7),
-      status: fc.constantFrom('succeeded' as const, 'succeeded' as const, 'failed' as const),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      type: fc.constant('settle' as const),
-      payment: fc.nat(5),
-      by: fc.constantFrom('api' as const, 'file' as const, 'provider' as const),
-    }),
-  },
-  { weight: 2, arbitrary: fc.record({ type: fc.constant('pass' as const), ms: fc.constantFrom(1, 59_999, 90_000) }) },
-);
+const anyStep = anyStepOf({
+  pay: [3, { late: fc.boolean(), twice: fc.boolean() }],
+  refund: [4, { payment: fc.nat(5), permille: fc.constantFrom(1, 137, 333, 500, 1000) }],
+  told: [5, { refund: fc.nat(7), status: fc.constantFrom('succeeded', 'succeeded', 'failed') }],
+  settle: [3, { payment: fc.nat(5), by: fc.constantFrom('api', 'file', 'provider') }],
+  pass: [2, { ms: fc.constantFrom(1, 59_999, 90_000) }],
+});
+type Step = typeof anyStep extends fc.Arbitrary<infer Drawn> ? Drawn : never;
 const anyHistory = fc.record({
   kind: fc.constantFrom('card', 'wallet', 'local'),
   amount: fc.constantFrom(0.01, 0.07, 1, 33.33, 49.99, 9999.99),
@@ -184,11 +157,8 @@ async function pay(
 ) {
   const { deps } = on.service;
   const say = async (paymentId: string | null, status: ProviderStatus) => {
-    const session = (await deps.store.session(sessionId))!;
-    const about = { eventId: `m_${messages++}`, sessionId, paymentId, status, amount: session.amount, currency: 'USD' };
-    const callback = { ...about, txHash: null, failure: null };
-    const before = (await deps.store.checkout(sessionId))!.payments;
-    await applyProviderMessage(deps, { provider: 'sandbox', environment: 'sandbox', callback, body: '{}' });
+    const { session, payments: before } = (await deps.store.checkout(sessionId))!;
+    await reportPayment(deps, { sessionId, paymentId, status, amount: session.amount });
     for (const payment of (await deps.store.checkout(sessionId))!.payments) {
       const known = before.find(({ id }) => id === payment.id);
       if (payment.status !== 'paid' || known?.status === 'paid') continue;
@@ -202,15 +172,9 @@ async function pay(
   const route = deps.routes.find(({ environment }) => environment === 'sandbox')!;
   const started: string[] = [];
   for (let attempt = 0; attempt < (twice ? 2 : 1); attempt++) {
-    const ids = { paymentId: deps.newId('pay'), invoiceId: deps.newId('inv') };
-    const { outcome } = await commitDecision(deps, sessionId, (checkout, now) =>
-      startAttempt(checkout, { ...ids, route }, now),
-    );
-    if (outcome !== 'started') break;
-    started.push(ids.paymentId);
-    const reference = `ref_${ids.paymentId}`;
-    const handoff = { paymentId: ids.paymentId, reference, url: null };
-    await commitDecision(deps, sessionId, (checkout) => acceptHandoff(checkout, handoff));
+    const paymentId = await startAccepted(deps, sessionId, route);
+    if (paymentId === undefined) break;
+    started.push(paymentId);
     if (twice && attempt === 0) await commitDecision(deps, sessionId, (checkout, now) => abandonAttempt(checkout, now));
   }
   if (late) model.seen.add('late');
@@ -278,10 +242,7 @@ async function take(on: TestService, model: Model, sessionId: string, step: Step
       const ofSession = model.refunds.filter(({ payment }) => payment.sessionId === sessionId);
       const refund = ofSession[step.refund % Math.max(ofSession.length, 1)];
       if (!refund) return;
-      const { id: refundId, amount } = refund;
-      const about = { eventId: `m_${messages++}`, sessionId, refundId, amount, currency: 'USD' };
-      const callback = { ...about, status: step.status, reason: step.status === 'failed' ? 'why' : null };
-      await applyRefundMessage(deps, { provider: 'sandbox', environment: 'sandbox', callback, body: '{}' });
+      await reportRefund(deps, { id: refund.id, sessionId, amount: refund.amount }, step.status);
       model.told(refund, step.status);
       return;
     }

@@ -1,10 +1,9 @@
 // @run on=postgres needs=process
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import * as fc from 'fast-check';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { openStore } from '../../src/store/open.ts';
-import type { Change, CommitResult } from '../../src/store/store.ts';
+import type { Change } from '../../src/store/store.ts';
 import { until } from '../support/until.ts';
 import { anApiKey } from '../fixtures/api-key-records.ts';
 import { checkoutOf, creationOf, familyOf, write } from '../fixtures/store-records.ts';
@@ -40,53 +39,6 @@ describe('one round trip', () => {
       const commits = families.map((each) => store.commit(creationOf({ ...each, event: { ...each.event, body } })));
       assert.ok((await Promise.all(commits)).every(({ done }) => done));
       assert.equal((await store.event(families[39]!.event.id))!.body, body);
-    }));
-});
-
-/** Outcome of a change set, whatever else is in its batch. */
-type Fate = 'done' | 'conflict' | 'refused';
-
-function changesFor(fate: Fate, number: number): Change[] {
-  const fresh = familyOf(number);
-  if (fate === 'done') return creationOf(fresh);
-  // Both have written something before they fail.
-  if (fate === 'conflict') return [...creationOf(fresh).slice(0, 2), ...moved(7)];
-  return [...creationOf(fresh).slice(0, 2), { type: 'payment_created', payment: family.payment }];
-}
-
-describe('change sets of one batch', () => {
-  test('have the outcomes of separate commits, and a failing one writes nothing', () =>
-    withPostgres(async ({ store }) => {
-      let number = 1;
-      const anyFates = fc.array(fc.constantFrom<Fate>('done', 'done', 'done', 'conflict', 'refused'), {
-        minLength: 1,
-        maxLength: 12,
-      });
-      await fc.assert(
-        fc.asyncProperty(anyFates, async (fates) => {
-          const first = number;
-          number += fates.length;
-          const commits = fates.map((fate, index) => store.commit(changesFor(fate, first + index)));
-          for (const [index, settled] of (await Promise.allSettled(commits)).entries()) {
-            const kept = await store.session(familyOf(first + index).session.id);
-            assert.deepEqual([fateOf(settled), kept !== undefined], [fates[index], fates[index] === 'done']);
-          }
-        }),
-        { numRuns: 25 },
-      );
-    }));
-
-  function fateOf(settled: PromiseSettledResult<CommitResult>): string {
-    if (settled.status === 'fulfilled') return settled.value.done ? 'done' : 'conflict';
-    const { message } = settled.reason as Error;
-    return message.startsWith('database: duplicate key') ? 'refused' : message;
-  }
-
-  test('of the same session are applied one after the other', () =>
-    withPostgres(async ({ store }) => {
-      const results = await Promise.all(Array.from({ length: 32 }, () => store.commit(moved(1))));
-      assert.equal(results.filter(({ done }) => done).length, 1);
-      assert.ok(results.every((result) => result.done || result.conflict === 'version'));
     }));
 });
 
@@ -266,13 +218,6 @@ describe('the start', () => {
       MIGRATIONS.map(({ version, name: migration }) => ({ version, name: migration })),
     );
     await Promise.all(stores.map((store) => store.close()));
-  });
-
-  test('rejects a database of a newer version', async () => {
-    const name = await database();
-    await (await openTestStore(settingsOf(postgres.url(name)))).close();
-    await postgres.query(name, "INSERT INTO schema_migrations VALUES (999, 'future', 'x')");
-    await assert.rejects(openTestStore(settingsOf(postgres.url(name))), /has migration 999 \(future\)/);
   });
 
   test('rejects a standby, another encoding and a wrong password with a message, without the password', async () => {

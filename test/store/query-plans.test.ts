@@ -1,4 +1,3 @@
-// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
@@ -170,19 +169,15 @@ function filterSets(list: ListName): Record<string, string | number>[] {
   return [...byId, ...byAddress.map((set) => ({ ...set, customer: 'a@example.com' }))];
 }
 
-async function faultsOfLists(database: DatabaseSync, lists: ListName[]): Promise<Map<string, string[]>> {
-  const found = new Map<string, string[]>();
-  for (const list of lists) {
-    for (const filter of filterSets(list)) {
-      for (const page of pagesOf(list)) {
-        for (const statement of await asked(database, (reads) => reads[list](filter, page))) {
-          const faults = planFaults(database, statement);
-          if (faults.length > 0) found.set(`${list} by ${Object.keys(filter).join(', ') || 'nothing'}`, faults);
-        }
+async function* faultsOf(database: DatabaseSync, list: ListName): AsyncGenerator<[name: string, faults: string[]]> {
+  for (const filter of filterSets(list)) {
+    for (const page of pagesOf(list)) {
+      for (const statement of await asked(database, (reads) => reads[list](filter, page))) {
+        const faults = planFaults(database, statement);
+        if (faults.length > 0) yield [`${list} by ${Object.keys(filter).join(', ') || 'nothing'}`, faults];
       }
     }
   }
-  return found;
 }
 
 const READS: [string, (reads: Reads) => Promise<unknown>][] = [
@@ -239,8 +234,7 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
 describe('no read grows with its table', () => {
   for (const list of LISTS) {
     test(`${list} reads only index ranges for every set of filters`, async () => {
-      const faults = await faultsOfLists(openDatabase(), [list]);
-      assert.deepEqual(Object.fromEntries(faults), {});
+      for await (const fault of faultsOf(openDatabase(), list)) assert.fail(JSON.stringify(fault));
     });
   }
 
@@ -279,7 +273,8 @@ describe('the check of plans', () => {
     test(`finds that the index ${index} is missing`, async () => {
       const database = openDatabase();
       database.exec(`DROP INDEX ${index}`);
-      assert.notEqual((await faultsOfLists(database, [list])).size, 0);
+      const found = await faultsOf(database, list).next();
+      assert.notEqual(found.done, true);
     });
   }
 

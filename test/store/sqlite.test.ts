@@ -1,17 +1,18 @@
-// @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { chmodSync, statSync } from 'node:fs';
+import { chmodSync, readFileSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
+import { eraseCustomer } from '../../src/operations/customers/manage-customers.ts';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
+import type { StoreLog } from '../../src/store/postgres-connection.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
-import { checkoutOf, creationOf, familyOf, withDirectory, write } from '../fixtures/store-records.ts';
-import { usual } from '../support/database.ts';
+import { creationOf, familyOf, withDirectory, write } from '../fixtures/store-records.ts';
+import { contentsOf, usual } from '../support/database.ts';
 
 const WRITER = new URL('../../src/store/sqlite-writer.ts', import.meta.url);
 const STORE = new URL('../../src/store/sqlite.ts', import.meta.url);
@@ -32,13 +33,13 @@ function migrateAtOnce(path: string, count: number): Promise<number>[] {
   });
 }
 
-/** Runs `use` with the path of a database in a temporary directory. */
-function withPath(use: (path: string) => Promise<void>): () => Promise<void> {
-  return () => withDirectory((directory) => use(join(directory, 'tillway.db')));
+/** A test with the path of a database in a temporary directory. */
+function onPath(name: string, use: (path: string) => Promise<void>): void {
+  test(name, () => withDirectory((directory) => use(join(directory, 'tillway.db'))));
 }
 
-async function withOpen(path: string, use: (store: Store) => Promise<void>): Promise<void> {
-  const store = await openSqlite({ ...usual, path });
+async function withOpen(path: string, use: (store: Store) => Promise<void>, log?: StoreLog): Promise<void> {
+  const store = await openSqlite({ ...usual, path, ...(log && { log, serving: true }) });
   try {
     await use(store);
   } finally {
@@ -71,21 +72,21 @@ describe('a new database', () => {
 });
 
 describe('an acknowledged write is durable', () => {
-  test(
+  onPath(
     'the writer works with WAL, synchronous FULL and foreign keys, read back on its own connection',
-    withPath(async (path) => {
+    async (path) => {
       await withOpen(path, async () => undefined);
       const writer = new Worker(WRITER, { workerData: { path } });
       await once(writer, 'message');
       const sql = `CREATE TABLE seen AS SELECT journal_mode, synchronous, foreign_keys
-        FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys`;
+      FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys`;
       writer.postMessage({ define: [[0, sql]], sets: [[[0, []]]] });
       assert.deepEqual(await once(writer, 'message'), [[0]]);
       writer.postMessage('close');
       await once(writer, 'exit');
       const seen = withDatabase(path, (database) => database.prepare('SELECT * FROM seen').get());
       assert.deepEqual({ ...seen }, { journal_mode: 'wal', synchronous: 2, foreign_keys: 1 });
-    }),
+    },
   );
 
   test('the writer does not start if the database would not wait for the disk', async () => {
@@ -94,32 +95,15 @@ describe('an acknowledged write is durable', () => {
     assert.match(String(error), /not durable here: journal_mode memory/);
   });
 
-  test(
-    'records are there after closing and opening the store',
-    withPath(async (path) => {
-      await withOpen(path, (store) => write(store, ...creationOf(familyOf(1))));
-      await withOpen(path, async (store) => {
-        assert.deepEqual(await store.checkout(familyOf(1).session.id), checkoutOf(familyOf(1)));
-        await write(store, ...creationOf(familyOf(2)));
-      });
-      await withOpen(path, async (store) => {
-        assert.deepEqual(await store.checkout(familyOf(2).session.id), checkoutOf(familyOf(2)));
-      });
-    }),
-  );
-
-  test(
-    'closing waits for writes in progress',
-    withPath(async (path) => {
-      const store = await openSqlite({ ...usual, path });
-      const commits = Array.from({ length: 50 }, (_, index) => store.commit(creationOf(familyOf(index))));
-      await store.close();
-      assert.ok((await Promise.all(commits)).every(({ done }) => done));
-      await withOpen(path, async (reopened) => {
-        assert.equal((await reopened.listSessions({}, { limit: 100 })).items.length, 50);
-      });
-    }),
-  );
+  onPath('closing waits for writes in progress', async (path) => {
+    const store = await openSqlite({ ...usual, path });
+    const commits = Array.from({ length: 50 }, (_, index) => store.commit(creationOf(familyOf(index))));
+    await store.close();
+    assert.ok((await Promise.all(commits)).every(({ done }) => done));
+    await withOpen(path, async (reopened) => {
+      assert.equal((await reopened.listSessions({}, { limit: 100 })).items.length, 50);
+    });
+  });
 });
 
 describe('migrations', () => {
@@ -132,68 +116,117 @@ describe('migrations', () => {
     );
   const known = MIGRATIONS.map(({ version, name }) => ({ version, name }));
 
-  test('are numbered from one without a gap', () => {
+  onPath('are applied once by two concurrent starts', async (path) => {
+    const missing = await Promise.all(migrateAtOnce(path, 2));
     assert.deepEqual(
-      MIGRATIONS.map(({ version }) => version),
-      MIGRATIONS.map((_, index) => index + 1),
+      missing.toSorted((a, b) => a - b),
+      [0, known.length],
     );
+    assert.deepEqual(applied(path), known);
+    const stores = await Promise.all([1, 2].map(() => openSqlite({ ...usual, path })));
+    for (const store of stores) await store.close();
   });
 
-  test(
-    'are applied once, in a new directory',
-    withPath(async (path) => {
-      const nested = join(path, '..', 'data', 'of', 'tillway.db');
-      await withOpen(nested, async () => undefined);
-      assert.deepEqual(applied(nested), known);
-      await withOpen(nested, async () => undefined);
-      assert.deepEqual(applied(nested), known);
-    }),
-  );
+  onPath('a database of a newer version is rejected with a message, and not changed', async (path) => {
+    await withOpen(path, (store) => write(store, ...creationOf(familyOf(1))));
+    const newer = { version: MIGRATIONS.length + 1, name: 'future' };
+    withDatabase(path, (database) =>
+      database.prepare('INSERT INTO schema_migrations VALUES (?, ?, ?)').run(newer.version, newer.name, 'x'),
+    );
+    await assert.rejects(
+      openSqlite({ ...usual, path }),
+      /the database has migration \d+ \(future\), which this version of Tillway does not know: start the version/,
+    );
+    assert.deepEqual(applied(path), [...known, newer]);
+  });
 
-  test(
-    'are applied once by two concurrent starts',
-    withPath(async (path) => {
-      const missing = await Promise.all(migrateAtOnce(path, 2));
-      assert.deepEqual(
-        missing.toSorted((a, b) => a - b),
-        [0, known.length],
-      );
-      assert.deepEqual(applied(path), known);
-      const stores = await Promise.all([1, 2].map(() => openSqlite({ ...usual, path })));
-      for (const store of stores) await store.close();
-    }),
-  );
+  onPath('a database with other migrations is rejected', async (path) => {
+    await withOpen(path, async () => undefined);
+    withDatabase(path, (database) => database.exec("UPDATE schema_migrations SET name = 'other' WHERE version = 1"));
+    await assert.rejects(openSqlite({ ...usual, path }), /migration 1 \(other\)/);
+  });
 
-  test(
-    'a database of a newer version is rejected with a message, and not changed',
-    withPath(async (path) => {
-      await withOpen(path, (store) => write(store, ...creationOf(familyOf(1))));
-      const newer = { version: MIGRATIONS.length + 1, name: 'future' };
-      withDatabase(path, (database) =>
-        database.prepare('INSERT INTO schema_migrations VALUES (?, ?, ?)').run(newer.version, newer.name, 'x'),
-      );
-      await assert.rejects(
-        openSqlite({ ...usual, path }),
-        /the database has migration \d+ \(future\), which this version of Tillway does not know: start the version/,
-      );
-      assert.deepEqual(applied(path), [...known, newer]);
-    }),
-  );
+  onPath('a file that is not a database is rejected', async (path) => {
+    await writeFile(path, 'this is no database, and never was one '.repeat(50));
+    await assert.rejects(openSqlite({ ...usual, path }), /not a database/);
+  });
+});
 
-  test(
-    'a database with other migrations is rejected',
-    withPath(async (path) => {
-      await withOpen(path, async () => undefined);
-      withDatabase(path, (database) => database.exec("UPDATE schema_migrations SET name = 'other' WHERE version = 1"));
-      await assert.rejects(openSqlite({ ...usual, path }), /migration 1 \(other\)/);
-    }),
-  );
+const TEXT = 'hidden-buyer';
+const IDLE = { info: () => undefined, warn: () => undefined };
 
-  test(
-    'a file that is not a database is rejected',
-    withPath(async (path) => {
-      await writeFile(path, 'this is no database, and never was one '.repeat(50));
-      await assert.rejects(openSqlite({ ...usual, path }), /not a database/);
-    }),
+/** Log, and its lines. */
+function listen(): { log: StoreLog; lines: string[] } {
+  const lines: string[] = [];
+  const note = (level: string) => (_fields: object, message: string) => void lines.push(`${level} ${message}`);
+  return { log: { info: note('info'), warn: note('warn') }, lines };
+}
+
+const markOf = (path: string) => withDatabase(path, (database) => database.prepare('PRAGMA user_version').get());
+const isLeft = async (path: string) => (await contentsOf(`sqlite:${path}`)).includes(TEXT);
+
+/** Leaves text in an unused part of a page, as moving rows between pages does. */
+function leaveText(path: string): void {
+  withDatabase(path, (database) => {
+    database.exec('PRAGMA secure_delete = OFF; CREATE TABLE leftovers (number INTEGER PRIMARY KEY, text TEXT)');
+    for (let number = 0; number < 20; number++)
+      database.prepare('INSERT INTO leftovers VALUES (?, ?)').run(number, `${number} ${TEXT}`);
+    database.exec('DELETE FROM leftovers WHERE number BETWEEN 5 AND 15; UPDATE leftovers SET text = NULL');
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  });
+  assert.ok(readFileSync(path, 'latin1').includes(TEXT));
+}
+
+/** A database of two buyers, the first of them erased. */
+async function erased(path: string): Promise<void> {
+  await withOpen(path, async (store) => {
+    const [first, second] = [familyOf(1), familyOf(2)];
+    await write(store, ...creationOf(first));
+    await write(store, ...creationOf(second));
+    await write(store, { type: 'payment_changed', payment: { ...first.payment, status: 'failed' } });
+    const { id } = first.customer;
+    await eraseCustomer({ store, log: IDLE } as unknown as Parameters<typeof eraseCustomer>[0], id, id);
+  });
+}
+
+describe('text that erasing has left in the file', () => {
+  onPath('is removed once, by the next start of a service, which logs it', async (path) => {
+    await erased(path);
+    leaveText(path);
+    assert.deepEqual({ ...markOf(path) }, { user_version: 1 });
+    const told = listen();
+    await withOpen(path, async (store) => assert.ok(await store.session(familyOf(2).session.id)), told.log);
+    assert.equal(await isLeft(path), false);
+    assert.deepEqual({ ...markOf(path) }, { user_version: 0 });
+    await withOpen(path, async () => undefined, told.log);
+    assert.deepEqual(told.lines, ['info what erasing had left in the database file is removed']);
+  });
+
+  onPath('stays if no service opens the file, or if nothing was erased', async (path) => {
+    await withOpen(path, async (store) => write(store, ...creationOf(familyOf(1))));
+    leaveText(path);
+    const told = listen();
+    await withOpen(path, async () => undefined, told.log);
+    assert.deepEqual([await isLeft(path), told.lines], [true, []]);
+    withDatabase(path, (database) => database.exec('PRAGMA user_version = 1'));
+    await withOpen(path, async () => undefined);
+    assert.equal(await isLeft(path), true);
+  });
+
+  onPath(
+    'stays with a warning while another process has the file open, and is removed by the next start',
+    async (path) => {
+      await erased(path);
+      leaveText(path);
+      const told = listen();
+      await withOpen(path, async (other) => {
+        await withOpen(path, async (store) => write(store, ...creationOf(familyOf(3))), told.log);
+        assert.ok(await other.session(familyOf(3).session.id));
+      });
+      assert.match(told.lines.join('\n'), /^warn .* stop whatever else has it open/m);
+      assert.equal(await isLeft(path), true);
+      await withOpen(path, async () => undefined, told.log);
+      assert.equal(await isLeft(path), false);
+    },
   );
 });

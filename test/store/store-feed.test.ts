@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { readFeed } from '../../src/operations/read-feed.ts';
-import type { FeedFilter } from '../../src/store/feed-port.ts';
+import type { FeedFilter } from '../../src/store/tables/feed-table.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import type { MerchantEvent } from '../../src/store/webhooks-port.ts';
 import { NOW, aCustomer, aSession, idOf } from '../fixtures/checkout-records.ts';

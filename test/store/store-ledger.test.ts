@@ -1,13 +1,13 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
+import { type JournalEntry, paidPosting, settledPosting } from '../../src/domain/ledger.ts';
 import { ledgerBalances } from '../../src/operations/ledger/ledger-balances.ts';
 import type { JournalFilter } from '../../src/store/ledger-port.ts';
 import type { Store } from '../../src/store/store.ts';
 import { DAY, NOW, aPayment, idOf } from '../fixtures/checkout-records.ts';
-import { creationOf, familyOf, write } from '../fixtures/store-records.ts';
-import { TEST_DATABASE, type TestDatabase, createTestDatabase, openTestStore, runSql } from '../support/database.ts';
+import { creationOf, familyOf, withStore, write } from '../fixtures/store-records.ts';
+import { TEST_DATABASE, type TestDatabase, createServiceDatabase, openTestStore, runSql } from '../support/database.ts';
 
 const APPEND_ONLY = /append-only/;
 const IS_SQLITE = TEST_DATABASE === 'sqlite';
@@ -20,51 +20,29 @@ async function paid(store: Store, number: number, created = NOW): Promise<void> 
 }
 
 describe('the database rejects changes of the ledger', () => {
-  let database: TestDatabase;
-  let store: Store;
-
-  before(async () => {
-    database = await createTestDatabase();
-    store = await openTestStore(database.settings);
-    await paid(store, 1);
-  });
-  after(async () => {
-    await store.close();
-    await database[Symbol.asyncDispose]();
-  });
-
   const columns = 'posting_id, line, payment_id, session_id, refund_id, environment, kind, account, amount, created';
   const again = (rest: string) => `INSERT ${IS_SQLITE ? rest : ''} INTO ledger_entries (${columns})
     SELECT ${columns.replace('amount', 'amount + 1')} FROM ledger_entries WHERE line = 0`;
   const byRowNumber = `INSERT OR REPLACE INTO ledger_entries (rowid, ${columns})
     SELECT rowid, ${columns.replace('posting_id', "'dis_forged:adjustment'")} FROM ledger_entries LIMIT 1`;
-  const attempts: [string, string][] = [
-    ['an update', 'UPDATE ledger_entries SET amount = amount + 1'],
-    ['an update of one row', "UPDATE ledger_entries SET account = 'x' WHERE line = 0"],
-    ['a delete', 'DELETE FROM ledger_entries WHERE line = 0'],
-    IS_SQLITE ? ['a replacement', again('OR REPLACE')] : ['a truncate', 'TRUNCATE ledger_entries'],
-    ...(IS_SQLITE ? ([['a replacement by the number of a row', byRowNumber]] as [string, string][]) : []),
-    IS_SQLITE
-      ? ['an insert that skips what is there', again('OR IGNORE')]
-      : ['a truncate of what it refers to', 'TRUNCATE payments CASCADE'],
-    [
-      'an insert that becomes an update',
-      `${again('')} ${IS_SQLITE ? 'AND true' : ''} ON CONFLICT (posting_id, line) DO UPDATE SET amount = 1`,
-    ],
+  const attempts = [
+    'UPDATE ledger_entries SET amount = amount + 1',
+    "UPDATE ledger_entries SET account = 'x' WHERE line = 0",
+    'DELETE FROM ledger_entries WHERE line = 0',
+    `${again('')} ${IS_SQLITE ? 'AND true' : ''} ON CONFLICT (posting_id, line) DO UPDATE SET amount = 1`,
+    ...(IS_SQLITE
+      ? [again('OR REPLACE'), byRowNumber, again('OR IGNORE')]
+      : ['TRUNCATE ledger_entries', 'TRUNCATE payments CASCADE']),
   ];
-  for (const [what, sql] of attempts) {
-    test(what, async () => {
+  test('by any statement', () =>
+    withStore(async (store, url) => {
+      await paid(store, 1);
       const before = await store.ledgerOfPayment(idOf('pay', 1));
-      await assert.rejects(runSql(database.url, sql), APPEND_ONLY);
-      assert.deepEqual(await store.ledgerOfPayment(idOf('pay', 1)), before);
-    });
-  }
-
-  test('the same posting twice', async () => {
-    const posting = paidPosting({ ...familyOf(1).payment, status: 'paid' }, NOW);
-    await assert.rejects(store.commit([{ type: 'ledger_posted', posting, environment: 'sandbox' }]));
-    assert.equal((await store.ledgerOfPayment(idOf('pay', 1))).length, posting.entries.length);
-  });
+      for (const sql of attempts) {
+        await assert.rejects(runSql(url, sql), APPEND_ONLY, sql);
+        assert.deepEqual(await store.ledgerOfPayment(idOf('pay', 1)), before, sql);
+      }
+    }));
 });
 
 describe('the journal', () => {
@@ -72,7 +50,7 @@ describe('the journal', () => {
   let store: Store;
 
   before(async () => {
-    database = await createTestDatabase();
+    database = await createServiceDatabase();
     store = await openTestStore(database.settings);
     // Several postings of one instant, and of several instants.
     for (let number = 1; number <= 9; number++) await paid(store, number, NOW + Math.floor(number / 3));
@@ -145,22 +123,14 @@ describe('the journal', () => {
         [NOW + 600_000, 2],
         [NOW + 60_002, 3],
       ] as const) {
-        const deps = { store, now: () => now, caller: undefined };
-        const { environments } = await ledgerBalances(deps, { environment: 'sandbox', at }, part);
-        for (const { account, debits, credits } of environments[0]!.accounts) {
-          const own = whole.filter((entry) => entry.account === account && entry.created < at);
-          const sum = (sign: number) => own.reduce((total, { amount }) => total + Math.max(sign * amount, 0), 0);
-          assert.deepEqual([account, debits, credits], [account, sum(1), sum(-1)], `at ${at - NOW} by ${part}`);
-        }
+        await assertBalances({ store, now: () => now, caller: undefined }, whole, at, part);
       }
     }
   });
 });
 
-test('current balances and balances at midnight are correct over several days, and read no entry', async () => {
-  await using database = await createTestDatabase();
-  const store = await openTestStore(database.settings);
-  try {
+test('current balances and balances at midnight are correct over several days, and read no entry', () =>
+  withStore(async (store) => {
     const midnight = Math.ceil(NOW / DAY) * DAY;
     const times = [midnight - 2 * DAY, midnight - DAY - 1, midnight - DAY, midnight - 1, midnight, midnight + 5];
     for (const [number, created] of times.entries()) await paid(store, number, created);
@@ -169,31 +139,31 @@ test('current balances and balances at midnight are correct over several days, a
     const summed = { ...store, partitionSum: unread, recentSums: unread, journal: unread };
     const deps = { store: summed, now: () => midnight + 3 * DAY, caller: undefined };
     for (const at of [undefined, midnight - 3 * DAY, midnight - DAY, midnight, midnight + DAY, midnight + 9 * DAY]) {
-      const { environments } = await ledgerBalances(deps, { environment: 'sandbox', at });
-      for (const { account, debits, credits } of environments[0]!.accounts) {
-        const own = whole.filter((entry) => entry.account === account && entry.created < (at ?? Infinity));
-        const sum = (sign: number) => own.reduce((total, { amount }) => total + Math.max(sign * amount, 0), 0);
-        assert.deepEqual([account, debits, credits], [account, sum(1), sum(-1)], String(at));
-      }
+      await assertBalances(deps, whole, at);
     }
     // The same for a time within a day, which reads entries.
     for (const at of [midnight - DAY - 1, midnight - 1, midnight + 5, midnight + 6]) {
-      const { environments } = await ledgerBalances({ ...deps, store }, { environment: 'sandbox', at }, 1);
-      const { debits } = environments[0]!.accounts[0]!;
-      const own = whole.filter(({ account, created }) => account === 'provider_clearing' && created < at);
-      assert.equal(
-        debits,
-        own.reduce((total, { amount }) => total + amount, 0),
-        String(at),
-      );
+      await assertBalances({ ...deps, store }, whole, at, 1);
     }
-  } finally {
-    await store.close();
+  }));
+
+/** Compares the balances with the sums of the entries booked before `at`; `part` is the number of entries that are read at once. */
+async function assertBalances(
+  deps: Parameters<typeof ledgerBalances>[0],
+  entries: readonly JournalEntry[],
+  at: number | undefined,
+  part?: number,
+): Promise<void> {
+  const { environments } = await ledgerBalances(deps, { environment: 'sandbox', at }, part);
+  for (const { account, debits, credits } of environments[0]!.accounts) {
+    const own = entries.filter((entry) => entry.account === account && entry.created < (at ?? Infinity));
+    const sum = (sign: number) => own.reduce((total, { amount }) => total + Math.max(sign * amount, 0), 0);
+    assert.deepEqual([debits, credits], [sum(1), sum(-1)], `${account} at ${at} by ${part}`);
   }
-});
+}
 
 test('the migration adds existing entries to the running sums', async () => {
-  await using database = await createTestDatabase();
+  await using database = await createServiceDatabase();
   const before = await openTestStore(database.settings);
   await paid(before, 1);
   await paid(before, 2, NOW + DAY);

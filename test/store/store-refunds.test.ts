@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Refund } from '../../src/domain/refund-record.ts';
+import type { Store } from '../../src/store/store.ts';
 import { NOW, idOf } from '../fixtures/checkout-records.ts';
 import { aRefund, creationOf, familyOf, withStore, write } from '../fixtures/store-records.ts';
 
 const family = familyOf(1);
 
-const seeded = (what: string, use: Parameters<typeof withStore>[0]) =>
+const seeded = (what: string, use: (store: Store) => Promise<void>) =>
   void test(what, () =>
     withStore(async (store) => {
       await write(store, ...creationOf(family));

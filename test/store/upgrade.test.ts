@@ -8,6 +8,7 @@ import { CREATE_MIGRATIONS, migrationRow } from '../../src/store/migrate.ts';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { migrationForPostgres } from '../../src/store/postgres-sql.ts';
 import { TEST_DATABASE, createTestDatabase, runSql } from '../support/database.ts';
+import { reportRefund } from '../fixtures/provider-words.ts';
 import { start, createSession } from '../simulator/buyer.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { call, startTestService } from '../support/service.ts';
@@ -181,9 +182,7 @@ test('earlier wrong amounts count for their payments, and missing discrepancies 
     }
     const { store } = on.service.deps;
     const [refund] = (await store.listRefunds({ sessionId: sessions['failed']! }, { limit: 1 })).items;
-    const about = { eventId: 'failed', sessionId: refund!.sessionId, refundId: refund!.id, amount: refund!.amount };
-    const callback = { ...about, status: 'failed' as const, reason: 'closed', currency: 'USD' };
-    await applyRefundMessage(on.service.deps, { provider: 'sandbox', environment: 'sandbox', callback, body: '{}' });
+    await reportRefund(on.service.deps, refund!, 'failed');
   }
   for (const sql of BEFORE_WRONG_AMOUNTS) await runSql(database.url, sql);
 

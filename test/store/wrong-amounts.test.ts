@@ -2,73 +2,44 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { abandonAttempt, acceptHandoff, startAttempt } from '../../src/domain/checkout.ts';
+import { abandonAttempt } from '../../src/domain/checkout.ts';
 import { actionsOf } from '../../src/domain/discrepancy.ts';
 import type { Discrepancy } from '../../src/domain/records.ts';
 import { GatewayError } from '../../src/domain/gateway-error.ts';
-import { applyProviderMessage } from '../../src/operations/apply-provider-message.ts';
 import { commitDecision } from '../../src/operations/commit-decision.ts';
 import { resolveDiscrepancy } from '../../src/operations/discrepancies/resolve-discrepancy.ts';
-import { applyRefundMessage } from '../../src/operations/refunds/apply-refund-report.ts';
 import { createRefund } from '../../src/operations/refunds/create-refund.ts';
 import { recordPayout } from '../../src/operations/settlement/settle-payment.ts';
+import { anyStepOf } from '../fixtures/any-step.ts';
+import { reportPayment, reportRefund, startAccepted } from '../fixtures/provider-words.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { TEST_DATABASE, settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { brokenInvariants } from '../support/sound.ts';
 
-const RUNS = TEST_DATABASE === 'sqlite' ? 70 : 12;
+const RUNS = TEST_DATABASE === 'sqlite' ? 35 : 12;
 const SEED = 10;
 
-type Step =
-  /** Another attempt; the one before is left. */
-  | { type: 'start' }
-  /** The provider's word of all that it took of a payment: of a part of what was asked for, in quarters. */
-  | { type: 'word'; payment: number; quarters: number }
-  /** A report of the whole amount, besides the returned money. */
-  | { type: 'right'; payment: number }
-  | { type: 'decide'; record: number; action: 'refund' | 'accept' }
-  | { type: 'told'; refund: number; status: 'succeeded' | 'failed' }
-  | { type: 'refund'; payment: number }
-  | { type: 'settle'; payment: number };
-
 const either = fc.nat(1);
-const anyStep: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 2, arbitrary: fc.record({ type: fc.constant('start' as const) }) },
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      type: fc.constant('word' as const),
-      payment: either,
-      quarters: fc.constantFrom(1, 2, 3, 4, 4, 5, 6, 8),
-    }),
-  },
-  { weight: 2, arbitrary: fc.record({ type: fc.constant('right' as const), payment: either }) },
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      type: fc.constant('decide' as const),
-      record: fc.nat(2),
-      action: fc.constantFrom('refund' as const, 'accept' as const),
-    }),
-  },
-  {
-    weight: 5,
-    arbitrary: fc.record({
-      type: fc.constant('told' as const),
-      refund: fc.nat(3),
-      status: fc.constantFrom('succeeded' as const, 'failed' as const),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ type: fc.constantFrom('refund' as const, 'settle' as const), payment: either }) },
-);
+const anyStep = anyStepOf({
+  /** Another attempt; the one before is left. */
+  start: [2],
+  /** The provider's word of all that it took of a payment: of a part of what was asked for, in quarters. */
+  word: [6, { payment: either, quarters: fc.constantFrom(1, 2, 3, 4, 4, 5, 6, 8) }],
+  /** A report of the whole amount, besides the returned money. */
+  right: [2, { payment: either }],
+  decide: [6, { record: fc.nat(2), action: fc.constantFrom('refund', 'accept') }],
+  told: [5, { refund: fc.nat(3), status: fc.constantFrom('succeeded', 'failed') }],
+  refund: [1, { payment: either }],
+  settle: [1, { payment: either }],
+});
+type Step = typeof anyStep extends fc.Arbitrary<infer Drawn> ? Drawn : never;
 const anyHistory = fc.record({
   kind: fc.constantFrom('card', 'wallet', 'local'),
   amount: fc.constantFrom(0.04, 3.33, 49.99),
   steps: fc.array(anyStep, { minLength: 8, maxLength: 20, size: 'max' }),
 });
 
-let messages = 0;
 const seen = new Set<string>();
 
 class History {
@@ -104,23 +75,13 @@ class History {
     const { sessionId } = this;
     const deps = this.#deps;
     const route = deps.routes.find((route) => route.environment === 'sandbox' && route.kind === this.#kind)!;
-    const ids = { paymentId: deps.newId('pay'), invoiceId: deps.newId('inv') };
     if ((await this.payments()).length === 2) return;
     await commitDecision(deps, sessionId, (checkout, now) => abandonAttempt(checkout, now));
-    await commitDecision(deps, sessionId, (checkout, now) => startAttempt(checkout, { ...ids, route }, now));
-    const handoff = { paymentId: ids.paymentId, reference: `ref_${ids.paymentId}`, url: null };
-    await commitDecision(deps, sessionId, (checkout) => acceptHandoff(checkout, handoff));
+    await startAccepted(deps, sessionId, route);
   }
 
   async say(paymentId: string, amount: number): Promise<void> {
-    const about = { eventId: `w_${messages++}`, sessionId: this.sessionId, paymentId, status: 'paid' as const, amount };
-    const callback = { ...about, currency: 'USD', txHash: null, failure: null };
-    const said = await applyProviderMessage(this.#deps, {
-      provider: 'sandbox',
-      environment: 'sandbox',
-      callback,
-      body: '{}',
-    });
+    const said = await reportPayment(this.#deps, { sessionId: this.sessionId, paymentId, status: 'paid', amount });
     const before = this.#largest.get(paymentId) ?? 0;
     this.#largest.set(paymentId, Math.max(before, amount));
     seen.add(`${amount > before ? 'larger' : 'older'} word ${said.outcome}`);
@@ -141,9 +102,7 @@ class History {
 
   async told(refundId: string, status: 'succeeded' | 'failed'): Promise<void> {
     const refund = (await this.#deps.store.refund(refundId))!;
-    const about = { eventId: `w_${messages++}`, sessionId: this.sessionId, refundId, amount: refund.amount };
-    const callback = { ...about, currency: 'USD', status, reason: status === 'failed' ? 'why' : null };
-    await applyRefundMessage(this.#deps, { provider: 'sandbox', environment: 'sandbox', callback, body: '{}' });
+    await reportRefund(this.#deps, refund, status);
     seen.add(`${String(refund.reason)} ${refund.status}->${status}`);
   }
 

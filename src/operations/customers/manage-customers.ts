@@ -4,7 +4,7 @@ import type { Deps } from '../deps.ts';
 import { getCustomer } from '../read-records.ts';
 import { retryOnConflict } from '../retry-on-conflict.ts';
 import { eraseCustomer as erased, eraseEventBody, eraseSession } from '../../domain/personal-data.ts';
-import type { PersonalWorkInProgress } from '../../store/personal-data-port.ts';
+import type { PersonalWorkInProgress } from '../../store/tables/erasure-table.ts';
 import type { Change } from '../../store/store.ts';
 import type { Delivery, DeliveryAttempt } from '../../domain/delivery.ts';
 import type { ProviderMessage } from '../../domain/provider-message.ts';

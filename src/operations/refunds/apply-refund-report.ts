@@ -15,7 +15,7 @@ import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
 import { getRefund } from '../read-records.ts';
 import { applyStoredPayout } from '../settlement/settle-payment.ts';
-import type { DueRefund } from '../../store/refunds-port.ts';
+import type { DueRefund } from '../../store/tables/refunds-table.ts';
 import { LEASE_MS, providerDelayMs } from '../run-provider-task.ts';
 
 type Mismatch = OriginMismatch | 'session_mismatch' | 'amount_mismatch';

@@ -1,5 +1,7 @@
 import { REFUSAL_WEIGHT, type RouteOutcome } from '../../domain/route-outcome.ts';
-import { duplicates, invariants, orphans, sqlList } from './invariant.ts';
+import { KEY_SCOPES, KEY_SOURCES } from '../../domain/api-key.ts';
+import { ENVIRONMENTS } from '../../domain/route.ts';
+import { duplicates, invariants, orphans, sqlList, unknownValues } from './invariant.ts';
 
 // Why each holds is in `domain/route-outcome.ts`, `routing/health-machine.ts` and `operations/routing/`: what an attempt teaches commits
 // with the attempt, a change of health with the record that it leads to, a decision with what rests on it.
@@ -28,8 +30,11 @@ const COUNTS: [stage: RouteOutcome['stage'], result: RouteOutcome['result'], ...
   ['late', 'paid', 1, 0, 0],
 ];
 
-/** Outcomes of attempts, health of routes, and decisions. */
+const UNKNOWN = unknownValues({ environment: ENVIRONMENTS, scope: KEY_SCOPES, source: KEY_SOURCES });
+
+/** Outcomes of attempts, health of routes and decisions; the test clock; API keys. */
 export const ROUTING_INVARIANTS = invariants({
+  // Outcomes of attempts, health of routes, and decisions.
   failure_source: {
     says: "A payment says whose fault it was exactly when it failed: a refused handoff the route's or ours, a dropped payment the buyer's.",
     sql: `SELECT id FROM payments
@@ -150,5 +155,38 @@ export const ROUTING_INVARIANTS = invariants({
       LEFT JOIN routing_decisions AS decision ON decision.id = session.decision_id
       WHERE session.decision_id IS NOT NULL
         AND (decision.id IS NULL OR decision.environment <> session.environment OR decision.session_id IS NOT NULL)`,
+  },
+  // Invariants of the test clock.
+  test_clock: {
+    says: 'There is at most one test clock, neither behind the real time nor beyond its goal, and short of that only while it is moved.',
+    sql: `SELECT CAST(id AS TEXT) AS id FROM test_clock
+      WHERE id <> 1 OR version < 1 OR offset_ms < 0 OR offset_ms > goal_ms OR (target IS NULL AND offset_ms < goal_ms)`,
+  },
+  test_clock_sandbox: {
+    says: 'Where time was moved, there is no session of production.',
+    sql: `SELECT session.id AS id FROM sessions AS session JOIN test_clock AS clock ON clock.goal_ms > 0
+      WHERE session.environment = 'production'`,
+  },
+  // API keys, and the spend limits of agents.
+  api_key_values: {
+    says: 'An API key has an id of its type, and an environment, scope and source that there are.',
+    sql: `SELECT id FROM api_keys WHERE SUBSTR(id, 1, 4) <> 'key_' OR ${UNKNOWN}`,
+  },
+  api_key_hash: {
+    says: 'Of an API key a hash is kept, which no other key has, and the last four characters.',
+    sql: `SELECT id FROM api_keys WHERE LENGTH(key_hash) <> 64 OR LENGTH(last4) <> 4
+      OR key_hash IN (SELECT key_hash FROM api_keys GROUP BY key_hash HAVING COUNT(*) > 1)`,
+  },
+  api_key_limits: {
+    says: 'An API key has a spend limit, of more than nothing, exactly when it is of an agent.',
+    sql: `SELECT id FROM api_keys
+      WHERE (scope = 'agent') <> (spend_per_checkout IS NOT NULL OR spend_per_day IS NOT NULL)
+        OR spend_per_checkout <= 0 OR spend_per_day <= 0`,
+  },
+  api_key_spend: {
+    says: 'Only the API key of an agent spends, and on no day more than its limit.',
+    sql: `SELECT spend.key_id || ' ' || spend.day AS id FROM api_key_spend AS spend
+      LEFT JOIN api_keys AS api_key ON api_key.id = spend.key_id
+      WHERE api_key.id IS NULL OR api_key.scope <> 'agent' OR spend.amount <= 0 OR spend.amount > api_key.spend_per_day`,
   },
 });

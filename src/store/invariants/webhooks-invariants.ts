@@ -1,4 +1,5 @@
 import { EVENT_TYPES } from '../event-places.ts';
+import { MAX_EARLIER_SECRETS, MAX_ENDPOINTS } from '../../domain/webhook-endpoint.ts';
 import { duplicates, invariants, orphans, sqlList } from './invariant.ts';
 
 /** Sessions without an event that they must have, or with one that they cannot have. */
@@ -8,8 +9,11 @@ function eventSql(type: string, announced: string, possible: string): string {
     WHERE (${announced} AND event.id IS NULL) OR (event.id IS NOT NULL AND NOT (${possible}))`;
 }
 
-/** Merchant events and their deliveries. An event commits together with the change of its session's status. */
+const DELETED = sqlList(['deleting', 'deleted']);
+
+/** Merchant events, their deliveries and endpoints, and the feed. */
 export const WEBHOOK_INVARIANTS = invariants({
+  // Merchant events and their deliveries. An event commits together with the change of its session's status.
   event_id: {
     says: 'The id of an event is evt_<session>_<status>, and its type is payment.<status>.',
     sql: `SELECT id FROM events
@@ -87,5 +91,102 @@ export const WEBHOOK_INVARIANTS = invariants({
       LEFT JOIN deliveries AS delivery ON delivery.id = attempt.delivery_id
       WHERE delivery.id IS NULL OR attempt.number < 1 OR attempt.number > delivery.attempts
         OR attempt.duration_ms < 0 OR (attempt.failure IS NULL) <> (COALESCE(attempt.status_code, 0) = 200)`,
+  },
+  // The feed of events, the log that deliveries show, and recoveries.
+  feed_position: {
+    says: 'The positions of the feed are 1, 2, 3 and so on, without a hole.',
+    sql: `SELECT event.id AS id FROM events AS event LEFT JOIN events AS before
+        ON before.feed_position = event.feed_position - 1 AND before.feed_position IS NOT NULL
+      WHERE event.feed_position IS NOT NULL AND event.feed_position <> 1
+        AND (event.feed_position < 1 OR before.id IS NULL)`,
+  },
+  feed_position_once: {
+    says: 'A position of the feed is that of one event.',
+    sql: duplicates('events', 'feed_position', { where: 'feed_position IS NOT NULL' }),
+  },
+  feed_order: {
+    says: 'In the feed the events of a session are in their order, and none is left out between two.',
+    sql: `SELECT DISTINCT later.id AS id FROM events AS later
+      JOIN events AS earlier ON earlier.session_id = later.session_id AND earlier.sequence < later.sequence
+      WHERE later.feed_position IS NOT NULL
+        AND (earlier.feed_position IS NULL OR earlier.feed_position > later.feed_position)`,
+  },
+  last_attempt: {
+    says: 'A delivery shows the last attempt of its log, and nothing where that is empty.',
+    sql: `SELECT delivery.id AS id FROM deliveries AS delivery LEFT JOIN delivery_attempts AS last
+        ON last.delivery_id = delivery.id AND last.number = (
+          SELECT MAX(newest.number) FROM delivery_attempts AS newest WHERE newest.delivery_id = delivery.id)
+      WHERE COALESCE(delivery.last_started, -1) <> COALESCE(last.started, -1)
+        OR COALESCE(delivery.last_duration_ms, -1) <> COALESCE(last.duration_ms, -1)
+        OR COALESCE(delivery.last_status_code, -1) <> COALESCE(last.status_code, -1)
+        OR COALESCE(delivery.last_failure, '') <> COALESCE(last.failure, '')`,
+  },
+  answer_class: {
+    says: 'A delivery that is not delivered has the class of its last answer, and no other delivery has one.',
+    sql: `SELECT id FROM deliveries
+      WHERE COALESCE(answer_class, '') <> CASE
+        WHEN status = 'delivered' OR last_started IS NULL THEN ''
+        WHEN last_status_code IS NULL THEN 'none'
+        WHEN last_status_code >= 500 THEN '5xx'
+        WHEN last_status_code >= 400 THEN '4xx'
+        WHEN last_status_code >= 300 THEN '3xx'
+        ELSE '2xx' END`,
+  },
+  recovery_queue: {
+    says: 'A delivery in the queue of a recovery is pending, at the time of its event.',
+    sql: `SELECT delivery.id AS id FROM deliveries AS delivery
+      LEFT JOIN events AS event ON event.id = delivery.event_id
+      WHERE delivery.recover_at IS NOT NULL
+        AND (delivery.status <> 'pending' OR event.id IS NULL OR event.created <> delivery.recover_at)`,
+  },
+  recovery: {
+    says: 'A recovery has an endpoint, of the same environment, and has read events of its time alone.',
+    sql: orphans('recoveries', 'endpoint_id', 'webhook_endpoints', ['environment'], {
+      or: [
+        'child.from_time >= child.until_time',
+        'child.read_created < child.from_time',
+        'child.read_created >= child.until_time',
+        'child.queued < 0 OR child.pending < 0 OR child.delivered < 0',
+      ],
+    }),
+  },
+  // Webhook endpoints and their secrets, sealed as they are: whether they open is told at the start of the service.
+  endpoint_state: {
+    says: 'An endpoint says why and since when it takes no events exactly while it takes none; it has types of events, and a URL until it is deleted.',
+    sql: `SELECT id FROM webhook_endpoints
+      WHERE (disabled_reason IS NULL) <> (status = 'active') OR (disabled_at IS NULL) <> (status = 'active')
+        OR events = '' OR (url = '') <> (status IN (${DELETED})) OR version < 1`,
+  },
+  endpoint_slot: {
+    says: `An environment has at most ${MAX_ENDPOINTS} endpoints that the API made: each holds a place of its own until it is deleted.`,
+    sql: `SELECT id FROM webhook_endpoints
+      WHERE (slot IS NULL) <> (source = 'configuration' OR status IN (${DELETED})) OR slot < 1 OR slot > ${MAX_ENDPOINTS}
+      UNION SELECT MAX(id) AS id FROM webhook_endpoints WHERE slot IS NOT NULL
+      GROUP BY environment, slot HAVING COUNT(*) > 1`,
+  },
+  endpoint_secrets: {
+    says: `An endpoint that the API made has one secret without an end, its newest, and at most ${MAX_EARLIER_SECRETS} others; a disabled one may have none at all.`,
+    sql: `SELECT endpoint.id AS id FROM webhook_endpoints AS endpoint
+      LEFT JOIN webhook_secrets AS secret ON secret.endpoint_id = endpoint.id
+      WHERE endpoint.source = 'api' AND endpoint.status NOT IN (${DELETED})
+      GROUP BY endpoint.id
+      HAVING COUNT(secret.number) > ${MAX_EARLIER_SECRETS + 1}
+        OR (SUM(CASE WHEN secret.number IS NOT NULL AND secret.expires_at IS NULL THEN 1 ELSE 0 END) <> 1
+          AND (COUNT(secret.number) > 0 OR MAX(endpoint.status) <> 'disabled'))
+        OR MAX(secret.number) <> MAX(CASE WHEN secret.expires_at IS NULL THEN secret.number END)`,
+  },
+  secret_endpoint: {
+    says: 'A secret is sealed, and has an endpoint of the same environment that the API made and nobody deleted.',
+    sql: `SELECT DISTINCT secret.endpoint_id AS id FROM webhook_secrets AS secret
+      LEFT JOIN webhook_endpoints AS endpoint ON endpoint.id = secret.endpoint_id
+      WHERE endpoint.id IS NULL OR endpoint.source <> 'api' OR endpoint.status IN (${DELETED})
+        OR endpoint.environment <> secret.environment OR SUBSTR(secret.sealed, 1, 3) <> 'v1.'
+        OR (secret.expires_at IS NOT NULL AND secret.expires_at < secret.created)`,
+  },
+  deleted_endpoint_delivery: {
+    says: 'Nothing waits for an endpoint that is deleted.',
+    sql: `SELECT delivery.id AS id FROM deliveries AS delivery
+      JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id
+      WHERE endpoint.status = 'deleted' AND delivery.status = 'pending'`,
   },
 });

@@ -1,8 +1,7 @@
-import type { Migration } from './migration.ts';
+import type { Step } from './migration.ts';
 
 /** API keys with their hash only, and the spending of agent keys, one row per day. */
-export const apiKeys: Migration = {
-  version: 2,
+export const apiKeys: Step = {
   name: 'api keys',
   sql: `
 CREATE TABLE api_keys (

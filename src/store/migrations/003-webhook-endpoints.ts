@@ -1,7 +1,6 @@
-import type { Migration } from './migration.ts';
+import type { Step } from './migration.ts';
 
-export const webhookEndpoints: Migration = {
-  version: 3,
+export const webhookEndpoints: Step = {
   name: 'webhook endpoints',
   // Existing endpoints came from the configuration and receive all events.
   sql: `

@@ -1,12 +1,11 @@
-import type { Migration } from './migration.ts';
+import type { Step } from './migration.ts';
 
 /**
  * The feed: events get their position after their commit, one round at a time. Deliveries show their last attempt, are
  * listed by endpoint, type and answer, and those of a recovery wait in a queue of their own. The indexes by answer come
  * before those without: where SQLite thinks two equally good, it takes the one that was made first.
  */
-export const eventFeed: Migration = {
-  version: 4,
+export const eventFeed: Step = {
   name: 'event feed',
   sql: `
 ALTER TABLE events ADD COLUMN feed_position BIGINT;

@@ -1,12 +1,11 @@
-import type { Migration } from './migration.ts';
+import type { Step } from './migration.ts';
 
 /**
  * Entries belong to postings with an id, a session and possibly a refund. Triggers reject changes of entries. A settlement is
  * one row per payment; the source of older settlements is unknown. A refund that was booked before refunds were records gets
  * the id of the record that the next migration creates.
  */
-export const ledger: Migration = {
-  version: 5,
+export const ledger: Step = {
   name: 'ledger',
   sql: `
 CREATE TABLE ledger_postings_moved (

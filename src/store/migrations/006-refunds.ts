@@ -1,9 +1,8 @@
-import type { Migration } from './migration.ts';
+import type { Step } from './migration.ts';
 
 // Tasks that returned surplus money become refunds. The id of a refund derives from its payment, as in the ledger entries.
 // Charges of the simulator that were captured a dollar short keep that amount.
-export const refunds: Migration = {
-  version: 6,
+export const refunds: Step = {
   name: 'refunds',
   sql: `
 CREATE TABLE refunds (

@@ -1,11 +1,10 @@
-import type { Migration } from './migration.ts';
+import type { Step } from './migration.ts';
 
 /**
  * Creates discrepancies from older flagged messages and surplus payments. Their ids derive from the payment or the session, so
  * that they sort by time. Refunded surplus money, and a wrong amount of a payment that was paid all the same, are resolved.
  */
-export const discrepancies: Migration = {
-  version: 8,
+export const discrepancies: Step = {
   name: 'discrepancies',
   sql: `
 ALTER TABLE payments ADD COLUMN shortfall BIGINT NOT NULL DEFAULT 0;

@@ -1,4 +1,4 @@
-import type { Migration } from './migration.ts';
+import type { Step } from './migration.ts';
 
 const paymentSql = (what: string) =>
   `(SELECT ${what} FROM payments AS payment WHERE payment.id = discrepancies.payment_id)`;
@@ -20,8 +20,7 @@ const TOLD_OF_ELSEWHERE = `EXISTS (SELECT 1 FROM discrepancies AS larger
  * Payments store the wrong amounts that were refunded and those whose refund failed. Each payment keeps one open record with
  * the excess. Reports beyond every record of the same money become records to be closed by hand.
  */
-export const wrongAmounts: Migration = {
-  version: 10,
+export const wrongAmounts: Step = {
   name: 'wrong amounts',
   sql: `
 ALTER TABLE payments ADD COLUMN returned BIGINT NOT NULL DEFAULT 0;

@@ -1,4 +1,4 @@
-import type { Migration } from './migration.ts';
+import type { Step } from './migration.ts';
 
 /** The payment that a record's message names, as its provider does. */
 const named = (record: string) => `(SELECT message.payment_id FROM provider_messages AS message
@@ -19,8 +19,7 @@ const LARGER = `FROM discrepancies AS larger
  * An unknown payment is unknown whatever its amount, so a resolution covers all its reports. The same money keeps one open
  * record: a record that reports no more than another is closed and names the largest. Records of erased buyers get no note.
  */
-export const unknownPayments: Migration = {
-  version: 11,
+export const unknownPayments: Step = {
   name: 'unknown payments',
   sql: `
 UPDATE discrepancies SET subject = ${ENCODED}

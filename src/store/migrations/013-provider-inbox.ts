@@ -1,4 +1,4 @@
-import type { Migration } from './migration.ts';
+import type { Step } from './migration.ts';
 
 /** Environment of a sender: that of the record, or the other one if the message was flagged for its environment. */
 const senderOf = (environment: string) =>
@@ -9,8 +9,7 @@ const senderOf = (environment: string) =>
  * One table for messages about payments, settlements and refunds. Its key includes the sender's environment. Earlier versions
  * did not store a currency. An event id that was applied in both old tables keeps its two rows, which `conflict` distinguishes.
  */
-export const providerInbox: Migration = {
-  version: 13,
+export const providerInbox: Step = {
   name: 'provider inbox',
   sql: `
 CREATE TABLE provider_messages_moved (

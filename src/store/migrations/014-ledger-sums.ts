@@ -1,4 +1,4 @@
-import type { Migration } from './migration.ts';
+import type { Step } from './migration.ts';
 
 const BACKFILL = `
 INSERT INTO ledger_sums (environment, account, day, slot, debits, credits)
@@ -12,8 +12,7 @@ INSERT INTO ledger_sums (environment, account, day, slot, debits, credits)
  * server process of the connection, so that transactions of two connections never wait for the same row. The migration creates
  * the trigger before it sums the existing entries: creating it locks the table, so no entry is missed or counted twice.
  */
-export const ledgerSums: Migration = {
-  version: 14,
+export const ledgerSums: Step = {
   name: 'ledger sums',
   sql: `
 CREATE TABLE ledger_sums (

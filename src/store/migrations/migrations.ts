@@ -4,19 +4,38 @@ import { webhookEndpoints } from './003-webhook-endpoints.ts';
 import { eventFeed } from './004-event-feed.ts';
 import { ledger } from './005-ledger.ts';
 import { refunds } from './006-refunds.ts';
-import { personalData } from './007-personal-data.ts';
 import { discrepancies } from './008-discrepancies.ts';
-import { tracing } from './009-tracing.ts';
 import { wrongAmounts } from './010-wrong-amounts.ts';
 import { unknownPayments } from './011-unknown-payments.ts';
-import { failures } from './012-failures.ts';
 import { providerInbox } from './013-provider-inbox.ts';
 import { ledgerSums } from './014-ledger-sums.ts';
-import type { Migration } from './migration.ts';
+import type { Migration, Step } from './migration.ts';
 
-/** Forward only, in order. One that has been released is never edited: the next change is the next number. */
-export const MIGRATIONS: readonly Migration[] = [
-  { version: 1, name: 'initial', sql: initial },
+const personalData: Step = {
+  name: 'personal data',
+  sql: 'ALTER TABLE customers ADD COLUMN status_reason TEXT;',
+};
+
+/** Request id and span that caused an event, for its later deliveries by any instance. */
+const tracing: Step = {
+  name: 'tracing',
+  sql: `
+ALTER TABLE events ADD COLUMN request_id TEXT;
+ALTER TABLE events ADD COLUMN trace_parent TEXT;
+`,
+};
+
+/** Columns for a provider's own failure reason, and for the time since which it does not know the payment of a refund. */
+const failures: Step = {
+  name: 'failures',
+  sql: `
+ALTER TABLE payments ADD COLUMN failure_reason TEXT;
+ALTER TABLE refunds ADD COLUMN unknown_since BIGINT;
+`,
+};
+
+const STEPS: readonly Step[] = [
+  { name: 'initial', sql: initial },
   apiKeys,
   webhookEndpoints,
   eventFeed,
@@ -31,3 +50,6 @@ export const MIGRATIONS: readonly Migration[] = [
   providerInbox,
   ledgerSums,
 ];
+
+/** Forward only, in order. One that has been released is never edited: the next change is the next number. */
+export const MIGRATIONS: readonly Migration[] = STEPS.map((step, index) => ({ ...step, version: index + 1 }));

@@ -1,10 +1,11 @@
 import type { ApiKey } from '../../domain/api-key.ts';
 import type { Instant } from '../../domain/records.ts';
-import type { ApiKeyReads, KeysKnown } from '../api-keys-port.ts';
+import type { Environment } from '../../domain/route.ts';
 import { type Select, filterKeyset } from '../keyset.ts';
+import type { Page } from '../list-page.ts';
 import { createReader } from '../row-reader.ts';
 import { describeTable, integer, named, text } from '../table-description.ts';
-import type { Write } from '../write-statement.ts';
+import { statement } from '../write-statement.ts';
 
 const API_KEYS = describeTable<ApiKey>('api_keys', {
   id: text,
@@ -38,36 +39,42 @@ const SELECT_KNOWN = `SELECT CASE WHEN revoked_at IS NULL THEN 'active' ELSE 're
   FROM api_keys ORDER BY known LIMIT 1`;
 const SELECT_SPEND = 'SELECT amount FROM api_key_spend WHERE key_id = ?1 AND day = ?2';
 
-export const insertApiKey = API_KEYS.insert({ onConflict: 'ON CONFLICT DO NOTHING', guard: 'overtaken' });
+const lockOf = (keyId: string) => `key ${keyId}`;
 
-export function requireActiveKey(keyId: string): Write {
-  return { sql: HOLD, params: [keyId], guard: 'key_revoked', locks: lockOf(keyId) };
+/** `revoked`: every key is revoked; `active`: at least one is not. */
+type KeysKnown = 'none' | 'revoked' | 'active';
+
+export interface ApiKeyFilter {
+  environment?: Environment;
 }
 
-export function useApiKey(keyId: string, at: Instant): Write {
-  return { sql: USE, params: [keyId, at], locks: lockOf(keyId) };
-}
+const insert = API_KEYS.insert({ onConflict: 'ON CONFLICT DO NOTHING', guard: 'overtaken' });
 
-export function revokeApiKey(keyId: string, at: Instant): Write {
-  return { sql: REVOKE, params: [keyId, at], guard: 'overtaken', locks: lockOf(keyId) };
-}
+export const apiKeyWrites = {
+  /** Guarded by its id and its hash being new. */
+  api_key_created: ({ key }: { key: ApiKey }) => insert(key),
+  /** Guarded by the key not being revoked: a concurrent revocation is applied before or after the whole change set. */
+  api_key_active: ({ keyId }: { keyId: string }) => statement(HOLD, [keyId], 'key_revoked', lockOf(keyId)),
+  api_key_used: ({ keyId, at }: { keyId: string; at: Instant }) =>
+    statement(USE, [keyId, at], undefined, lockOf(keyId)),
+  /** Guarded by not being revoked. */
+  api_key_revoked: ({ keyId, at }: { keyId: string; at: Instant }) =>
+    statement(REVOKE, [keyId, at], 'overtaken', lockOf(keyId)),
+  /** Guarded by the key being active and by both its limits; `amount` is the cents of one checkout, added to the day's. */
+  api_key_spent: ({ keyId, day, amount }: { keyId: string; day: string; amount: number }) =>
+    statement(SPEND, [keyId, day, amount], 'spend_limit', `spend ${keyId} ${day}`),
+};
 
-function lockOf(keyId: string): string {
-  return `key ${keyId}`;
-}
-
-/** Adds to the amount that an active key has spent on a day, within both its limits. */
-export function spendOfApiKey(keyId: string, day: string, amount: number): Write {
-  return { sql: SPEND, params: [keyId, day, amount], guard: 'spend_limit', locks: `spend ${keyId} ${day}` };
-}
-
-export function createApiKeyReads(select: Select): ApiKeyReads {
+export function createApiKeyReads(select: Select) {
   const { one, find, list } = createReader(select);
   return {
-    apiKey: (id) => find(API_KEYS, id),
-    apiKeyByHash: (hash) => one(API_KEYS.fromRow, SELECT_BY_HASH, hash),
+    apiKey: (id: string) => find(API_KEYS, id),
+    apiKeyByHash: (hash: string) => one(API_KEYS.fromRow, SELECT_BY_HASH, hash),
     apiKeysKnown: async () => (await one((row) => row['known'] as KeysKnown, SELECT_KNOWN)) ?? 'none',
-    listApiKeys: ({ environment }, page) => list(filterKeyset('api_keys', { environment }, {}), page, API_KEYS.fromRow),
-    apiKeySpend: async (keyId, day) => (await one((row) => row['amount'] as number, SELECT_SPEND, keyId, day)) ?? 0,
+    listApiKeys: ({ environment }: ApiKeyFilter, page: Page) =>
+      list(filterKeyset('api_keys', { environment }, {}), page, API_KEYS.fromRow),
+    /** Cents that a key has spent on a day, as `dayOf` writes it. */
+    apiKeySpend: async (keyId: string, day: string) =>
+      (await one((row) => row['amount'] as number, SELECT_SPEND, keyId, day)) ?? 0,
   };
 }

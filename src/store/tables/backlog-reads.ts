@@ -1,8 +1,29 @@
-import { DISCREPANCY_KINDS } from '../../domain/records.ts';
+import { DISCREPANCY_KINDS, type Instant } from '../../domain/records.ts';
+import type { Environment } from '../../domain/route.ts';
 import { EVENT_TYPES } from '../event-places.ts';
 import type { Query, SelectEach, SqlValue } from '../keyset.ts';
-import { type Backlog, BACKLOG_COUNT_LIMIT, type MonitoringReads } from '../monitoring-port.ts';
 import { EARLIER_DELIVERY } from './deliveries-table.ts';
+
+/** Limit of every count, so that a larger backlog does not make the reads slower. */
+export const BACKLOG_COUNT_LIMIT = 10_000;
+
+/** Pending work of an environment. Counts end at {@link BACKLOG_COUNT_LIMIT}. */
+export interface Backlog {
+  deliveriesPending: number;
+  deliveriesDead: number;
+  /** Due time of the longest due delivery of an active endpoint; null for none. */
+  deliveryDueSince: Instant | null;
+  endpointsActive: number;
+  endpointsDisabled: number;
+  sessionsPending: number;
+  refundsPending: number;
+  /** Creation time of the oldest pending refund; null for none. */
+  refundPendingSince: Instant | null;
+  discrepanciesOpen: number;
+  /** Sessions and provider tasks of both environments. */
+  wakesDue: number;
+  tasksPending: number;
+}
 
 // Each is a range of one index, or a table of few rows: test/observability/backlog.test.ts.
 const TYPES = quoted(EVENT_TYPES);
@@ -41,9 +62,9 @@ function counted(rows: string): string {
   return `SELECT COUNT(*) AS value FROM (${rows} LIMIT ${BACKLOG_COUNT_LIMIT}) AS counted`;
 }
 
-export function createMonitoringReads(selectEach: SelectEach): MonitoringReads {
+export function createMonitoringReads(selectEach: SelectEach) {
   return {
-    async backlog(environment, now) {
+    async backlog(environment: Environment, now: Instant): Promise<Backlog> {
       const asked = {
         deliveriesPending: query(COUNT_DELIVERIES, environment, 'pending'),
         deliveriesDead: query(COUNT_DEAD, environment),

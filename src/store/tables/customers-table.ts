@@ -1,9 +1,13 @@
-import { CUSTOMER_STATUSES, type Customer } from '../../domain/records.ts';
-import { ENVIRONMENTS } from '../../domain/route.ts';
-import { type KeysetQuery, filterKeyset } from '../keyset.ts';
-import type { CustomerFilter } from '../store.ts';
+import type { Customer } from '../../domain/records.ts';
+import type { Environment } from '../../domain/route.ts';
 import { describeTable, integer, text } from '../table-description.ts';
-import type { Write } from '../write-statement.ts';
+
+export interface CustomerFilter {
+  customerId?: string;
+  email?: string;
+  status?: string;
+  environment?: Environment;
+}
 
 export const CUSTOMERS = describeTable<Customer>('customers', {
   id: text,
@@ -29,12 +33,9 @@ export function emailKey(email: string): string {
   return email.toLowerCase();
 }
 
-export function insertCustomer(customer: Customer): Write {
-  const key = emailKey(customer.email);
-  return { ...insert(customer, key), locks: `${customer.environment} ${key}` };
-}
-
-/** The page's range, for filters that do not already name the customers. */
-export function customerKeyset({ status, environment }: CustomerFilter): KeysetQuery {
-  return filterKeyset('customers', { environment, status }, { environment: ENVIRONMENTS, status: CUSTOMER_STATUSES });
-}
+export const customerWrites = {
+  customer_created({ customer }: { customer: Customer }) {
+    const key = emailKey(customer.email);
+    return { ...insert(customer, key), locks: `${customer.environment} ${key}` };
+  },
+};

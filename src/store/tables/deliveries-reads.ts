@@ -1,18 +1,13 @@
 import { type AnswerClass, DELIVERY_STATUSES, type Delivery, answerClassOf } from '../../domain/delivery.ts';
 import { firstIdAt } from '../../domain/id.ts';
+import type { Instant } from '../../domain/records.ts';
 import { ENVIRONMENTS } from '../../domain/route.ts';
-import {
-  EVENT_TYPES,
-  type EventFilter,
-  type EventPosition,
-  compareEventPositions,
-  positionOfUnknownEvent,
-} from '../event-places.ts';
-import { type KeysetQuery, type Row, type Select, splitColumns, unionQuery } from '../keyset.ts';
-import { matching, pageOfItems, pageOf, unknownStatus } from '../named-page.ts';
+import { EVENT_TYPES, type EventFilter, compareEventPositions, positionOfUnknownEvent } from '../event-places.ts';
+import { type KeysetQuery, type Row, type Select, splitColumns } from '../keyset.ts';
+import type { Page } from '../list-page.ts';
+import { NOTHING, matching, pageOfItems, pageOf, unknownStatus } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
-import type { DeliveryFilter, DueDelivery, WebhookReads } from '../webhooks-port.ts';
-import type { EndpointReads } from '../webhook-endpoints-port.ts';
+import type { DeliveryFilter, DueDelivery } from '../webhooks-port.ts';
 import {
   DELIVERY_ATTEMPTS,
   EARLIER_DELIVERY,
@@ -49,19 +44,20 @@ const SELECT_DELIVERIES_OF_EVENT = `SELECT delivery.*
   WHERE event.id = ?1`;
 const SELECT_DELIVERY_ATTEMPTS = 'SELECT * FROM delivery_attempts WHERE delivery_id = ?1 ORDER BY number';
 
-const NOTHING = { items: [], hasMore: false };
-
-export function createWebhookReads(select: Select): Omit<WebhookReads, keyof EndpointReads> {
-  const { one, all, list, listAsked } = createReader(select);
+export function createWebhookReads(select: Select) {
+  const { one, all, list } = createReader(select);
   return {
-    event: (id) => one(eventFromRow, SELECT_EVENT, id),
-    eventsOfSession: (sessionId) => all(eventFromRow, SELECT_EVENTS_OF_SESSION, sessionId),
-    deliveriesDue: (endpointId, now, limit) => all(dueDeliveryFromRow, SELECT_DELIVERIES_DUE, endpointId, now, limit),
-    delivery: (id) => one(deliveryFromRow, SELECT_DELIVERY, id),
-    deliveriesOfSession: (sessionId) => all(deliveryFromRow, SELECT_DELIVERIES_OF_SESSION, sessionId),
-    deliveryAttempts: (deliveryId) => all(DELIVERY_ATTEMPTS.fromRow, SELECT_DELIVERY_ATTEMPTS, deliveryId),
+    event: (id: string) => one(eventFromRow, SELECT_EVENT, id),
+    /** Oldest first. */
+    eventsOfSession: (sessionId: string) => all(eventFromRow, SELECT_EVENTS_OF_SESSION, sessionId),
+    /** Deliveries that may begin now: due, and no earlier one of the same session and endpoint is still pending. */
+    deliveriesDue: (endpointId: string, now: Instant, limit: number) =>
+      all(dueDeliveryFromRow, SELECT_DELIVERIES_DUE, endpointId, now, limit),
+    delivery: (id: string) => one(deliveryFromRow, SELECT_DELIVERY, id),
+    deliveriesOfSession: (sessionId: string) => all(deliveryFromRow, SELECT_DELIVERIES_OF_SESSION, sessionId),
+    deliveryAttempts: (deliveryId: string) => all(DELIVERY_ATTEMPTS.fromRow, SELECT_DELIVERY_ATTEMPTS, deliveryId),
 
-    async listDeliveries(filter, page) {
+    async listDeliveries(filter: DeliveryFilter, page: Page) {
       const { sessionId, endpointId, type, status, environment, createdFrom, createdUntil, statusClass } = filter;
       if (unknownStatus(status, DELIVERY_STATUSES) || unknownStatus(type, EVENT_TYPES)) return NOTHING;
       const named = await namedDeliveries(filter);
@@ -78,10 +74,10 @@ export function createWebhookReads(select: Select): Omit<WebhookReads, keyof End
       }
       const [first, ...rest] = deliveryKeysets(filter);
       if (!first || (await isEndpointOfOtherEnvironment(filter))) return NOTHING;
-      return listAsked(unionQuery([first, ...rest], page), page, deliveryFromRow);
+      return list([first, ...rest], page, deliveryFromRow);
     },
 
-    async listEvents(filter, page) {
+    async listEvents(filter: EventFilter, page: Page) {
       const { sessionId, type, environment } = filter;
       if (unknownStatus(type, EVENT_TYPES)) return NOTHING;
       const cursor = page.endingBefore ?? page.startingAfter;
@@ -89,7 +85,9 @@ export function createWebhookReads(select: Select): Omit<WebhookReads, keyof End
         cursor === undefined
           ? undefined
           : ((await one(eventFromRow, SELECT_EVENT, cursor)) ?? positionOfUnknownEvent(cursor));
-      if (sessionId === undefined) return list(eventKeyset(filter, place), page, eventFromRow);
+      if (sessionId === undefined) {
+        return list(eventKeyset(filter), page, eventFromRow, place && [place.created, place.sequence]);
+      }
       const named = await all(eventFromRow, SELECT_EVENTS_OF_SESSION, sessionId);
       return pageOfItems(matching(named, { type, environment }), page, place, compareEventPositions);
     },
@@ -114,11 +112,10 @@ function dueDeliveryFromRow(row: Row): DueDelivery {
   return { delivery: deliveryFromRow(row), body: row['body'] as string, ...originFromRow(row) };
 }
 
-/** The page's range, for filters that do not already name the events; `cursor` is the place of the page's cursor. */
-function eventKeyset({ type, environment }: EventFilter, cursor: EventPosition | undefined): KeysetQuery {
+/** The page's range, for filters that do not already name the events. */
+function eventKeyset({ type, environment }: EventFilter): KeysetQuery {
   const range = splitColumns({ environment, type }, { environment: ENVIRONMENTS, type: EVENT_TYPES });
-  const sortedBy = { columns: ['created', 'sequence'], cursor: cursor && [cursor.created, cursor.sequence] };
-  return { table: 'events', ...range, sortedBy };
+  return { table: 'events', ...range, sortedBy: ['created', 'sequence', 'id'] };
 }
 
 /** Limit of the difference between the time in a delivery's id and its `created`, which are two readings of one clock. */

@@ -1,9 +1,15 @@
-import { type Delivery, type DeliveryAttempt, type LastAttempt, answerClassOf } from '../../domain/delivery.ts';
+import {
+  type Delivery,
+  type DeliveryAttempt,
+  type DeliveryStatus,
+  type LastAttempt,
+  answerClassOf,
+} from '../../domain/delivery.ts';
 import type { Origin } from '../../telemetry/origin.ts';
 import type { Row } from '../keyset.ts';
 import { describeTable, integer, named, text } from '../table-description.ts';
 import type { MerchantEvent } from '../webhooks-port.ts';
-import type { Write } from '../write-statement.ts';
+import { type Write, statement } from '../write-statement.ts';
 import { textUnlessErased } from './erased-text.ts';
 
 const EVENTS = describeTable<Omit<MerchantEvent, 'origin'>>('events', {
@@ -85,47 +91,50 @@ const FOLLOW = `UPDATE deliveries SET due_at = ?4, recover_at = CASE WHEN ?5 = 1
 export const EARLIER_DELIVERY = `SELECT 1 FROM deliveries AS earlier
       WHERE earlier.session_id = candidate.session_id AND earlier.endpoint_id = candidate.endpoint_id
         AND earlier.sequence < candidate.sequence AND earlier.status = 'pending'`;
-export function insertEvent(event: MerchantEvent): Write {
-  const { requestId = null, traceParent = null } = event.origin ?? {};
-  return insertEventRow(event, requestId, traceParent);
+
+interface OfDelivery {
+  delivery: Delivery;
 }
 
-export function insertDelivery(delivery: Delivery): Write[] {
+function insertDelivery(sql: string, delivery: Delivery, guard?: 'overtaken'): Write[] {
   const { sessionId, endpointId } = delivery;
   return [
-    { sql: LOCK_EARLIER_DELIVERIES, params: [sessionId, endpointId] },
-    { sql: INSERT_DELIVERY, params: deliveryValues(delivery) },
+    statement(LOCK_EARLIER_DELIVERIES, [sessionId, endpointId]),
+    statement(sql, DELIVERIES.values(delivery), guard),
   ];
 }
 
-/** A delivery that was not created with its event; a second one of the same event and endpoint is a conflict. */
-export function addDelivery(delivery: Delivery): Write[] {
-  const [lock, insert] = insertDelivery(delivery);
-  return [lock!, { ...insert!, sql: ADD_DELIVERY, guard: 'overtaken' }];
-}
-
-/** Begins the attempt `delivery.attempts`, under a lease until `delivery.dueAt`. */
-export function claimDelivery({ id, attempts, scheduleStart, dueAt }: Delivery): Write {
-  return { sql: CLAIM, params: [id, attempts - 1, scheduleStart, dueAt], guard: 'overtaken' };
-}
-
-/** Makes a delivery due at `delivery.dueAt`, whatever its outcome; the log is retained. */
-export function replayDelivery({ id, attempts, scheduleStart, dueAt }: Delivery, from: Delivery['status']): Write {
-  return { sql: REPLAY, params: [id, attempts, from, scheduleStart, dueAt], guard: 'overtaken' };
-}
-
-export function finishDelivery(delivery: Delivery, attempt: DeliveryAttempt, now: number): Write[] {
-  const { id, status, attempts, scheduleStart, dueAt, sessionId, endpointId, sequence } = delivery;
-  const freedAt = status === 'pending' ? dueAt : now;
-  const answerClass = status === 'delivered' ? null : answerClassOf(attempt.statusCode);
-  const counts = status !== 'pending' || attempts > scheduleStart;
-  const last = [...LAST_ATTEMPTS.values(attempt), answerClass];
-  return [
-    { sql: FINISH, params: [id, attempts, status, dueAt, scheduleStart, ...last, counts ? 1 : 0], guard: 'overtaken' },
-    { sql: FOLLOW, params: [sessionId, endpointId, sequence, freedAt, status === 'pending' && counts ? 1 : 0] },
-    insertAttempt(attempt, sessionId),
-  ];
-}
+export const deliveryWrites = {
+  event_recorded({ event }: { event: MerchantEvent }) {
+    const { requestId = null, traceParent = null } = event.origin ?? {};
+    return insertEventRow(event, requestId, traceParent);
+  },
+  delivery_created: ({ delivery }: OfDelivery) => insertDelivery(INSERT_DELIVERY, delivery),
+  /** Guarded by its event having no delivery to that endpoint. */
+  delivery_added: ({ delivery }: OfDelivery) => insertDelivery(ADD_DELIVERY, delivery, 'overtaken'),
+  /** Begins the attempt `attempts`, under a lease until `dueAt`. Guarded by the attempts before, under the same schedule. */
+  delivery_claimed: ({ delivery: { id, attempts, scheduleStart, dueAt } }: OfDelivery) =>
+    statement(CLAIM, [id, attempts - 1, scheduleStart, dueAt], 'overtaken'),
+  /** Guarded by the attempt that it finishes; an `unmade` attempt sent nothing. */
+  delivery_finished({ delivery, attempt }: OfDelivery & { attempt: DeliveryAttempt; unmade?: true }) {
+    const { id, status, attempts, scheduleStart, dueAt, sessionId, endpointId, sequence } = delivery;
+    const freedAt = status === 'pending' ? dueAt : attempt.started + attempt.durationMs;
+    const answerClass = status === 'delivered' ? null : answerClassOf(attempt.statusCode);
+    const counts = status !== 'pending' || attempts > scheduleStart;
+    const last = [...LAST_ATTEMPTS.values(attempt), answerClass, counts ? 1 : 0];
+    return [
+      statement(FINISH, [id, attempts, status, dueAt, scheduleStart, ...last], 'overtaken'),
+      statement(FOLLOW, [sessionId, endpointId, sequence, freedAt, status === 'pending' && counts ? 1 : 0]),
+      insertAttempt(attempt, sessionId),
+    ];
+  },
+  /**
+   * Makes a delivery due at its `dueAt`, whatever its outcome; the log is retained. Guarded by its attempts, and the status `from`
+   * which it is made due again.
+   */
+  delivery_replayed: ({ delivery, from }: OfDelivery & { from: DeliveryStatus }) =>
+    statement(REPLAY, [delivery.id, delivery.attempts, from, delivery.scheduleStart, delivery.dueAt], 'overtaken'),
+};
 
 export function eventFromRow(row: Row): MerchantEvent {
   return Object.assign(EVENTS.fromRow(row), originFromRow(row));

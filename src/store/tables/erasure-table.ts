@@ -1,8 +1,9 @@
 import { ERASED_BODY, erasedAddress } from '../../domain/personal-data.ts';
-import type { Customer, CustomerStatus, Session } from '../../domain/records.ts';
+import type { Customer, CustomerStatus, Session, SessionStatus } from '../../domain/records.ts';
 import type { Row, Select, SelectEach } from '../keyset.ts';
-import type { PersonalDataChange, PersonalDataReads } from '../personal-data-port.ts';
-import { KEY_SHARE, type Write } from '../write-statement.ts';
+import { createReader } from '../row-reader.ts';
+import type { MerchantEvent } from '../webhooks-port.ts';
+import { KEY_SHARE, statement } from '../write-statement.ts';
 import { emailKey } from './customers-table.ts';
 import { erasedKey } from './erased-text.ts';
 import { SESSIONS } from './sessions-table.ts';
@@ -50,41 +51,62 @@ const SELECT_TO_ERASE = `SELECT * FROM sessions AS session WHERE customer_id = ?
       ON attempt.delivery_id = delivery.id WHERE delivery.session_id = session.id AND attempt.response_body <> ''))
   ORDER BY id LIMIT ?3`;
 
-export function setCustomerStatus({ id, status, statusReason }: Customer, from: CustomerStatus): Write {
-  return { sql: MOVE_CUSTOMER, params: [id, from, status, statusReason], guard: 'overtaken' };
+interface MovedCustomer {
+  customer: Customer;
+  from: CustomerStatus;
 }
 
-export function requireActiveCustomer(sessionId: string): Write {
-  return { sql: HOLD_ACTIVE, params: [sessionId], guard: 'customer_blocked' };
+interface ErasedSession {
+  session: Session;
+  /** Status before. */
+  from: SessionStatus;
+  events: Pick<MerchantEvent, 'id' | 'body'>[];
 }
 
-export function eraseCustomer({ id, email }: Customer, from: CustomerStatus): Write[] {
-  return [
-    { sql: ERASE_CUSTOMER, params: [id, from, email, emailKey(email)], guard: 'overtaken' },
-    { sql: NOTHING_IN_PROGRESS, params: [id], guard: 'version' },
-  ];
+export const personalDataWrites = {
+  /** Guarded by the status `from` which it moves. */
+  customer_status_changed: ({ customer: { id, status, statusReason }, from }: MovedCustomer) =>
+    statement(MOVE_CUSTOMER, [id, from, status, statusReason], 'overtaken'),
+  /** Writes nothing. Guarded by the session's customer being active, so that no other customer starts a payment. */
+  customer_active: ({ sessionId }: { sessionId: string }) => statement(HOLD_ACTIVE, [sessionId], 'customer_blocked'),
+  /** Guarded by the status before, and by no record of the customer being in progress: see `workInProgressFor`. */
+  customer_erased: ({ customer: { id, email }, from }: MovedCustomer) => [
+    statement(ERASE_CUSTOMER, [id, from, email, emailKey(email)], 'overtaken'),
+    statement(NOTHING_IN_PROGRESS, [id], 'version'),
+  ],
+  /**
+   * A session, its payments, invoices, events, deliveries and provider messages without the buyer's personal data.
+   * Guarded by the session's version before, and by no payment of it being pending.
+   */
+  session_erased({ session, events }: ErasedSession) {
+    const { id, version, status, wakeAt, customerEmail, idempotencyKey } = session;
+    const key = idempotencyKey === null ? null : erasedKey(idempotencyKey);
+    return [
+      statement(ERASE_SESSION, [id, version - 1, status, wakeAt, customerEmail, key], 'version'),
+      ...WITH_SESSION.map((sql) => statement(sql, [id])),
+      ...events.map((event) => statement(ERASE_EVENT, [event.id, event.body])),
+    ];
+  },
+};
+
+/** Ids of records in progress that prevent erasing a customer, a few of each kind. */
+export interface PersonalWorkInProgress {
+  payments: string[];
+  refunds: string[];
+  deliveries: string[];
 }
 
-export function eraseSession({ session, events }: Extract<PersonalDataChange, { type: 'session_erased' }>): Write[] {
-  const { id, version, status, wakeAt, customerEmail, idempotencyKey } = session;
-  const key = idempotencyKey === null ? null : erasedKey(idempotencyKey);
-  return [
-    { sql: ERASE_SESSION, params: [id, version - 1, status, wakeAt, customerEmail, key], guard: 'version' },
-    ...WITH_SESSION.map((sql): Write => ({ sql, params: [id] })),
-    ...events.map((event): Write => ({ sql: ERASE_EVENT, params: [event.id, event.body] })),
-  ];
-}
-
-export function createPersonalDataReads(select: Select, selectEach: SelectEach): PersonalDataReads {
+export function createPersonalDataReads(select: Select, selectEach: SelectEach) {
+  const { all } = createReader(select);
   return {
-    async workInProgressFor(customerId) {
+    async workInProgressFor(customerId: string): Promise<PersonalWorkInProgress> {
       const queries = IN_PROGRESS.map((sql) => ({ sql: `${sql} LIMIT ${SHOWN}`, params: [customerId] }));
       const idsOf = (rows: Row[] = []) => rows.map((row) => row['id'] as string);
       const [payments, refunds, deliveries] = await selectEach(queries);
       return { payments: idsOf(payments), refunds: idsOf(refunds), deliveries: idsOf(deliveries) };
     },
-    async sessionsToErase(customerId, limit): Promise<Session[]> {
-      return (await select(SELECT_TO_ERASE, customerId, erasedAddress(customerId), limit)).map(SESSIONS.fromRow);
-    },
+    /** At most `limit` sessions of a customer that may still have personal data. */
+    sessionsToErase: (customerId: string, limit: number) =>
+      all(SESSIONS.fromRow, SELECT_TO_ERASE, customerId, erasedAddress(customerId), limit),
   };
 }

@@ -1,10 +1,8 @@
-import { ENVIRONMENTS } from '../../domain/route.ts';
+import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { EVENT_TYPES } from '../event-places.ts';
-import type { FeedFilter, FeedReads } from '../feed-port.ts';
-import type { Query, Select, SqlValue } from '../keyset.ts';
+import { type Select, filterKeyset, keysetQuery } from '../keyset.ts';
 import { createReader } from '../row-reader.ts';
-import type { Write } from '../write-statement.ts';
-import { RECOVERIES, SELECT_RECOVERIES_LEFT, recoverableFromRow, recoverableQuery } from './recoveries-table.ts';
+import { statement } from '../write-statement.ts';
 import { eventFromRow } from './deliveries-table.ts';
 
 // The holder of this lock writes positions, and holds it until its commit. It reads the events to place after taking the lock,
@@ -29,46 +27,32 @@ const PLACE = `UPDATE events SET feed_position = fresh.place
 const SELECT_POSITION = 'SELECT feed_position FROM events WHERE id = ?1';
 const SELECT_UNPLACED = 'SELECT 1 AS found FROM events WHERE feed_position IS NULL LIMIT 1';
 
-/** Places events, one instance at a time; a round without events to place writes only the lock. */
-export function placeEvents(limit: number): Write[] {
-  return [
-    { sql: TAKE_LOCK, params: [] },
-    { sql: PLACE, params: [limit] },
-  ];
+export interface FeedFilter {
+  type?: string;
+  environment?: Environment;
 }
 
-/** One range of an index for each environment and type that the filter leaves open; without a filter one range of positions. */
-function feedQuery({ environment, type }: FeedFilter, after: number, limit: number): Query {
-  const params: SqlValue[] = [after, limit];
-  const bind = (value: SqlValue) => `?${params.push(value)}`;
-  const order = 'ORDER BY feed_position LIMIT ?2';
-  if (environment === undefined && type === undefined) {
-    return { sql: `SELECT * FROM events WHERE feed_position > ?1 ${order}`, params };
-  }
-  const branches = (environment === undefined ? ENVIRONMENTS : [environment]).flatMap((one) =>
-    (type === undefined ? EVENT_TYPES : [type]).map(
-      (of) =>
-        `SELECT * FROM (SELECT * FROM events WHERE environment = ${bind(one)} AND type = ${bind(of)} AND feed_position > ?1 ${order}) AS part`,
-    ),
-  );
-  return { sql: `${branches.join(' UNION ALL ')} ${order}`, params };
-}
+export const feedWrites = {
+  /**
+   * Gives the oldest committed events, at most `limit`, their position in the feed, one instance at a time; a round without events
+   * to place writes only the lock.
+   */
+  events_placed: ({ limit }: { limit: number }) => [statement(TAKE_LOCK, []), statement(PLACE, [limit])],
+};
 
-export function createFeedReads(select: Select): FeedReads {
-  const { one, find, all } = createReader(select);
+export function createFeedReads(select: Select) {
+  const { one, all } = createReader(select);
   return {
-    feedPosition: (eventId) => one((row) => row['feed_position'] as number | null, SELECT_POSITION, eventId),
-    async listFeed(filter, after, limit) {
-      const { sql, params } = feedQuery(filter, after, limit + 1);
+    /** Position of an event in the feed, from 1; null before it has one, undefined for an unknown event. */
+    feedPosition: (eventId: string) => one((row) => row['feed_position'] as number | null, SELECT_POSITION, eventId),
+    /** The events after a position, oldest first. No event appears later before a position that was read. */
+    async listFeed(filter: FeedFilter, after: number, limit: number) {
+      const leading = { environment: ENVIRONMENTS, type: EVENT_TYPES };
+      const keyset = { ...filterKeyset('events', { ...filter }, leading), sortedBy: ['feed_position'] };
+      const { sql, params } = keysetQuery([keyset], { limit: limit + 1, direction: 'ASC', after: [after] });
       const events = await all(eventFromRow, sql, ...params);
       return { items: events.slice(0, limit), hasMore: events.length > limit };
     },
     hasUnplacedEvents: async () => (await select(SELECT_UNPLACED)).length > 0,
-    recovery: (id) => find(RECOVERIES, id),
-    recoveriesLeft: (since, limit) => all(RECOVERIES.fromRow, SELECT_RECOVERIES_LEFT, since, limit),
-    recoverableEvents(recovery, types, limit) {
-      const { sql, params } = recoverableQuery(recovery, types, limit);
-      return all(recoverableFromRow, sql, ...params);
-    },
   };
 }

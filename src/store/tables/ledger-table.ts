@@ -1,17 +1,27 @@
-import type { Account, EntryPosition, JournalEntry, Posting } from '../../domain/ledger.ts';
+import {
+  ACCOUNTS,
+  type Account,
+  type EntryPosition,
+  type JournalEntry,
+  POSTING_KINDS,
+  type Posting,
+} from '../../domain/ledger.ts';
+import type { Instant } from '../../domain/records.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import type { Settlement } from '../../domain/settlement.ts';
-import type { Query, Row, Select, SelectEach, SqlValue } from '../keyset.ts';
 import {
-  type AccountSum,
-  type JournalFilter,
-  type LedgerReads,
-  type JournalRange,
-  partitionsOf,
-} from '../ledger-port.ts';
+  type KeysetQuery,
+  type Query,
+  type Row,
+  type Select,
+  type SelectEach,
+  keysetQuery,
+  splitColumns,
+} from '../keyset.ts';
+import { type AccountSum, type JournalFilter, type LedgerPartition, type JournalRange } from '../ledger-port.ts';
+import { matching } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
 import { describeTable, integer, text } from '../table-description.ts';
-import type { Write } from '../write-statement.ts';
 
 const ENTRIES = describeTable<JournalEntry>('ledger_entries', {
   postingId: text,
@@ -37,7 +47,7 @@ const SETTLEMENTS = describeTable<Settlement>('settlements', {
   settledAt: integer,
   created: integer,
 });
-export const insertSettlement = SETTLEMENTS.insert({
+const insertSettlement = SETTLEMENTS.insert({
   onConflict: 'ON CONFLICT (payment_id) DO NOTHING',
   guard: 'overtaken',
 });
@@ -45,6 +55,8 @@ export const insertSettlement = SETTLEMENTS.insert({
 // Every posting has a line 0, and few postings are a session's.
 const OF_SESSION = `FROM ledger_entries AS first JOIN ledger_entries AS entry ON entry.posting_id = first.posting_id
   WHERE first.line = 0`;
+const SELECT_OF_SESSION = `SELECT entry.* ${OF_SESSION}
+  AND first.session_id = COALESCE(?1, (SELECT session_id FROM payments WHERE id = ?2))`;
 const SELECT_LEDGER_OF_PAYMENT = `SELECT entry.kind, entry.account, entry.amount ${OF_SESSION}
   AND first.session_id = (SELECT session_id FROM payments WHERE id = ?1) AND entry.payment_id = ?1
   ORDER BY entry.created, entry.posting_id, entry.line`;
@@ -69,34 +81,47 @@ const SELECT_REST = `SELECT ${SUMS} ${ON_SHELF} AND created <= ?4 AND (${PLACE})
 const SELECT_DAY_SUMS = `SELECT account, SUM(debits) AS debits, SUM(credits) AS credits FROM ledger_sums
   WHERE environment = ?1 AND day < ?2 GROUP BY account`;
 
-export function insertPosting(posting: Posting, environment: Environment): Write[] {
-  const { id: postingId, entries, ...shared } = posting;
-  return entries.map((entry, line) => insertEntry({ ...shared, ...entry, postingId, line, environment }));
-}
+export const ledgerWrites = {
+  ledger_posted({ posting, environment }: { posting: Posting; environment: Environment }) {
+    const { id: postingId, entries, ...shared } = posting;
+    return entries.map((entry, line) => insertEntry({ ...shared, ...entry, postingId, line, environment }));
+  },
+  /** Guarded by the payment having none. */
+  settlement_recorded: ({ settlement }: { settlement: Settlement }) => insertSettlement(settlement),
+};
 
-export function createLedgerReads(select: Select, selectEach: SelectEach): LedgerReads {
+export function createLedgerReads(select: Select, selectEach: SelectEach) {
   const { one, all } = createReader(select);
   return {
-    ledgerOfPayment: (paymentId) =>
+    ledgerOfPayment: (paymentId: string) =>
       all(
         (row) => ({ kind: row['kind'] as string, account: row['account'] as string, amount: row['amount'] as number }),
         SELECT_LEDGER_OF_PAYMENT,
         paymentId,
       ),
-    async ledgerTotal() {
-      const [row] = await select(SELECT_LEDGER_TOTAL);
-      return row!['total'] as number;
-    },
-    journal(filter, range) {
-      const isNamed = filter.sessionId !== undefined || filter.paymentId !== undefined;
-      const { sql, params } = (isNamed ? sessionJournalQuery : journalQuery)(filter, range);
+    /** Sum of all entries: 0, unless the ledger is wrong. */
+    ledgerTotal: async () => (await one((row) => row['total'] as number, SELECT_LEDGER_TOTAL))!,
+    /** Its cost grows neither with the journal nor with the depth of the range. */
+    async journal(filter: JournalFilter, range: JournalRange) {
+      const { sessionId = null, paymentId = null } = filter;
+      if (sessionId !== null || paymentId !== null) {
+        return journalPart(await all(ENTRIES.fromRow, SELECT_OF_SESSION, sessionId, paymentId), filter, range);
+      }
+      const { sql, params } = journalQuery(filter, range);
       return all(ENTRIES.fromRow, sql, ...params);
     },
-    journalEntry: (postingId, line) => one(ENTRIES.fromRow, SELECT_ENTRY, postingId, line),
-    daySums: (environment, before = Number.MAX_SAFE_INTEGER) =>
+    journalEntry: (postingId: string, line: number) => one(ENTRIES.fromRow, SELECT_ENTRY, postingId, line),
+    /** Sums of each account with entries: of the days before `before` (days since 1970), or of all days. */
+    daySums: (environment: Environment, before = Number.MAX_SAFE_INTEGER) =>
       all((row) => sumFromRow(row['account'] as Account, row), SELECT_DAY_SUMS, environment, before),
-    async partitionSum(shelf, { after, until, limit }) {
-      const { environment, account, kind } = shelf;
+    /**
+     * Sums of the next entries of a partition, at most `limit`, booked until then. `last` is the place of the last one; undefined
+     * if there are no more.
+     */
+    async partitionSum(
+      { environment, account, kind }: LedgerPartition,
+      { after, until, limit }: { after: EntryPosition | undefined; until: Instant; limit: number },
+    ) {
       const begin = [after?.created ?? -1, after?.postingId ?? '', after?.line ?? -1];
       const last = await one(PLACES.fromRow, SELECT_END, environment, account, kind, until, ...begin, limit - 1);
       const [row] = last
@@ -104,85 +129,61 @@ export function createLedgerReads(select: Select, selectEach: SelectEach): Ledge
         : await select(SELECT_REST, environment, account, kind, until, ...begin);
       return { ...sumFromRow(account, row!), last };
     },
-    async recentSums(shelves, after, until) {
+    /** Sums of the entries after `after` and until then, by partition, in one snapshot. */
+    async recentSums(partitions: readonly LedgerPartition[], after: Instant, until: Instant) {
       const found = await selectEach(
-        shelves.map(({ environment, account, kind }) => ({
+        partitions.map(({ environment, account, kind }) => ({
           sql: SELECT_RECENT,
           params: [environment, account, kind, after, until],
         })),
       );
-      return shelves.map(({ account }, index) => sumFromRow(account, found[index]![0]!));
+      return partitions.map(({ account }, index) => sumFromRow(account, found[index]![0]!));
     },
-    settlement: (paymentId) => one(SETTLEMENTS.fromRow, SELECT_SETTLEMENT, paymentId),
-    paymentsOfReference: (reference) => all((row) => row['id'] as string, SELECT_OF_REFERENCE, reference),
+    settlement: (paymentId: string) => one(SETTLEMENTS.fromRow, SELECT_SETTLEMENT, paymentId),
+    /** Ids of the payments with this provider reference: one, unless two providers use the same. */
+    paymentsOfReference: (reference: string) => all((row) => row['id'] as string, SELECT_OF_REFERENCE, reference),
   };
 }
 
 /** One range of the index for each partition that the filter leaves, merged: whole rows are read only for the result. */
-function journalQuery(filter: JournalFilter, range: JournalRange): Query {
-  const { environment, account, kind } = filter;
-  const { bind, params } = createBinder();
-  const limit = bind(range.limit);
-  const conditions = boundsOf(filter, range, '', bind);
-  const order = orderOf(range, '');
-  const branches = (environment === undefined ? ENVIRONMENTS : [environment])
-    .flatMap(partitionsOf)
-    .filter((shelf) => account === undefined || shelf.account === account)
-    .filter((shelf) => kind === undefined || shelf.kind === kind)
-    .map((shelf) => {
-      const own = Object.entries(shelf).map(([column, value]) => `${column} = ${bind(value as string)}`);
-      const where = [...own, ...conditions].join(' AND ');
-      return `SELECT * FROM (SELECT ${PLACE} FROM ledger_entries WHERE ${where} ${order} LIMIT ${limit}) AS part`;
-    });
-  const places = `SELECT ${PLACE} FROM (${branches.join(' UNION ALL ')}) AS merged ${order} LIMIT ${limit}`;
-  const sql = `SELECT entry.* FROM (${places}) AS place
-    JOIN ledger_entries AS entry ON entry.posting_id = place.posting_id AND entry.line = place.line ${orderOf(range, 'entry.')}`;
-  return { sql, params };
+function journalQuery({ environment, account, kind, from, until }: JournalFilter, range: JournalRange): Query {
+  const leading = { environment: ENVIRONMENTS, account: ACCOUNTS, kind: POSTING_KINDS };
+  const keyset: KeysetQuery = {
+    table: 'ledger_entries',
+    select: PLACE,
+    ...splitColumns({ environment, account, kind }, leading),
+    sortedBy: PLACE_COLUMNS,
+    also: [
+      ...(from === undefined ? [] : [['created >= ', from] as const]),
+      ...(until === undefined ? [] : [['created < ', until] as const]),
+    ],
+  };
+  const direction = range.order === 'newest_first' ? 'DESC' : 'ASC';
+  const after = range.after && PLACES.values(range.after);
+  const { sql, params } = keysetQuery([keyset], { limit: range.limit, direction, after });
+  const order = PLACE_COLUMNS.map((column) => `entry.${column} ${direction}`).join(', ');
+  return {
+    sql: `SELECT entry.* FROM (${sql}) AS place
+      JOIN ledger_entries AS entry ON entry.posting_id = place.posting_id AND entry.line = place.line ORDER BY ${order}`,
+    params,
+  };
 }
 
-function sessionJournalQuery(filter: JournalFilter, range: JournalRange): Query {
-  const { bind, params } = createBinder();
-  const { sessionId, paymentId, environment, account, kind } = filter;
-  const conditions = boundsOf(filter, range, 'entry.', bind);
-  if (sessionId !== undefined) conditions.push(`first.session_id = ${bind(sessionId)}`);
-  if (paymentId !== undefined) {
-    const named = bind(paymentId);
-    conditions.push(`first.session_id = (SELECT session_id FROM payments WHERE id = ${named})`);
-    conditions.push(`entry.payment_id = ${named}`);
-  }
-  for (const [column, value] of Object.entries({ environment, account, kind })) {
-    if (value !== undefined) conditions.push(`entry.${column} = ${bind(value)}`);
-  }
-  const where = conditions.map((condition) => ` AND ${condition}`).join('');
-  const sql = `SELECT entry.* ${OF_SESSION}${where} ${orderOf(range, 'entry.')} LIMIT ${bind(range.limit)}`;
-  return { sql, params };
+/** The part of a session's entries that a journal query names. */
+function journalPart(entries: JournalEntry[], filter: JournalFilter, { limit, order, after }: JournalRange) {
+  const { from = 0, until = Infinity, ...named } = filter;
+  const sign = order === 'newest_first' ? -1 : 1;
+  return matching(entries, named)
+    .filter(({ created }) => created >= from && created < until)
+    .filter((entry) => after === undefined || sign * comparePlaces(entry, after) > 0)
+    .toSorted((a, b) => sign * comparePlaces(a, b))
+    .slice(0, limit);
 }
 
-function createBinder(): { bind: (value: SqlValue) => string; params: SqlValue[] } {
-  const params: SqlValue[] = [];
-  return { bind: (value) => `?${params.push(value)}`, params };
-}
-
-function orderOf({ order }: JournalRange, prefix: string): string {
-  const direction = order === 'newest_first' ? 'DESC' : 'ASC';
-  return `ORDER BY ${PLACE_COLUMNS.map((column) => `${prefix}${column} ${direction}`).join(', ')}`;
-}
-
-function boundsOf(
-  { from, until }: JournalFilter,
-  { order, after }: JournalRange,
-  prefix: string,
-  bind: (value: SqlValue) => string,
-): string[] {
-  const conditions: string[] = [];
-  if (from !== undefined) conditions.push(`${prefix}created >= ${bind(from)}`);
-  if (until !== undefined) conditions.push(`${prefix}created < ${bind(until)}`);
-  if (after !== undefined) {
-    const columns = PLACE_COLUMNS.map((column) => `${prefix}${column}`).join(', ');
-    const place = PLACES.values(after).map(bind).join(', ');
-    conditions.push(`(${columns}) ${order === 'newest_first' ? '<' : '>'} (${place})`);
-  }
-  return conditions;
+function comparePlaces(a: EntryPosition, b: EntryPosition): number {
+  if (a.created !== b.created) return a.created - b.created;
+  if (a.postingId !== b.postingId) return a.postingId < b.postingId ? -1 : 1;
+  return a.line - b.line;
 }
 
 function sumFromRow(account: Account, row: Row): AccountSum {

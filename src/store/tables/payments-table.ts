@@ -1,8 +1,19 @@
-import { type Metadata, PAYMENT_STATUSES, type Payment } from '../../domain/records.ts';
-import { ENVIRONMENTS, type PaymentRoute } from '../../domain/route.ts';
+import type { Invoice, Metadata, Payment } from '../../domain/records.ts';
+import { ENVIRONMENTS, type Environment, type PaymentRoute } from '../../domain/route.ts';
 import { type KeysetQuery, type Row, filterKeyset } from '../keyset.ts';
-import type { PaymentFilter } from '../store.ts';
 import { describeTable, flag, integer, json, named, text } from '../table-description.ts';
+
+export interface InvoiceFilter {
+  customerId?: string;
+  invoiceId?: string;
+  paymentId?: string;
+  status?: string;
+  environment?: Environment;
+}
+
+export interface PaymentFilter extends InvoiceFilter {
+  sessionId?: string;
+}
 
 /** The merchant's net and the total are not stored: they are the amount less one fee, and with the other. */
 type StoredPayment = Omit<Payment, 'fees'> & { fees: Pick<Payment['fees'], 'buyerFee' | 'gatewayFee'> };
@@ -45,8 +56,8 @@ const STORED = describeTable<StoredPayment>('payments', {
 
 export const SELECT_PAYMENTS_OF_SESSION = 'SELECT * FROM payments WHERE session_id = ?1 ORDER BY id';
 
-export const insertPayment = STORED.insert();
-export const updatePayment = STORED.update({
+const insertPayment = STORED.insert();
+const updatePayment = STORED.update({
   key: ['id'],
   set: [
     'status',
@@ -97,16 +108,36 @@ function routeFrom(stored: string): PaymentRoute {
   return route;
 }
 
-/** The page's range, for filters that do not already name the payments. */
-export function paymentKeyset(filter: PaymentFilter): KeysetQuery {
-  return statusKeyset('payments', PAYMENT_STATUSES, filter);
-}
+export const INVOICES = describeTable<Invoice>('invoices', {
+  id: text,
+  paymentId: text,
+  sessionId: text,
+  customerId: text,
+  environment: text,
+  amount: integer,
+  status: text,
+  metadata: json<Metadata>(),
+  created: integer,
+});
+const insertInvoice = INVOICES.insert();
+const updateInvoice = INVOICES.update({ key: ['id'], set: ['status'] });
+
+export const SELECT_INVOICE_OF_PAYMENT = 'SELECT * FROM invoices WHERE payment_id = ?1';
+export const SELECT_INVOICES_OF_SESSION = 'SELECT * FROM invoices WHERE session_id = ?1 ORDER BY id';
+
+export const paymentWrites = {
+  payment_created: ({ payment }: { payment: Payment }) => insertPayment(payment),
+  /** `from` is the status before, for metrics. */
+  payment_changed: ({ payment }: { payment: Payment; from?: Payment['status'] }) => updatePayment(payment),
+  invoice_created: ({ invoice }: { invoice: Invoice }) => insertInvoice(invoice),
+  invoice_changed: ({ invoice }: { invoice: Invoice }) => updateInvoice(invoice),
+};
 
 /** Ranges of a table with the indexes (environment, status, id) and (customer_id, status, id). A customer implies its environment. */
 export function statusKeyset(
   table: string,
   statuses: readonly string[],
-  { customerId: customer_id, status, environment }: Pick<PaymentFilter, 'customerId' | 'status' | 'environment'>,
+  { customerId: customer_id, status, environment }: InvoiceFilter,
 ): KeysetQuery {
   if (customer_id !== undefined) return filterKeyset(table, { customer_id, status }, { status: statuses });
   return filterKeyset(table, { environment, status }, { environment: ENVIRONMENTS, status: statuses });

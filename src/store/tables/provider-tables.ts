@@ -1,8 +1,8 @@
 import { ERASED_BODY } from '../../domain/personal-data.ts';
 import { EVENT_CONFLICT, type ProviderMessage } from '../../domain/provider-message.ts';
-import type { ProviderTask } from '../store.ts';
+import type { Instant } from '../../domain/records.ts';
 import { describeTable, flag, integer, text } from '../table-description.ts';
-import type { Write } from '../write-statement.ts';
+import { statement } from '../write-statement.ts';
 import { textUnlessErased } from './erased-text.ts';
 
 export const PROVIDER_MESSAGES = describeTable<ProviderMessage>('provider_messages', {
@@ -27,6 +27,17 @@ const insertMessageRow = PROVIDER_MESSAGES.insert({
   written: (place) => ({ body: textUnlessErased(place('session_id'), place('body'), `'${ERASED_BODY}'`) }),
 });
 
+/** A request to a provider, outside every transaction, repeated until it is done. */
+export interface ProviderTask {
+  paymentId: string;
+  kind: 'cancel';
+  sessionId: string;
+  status: 'pending' | 'done' | 'dead';
+  attempts: number;
+  dueAt: Instant;
+  created: Instant;
+}
+
 export const PROVIDER_TASKS = describeTable<ProviderTask>('provider_tasks', {
   paymentId: text,
   kind: text,
@@ -38,7 +49,7 @@ export const PROVIDER_TASKS = describeTable<ProviderTask>('provider_tasks', {
 });
 // A payment has one task of a kind. A cancellation can be requested again while an earlier one is pending or done: the provider
 // may have handled the earlier one before it had the payment, and the outcome of that one no longer counts.
-export const insertTask = PROVIDER_TASKS.insert({
+const insertTask = PROVIDER_TASKS.insert({
   onConflict: `ON CONFLICT (payment_id, kind) DO UPDATE SET status = 'pending', due_at = excluded.due_at, attempts = provider_tasks.attempts + 1
     WHERE provider_tasks.kind = 'cancel'`,
 });
@@ -54,16 +65,15 @@ export const SELECT_MESSAGES_OF_SESSION =
 export const SELECT_TASKS_DUE =
   "SELECT * FROM provider_tasks WHERE status = 'pending' AND due_at <= ?1 ORDER BY due_at LIMIT ?2";
 
-export function insertMessage(message: ProviderMessage): Write {
-  return insertMessageRow(message, message.outcome === EVENT_CONFLICT ? message.sessionId : '');
-}
-
-/** Begins the attempt `task.attempts`, under a lease until `task.dueAt`. */
-export function claimTask({ paymentId, kind, attempts, dueAt }: ProviderTask): Write {
-  return { sql: CLAIM_TASK, params: [paymentId, kind, attempts - 1, dueAt], guard: 'overtaken' };
-}
-
-/** Records the outcome of the attempt `task.attempts`. */
-export function finishTask({ paymentId, kind, status, attempts, dueAt }: ProviderTask): Write {
-  return { sql: FINISH_TASK, params: [paymentId, kind, attempts, status, dueAt], guard: 'overtaken' };
-}
+export const providerWrites = {
+  /** Requires a new (provider, environment, event id), and for an `event_conflict` a new pair of that and the session. */
+  provider_message_received: ({ message }: { message: ProviderMessage }) =>
+    insertMessageRow(message, message.outcome === EVENT_CONFLICT ? message.sessionId : ''),
+  task_queued: ({ task }: { task: ProviderTask }) => insertTask(task),
+  /** Begins the attempt `attempts`, under a lease until `dueAt`. Guarded by the attempts before. */
+  task_claimed: ({ task: { paymentId, kind, attempts, dueAt } }: { task: ProviderTask }) =>
+    statement(CLAIM_TASK, [paymentId, kind, attempts - 1, dueAt], 'overtaken'),
+  /** Guarded by the attempt that it finishes. */
+  task_finished: ({ task: { paymentId, kind, status, attempts, dueAt } }: { task: ProviderTask }) =>
+    statement(FINISH_TASK, [paymentId, kind, attempts, status, dueAt], 'overtaken'),
+};

@@ -1,11 +1,19 @@
-import type { Delivery, Recovery } from '../../domain/delivery.ts';
-import type { RecoverableEvent } from '../feed-port.ts';
-import type { Query, Row } from '../keyset.ts';
+import type { Delivery, DeliveryStatus, Recovery } from '../../domain/delivery.ts';
+import type { Instant } from '../../domain/records.ts';
+import { type KeysetQuery, type Query, type Row, type Select, keysetQuery } from '../keyset.ts';
+import { createReader } from '../row-reader.ts';
 import { describeTable, flag, integer, named, saveVersions, text } from '../table-description.ts';
-import type { Write } from '../write-statement.ts';
+import type { MerchantEvent } from '../webhooks-port.ts';
+import { statement } from '../write-statement.ts';
 import { DELIVERY_COLUMNS, LOCK_EARLIER_DELIVERIES, deliveryFromRow, deliveryValues } from './deliveries-table.ts';
 
-export const RECOVERIES = describeTable<Recovery>('recoveries', {
+/** An event that a recovery examines, and its delivery to the endpoint, if it has one. */
+export interface RecoverableEvent {
+  event: Omit<MerchantEvent, 'body' | 'origin'>;
+  delivery: Delivery | undefined;
+}
+
+const RECOVERIES = describeTable<Recovery>('recoveries', {
   id: text,
   endpointId: text,
   environment: text,
@@ -27,7 +35,7 @@ export const RECOVERIES = describeTable<Recovery>('recoveries', {
   created: integer,
   updated: integer,
 });
-export const saveRecovery = saveVersions(RECOVERIES, {
+const saveRecovery = saveVersions(RECOVERIES, {
   key: ['id'],
   set: ['status', 'read', 'queued', 'pending', 'delivered', 'updated'],
   guard: 'version',
@@ -48,40 +56,70 @@ const AGAIN = `UPDATE deliveries SET status = 'pending', schedule_start = ?4,
     answer_class = CASE WHEN ?3 = 'delivered' THEN '2xx' ELSE answer_class END
   WHERE id = ?1 AND attempts = ?2 AND status = ?3`;
 
-export const SELECT_RECOVERIES_LEFT = `SELECT * FROM recoveries
+const SELECT_LEFT = `SELECT * FROM recoveries
   WHERE status = 'running' AND updated <= ?1 ORDER BY updated, id LIMIT ?2`;
 
-/** Puts a delivery into the queue of recoveries of its endpoint, or behind an earlier one of its session that waits. */
-export function recoverDelivery(delivery: Delivery, from: Delivery['status'] | null, eventCreated: number): Write[] {
-  const { id, endpointId, sessionId, sequence, attempts, scheduleStart, dueAt } = delivery;
-  const again = [id, attempts, from, scheduleStart, dueAt, eventCreated, sessionId, endpointId, sequence];
-  return [
-    { sql: LOCK_EARLIER_DELIVERIES, params: [sessionId, endpointId] },
-    from === null
-      ? { sql: ADD, params: [...deliveryValues(delivery), eventCreated], guard: 'overtaken' }
-      : { sql: AGAIN, params: again, guard: 'overtaken' },
-  ];
+export const recoveryWrites = {
+  /** Guarded by the version before. */
+  recovery_saved: ({ recovery }: { recovery: Recovery }) => saveRecovery(recovery),
+  /**
+   * Puts a delivery into the queue of recoveries of its endpoint, or behind an earlier one of its session that waits: new if `from`
+   * is null, otherwise made due again. Guarded by the absence of a delivery, or by its attempts and that status.
+   */
+  delivery_recovered({ delivery, from, eventCreated }: RecoveredDelivery) {
+    const { id, endpointId, sessionId, sequence, attempts, scheduleStart, dueAt } = delivery;
+    const again = [id, attempts, from, scheduleStart, dueAt, eventCreated, sessionId, endpointId, sequence];
+    return [
+      statement(LOCK_EARLIER_DELIVERIES, [sessionId, endpointId]),
+      from === null
+        ? statement(ADD, [...deliveryValues(delivery), eventCreated], 'overtaken')
+        : statement(AGAIN, again, 'overtaken'),
+    ];
+  },
+};
+
+interface RecoveredDelivery {
+  delivery: Delivery;
+  from: DeliveryStatus | null;
+  eventCreated: Instant;
 }
 
-/** The next events after those that were read; one range of an index for each type. */
-export function recoverableQuery(recovery: Recovery, types: readonly string[], limit: number): Query {
-  const { endpointId, environment, until, read } = recovery;
-  const params = [environment, read.created, read.sequence, read.id, until, limit, endpointId, ...types];
-  const order = 'ORDER BY created, sequence, id LIMIT ?6';
-  const branches = types.map(
-    (_, index) => `SELECT * FROM (
-      SELECT id AS event_id, id, session_id, environment, sequence, type, created FROM events
-      WHERE environment = ?1 AND type = ?${8 + index} AND (created, sequence, id) > (?2, ?3, ?4) AND created < ?5
-      ${order}) AS part`,
-  );
+export function createRecoveryReads(select: Select) {
+  const { find, all } = createReader(select);
+  return {
+    recovery: (id: string) => find(RECOVERIES, id),
+    /** Running recoveries without progress since then. */
+    recoveriesLeft: (since: Instant, limit: number) => all(RECOVERIES.fromRow, SELECT_LEFT, since, limit),
+    /** The next events of a recovery, of those types, in the order in which they happened. */
+    recoverableEvents(recovery: Recovery, types: readonly string[], limit: number) {
+      const { sql, params } = recoverableQuery(recovery, types, limit);
+      return all(recoverableFromRow, sql, ...params);
+    },
+  };
+}
+
+function recoverableQuery(
+  { endpointId, environment, until, read }: Recovery,
+  types: readonly string[],
+  limit: number,
+): Query {
+  const keyset: KeysetQuery = {
+    table: 'events',
+    select: 'id AS event_id, id, session_id, environment, sequence, type, created',
+    equals: { environment },
+    oneOf: { type: types },
+    sortedBy: ['created', 'sequence', 'id'],
+    also: [['created < ', until]],
+  };
+  const after = [read.created, read.sequence, read.id];
+  const { sql, params } = keysetQuery([keyset], { limit, direction: 'ASC', after });
   const columns = ['id', 'endpoint_id', 'status', 'attempts', 'schedule_start', 'due_at', 'created'];
   const last = ['last_started', 'last_duration_ms', 'last_status_code', 'last_failure'];
   const found = [...columns, ...last].map((column) => `delivery.${column} AS delivery_${column}`);
   return {
-    sql: `SELECT part.*, ${found.join(', ')}
-      FROM (${branches.join(' UNION ALL ')} ${order}) AS part
+    sql: `SELECT part.*, ${found.join(', ')} FROM (${sql}) AS part
       LEFT JOIN deliveries AS delivery ON delivery.session_id = part.session_id
-        AND delivery.endpoint_id = ?7 AND delivery.sequence = part.sequence
+        AND delivery.endpoint_id = ?${params.push(endpointId)} AND delivery.sequence = part.sequence
       ORDER BY part.created, part.sequence, part.id`,
     params,
   };
@@ -96,7 +134,7 @@ const RECOVERABLE_EVENTS = describeTable<RecoverableEvent['event']>('events', {
   created: integer,
 });
 
-export function recoverableFromRow(row: Row): RecoverableEvent {
+function recoverableFromRow(row: Row): RecoverableEvent {
   const event = RECOVERABLE_EVENTS.fromRow(row);
   if (row['delivery_id'] === null) return { event, delivery: undefined };
   const ofDelivery = Object.entries(row).filter(([column]) => column.startsWith('delivery_'));

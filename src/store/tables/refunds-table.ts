@@ -1,10 +1,28 @@
-import { REFUND_STATUSES, type Refund } from '../../domain/refund-record.ts';
-import { ENVIRONMENTS } from '../../domain/route.ts';
+import { REFUND_STATUSES, type Refund, type RefundStatus } from '../../domain/refund-record.ts';
+import type { Instant } from '../../domain/records.ts';
+import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { type KeysetQuery, type Row, type Select, filterKeyset } from '../keyset.ts';
-import type { DueRefund, RefundFilter, RefundReads } from '../refunds-port.ts';
+import type { Page } from '../list-page.ts';
+import { NOTHING, unknownStatus } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
 import { describeTable, integer, named, text } from '../table-description.ts';
-import type { Write } from '../write-statement.ts';
+import { statement } from '../write-statement.ts';
+
+/** A refund that must be sent to its provider, or inquired about: a refund is its own task. */
+export interface DueRefund {
+  refund: Refund;
+  attempts: number;
+  dueAt: Instant;
+  /** Start of the time in which the provider only answers that it does not know the payment; null after any other answer. */
+  unknownSince: Instant | null;
+}
+
+export interface RefundFilter {
+  paymentId?: string;
+  sessionId?: string;
+  status?: string;
+  environment?: Environment;
+}
 
 const REFUNDS = describeTable<Refund>('refunds', {
   id: text,
@@ -42,36 +60,32 @@ const POSTPONE = `UPDATE refunds SET due_at = ?3, unknown_since = ?4
 const SELECT_BY_KEY = 'SELECT * FROM refunds WHERE environment = ?1 AND idempotency_key = ?2';
 const SELECT_DUE = 'SELECT * FROM refunds WHERE due_at IS NOT NULL AND due_at <= ?1 ORDER BY due_at LIMIT ?2';
 
-export function insertRefund(refund: Refund, dueAt: number): Write {
-  return insert(refund, 0, dueAt);
-}
+export const refundWrites = {
+  /** Guarded by its idempotency key being new. */
+  refund_created: ({ refund, dueAt }: { refund: Refund; dueAt: Instant }) => insert(refund, 0, dueAt),
+  /** Guarded by the status before; ends the inquiries at the provider. */
+  refund_changed: ({ refund, from }: { refund: Refund; from: RefundStatus }) =>
+    statement(UPDATE, [refund.id, from, refund.status, refund.failureReason, refund.updated], 'version'),
+  /** Begins the attempt `attempts`, under a lease until `dueAt`; guarded by the attempts before. */
+  refund_claimed: ({ due: { refund, attempts, dueAt } }: { due: DueRefund }) =>
+    statement(CLAIM, [refund.id, attempts - 1, dueAt], 'overtaken'),
+  /** Ends the attempt `attempts` without an outcome; guarded by that attempt. */
+  refund_postponed: ({ due: { refund, attempts, dueAt, unknownSince } }: { due: DueRefund }) =>
+    statement(POSTPONE, [refund.id, attempts, dueAt, unknownSince], 'overtaken'),
+};
 
-export function updateRefund({ id, status, failureReason, updated }: Refund, from: Refund['status']): Write {
-  return { sql: UPDATE, params: [id, from, status, failureReason, updated], guard: 'version' };
-}
-
-/** Begins the attempt `attempts`, under a lease until `dueAt`. */
-export function claimRefund({ refund, attempts, dueAt }: DueRefund): Write {
-  return { sql: CLAIM, params: [refund.id, attempts - 1, dueAt], guard: 'overtaken' };
-}
-
-/** Ends the attempt `attempts` without an outcome. */
-export function postponeRefund({ refund, attempts, dueAt, unknownSince }: DueRefund): Write {
-  return { sql: POSTPONE, params: [refund.id, attempts, dueAt, unknownSince], guard: 'overtaken' };
-}
-
-export function createRefundReads(select: Select): RefundReads {
+export function createRefundReads(select: Select) {
   const { one, find, all, list } = createReader(select);
   return {
-    refund: (id) => find(REFUNDS, id),
-    refundByIdempotencyKey: (environment, key) => one(REFUNDS.fromRow, SELECT_BY_KEY, environment, key),
-    async listRefunds(filter, page) {
-      if (filter.status !== undefined && !REFUND_STATUSES.some((known) => known === filter.status)) {
-        return { items: [], hasMore: false };
-      }
+    refund: (id: string) => find(REFUNDS, id),
+    refundByIdempotencyKey: (environment: Environment, key: string) =>
+      one(REFUNDS.fromRow, SELECT_BY_KEY, environment, key),
+    async listRefunds(filter: RefundFilter, page: Page) {
+      if (unknownStatus(filter.status, REFUND_STATUSES)) return NOTHING;
       return list(refundKeyset(filter), page, REFUNDS.fromRow);
     },
-    refundsDue: (now, limit) => all(dueFromRow, SELECT_DUE, now, limit),
+    /** The longest due first. */
+    refundsDue: (now: Instant, limit: number) => all(dueFromRow, SELECT_DUE, now, limit),
   };
 }
 

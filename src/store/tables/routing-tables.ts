@@ -1,22 +1,22 @@
 import type { RouteOutcome } from '../../domain/route-outcome.ts';
 import type { Instant } from '../../domain/records.ts';
-import { ENVIRONMENTS } from '../../domain/route.ts';
+import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import type { Tally } from '../../routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
-import { type Row, type Select, type SelectEach, filterKeyset } from '../keyset.ts';
+import { type Row, type Select, type SelectEach, type SqlValue, filterKeyset } from '../keyset.ts';
+import type { Page } from '../list-page.ts';
 import { createReader } from '../row-reader.ts';
 import type {
   EstimateRecord,
   RecentResult,
   RouteHealthRow,
   RoutingDecision,
-  RoutingReads,
   RoutingSnapshot,
   RulesVersion,
   TransitionRecord,
 } from '../routing-port.ts';
 import { describeTable, flag, integer, json, named, saveVersions, text } from '../table-description.ts';
-import type { Write } from '../write-statement.ts';
+import { statement } from '../write-statement.ts';
 
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
 // Logarithms are stored as thousandths: sums of integers are the same in any order of addition.
@@ -87,8 +87,8 @@ const ESTIMATES = describeTable<EstimateRecord>('route_estimates', {
   body: text,
 });
 
-const insertSnapshotRow = SNAPSHOTS.insert({ onConflict: 'ON CONFLICT (id) DO NOTHING' });
-const insertDecisionRow = DECISIONS.insert({ onConflict: 'ON CONFLICT (id) DO NOTHING' });
+const insertSnapshot = SNAPSHOTS.insert({ onConflict: 'ON CONFLICT (id) DO NOTHING' });
+const insertDecision = DECISIONS.insert({ onConflict: 'ON CONFLICT (id) DO NOTHING' });
 const insertEstimates = ESTIMATES.insert({
   onConflict: 'ON CONFLICT (environment, algorithm) DO NOTHING',
   guard: 'overtaken',
@@ -136,74 +136,88 @@ const SELECT_RULES = 'SELECT * FROM routing_rules WHERE version = ?1';
 const SELECT_NEWEST_RULES = 'SELECT * FROM routing_rules ORDER BY version DESC LIMIT 1';
 const SELECT_DECISIONS_OF_SESSION = 'SELECT * FROM routing_decisions WHERE session_id = ?1 ORDER BY id';
 
-export const insertOutcome = OUTCOMES.insert();
-export const insertTransition = TRANSITIONS.insert();
-export const insertRules = RULES.insert({ onConflict: 'ON CONFLICT (version) DO NOTHING', guard: 'overtaken' });
-export const saveHealth = saveVersions(HEALTH, {
+const insertOutcome = OUTCOMES.insert();
+const insertTransition = TRANSITIONS.insert();
+const insertRules = RULES.insert({ onConflict: 'ON CONFLICT (version) DO NOTHING', guard: 'overtaken' });
+const saveHealth = saveVersions(HEALTH, {
   key: ['environment', 'routeId'],
   set: ['state', 'body'],
   guard: 'overtaken',
 });
 
-export function insertSnapshot(snapshot: RoutingSnapshot): Write {
-  return { ...insertSnapshotRow(snapshot), locks: `0 ${snapshot.id}` };
-}
-
-export function insertDecision(decision: RoutingDecision): Write {
-  const write = insertDecisionRow(decision);
+/** Changes of estimates, health, rules and decisions. */
+export const routingWrites = {
+  outcome_recorded: ({ outcome }: { outcome: RouteOutcome }) => insertOutcome(outcome),
+  /** Written once; recording the same one again changes nothing. */
+  snapshot_recorded: ({ snapshot }: { snapshot: RoutingSnapshot }) => ({
+    ...insertSnapshot(snapshot),
+    locks: `0 ${snapshot.id}`,
+  }),
   // The change sets of many sessions can contain the same offer.
-  return decision.sessionId === null ? { ...write, locks: `1 ${decision.id}` } : write;
-}
+  decision_recorded: ({ decision }: { decision: RoutingDecision }) => ({
+    ...insertDecision(decision),
+    locks: decision.sessionId === null ? `1 ${decision.id}` : undefined,
+  }),
+  /** Guarded by the version before. */
+  route_health_changed: ({ health }: { health: RouteHealthRow }) => saveHealth(health),
+  transition_recorded: ({ transition }: { transition: TransitionRecord }) => insertTransition(transition),
+  /** Guarded by being the version after the newest. */
+  rules_saved: ({ rules }: { rules: RulesVersion }) => insertRules(rules),
+  /** Guarded by the end `from` of the previous fold; null for the first. */
+  estimates_folded: ({ estimates, from }: { estimates: EstimateRecord; from: Instant | null }) =>
+    from === null
+      ? insertEstimates(estimates)
+      : statement(UPDATE_ESTIMATES, [...ESTIMATES.values(estimates), from], 'overtaken'),
+};
 
-export function foldEstimates(estimates: EstimateRecord, from: Instant | null): Write {
-  const insert = insertEstimates(estimates);
-  return from === null ? insert : { sql: UPDATE_ESTIMATES, params: [...insert.params, from], guard: 'overtaken' };
-}
-
-export function createRoutingReads(select: Select, selectEach: SelectEach): RoutingReads {
+export function createRoutingReads(select: Select, selectEach: SelectEach) {
   const { one, find, all, list } = createReader(select);
-  async function each<Item>(fromRow: (row: Row) => Item, sql: string, paramsOfEach: (string | number)[][]) {
+  async function each<Item>(fromRow: (row: Row) => Item, sql: string, paramsOfEach: SqlValue[][]) {
     const found = await selectEach(paramsOfEach.map((params) => ({ sql, params })));
     return found.map((rows) => rows.map(fromRow));
   }
   return {
-    outcomeTallies: (environment, routeIds, from, until) =>
-      each(
-        TALLIES.fromRow,
-        SELECT_TALLIES,
-        routeIds.map((id) => [environment, id, from, until]),
-      ),
-    recentResults: (environment, routes, limit) =>
-      each(
-        RESULTS.fromRow,
-        SELECT_RECENT_RESULTS,
-        routes.map(({ id, since }) => [environment, id, since, limit]),
-      ),
-    routeEstimates: (environment, algorithm) => one(ESTIMATES.fromRow, SELECT_ESTIMATES, environment, algorithm),
+    /** Sums of the outcomes of each of these routes from then until then, by bucket, oldest first. */
+    outcomeTallies(environment: Environment, routeIds: readonly string[], from: Instant, until: Instant) {
+      const params = routeIds.map((id) => [environment, id, from, until]);
+      return each(TALLIES.fromRow, SELECT_TALLIES, params);
+    },
+    /** The newest results of each of these routes since then, `limit` at most, newest first. */
+    recentResults(environment: Environment, routes: readonly { id: string; since: Instant }[], limit: number) {
+      const params = routes.map(({ id, since }) => [environment, id, since, limit]);
+      return each(RESULTS.fromRow, SELECT_RECENT_RESULTS, params);
+    },
+    routeEstimates: (environment: Environment, algorithm: string) =>
+      one(ESTIMATES.fromRow, SELECT_ESTIMATES, environment, algorithm),
     routeHealth: () => all(HEALTH.fromRow, SELECT_HEALTH),
-    listTransitions({ environment, routeId: route_id }, page) {
+    listTransitions({ environment, routeId: route_id }: TransitionFilter, page: Page) {
       const keyset = filterKeyset('route_transitions', { environment, route_id }, { environment: ENVIRONMENTS });
       return list(keyset, page, TRANSITIONS.fromRow);
     },
-    routingRules: (version) =>
+    /** The newest rules, or those of one version. */
+    routingRules: (version?: number) =>
       version === undefined ? one(RULES.fromRow, SELECT_NEWEST_RULES) : one(RULES.fromRow, SELECT_RULES, version),
-    routingSnapshot: (id) => find(SNAPSHOTS, id),
-    routingDecision: (id) => find(DECISIONS, id),
-    routingDecisionsOfSession: (sessionId) => all(DECISIONS.fromRow, SELECT_DECISIONS_OF_SESSION, sessionId),
-    // Without offers: the index holds the decisions of sessions only.
-    listRoutingDecisions: (environment, page) =>
-      list(
-        { table: 'routing_decisions', equals: { environment }, oneOf: {}, notNull: 'session_id' },
-        page,
-        DECISIONS.fromRow,
-      ),
+    routingSnapshot: (id: string) => find(SNAPSHOTS, id),
+    routingDecision: (id: string) => find(DECISIONS, id),
+    /** Decisions of the attempts, oldest first; the session names its offer. */
+    routingDecisionsOfSession: (sessionId: string) => all(DECISIONS.fromRow, SELECT_DECISIONS_OF_SESSION, sessionId),
+    /** Decisions of the attempts of an environment, without offers: the index holds the decisions of sessions only. */
+    listRoutingDecisions(environment: Environment, page: Page) {
+      const keyset = { table: 'routing_decisions', equals: { environment }, oneOf: {}, notNull: 'session_id' };
+      return list(keyset, page, DECISIONS.fromRow);
+    },
   };
+}
+
+interface TransitionFilter {
+  environment?: Environment;
+  routeId?: string;
 }
 
 function scaled(scale: number) {
   return {
     type: 'BIGINT' as const,
     write: (value: number) => value * scale,
-    read: (stored: string | number | null) => (stored as number) / scale,
+    read: (stored: SqlValue) => (stored as number) / scale,
   };
 }

@@ -1,11 +1,24 @@
 import { type Instant, type Metadata, SESSION_STATUSES, type Session } from '../../domain/records.ts';
-import { ENVIRONMENTS } from '../../domain/route.ts';
-import { type KeysetQuery, type Row, filterKeyset, splitColumns } from '../keyset.ts';
-import type { DueWake, SessionFilter } from '../store.ts';
+import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
+import { type KeysetQuery, filterKeyset, splitColumns } from '../keyset.ts';
 import { describeTable, flag, integer, json, named, text } from '../table-description.ts';
-import { KEY_SHARE, type Write } from '../write-statement.ts';
+import { KEY_SHARE, statement } from '../write-statement.ts';
 import { emailKey } from './customers-table.ts';
 import { erasedKey } from './erased-text.ts';
+
+/** A session that is due for a change by time alone. */
+export interface DueWake {
+  sessionId: string;
+  wakeAt: Instant;
+}
+
+export interface SessionFilter {
+  /** A customer's id or email address. */
+  customer?: string;
+  status?: string;
+  clientReferenceId?: string;
+  environment?: Environment;
+}
 
 export const SESSIONS = describeTable<Session>('sessions', {
   id: text,
@@ -50,28 +63,31 @@ export const SELECT_SESSION_BY_KEY = 'SELECT * FROM sessions WHERE environment =
 export const SELECT_SESSIONS_TO_WAKE =
   'SELECT id, wake_at FROM sessions WHERE wake_at IS NOT NULL AND wake_at <= ?1 ORDER BY wake_at LIMIT ?2';
 
-export function insertSession(session: Session): Write {
-  const { customerEmail, idempotencyKey } = session;
-  const keys = [emailKey(customerEmail), idempotencyKey === null ? null : erasedKey(idempotencyKey)];
-  return { sql: INSERT, params: [...SESSIONS.values(session), ...keys], guard: 'session_refused' };
-}
+export const WAKES = describeTable<DueWake>('sessions', { sessionId: named('id', text), wakeAt: integer });
 
-/** Moves a session on from the version before the one it has now. */
-export const updateSession = SESSIONS.update({
+const update = SESSIONS.update({
   key: ['id'],
   set: ['status', 'attempts', 'announced', 'retryUntil', 'wakeAt'],
   versioned: true,
   guard: 'version',
 });
 
-/** Prevents other instances from waking the session until then; a change of the session sets the time anew. */
-export function claimWake({ sessionId, wakeAt }: DueWake, until: Instant): Write {
-  return { sql: CLAIM_WAKE, params: [sessionId, wakeAt, until], guard: 'overtaken' };
-}
-
-export function wakeFromRow(row: Row): DueWake {
-  return { sessionId: row['id'] as string, wakeAt: row['wake_at'] as number };
-}
+export const sessionWrites = {
+  /** Guarded by its idempotency key being new, and by an active customer with its address. */
+  session_created({ session }: { session: Session }) {
+    const { customerEmail, idempotencyKey } = session;
+    const keys = [emailKey(customerEmail), idempotencyKey === null ? null : erasedKey(idempotencyKey)];
+    return statement(INSERT, [...SESSIONS.values(session), ...keys], 'session_refused');
+  },
+  /** Guarded by the version before. `from` is the status before, for metrics. */
+  session_changed: ({ session }: { session: Session; from?: Session['status'] }) => update(session),
+  /**
+   * Prevents other instances from waking the session until then; a change of the session sets the time anew. Guarded by the wake
+   * time: no other instance has claimed it or changed the session.
+   */
+  wake_claimed: ({ wake: { sessionId, wakeAt }, until }: { wake: DueWake; until: Instant }) =>
+    statement(CLAIM_WAKE, [sessionId, wakeAt, until], 'overtaken'),
+};
 
 /** The page's range; `customerIds` are given where the filter names a customer, and then imply the environment. */
 export function sessionKeyset(filter: SessionFilter, customerIds: string[] | undefined): KeysetQuery {

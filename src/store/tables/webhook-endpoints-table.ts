@@ -1,9 +1,9 @@
+import type { Instant } from '../../domain/records.ts';
 import type { EventType, SealedSecret, WebhookEndpoint } from '../../domain/webhook-endpoint.ts';
 import type { Select, SelectEach } from '../keyset.ts';
 import { createReader } from '../row-reader.ts';
 import { describeTable, integer, text } from '../table-description.ts';
-import type { EndpointChange, EndpointReads } from '../webhook-endpoints-port.ts';
-import type { Write } from '../write-statement.ts';
+import { statement } from '../write-statement.ts';
 import { deliveryFromRow } from './deliveries-table.ts';
 
 const ENDPOINTS = describeTable<WebhookEndpoint>('webhook_endpoints', {
@@ -77,61 +77,62 @@ const SELECT_PENDING_DELIVERIES = `SELECT * FROM (
     ORDER BY candidate.recover_at, candidate.sequence, candidate.event_id LIMIT ?3) AS part
   ORDER BY due_at, id LIMIT ?3`;
 
-export function writesOfEndpoint(change: EndpointChange): Write | Write[] {
-  switch (change.type) {
-    case 'endpoint_saved':
-      return saveEndpoint(change.endpoint);
-    case 'endpoint_created':
-      return createEndpoint(change.endpoint);
-    case 'endpoint_changed':
-      return changeEndpoint(change.endpoint);
-    case 'secrets_replaced':
-      return replaceSecrets(change.endpointId, change.secrets);
-    case 'secret_resealed': {
-      const { endpointId, number, sealed: before } = change.secret;
-      return { sql: RESEAL, params: [endpointId, number, before, change.sealed], guard: 'overtaken' };
-    }
-    case 'endpoint_succeeded':
-      return { sql: SUCCEEDED, params: [change.endpointId, change.at] };
-    case 'endpoint_failed':
-      return { sql: FAILED, params: [change.endpointId, change.at] };
-    case 'endpoint_disabled': {
-      const { endpointId, url, reason, at, failingSince } = change;
-      const params = [endpointId, url, reason, at];
-      return failingSince === null
-        ? { sql: DISABLE, params, guard: 'overtaken' }
-        : { sql: DISABLE_FAILING, params: [...params, failingSince], guard: 'overtaken' };
-    }
-  }
+interface OfEndpoint {
+  endpoint: WebhookEndpoint;
 }
 
-function changeEndpoint(endpoint: WebhookEndpoint): Write {
-  const { id, url, events, description, status, disabledReason, disabledAt, version, slot } = endpoint;
-  return {
-    sql: UPDATE,
-    params: [id, url, events.join(','), description, status, disabledReason, disabledAt, version, slot],
-    guard: 'overtaken',
-  };
+interface AtEndpoint {
+  endpointId: string;
+  /** Time of the attempt: the order of the commits does not matter. */
+  at: Instant;
 }
 
-function replaceSecrets(endpointId: string, secrets: readonly SealedSecret[]): Write[] {
-  return [
-    { sql: ERASE_SECRETS, params: [endpointId] },
+export const endpointWrites = {
+  /** An endpoint of the configuration, new or not. */
+  endpoint_saved: ({ endpoint }: OfEndpoint) => saveEndpoint(endpoint),
+  /** Guarded by its slot being free. */
+  endpoint_created: ({ endpoint }: OfEndpoint) => createEndpoint(endpoint),
+  /** Guarded by the version before. */
+  endpoint_changed({ endpoint }: OfEndpoint) {
+    const { id, url, events, description, status, disabledReason, disabledAt, version, slot } = endpoint;
+    const params = [id, url, events.join(','), description, status, disabledReason, disabledAt, version, slot];
+    return statement(UPDATE, params, 'overtaken');
+  },
+  /** Replaces all secrets of an endpoint, under the guard of its endpoint's change before it. */
+  secrets_replaced: ({ endpointId, secrets }: { endpointId: string; secrets: readonly SealedSecret[] }) => [
+    statement(ERASE_SECRETS, [endpointId]),
     ...secrets.map((secret) => insertSecret({ ...secret, endpointId })),
-  ];
-}
+  ],
+  /** Guarded by the sealed text that was read. */
+  secret_resealed: ({ secret, sealed }: { secret: SealedSecret; sealed: string }) =>
+    statement(RESEAL, [secret.endpointId, secret.number, secret.sealed, sealed], 'overtaken'),
+  endpoint_succeeded: ({ endpointId, at }: AtEndpoint) => statement(SUCCEEDED, [endpointId, at]),
+  endpoint_failed: ({ endpointId, at }: AtEndpoint) => statement(FAILED, [endpointId, at]),
+  /** Guarded by the endpoint being active at that URL and, with `failingSince`, by no success since then. */
+  endpoint_disabled(change: AtEndpoint & { url: string; reason: string; failingSince: Instant | null }) {
+    const { endpointId, url, reason, at, failingSince } = change;
+    const params = [endpointId, url, reason, at];
+    return failingSince === null
+      ? statement(DISABLE, params, 'overtaken')
+      : statement(DISABLE_FAILING, [...params, failingSince], 'overtaken');
+  },
+};
 
-export function createEndpointReads(select: Select, selectEach: SelectEach): EndpointReads {
+export function createEndpointReads(select: Select, selectEach: SelectEach) {
   const { find, all } = createReader(select);
   return {
+    /** Endpoints that are not deleted, or whose deliveries are still being cancelled. */
     endpoints: async () => (await all(endpointFromRow, SELECT_ENDPOINTS)).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
-    endpoint: (id) => find(ENDPOINTS, id),
-    async endpointSecrets(endpointIds) {
+    /** Finds deleted endpoints, too. */
+    endpoint: (id: string) => find(ENDPOINTS, id),
+    /** Secrets of these endpoints, by endpoint, oldest first. */
+    async endpointSecrets(endpointIds: readonly string[]) {
       if (endpointIds.length === 0) return [];
       const found = await selectEach(endpointIds.map((id) => ({ sql: SELECT_SECRETS_OF_ENDPOINT, params: [id] })));
       return found.flat().map(SECRETS.fromRow);
     },
-    pendingDeliveries: (endpointId, now, limit) =>
+    /** Pending deliveries of an endpoint without an attempt in progress, the longest due first. */
+    pendingDeliveries: (endpointId: string, now: Instant, limit: number) =>
       all(deliveryFromRow, SELECT_PENDING_DELIVERIES, endpointId, now, limit),
     sealedSecrets: () => all(SECRETS.fromRow, SELECT_SECRETS),
   };

@@ -1,0 +1,266 @@
+import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES, RESOLUTIONS } from '../../domain/records.ts';
+import { ERASED_BODY } from '../../domain/personal-data.ts';
+import { duplicates, invariants, orphans, sqlList } from './invariant.ts';
+
+// Money returned as a mismatch was never booked as its payment, which does not count it.
+const SUMS = `SELECT payment_id,
+    SUM(CASE WHEN status = 'succeeded' THEN amount ELSE 0 END) AS refunded,
+    SUM(CASE WHEN status = 'pending' THEN amount ELSE 0 END) AS pending,
+    SUM(CASE WHEN status <> 'failed' THEN gateway_share ELSE 0 END) AS gateway,
+    SUM(CASE WHEN status <> 'failed' THEN cost_share ELSE 0 END) AS cost
+  FROM refunds WHERE COALESCE(reason, '') <> 'mismatch' GROUP BY payment_id`;
+const TOTAL = '(payment.amount + payment.buyer_fee - payment.shortfall)';
+
+const ACCOUNTED = `(CASE WHEN payment.status = 'paid' THEN payment.amount + payment.buyer_fee - payment.shortfall ELSE 0 END
+  + payment.returned + payment.owed)`;
+
+const PLACEHOLDER = "'erased+' || customer.id || '@erased.invalid'";
+
+/** Provider messages, refunds, discrepancies and erased buyers. */
+export const MONEY_INVARIANTS = invariants({
+  // Provider messages and provider tasks.
+  message_flag: {
+    says: 'A provider message is flagged exactly when it was neither applied nor ignored.',
+    sql: `SELECT provider || ' ' || event_id AS id FROM provider_messages
+      WHERE (flagged = 0) <> (outcome IN ('applied', 'ignored'))`,
+  },
+  message_session: {
+    says: 'A provider message has a session; one that is not flagged names no payment but one of it, and an amount that it can count.',
+    sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
+      LEFT JOIN sessions AS session ON session.id = message.session_id
+      LEFT JOIN payments AS payment ON payment.id = message.payment_id
+      WHERE session.id IS NULL OR (message.outcome IN ('applied', 'ignored') AND (
+        (message.refund_id IS NULL AND session.amount <> message.amount AND NOT (message.status = 'paid' AND (
+          EXISTS (SELECT 1 FROM refunds WHERE refunds.session_id = session.id AND refunds.reason = 'mismatch')
+          OR (message.outcome = 'ignored' AND EXISTS (
+            SELECT 1 FROM payments AS other WHERE other.session_id = session.id AND other.status = 'paid')))))
+        OR (message.payment_id IS NOT NULL AND COALESCE(payment.session_id, '') <> message.session_id)))`,
+  },
+  message_origin: {
+    says: 'A provider message that is not flagged has the environment of its session and the provider of its payment.',
+    sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
+      JOIN sessions AS session ON session.id = message.session_id
+      LEFT JOIN payments AS payment ON payment.id = message.payment_id
+      WHERE message.outcome IN ('applied', 'ignored') AND (message.environment <> session.environment
+        OR REPLACE(payment.route, '"provider":"' || message.provider || '"', '') = payment.route)`,
+  },
+  applied_message: {
+    says: 'A session with an applied message has been started, and is paid, with the payment named, where that said so.',
+    sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
+      JOIN sessions AS session ON session.id = message.session_id
+      LEFT JOIN payments AS payment ON payment.id = message.payment_id
+      WHERE message.outcome = 'applied' AND (session.status IN ('routed', 'expired')
+        OR (message.status = 'paid' AND (session.status <> 'paid' OR COALESCE(payment.status, 'paid') <> 'paid')))`,
+  },
+  money_has_message: {
+    says: 'Every paid payment, surplus ones too, has an applied message that said so or an accepted wrong amount, and no message applies to none.',
+    sql: `SELECT session_id AS id FROM (
+        SELECT session_id, 1 AS paid, 0 AS told, 0 AS accepted FROM payments WHERE status = 'paid'
+        UNION ALL SELECT session_id, 0, 1, 0 FROM provider_messages WHERE outcome = 'applied' AND status = 'paid'
+        UNION ALL SELECT session_id, 0, 0, 1 FROM payments WHERE status = 'paid' AND id IN (
+          SELECT payment_id FROM discrepancies WHERE kind = 'amount_mismatch' AND resolution = 'accepted')
+      ) AS money GROUP BY session_id HAVING SUM(told) > SUM(paid) OR SUM(paid) > SUM(told) + SUM(accepted)`,
+  },
+  task_payment: {
+    says: 'A provider task has a payment, of the same session.',
+    sql: orphans('provider_tasks', 'payment_id', 'payments', ['session_id'], {
+      id: 'payment_id',
+      or: ['child.attempts < 0'],
+    }),
+  },
+  cancel_task: {
+    says: 'A provider is asked to cancel every payment that was dropped, and none that is pending.',
+    sql: `SELECT payment.id AS id FROM payments AS payment
+      LEFT JOIN provider_tasks AS task ON task.payment_id = payment.id AND task.kind = 'cancel'
+      WHERE (payment.failure_code IN ('abandoned', 'timed_out', 'amount_mismatch', 'superseded') AND task.payment_id IS NULL)
+        OR (payment.status = 'pending' AND task.payment_id IS NOT NULL)`,
+  },
+  // Refunds, and the sums of them that payments count. Their postings are checked with the ledger.
+  refund_payment: {
+    says: 'A refund is of some amount of a payment, of the same session and environment.',
+    sql: orphans('refunds', 'payment_id', 'payments', ['session_id', 'environment'], { or: ['child.amount <= 0'] }),
+  },
+  refund_shares: {
+    says: 'A refund takes its amount from the merchant and the gateway, but for money that was owed to the buyer from the start.',
+    sql: `SELECT id FROM refunds
+      WHERE merchant_share + gateway_share NOT IN (0, amount)
+        OR (merchant_share + gateway_share = 0 AND COALESCE(reason, '') IN ('requested_by_customer', 'duplicate', 'fraudulent')
+          AND NOT EXISTS (SELECT 1 FROM payments WHERE payments.id = refunds.payment_id AND payments.surplus = 1))
+        OR (reason = 'mismatch' AND (merchant_share <> 0 OR gateway_share <> 0 OR cost_share <> 0))`,
+  },
+  refund_state: {
+    says: 'A refund is asked about exactly while it is pending, and has a reason of its failure exactly when it failed.',
+    sql: `SELECT id FROM refunds
+      WHERE (status = 'pending') <> (due_at IS NOT NULL) OR (status = 'failed') <> (failure_reason IS NOT NULL)
+        OR attempts < 0`,
+  },
+  one_refund_per_key: {
+    says: 'An environment has at most one refund of an idempotency key.',
+    sql: duplicates('refunds', 'environment, idempotency_key', { where: 'idempotency_key IS NOT NULL' }),
+  },
+  refund_key_request: {
+    says: 'A refund keeps the hash of its request exactly when it has an idempotency key.',
+    sql: 'SELECT id FROM refunds WHERE (idempotency_key IS NULL) <> (request_hash IS NULL)',
+  },
+  payment_refunds: {
+    says: 'A payment counts what its refunds have given back, are giving back, and took from the gateway and from the cost.',
+    sql: `SELECT payment.id AS id FROM payments AS payment LEFT JOIN (${SUMS}) AS made ON made.payment_id = payment.id
+      WHERE payment.refunded <> COALESCE(made.refunded, 0) OR payment.refund_pending <> COALESCE(made.pending, 0)
+        OR payment.refund_gateway <> COALESCE(made.gateway, 0) OR payment.refund_cost <> COALESCE(made.cost, 0)`,
+  },
+  refund_bound: {
+    says: 'No more of a payment is refunded, or being refunded, than was paid.',
+    sql: `SELECT payment.id AS id FROM payments AS payment
+      WHERE payment.refunded < 0 OR payment.refund_pending < 0 OR payment.refunded + payment.refund_pending > ${TOTAL}
+        OR (payment.status <> 'paid' AND payment.refunded + payment.refund_pending <> 0)`,
+  },
+  ledger_status: {
+    says: 'A paid payment is refunded exactly when all of it is, and else settled exactly when that was recorded.',
+    sql: `SELECT payment.id AS id FROM payments AS payment
+      WHERE payment.status = 'paid' AND payment.ledger_status <> CASE
+        WHEN payment.refunded = ${TOTAL} THEN 'refunded' WHEN payment.settled = 1 THEN 'settled' ELSE 'pending' END`,
+  },
+  surplus_refund: {
+    says: 'Surplus money is given back: every surplus payment has a refund for that, and no other payment has.',
+    sql: `SELECT payment.id AS id FROM payments AS payment
+      WHERE (payment.surplus = 1) <> EXISTS (
+        SELECT 1 FROM refunds WHERE refunds.payment_id = payment.id AND refunds.reason = 'surplus')`,
+  },
+  refund_message: {
+    says: 'A message about a refund names an existing one of its session, and has its amount unless it is flagged.',
+    sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
+      LEFT JOIN refunds AS refund ON refund.id = message.refund_id
+      WHERE message.refund_id IS NOT NULL AND (refund.id IS NULL OR refund.session_id <> message.session_id
+        OR (message.flagged = 0 AND message.amount <> refund.amount))`,
+  },
+  // Money that is not where it should be is in the list, and what was decided about it is in the books.
+  discrepancy_state: {
+    says: 'A discrepancy is of a known kind, resolved exactly when it says how and when, and being refunded only while open.',
+    sql: `SELECT id FROM discrepancies
+      WHERE kind NOT IN (${sqlList(DISCREPANCY_KINDS)}) OR status NOT IN (${sqlList(DISCREPANCY_STATUSES)})
+        OR COALESCE(resolution, 'accepted') NOT IN (${sqlList(RESOLUTIONS)}) OR version < 1
+        OR (status = 'resolved') <> (resolution IS NOT NULL) OR (status = 'resolved') <> (resolved_at IS NOT NULL)
+        OR (refunding <> 0 AND (status = 'resolved' OR refunding <> 1))`,
+  },
+  discrepancy_session: {
+    says: 'A discrepancy has a session of the same environment and customer, and names no payment but one of it.',
+    sql: `SELECT discrepancy.id AS id FROM discrepancies AS discrepancy
+      LEFT JOIN sessions AS session ON session.id = discrepancy.session_id
+      LEFT JOIN payments AS payment ON payment.id = discrepancy.payment_id
+      WHERE session.id IS NULL OR session.environment <> discrepancy.environment
+        OR session.customer_id <> discrepancy.customer_id
+        OR (discrepancy.payment_id IS NOT NULL AND COALESCE(payment.session_id, '') <> session.id)`,
+  },
+  surplus_listed: {
+    says: 'Every surplus payment has a discrepancy, and every discrepancy of that kind a surplus payment.',
+    sql: `SELECT payment.id AS id FROM payments AS payment WHERE payment.surplus = 1 AND NOT EXISTS (
+        SELECT 1 FROM discrepancies AS discrepancy
+        WHERE discrepancy.payment_id = payment.id AND discrepancy.kind = 'surplus')
+      UNION SELECT discrepancy.id AS id FROM discrepancies AS discrepancy
+        LEFT JOIN payments AS payment ON payment.id = discrepancy.payment_id
+        WHERE discrepancy.kind = 'surplus' AND COALESCE(payment.surplus, 0) = 0`,
+  },
+  mismatch_listed: {
+    says: 'Every flagged message that reports money, or reuses an event id, is in a discrepancy of its session, or reports no more than one that is.',
+    sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
+      WHERE message.flagged = 1 AND (message.status = 'paid' OR message.outcome = 'event_conflict') AND NOT EXISTS (
+        SELECT 1 FROM discrepancies AS discrepancy
+        LEFT JOIN provider_messages AS told
+          ON told.provider = discrepancy.provider AND told.event_id = discrepancy.event_id
+          AND CASE discrepancy.kind WHEN 'event_conflict' THEN told.conflict = discrepancy.session_id
+            WHEN 'environment_mismatch' THEN told.conflict = '' AND told.environment <> discrepancy.environment
+            ELSE told.conflict = '' AND told.environment = discrepancy.environment END
+        WHERE discrepancy.session_id = message.session_id
+          AND (discrepancy.kind = message.outcome
+            OR (discrepancy.kind = 'currency_mismatch' AND message.outcome = 'amount_mismatch')
+            OR (discrepancy.kind = 'unknown_payment' AND message.outcome = 'amount_mismatch'
+              AND message.payment_id IS NOT NULL))
+          AND (message.payment_id IS NULL OR COALESCE(told.payment_id, message.payment_id) = message.payment_id)
+          AND (discrepancy.received >= message.amount OR told.amount >= message.amount))`,
+  },
+  wrong_amount_beyond: {
+    says: 'What is open of a wrong amount, and not decided on, is what came beyond all that is.',
+    sql: `SELECT discrepancy.id AS id FROM discrepancies AS discrepancy
+      JOIN payments AS payment ON payment.id = discrepancy.payment_id
+        AND payment.session_id = discrepancy.session_id
+      WHERE discrepancy.kind = 'amount_mismatch' AND discrepancy.status = 'open' AND discrepancy.refund_id IS NULL
+        AND discrepancy.received > 0
+        AND discrepancy.subject <> payment.id || CASE WHEN ${ACCOUNTED} = 0 THEN '' ELSE '/' || ${ACCOUNTED} END`,
+  },
+  payment_returns: {
+    says: 'A payment counts what of wrong amounts is with the buyer or on its way there, and what could not go back.',
+    sql: `SELECT payment.id AS id FROM payments AS payment
+      LEFT JOIN (SELECT payment_id, SUM(amount) AS amount FROM refunds
+        WHERE reason = 'mismatch' AND status <> 'failed' GROUP BY payment_id) AS made ON made.payment_id = payment.id
+      LEFT JOIN (SELECT discrepancy.payment_id AS payment_id, SUM(refund.amount) AS amount
+        FROM discrepancies AS discrepancy JOIN refunds AS refund ON refund.id = discrepancy.refund_id
+        WHERE discrepancy.kind = 'amount_mismatch' AND discrepancy.status = 'open' AND refund.status = 'failed'
+        GROUP BY discrepancy.payment_id) AS failed ON failed.payment_id = payment.id
+      WHERE payment.returned <> COALESCE(made.amount, 0) OR payment.owed <> COALESCE(failed.amount, 0)`,
+  },
+  discrepancy_refund: {
+    says: 'An open discrepancy is being refunded exactly while a refund of its money is pending, and a refunded one has one that succeeded.',
+    sql: `SELECT discrepancy.id AS id FROM discrepancies AS discrepancy
+      WHERE (discrepancy.status = 'open' AND discrepancy.kind IN ('surplus', 'amount_mismatch')
+          AND (discrepancy.refunding = 1) <> EXISTS (
+            SELECT 1 FROM refunds AS refund WHERE refund.payment_id = discrepancy.payment_id
+              AND refund.status = 'pending'
+              AND CASE WHEN discrepancy.kind = 'surplus' THEN COALESCE(refund.reason, '') <> 'mismatch'
+                ELSE refund.id = discrepancy.refund_id END))
+        OR (discrepancy.resolution = 'refunded' AND NOT EXISTS (
+          SELECT 1 FROM refunds AS refund
+          WHERE refund.id = discrepancy.refund_id AND refund.status = 'succeeded'))`,
+  },
+  discrepancy_accepted: {
+    says: 'A surplus is kept exactly where that was accepted, and what is short of a payment is what the books took from the merchant.',
+    sql: `SELECT payment.id AS id FROM payments AS payment
+      LEFT JOIN (SELECT payment_id, SUM(amount) AS amount FROM ledger_entries
+        WHERE kind = 'adjustment' AND account = 'merchant_payable' GROUP BY payment_id) AS borne
+        ON borne.payment_id = payment.id
+      WHERE (payment.kept = 1) <> EXISTS (SELECT 1 FROM discrepancies AS discrepancy
+          WHERE discrepancy.payment_id = payment.id AND discrepancy.kind = 'surplus' AND discrepancy.resolution = 'accepted')
+        OR (payment.kept = 1 AND NOT EXISTS (
+          SELECT 1 FROM discrepancies AS discrepancy
+          JOIN ledger_entries AS entry ON entry.posting_id = discrepancy.id || ':adjustment'
+          WHERE discrepancy.payment_id = payment.id AND discrepancy.resolution = 'accepted'))
+        OR payment.shortfall <> CASE WHEN payment.surplus = 1 THEN 0 ELSE COALESCE(borne.amount, 0) END`,
+  },
+  buyer_owed: {
+    says: 'The books owe the buyer the refunds in progress, the money that could not be returned, and surplus that the merchant does not keep.',
+    sql: `SELECT payment.id AS id FROM payments AS payment
+      LEFT JOIN (SELECT payment_id, SUM(amount) AS amount FROM ledger_entries
+        WHERE account = 'buyer_refunds_payable' GROUP BY payment_id) AS booked ON booked.payment_id = payment.id
+      LEFT JOIN (SELECT payment_id, SUM(amount) AS amount FROM refunds
+        WHERE status = 'pending' GROUP BY payment_id) AS leaving ON leaving.payment_id = payment.id
+      WHERE COALESCE(booked.amount, 0) + COALESCE(leaving.amount, 0) + payment.owed <> CASE
+        WHEN payment.surplus = 1 AND payment.kept = 0
+        THEN payment.refunded + payment.refund_pending - payment.amount - payment.buyer_fee ELSE 0 END`,
+  },
+  // Personal data of buyers who were erased.
+  erased_customer: {
+    says: 'A customer has a placeholder for an address exactly when it is erased, and a reason only while it is blocked.',
+    sql: `SELECT customer.id AS id FROM customers AS customer
+      WHERE (customer.status = 'erased') <> (customer.email = ${PLACEHOLDER})
+        OR (customer.status <> 'blocked' AND customer.status_reason IS NOT NULL)`,
+  },
+  erased_session: {
+    says: 'Nothing in the sessions of an erased customer names the buyer, and none of them waits for one.',
+    sql: `SELECT session.id AS id FROM customers AS customer JOIN sessions AS session ON session.customer_id = customer.id
+      WHERE customer.status = 'erased' AND (session.status = 'routed' OR session.metadata <> '{}'
+        OR session.redirect_url IS NOT NULL OR session.client_reference_id IS NOT NULL OR session.request_hash IS NOT NULL
+        OR COALESCE(session.idempotency_key, 'erased:') NOT LIKE 'erased:%')`,
+  },
+  erased_records: {
+    says: 'An erased customer has no metadata, provider bodies and reasons, receiver answers or notes; erase the customer once more.',
+    sql: `SELECT DISTINCT session.id AS id FROM customers AS customer
+      JOIN sessions AS session ON session.customer_id = customer.id
+      WHERE customer.status = 'erased' AND (
+        EXISTS (SELECT 1 FROM payments WHERE session_id = session.id AND (metadata <> '{}' OR failure_reason IS NOT NULL))
+        OR EXISTS (SELECT 1 FROM invoices WHERE session_id = session.id AND metadata <> '{}')
+        OR EXISTS (SELECT 1 FROM events WHERE session_id = session.id AND body LIKE '%"metadata":{"%')
+        OR EXISTS (SELECT 1 FROM provider_messages WHERE session_id = session.id AND body <> '${ERASED_BODY}')
+        OR EXISTS (SELECT 1 FROM deliveries AS delivery JOIN delivery_attempts AS attempt
+          ON attempt.delivery_id = delivery.id WHERE delivery.session_id = session.id AND attempt.response_body <> '')
+        OR EXISTS (SELECT 1 FROM discrepancies WHERE session_id = session.id AND note IS NOT NULL))`,
+  },
+});
