@@ -3,7 +3,7 @@ import type { KeyScope } from '../domain/api-key.ts';
 import type { ErrorCode, ErrorDetails } from '../domain/gateway-error.ts';
 import type { Environment } from '../domain/route.ts';
 import type { EndpointTag } from './openapi-tags.ts';
-import { SAMPLE_EVENT_ID, SAMPLE_IDS, SAMPLE_ROUTE_ID } from './sample-ids.ts';
+import { SAMPLE_IDS, SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
 /**
  * Permission of a key: `look`, of any key; `create`, to begin sessions (scopes agent, write, admin); `read` and `write`,
@@ -127,7 +127,7 @@ const PATH_PARAMETERS = {
   invoiceId: { description: 'An invoice: inv_...', example: SAMPLE_IDS.inv },
   refundId: { description: 'A refund: ref_...', example: SAMPLE_IDS.ref },
   discrepancyId: { description: 'A discrepancy: dis_...', example: SAMPLE_IDS.dis },
-  eventId: { description: 'An event: evt_, the id of its session, _ and a status.', example: SAMPLE_EVENT_ID },
+  eventId: { description: 'An event: evt_, the id of its session, _ and a status.', example: SAMPLE_IDS.evt },
   deliveryId: { description: 'A delivery: dlv_...', example: SAMPLE_IDS.dlv },
   recoveryId: { description: 'A recovery: rcv_...', example: SAMPLE_IDS.rcv },
   endpointId: { description: 'A webhook endpoint: whe_...', example: SAMPLE_IDS.whe },

@@ -5,7 +5,7 @@ import { type ObjectiveName, OBJECTIVES } from '../routing/routing-policy.ts';
 import { endpoints } from './endpoint.ts';
 import { amount, email, environment, metadata, routeKind, text } from './request-fields.ts';
 import * as field from './resource-fields.ts';
-import { named, rendererOf, resource } from './resource.ts';
+import { named, rendererFrom, rendererOf, resource } from './resource.ts';
 import { routeHealth } from './route-contract.ts';
 import { SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
@@ -192,6 +192,8 @@ const backtestResult = resource('RoutingBacktest', 'routing_backtest', {
     .describe('The first 100 that differ, newest first.'),
 });
 
+export const renderBacktest = rendererOf(backtestResult);
+
 /** A decision as it is stored, with the state of the routes when it was made. */
 export interface StoredDecision {
   id: string;
@@ -212,28 +214,19 @@ function verdictOf({ snapshot, routes, input, output }: Verdict) {
   return { ...input, ...output, environment: of, rulesVersion, candidates, rules: input.effect.matched };
 }
 
-const render = rendererOf(routingDecision);
-
-export function renderDecision(decision: StoredDecision): RoutingDecisionResource {
-  const { id: decisionId, paymentId, created, snapshot, input } = decision;
-  return render({
-    ...verdictOf(decision),
-    id: decisionId,
-    paymentId,
-    created,
-    snapshot: snapshot.id,
-    snapshotAt: snapshot.at,
-    seed: input.draw?.seed ?? null,
-    tokensBefore: input.draw?.tokens ?? null,
-  });
-}
-
-const renderFields = rendererOf(routingVerdict);
+export const renderDecision = rendererFrom(routingDecision, (decision: StoredDecision) => ({
+  ...verdictOf(decision),
+  id: decision.id,
+  paymentId: decision.paymentId,
+  created: decision.created,
+  snapshot: decision.snapshot.id,
+  snapshotAt: decision.snapshot.at,
+  seed: decision.input.draw?.seed ?? null,
+  tokensBefore: decision.input.draw?.tokens ?? null,
+}));
 
 /** The choice and its reasons, without ids. */
-export function renderVerdict(verdict: Verdict): z.output<typeof routingVerdict> {
-  return renderFields(verdictOf(verdict));
-}
+export const renderVerdict = rendererFrom(routingVerdict, verdictOf);
 
 export const ROUTING_DECISION_ENDPOINTS = endpoints('routing', {
   listRoutingDecisions: {

@@ -2,13 +2,12 @@ import { z } from 'zod';
 import { CURRENCY, type Instant } from '../domain/records.ts';
 import { SETTLEMENT_SOURCES } from '../domain/settlement.ts';
 import { type ImportReport, type LineStatus, MISMATCH_CODES } from '../domain/settlement-file.ts';
-import { amountFromCents } from '../domain/money.ts';
 import { endpoints } from './endpoint.ts';
 import { moment, movedAmount, text } from './request-fields.ts';
 import { environment } from './list-query.ts';
 import * as field from './resource-fields.ts';
-import { rendererOf, rendererWith, resource } from './resource.ts';
-import { SAMPLE_PAYMENT_ID } from './sample-ids.ts';
+import { rendererFrom, rendererOf, resource } from './resource.ts';
+import { SAMPLE_IDS } from './sample-ids.ts';
 
 const MAX_REFERENCE = 200;
 
@@ -57,7 +56,7 @@ const settlementFile = z
   .describe(
     'CSV with a header: payment_id or reference, amount, currency, and settled_at if you have it. At most 1 MiB, 10000 lines and 100 columns.',
   )
-  .meta({ examples: [`payment_id,amount,currency\r\n${SAMPLE_PAYMENT_ID},48.54,USD\r\n`] });
+  .meta({ examples: [`payment_id,amount,currency\r\n${SAMPLE_IDS.pay},48.54,USD\r\n`] });
 
 const share = (what: string, lines: number, amount: number) =>
   z
@@ -73,7 +72,7 @@ const reportedLine = z.strictObject({
     ['matched', 'already_settled', 'not_matched'],
     'matched: recorded now, or with dryRun would be; already_settled: recorded before; not_matched: nothing was recorded.',
   ),
-  paymentId: field.label('The payment that it names, or null.', SAMPLE_PAYMENT_ID).nullable(),
+  paymentId: field.label('The payment that it names, or null.', SAMPLE_IDS.pay).nullable(),
   reference: field.label("The provider's reference in the line, or null.", 'sp_0af3').nullable(),
   amount: field.dollars('The amount of the line; null if it is unreadable.', 48.54).nullable(),
   code: field.orNull(field.choice(MISMATCH_CODES, 'Code of the mismatch; null if it matched.')),
@@ -92,13 +91,10 @@ export const settlementImport = resource('SettlementImport', 'settlement_import'
   entries: z.array(reportedLine).describe('Every line, in the order of the file.'),
 });
 
-const renderReport = rendererWith(settlementImport);
-
-export function renderImport(report: ImportReport): z.output<typeof settlementImport> {
-  const { dryRun, lines } = report;
+export const renderImport = rendererFrom(settlementImport, ({ dryRun, lines, ignoredColumns }: ImportReport) => {
   const shareOf = (status: LineStatus) => {
     const own = lines.filter((line) => line.status === status);
-    return { lines: own.length, amount: amountFromCents(own.reduce((sum, { amount }) => sum + (amount ?? 0), 0)) };
+    return { lines: own.length, amount: own.reduce((sum, { amount }) => sum + (amount ?? 0), 0) };
   };
   const shares = {
     matched: shareOf('matched'),
@@ -111,10 +107,8 @@ export function renderImport(report: ImportReport): z.output<typeof settlementIm
     ...(shares.notMatched.lines > 0 ? [`${shares.notMatched.lines} not matched`] : []),
     ...(shares.matched.lines === 0 || dryRun ? ['nothing was changed'] : []),
   ];
-  return renderReport(report, { ...shares, message: `${parts.join(', ')}.`, entries: lines.map(renderLine) });
-}
-
-const renderLine = rendererOf(reportedLine);
+  return { ...shares, dryRun, ignoredColumns, message: `${parts.join(', ')}.`, entries: lines };
+});
 
 export function instantFrom(text: string | undefined): Instant | undefined {
   return text === undefined ? undefined : Date.parse(text);

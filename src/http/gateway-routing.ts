@@ -1,6 +1,11 @@
 import { timestamp } from '../contract/resource-fields.ts';
 import { ROUTING_ENDPOINTS, renderStanding, renderTransition } from '../contract/routing-contract.ts';
-import { ROUTING_DECISION_ENDPOINTS, renderDecision, renderVerdict } from '../contract/routing-decision-contract.ts';
+import {
+  ROUTING_DECISION_ENDPOINTS,
+  renderBacktest,
+  renderDecision,
+  renderVerdict,
+} from '../contract/routing-decision-contract.ts';
 import { environmentsOf } from '../operations/access/caller.ts';
 import { decisionsOf, replay } from '../operations/routing/stored-decisions.ts';
 import { overrideHealth, currentRoutes } from '../operations/routing/override-health.ts';
@@ -56,17 +61,17 @@ export const routingDecisionsApi = apiPart((serve) => {
     return { object: 'routing_dry_run', rejected, warnings, ...renderVerdict(supposed) };
   });
   serve(ROUTING_DECISION_ENDPOINTS.backtestRouting, async ({ deps, body }) => {
-    const { decisions, was, wouldBe, different } = await backtest(deps, body);
+    const { different, ...totals } = await backtest(deps, body);
     const changes = different.slice(0, CHANGES_SHOWN).map(({ decided, again }) => ({
-      sessionId: decided.sessionId,
-      paymentId: decided.paymentId,
-      created: timestamp(decided.created),
+      // Only decisions about attempts are made again.
+      sessionId: decided.sessionId!,
+      paymentId: decided.paymentId!,
+      created: decided.created,
       was: decided.output.chosen,
       wouldBe: again.chosen,
       reason: again.reason,
     }));
-    const { environment } = body;
-    return { object: 'routing_backtest', environment, decisions, different: different.length, was, wouldBe, changes };
+    return renderBacktest({ ...totals, environment: body.environment, different: different.length, changes });
   });
 });
 
