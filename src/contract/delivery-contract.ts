@@ -97,7 +97,7 @@ const recoverRequest = z.strictObject({
   all: z.boolean().default(false).describe('true: also events that the endpoint has acknowledged. Default false.'),
 });
 
-export const recovery = resource('Recovery', 'recovery', {
+const recovery = resource('Recovery', 'recovery', {
   id: field.id('rcv', 'The recovery.'),
   endpointId: field.id('whe', 'The endpoint.'),
   environment: field.environmentOf('Environment of the endpoint.'),

@@ -71,7 +71,6 @@ export const discrepancy = resource('Discrepancy', 'discrepancy', {
   created: field.time('Time of detection.'),
   resolvedAt: field.orNull(field.time('Time of the resolution, or null.')),
 });
-export type DiscrepancyResource = z.output<typeof discrepancy>;
 
 export const renderDiscrepancy = rendererFrom(discrepancy, (record: Discrepancy) => ({
   ...record,

@@ -38,7 +38,7 @@ const journalFilter = {
 const entriesQuery = listQuery('entry', journalFilter);
 export const exportQuery = z.strictObject(journalFilter);
 
-export const ledgerBalances = resource('LedgerBalances', 'ledger_balances', {
+const ledgerBalances = resource('LedgerBalances', 'ledger_balances', {
   at: field.time(
     'The time of the balances: they contain every earlier posting. Without at in the request, every posting.',
   ),
@@ -63,7 +63,7 @@ export const ledgerBalances = resource('LedgerBalances', 'ledger_balances', {
     .describe('The requested environments: sandbox money and real money are never added.'),
 });
 
-export const ledgerEntry = resource('LedgerEntry', 'ledger_entry', {
+const ledgerEntry = resource('LedgerEntry', 'ledger_entry', {
   id: field.label('The entry: the id of its posting, and its line there.', `${SAMPLE_IDS.pay}:paid:2`),
   postingId: field.label('The posting: its entries sum to 0.', `${SAMPLE_IDS.pay}:paid`),
   kind,

@@ -51,6 +51,7 @@ export function rendererOf<Schema extends z.ZodObject>(schema: Schema) {
 export function rendererFrom<
   Schema extends z.ZodObject,
   Input extends unknown[],
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- `const` keeps literals from widening to strings
   const Described extends Stored<z.output<Schema>>,
 >(schema: Schema, recordOf: (...input: Input) => Described) {
   const render = rendererOf(schema);

@@ -79,7 +79,7 @@ const reportedLine = z.strictObject({
   message: field.label('Result of the line, in words.', 'Settled.'),
 });
 
-export const settlementImport = resource('SettlementImport', 'settlement_import', {
+const settlementImport = resource('SettlementImport', 'settlement_import', {
   dryRun: field.flag('True if nothing was recorded.', false),
   message: field.label('Result of the file, in a sentence.', '1 of 1 lines settled.'),
   matched: share('Lines whose payments are settled now.', 1, 48.54),
