@@ -1,7 +1,7 @@
+import { formatUsd } from '../domain/money.ts';
 import { type Html, html } from '../html/html.ts';
 import type { CardField, CardForm } from './card-form.ts';
 import { INSTRUMENTS, spacedCard } from './test-instruments.ts';
-import { dollars } from './simulator-layout.ts';
 import type { Charge } from './simulator-store.ts';
 
 const FIELDS: Record<CardField, [label: string, hint: string]> = {
@@ -19,7 +19,7 @@ export function cardForm(charge: Charge, form: CardForm): Html {
     ${faulty.length > 0 && problemSummary(faulty, form)}
     <form method="post" novalidate>
       ${ORDER.map((field) => textField(field, form, field === faulty[0]))}
-      <button class="button" type="submit">Pay ${dollars(charge.total)}</button>
+      <button class="button" type="submit">Pay ${formatUsd(charge.total)}</button>
     </form>`;
 }
 

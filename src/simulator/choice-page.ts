@@ -1,6 +1,7 @@
+import { formatUsd } from '../domain/money.ts';
 import { type Html, html } from '../html/html.ts';
 import { INSTRUMENTS } from './test-instruments.ts';
-import { dollars, row } from './simulator-layout.ts';
+import { row } from './simulator-layout.ts';
 import type { Charge } from './simulator-store.ts';
 
 const TRANSFER_REFERENCE_LENGTH = 8;
@@ -15,7 +16,7 @@ export interface Choice {
 export function walletForm(charge: Charge, choice: Choice): Html {
   return html`<h1>Approve in your test wallet</h1>
     <p class="lead">
-      ${charge.merchant} asks for <strong>${dollars(charge.total)}</strong> from your test wallet. It holds no money.
+      ${charge.merchant} asks for <strong>${formatUsd(charge.total)}</strong> from your test wallet. It holds no money.
     </p>
     ${outcomeForm(choice, 'Approve payment')}`;
 }
@@ -25,7 +26,7 @@ export function bankForm(charge: Charge, choice: Choice): Html {
   return html`<h1>Send a test bank transfer</h1>
     <p class="lead">With a real bank you would now make this transfer. Here there is nothing to send.</p>
     <dl class="transfer">
-      ${row('Amount', dollars(charge.total))}
+      ${row('Amount', formatUsd(charge.total))}
       <div>
         <dt>Reference</dt>
         <dd class="digits">SIM-${charge.reference.slice(-TRANSFER_REFERENCE_LENGTH).toUpperCase()}</dd>

@@ -1,3 +1,4 @@
+import { formatUsd } from '../domain/money.ts';
 import { loadStyle } from '../html/assets.ts';
 import { iconOf, renderFrame } from '../html/frame.ts';
 import { type Html, html } from '../html/html.ts';
@@ -9,15 +10,6 @@ export const STYLESHEET = loadStyle(new URL('./assets/simulator.css', import.met
 const ICON = iconOf(
   '<rect width="16" height="16" rx="4" fill="#ffcf33"/><path d="M3 13 13 3M1 8l7-7M8 15l7-7" stroke="#1c1a2b" stroke-width="2.5"/>',
 );
-
-let dollarFormat: Intl.NumberFormat | undefined;
-
-/** Cents as `$49.99`. */
-export function dollars(cents: number): string {
-  // The first number format of a process takes 10 ms, which the start does not wait for.
-  dollarFormat ??= new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' });
-  return dollarFormat.format(cents / 100);
-}
 
 export interface LayoutOptions {
   title: string;
@@ -50,12 +42,12 @@ export function receipt(charge: Charge): Html {
   const fee = charge.total - charge.amount;
   return html`<section class="receipt" aria-labelledby="receipt-title">
     <h2 id="receipt-title">Pay ${charge.merchant}</h2>
-    <p class="total">${dollars(charge.total)}</p>
+    <p class="total">${formatUsd(charge.total)}</p>
     <dl>
-      ${row(charge.product, dollars(charge.amount))} ${fee !== 0 && row('Fee', dollars(fee))}
+      ${row(charge.product, formatUsd(charge.amount))} ${fee !== 0 && row('Fee', formatUsd(fee))}
       <div class="sum">
         <dt>Total in US dollars</dt>
-        <dd>${dollars(charge.total)}</dd>
+        <dd>${formatUsd(charge.total)}</dd>
       </div>
     </dl>
   </section>`;
