@@ -138,20 +138,6 @@ describe('a payment that ends without a provider report', () => {
 });
 
 describe('a refused handoff', () => {
-  test('counts as two failures, and the next route has its own outcome', async () => {
-    await using on = await startTestService();
-    const sessionId = await createSession(on, { customer: 'buyer+handoff_error@example.com' });
-    await startAt(on, sessionId, 'card');
-    assert.deepEqual(new Set(await outcomesOf(on, sessionId)), new Set([[REFUSED], [ACCEPTED]]));
-  });
-
-  test('counts as two failures on every route that refuses', async () => {
-    await using on = await startTestService();
-    const sessionId = await createSession(on, { customer: 'buyer+handoff_down@example.com' });
-    assert.equal((await start(on, sessionId, 'card')).outcome, 'refused');
-    assert.deepEqual(await outcomesOf(on, sessionId), [[REFUSED], [REFUSED]]);
-  });
-
   test('is reversed completely by late money', async () => {
     await using on = await startTestService();
     speakForProvider([on]);

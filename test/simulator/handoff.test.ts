@@ -12,7 +12,7 @@ import { createSimulator } from '../../src/simulator/simulator.ts';
 import { aPayment, aSession, idOf } from '../fixtures/checkout-records.ts';
 import { listen } from '../observability/merchant.ts';
 import { type TestService, startTestService } from '../support/service.ts';
-import { createSession, fieldsOf, start, startAt, stateOf, submit } from './buyer.ts';
+import { OUTCOME, createSession, fieldsOf, outcomesOf, start, startAt, stateOf, submit } from './buyer.ts';
 import { instrumentById } from '../../src/simulator/test-instruments.ts';
 
 const KEYS = { apiKey: 'a-key-of-this-test', callbackSecret: 'a-secret-of-this-test' };
@@ -35,6 +35,8 @@ test('handoff_error fails over to the next route, and the buyer pays there', asy
   assert.deepEqual([refused?.status, paid?.status], ['failed', 'paid']);
   const invoiceOf = (id: string | undefined) => checkout.invoices.find(({ paymentId }) => paymentId === id)?.status;
   assert.deepEqual([invoiceOf(refused?.id), invoiceOf(paid?.id)], ['void', 'paid']);
+  const outcomes = new Set([[OUTCOME.refused], [OUTCOME.accepted, OUTCOME.paid]]);
+  assert.deepEqual(new Set(await outcomesOf(on, sessionId)), outcomes);
 });
 
 test('handoff_down refuses every route, and no event is sent', async () => {
@@ -46,6 +48,7 @@ test('handoff_down refuses every route, and no event is sent', async () => {
   assert.deepEqual(new Set(state.failures), new Set(['handoff_refused']));
   assert.deepEqual(state.events, []);
   assert.deepEqual(state.simulated, []);
+  assert.deepEqual(await outcomesOf(on, sessionId), [[OUTCOME.refused], [OUTCOME.refused]]);
 });
 
 test('handoff_timeout is ambiguous: no other route is tried, and the inquiry finds the payment', async (context) => {
