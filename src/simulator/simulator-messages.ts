@@ -57,33 +57,16 @@ const STATE: Record<Charge['status'], ChargeState> = {
 };
 
 /** An event to report in a callback. `amount` is in cents. */
-export type SimulatorEvent = ChargeUpdated | ChargeSettled | RefundEvent;
+export type SimulatorEvent = { amount: number } & (
+  | { type: 'charge.updated'; state: ChargeState; reason?: string | null; transaction: string | null }
+  | { type: 'charge.settled'; payout: string }
+  | { type: 'refund.succeeded' | 'refund.failed'; refund: string; reason?: string }
+);
 
-interface ChargeUpdated {
-  type: 'charge.updated';
-  state: ChargeState;
-  reason?: string | null;
-  amount: number;
-  transaction: string | null;
-}
-
-interface ChargeSettled {
-  type: 'charge.settled';
-  payout: string;
-  amount: number;
-}
-
-interface RefundEvent {
-  type: 'refund.succeeded' | 'refund.failed';
-  refund: string;
-  reason?: string;
-  amount: number;
-}
-
-export function chargeUpdated({ reason, txHash }: Charge, state: ChargeState, amount: number): ChargeUpdated {
+export function chargeUpdated({ reason, txHash }: Charge, state: ChargeState, amount: number) {
   const isTaken = state === 'CAPTURED' || state === 'REFUNDED';
   const transaction = isTaken ? txHash : null;
-  return { type: 'charge.updated', state, ...(state === 'DECLINED' && { reason }), amount, transaction };
+  return { type: 'charge.updated', state, ...(state === 'DECLINED' && { reason }), amount, transaction } as const;
 }
 
 /** The body of a callback. */
