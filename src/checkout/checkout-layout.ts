@@ -36,7 +36,6 @@ export interface Shop {
 interface Live {
   statusPath: string;
   version: number;
-  /** True if the checkout has ended. */
   final: boolean;
 }
 
@@ -45,7 +44,6 @@ export interface Page {
   testMode: boolean;
   main: Html;
   live?: Live;
-  /** Further elements of the head. */
   head?: Html;
 }
 

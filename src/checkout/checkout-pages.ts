@@ -168,7 +168,6 @@ const TITLES: Record<CheckoutState['name'], string> = {
   expired: 'Checkout expired',
 };
 
-/** The page of a checkout in any state. */
 function sessionPage(shop: Shop, { session }: Checkout, state: CheckoutState, notice: Notice | null): Page {
   const inProgress = state.name === 'waiting' || state.name === 'confirming';
   return {

@@ -109,7 +109,6 @@ function renderReturning(destination: string): Html {
   </div>`;
 }
 
-/** Product, price and buyer. */
 function renderSummary(session: Session, rows: Html | null): Html {
   return html`<section class="summary" aria-label="Order summary">
     <dl class="sums">${renderProduct(session)} ${rows}</dl>

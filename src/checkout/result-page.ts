@@ -16,7 +16,6 @@ import type { CheckoutState } from './checkout-page-state.ts';
 type Paid = Extract<CheckoutState, { name: 'paid' }>;
 type Failed = Extract<CheckoutState, { name: 'failed' }>;
 
-/** The receipt. */
 export function renderPaid(shop: Shop, session: Session, { payment, method, surplus }: Paid): Html {
   const refunded = payment.ledgerStatus === 'refunded';
   const total = formatUsd(payment.fees.total);
@@ -59,9 +58,7 @@ export function renderExpired(shop: Shop, session: Session): Html {
 
 interface Ending {
   title: Html;
-  /** Statement about the money. */
   text: string;
-  /** Next step for the buyer. */
   next: Html;
   mayStillBePaid: boolean;
 }

@@ -21,7 +21,6 @@ import { environment } from './session-contract.ts';
 
 const SAMPLE_AMOUNT = 49.99;
 
-/** Body of `fees.estimate`. */
 export const feesEstimateRequest = z.strictObject({
   amount,
   preferredRoute: routeKind.optional().describe('Way to pay to prefer; local is by bank.'),
@@ -33,7 +32,6 @@ export type FeesEstimateRequest = z.output<typeof feesEstimateRequest>;
 const sampleText = (what: string, value: string) =>
   text(1, 120).default(value).describe(`${what} 1 to 120 characters.`);
 
-/** Body of `webhook.example`. */
 export const webhookExampleRequest = z.strictObject({
   event: field.choice(EVERY_TYPE, 'Event type of the sample.').default('payment.paid'),
   provider: sampleText('Provider it names.', SAMPLE_PROVIDER),
@@ -52,7 +50,6 @@ export const webhookExampleRequest = z.strictObject({
 });
 export type WebhookExampleRequest = z.output<typeof webhookExampleRequest>;
 
-/** Body of `webhook.verify_sample`. */
 export const verifySampleRequest = named(
   'VerifySampleRequest',
   z.strictObject({
@@ -85,7 +82,6 @@ export const verifySampleRequest = named(
 );
 export type VerifySampleRequest = z.output<typeof verifySampleRequest>;
 
-/** Operations that take no input. */
 export const noInput = z.strictObject({});
 
 export const checkoutResult = named(

@@ -16,7 +16,6 @@ const scope = named(
   ),
 );
 
-/** Body of `POST /api/gateway/keys`. */
 const keyRequest = z.strictObject({
   name: field.described(text(1, 120), 'Purpose of the key.', 'Shop backend'),
   scope,

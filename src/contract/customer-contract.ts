@@ -37,7 +37,6 @@ const customersQuery = listQuery('cus', {
   environment: environmentFilter,
 });
 
-/** Body of `POST /api/gateway/customers/{customerId}/block`. */
 const blockRequest = z.strictObject({
   reason: field.optional(
     text(1, MAX_REASON),
@@ -46,7 +45,6 @@ const blockRequest = z.strictObject({
   ),
 });
 
-/** Body of `POST /api/gateway/customers/{customerId}/erase`. */
 const eraseRequest = z.strictObject({
   confirm: field.label('The id of the customer once more: erasure cannot be undone.', SAMPLE_IDS.cus),
 });

@@ -90,7 +90,6 @@ const deliveriesQuery = listQuery('dlv', {
   environment,
 });
 
-/** Body of a recovery. */
 const recoverRequest = z.strictObject({
   from: moment('Events made then or later. ISO 8601.').meta({ examples: ['2026-01-15T06:00:00.000Z'] }),
   until: z.optional(moment('Events made before. Default, and limit: now. ISO 8601.')),

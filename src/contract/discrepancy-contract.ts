@@ -12,7 +12,6 @@ import { SAMPLE_IDS, SAMPLE_PROVIDER } from './sample-ids.ts';
 const ACTIONS = ['refund', 'accept'] as const;
 const MAX_NOTE = 500;
 
-/** Body of `POST /api/gateway/discrepancies/{discrepancyId}/resolve`. */
 const resolveRequest = z.strictObject({
   action: field.choice(
     ACTIONS,

@@ -19,7 +19,6 @@ const SCOPES: Record<Access, readonly KeyScope[]> = {
   admin: ['admin'],
 };
 
-/** The scopes of keys that have an access. */
 export function scopesOf(access: Access): readonly KeyScope[] {
   return SCOPES[access];
 }
@@ -142,7 +141,6 @@ const EVERYWHERE: readonly ErrorCode[] = ['unauthorized', 'forbidden', 'rate_lim
 /** Error codes of a request body. The server reads a body if the method allows one, even if the endpoint ignores it. */
 const OF_A_BODY: readonly ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
 
-/** Every error code that an endpoint can return. */
 export function errorCodesOf({ errors, method, bodyType }: Endpoint): ErrorCode[] {
   const body = method === 'GET' ? [] : OF_A_BODY;
   const syntax: ErrorCode[] = method === 'GET' || bodyType !== undefined ? [] : ['invalid_json'];

@@ -46,7 +46,6 @@ export const webhookEvent = named(
 );
 export type WebhookEvent = z.output<typeof webhookEvent>;
 
-/** Content of a merchant event. */
 export interface EventFacts {
   sessionId: string;
   customerId: string;

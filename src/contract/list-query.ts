@@ -81,7 +81,6 @@ export interface PageQuery {
   endingBefore?: string | undefined;
 }
 
-/** The page that a query asks for. */
 export function pageOf({ limit: most = String(DEFAULT_LIMIT), startingAfter, endingBefore }: PageQuery) {
   return {
     limit: Math.min(Number(most), MAX_LIMIT),

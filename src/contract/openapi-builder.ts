@@ -21,7 +21,6 @@ export interface OpenApiOptions {
   baseUrl: string;
   version: string;
   endpoints: readonly Endpoint[];
-  /** HTTP status of an error on an endpoint. */
   statusOf(code: ErrorCode, envelope: Endpoint['envelope']): number;
 }
 
@@ -31,7 +30,6 @@ const CURSORS: Record<string, { description: string }> = {
   startingAfter: { description: 'The id of a record of this list; the answer has older records.' },
   endingBefore: { description: 'The id of a record of this list; the answer has newer records.' },
 };
-/** Names in the error examples. */
 const NAMED = { action: 'checkout.create', operation: 'checkout.creat' };
 
 const DESCRIPTION = `Create checkout sessions, send buyers to pay, and hear by webhook when they have.

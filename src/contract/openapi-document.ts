@@ -44,7 +44,6 @@ export interface OpenApiOperation {
 export interface OpenApiParameter {
   name: string;
   in: 'path' | 'query' | 'header';
-  /** Absent: optional. */
   required?: true;
   description: string;
   schema: JsonSchema;
@@ -55,7 +54,6 @@ export interface OpenApiReference {
   $ref: string;
 }
 
-/** Content by media type. */
 type OpenApiContents = Partial<Record<'application/json' | 'text/csv', OpenApiContent>>;
 
 interface OpenApiContent {

@@ -10,7 +10,6 @@ import { SAMPLE_IDS } from './sample-ids.ts';
 
 const status = statusFilter.meta({ examples: ['failed'] });
 
-/** Body of `POST /api/gateway/payments/{paymentId}/refunds`. */
 export const refundRequest = z.strictObject({
   amount: field.optional(
     sampleAmount,

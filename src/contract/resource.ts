@@ -1,7 +1,6 @@
 import { z } from 'zod';
 
 type ToWire = (stored: unknown) => unknown;
-/** Conversions of stored values by the schema of their field. */
 export const conversions = z.registry<{ toWire: ToWire }>();
 
 /** Names of schemas in the OpenAPI document, and whether requests, responses or both contain them. */

@@ -66,7 +66,6 @@ export const renderStanding = rendererFrom(
   }),
 );
 
-/** Body of the operator's override. */
 const overrideRequest = z.strictObject({
   health: field.choice(
     ['live', 'degraded', 'standby', 'automatic'],

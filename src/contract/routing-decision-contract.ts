@@ -13,7 +13,6 @@ const fraction = (what: string, example: number) => field.count(`${what} A fract
 export const routeId = (what: string) => field.label(what, SAMPLE_ROUTE_ID);
 export const own = field.environmentOf('The environment.');
 
-/** The estimate of a route's success. */
 export const estimate = {
   expectedSuccess: fraction('Share of attempts expected to succeed.', 0.93),
   low: fraction('Lower bound of the expected success, with high the interval of four cases out of five.', 0.89),
@@ -21,7 +20,6 @@ export const estimate = {
   outcomes: field.count('Number of outcomes behind it: older ones weigh less, and configured ones count too.', 412.5),
 };
 
-/** Likely mistakes in a rule set. */
 export const ruleWarnings = z.array(
   z.strictObject({
     path: field.label('Dotted path of the rule or its part.', 'rules.2.then.smart'),
@@ -86,7 +84,6 @@ const decisionFields = {
 /** The fields that a decision and a dry run share. */
 const routingVerdict = named('RoutingVerdict', z.strictObject(decisionFields));
 
-/** One decision with all its inputs. */
 const routingDecision = resource('RoutingDecision', 'routing_decision', {
   id: field.id('dec', 'The decision.'),
   paymentId: field.id('pay', 'The attempt; null for an offer.').nullable(),
@@ -149,7 +146,6 @@ export const dryRunResult = resource('RoutingDryRun', 'routing_dry_run', {
   ...decisionFields,
 });
 
-/** Body of a backtest. */
 const backtestRequest = z.strictObject({
   environment,
   rules: supposedRules.optional().describe('The rule set to try. Default: the saved one.'),

@@ -1,6 +1,5 @@
 // Values of examples. The ids name the records of one sale.
 
-/** The provider adapter of the examples. */
 export const SAMPLE_PROVIDER = 'sandbox';
 export const SAMPLE_ROUTE_ID = 'sandbox_card_acquirer';
 export const SAMPLE_TX_HASH = 'sim_5f2b8c1d9e';

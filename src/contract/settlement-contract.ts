@@ -11,7 +11,6 @@ import { SAMPLE_IDS } from './sample-ids.ts';
 
 const MAX_REFERENCE = 200;
 
-/** Body of `POST /api/gateway/payments/{paymentId}/settle`. */
 const settleRequest = z.strictObject({
   amount: field.optional(
     movedAmount,

@@ -4,10 +4,8 @@ import { endpoints } from './endpoint.ts';
 import * as field from './resource-fields.ts';
 import { rendererFrom, resource } from './resource.ts';
 
-/** 30 days. */
 export const MAX_ADVANCE_SECONDS = 2_592_000;
 
-/** Body of `POST /api/gateway/test-clock/advance`. */
 export const advanceRequest = z.strictObject({
   seconds: z
     .number()

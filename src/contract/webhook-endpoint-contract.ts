@@ -70,7 +70,6 @@ const description = field.described(
   SAMPLE_DESCRIPTION,
 );
 
-/** Body of `POST /api/gateway/webhook-endpoints`. */
 export const createEndpointRequest = z.strictObject({
   url,
   environment,
@@ -79,7 +78,6 @@ export const createEndpointRequest = z.strictObject({
 });
 export type CreateEndpointRequest = z.output<typeof createEndpointRequest>;
 
-/** Body of `PATCH /api/gateway/webhook-endpoints/{endpointId}`. */
 const changeEndpointRequest = z
   .strictObject({
     url: url.optional(),
@@ -98,7 +96,6 @@ const changeEndpointRequest = z
   });
 export type ChangeEndpointRequest = z.output<typeof changeEndpointRequest>;
 
-/** Body of `POST /api/gateway/webhook-endpoints/{endpointId}/rotate-secret`. */
 const rotateSecretRequest = z.strictObject({
   expiresInHours: z
     .number()

@@ -61,7 +61,6 @@ const lookups = apiPart((serve) => {
   });
 });
 
-/** Response of the schema lookup for an operation. */
 export function schemaAnswer({ name, input, output }: Operation) {
   return {
     ok: true,

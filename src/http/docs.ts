@@ -36,7 +36,6 @@ interface Section {
 
 interface Reference {
   api: OpenApi;
-  /** The service requires an API key. */
   asksForKey: boolean;
   /** A sample of each successful response, by operation id. */
   samples: ReadonlyMap<string, unknown>;

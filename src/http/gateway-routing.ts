@@ -16,7 +16,6 @@ import { apiPart, listing, renderList } from './api-part.ts';
 
 const CHANGES_SHOWN = 100;
 
-/** Rules and health of the routes. */
 export const routingApi = apiPart((serve) => {
   serve(ROUTING_ENDPOINTS.getRoutingRules, async ({ deps, query: { version } }) =>
     rulesOf(await readRules(deps, version === undefined ? undefined : Number(version))),

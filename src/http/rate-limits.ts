@@ -57,7 +57,6 @@ declare module 'fastify' {
 }
 
 interface Limit {
-  /** Name in the headers. */
   name: string;
   lengthMs: number;
   take: ReturnType<FastifyInstance['createRateLimit']>;

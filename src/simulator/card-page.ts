@@ -71,7 +71,6 @@ const FIELDS: Record<CardField, [label: string, hint: string]> = {
 };
 const ORDER = Object.keys(FIELDS) as CardField[];
 
-/** The card form; the outcome is chosen by the number. */
 export function cardForm(charge: Charge, form: CardForm): Html {
   const faulty = ORDER.filter((field) => form.problems[field] !== undefined);
   return html`<h1>Pay by test card</h1>

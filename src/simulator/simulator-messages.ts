@@ -69,7 +69,6 @@ export function chargeUpdated({ reason, txHash }: Charge, state: ChargeState, am
   return { type: 'charge.updated', state, ...(state === 'DECLINED' && { reason }), amount, transaction } as const;
 }
 
-/** The body of a callback. */
 export function eventBody(charge: Charge, id: string, { type, ...event }: SimulatorEvent, created: Instant): string {
   const { sessionId: order, paymentId } = charge;
   const shared = { order, charge: paymentId, currency: CURRENCY, created: Math.floor(created / 1000) };
@@ -87,7 +86,6 @@ export function renderCharge(charge: Charge, page: string): Record<string, unkno
   return { reference, page, order, charge: paymentId, currency: CURRENCY, ...state };
 }
 
-/** A refund as the API answers it. */
 export function renderRefund(
   { sessionId: order, paymentId: charge }: Charge,
   { id, amount, status, reason }: ChargeRefund,

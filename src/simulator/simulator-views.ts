@@ -35,7 +35,6 @@ function layout(title: string, body: Html, { refreshTo, wide }: { refreshTo?: st
   return renderFrame({ title: `${title} - Simulated provider`, style: STYLESHEET, icon: ICON, head, body: page });
 }
 
-/** Merchant, product, fee and total. */
 function receipt(charge: Charge): Html {
   const fee = charge.total - charge.amount;
   return html`<section class="receipt" aria-labelledby="receipt-title">
@@ -51,7 +50,6 @@ function receipt(charge: Charge): Html {
   </section>`;
 }
 
-/** A row of a description list. */
 function row(term: string, description: string): Html {
   return html`<div>
     <dt>${term}</dt>

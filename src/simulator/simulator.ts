@@ -20,16 +20,13 @@ export interface SimulatorOptions extends Omit<SimulatorDeps, 'settlementDelayMs
   apiKey: string;
   /** Origin of the buyer's pages, without a trailing slash. */
   publicUrl: string;
-  /** Default 0. */
   settlementDelayMs?: number;
   /** Delay of the answer to a handoff tagged `handoff_timeout`, longer than a gateway waits. Default 8 s. */
   slowAnswerMs?: number;
 }
 
 export interface Simulator {
-  /** Adds the provider's API and pages to an app. */
   part: (app: FastifyInstance) => void;
-  /** Sends the callbacks. */
   worker: Worker;
 }
 
