@@ -80,6 +80,7 @@ export interface RefundRequest {
   /** Idempotency key: the provider refunds each id once. */
   refundId: string;
   payment: Payment;
+  /** In cents. */
   amount: number;
 }
 

@@ -53,31 +53,6 @@ async function say(on: TestService, sessionId: string, { event, state, reason }:
   assert.equal((await postCallback(on, callback)).status, 200);
 }
 
-describe('a decline', () => {
-  const reasons: [reason: string | undefined, expected: string][] = [
-    ...['insufficient_funds', 'incorrect_cvc', 'expired_card', 'authentication_failed', 'card_declined'].map(
-      (reason): [string, string] => [reason, NEUTRAL],
-    ),
-    ['issuer_unavailable', NEUTRAL],
-    ...['processing_error', 'risk_engine_unavailable', 'merchant_misconfigured'].map((reason): [string, string] => [
-      reason,
-      FAILED,
-    ]),
-    ['a_reason_of_next_year', FAILED],
-    [undefined, FAILED],
-  ];
-  test('counts against the route unless its reason is known to be the buyer’s or the issuer’s', async () => {
-    await using on = await startTestService();
-    speakForProvider([on]);
-    for (const [reason, expected] of reasons) {
-      const sessionId = await createSession(on);
-      await startAt(on, sessionId, 'card');
-      await say(on, sessionId, { event: 'declined', state: 'DECLINED', ...(reason !== undefined && { reason }) });
-      assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, expected]], reason ?? 'no reason');
-    }
-  });
-});
-
 describe('a payment that ends without a provider report', () => {
   test('is neutral if the buyer leaves at the provider', async () => {
     await using on = await startTestService();
