@@ -35,7 +35,7 @@ type Stored<Rendered> = Rendered extends string
   : Rendered extends readonly (infer Item)[]
     ? readonly Stored<Item>[]
     : Rendered extends object
-      ? { [Key in Exclude<keyof Rendered, 'object' | 'currency'>]: Stored<Rendered[Key]> }
+      ? { [Key in keyof Rendered as Exclude<Key, 'object' | 'currency'>]: Stored<Rendered[Key]> }
       : Rendered;
 
 /**

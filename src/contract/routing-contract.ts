@@ -25,6 +25,8 @@ export const rulesResource = resource('RoutingRules', 'routing_rules', {
   created: field.time('Time of saving this version; null for none.').nullable(),
 });
 
+export const renderRules = rendererOf(rulesResource);
+
 export const routeStanding = resource('RouteStanding', 'routing_route', {
   id: routeId('The route.'),
   environment: own,

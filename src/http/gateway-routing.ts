@@ -1,5 +1,4 @@
-import { timestamp } from '../contract/resource-fields.ts';
-import { ROUTING_ENDPOINTS, renderStanding, renderTransition } from '../contract/routing-contract.ts';
+import { ROUTING_ENDPOINTS, renderRules, renderStanding, renderTransition } from '../contract/routing-contract.ts';
 import {
   ROUTING_DECISION_ENDPOINTS,
   renderBacktest,
@@ -9,7 +8,7 @@ import {
 import { environmentsOf } from '../operations/access/caller.ts';
 import { decisionsOf, replay } from '../operations/routing/stored-decisions.ts';
 import { overrideHealth, currentRoutes } from '../operations/routing/override-health.ts';
-import { type SavedRules, readRules, saveRules } from '../operations/routing/saved-rules.ts';
+import { readRules, saveRules } from '../operations/routing/saved-rules.ts';
 import { backtest, dryRun } from '../operations/routing/suppose.ts';
 import type { RouteView } from '../operations/routing/routing-view.ts';
 import { apiPart, listing, renderList } from './api-part.ts';
@@ -18,10 +17,12 @@ const CHANGES_SHOWN = 100;
 
 export const routingApi = apiPart((serve) => {
   serve(ROUTING_ENDPOINTS.getRoutingRules, async ({ deps, query: { version } }) =>
-    rulesOf(await readRules(deps, version === undefined ? undefined : Number(version))),
+    renderRules(await readRules(deps, version === undefined ? undefined : Number(version))),
   );
   // The operation validates the rules and names every fault.
-  serve(ROUTING_ENDPOINTS.saveRoutingRules, async ({ deps, request }) => rulesOf(await saveRules(deps, request.body)));
+  serve(ROUTING_ENDPOINTS.saveRoutingRules, async ({ deps, request }) =>
+    renderRules(await saveRules(deps, request.body)),
+  );
   serve(ROUTING_ENDPOINTS.listRoutingRoutes, async ({ deps, query: { environment } }) => {
     const items = currentRoutes(deps, environmentsOf(deps, environment));
     return renderList({ items, hasMore: false }, standingOf);
@@ -73,17 +74,6 @@ export const routingDecisionsApi = apiPart((serve) => {
     return renderBacktest({ ...totals, environment: body.environment, different: different.length, changes });
   });
 });
-
-function rulesOf({ version, source, ruleSet, warnings, created }: SavedRules) {
-  return {
-    object: 'routing_rules',
-    version,
-    source,
-    ruleSet,
-    warnings,
-    created: created === null ? null : timestamp(created),
-  };
-}
 
 function standingOf({ route, facts, health, summary }: RouteView) {
   return renderStanding(route.environment, facts, health, summary.score);
