@@ -1,7 +1,26 @@
+import type { Urls } from '../contract/session-contract.ts';
 import type { Asset } from '../html/assets.ts';
 import { renderFrame } from '../html/frame.ts';
 import { type Html, html } from '../html/html.ts';
-import type { Paths } from './checkout-paths.ts';
+
+export type Step = 'pay' | 'switch' | 'cancel' | 'continue' | 'complete' | 'status';
+
+/** Paths of the buyer's pages as the browser sees them: a proxy may serve them below a path of its own. */
+interface Paths {
+  checkout(sessionId: string): string;
+  step(sessionId: string, step: Step): string;
+  asset(path: string): string;
+}
+
+export function createPaths(urls: Urls): Paths {
+  const root = new URL(urls.checkout).pathname.replace(/\/+$/, '');
+  const checkout = (sessionId: string) => `${root}/checkout/${encodeURIComponent(sessionId)}`;
+  return {
+    checkout,
+    step: (sessionId, step) => `${checkout(sessionId)}/${step}`,
+    asset: (path) => `${root}${path}`,
+  };
+}
 
 /** Settings and assets of all pages. */
 export interface Shop {
@@ -17,7 +36,6 @@ export interface Shop {
 interface Live {
   statusPath: string;
   version: number;
-  /** True if the checkout has ended. */
   final: boolean;
 }
 
@@ -26,7 +44,6 @@ export interface Page {
   testMode: boolean;
   main: Html;
   live?: Live;
-  /** Further elements of the head. */
   head?: Html;
 }
 

@@ -8,7 +8,6 @@ import type { Deps } from '../operations/deps.ts';
 import { factsOf, refusedRoutes } from '../operations/routing/attempts.ts';
 import { effectOf, paymentMethods } from '../operations/routing/offers.ts';
 
-/** A payment method that the buyer can choose. */
 export interface Method {
   kind: RouteKind;
   label: string;
@@ -24,7 +23,6 @@ export interface FailedAttempt {
   minutesLeft: number;
 }
 
-/** An attempt in progress. */
 export interface Attempt {
   payment: Payment;
   provider: string;
@@ -33,7 +31,6 @@ export interface Attempt {
   canSwitch: boolean;
 }
 
-/** State of a checkout as its page shows it. */
 export type CheckoutState =
   /** `methods` is never empty; the best one is first. */
   | { name: 'choose'; methods: Method[]; setback: FailedAttempt | null }
@@ -85,7 +82,6 @@ function isDecline(code: FailureCode): code is DeclineCode {
   return DECLINE_CODES.some((known) => known === code);
 }
 
-/** True if the checkout has ended. */
 export function isFinal(state: CheckoutState): boolean {
   return state.name === 'paid' || state.name === 'failed' || state.name === 'expired';
 }

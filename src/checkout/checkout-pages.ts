@@ -2,23 +2,29 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { leadingPayment } from '../domain/checkout-state.ts';
 import { GatewayError } from '../domain/gateway-error.ts';
 import { isId } from '../domain/id.ts';
+import type { Cents } from '../domain/money.ts';
 import type { Checkout } from '../domain/records.ts';
-import { html } from '../html/html.ts';
+import { ROUTE_KINDS, type RouteKind } from '../domain/route.ts';
+import { type Html, html } from '../html/html.ts';
 import { loadScript, loadStyle, serveAssets } from '../html/assets.ts';
 import { acceptForms, formOf, seeOther, sendPage } from '../html/html-page.ts';
 import { sessionNotFound } from '../operations/not-found.ts';
 import type { Deps } from '../operations/deps.ts';
 import { cancelCheckout, chooseAnotherMethod } from '../operations/leave-payment.ts';
 import { type StartedPayment, startPayment } from '../operations/start-payment.ts';
-import { renderContinue } from './attempt-page.ts';
-import { type Page, type Shop, renderDocument } from './checkout-layout.ts';
-import { type Notice, readNotice } from './notices.ts';
-import { createPaths } from './checkout-paths.ts';
-import { readPayForm } from './pay-form.ts';
-import { PREVIEW, UNKNOWN } from './plain-pages.ts';
-import { problemPage } from './checkout-problems.ts';
-import { sessionPage } from './session-page.ts';
-import { isFinal, stateOf } from './checkout-page-state.ts';
+import {
+  REFRESH_HEAD,
+  renderAttempt,
+  renderChoose,
+  renderContinue,
+  renderNoMethod,
+  renderNotTaken,
+} from './open-pages.ts';
+import { type Page, type Shop, createPaths, renderDocument } from './checkout-layout.ts';
+import { type Notice, readNotice } from './checkout-parts.ts';
+import { PREVIEW, UNKNOWN, problemPage } from './plain-pages.ts';
+import { renderExpired, renderFailed, renderPaid } from './result-page.ts';
+import { type CheckoutState, isFinal, stateOf } from './checkout-page-state.ts';
 
 interface Visit {
   Params: { id: string };
@@ -149,4 +155,67 @@ function noticed(path: string, notice: Notice | null): string {
 
 function show(reply: FastifyReply, shop: Shop, page: Page, status = 200): FastifyReply {
   return sendPage(reply, status, renderDocument(shop, page));
+}
+
+const TITLES: Record<CheckoutState['name'], string> = {
+  choose: 'Choose how to pay',
+  no_method: 'No way to pay right now',
+  not_taken: 'This payment cannot be taken',
+  waiting: 'Waiting for your payment',
+  confirming: 'Confirming your payment',
+  paid: 'Payment received',
+  failed: 'Payment not completed',
+  expired: 'Checkout expired',
+};
+
+function sessionPage(shop: Shop, { session }: Checkout, state: CheckoutState, notice: Notice | null): Page {
+  const inProgress = state.name === 'waiting' || state.name === 'confirming';
+  return {
+    title: TITLES[state.name],
+    testMode: session.environment === 'sandbox',
+    live: {
+      statusPath: shop.paths.step(session.id, 'status'),
+      version: session.version,
+      final: isFinal(state),
+    },
+    // A payment in progress shows this notice only, and other states show every other notice.
+    main: mainOf(shop, session, state, inProgress === (notice === 'not_stopped') ? notice : null),
+    ...(inProgress && { head: REFRESH_HEAD }),
+  };
+}
+
+function mainOf(shop: Shop, session: Checkout['session'], state: CheckoutState, notice: Notice | null): Html {
+  switch (state.name) {
+    case 'choose':
+      return renderChoose(shop, session, state, notice);
+    case 'no_method':
+      return renderNoMethod(shop, session, state, notice);
+    case 'not_taken':
+      return renderNotTaken(shop, session, state);
+    case 'waiting':
+    case 'confirming':
+      return renderAttempt(shop, session, state, notice);
+    case 'paid':
+      return renderPaid(shop, session, state);
+    case 'failed':
+      return renderFailed(shop, session, state);
+    case 'expired':
+      return renderExpired(shop, session);
+  }
+}
+
+/** The chosen method, and the total that the page showed for it. */
+interface PayForm {
+  kind: RouteKind;
+  acceptedTotal: Cents;
+}
+
+const WHOLE_CENTS = /^[0-9]{1,12}$/;
+
+/** Undefined for a form that our own page does not send. */
+function readPayForm(form: URLSearchParams): PayForm | undefined {
+  const kind = ROUTE_KINDS.find((known) => known === form.get('kind'));
+  const total = kind && form.get(`total_${kind}`);
+  if (!kind || !total || !WHOLE_CENTS.test(total)) return undefined;
+  return { kind, acceptedTotal: Number(total) };
 }

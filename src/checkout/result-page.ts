@@ -1,15 +1,21 @@
+import { formatUsd } from '../domain/money.ts';
 import type { Payment, Session } from '../domain/records.ts';
 import { type Html, html } from '../html/html.ts';
 import type { Shop } from './checkout-layout.ts';
-import { formatUsd } from './money-text.ts';
-import { heading, introduction, linkableUrl, returnPart } from './checkout-parts.ts';
+import {
+  heading,
+  introduction,
+  linkableUrl,
+  renderColumns,
+  renderProduct,
+  renderSums,
+  returnPart,
+} from './checkout-parts.ts';
 import type { CheckoutState } from './checkout-page-state.ts';
-import { renderColumns, renderProduct, renderSums } from './summary.ts';
 
 type Paid = Extract<CheckoutState, { name: 'paid' }>;
 type Failed = Extract<CheckoutState, { name: 'failed' }>;
 
-/** The receipt. */
 export function renderPaid(shop: Shop, session: Session, { payment, method, surplus }: Paid): Html {
   const refunded = payment.ledgerStatus === 'refunded';
   const total = formatUsd(payment.fees.total);
@@ -52,9 +58,7 @@ export function renderExpired(shop: Shop, session: Session): Html {
 
 interface Ending {
   title: Html;
-  /** Statement about the money. */
   text: string;
-  /** Next step for the buyer. */
   next: Html;
   mayStillBePaid: boolean;
 }

@@ -14,22 +14,13 @@ import { feeSplit } from './payment-contract.ts';
 import * as field from './resource-fields.ts';
 import { named } from './resource.ts';
 import { routeSummary } from './route-contract.ts';
-import {
-  SAMPLE_CHECKOUT_URL,
-  SAMPLE_CUSTOMER_ID,
-  SAMPLE_EVENT_ID,
-  SAMPLE_PROVIDER,
-  SAMPLE_ROUTE_ID,
-  SAMPLE_SESSION_ID,
-  SAMPLE_TX_HASH,
-} from './sample-ids.ts';
+import { SAMPLE_CHECKOUT_URL, SAMPLE_IDS, SAMPLE_PROVIDER, SAMPLE_ROUTE_ID, SAMPLE_TX_HASH } from './sample-ids.ts';
 import { environment } from './session-contract.ts';
 
 // Inputs and results of the typed actions for agents.
 
 const SAMPLE_AMOUNT = 49.99;
 
-/** Body of `fees.estimate`. */
 export const feesEstimateRequest = z.strictObject({
   amount,
   preferredRoute: routeKind.optional().describe('Way to pay to prefer; local is by bank.'),
@@ -41,12 +32,11 @@ export type FeesEstimateRequest = z.output<typeof feesEstimateRequest>;
 const sampleText = (what: string, value: string) =>
   text(1, 120).default(value).describe(`${what} 1 to 120 characters.`);
 
-/** Body of `webhook.example`. */
 export const webhookExampleRequest = z.strictObject({
   event: field.choice(EVERY_TYPE, 'Event type of the sample.').default('payment.paid'),
   provider: sampleText('Provider it names.', SAMPLE_PROVIDER),
-  sessionId: sampleText('Session it names.', SAMPLE_SESSION_ID),
-  customerId: sampleText('Customer it names.', SAMPLE_CUSTOMER_ID),
+  sessionId: sampleText('Session it names.', SAMPLE_IDS.chk),
+  customerId: sampleText('Customer it names.', SAMPLE_IDS.cus),
   amount: sampleAmount
     .default(SAMPLE_AMOUNT)
     .describe('US dollars, not cents: more than 0, at most 1000000, at most two decimals.'),
@@ -60,7 +50,6 @@ export const webhookExampleRequest = z.strictObject({
 });
 export type WebhookExampleRequest = z.output<typeof webhookExampleRequest>;
 
-/** Body of `webhook.verify_sample`. */
 export const verifySampleRequest = named(
   'VerifySampleRequest',
   z.strictObject({
@@ -77,7 +66,7 @@ export const verifySampleRequest = named(
           "Provider's id of it, 1 to 200 characters; applied once.",
           'your-event-id',
         ),
-        sessionId: field.described(text(1, 120), 'The checkout session, 1 to 120 characters.', SAMPLE_SESSION_ID),
+        sessionId: field.described(text(1, 120), 'The checkout session, 1 to 120 characters.', SAMPLE_IDS.chk),
         status: field.choice(
           PROVIDER_STATUSES,
           'provider_pending: accepted; paid: confirmed; failed: the session ends unpaid.',
@@ -93,7 +82,6 @@ export const verifySampleRequest = named(
 );
 export type VerifySampleRequest = z.output<typeof verifySampleRequest>;
 
-/** Operations that take no input. */
 export const noInput = z.strictObject({});
 
 export const checkoutResult = named(
@@ -125,7 +113,7 @@ export const webhookExampleResult = named(
     headers: z
       .record(z.string(), z.string())
       .describe('Headers of the delivery, signed with the sample webhook secret.')
-      .meta({ examples: [{ 'x-gateway-event': SAMPLE_EVENT_ID }] }),
+      .meta({ examples: [{ 'x-gateway-event': SAMPLE_IDS.evt }] }),
     payload: webhookEvent.describe('Body of the delivery: the signature is over its compact JSON.'),
   }),
 );
@@ -136,7 +124,7 @@ export const verifySampleResult = named(
     accepted: z.literal(true).describe('Always true: a rejected sample is an error.'),
     provider: field.label('The provider given.', 'sandbox'),
     eventId: field.label("The provider's id of the callback.", 'evt_provider_1'),
-    sessionId: field.label('The session given.', SAMPLE_SESSION_ID),
+    sessionId: field.label('The session given.', SAMPLE_IDS.chk),
     status: providerStatus,
     merchantWebhookQueued: field.flag(
       'true only if a verified sample of an existing sandbox session really queued a merchant event.',

@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import { KEY_SCOPES, KEY_SOURCES, type KnownKey } from '../domain/api-key.ts';
-import { amountFromCents } from '../domain/money.ts';
 import { ENVIRONMENTS } from '../domain/route.ts';
 import { endpoints } from './endpoint.ts';
 import { amount, sampleAmount, text } from './request-fields.ts';
 import { environment, listOf, listQuery } from './list-query.ts';
 import * as field from './resource-fields.ts';
-import { named, rendererWith, resource } from './resource.ts';
+import { named, rendererFrom, resource } from './resource.ts';
 
 const scope = named(
   'ApiKeyScope',
@@ -17,7 +16,6 @@ const scope = named(
   ),
 );
 
-/** Body of `POST /api/gateway/keys`. */
 const keyRequest = z.strictObject({
   name: field.described(text(1, 120), 'Purpose of the key.', 'Shop backend'),
   scope,
@@ -63,14 +61,11 @@ const createdApiKey = named(
   }),
 );
 
-const render = rendererWith(apiKeyResource);
-
-export function renderApiKey({ key, spentToday }: KnownKey): ApiKeyResource {
-  return render(key, {
-    status: key.revokedAt === null ? 'active' : 'revoked',
-    spentToday: spentToday === null ? null : amountFromCents(spentToday),
-  });
-}
+export const renderApiKey = rendererFrom(apiKeyResource, ({ key, spentToday }: KnownKey) => ({
+  ...key,
+  spentToday,
+  status: key.revokedAt === null ? 'active' : 'revoked',
+}));
 
 const keysQuery = listQuery('key', { environment });
 

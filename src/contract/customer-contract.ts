@@ -11,7 +11,7 @@ import { invoice, payment } from './payment-contract.ts';
 import { refund } from './refund-contract.ts';
 import * as field from './resource-fields.ts';
 import { named, rendererOf, resource } from './resource.ts';
-import { SAMPLE_CUSTOMER_ID, SAMPLE_DECISION_ID, SAMPLE_PAYMENT_ID, SAMPLE_PROVIDER } from './sample-ids.ts';
+import { SAMPLE_IDS, SAMPLE_PROVIDER } from './sample-ids.ts';
 import { checkoutSession, environment } from './session-contract.ts';
 
 const MAX_REASON = 500;
@@ -37,7 +37,6 @@ const customersQuery = listQuery('cus', {
   environment: environmentFilter,
 });
 
-/** Body of `POST /api/gateway/customers/{customerId}/block`. */
 const blockRequest = z.strictObject({
   reason: field.optional(
     text(1, MAX_REASON),
@@ -46,9 +45,8 @@ const blockRequest = z.strictObject({
   ),
 });
 
-/** Body of `POST /api/gateway/customers/{customerId}/erase`. */
 const eraseRequest = z.strictObject({
-  confirm: field.label('The id of the customer once more: erasure cannot be undone.', SAMPLE_CUSTOMER_ID),
+  confirm: field.label('The id of the customer once more: erasure cannot be undone.', SAMPLE_IDS.cus),
 });
 
 const idempotencyKey = (example: string) => field.label('As given in the request, or null.', example).nullable();
@@ -68,7 +66,7 @@ const exportedSession = named(
   'ExportedSession',
   checkoutSession.extend({
     idempotencyKey: idempotencyKey('order-A-1001'),
-    decisionId: field.label('The routing decision behind its offer, or null.', SAMPLE_DECISION_ID).nullable(),
+    decisionId: field.label('The routing decision behind its offer, or null.', SAMPLE_IDS.dec).nullable(),
   }),
 );
 
@@ -101,7 +99,7 @@ const customerExport = named(
 );
 
 const invalid_state = {
-  message: `Customer ${SAMPLE_CUSTOMER_ID} is erased: nothing can be created for it any more.`,
+  message: `Customer ${SAMPLE_IDS.cus} is erased: nothing can be created for it any more.`,
   suggestion: 'Leave it. A buyer who comes back with the same address is another customer, who can be blocked.',
 };
 
@@ -141,7 +139,7 @@ export const CUSTOMER_ENDPOINTS = endpoints('customers', {
     description:
       'Permanently removes the data that can name the buyer: the address, metadata, redirect URLs and references, the bodies of provider messages and the responses of receivers. Amounts, states, ids and the ledger stay; email becomes a placeholder. Sessions that no buyer has started expire, and idempotency keys stay used.\n\nRefused while a payment or refund is pending or an event is still to be delivered. Erasing once more removes data that arrived since. The same address is a new customer afterwards. With SQLite, remnants of the old text can lie in unused parts of the file until the service is started again.',
     body: eraseRequest,
-    requestExample: { confirm: SAMPLE_CUSTOMER_ID },
+    requestExample: { confirm: SAMPLE_IDS.cus },
     response: customer,
     errors: ['not_found', 'invalid_state'],
     errorExamples: {
@@ -149,10 +147,10 @@ export const CUSTOMER_ENDPOINTS = endpoints('customers', {
         'confirm',
         'invalid_value',
         'is not the id of the customer',
-        `Set confirm to "${SAMPLE_CUSTOMER_ID}"; then resend.`,
+        `Set confirm to "${SAMPLE_IDS.cus}"; then resend.`,
       ),
       invalid_state: {
-        message: `Customer ${SAMPLE_CUSTOMER_ID} cannot be erased yet: payments are pending (${SAMPLE_PAYMENT_ID}).`,
+        message: `Customer ${SAMPLE_IDS.cus} cannot be erased yet: payments are pending (${SAMPLE_IDS.pay}).`,
         suggestion: 'Block the customer, so that nothing new begins, and erase it once these have ended.',
       },
     },

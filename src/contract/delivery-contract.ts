@@ -12,8 +12,8 @@ import { eventsQuery, webhookEvent } from './event-contract.ts';
 import { moment } from './request-fields.ts';
 import { anyText, environment, idOf, listOf, listQuery, status as statusFilter } from './list-query.ts';
 import * as field from './resource-fields.ts';
-import { named, rendererOf, rendererWith, resource } from './resource.ts';
-import { SAMPLE_ENDPOINT_ID, SAMPLE_EVENT_ID } from './sample-ids.ts';
+import { named, rendererFrom, rendererOf, resource } from './resource.ts';
+import { SAMPLE_IDS } from './sample-ids.ts';
 
 const outcome = {
   durationMs: field.count('Duration in milliseconds.', 84),
@@ -23,7 +23,7 @@ const outcome = {
 
 const delivery = resource('Delivery', 'delivery', {
   id: field.id('dlv', 'The delivery.'),
-  eventId: field.label('The event that is sent.', SAMPLE_EVENT_ID),
+  eventId: field.label('The event that is sent.', SAMPLE_IDS.evt),
   endpointId: field.id('whe', 'The endpoint that it is sent to.'),
   sessionId: field.id('chk', 'The checkout session.'),
   environment: field.environmentOf('Environment of the session and the endpoint.'),
@@ -60,16 +60,13 @@ export const deliveryDetails = named(
   }),
 );
 
-const render = rendererOf(delivery);
 const renderAttempt = rendererOf(attempt);
 
-export function renderDelivery(record: Delivery): DeliveryResource {
-  return render({
-    ...record,
-    nextAttemptAt: record.status === 'pending' ? record.dueAt : null,
-    lastAttempt: record.lastAttempt && { ...record.lastAttempt, at: record.lastAttempt.started },
-  });
-}
+export const renderDelivery = rendererFrom(delivery, (record: Delivery) => ({
+  ...record,
+  nextAttemptAt: record.status === 'pending' ? record.dueAt : null,
+  lastAttempt: record.lastAttempt && { ...record.lastAttempt, at: record.lastAttempt.started },
+}));
 
 /** `body` is the event's, as every attempt sends it. */
 export function renderDeliveryDetails(record: Delivery, log: readonly DeliveryAttempt[], body: string) {
@@ -84,7 +81,7 @@ const typeFilter = anyText(
 const deliveriesQuery = listQuery('dlv', {
   endpointId: idOf('Only deliveries to this webhook endpoint', 'whe'),
   sessionId: idOf('Only deliveries of this session', 'chk'),
-  eventId: anyText('Only deliveries of this event: its whole id.', SAMPLE_EVENT_ID),
+  eventId: anyText('Only deliveries of this event: its whole id.', SAMPLE_IDS.evt),
   type: typeFilter,
   status: statusFilter.meta({ examples: ['dead'] }),
   statusClass: z.optional(
@@ -98,14 +95,13 @@ const deliveriesQuery = listQuery('dlv', {
   environment,
 });
 
-/** Body of a recovery. */
 const recoverRequest = z.strictObject({
   from: moment('Events made then or later. ISO 8601.').meta({ examples: ['2026-01-15T06:00:00.000Z'] }),
   until: z.optional(moment('Events made before. Default, and limit: now. ISO 8601.')),
   all: z.boolean().default(false).describe('true: also events that the endpoint has acknowledged. Default false.'),
 });
 
-export const recovery = resource('Recovery', 'recovery', {
+const recovery = resource('Recovery', 'recovery', {
   id: field.id('rcv', 'The recovery.'),
   endpointId: field.id('whe', 'The endpoint.'),
   environment: field.environmentOf('Environment of the endpoint.'),
@@ -123,11 +119,7 @@ export const recovery = resource('Recovery', 'recovery', {
   created: field.time('Request time.'),
 });
 
-const renderProgress = rendererWith(recovery);
-
-export function renderRecovery(record: Recovery): z.output<typeof recovery> {
-  return renderProgress(record, { all: record.everything });
-}
+export const renderRecovery = rendererFrom(recovery, (record: Recovery) => ({ ...record, all: record.everything }));
 
 export const EVENT_ENDPOINTS = endpoints('events', {
   listEvents: {
@@ -188,8 +180,8 @@ export const DELIVERY_ENDPOINTS = endpoints('deliveries', {
     errors: ['invalid_state'],
     errorExamples: {
       invalid_state: {
-        message: `Webhook endpoint ${SAMPLE_ENDPOINT_ID} is disabled: it answered 410, which says that it takes no events any more.`,
-        suggestion: `PATCH /api/gateway/webhook-endpoints/${SAMPLE_ENDPOINT_ID} with {"status": "active"}, then recover.`,
+        message: `Webhook endpoint ${SAMPLE_IDS.whe} is disabled: it answered 410, which says that it takes no events any more.`,
+        suggestion: `PATCH /api/gateway/webhook-endpoints/${SAMPLE_IDS.whe} with {"status": "active"}, then recover.`,
       },
     },
   },

@@ -6,13 +6,12 @@ import { fieldError } from './error-contract.ts';
 import { text } from './request-fields.ts';
 import { environment, idOf, list, listQuery } from './list-query.ts';
 import * as field from './resource-fields.ts';
-import { rendererWith, resource } from './resource.ts';
-import { SAMPLE_DISCREPANCY_ID, SAMPLE_PROVIDER } from './sample-ids.ts';
+import { rendererFrom, resource } from './resource.ts';
+import { SAMPLE_IDS, SAMPLE_PROVIDER } from './sample-ids.ts';
 
 const ACTIONS = ['refund', 'accept'] as const;
 const MAX_NOTE = 500;
 
-/** Body of `POST /api/gateway/discrepancies/{discrepancyId}/resolve`. */
 const resolveRequest = z.strictObject({
   action: field.choice(
     ACTIONS,
@@ -71,13 +70,12 @@ export const discrepancy = resource('Discrepancy', 'discrepancy', {
   created: field.time('Time of detection.'),
   resolvedAt: field.orNull(field.time('Time of the resolution, or null.')),
 });
-export type DiscrepancyResource = z.output<typeof discrepancy>;
 
-const render = rendererWith(discrepancy);
-
-export function renderDiscrepancy(record: Discrepancy): DiscrepancyResource {
-  return render(record, { providerEventId: record.eventId, currency: record.currency, actions: actionsOf(record) });
-}
+export const renderDiscrepancy = rendererFrom(discrepancy, (record: Discrepancy) => ({
+  ...record,
+  providerEventId: record.eventId,
+  actions: actionsOf(record),
+}));
 
 export const DISCREPANCY_ENDPOINTS = endpoints('discrepancies', {
   listDiscrepancies: list(
@@ -110,7 +108,7 @@ export const DISCREPANCY_ENDPOINTS = endpoints('discrepancies', {
         'Set action to "refund" or "accept"; then resend.',
       ),
       invalid_state: {
-        message: `Discrepancy ${SAMPLE_DISCREPANCY_ID} is resolved already: accepted.`,
+        message: `Discrepancy ${SAMPLE_IDS.dis} is resolved already: accepted.`,
         suggestion: 'Leave it: what was decided stands.',
       },
     },

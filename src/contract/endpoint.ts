@@ -3,7 +3,7 @@ import type { KeyScope } from '../domain/api-key.ts';
 import type { ErrorCode, ErrorDetails } from '../domain/gateway-error.ts';
 import type { Environment } from '../domain/route.ts';
 import type { EndpointTag } from './openapi-tags.ts';
-import { SAMPLE_EVENT_ID, SAMPLE_IDS, SAMPLE_ROUTE_ID } from './sample-ids.ts';
+import { SAMPLE_IDS, SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
 /**
  * Permission of a key: `look`, of any key; `create`, to begin sessions (scopes agent, write, admin); `read` and `write`,
@@ -19,7 +19,6 @@ const SCOPES: Record<Access, readonly KeyScope[]> = {
   admin: ['admin'],
 };
 
-/** The scopes of keys that have an access. */
 export function scopesOf(access: Access): readonly KeyScope[] {
   return SCOPES[access];
 }
@@ -127,7 +126,7 @@ const PATH_PARAMETERS = {
   invoiceId: { description: 'An invoice: inv_...', example: SAMPLE_IDS.inv },
   refundId: { description: 'A refund: ref_...', example: SAMPLE_IDS.ref },
   discrepancyId: { description: 'A discrepancy: dis_...', example: SAMPLE_IDS.dis },
-  eventId: { description: 'An event: evt_, the id of its session, _ and a status.', example: SAMPLE_EVENT_ID },
+  eventId: { description: 'An event: evt_, the id of its session, _ and a status.', example: SAMPLE_IDS.evt },
   deliveryId: { description: 'A delivery: dlv_...', example: SAMPLE_IDS.dlv },
   recoveryId: { description: 'A recovery: rcv_...', example: SAMPLE_IDS.rcv },
   endpointId: { description: 'A webhook endpoint: whe_...', example: SAMPLE_IDS.whe },
@@ -142,7 +141,6 @@ const EVERYWHERE: readonly ErrorCode[] = ['unauthorized', 'forbidden', 'rate_lim
 /** Error codes of a request body. The server reads a body if the method allows one, even if the endpoint ignores it. */
 const OF_A_BODY: readonly ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
 
-/** Every error code that an endpoint can return. */
 export function errorCodesOf({ errors, method, bodyType }: Endpoint): ErrorCode[] {
   const body = method === 'GET' ? [] : OF_A_BODY;
   const syntax: ErrorCode[] = method === 'GET' || bodyType !== undefined ? [] : ['invalid_json'];

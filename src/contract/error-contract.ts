@@ -36,7 +36,6 @@ const MALFORMED_REQUEST: ErrorExample = {
   suggestion: 'Remove %00 from the query; then resend.',
 };
 
-/** Examples of errors by code. Messages vary. */
 export const ERROR_EXAMPLES: Record<ErrorCode, ErrorExample> = {
   invalid_input: fieldError(
     'customer',

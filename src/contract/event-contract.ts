@@ -5,10 +5,10 @@ import type { PaymentRoute } from '../domain/route.ts';
 import { EVERY_TYPE } from '../domain/webhook-endpoint.ts';
 import { checkedText } from './request-fields.ts';
 import { anyText, environment, idOf, listQuery } from './list-query.ts';
-import { carrierFields, fees, renderFees } from './payment-contract.ts';
+import { carrierFields, fees, feesOf } from './payment-contract.ts';
 import * as field from './resource-fields.ts';
-import { named, rendererWith } from './resource.ts';
-import { SAMPLE_EVENT_ID, SAMPLE_TX_HASH } from './sample-ids.ts';
+import { named, rendererFrom } from './resource.ts';
+import { SAMPLE_IDS, SAMPLE_TX_HASH } from './sample-ids.ts';
 import { currency, metadata } from './session-contract.ts';
 
 export const providerStatus = field.choice(
@@ -21,7 +21,7 @@ export const providerStatus = field.choice(
 export const webhookEvent = named(
   'WebhookEvent',
   z.strictObject({
-    id: field.label('The event: process each id once.', SAMPLE_EVENT_ID),
+    id: field.label('The event: process each id once.', SAMPLE_IDS.evt),
     type: field.choice(EVERY_TYPE, 'Fulfil on payment.paid only.', 'payment.paid'),
     livemode: field.flag('true exactly for production.', false),
     created: field.time('Time of the state change.'),
@@ -46,7 +46,6 @@ export const webhookEvent = named(
 );
 export type WebhookEvent = z.output<typeof webhookEvent>;
 
-/** Content of a merchant event. */
 export interface EventFacts {
   sessionId: string;
   customerId: string;
@@ -60,17 +59,13 @@ export interface EventFacts {
   created: Instant;
 }
 
-const renderEnvelope = rendererWith(webhookEvent);
-const renderData = rendererWith(webhookEvent.shape.data);
-
-export function renderEvent(facts: EventFacts): WebhookEvent {
+export const renderEvent = rendererFrom(webhookEvent, (facts: EventFacts) => {
   const { sessionId, customerId, status, route, txHash } = facts;
-  const data = renderData(
-    { ...facts, asset: route.asset, network: route.network },
-    { session_id: sessionId, customer_id: customerId, fees: renderFees(facts.fees), tx_hash: txHash },
-  );
-  return renderEnvelope(facts, { id: eventId(sessionId, status), type: `payment.${status}`, data });
-}
+  const { asset, network } = route;
+  const ids = { session_id: sessionId, customer_id: customerId, tx_hash: txHash };
+  const data = { ...facts, ...ids, asset, network, fees: feesOf(facts.fees) };
+  return { ...facts, id: eventId(sessionId, status), type: `payment.${status}` as const, data };
+});
 
 /** An event as it is stored: `body` is the JSON text that every delivery of it sends. */
 interface StoredEvent {
@@ -97,7 +92,7 @@ export const eventsQuery = listQuery('evt', {
     .describe(
       'The feed: events oldest first, those that became visible after this one; empty, from the beginning. Not together with sessionId, startingAfter or endingBefore.',
     )
-    .meta({ examples: [SAMPLE_EVENT_ID] }),
+    .meta({ examples: [SAMPLE_IDS.evt] }),
 }).check((context) => {
   const { value } = context;
   if (value.after === undefined) return;

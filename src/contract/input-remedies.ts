@@ -34,7 +34,6 @@ interface Faulty extends Field {
   /** The type and limits of the field in words. */
   expected: string;
   received: unknown;
-  /** The whole input. */
   input: unknown;
 }
 

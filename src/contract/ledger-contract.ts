@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { ACCOUNTS, type BalancesAt, type JournalEntry, POSTING_KINDS } from '../domain/ledger.ts';
-import { amountFromCents } from '../domain/money.ts';
 import { CURRENCY } from '../domain/records.ts';
 import { endpoints } from './endpoint.ts';
 import { moment } from './request-fields.ts';
 import { environment as environmentFilter, idOf, list, listQuery } from './list-query.ts';
 import * as field from './resource-fields.ts';
-import { rendererWith, resource } from './resource.ts';
-import { SAMPLE_PAYMENT_ID } from './sample-ids.ts';
+import { rendererFrom, resource } from './resource.ts';
+import { SAMPLE_IDS } from './sample-ids.ts';
 
 const account = field.choice(
   ACCOUNTS,
@@ -39,7 +38,7 @@ const journalFilter = {
 const entriesQuery = listQuery('entry', journalFilter);
 export const exportQuery = z.strictObject(journalFilter);
 
-export const ledgerBalances = resource('LedgerBalances', 'ledger_balances', {
+const ledgerBalances = resource('LedgerBalances', 'ledger_balances', {
   at: field.time(
     'The time of the balances: they contain every earlier posting. Without at in the request, every posting.',
   ),
@@ -64,9 +63,9 @@ export const ledgerBalances = resource('LedgerBalances', 'ledger_balances', {
     .describe('The requested environments: sandbox money and real money are never added.'),
 });
 
-export const ledgerEntry = resource('LedgerEntry', 'ledger_entry', {
-  id: field.label('The entry: the id of its posting, and its line there.', `${SAMPLE_PAYMENT_ID}:paid:2`),
-  postingId: field.label('The posting: its entries sum to 0.', `${SAMPLE_PAYMENT_ID}:paid`),
+const ledgerEntry = resource('LedgerEntry', 'ledger_entry', {
+  id: field.label('The entry: the id of its posting, and its line there.', `${SAMPLE_IDS.pay}:paid:2`),
+  postingId: field.label('The posting: its entries sum to 0.', `${SAMPLE_IDS.pay}:paid`),
   kind,
   account,
   debit: field.dollars('Debit of the account; 0 for a credit.', 0),
@@ -88,31 +87,20 @@ const ledgerExport = z
     ],
   });
 
-const render = rendererWith(ledgerBalances);
-const renderJournalEntry = rendererWith(ledgerEntry);
+export const renderBalances = rendererFrom(ledgerBalances, ({ at, environments }: BalancesAt) => ({
+  at,
+  environments: environments.map(({ environment: of, accounts }) => {
+    const balances = accounts.map((each) => ({ ...each, balance: each.debits - each.credits }));
+    return { environment: of, accounts: balances, total: balances.reduce((sum, { balance }) => sum + balance, 0) };
+  }),
+}));
 
-export function renderBalances(balances: BalancesAt): z.output<typeof ledgerBalances> {
-  const environments = balances.environments.map((each) => {
-    const total = each.accounts.reduce((sum, { debits, credits }) => sum + debits - credits, 0);
-    const accounts = each.accounts.map(({ account: name, debits, credits }) => ({
-      account: name,
-      debits: amountFromCents(debits),
-      credits: amountFromCents(credits),
-      balance: amountFromCents(debits - credits),
-    }));
-    return { environment: each.environment, accounts, total: amountFromCents(total) };
-  });
-  return render(balances, { environments });
-}
-
-export function renderEntry(entry: JournalEntry): z.output<typeof ledgerEntry> {
-  const { postingId, line, amount } = entry;
-  return renderJournalEntry(entry, {
-    id: `${postingId}:${line}`,
-    debit: amountFromCents(Math.max(amount, 0)),
-    credit: amountFromCents(Math.max(-amount, 0)),
-  });
-}
+export const renderEntry = rendererFrom(ledgerEntry, (entry: JournalEntry) => ({
+  ...entry,
+  id: `${entry.postingId}:${entry.line}`,
+  debit: Math.max(entry.amount, 0),
+  credit: Math.max(-entry.amount, 0),
+}));
 
 export const LEDGER_ENDPOINTS = endpoints('ledger', {
   getLedgerBalances: {

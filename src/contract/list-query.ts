@@ -5,7 +5,7 @@ import { ENVIRONMENTS } from '../domain/route.ts';
 import { checkedText } from './request-fields.ts';
 import { described, flag, label } from './resource-fields.ts';
 import { named } from './resource.ts';
-import { SAMPLE_EVENT_ID, SAMPLE_PAYMENT_ID } from './sample-ids.ts';
+import { SAMPLE_IDS } from './sample-ids.ts';
 
 export const DEFAULT_LIMIT = 20;
 export const MAX_LIMIT = 100;
@@ -30,14 +30,14 @@ function eventIdOf(what: string) {
   const form = 'evt_, the id of its session, _ and a status';
   const isEvent = (value: string) => sessionOfEvent(value) !== undefined;
   const id = checkedText('id', (value) => (isEvent(value) ? undefined : `must be the id of an event: ${form}`));
-  return described(id, `${what}: ${form}.`, SAMPLE_EVENT_ID).optional();
+  return described(id, `${what}: ${form}.`, SAMPLE_IDS.evt).optional();
 }
 
 function entryIdOf(what: string) {
   const id = z
     .string()
     .regex(/^\w{1,60}:\w{1,20}:\d{1,3}$/, 'must be the id of a ledger entry: that of its posting, and its line');
-  return described(id, `${what}: the id of its posting, and its line there.`, `${SAMPLE_PAYMENT_ID}:paid:2`).optional();
+  return described(id, `${what}: the id of its posting, and its line there.`, `${SAMPLE_IDS.pay}:paid:2`).optional();
 }
 
 export const status = anyText('Only records with this status. A status that does not exist matches nothing.', 'paid');
@@ -81,7 +81,6 @@ export interface PageQuery {
   endingBefore?: string | undefined;
 }
 
-/** The page that a query asks for. */
 export function pageOf({ limit: most = String(DEFAULT_LIMIT), startingAfter, endingBefore }: PageQuery) {
   return {
     limit: Math.min(Number(most), MAX_LIMIT),

@@ -1,12 +1,18 @@
 import type { ErrorCode } from '../domain/gateway-error.ts';
-import { type Endpoint, errorCodesOf } from './endpoint.ts';
+import { type Endpoint, errorCodesOf, scopesOf } from './endpoint.ts';
 import { jsonSchemaOf, sampleOf } from './json-schema.ts';
 import { TAGS } from './openapi-tags.ts';
-import { SECURITY_SCHEMES, securityOf } from './openapi-security.ts';
 import { type Components, componentsOf, errorSchemaOf, refOf } from './openapi-schemas.ts';
-import type { OpenApi, OpenApiOperation, OpenApiParameter, OpenApiResponse } from './openapi-document.ts';
-import { shareParts } from './openapi-shared.ts';
-import { SAMPLE_EVENT_ID } from './sample-ids.ts';
+import {
+  type OpenApi,
+  type OpenApiOperation,
+  type OpenApiParameter,
+  type OpenApiResponse,
+  type Security,
+  type SecurityScheme,
+  shareParts,
+} from './openapi-document.ts';
+import { SAMPLE_IDS } from './sample-ids.ts';
 import { webhookEvent } from './event-contract.ts';
 import { exampleOfError } from './error-contract.ts';
 import { type EventType, EVERY_TYPE } from '../domain/webhook-endpoint.ts';
@@ -15,7 +21,6 @@ export interface OpenApiOptions {
   baseUrl: string;
   version: string;
   endpoints: readonly Endpoint[];
-  /** HTTP status of an error on an endpoint. */
   statusOf(code: ErrorCode, envelope: Endpoint['envelope']): number;
 }
 
@@ -25,7 +30,6 @@ const CURSORS: Record<string, { description: string }> = {
   startingAfter: { description: 'The id of a record of this list; the answer has older records.' },
   endingBefore: { description: 'The id of a record of this list; the answer has newer records.' },
 };
-/** Names in the error examples. */
 const NAMED = { action: 'checkout.create', operation: 'checkout.creat' };
 
 const DESCRIPTION = `Create checkout sessions, send buyers to pay, and hear by webhook when they have.
@@ -184,12 +188,12 @@ const MEANINGS: Record<EventType, string> = {
 
 /** Description and example of each header of a webhook. */
 const WEBHOOK_HEADERS: Record<string, [description: string, example: string]> = {
-  'x-gateway-event': ['The id of the event.', SAMPLE_EVENT_ID],
+  'x-gateway-event': ['The id of the event.', SAMPLE_IDS.evt],
   'x-gateway-signature': [
     't=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and the raw body, keyed with your whole secret>. Two v1 while a secret is rotated.',
     't=1768469400,v1=...',
   ],
-  'webhook-id': ['The id of the event, for Standard Webhooks verifiers.', SAMPLE_EVENT_ID],
+  'webhook-id': ['The id of the event, for Standard Webhooks verifiers.', SAMPLE_IDS.evt],
   'webhook-timestamp': ['Unix seconds of this attempt.', '1768469400'],
   'webhook-signature': [
     'v1,<base64 HMAC-SHA256 of id.timestamp.body, keyed with the decoded part behind whsec_>.',
@@ -212,4 +216,30 @@ function webhookOf(type: EventType, refTo: Components['refTo']): OpenApiOperatio
     requestBody: { required: true, content: { [JSON_TYPE]: { schema: refTo(webhookEvent), example } } },
     responses: { 200: { description: 'The only answer that acknowledges the delivery.' } },
   };
+}
+
+const scheme = (bearerFormat: string, description: string): SecurityScheme => ({
+  type: 'http',
+  scheme: 'bearer',
+  bearerFormat,
+  description,
+});
+
+const SECURITY_SCHEMES: Record<string, SecurityScheme> = {
+  apiKey: scheme(
+    'sk_sandbox_... or sk_live_...',
+    'An API key, which the operator makes with `tillway keys create`. Required by every service that has one, and by every service that other machines can reach; a service without keys accepts requests of its own machine. A key sees and changes one environment only: `sk_sandbox_` the sandbox, `sk_live_` production. Its scope is its permission: `read`, `write`, `admin`, or `agent` with a spend limit for its checkouts.',
+  ),
+  sandboxKey: scheme('sk_sandbox_...', 'A sandbox API key; production keys are rejected.'),
+  productionKey: scheme('sk_live_...', 'A production API key; sandbox keys are rejected.'),
+};
+
+/**
+ * Alternative requirements: no key, if the service has none, or a key of one of the scopes. Each scope is a requirement of
+ * its own, because all scopes of one requirement are needed together. https://spec.openapis.org/oas/v3.1.1#security-requirement-object
+ */
+function securityOf({ access, keys }: Pick<Endpoint, 'access' | 'keys'>): Security {
+  const name = keys === undefined || keys === 'required' ? 'apiKey' : `${keys}Key`;
+  const withKey = scopesOf(access).map((scope) => ({ [name]: [scope] }));
+  return keys === 'required' ? withKey : [{}, ...withKey];
 }

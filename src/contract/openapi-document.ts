@@ -1,5 +1,5 @@
 import type { JsonSchema } from './json-schema.ts';
-import type { Security, SecurityScheme } from './openapi-security.ts';
+import { pascalCase } from './openapi-schemas.ts';
 
 /** The part of OpenAPI 3.1 that is used here. https://spec.openapis.org/oas/v3.1.1 */
 export interface OpenApi {
@@ -19,6 +19,17 @@ export interface OpenApi {
   security: [];
 }
 
+/** Authentication of a request. https://spec.openapis.org/oas/v3.1.1#security-scheme-object */
+export interface SecurityScheme {
+  type: 'http';
+  scheme: 'bearer';
+  bearerFormat: string;
+  description: string;
+}
+
+/** Alternative requirements; a request must meet one of them. */
+export type Security = Record<string, readonly string[]>[];
+
 export interface OpenApiOperation {
   operationId: string;
   tags: string[];
@@ -33,7 +44,6 @@ export interface OpenApiOperation {
 export interface OpenApiParameter {
   name: string;
   in: 'path' | 'query' | 'header';
-  /** Absent: optional. */
   required?: true;
   description: string;
   schema: JsonSchema;
@@ -44,7 +54,6 @@ export interface OpenApiReference {
   $ref: string;
 }
 
-/** Content by media type. */
 type OpenApiContents = Partial<Record<'application/json' | 'text/csv', OpenApiContent>>;
 
 interface OpenApiContent {
@@ -74,4 +83,57 @@ export function parametersOf({ components }: OpenApi, { parameters = [] }: OpenA
 
 function nameIn({ $ref }: OpenApiReference): string {
   return $ref.slice($ref.lastIndexOf('/') + 1);
+}
+
+/** A part of an operation that others may share. */
+interface Use<Part> {
+  part: Part;
+  name: string;
+  /** Distinguishes another part of the same name. */
+  suffix: string;
+  replace(reference: OpenApiReference): void;
+}
+
+/** Replaces parameters and error responses that several operations share with references to components. */
+export function shareParts(
+  operations: readonly OpenApiOperation[],
+): Pick<OpenApi['components'], 'parameters' | 'responses'> {
+  const parameters = operations.flatMap(({ operationId: suffix, parameters: own = [] }) =>
+    own.map((parameter, index): Use<OpenApiParameter> => {
+      const part = parameter as OpenApiParameter;
+      return { part, name: part.name, suffix, replace: (reference) => (own[index] = reference) };
+    }),
+  );
+  const responses = operations.flatMap(({ operationId, responses: own }) =>
+    Object.entries(own)
+      .filter(([status]) => status >= '400')
+      .map(([status, response]): Use<OpenApiResponse> => {
+        const part = response as OpenApiResponse;
+        const replace = (reference: OpenApiReference) => (own[status] = reference);
+        return { part, name: nameOf(part), suffix: operationId + status, replace };
+      }),
+  );
+  return { parameters: share('parameters', parameters), responses: share('responses', responses) };
+}
+
+/** Name from the envelope, for agent endpoints, and the error codes: `ActionRateLimited`. */
+function nameOf({ content }: OpenApiResponse): string {
+  const { schema, examples = {} } = content?.['application/json'] ?? {};
+  const [, envelope = ''] = /(\w*)ErrorResponse$/.exec(schema?.$ref ?? '') ?? [];
+  return envelope + Object.keys(examples).map(pascalCase).join('Or');
+}
+
+/** The parts that occur more than once, by name. */
+function share<Part>(kind: string, uses: readonly Use<Part>[]): Record<string, Part> {
+  const names = new Set<string>();
+  const shared: Record<string, Part> = {};
+  for (const same of Map.groupBy(uses, ({ part }) => JSON.stringify(part)).values()) {
+    const { part, name, suffix } = same[0]!;
+    const unique = names.has(name) ? `${name}Of${pascalCase(suffix)}` : name;
+    names.add(unique);
+    if (same.length === 1) continue;
+    shared[unique] = part;
+    for (const { replace } of same) replace({ $ref: `#/components/${kind}/${unique}` });
+  }
+  return shared;
 }

@@ -7,7 +7,6 @@ import { schemaNames } from './resource.ts';
 // Schemas with fewer properties share them with others by chance.
 const MIN_BASE_PROPERTIES = 5;
 
-/** The named schemas of a document. */
 export interface Components {
   schemas: Record<string, JsonSchema>;
   /** A reference to the named schema; the whole schema for text that is not JSON. */
@@ -59,7 +58,6 @@ export function refOf(name: string): string {
   return `#/components/schemas/${name}`;
 }
 
-/** Name of the error schema of an endpoint. */
 export function errorSchemaOf(envelope: Endpoint['envelope']): string {
   return `${pascalCase(envelope ?? '')}ErrorResponse`;
 }

@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { FAILURE_CODES, FAILURE_SOURCES, failureMessage } from '../domain/failure.ts';
 import type { FeeSplit } from '../domain/fees.ts';
-import { amountFromCents } from '../domain/money.ts';
 import { INVOICE_STATUSES, PAYMENT_STATUSES, type Payment } from '../domain/records.ts';
 import { endpoints, get } from './endpoint.ts';
 import { environment as environmentFilter, idOf, list, listQuery, status } from './list-query.ts';
 import * as field from './resource-fields.ts';
 import { kind } from './resource-fields.ts';
-import { named, rendererOf, rendererWith, resource } from './resource.ts';
+import { named, rendererFrom, rendererOf, resource } from './resource.ts';
 import { SAMPLE_ROUTE_ID } from './sample-ids.ts';
 import { currency, environment, metadata } from './session-contract.ts';
 
@@ -36,11 +35,10 @@ export const feeSplit = named(
 );
 export type FeeSplitResource = z.output<typeof feeSplit>;
 
-export const renderFeeSplit: (fees: FeeSplit) => FeeSplitResource = rendererOf(feeSplit);
+export const renderFeeSplit = rendererOf(feeSplit);
 
-/** The fee split in the form of payments and events. */
-export function renderFees(split: FeeSplit): z.output<typeof fees> {
-  const { buyerFee, gatewayFee, merchantNet, total } = renderFeeSplit(split);
+/** The fee split under the names that payments and events use. */
+export function feesOf({ buyerFee, gatewayFee, merchantNet, total }: FeeSplit) {
   return { buyer_fee: buyerFee, gateway_fee: gatewayFee, merchant_net: merchantNet, total };
 }
 
@@ -97,16 +95,13 @@ export const payment = resource('Payment', 'payment', {
 });
 export type PaymentResource = z.output<typeof payment>;
 
-const render = rendererWith(payment);
-
-export function renderPayment(record: Payment): PaymentResource {
-  return render(record, {
-    failure: renderFailure(record),
-    fees: renderFees(record.fees),
-    refundedAmount: amountFromCents(record.refunded),
-    refundPendingAmount: amountFromCents(record.refundPending),
-  });
-}
+export const renderPayment = rendererFrom(payment, (record: Payment) => ({
+  ...record,
+  failure: renderFailure(record),
+  fees: feesOf(record.fees),
+  refundedAmount: record.refunded,
+  refundPendingAmount: record.refundPending,
+}));
 
 /** The failure of a payment; null unless it failed. */
 export function renderFailure({

@@ -6,11 +6,10 @@ import { sampleAmount, text } from './request-fields.ts';
 import { environment, idOf, list, listQuery, status as statusFilter } from './list-query.ts';
 import * as field from './resource-fields.ts';
 import { rendererOf, resource } from './resource.ts';
-import { SAMPLE_PAYMENT_ID } from './sample-ids.ts';
+import { SAMPLE_IDS } from './sample-ids.ts';
 
 const status = statusFilter.meta({ examples: ['failed'] });
 
-/** Body of `POST /api/gateway/payments/{paymentId}/refunds`. */
 export const refundRequest = z.strictObject({
   amount: field.optional(
     sampleAmount,
@@ -85,7 +84,7 @@ export const REFUND_ENDPOINTS = endpoints('refunds', {
         'Set amount to at most 39.99, or leave it out to refund all that is left.',
       ),
       invalid_state: {
-        message: `Payment ${SAMPLE_PAYMENT_ID} is pending: only a paid one is refunded.`,
+        message: `Payment ${SAMPLE_IDS.pay} is pending: only a paid one is refunded.`,
         suggestion: 'Read the payment, and refund it once its status is paid.',
       },
       idempotency_conflict: {

@@ -79,7 +79,6 @@ function dollars(max: number, { orZero = false } = {}) {
     .meta(bounds);
 }
 
-/** An amount of a session. */
 export const amount = dollars(MAX_AMOUNT)
   .meta({ examples: [49.99] })
   .describe('US dollars, not cents: more than 0, at most 10000, at most two decimals.');
@@ -107,7 +106,6 @@ export const metadata = metadataField(MAX_METADATA_PAIRS)
   .default({})
   .describe('Your own data: at most 10 pairs, keys of 1 to 500 and values of at most 500 characters.');
 
-/** Metadata without a limit of pairs. */
 export const sampleMetadata = metadataField(Infinity)
   .default({})
   .describe('Your own data: keys of 1 to 500 and values of at most 500 characters.');

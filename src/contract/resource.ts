@@ -1,7 +1,6 @@
 import { z } from 'zod';
 
 type ToWire = (stored: unknown) => unknown;
-/** Conversions of stored values by the schema of their field. */
 export const conversions = z.registry<{ toWire: ToWire }>();
 
 /** Names of schemas in the OpenAPI document, and whether requests, responses or both contain them. */
@@ -36,28 +35,29 @@ type Stored<Rendered> = Rendered extends string
   : Rendered extends readonly (infer Item)[]
     ? readonly Stored<Item>[]
     : Rendered extends object
-      ? { [Key in Exclude<keyof Rendered, 'object' | 'currency'>]: Stored<Rendered[Key]> }
+      ? { [Key in keyof Rendered as Exclude<Key, 'object' | 'currency'>]: Stored<Rendered[Key]> }
       : Rendered;
 
 /**
- * Renders records by the description of their resource: each field from the property of the same name. `own` gives the
- * fields that a record has not under that name. Properties that the resource does not describe are left out.
+ * Renders records by the description of their resource: each field from the property of the same name. Properties that the
+ * resource does not describe are left out.
  */
-export function rendererWith<Schema extends z.ZodObject>(schema: Schema) {
-  const toWire = toWireOf(schema) as (record: object, own: object) => z.output<Schema>;
-  return <const Own extends Partial<z.output<Schema>>>(
-    record: Omit<Stored<z.output<Schema>>, keyof Own>,
-    own: Own,
-  ): z.output<Schema> => toWire(record, own);
-}
-
-/** Renders records that have every field of the resource under the same name. */
 export function rendererOf<Schema extends z.ZodObject>(schema: Schema) {
-  const render = rendererWith(schema);
-  return (record: Stored<z.output<Schema>>): z.output<Schema> => render(record as never, {});
+  return toWireOf(schema) as (record: Stored<z.output<Schema>>) => z.output<Schema>;
 }
 
-function toWireOf(schema: z.core.$ZodType): (stored: unknown, own?: object) => unknown {
+/** The same for records whose properties differ: `recordOf` gives each field its stored value. */
+export function rendererFrom<
+  Schema extends z.ZodObject,
+  Input extends unknown[],
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- `const` keeps literals from widening to strings
+  const Described extends Stored<z.output<Schema>>,
+>(schema: Schema, recordOf: (...input: Input) => Described) {
+  const render = rendererOf(schema);
+  return (...input: Input) => render(recordOf(...input));
+}
+
+function toWireOf(schema: z.core.$ZodType): ToWire {
   const conversion = conversions.get(schema);
   if (conversion) return conversion.toWire;
   if (schema instanceof z.ZodLiteral) return () => schema.value;
@@ -71,13 +71,6 @@ function toWireOf(schema: z.core.$ZodType): (stored: unknown, own?: object) => u
   }
   if (!(schema instanceof z.ZodObject)) return (stored) => stored;
   const fields = Object.entries(schema.shape).map(([name, field]) => [name, toWireOf(field)] as const);
-  return (stored, own = {}) => {
-    const rendered: Record<string, unknown> = {};
-    for (const [name, toWire] of fields) {
-      rendered[name] = Object.hasOwn(own, name)
-        ? (own as Record<string, unknown>)[name]
-        : toWire((stored as Record<string, unknown>)[name]);
-    }
-    return rendered;
-  };
+  return (stored) =>
+    Object.fromEntries(fields.map(([name, toWire]) => [name, toWire((stored as Record<string, unknown>)[name])]));
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Route } from '../domain/route.ts';
 import * as field from './resource-fields.ts';
 import { kind } from './resource-fields.ts';
-import { named, rendererWith } from './resource.ts';
+import { named, rendererFrom } from './resource.ts';
 import { SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
 export const routeHealth = (what: string) => field.choice(['live', 'degraded', 'standby'], what);
@@ -37,12 +37,8 @@ export const routeSummary = named(
 );
 export type RouteSummary = z.output<typeof routeSummary>;
 
-const render = rendererWith(routeSummary);
-
 /** `score` is 0 to 100. */
-export function renderRoute(route: Route, score: number): RouteSummary {
-  return render(route, { score });
-}
+export const renderRoute = rendererFrom(routeSummary, (route: Route, score: number) => ({ ...route, score }));
 
 export const routesListResult = named(
   'RouteSummaryList',

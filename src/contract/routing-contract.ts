@@ -7,7 +7,7 @@ import { endpoints } from './endpoint.ts';
 import { checkedText, moment, routeKind, text } from './request-fields.ts';
 import { anyText, environment, list, listQuery } from './list-query.ts';
 import * as field from './resource-fields.ts';
-import { named, rendererOf, resource } from './resource.ts';
+import { named, rendererFrom, rendererOf, resource } from './resource.ts';
 import { routeHealth } from './route-contract.ts';
 import { estimate, own, routeId, ruleWarnings } from './routing-decision-contract.ts';
 import { SAMPLE_ROUTE_ID } from './sample-ids.ts';
@@ -24,6 +24,8 @@ export const rulesResource = resource('RoutingRules', 'routing_rules', {
   warnings: ruleWarnings.describe('Likely mistakes in the rules.'),
   created: field.time('Time of saving this version; null for none.').nullable(),
 });
+
+export const renderRules = rendererOf(rulesResource);
 
 export const routeStanding = resource('RouteStanding', 'routing_route', {
   id: routeId('The route.'),
@@ -49,16 +51,10 @@ export const routeStanding = resource('RouteStanding', 'routing_route', {
   lastOutcomeAt: field.time('About when an attempt over it last ended; null for never.').nullable(),
 });
 
-const renderRouteStanding = rendererOf(routeStanding);
-
 /** A route with its estimate and health; `score` is 0 to 100. */
-export function renderStanding(
-  of: Environment,
-  facts: RouteFacts,
-  { manual, since, retryAt }: HealthRecord,
-  score: number,
-): z.output<typeof routeStanding> {
-  return renderRouteStanding({
+export const renderStanding = rendererFrom(
+  routeStanding,
+  (of: Environment, facts: RouteFacts, { manual, since, retryAt }: HealthRecord, score: number) => ({
     ...facts,
     environment: of,
     words: facts.off === null ? facts.words : `standby: ${facts.off}`,
@@ -69,10 +65,9 @@ export function renderStanding(
     expectedSuccess: facts.p,
     outcomes: facts.n,
     lastOutcomeAt: facts.triedAt,
-  });
-}
+  }),
+);
 
-/** Body of the operator's override. */
 const overrideRequest = z.strictObject({
   health: field.choice(
     ['live', 'degraded', 'standby', 'automatic'],

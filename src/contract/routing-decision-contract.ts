@@ -5,7 +5,7 @@ import { type ObjectiveName, OBJECTIVES } from '../routing/routing-policy.ts';
 import { endpoints } from './endpoint.ts';
 import { amount, email, environment, metadata, routeKind, text } from './request-fields.ts';
 import * as field from './resource-fields.ts';
-import { named, rendererOf, resource } from './resource.ts';
+import { named, rendererFrom, rendererOf, resource } from './resource.ts';
 import { routeHealth } from './route-contract.ts';
 import { SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
@@ -13,7 +13,6 @@ const fraction = (what: string, example: number) => field.count(`${what} A fract
 export const routeId = (what: string) => field.label(what, SAMPLE_ROUTE_ID);
 export const own = field.environmentOf('The environment.');
 
-/** The estimate of a route's success. */
 export const estimate = {
   expectedSuccess: fraction('Share of attempts expected to succeed.', 0.93),
   low: fraction('Lower bound of the expected success, with high the interval of four cases out of five.', 0.89),
@@ -21,7 +20,6 @@ export const estimate = {
   outcomes: field.count('Number of outcomes behind it: older ones weigh less, and configured ones count too.', 412.5),
 };
 
-/** Likely mistakes in a rule set. */
 export const ruleWarnings = z.array(
   z.strictObject({
     path: field.label('Dotted path of the rule or its part.', 'rules.2.then.smart'),
@@ -86,7 +84,6 @@ const decisionFields = {
 /** The fields that a decision and a dry run share. */
 const routingVerdict = named('RoutingVerdict', z.strictObject(decisionFields));
 
-/** One decision with all its inputs. */
 const routingDecision = resource('RoutingDecision', 'routing_decision', {
   id: field.id('dec', 'The decision.'),
   paymentId: field.id('pay', 'The attempt; null for an offer.').nullable(),
@@ -149,7 +146,6 @@ export const dryRunResult = resource('RoutingDryRun', 'routing_dry_run', {
   ...decisionFields,
 });
 
-/** Body of a backtest. */
 const backtestRequest = z.strictObject({
   environment,
   rules: supposedRules.optional().describe('The rule set to try. Default: the saved one.'),
@@ -192,6 +188,8 @@ const backtestResult = resource('RoutingBacktest', 'routing_backtest', {
     .describe('The first 100 that differ, newest first.'),
 });
 
+export const renderBacktest = rendererOf(backtestResult);
+
 /** A decision as it is stored, with the state of the routes when it was made. */
 export interface StoredDecision {
   id: string;
@@ -212,28 +210,19 @@ function verdictOf({ snapshot, routes, input, output }: Verdict) {
   return { ...input, ...output, environment: of, rulesVersion, candidates, rules: input.effect.matched };
 }
 
-const render = rendererOf(routingDecision);
-
-export function renderDecision(decision: StoredDecision): RoutingDecisionResource {
-  const { id: decisionId, paymentId, created, snapshot, input } = decision;
-  return render({
-    ...verdictOf(decision),
-    id: decisionId,
-    paymentId,
-    created,
-    snapshot: snapshot.id,
-    snapshotAt: snapshot.at,
-    seed: input.draw?.seed ?? null,
-    tokensBefore: input.draw?.tokens ?? null,
-  });
-}
-
-const renderFields = rendererOf(routingVerdict);
+export const renderDecision = rendererFrom(routingDecision, (decision: StoredDecision) => ({
+  ...verdictOf(decision),
+  id: decision.id,
+  paymentId: decision.paymentId,
+  created: decision.created,
+  snapshot: decision.snapshot.id,
+  snapshotAt: decision.snapshot.at,
+  seed: decision.input.draw?.seed ?? null,
+  tokensBefore: decision.input.draw?.tokens ?? null,
+}));
 
 /** The choice and its reasons, without ids. */
-export function renderVerdict(verdict: Verdict): z.output<typeof routingVerdict> {
-  return renderFields(verdictOf(verdict));
-}
+export const renderVerdict = rendererFrom(routingVerdict, verdictOf);
 
 export const ROUTING_DECISION_ENDPOINTS = endpoints('routing', {
   listRoutingDecisions: {

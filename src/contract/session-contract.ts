@@ -14,7 +14,7 @@ import {
 import { anyText, environment as environmentFilter, list, listQuery, status } from './list-query.ts';
 import { isPlainHttp, redirectUrlField } from './redirect-url.ts';
 import * as field from './resource-fields.ts';
-import { named, rendererWith, resource } from './resource.ts';
+import { named, rendererFrom, resource } from './resource.ts';
 import { SAMPLE_CHECKOUT_URL } from './sample-ids.ts';
 
 // Fields that the records of a sale share.
@@ -67,15 +67,12 @@ export function redirectUrlOf(urls: Urls, session: Pick<Session, 'id' | 'redirec
   return session.redirectUrl ?? `${checkoutUrl(urls, session.id)}/complete`;
 }
 
-const render = rendererWith(checkoutSession);
-
-export function renderSession(session: Session, urls: Urls): CheckoutSessionResource {
-  return render(session, {
-    checkoutUrl: checkoutUrl(urls, session.id),
-    redirectUrl: redirectUrlOf(urls, session),
-    customer: session.customerEmail,
-  });
-}
+export const renderSession = rendererFrom(checkoutSession, (session: Session, urls: Urls) => ({
+  ...session,
+  checkoutUrl: checkoutUrl(urls, session.id),
+  redirectUrl: redirectUrlOf(urls, session),
+  customer: session.customerEmail,
+}));
 
 /**
  * Body of `POST /api/gateway/sessions`, `checkout.preview` and `checkout.create`. `appSchemes` are the schemes that the

@@ -2,17 +2,15 @@ import { z } from 'zod';
 import { CURRENCY, type Instant } from '../domain/records.ts';
 import { SETTLEMENT_SOURCES } from '../domain/settlement.ts';
 import { type ImportReport, type LineStatus, MISMATCH_CODES } from '../domain/settlement-file.ts';
-import { amountFromCents } from '../domain/money.ts';
 import { endpoints } from './endpoint.ts';
 import { moment, movedAmount, text } from './request-fields.ts';
 import { environment } from './list-query.ts';
 import * as field from './resource-fields.ts';
-import { rendererOf, rendererWith, resource } from './resource.ts';
-import { SAMPLE_PAYMENT_ID } from './sample-ids.ts';
+import { rendererFrom, rendererOf, resource } from './resource.ts';
+import { SAMPLE_IDS } from './sample-ids.ts';
 
 const MAX_REFERENCE = 200;
 
-/** Body of `POST /api/gateway/payments/{paymentId}/settle`. */
 const settleRequest = z.strictObject({
   amount: field.optional(
     movedAmount,
@@ -57,7 +55,7 @@ const settlementFile = z
   .describe(
     'CSV with a header: payment_id or reference, amount, currency, and settled_at if you have it. At most 1 MiB, 10000 lines and 100 columns.',
   )
-  .meta({ examples: [`payment_id,amount,currency\r\n${SAMPLE_PAYMENT_ID},48.54,USD\r\n`] });
+  .meta({ examples: [`payment_id,amount,currency\r\n${SAMPLE_IDS.pay},48.54,USD\r\n`] });
 
 const share = (what: string, lines: number, amount: number) =>
   z
@@ -73,14 +71,14 @@ const reportedLine = z.strictObject({
     ['matched', 'already_settled', 'not_matched'],
     'matched: recorded now, or with dryRun would be; already_settled: recorded before; not_matched: nothing was recorded.',
   ),
-  paymentId: field.label('The payment that it names, or null.', SAMPLE_PAYMENT_ID).nullable(),
+  paymentId: field.label('The payment that it names, or null.', SAMPLE_IDS.pay).nullable(),
   reference: field.label("The provider's reference in the line, or null.", 'sp_0af3').nullable(),
   amount: field.dollars('The amount of the line; null if it is unreadable.', 48.54).nullable(),
   code: field.orNull(field.choice(MISMATCH_CODES, 'Code of the mismatch; null if it matched.')),
   message: field.label('Result of the line, in words.', 'Settled.'),
 });
 
-export const settlementImport = resource('SettlementImport', 'settlement_import', {
+const settlementImport = resource('SettlementImport', 'settlement_import', {
   dryRun: field.flag('True if nothing was recorded.', false),
   message: field.label('Result of the file, in a sentence.', '1 of 1 lines settled.'),
   matched: share('Lines whose payments are settled now.', 1, 48.54),
@@ -92,13 +90,10 @@ export const settlementImport = resource('SettlementImport', 'settlement_import'
   entries: z.array(reportedLine).describe('Every line, in the order of the file.'),
 });
 
-const renderReport = rendererWith(settlementImport);
-
-export function renderImport(report: ImportReport): z.output<typeof settlementImport> {
-  const { dryRun, lines } = report;
+export const renderImport = rendererFrom(settlementImport, ({ dryRun, lines, ignoredColumns }: ImportReport) => {
   const shareOf = (status: LineStatus) => {
     const own = lines.filter((line) => line.status === status);
-    return { lines: own.length, amount: amountFromCents(own.reduce((sum, { amount }) => sum + (amount ?? 0), 0)) };
+    return { lines: own.length, amount: own.reduce((sum, { amount }) => sum + (amount ?? 0), 0) };
   };
   const shares = {
     matched: shareOf('matched'),
@@ -111,10 +106,8 @@ export function renderImport(report: ImportReport): z.output<typeof settlementIm
     ...(shares.notMatched.lines > 0 ? [`${shares.notMatched.lines} not matched`] : []),
     ...(shares.matched.lines === 0 || dryRun ? ['nothing was changed'] : []),
   ];
-  return renderReport(report, { ...shares, message: `${parts.join(', ')}.`, entries: lines.map(renderLine) });
-}
-
-const renderLine = rendererOf(reportedLine);
+  return { ...shares, dryRun, ignoredColumns, message: `${parts.join(', ')}.`, entries: lines };
+});
 
 export function instantFrom(text: string | undefined): Instant | undefined {
   return text === undefined ? undefined : Date.parse(text);

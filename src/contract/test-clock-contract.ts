@@ -2,12 +2,10 @@ import { z } from 'zod';
 import type { Instant } from '../domain/records.ts';
 import { endpoints } from './endpoint.ts';
 import * as field from './resource-fields.ts';
-import { rendererOf, resource } from './resource.ts';
+import { rendererFrom, resource } from './resource.ts';
 
-/** 30 days. */
 export const MAX_ADVANCE_SECONDS = 2_592_000;
 
-/** Body of `POST /api/gateway/test-clock/advance`. */
 export const advanceRequest = z.strictObject({
   seconds: z
     .number()
@@ -68,12 +66,12 @@ export const TEST_CLOCK_ENDPOINTS = endpoints('test clock', {
   },
 });
 
-const render = rendererOf(testClockResource);
-
-export function renderTestClock(
-  { offsetMs, target }: { offsetMs: number; target: Instant | null },
-  now: Instant,
-): TestClockResource {
-  const status = target === null ? 'ready' : 'advancing';
-  return render({ now, target, status, advancedSeconds: offsetMs / 1000 });
-}
+export const renderTestClock = rendererFrom(
+  testClockResource,
+  ({ offsetMs, target }: { offsetMs: number; target: Instant | null }, now: Instant) => ({
+    now,
+    target,
+    status: target === null ? 'ready' : 'advancing',
+    advancedSeconds: offsetMs / 1000,
+  }),
+);

@@ -10,8 +10,8 @@ import { endpoints } from './endpoint.ts';
 import { checkedText, environment, text } from './request-fields.ts';
 import { environment as environmentFilter, list, listQuery } from './list-query.ts';
 import * as field from './resource-fields.ts';
-import { named, rendererOf, resource } from './resource.ts';
-import { SAMPLE_EVENT_ID } from './sample-ids.ts';
+import { named, rendererFrom, resource } from './resource.ts';
+import { SAMPLE_IDS } from './sample-ids.ts';
 
 const SAMPLE_URL = 'https://shop.example/webhooks';
 const SAMPLE_SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwxk5q1Zr9mT0=';
@@ -70,7 +70,6 @@ const description = field.described(
   SAMPLE_DESCRIPTION,
 );
 
-/** Body of `POST /api/gateway/webhook-endpoints`. */
 export const createEndpointRequest = z.strictObject({
   url,
   environment,
@@ -79,7 +78,6 @@ export const createEndpointRequest = z.strictObject({
 });
 export type CreateEndpointRequest = z.output<typeof createEndpointRequest>;
 
-/** Body of `PATCH /api/gateway/webhook-endpoints/{endpointId}`. */
 const changeEndpointRequest = z
   .strictObject({
     url: url.optional(),
@@ -98,7 +96,6 @@ const changeEndpointRequest = z
   });
 export type ChangeEndpointRequest = z.output<typeof changeEndpointRequest>;
 
-/** Body of `POST /api/gateway/webhook-endpoints/{endpointId}/rotate-secret`. */
 const rotateSecretRequest = z.strictObject({
   expiresInHours: z
     .number()
@@ -158,7 +155,7 @@ const deletedEndpoint = named(
 
 const webhookTest = resource('WebhookTest', 'webhook_test', {
   endpointId: field.id('whe', 'The endpoint.'),
-  eventId: field.label('The id of the sample event, which no session has.', SAMPLE_EVENT_ID),
+  eventId: field.label('The id of the sample event, which no session has.', SAMPLE_IDS.evt),
   type: field.choice(EVERY_TYPE, 'The type of the sample event.', 'payment.paid'),
   delivered: z.boolean().describe('True if it was answered with 200.'),
   statusCode: field
@@ -182,12 +179,11 @@ export interface EndpointDetails {
   secrets: readonly SealedSecret[];
 }
 
-const render = rendererOf(webhookEndpoint);
-
-export function renderEndpoint({ endpoint, secrets }: EndpointDetails): WebhookEndpointResource {
-  const status = endpoint.status === 'active' ? 'active' : 'disabled';
-  return render({ ...endpoint, status, secrets: secrets.toReversed() });
-}
+export const renderEndpoint = rendererFrom(webhookEndpoint, ({ endpoint, secrets }: EndpointDetails) => ({
+  ...endpoint,
+  status: endpoint.status === 'active' ? 'active' : 'disabled',
+  secrets: secrets.toReversed(),
+}));
 
 /** Webhook endpoints. Changing one changes where reports of money are sent: only the operator may. */
 export const WEBHOOK_ENDPOINT_ENDPOINTS = endpoints('webhook endpoints', {

@@ -30,6 +30,14 @@ export function usd(cents: Cents): string {
   return `${amountFromCents(cents).toFixed(2)} USD`;
 }
 
+/** Amount for a buyer: 123456 is `$1,234.56`. Throws RangeError unless it is a non-negative integer of cents. */
+export function formatUsd(cents: Cents): string {
+  if (!Number.isSafeInteger(cents) || cents < 0) throw new RangeError(`${cents} is no amount in cents`);
+  const part = cents % 100;
+  const dollars = String((cents - part) / 100).replace(/\B(?=(\d{3})+$)/g, ',');
+  return `$${dollars}.${String(part).padStart(2, '0')}`;
+}
+
 /** `cents` times `rate`, rounded half up to a whole cent, in integers only. */
 export function shareOf(cents: Cents, rate: RatePpm): Cents {
   const scaled = cents * rate + PPM / 2;

@@ -5,7 +5,6 @@ import { type Html, html } from './html.ts';
 export interface Frame {
   title: string;
   style: Pick<Asset, 'path' | 'integrity'>;
-  /** Further elements of the head. */
   head?: Html | false | undefined;
   /** Icon of the page; the default is the service's own. */
   icon?: string;

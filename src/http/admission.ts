@@ -79,10 +79,10 @@ async function identify({ gate }: AppDeps, request: FastifyRequest, reply: Fasti
   try {
     caller = await gate.identify(authorizationOf(request));
   } catch (error) {
-    await server.limitCall(request, reply, undefined);
+    await server.limit('call', request, reply);
     throw error;
   }
-  await server.limitCall(request, reply, caller);
+  await server.limit('call', request, reply, caller);
   return caller;
 }
 

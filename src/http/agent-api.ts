@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { AGENT_ENDPOINTS } from '../contract/capabilities-contract.ts';
+import { jsonSchemaOf } from '../contract/json-schema.ts';
 import { GatewayError } from '../domain/gateway-error.ts';
 import { assertEnvironment, usualEnvironment } from '../operations/access/caller.ts';
 import { schemaUrl } from '../operations/capabilities.ts';
@@ -8,7 +9,6 @@ import { nearestName } from '../operations/nearest-name.ts';
 import type { Operation } from '../operations/operation.ts';
 import { ACTIONS, OPERATIONS, describeService } from '../operations/registry.ts';
 import { admit } from './admission.ts';
-import { schemaAnswer } from './agent-endpoints.ts';
 import { apiPart, markReplayed, param, sentBody } from './api-part.ts';
 import type { AppDeps, Part } from './app.ts';
 import { discoveryLinks } from './discovery-links.ts';
@@ -60,6 +60,15 @@ const lookups = apiPart((serve) => {
     return schema;
   });
 });
+
+export function schemaAnswer({ name, input, output }: Operation) {
+  return {
+    ok: true,
+    operation: name,
+    inputSchema: jsonSchemaOf(input, 'input'),
+    outputSchema: jsonSchemaOf(output, 'output'),
+  };
+}
 
 function serveActions(app: FastifyInstance, unrestricted: AppDeps): void {
   const { base } = unrestricted.urls;

@@ -80,7 +80,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
     if (!deps.isReady()) reply.header('connection', 'close');
     let fault: unknown = error;
     try {
-      await app.limitPage(request, reply);
+      await app.limit('page', request, reply);
     } catch (limited) {
       fault = limited;
     }

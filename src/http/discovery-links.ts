@@ -6,7 +6,6 @@ export interface DiscoveryLink {
   type: string;
 }
 
-/** Path of the catalogue of RFC 9727. */
 export const CATALOGUE_PATH = '/.well-known/api-catalog';
 /** RFC 9264, with the profile of RFC 9727. */
 export const CATALOGUE_TYPE = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"';

@@ -13,24 +13,17 @@ const MAX_DEPTH = 3;
 const PREFIX = '#/components/schemas/';
 
 /** The fields of an object and of what is in it, one row each. */
-export function fieldTable(api: OpenApi, schema: JsonSchema, caption: string): Html {
+export function fieldTable(api: OpenApi, schema: JsonSchema, caption: 'Body' | 'Payload' | 'Answer'): Html | false {
   const fields = fieldsOf(api, schema, 0);
-  if (fields.length === 0) return html``;
-  const marked = caption !== 'Answer';
-  return table(
-    caption,
-    fields.map(({ name, schema: field, required, depth }) =>
-      row({ name, depth, required: marked && required, schema: field, description: field.description ?? '' }),
-    ),
-  );
+  return table(caption, caption === 'Answer' ? fields.map((field) => ({ ...field, required: false })) : fields);
 }
 
-export function parameterTable(parameters: readonly OpenApiParameter[], caption: string): Html {
+export function parameterTable(parameters: readonly OpenApiParameter[], caption: string): Html | false {
   return table(
     caption,
-    parameters.map(({ name, required = false, schema, description }) =>
-      row({ name, depth: 0, required, schema, description }),
-    ),
+    parameters.map(({ name, required = false, schema, description }) => {
+      return { name, required, schema: { ...schema, description }, depth: 0 };
+    }),
   );
 }
 
@@ -60,20 +53,20 @@ function fieldsOf(api: OpenApi, schema: JsonSchema, depth: number): Field[] {
   });
 }
 
-function table(caption: string, rows: Html[]): Html {
+function table(caption: string, fields: readonly Field[]): Html | false {
+  if (fields.length === 0) return false;
   return html`<div class="fields">
     <h4>${caption}</h4>
-    <dl>${rows}</dl>
+    <dl>${fields.map(row)}</dl>
   </div>`;
 }
 
-function row(field: { name: string; depth: number; required: boolean; schema: JsonSchema; description: string }): Html {
-  const { name, depth, required, schema, description } = field;
+function row({ name, depth, required, schema }: Field): Html {
   const limits = limitsOf(schema);
   return html`<div class="field depth-${Math.min(depth, MAX_DEPTH)}">
     <dt><code>${name}</code> <span class="type">${typeOf(schema)}</span>${required && html` <em>required</em>`}</dt>
     <dd>
-      ${description}${limits.length > 0 && html` <span class="limits">${limits.map((limit) => html`<span>${limit}</span> `)}</span>`}
+      ${schema.description}${limits.length > 0 && html` <span class="limits">${limits.map((limit) => html`<span>${limit}</span> `)}</span>`}
     </dd>
   </div>`;
 }
@@ -87,10 +80,7 @@ function typeOf(schema: JsonSchema): string {
 
 /** Values and defaults, which the description does not contain. */
 function limitsOf({ enum: own, items, const: only, default: preset }: JsonSchema): string[] {
-  const values = own ?? items?.enum;
-  const limits: string[] = [];
-  if (values) limits.push(...values.map((value) => JSON.stringify(value)));
-  if (only !== undefined) limits.push(JSON.stringify(only));
-  if (preset !== undefined) limits.push(`default ${JSON.stringify(preset)}`);
-  return limits;
+  const values = own ?? items?.enum ?? (only === undefined ? [] : [only]);
+  const shown = values.map((value) => JSON.stringify(value));
+  return preset === undefined ? shown : [...shown, `default ${JSON.stringify(preset)}`];
 }

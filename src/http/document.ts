@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Content, createContent, sendContent, addVary } from '../html/content.ts';
 
-/** A description of this service, without records. */
 export interface PublicDocument {
   content: Content;
   /** Lifetime in caches; 0: revalidate each time. */

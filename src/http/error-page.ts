@@ -10,58 +10,48 @@ import { sitePage } from './site.ts';
 const FOR_PROGRAMS =
   /^\/(?:(?:api|mcp|simulator\/api|\.well-known|healthz|readyz)(?:[/?#]|$)|[\w-]+\.(?:json|txt|yaml)(?:[?#]|$))/;
 
-const TITLES: Partial<Record<ErrorCode, string>> = {
-  not_found: 'Page not found',
-  forbidden: 'Not allowed',
-  method_not_allowed: 'This page cannot be opened that way',
-  rate_limited: 'Too many requests',
-  unavailable: 'Temporarily unavailable',
-  internal_error: 'Something failed on this server',
+/** Title and text by error code; the text of other errors is their own message and suggestion. */
+const PAGES: Partial<Record<ErrorCode, [title: string, text?: string]>> = {
+  not_found: ['Page not found', 'There is nothing at this address. It may be mistyped, or the page may have moved.'],
+  forbidden: ['Not allowed'],
+  method_not_allowed: [
+    'This page cannot be opened that way',
+    'The address exists, but it cannot be used in this way. Start again from the page that led here.',
+  ],
+  rate_limited: ['Too many requests', 'Too many requests came from your network in a short time. Try again in {wait}.'],
+  unavailable: ['Temporarily unavailable', 'The service cannot answer right now. Try again in a moment.'],
+  internal_error: [
+    'Something failed on this server',
+    'The request could not be completed. If it happens again, tell the operator the reference below.',
+  ],
 };
-const OTHER_TITLE = 'The request was refused';
 
 /** Makes errors pages for browsers; programs still get JSON. */
 export function errorPages(app: FastifyInstance): void {
   app.decorate('errorPage', siteErrorPage);
 }
 
-function siteErrorPage(refusal: GatewayError, request: FastifyRequest, reply: FastifyReply): Html | undefined {
+function siteErrorPage(
+  { code, message, details }: GatewayError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Html | undefined {
   if (FOR_PROGRAMS.test(request.url)) return undefined;
   addVary(reply, 'accept');
   // JSON first: a caller without a preference, such as curl, gets JSON.
   const wanted = new Negotiator(request).mediaType(['application/json', 'text/html']);
   if (wanted !== 'text/html') return undefined;
-  const title = TITLES[refusal.code] ?? OTHER_TITLE;
+  const [title, text = `${message} ${details.suggestion ?? ''}`] = PAGES[code] ?? ['The request was refused'];
+  const seconds = Number(reply.getHeader('retry-after'));
+  const wait = seconds === 1 ? '1 second' : `${seconds} seconds`;
   return sitePage(
     `${title} - Tillway`,
     html`<section class="hero">
-      <p class="eyebrow">Error ${HTTP_STATUS[refusal.code]}</p>
+      <p class="eyebrow">Error ${HTTP_STATUS[code]}</p>
       <h1>${title}</h1>
-      <p class="lead">${textOf(refusal, reply)}</p>
+      <p class="lead">${text.replace('{wait}', wait)}</p>
       <p class="links"><a class="button" href="/">Go to the front page</a> <a href="/docs">API reference</a></p>
       <p class="foot">Reference: <code>${request.id}</code></p>
     </section>`,
   );
-}
-
-function textOf({ code, message, details }: GatewayError, reply: FastifyReply): string {
-  switch (code) {
-    case 'not_found':
-      return 'There is nothing at this address. It may be mistyped, or the page may have moved.';
-    case 'method_not_allowed':
-      return 'The address exists, but it cannot be used in this way. Start again from the page that led here.';
-    case 'rate_limited':
-      return `Too many requests came from your network in a short time. Try again in ${seconds(reply)}.`;
-    case 'unavailable':
-      return 'The service cannot answer right now. Try again in a moment.';
-    case 'internal_error':
-      return 'The request could not be completed. If it happens again, tell the operator the reference below.';
-    default:
-      return `${message} ${details.suggestion ?? ''}`;
-  }
-}
-
-function seconds(reply: FastifyReply): string {
-  const count = Number(reply.getHeader('retry-after'));
-  return count === 1 ? '1 second' : `${count} seconds`;
 }

@@ -5,8 +5,6 @@ import { renderInvoice, renderPayment } from '../contract/payment-contract.ts';
 import { renderRefund } from '../contract/refund-contract.ts';
 import { timestamp } from '../contract/resource-fields.ts';
 import { renderSession } from '../contract/session-contract.ts';
-import type { Payment } from '../domain/records.ts';
-import type { Refund } from '../domain/refund-record.ts';
 import {
   blockCustomer,
   unblockCustomer,
@@ -45,23 +43,21 @@ function renderExport({ customer, sessions }: CustomerFile, { urls, now }: AppDe
       idempotencyKey: session.idempotencyKey,
       decisionId: session.decisionId,
     })),
-    payments: sessions.flatMap(({ payments }) => payments.map(exportedPayment)),
+    payments: sessions.flatMap(({ payments }) =>
+      payments.map((payment) => {
+        const { providerReference, providerUrl, txHash } = payment;
+        return { ...renderPayment(payment), providerReference, providerUrl, txHash };
+      }),
+    ),
     invoices: sessions.flatMap(({ invoices }) => invoices.map(renderInvoice)),
-    refunds: sessions.flatMap(({ refunds }) => refunds.map(exportedRefund)),
+    refunds: sessions.flatMap(({ refunds }) =>
+      refunds.map((refund) => ({ ...renderRefund(refund), idempotencyKey: refund.idempotencyKey })),
+    ),
     events: sessions.flatMap(({ events }) => events.map(({ body }) => JSON.parse(body) as unknown)),
     deliveries: sessions.flatMap(deliveriesOf),
     providerMessages: sessions.flatMap(({ messages }) => messages.map(renderMessage)),
     discrepancies: sessions.flatMap(({ discrepancies }) => discrepancies.map(renderDiscrepancy)),
   };
-}
-
-function exportedPayment(payment: Payment) {
-  const { providerReference, providerUrl, txHash } = payment;
-  return { ...renderPayment(payment), providerReference, providerUrl, txHash };
-}
-
-function exportedRefund(refund: Refund) {
-  return { ...renderRefund(refund), idempotencyKey: refund.idempotencyKey };
 }
 
 function deliveriesOf({ events, deliveries }: SessionFile) {

@@ -1,23 +1,28 @@
-import { timestamp } from '../contract/resource-fields.ts';
-import { ROUTING_ENDPOINTS, renderStanding, renderTransition } from '../contract/routing-contract.ts';
-import { ROUTING_DECISION_ENDPOINTS, renderDecision, renderVerdict } from '../contract/routing-decision-contract.ts';
+import { ROUTING_ENDPOINTS, renderRules, renderStanding, renderTransition } from '../contract/routing-contract.ts';
+import {
+  ROUTING_DECISION_ENDPOINTS,
+  renderBacktest,
+  renderDecision,
+  renderVerdict,
+} from '../contract/routing-decision-contract.ts';
 import { environmentsOf } from '../operations/access/caller.ts';
 import { decisionsOf, replay } from '../operations/routing/stored-decisions.ts';
 import { overrideHealth, currentRoutes } from '../operations/routing/override-health.ts';
-import { type SavedRules, readRules, saveRules } from '../operations/routing/saved-rules.ts';
+import { readRules, saveRules } from '../operations/routing/saved-rules.ts';
 import { backtest, dryRun } from '../operations/routing/suppose.ts';
 import type { RouteView } from '../operations/routing/routing-view.ts';
 import { apiPart, listing, renderList } from './api-part.ts';
 
 const CHANGES_SHOWN = 100;
 
-/** Rules and health of the routes. */
 export const routingApi = apiPart((serve) => {
   serve(ROUTING_ENDPOINTS.getRoutingRules, async ({ deps, query: { version } }) =>
-    rulesOf(await readRules(deps, version === undefined ? undefined : Number(version))),
+    renderRules(await readRules(deps, version === undefined ? undefined : Number(version))),
   );
   // The operation validates the rules and names every fault.
-  serve(ROUTING_ENDPOINTS.saveRoutingRules, async ({ deps, request }) => rulesOf(await saveRules(deps, request.body)));
+  serve(ROUTING_ENDPOINTS.saveRoutingRules, async ({ deps, request }) =>
+    renderRules(await saveRules(deps, request.body)),
+  );
   serve(ROUTING_ENDPOINTS.listRoutingRoutes, async ({ deps, query: { environment } }) => {
     const items = currentRoutes(deps, environmentsOf(deps, environment));
     return renderList({ items, hasMore: false }, standingOf);
@@ -56,30 +61,19 @@ export const routingDecisionsApi = apiPart((serve) => {
     return { object: 'routing_dry_run', rejected, warnings, ...renderVerdict(supposed) };
   });
   serve(ROUTING_DECISION_ENDPOINTS.backtestRouting, async ({ deps, body }) => {
-    const { decisions, was, wouldBe, different } = await backtest(deps, body);
+    const { different, ...totals } = await backtest(deps, body);
     const changes = different.slice(0, CHANGES_SHOWN).map(({ decided, again }) => ({
-      sessionId: decided.sessionId,
-      paymentId: decided.paymentId,
-      created: timestamp(decided.created),
+      // Only decisions about attempts are made again.
+      sessionId: decided.sessionId!,
+      paymentId: decided.paymentId!,
+      created: decided.created,
       was: decided.output.chosen,
       wouldBe: again.chosen,
       reason: again.reason,
     }));
-    const { environment } = body;
-    return { object: 'routing_backtest', environment, decisions, different: different.length, was, wouldBe, changes };
+    return renderBacktest({ ...totals, environment: body.environment, different: different.length, changes });
   });
 });
-
-function rulesOf({ version, source, ruleSet, warnings, created }: SavedRules) {
-  return {
-    object: 'routing_rules',
-    version,
-    source,
-    ruleSet,
-    warnings,
-    created: created === null ? null : timestamp(created),
-  };
-}
 
 function standingOf({ route, facts, health, summary }: RouteView) {
   return renderStanding(route.environment, facts, health, summary.score);

@@ -1,16 +1,22 @@
+import { DISCREPANCY_ENDPOINTS, renderDiscrepancy } from '../contract/discrepancy-contract.ts';
+import { pageOf } from '../contract/list-query.ts';
 import { INVOICE_ENDPOINTS, PAYMENT_ENDPOINTS, renderInvoice, renderPayment } from '../contract/payment-contract.ts';
+import { REFUND_ENDPOINTS, renderRefund } from '../contract/refund-contract.ts';
 import { SESSION_ENDPOINTS, renderSession } from '../contract/session-contract.ts';
 import { isId } from '../domain/id.ts';
 import type { Session } from '../domain/records.ts';
 import { createCheckout } from '../operations/create-checkout.ts';
+import { getDiscrepancy, resolveDiscrepancy } from '../operations/discrepancies/resolve-discrepancy.ts';
 import { expireSession } from '../operations/expire-session.ts';
 import { getInvoice, getPayment, getSession } from '../operations/read-records.ts';
-import { apiPart, listing, markReplayed, onRecord, sentBody } from './api-part.ts';
+import { createRefund } from '../operations/refunds/create-refund.ts';
+import { getRefund, listRefundsOfPayment } from '../operations/read-records.ts';
+import { apiPart, defined, listing, markReplayed, onRecord, renderList, sentBody } from './api-part.ts';
 import type { AppDeps } from './app.ts';
 
 const renderFor = (session: Session, { urls }: AppDeps) => renderSession(session, urls);
 
-/** Sessions, payments and invoices. */
+/** Sessions, payments and invoices, and money that is refunded or unexpected. */
 export const salesApi = apiPart((serve) => {
   serve(SESSION_ENDPOINTS.createSession, async ({ deps, request, reply }) => {
     const hint = `Schema: GET ${deps.urls.base}/api/agent/schema/checkout.create`;
@@ -38,4 +44,26 @@ export const salesApi = apiPart((serve) => {
     listing(({ store }, filter, page) => store.listInvoices(filter, page), renderInvoice),
   );
   serve(INVOICE_ENDPOINTS.getInvoice, onRecord('invoiceId', getInvoice, renderInvoice));
+  serve(REFUND_ENDPOINTS.createRefund, async ({ deps, body, param, reply }) => {
+    const { refund, replayed } = await createRefund(deps, param('paymentId'), body);
+    markReplayed(reply, replayed);
+    return renderRefund(refund);
+  });
+  serve(REFUND_ENDPOINTS.listRefundsOfPayment, async ({ deps, query, param }) => {
+    const filter = defined({ status: query.status });
+    return renderList(await listRefundsOfPayment(deps, param('paymentId'), filter, pageOf(query)), renderRefund);
+  });
+  serve(
+    REFUND_ENDPOINTS.listRefunds,
+    listing(({ store }, filter, page) => store.listRefunds(filter, page), renderRefund),
+  );
+  serve(REFUND_ENDPOINTS.getRefund, onRecord('refundId', getRefund, renderRefund));
+  serve(
+    DISCREPANCY_ENDPOINTS.listDiscrepancies,
+    listing(({ store }, filter, page) => store.listDiscrepancies(filter, page), renderDiscrepancy),
+  );
+  serve(DISCREPANCY_ENDPOINTS.getDiscrepancy, onRecord('discrepancyId', getDiscrepancy, renderDiscrepancy));
+  serve(DISCREPANCY_ENDPOINTS.resolveDiscrepancy, async ({ deps, body: { action, note = null }, param }) =>
+    renderDiscrepancy(await resolveDiscrepancy(deps, param('discrepancyId'), { action, note })),
+  );
 });

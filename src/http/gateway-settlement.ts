@@ -9,7 +9,6 @@ import { apiPart } from './api-part.ts';
 import type { Part } from './app.ts';
 import { sendError } from './error-responses.ts';
 
-/** Payouts to the merchant. */
 export const settlementApi: Part = (app, unrestricted) => {
   payouts(app, unrestricted);
   app.register(async (scope) => {

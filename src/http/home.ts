@@ -9,7 +9,7 @@ import { acceptForms, seeOther, sendPage } from '../html/html-page.ts';
 import { createCheckout } from '../operations/create-checkout.ts';
 import type { MerchantEvent } from '../store/webhooks-port.ts';
 import type { AppDeps } from './app.ts';
-import { KEY_OPTION } from './docs-code.ts';
+import { KEY_OPTION } from './docs.ts';
 import { discoveryLinks } from './discovery-links.ts';
 import { SITE_STYLE, sitePage } from './site.ts';
 

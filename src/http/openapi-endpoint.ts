@@ -1,9 +1,11 @@
 import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
 import { API_KEY_ENDPOINTS } from '../contract/api-key-contract.ts';
+import { AGENT_ENDPOINTS } from '../contract/capabilities-contract.ts';
 import { CUSTOMER_ENDPOINTS } from '../contract/customer-contract.ts';
 import { DELIVERY_ENDPOINTS, EVENT_ENDPOINTS } from '../contract/delivery-contract.ts';
 import { DISCREPANCY_ENDPOINTS } from '../contract/discrepancy-contract.ts';
-import type { Endpoint } from '../contract/endpoint.ts';
+import { type Endpoint, endpointOf } from '../contract/endpoint.ts';
 import { LEDGER_ENDPOINTS } from '../contract/ledger-contract.ts';
 import type { OpenApi } from '../contract/openapi-document.ts';
 import { openApiOf } from '../contract/openapi-builder.ts';
@@ -16,7 +18,8 @@ import { SETTLEMENT_ENDPOINTS } from '../contract/settlement-contract.ts';
 import { TEST_CLOCK_ENDPOINTS } from '../contract/test-clock-contract.ts';
 import { WEBHOOK_ENDPOINT_ENDPOINTS } from '../contract/webhook-endpoint-contract.ts';
 import { VERSION } from '../domain/version.ts';
-import { agentEndpoints } from './agent-endpoints.ts';
+import type { ExampleDeps, Operation } from '../operations/operation.ts';
+import { ACTIONS, OPERATIONS } from '../operations/registry.ts';
 import type { AppDeps } from './app.ts';
 import { type PublicDocument, publicDocument, sendDocument } from './document.ts';
 import { statusOf } from './error-responses.ts';
@@ -45,6 +48,36 @@ const ENDPOINTS: readonly Endpoint[] = [
 /** Every endpoint that this process serves, each action as one of its own. */
 export function servedEndpoints(deps: AppDeps): readonly Endpoint[] {
   return [...ENDPOINTS, ...agentEndpoints(deps)];
+}
+
+/** The agent endpoints, with the names of the operations and one endpoint per action from the registry. */
+function agentEndpoints(deps: ExampleDeps): Endpoint[] {
+  const { capabilities, listRoutes, getSchema } = AGENT_ENDPOINTS;
+  return [
+    capabilities,
+    listRoutes,
+    { ...getSchema, params: { operation: { ...getSchema.params['operation']!, enum: [...OPERATIONS.keys()] } } },
+    ...ACTIONS.map((action) => actionEndpoint(deps, action)),
+  ];
+}
+
+function actionEndpoint(deps: ExampleDeps, action: Operation): Endpoint {
+  const { name, title, description, access, input, output, errors, next } = action;
+  return endpointOf('agent', name, {
+    route: `POST /api/agent/actions/${name}`,
+    access,
+    summary: title,
+    description: `${description} Next: ${next}`,
+    body: input,
+    requestExample: action.example(deps).request,
+    response: z.strictObject({
+      ok: z.literal(true).describe('Always true.'),
+      action: z.literal(name).describe('The action that ran.'),
+      result: output,
+    }),
+    envelope: 'action',
+    errors: errors.map(({ code }) => code),
+  });
 }
 
 const described = new WeakMap<AppDeps, OpenApi>();

@@ -18,7 +18,7 @@ export function providerCallbacks(app: FastifyInstance, deps: AppDeps): void {
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
     scope.post<CallbackPath>('/api/providers/:provider/callbacks', async (request, reply) => {
       const { provider, body, signal } = await verify(deps, request).catch(async (error: unknown) => {
-        if (error instanceof GatewayError && FORGED.has(error.code)) await app.limitForgedCallback(request, reply);
+        if (error instanceof GatewayError && FORGED.has(error.code)) await app.limit('forged', request, reply);
         throw error;
       });
       const message = { provider: provider.id, environment: provider.environment, body: body.toString('utf8') };

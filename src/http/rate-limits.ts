@@ -41,25 +41,22 @@ const MINUTE_MS = 60_000;
 // About 10 MB for each limit, at worst.
 const PLACES = 50_000;
 
-/** A caller with an API key. */
-interface KnownCaller {
-  id: string;
-  environment: Environment;
-}
+/** `call` is a call of the API, `forged` a callback that no connected provider has signed. */
+type Kind = 'page' | 'look' | 'payment' | 'call' | 'forged';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Counts a call of the API; throws GatewayError `rate_limited`. `caller` is undefined where no key is known. */
-    limitCall(request: FastifyRequest, reply: FastifyReply, caller: KnownCaller | undefined): Promise<void>;
-    /** Counts a request without hooks as a page; throws likewise. */
-    limitPage(request: FastifyRequest, reply: FastifyReply): Promise<void>;
-    /** Counts a callback that no connected provider has signed; throws likewise. */
-    limitForgedCallback(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+    /** Counts a request as one of this kind; throws GatewayError `rate_limited`. `caller` is the owner of the API key, if any. */
+    limit(
+      kind: Kind,
+      request: FastifyRequest,
+      reply: FastifyReply,
+      caller?: { id: string; environment: Environment },
+    ): Promise<void>;
   }
 }
 
 interface Limit {
-  /** Name in the headers. */
   name: string;
   lengthMs: number;
   take: ReturnType<FastifyInstance['createRateLimit']>;
@@ -68,6 +65,7 @@ interface Limit {
 /** Limits the requests of one caller. Each process has its own counters. */
 export async function limitRates(app: FastifyInstance, deps: LimitDeps): Promise<void> {
   const { limits, clock } = deps;
+  const callers = new WeakMap<FastifyRequest, Parameters<FastifyInstance['limit']>[3]>();
   const Store = class extends WindowStore {
     constructor() {
       super(() => clock.now(), PLACES);
@@ -77,98 +75,71 @@ export async function limitRates(app: FastifyInstance, deps: LimitDeps): Promise
 
   function limit(
     name: string,
-    max: number | undefined,
-    keyOf: (request: FastifyRequest) => string,
+    max: number | ((request: FastifyRequest) => number) | undefined,
+    keyGenerator = addressOf,
     lengthMs = MINUTE_MS,
   ): Limit[] {
     if (max === undefined) return [];
-    return [{ name, lengthMs, take: app.createRateLimit({ max, timeWindow: lengthMs, keyGenerator: keyOf }) }];
+    return [{ name, lengthMs, take: app.createRateLimit({ max, timeWindow: lengthMs, keyGenerator }) }];
   }
 
-  const pages = limit('pages', limits.pages, addressOf);
-  const looks = limit('looks', limits.pages && limits.pages * LOOKS_PER_PAGE, addressOf);
-  const payments = [
-    ...limit('payments-by-address', limits.payments, addressOf),
-    ...limit('payments-by-session', limits.payments && PAYMENTS_PER_SESSION, sessionOf),
-  ];
-  const forged = limit('forged-callbacks', limits.callbacks, addressOf);
-  decorateWithCalls(app, limits);
-  app.decorate('limitPage', (request: FastifyRequest, reply: FastifyReply) => takeAll(pages, request, reply));
-  app.decorate('limitForgedCallback', (request: FastifyRequest, reply: FastifyReply) =>
-    takeAll(forged, request, reply),
-  );
-
-  app.addHook('onRequest', async (request, reply) => {
-    const kind = kindOf(request);
-    if (kind === 'page') await takeAll(pages, request, reply);
-    if (kind === 'look') await takeAll(looks, request, reply);
-    if (kind === 'payment') await takeAll([...pages, ...payments], request, reply);
-  });
-  app.addHook('onRequest', warnOfProxies(deps));
-}
-
-/** The limits of the API apply to authenticated callers, which are known later than the address. */
-function decorateWithCalls(app: FastifyInstance, { api }: Limits): void {
-  const callers = new WeakMap<FastifyRequest, KnownCaller | undefined>();
-  const calls = (name: string): Limit => ({
-    name,
-    lengthMs: SECOND_MS,
-    take: app.createRateLimit({
-      timeWindow: SECOND_MS,
-      max: (request) => CALLS_PER_SECOND[callers.get(request)?.environment ?? 'production'],
-      keyGenerator: (request) => callers.get(request)?.id ?? addressOf(request),
-    }),
-  });
+  // The limits of the API apply to authenticated callers, which are known later than the address.
+  const maxOf = (request: FastifyRequest) => CALLS_PER_SECOND[callers.get(request)?.environment ?? 'production'];
+  const callerOf = (request: FastifyRequest) => callers.get(request)?.id ?? addressOf(request);
+  const calls = (name: string) => (limits.api === 'off' ? [] : limit(name, maxOf, callerOf, SECOND_MS));
   const [reads, writes] = [calls('reads'), calls('writes')];
-  app.decorate('limitCall', async (request: FastifyRequest, reply: FastifyReply, caller: KnownCaller | undefined) => {
-    if (api === 'off') return;
+  const pages = limit('pages', limits.pages);
+  const counted: Record<Exclude<Kind, 'call'>, Limit[]> = {
+    page: pages,
+    look: limit('looks', limits.pages && limits.pages * LOOKS_PER_PAGE),
+    payment: [
+      ...pages,
+      ...limit('payments-by-address', limits.payments),
+      ...limit('payments-by-session', limits.payments && PAYMENTS_PER_SESSION, sessionOf),
+    ],
+    forged: limit('forged-callbacks', limits.callbacks),
+  };
+  const take: FastifyInstance['limit'] = async (kind, request, reply, caller) => {
     callers.set(request, caller);
     const isRead = request.method === 'GET' || request.method === 'HEAD';
-    await takeAll([isRead ? reads : writes], request, reply);
+    await takeAll(kind === 'call' ? (isRead ? reads : writes) : counted[kind], request, reply);
+  };
+  app.decorate('limit', take);
+  app.addHook('onRequest', async (request, reply) => {
+    const kind = kindOf(request);
+    if (kind) await take(kind, request, reply);
   });
+  app.addHook('onRequest', warnOfProxies(deps));
 }
 
 async function takeAll(limits: readonly Limit[], request: FastifyRequest, reply: FastifyReply): Promise<void> {
   for (const { name, lengthMs, take } of limits) {
     const taken = await take(request);
     if (taken.isAllowed) continue;
-    tell(reply, name, lengthMs, taken);
-    if (taken.isExceeded) throw tooMany(reply, taken.ttlInSeconds);
+    const { max, remaining, ttlInSeconds: seconds, isExceeded } = taken;
+    append(reply, 'ratelimit-policy', `"${name}";q=${max};w=${lengthMs / SECOND_MS}`);
+    append(reply, 'ratelimit', `"${name}";r=${remaining};t=${seconds}`);
+    if (!isExceeded) continue;
+    reply.header('retry-after', String(seconds));
+    throw new GatewayError('rate_limited', 'There were too many requests in a short time.', {
+      suggestion: `Wait ${seconds} s, as the Retry-After header says; then resend the same request.`,
+    });
   }
 }
 
 /** https://www.ietf.org/archive/id/draft-ietf-httpapi-ratelimit-headers-10.html */
-function tell(
-  reply: FastifyReply,
-  name: string,
-  lengthMs: number,
-  { max, remaining, ttlInSeconds }: { max: number; remaining: number; ttlInSeconds: number },
-): void {
-  append(reply, 'ratelimit-policy', `"${name}";q=${max};w=${lengthMs / SECOND_MS}`);
-  append(reply, 'ratelimit', `"${name}";r=${remaining};t=${ttlInSeconds}`);
-}
-
 function append(reply: FastifyReply, name: string, item: string): void {
   const before = reply.getHeader(name);
   reply.header(name, before === undefined ? item : `${String(before)}, ${item}`);
 }
 
-function tooMany(reply: FastifyReply, seconds: number): GatewayError {
-  reply.header('retry-after', String(seconds));
-  return new GatewayError('rate_limited', 'There were too many requests in a short time.', {
-    suggestion: `Wait ${seconds} s, as the Retry-After header says; then resend the same request.`,
-  });
-}
-
-type Kind = 'page' | 'look' | 'payment' | 'api' | 'free';
-
-function kindOf({ routeOptions: { url }, method }: FastifyRequest): Kind {
-  if (url === '/healthz' || url === '/readyz' || url?.startsWith('/simulator/api/')) return 'free';
+/** The kind by which the first hook counts a request; undefined if it counts later, or not at all. */
+function kindOf({ routeOptions: { url = '' }, method }: FastifyRequest): Kind | undefined {
+  if (url === '/healthz' || url === '/readyz' || url.startsWith('/simulator/api/')) return undefined;
   // A page that asks the buyer to wait needs its stylesheet, which browsers request once.
-  if (url?.startsWith('/assets/')) return 'free';
-  // Only a callback that fails verification counts: see limitForgedCallback.
-  if (url === '/api/providers/:provider/callbacks') return 'free';
-  if (url === '/mcp' || url?.startsWith('/api/')) return 'api';
+  if (url.startsWith('/assets/')) return undefined;
+  // Calls of the API count once the caller is known, and only forged callbacks count.
+  if (url === '/mcp' || url.startsWith('/api/')) return undefined;
   if (url === '/checkout/:id/status') return 'look';
   return url === '/checkout/:id/pay' && method === 'POST' ? 'payment' : 'page';
 }

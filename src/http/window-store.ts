@@ -27,25 +27,15 @@ export class WindowStore implements FastifyRateLimitStore {
 
   incr(key: string, callback: (error: null, result: { current: number; ttl: number }) => void, lengthMs: number): void {
     const now = this.#now();
-    const window = this.#current(key, now, lengthMs) ?? this.#begin(key, now, lengthMs);
+    const open = this.#windows.get(key);
+    const window = open && isOpen(open, now, lengthMs) ? open : this.#begin(key, now, lengthMs);
     window.count += 1;
     callback(null, { current: window.count, ttl: window.began + lengthMs - now });
-  }
-
-  read(key: string, callback: (error: null, result: { current: number; ttl: number }) => void, lengthMs: number): void {
-    const now = this.#now();
-    const window = this.#current(key, now, lengthMs);
-    callback(null, { current: window?.count ?? 0, ttl: window ? window.began + lengthMs - now : lengthMs });
   }
 
   /** A separate store for each limit. */
   child(): WindowStore {
     return new WindowStore(this.#now, this.#places);
-  }
-
-  #current(key: string, now: number, lengthMs: number): Window | undefined {
-    const window = this.#windows.get(key);
-    return window && isOpen(window, now, lengthMs) ? window : undefined;
   }
 
   #begin(key: string, now: number, lengthMs: number): Window {

@@ -5,7 +5,7 @@ import {
   ResourceNotFoundError,
   ResourceTemplate,
 } from '@modelcontextprotocol/server';
-import { schemaAnswer } from '../http/agent-endpoints.ts';
+import { schemaAnswer } from '../http/agent-api.ts';
 import { OPERATIONS, TOOLS } from '../operations/registry.ts';
 import type { Backend } from './tools.ts';
 

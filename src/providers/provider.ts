@@ -3,7 +3,6 @@ import type { Payment, ProviderStatus, Session } from '../domain/records.ts';
 import type { RefundOutcome } from '../domain/refund-record.ts';
 import type { Environment } from '../domain/route.ts';
 
-/** Request that a provider takes over a payment. */
 export interface HandoffRequest {
   session: Session;
   payment: Payment;
@@ -55,7 +54,6 @@ interface VerifiedCallback {
   currency: string;
 }
 
-/** A callback about a payment. */
 export type ProviderCallback = VerifiedCallback & ProviderReport;
 
 /** A callback about a refund. `amount` is the refund's; `reason` is a sentence. */
@@ -72,7 +70,6 @@ export interface SettlementCallback extends VerifiedCallback {
   settledAt: number | null;
 }
 
-/** A verified callback by its subject. */
 export type ProviderSignal =
   | { about: 'payment'; callback: ProviderCallback }
   | { about: 'refund'; callback: ProviderRefundCallback }

@@ -4,7 +4,6 @@ import { apiKeysApi } from '../http/gateway-keys.ts';
 import type { Part } from '../http/app.ts';
 import { providerCallbacks } from '../http/provider-callbacks.ts';
 import { customersApi } from '../http/gateway-customers.ts';
-import { discrepanciesApi } from '../http/gateway-discrepancies.ts';
 import { discoveryDocuments } from '../http/discovery-documents.ts';
 import { apiReference } from '../http/docs.ts';
 import { errorPages } from '../http/error-page.ts';
@@ -14,7 +13,6 @@ import { settlementApi } from '../http/gateway-settlement.ts';
 import { healthProbes } from '../http/health-probes.ts';
 import { homePages } from '../http/home.ts';
 import { openApiDocument } from '../http/openapi-endpoint.ts';
-import { refundsApi } from '../http/gateway-refunds.ts';
 import { routingApi, routingDecisionsApi } from '../http/gateway-routing.ts';
 import { testClockApi } from '../http/gateway-test-clock.ts';
 import { webhookEndpointsApi } from '../http/gateway-webhook-endpoints.ts';
@@ -26,10 +24,8 @@ import { serverCard } from '../mcp/server-card.ts';
 export const API_PARTS: readonly Part[] = [
   salesApi,
   customersApi,
-  refundsApi,
   settlementApi,
   ledgerApi,
-  discrepanciesApi,
   webhooksApi,
   webhookEndpointsApi,
   routingApi,

@@ -7,7 +7,6 @@ import { type Charge, type ChargeRefund, insertRefund, updateCharge, updateRefun
 /** A test outcome of a refund, chosen by the cents of its amount. */
 export interface RefundScript {
   cents: number;
-  /** Description in one sentence. */
   outcome: string;
   /** The status that the provider records. */
   status: ChargeRefund['status'];
@@ -96,7 +95,6 @@ export async function acceptRefund(deps: SimulatorDeps, charge: Charge, order: R
   return taken!;
 }
 
-/** Throws GatewayError `not_found`. */
 export async function refundOf({ store }: SimulatorDeps, { reference }: Charge, id: string): Promise<ChargeRefund> {
   const refund = await store.refund(id);
   if (refund?.reference === reference) return refund;

@@ -57,36 +57,18 @@ const STATE: Record<Charge['status'], ChargeState> = {
 };
 
 /** An event to report in a callback. `amount` is in cents. */
-export type SimulatorEvent = ChargeUpdated | ChargeSettled | RefundEvent;
+export type SimulatorEvent = { amount: number } & (
+  | { type: 'charge.updated'; state: ChargeState; reason?: string | null; transaction: string | null }
+  | { type: 'charge.settled'; payout: string }
+  | { type: 'refund.succeeded' | 'refund.failed'; refund: string; reason?: string }
+);
 
-interface ChargeUpdated {
-  type: 'charge.updated';
-  state: ChargeState;
-  reason?: string | null;
-  amount: number;
-  transaction: string | null;
-}
-
-interface ChargeSettled {
-  type: 'charge.settled';
-  payout: string;
-  amount: number;
-}
-
-interface RefundEvent {
-  type: 'refund.succeeded' | 'refund.failed';
-  refund: string;
-  reason?: string;
-  amount: number;
-}
-
-export function chargeUpdated({ reason, txHash }: Charge, state: ChargeState, amount: number): ChargeUpdated {
+export function chargeUpdated({ reason, txHash }: Charge, state: ChargeState, amount: number) {
   const isTaken = state === 'CAPTURED' || state === 'REFUNDED';
   const transaction = isTaken ? txHash : null;
-  return { type: 'charge.updated', state, ...(state === 'DECLINED' && { reason }), amount, transaction };
+  return { type: 'charge.updated', state, ...(state === 'DECLINED' && { reason }), amount, transaction } as const;
 }
 
-/** The body of a callback. */
 export function eventBody(charge: Charge, id: string, { type, ...event }: SimulatorEvent, created: Instant): string {
   const { sessionId: order, paymentId } = charge;
   const shared = { order, charge: paymentId, currency: CURRENCY, created: Math.floor(created / 1000) };
@@ -104,7 +86,6 @@ export function renderCharge(charge: Charge, page: string): Record<string, unkno
   return { reference, page, order, charge: paymentId, currency: CURRENCY, ...state };
 }
 
-/** A refund as the API answers it. */
 export function renderRefund(
   { sessionId: order, paymentId: charge }: Charge,
   { id, amount, status, reason }: ChargeRefund,

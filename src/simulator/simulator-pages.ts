@@ -1,12 +1,19 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { serveAssets } from '../html/assets.ts';
 import { acceptForms, formOf, seeOther, sendPage } from '../html/html-page.ts';
-import { type CardForm, filledCardForm, readCardForm } from './card-form.ts';
+import { filledCardForm, readCardForm } from './card-page.ts';
 import { type SimulatorDeps, cancelChargeByBuyer, payCharge } from './simulated-charges.ts';
 import { type Instrument, instrumentById } from './test-instruments.ts';
-import { STYLESHEET } from './simulator-layout.ts';
 import type { Charge } from './simulator-store.ts';
-import { type PayPageInput, closedPage, instrumentsPage, payPage, returnPage, unknownPage } from './simulator-views.ts';
+import {
+  type PayPageInput,
+  STYLESHEET,
+  closedPage,
+  instrumentsPage,
+  payPage,
+  returnPage,
+  unknownPage,
+} from './simulator-views.ts';
 
 interface PayPath {
   Params: { reference: string };
@@ -63,7 +70,7 @@ function readPayForm(
   now: number,
 ): { instrument: Instrument | undefined; filled: PayPageInput } {
   if (charge.kind === 'card') {
-    const card: CardForm = readCardForm(form, now);
+    const card = readCardForm(form, now);
     const complete = Object.keys(card.problems).length === 0;
     return { instrument: complete ? card.instrument : undefined, filled: { card } };
   }

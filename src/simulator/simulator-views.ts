@@ -1,11 +1,61 @@
+import { formatUsd } from '../domain/money.ts';
+import { loadStyle } from '../html/assets.ts';
+import { iconOf, renderFrame } from '../html/frame.ts';
 import { type Html, html } from '../html/html.ts';
-import { type CardForm, emptyCardForm } from './card-form.ts';
-import { cardForm, testNumbers } from './card-page.ts';
-import { type Choice, bankForm, walletForm } from './choice-page.ts';
+import { type CardForm, EMPTY_CARD_FORM, cardForm, testNumbers } from './card-page.ts';
 import { HANDOFF_TAGS, INSTRUMENTS, spacedCard } from './test-instruments.ts';
 import { REFUND_SCRIPTS } from './simulated-refunds.ts';
-import { layout, receipt } from './simulator-layout.ts';
 import type { Charge } from './simulator-store.ts';
+
+export const STYLESHEET = loadStyle(new URL('./assets/simulator.css', import.meta.url));
+
+// The hazard tape of the provider's pages.
+const ICON = iconOf(
+  '<rect width="16" height="16" rx="4" fill="#ffcf33"/><path d="M3 13 13 3M1 8l7-7M8 15l7-7" stroke="#1c1a2b" stroke-width="2.5"/>',
+);
+
+/**
+ * Frame of the simulated provider's pages. They must not be mistaken for those of a real provider. The browser opens
+ * `refreshTo` at once.
+ */
+function layout(title: string, body: Html, { refreshTo, wide }: { refreshTo?: string; wide?: true } = {}): Html {
+  const head = html`<meta name="robots" content="noindex" />
+    ${refreshTo !== undefined && html`<meta http-equiv="refresh" content="0;url=${refreshTo}" />`}`;
+  const page = html`<header class="top">
+      <p class="banner"><strong>Simulation: no money moves</strong></p>
+      <p class="brand"><span class="mark" aria-hidden="true"></span>Simulated provider</p>
+    </header>
+    <main class="${wide ? 'wide' : 'narrow'}">${body}</main>
+    <footer>
+      <p>
+        A stand-in for a bank, card or wallet company, for tests only.
+        <a href="/simulator">All test outcomes</a>
+      </p>
+    </footer>`;
+  return renderFrame({ title: `${title} - Simulated provider`, style: STYLESHEET, icon: ICON, head, body: page });
+}
+
+function receipt(charge: Charge): Html {
+  const fee = charge.total - charge.amount;
+  return html`<section class="receipt" aria-labelledby="receipt-title">
+    <h2 id="receipt-title">Pay ${charge.merchant}</h2>
+    <p class="total">${formatUsd(charge.total)}</p>
+    <dl>
+      ${row(charge.product, formatUsd(charge.amount))} ${fee !== 0 && row('Fee', formatUsd(fee))}
+      <div class="sum">
+        <dt>Total in US dollars</dt>
+        <dd>${formatUsd(charge.total)}</dd>
+      </div>
+    </dl>
+  </section>`;
+}
+
+function row(term: string, description: string): Html {
+  return html`<div>
+    <dt>${term}</dt>
+    <dd>${description}</dd>
+  </div>`;
+}
 
 /** The form fields that the buyer has filled in. */
 export interface PayPageInput {
@@ -21,25 +71,26 @@ const TITLES: Record<Charge['kind'], string> = {
   local: 'Send a test bank transfer',
 };
 
+const FORMS: Record<Charge['kind'], (charge: Charge, input: Required<PayPageInput>) => Html> = {
+  card: (charge, { card }) => cardForm(charge, card),
+  wallet: (charge, { choice }) => walletForm(charge, choice),
+  local: (charge, { choice }) => bankForm(charge, choice),
+};
+
 /** The page of a charge that waits for its buyer. */
-export function payPage(charge: Charge, { card = emptyCardForm(), choice = CHOICE }: PayPageInput): Html {
+export function payPage(charge: Charge, { card = EMPTY_CARD_FORM, choice = CHOICE }: PayPageInput): Html {
   const faulty = choice.problem !== undefined || Object.keys(card.problems).length > 0;
   const body = html`<div class="columns">
     ${receipt(charge)}
     <section class="panel">
-      ${formOf(charge, card, choice)}
+      ${FORMS[charge.kind](charge, { card, choice })}
       <form class="leave" method="post" action="/simulator/pay/${charge.reference}/cancel">
         <button class="button quiet" type="submit">Cancel and go back to ${charge.merchant}</button>
       </form>
       ${charge.kind === 'card' && testNumbers(card)}
     </section>
   </div>`;
-  return layout({ title: `${faulty ? 'Error: ' : ''}${TITLES[charge.kind]}`, body, wide: true });
-}
-
-function formOf(charge: Charge, card: CardForm, choice: Choice): Html {
-  if (charge.kind === 'card') return cardForm(charge, card);
-  return charge.kind === 'wallet' ? walletForm(charge, choice) : bankForm(charge, choice);
+  return layout(`${faulty ? 'Error: ' : ''}${TITLES[charge.kind]}`, body, { wide: true });
 }
 
 const CLOSED: Record<Exclude<Charge['status'], 'open'>, [title: string, text: string]> = {
@@ -58,7 +109,7 @@ export function closedPage({ status, merchant, returnUrl }: Charge): Html {
     <p class="lead">${text}</p>
     <p><a class="button" href="${returnUrl}">Back to ${merchant}</a></p>
   </section>`;
-  return layout({ title, body });
+  return layout(title, body);
 }
 
 /** Sends the buyer to another origin, to which a form must not redirect. */
@@ -68,7 +119,7 @@ export function returnPage({ merchant, returnUrl }: Charge): Html {
     <p class="lead">You are on your way back to ${merchant}.</p>
     <p><a class="button" href="${returnUrl}">Go on to ${merchant}</a></p>
   </section>`;
-  return layout({ title: 'Taking you back', body, refreshTo: returnUrl });
+  return layout('Taking you back', body, { refreshTo: returnUrl });
 }
 
 export function unknownPage(): Html {
@@ -76,7 +127,7 @@ export function unknownPage(): Html {
     <h1>No such payment</h1>
     <p class="lead">The simulated provider has no payment at this address. Go back to the merchant and start again.</p>
   </section>`;
-  return layout({ title: 'No such payment', body });
+  return layout('No such payment', body);
 }
 
 /** The list of test outcomes, for the merchant's developer. */
@@ -109,7 +160,7 @@ export function instrumentsPage(): Html {
       ${REFUND_SCRIPTS.map(({ cents, outcome }) => catalogueItem(undefined, `x.0${cents}`, outcome))}
     </ul>
   </section>`;
-  return layout({ title: 'Test outcomes', body, wide: true });
+  return layout('Test outcomes', body, { wide: true });
 }
 
 function catalogueItem(heading: Html | undefined, digits: string | Html, outcome: string): Html {
@@ -118,4 +169,61 @@ function catalogueItem(heading: Html | undefined, digits: string | Html, outcome
     <p class="digits">${digits}</p>
     <p>${outcome}</p>
   </li>`;
+}
+
+const TRANSFER_REFERENCE_LENGTH = 8;
+
+interface Choice {
+  /** Id of the preselected outcome. */
+  chosen: string;
+  problem: string | undefined;
+}
+
+/** The wallet: the buyer chooses an outcome and approves. */
+function walletForm(charge: Charge, choice: Choice): Html {
+  return html`<h1>Approve in your test wallet</h1>
+    <p class="lead">
+      ${charge.merchant} asks for <strong>${formatUsd(charge.total)}</strong> from your test wallet. It holds no money.
+    </p>
+    ${outcomeForm(choice, 'Approve payment')}`;
+}
+
+/** The bank transfer: the buyer sees the account and reports that the money is sent. */
+function bankForm(charge: Charge, choice: Choice): Html {
+  return html`<h1>Send a test bank transfer</h1>
+    <p class="lead">With a real bank you would now make this transfer. Here there is nothing to send.</p>
+    <dl class="transfer">
+      ${row('Amount', formatUsd(charge.total))}
+      <div>
+        <dt>Reference</dt>
+        <dd class="digits">SIM-${charge.reference.slice(-TRANSFER_REFERENCE_LENGTH).toUpperCase()}</dd>
+      </div>
+      ${row('To', `${charge.merchant}, at the simulated bank`)} ${row('Account', 'none: this account does not exist')}
+    </dl>
+    ${outcomeForm(choice, 'I have sent it')}`;
+}
+
+function outcomeForm({ chosen, problem }: Choice, button: string): Html {
+  return html`<form method="post">
+    <fieldset ${problem !== undefined && html`aria-invalid="true" aria-describedby="outcome-problem"`}>
+      <legend>What shall happen?</legend>
+      ${problem !== undefined && html`<p class="field-problem" id="outcome-problem" role="alert">${problem}</p>`}
+      ${INSTRUMENTS.map(
+        ({ id, label, outcome }) =>
+          html`<div class="outcome">
+            <input
+              type="radio"
+              name="outcome"
+              id="outcome-${id}"
+              value="${id}"
+              aria-describedby="outcome-${id}-text"
+              ${id === chosen && html`checked`}
+            />
+            <label for="outcome-${id}">${label}</label>
+            <p id="outcome-${id}-text">${outcome}</p>
+          </div>`,
+      )}
+    </fieldset>
+    <button class="button" type="submit">${button}</button>
+  </form>`;
 }

@@ -1,40 +1,32 @@
-import type { FastifyInstance } from 'fastify';
-import type { Logger } from 'pino';
-import type { RandomBytes } from '../domain/id.ts';
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { GatewayError } from '../domain/gateway-error.ts';
 import type { Worker } from '../workers/worker.ts';
-import { simulatorApi } from './simulator-api.ts';
-import { createCallbackWorker } from './simulator-callbacks.ts';
-import type { SimulatorDeps } from './simulated-charges.ts';
+import { type SimulatorDeps, acceptCharge, cancelCharge, capturedCharge } from './simulated-charges.ts';
+import { acceptRefund, refundOf } from './simulated-refunds.ts';
+import { type CallbackOptions, createCallbackWorker } from './simulator-callbacks.ts';
+import { chargeReader, refundReader, renderCharge, renderRefund } from './simulator-messages.ts';
 import { simulatorPages } from './simulator-pages.ts';
-import type { SimulatorStore } from './simulator-store.ts';
+import type { Charge } from './simulator-store.ts';
+import { handoffTagOf } from './test-instruments.ts';
 
 const SLOW_ANSWER_MS = 8000;
 
-export interface SimulatorOptions {
-  store: SimulatorStore;
+export interface SimulatorOptions extends Omit<SimulatorDeps, 'settlementDelayMs'>, Omit<CallbackOptions, 'realNow'> {
+  /** Time of the callbacks' signatures; by default `now`. */
+  realNow?: CallbackOptions['realNow'];
   /** API key of the merchant's gateway. */
   apiKey: string;
-  /** Key of the callbacks' signatures. */
-  callbackSecret: string;
-  callbackUrl: string;
   /** Origin of the buyer's pages, without a trailing slash. */
   publicUrl: string;
-  /** Milliseconds since 1970. */
-  now: () => number;
-  /** Time of the callbacks' signatures; by default `now`. */
-  realNow?: () => number;
-  randomBytes: RandomBytes;
-  log: Logger;
-  /** Time from a capture to its payout; 0, the default: the provider never pays out. */
   settlementDelayMs?: number;
-  /** Delay of the answer to a handoff that is to time out, longer than a gateway waits. Default 8 s. */
+  /** Delay of the answer to a handoff tagged `handoff_timeout`, longer than a gateway waits. Default 8 s. */
   slowAnswerMs?: number;
 }
 
 export interface Simulator {
-  /** Adds the provider's API and pages to an app. */
   part: (app: FastifyInstance) => void;
-  /** Sends the callbacks. */
   worker: Worker;
 }
 
@@ -43,13 +35,88 @@ export interface Simulator {
  * the gateway over HTTP only. Both use the same database, but the provider has its own tables.
  */
 export function createSimulator(options: SimulatorOptions): Simulator {
-  const { store, now, realNow = now, randomBytes, slowAnswerMs = SLOW_ANSWER_MS, settlementDelayMs = 0 } = options;
-  const deps: SimulatorDeps = { store, now, randomBytes, settlementDelayMs };
+  const { now, realNow = now, settlementDelayMs = 0 } = options;
+  const deps: SimulatorDeps = { ...options, settlementDelayMs };
   return {
     part(app) {
-      simulatorApi(app, deps, { ...options, slowAnswerMs });
+      simulatorApi(app, deps, options);
       simulatorPages(app, deps, options.publicUrl);
     },
     worker: createCallbackWorker(deps, { ...options, realNow }),
   };
+}
+
+interface ChargePath {
+  Params: { charge: string };
+}
+
+interface RefundPath {
+  Params: { charge: string; refund: string };
+}
+
+/** The provider's API, for the merchant's gateway. A charge is named by the caller's own id. */
+function simulatorApi(
+  app: FastifyInstance,
+  deps: SimulatorDeps,
+  { apiKey, publicUrl, slowAnswerMs = SLOW_ANSWER_MS }: SimulatorOptions,
+): void {
+  const render = (charge: Charge) => renderCharge(charge, `${publicUrl}/simulator/pay/${charge.reference}`);
+
+  async function chargeOf({ params }: FastifyRequest<ChargePath>): Promise<Charge> {
+    const charge = await deps.store.chargeOfPayment(params.charge);
+    if (!charge) throw new GatewayError('not_found', 'The simulated provider has no such charge.');
+    return charge;
+  }
+
+  app.register(
+    async (scope) => {
+      scope.addHook('onRequest', async (request) => requireKey(request, apiKey));
+      scope.post('/', async (request) => {
+        const order = chargeReader.read(request.body);
+        const charge = await acceptCharge(deps, order);
+        if (handoffTagOf(order.buyer_email) === 'handoff_timeout') await sleepFor(request, slowAnswerMs);
+        return render(charge);
+      });
+      scope.get<ChargePath>('/:charge', async (request) => render(await chargeOf(request)));
+      scope.post<ChargePath>('/:charge/cancel', async (request) => {
+        await cancelCharge(deps, await chargeOf(request));
+        return render(await chargeOf(request));
+      });
+      scope.post<ChargePath>('/:charge/refunds', async (request, reply) => {
+        const order = refundReader.read(request.body);
+        const sample = { charge: request.params.charge, merchant: '', product: 'Sample', return_url: publicUrl };
+        const charge = await capturedCharge(deps, { ...order.charge, ...sample });
+        const { refund, state, isLost } = await acceptRefund(deps, charge, order);
+        if (!isLost) return renderRefund(charge, refund, state);
+        reply.hijack();
+        request.raw.socket.destroy();
+        return undefined;
+      });
+      scope.get<RefundPath>('/:charge/refunds/:refund', async (request) => {
+        const charge = await chargeOf(request);
+        return renderRefund(charge, await refundOf(deps, charge, request.params.refund));
+      });
+    },
+    { prefix: '/simulator/api/payments' },
+  );
+}
+
+/** Ends early if the caller disconnects, so that a shutdown does not wait. */
+async function sleepFor({ raw: { socket } }: FastifyRequest, ms: number): Promise<void> {
+  const left = new AbortController();
+  const leave = () => left.abort();
+  socket.once('end', leave);
+  await sleep(ms, undefined, { ref: false, signal: left.signal }).catch(() => undefined);
+  socket.off('end', leave);
+}
+
+function requireKey(request: FastifyRequest, apiKey: string): void {
+  // `timingSafeEqual` needs equal lengths, and must not reveal how much of a key is right.
+  const given = sha256(request.headers.authorization ?? '');
+  if (timingSafeEqual(given, sha256(`Bearer ${apiKey}`))) return;
+  throw new GatewayError('unauthorized', 'The simulated provider does not know this API key.');
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
 }

@@ -26,7 +26,6 @@ export interface Script {
 export interface Instrument {
   id: string;
   label: string;
-  /** Description in one sentence. */
   outcome: string;
   cardNumber: string;
   script: Script;

@@ -1,13 +1,11 @@
 // @run needs=browser
 import assert from 'node:assert/strict';
-import { type IncomingHttpHeaders, createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
 import { Webhook } from 'standardwebhooks';
 import { Stripe } from 'stripe';
+import { type Merchant, startMerchant } from '../observability/merchant.ts';
 import { type WatchedPage, openStayingPage, startBrowser } from '../support/browser.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 
@@ -19,24 +17,13 @@ const SHOP = 'https://shop.example';
 const ASK_AGAIN_MS = 200;
 const TIMEOUT_MS = 120_000;
 
-interface Received {
-  headers: IncomingHttpHeaders;
-  body: string;
-}
-
 let browser: Browser;
 let service: TestService;
-const received: Received[] = [];
-const receiver = createServer((request, response) => {
-  void text(request)
-    .then((body) => received.push({ headers: request.headers, body }))
-    .finally(() => response.end());
-});
+let receiver: Merchant;
 
 before(async () => {
-  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
-  const { port } = receiver.address() as AddressInfo;
-  const variables = { WEBHOOK_URL: `http://127.0.0.1:${port}/webhooks`, WEBHOOK_SECRET: SECRET };
+  receiver = await startMerchant();
+  const variables = { WEBHOOK_URL: `${receiver.url}/webhooks`, WEBHOOK_SECRET: SECRET };
   service = await startTestService({ live: true, variables });
   browser = await startBrowser();
 });
@@ -44,8 +31,7 @@ before(async () => {
 after(async () => {
   await browser.close();
   await service[Symbol.asyncDispose]();
-  receiver.close();
-  receiver.closeAllConnections();
+  await receiver[Symbol.asyncDispose]();
 });
 
 async function createSession(overrides: Record<string, unknown> = {}): Promise<{ id: string; url: string }> {
@@ -90,7 +76,7 @@ function statusOf(id: string): Promise<string> {
 
 /** The events of a session in the order of arrival, verified by both libraries. */
 async function verifiedEvents(sessionId: string, count: number): Promise<Record<string, unknown>[]> {
-  const ofSession = () => received.filter(({ body }) => body.includes(sessionId));
+  const ofSession = () => receiver.received.filter(({ body }) => body.includes(sessionId));
   for (let attempt = 0; attempt < ARRIVAL_TRIES && ofSession().length < count; attempt++) await sleep(25);
   const stripe = new Stripe('sk_test_unused');
   return ofSession().map(({ headers, body }) => {

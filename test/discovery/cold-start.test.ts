@@ -2,9 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { Capabilities } from '../../src/contract/capabilities-contract.ts';
-import { type OpenApi, resolveResponse } from '../../src/contract/openapi-document.ts';
 import { linksOf } from '../support/agent-client.ts';
-import { createValidator } from '../support/schemas.ts';
 import { call, startTestService } from '../support/service.ts';
 
 type LinkSet = { linkset: Record<string, { href: string }[]>[] };
@@ -69,23 +67,6 @@ describe('a client that knows the address of the service only', () => {
     assert.equal((await act('webhook.verify_sample', { payload, signature })).status, 200);
     const payment = found(/GET (\S+\/)\{session id\}/) + sessionId;
     assert.equal((await call<{ status: string }>('GET', payment)).body.status, 'paid');
-  });
-
-  test('finds the OpenAPI document and runs all its actions', async () => {
-    await using service = await startTestService();
-    const api = await discover<OpenApi>(service.url, 'service-desc');
-    const actions = Object.entries(api.paths).filter(([path]) => path.startsWith('/api/agent/actions/'));
-    assert.equal(actions.length, 5);
-    for (const [path, { post }] of actions) {
-      const { example } = post!.requestBody!.content['application/json']!;
-      const { status, body } = await call('POST', api.servers[0]!.url + path, example);
-      assert.equal(status, 200, JSON.stringify(body));
-      const validate = createValidator().compile({
-        ...resolveResponse(api, post!.responses['200'])!.content!['application/json']!.schema,
-        components: api.components,
-      });
-      assert(validate(body), path);
-    }
   });
 });
 

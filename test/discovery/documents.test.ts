@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { type OpenApi, resolveResponse } from '../../src/contract/openapi-document.ts';
-import { agentEndpoints } from '../../src/http/agent-endpoints.ts';
 import { agentApi } from '../../src/http/agent-api.ts';
 import { type AppDeps, createApp } from '../../src/http/app.ts';
 import { discoveryDocuments } from '../../src/http/discovery-documents.ts';
@@ -11,9 +10,7 @@ import { salesApi } from '../../src/http/gateway-sales.ts';
 import { healthProbes } from '../../src/http/health-probes.ts';
 import { homePages } from '../../src/http/home.ts';
 import { openApiDocument } from '../../src/http/openapi-endpoint.ts';
-import { llmsText } from '../../src/http/discovery-llms.ts';
-import type { Action } from '../../src/operations/operation.ts';
-import { ACTIONS, OPERATIONS } from '../../src/operations/registry.ts';
+import { OPERATIONS } from '../../src/operations/registry.ts';
 import { linksOf } from '../support/agent-client.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
 
@@ -79,29 +76,6 @@ describe('discovery documents', () => {
       if (fragment !== undefined) assert(found.includes(`id="${fragment}"`), link);
     }
     for (const operation of OPERATIONS.keys()) assert(links.includes(`${local.url}/api/agent/schema/${operation}`));
-  });
-
-  test('/llms.txt has a line for an action that is added to the registry, and one for an endpoint', () => {
-    const deps = local.service.deps as AppDeps;
-    const described = { deps, actions: ACTIONS, operations: [], endpoints: agentEndpoints(deps).slice(0, 1) };
-    const added: Action = {
-      ...ACTIONS[0]!,
-      name: 'order.ship',
-      description: 'Ships an order.',
-      command: () => ['order', 'ship', "it's"],
-    };
-    const endpoint = { ...agentEndpoints(deps)[1]!, path: '/api/agent/new', summary: 'Do something new' };
-    const before = llmsText(described).split('\n');
-    const after = llmsText({
-      ...described,
-      actions: [...ACTIONS, added],
-      endpoints: [...described.endpoints, endpoint],
-    }).split('\n');
-    const lines = after.filter((line) => !before.includes(line));
-    assert.equal(lines.length, 2);
-    assert(lines[0]!.startsWith(`- [order.ship](${local.url}/api/agent/actions/order.ship): POST. Ships an order. `));
-    assert(lines[0]!.endsWith(String.raw`Command: ${'`'}tillway order ship 'it'\''s' --url ${local.url} --json${'`'}`));
-    assert.equal(lines[1], `- [GET /api/agent/new](${local.url}/docs#listRoutes): Do something new.`);
   });
 
   test('/.well-known/api-catalog is a link set of RFC 9727, with the same headers for HEAD', async () => {

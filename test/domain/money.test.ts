@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { amountFromCents, centsFromAmount, fractionFromPpm, ppmFromFraction, shareOf } from '../../src/domain/money.ts';
+import {
+  amountFromCents,
+  centsFromAmount,
+  formatUsd,
+  fractionFromPpm,
+  ppmFromFraction,
+  shareOf,
+} from '../../src/domain/money.ts';
 
 const anyCents = fc.integer({ min: 0, max: 100_000_000 });
 const anyRate = fc.integer({ min: 0, max: 1_000_000 });
@@ -98,4 +105,28 @@ test('a rate is a fraction at the edge: 0.029 is 2.9 %', () => {
   assert.equal(fractionFromPpm(29_000), 0.029);
   assert.equal(ppmFromFraction(0.0349), 34_900);
   fc.assert(fc.property(anyRate, (rate) => assert.equal(ppmFromFraction(fractionFromPpm(rate)), rate)));
+});
+
+test('cents are formatted as dollars with two decimals and commas', () => {
+  const examples: [number, string][] = [
+    [1, '$0.01'],
+    [99_999, '$999.99'],
+    [100_000, '$1,000.00'],
+    [Number.MAX_SAFE_INTEGER, '$90,071,992,547,409.91'],
+  ];
+  for (const [cents, text] of examples) assert.equal(formatUsd(cents), text);
+});
+
+test('the text of any amount parses to the same cents', () => {
+  fc.assert(
+    fc.property(fc.maxSafeNat(), (cents) => {
+      const text = formatUsd(cents);
+      assert.match(text, /^\$\d{1,3}(,\d{3})*\.\d\d$/);
+      assert.equal(BigInt(text.replace(/[$,.]/g, '')), BigInt(cents));
+    }),
+  );
+});
+
+test('a value that is not an amount of cents throws instead of being rounded', () => {
+  for (const wrong of [0.5, -1, NaN, Infinity, 2 ** 53]) assert.throws(() => formatUsd(wrong), RangeError);
 });

@@ -7,7 +7,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as StdioTransportV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as HttpTransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { SAMPLE_SESSION_ID } from '../../src/contract/sample-ids.ts';
+import { SAMPLE_IDS } from '../../src/contract/sample-ids.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, sessionBody, startTestService } from '../support/service.ts';
 import { toolPath } from '../support/tools.ts';
@@ -39,7 +39,7 @@ before(async () => {
     checkout_create: sessionBody(),
     webhook_example: { event: 'payment.failed' },
     webhook_verify_sample: {
-      payload: { eventId: 'evt_1', sessionId: SAMPLE_SESSION_ID, status: 'paid', amount: 49.99 },
+      payload: { eventId: 'evt_1', sessionId: SAMPLE_IDS.chk, status: 'paid', amount: 49.99 },
     },
     routes_list: {},
     session_get: { sessionId: paymentId },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type RequestListener, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { SAMPLE_SESSION_ID } from '../../src/contract/sample-ids.ts';
+import { SAMPLE_IDS } from '../../src/contract/sample-ids.ts';
 import { freePort } from '../process/program.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import type { ToolAnswer } from './rpc.ts';
@@ -77,7 +77,7 @@ describe('without a service at its address, every tool answers unavailable', () 
   const CALLS: [name: string, input: object][] = [
     ['fees_estimate', { amount: 5 }],
     ['routes_list', {}],
-    ['payment_get', { paymentId: SAMPLE_SESSION_ID }],
+    ['payment_get', { paymentId: SAMPLE_IDS.chk }],
   ];
 
   async function assertUnavailable(url: string, told: RegExp, calls = CALLS): Promise<void> {
@@ -117,7 +117,7 @@ describe('without a service at its address, every tool answers unavailable', () 
     );
     await assertUnavailable(other.url, /Check that http.* is the address/, CALLS.slice(0, 2));
     await using bridge = startBridge(service.url);
-    const { structuredContent } = await bridge.callTool('payment_get', { paymentId: SAMPLE_SESSION_ID });
+    const { structuredContent } = await bridge.callTool('payment_get', { paymentId: SAMPLE_IDS.chk });
     assert.equal(structuredContent.error!.code, 'not_found');
   });
 });

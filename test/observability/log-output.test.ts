@@ -28,12 +28,19 @@ const folder = mkdtempSync(join(tmpdir(), 'tillway-log-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('the log', { concurrency: 4 }, () => {
-  test('may lose its reader: the service answers and exits with 0', async () => {
-    await using service = await startWith(['ignore', 'pipe', 'inherit']);
-    service.child.stdout!.destroy();
-    await sell(service.url);
-    assert.deepEqual(await service.stop(), [0, null]);
-  });
+  const destinations: [name: string, open: () => StdioOptions][] = [
+    ['may lose its reader', () => ['ignore', 'pipe', 'inherit']],
+    ['may be on a full disk', () => ['ignore', openSync('/dev/full', 'w'), 'inherit']],
+    ['may have a reader that hangs', () => ['ignore', openSync(fullPipe('full').path, WITHOUT_WAITING), 'inherit']],
+  ];
+  for (const [name, open] of destinations) {
+    test(`${name}: the service answers and exits with 0`, async () => {
+      await using service = await startWith(open());
+      service.child.stdout?.destroy();
+      await sell(service.url);
+      assert.deepEqual(await service.stop(), [0, null]);
+    });
+  }
 
   test('does not delay an exit by lines without a reader', async () => {
     const ours = new URL('../../src/telemetry/log-output.ts', import.meta.url).href;
@@ -42,21 +49,6 @@ describe('the log', { concurrency: 4 }, () => {
     // pino's own writer, which retries for ever, would delay it.
     const pinos = `import { pino } from 'pino'; const log = { write: (line) => logger.info(line) }; const logger = pino();`;
     assert.deepEqual(await exitUnread(pinos, 1000), [null, 'SIGKILL']);
-  });
-
-  test('may be on a full disk: the service answers and exits with 0', async () => {
-    const full = openSync('/dev/full', 'w');
-    await using service = await startWith(['ignore', full, 'inherit']);
-    closeSync(full);
-    await sell(service.url);
-    assert.deepEqual(await service.stop(), [0, null]);
-  });
-
-  test('may have a reader that hangs: the service answers and exits with 0', async () => {
-    await using pipe = fullPipe('full');
-    await using service = await startWith(['ignore', openSync(pipe.path, WITHOUT_WAITING), 'inherit']);
-    await sell(service.url);
-    assert.deepEqual(await service.stop(), [0, null]);
   });
 
   test('may be a paused terminal: the service starts, answers, and kills itself after the shutdown', async () => {

@@ -53,31 +53,6 @@ async function say(on: TestService, sessionId: string, { event, state, reason }:
   assert.equal((await postCallback(on, callback)).status, 200);
 }
 
-describe('a decline', () => {
-  const reasons: [reason: string | undefined, expected: string][] = [
-    ...['insufficient_funds', 'incorrect_cvc', 'expired_card', 'authentication_failed', 'card_declined'].map(
-      (reason): [string, string] => [reason, NEUTRAL],
-    ),
-    ['issuer_unavailable', NEUTRAL],
-    ...['processing_error', 'risk_engine_unavailable', 'merchant_misconfigured'].map((reason): [string, string] => [
-      reason,
-      FAILED,
-    ]),
-    ['a_reason_of_next_year', FAILED],
-    [undefined, FAILED],
-  ];
-  test('counts against the route unless its reason is known to be the buyer’s or the issuer’s', async () => {
-    await using on = await startTestService();
-    speakForProvider([on]);
-    for (const [reason, expected] of reasons) {
-      const sessionId = await createSession(on);
-      await startAt(on, sessionId, 'card');
-      await say(on, sessionId, { event: 'declined', state: 'DECLINED', ...(reason !== undefined && { reason }) });
-      assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, expected]], reason ?? 'no reason');
-    }
-  });
-});
-
 describe('a payment that ends without a provider report', () => {
   test('is neutral if the buyer leaves at the provider', async () => {
     await using on = await startTestService();
@@ -138,20 +113,6 @@ describe('a payment that ends without a provider report', () => {
 });
 
 describe('a refused handoff', () => {
-  test('counts as two failures, and the next route has its own outcome', async () => {
-    await using on = await startTestService();
-    const sessionId = await createSession(on, { customer: 'buyer+handoff_error@example.com' });
-    await startAt(on, sessionId, 'card');
-    assert.deepEqual(new Set(await outcomesOf(on, sessionId)), new Set([[REFUSED], [ACCEPTED]]));
-  });
-
-  test('counts as two failures on every route that refuses', async () => {
-    await using on = await startTestService();
-    const sessionId = await createSession(on, { customer: 'buyer+handoff_down@example.com' });
-    assert.equal((await start(on, sessionId, 'card')).outcome, 'refused');
-    assert.deepEqual(await outcomesOf(on, sessionId), [[REFUSED], [REFUSED]]);
-  });
-
   test('is reversed completely by late money', async () => {
     await using on = await startTestService();
     speakForProvider([on]);

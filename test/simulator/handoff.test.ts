@@ -1,6 +1,5 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -11,8 +10,9 @@ import { type SandboxOptions, createSandboxProvider } from '../../src/providers/
 import { createRandomBytes } from '../../src/runtime.ts';
 import { createSimulator } from '../../src/simulator/simulator.ts';
 import { aPayment, aSession, idOf } from '../fixtures/checkout-records.ts';
+import { listen } from '../observability/merchant.ts';
 import { type TestService, startTestService } from '../support/service.ts';
-import { createSession, fieldsOf, start, startAt, stateOf, submit } from './buyer.ts';
+import { OUTCOME, createSession, fieldsOf, outcomesOf, start, startAt, stateOf, submit } from './buyer.ts';
 import { instrumentById } from '../../src/simulator/test-instruments.ts';
 
 const KEYS = { apiKey: 'a-key-of-this-test', callbackSecret: 'a-secret-of-this-test' };
@@ -35,6 +35,8 @@ test('handoff_error fails over to the next route, and the buyer pays there', asy
   assert.deepEqual([refused?.status, paid?.status], ['failed', 'paid']);
   const invoiceOf = (id: string | undefined) => checkout.invoices.find(({ paymentId }) => paymentId === id)?.status;
   assert.deepEqual([invoiceOf(refused?.id), invoiceOf(paid?.id)], ['void', 'paid']);
+  const outcomes = new Set([[OUTCOME.refused], [OUTCOME.accepted, OUTCOME.paid]]);
+  assert.deepEqual(new Set(await outcomesOf(on, sessionId)), outcomes);
 });
 
 test('handoff_down refuses every route, and no event is sent', async () => {
@@ -46,6 +48,7 @@ test('handoff_down refuses every route, and no event is sent', async () => {
   assert.deepEqual(new Set(state.failures), new Set(['handoff_refused']));
   assert.deepEqual(state.events, []);
   assert.deepEqual(state.simulated, []);
+  assert.deepEqual(await outcomesOf(on, sessionId), [[OUTCOME.refused], [OUTCOME.refused]]);
 });
 
 test('handoff_timeout is ambiguous: no other route is tried, and the inquiry finds the payment', async (context) => {
@@ -101,7 +104,7 @@ test('the inquiry finds out that a handoff never arrived, and the buyer may try 
   await using on = await startTestService();
   const own = on.service.deps.providers.get('sandbox')!;
   const sessionId = await createSession(on);
-  await using silent = await startServer((_request, response) => void response.destroy());
+  await using silent = await listen((_request, response) => void response.destroy());
   connect(on, sandboxAt(silent.url));
   assert.deepEqual(await start(on, sessionId, 'card'), { outcome: 'continue', url: null });
   connect(on, own);
@@ -126,8 +129,10 @@ test('the same charge is taken over once, and a refused one stays refused', asyn
 });
 
 test('a handoff is refused if it cannot have arrived, and ambiguous if it may have', async () => {
-  // No process listens on this port.
-  assert.equal((await sandboxAt('http://127.0.0.1:1').handoff(handoffOf())).outcome, 'refused');
+  // No process listens on this port, and no such host exists.
+  for (const url of ['http://127.0.0.1:1', 'http://nowhere.invalid']) {
+    assert.equal((await sandboxAt(url).handoff(handoffOf())).outcome, 'refused', url);
+  }
 
   // Without a common version of TLS the request is never sent.
   const old = createTlsServer({ minVersion: 'TLSv1', maxVersion: 'TLSv1.1' });
@@ -138,14 +143,13 @@ test('a handoff is refused if it cannot have arrived, and ambiguous if it may ha
   assert.equal(unsent.outcome, 'refused', JSON.stringify(unsent));
 
   const answers: [status: number, body: string, outcome: string][] = [
-    [402, '{}', 'refused'],
-    [503, '{}', 'refused'],
+    ...[400, 401, 402, 404, 409, 422, 429, 503].map((status) => [status, '{}', 'refused'] as [number, string, string]),
     [500, '{}', 'ambiguous'],
     [200, 'not json', 'ambiguous'],
     [200, '{"reference":"sp_1"}', 'ambiguous'],
   ];
   for (const [status, body, outcome] of answers) {
-    await using server = await startServer((_request, response) => void response.writeHead(status).end(body));
+    await using server = await listen((_request, response) => void response.writeHead(status).end(body));
     assert.equal((await sandboxAt(server.url).handoff(handoffOf())).outcome, outcome, `${status} ${body}`);
   }
 });
@@ -160,7 +164,7 @@ test('no production payment is handed to the simulated provider', async () => {
 });
 
 test('an inquiry without a clear answer rejects, and cancelling an unknown payment does not', async () => {
-  await using broken = await startServer((_request, response) => void response.writeHead(500).end('{}'));
+  await using broken = await listen((_request, response) => void response.writeHead(500).end('{}'));
   await assert.rejects(sandboxAt(broken.url).inquire(aPayment()));
   await assert.rejects(sandboxAt(broken.url).cancel(aPayment()));
   const refund = { refundId: idOf('ref', 1), payment: aPayment(), amount: 100 };
@@ -177,7 +181,7 @@ test('an inquiry without a clear answer rejects, and cancelling an unknown payme
 test('only a 404 of the provider itself means that it does not know a payment, not one of a proxy', async () => {
   const refund = { refundId: idOf('ref', 1), payment: aPayment(), amount: 100 };
   const answered = async (body: string) => {
-    await using server = await startServer((_request, response) => void response.writeHead(404).end(body));
+    await using server = await listen((_request, response) => void response.writeHead(404).end(body));
     return await sandboxAt(server.url).refund(refund);
   };
   assert.equal(await answered('{"ok":false,"error":{"code":"not_found","message":"no such charge"}}'), 'unknown');
@@ -228,18 +232,4 @@ async function startSlowSimulator({ service, simulator: store, clock, url }: Tes
   const app = fastify();
   simulator.part(app);
   return { url: await app.listen({ host: '127.0.0.1', port: 0 }), [Symbol.asyncDispose]: () => app.close() };
-}
-
-async function startServer(listener: Parameters<typeof createServer>[1]) {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  assert(address !== null && typeof address === 'object');
-  return {
-    url: `http://127.0.0.1:${address.port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
 }

@@ -1,6 +1,6 @@
 import { checkoutUrl, sessionRequest } from '../../contract/session-contract.ts';
 import { renderFeeSplit } from '../../contract/payment-contract.ts';
-import { SAMPLE_SESSION_ID } from '../../contract/sample-ids.ts';
+import { SAMPLE_IDS } from '../../contract/sample-ids.ts';
 import {
   type CheckoutResult,
   checkoutResult as checkoutResultSchema,
@@ -117,12 +117,12 @@ function checkoutExample({ routes, router, urls, merchantName }: ExampleDeps): {
   const route = sampleRoute(routes);
   const { environment } = route;
   const asked = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' };
-  const url = checkoutUrl(urls, SAMPLE_SESSION_ID);
+  const url = checkoutUrl(urls, SAMPLE_IDS.chk);
   return {
     // Sandbox goes without saying.
     request: { ...asked, ...(environment === 'production' && { environment }) },
     response: {
-      id: SAMPLE_SESSION_ID,
+      id: SAMPLE_IDS.chk,
       merchant: merchantName,
       ...asked,
       route: router.view(environment).routes.get(route.id)!.summary,

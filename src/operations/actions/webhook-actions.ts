@@ -1,4 +1,4 @@
-import { SAMPLE_PROVIDER, SAMPLE_SESSION_ID } from '../../contract/sample-ids.ts';
+import { SAMPLE_IDS, SAMPLE_PROVIDER } from '../../contract/sample-ids.ts';
 import {
   verifySampleRequest,
   verifySampleResult,
@@ -75,7 +75,7 @@ export const webhookVerifySample = defineAction({
   example: () => {
     const payload = {
       eventId: 'your-event-id',
-      sessionId: SAMPLE_SESSION_ID,
+      sessionId: SAMPLE_IDS.chk,
       status: 'paid',
       amount: 49.99,
     };

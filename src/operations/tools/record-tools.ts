@@ -1,10 +1,5 @@
 import { z } from 'zod';
-import {
-  SAMPLE_CUSTOMER_ID,
-  SAMPLE_PAYMENT_ID,
-  SAMPLE_REFUND_ID,
-  SAMPLE_SESSION_ID,
-} from '../../contract/sample-ids.ts';
+import { SAMPLE_IDS } from '../../contract/sample-ids.ts';
 import { text } from '../../contract/request-fields.ts';
 import { jsonSchemaOf, sampleOf } from '../../contract/json-schema.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT, listOf } from '../../contract/list-query.ts';
@@ -25,7 +20,7 @@ import {
 import { getPayment, getSession, getRefund } from '../read-records.ts';
 import { createRefund } from '../refunds/create-refund.ts';
 
-const sessionInput = z.strictObject({ sessionId: idInput('The session (chk_...).', SAMPLE_SESSION_ID, 'chk') });
+const sessionInput = z.strictObject({ sessionId: idInput('The session (chk_...).', SAMPLE_IDS.chk, 'chk') });
 
 /** Over REST: `GET /api/gateway/sessions/{sessionId}`. */
 export const sessionGet = defineOperation({
@@ -39,7 +34,7 @@ export const sessionGet = defineOperation({
   errors: [INVALID_INPUT, NOT_FOUND, UNAVAILABLE],
   next: 'Call payment.get with the same id for the payment.',
   example: () => ({
-    request: { sessionId: SAMPLE_SESSION_ID },
+    request: { sessionId: SAMPLE_IDS.chk },
     response: sampleAnswer(checkoutSession),
   }),
   run: async (deps, { sessionId }) => ({ result: renderSession(await getSession(deps, sessionId), deps.urls) }),
@@ -58,7 +53,7 @@ export const sessionExpire = defineOperation({
   errors: [INVALID_INPUT, NOT_FOUND, INVALID_STATE, UNAVAILABLE],
   next: 'Call checkout.create for another one.',
   example: () => ({
-    request: { sessionId: SAMPLE_SESSION_ID },
+    request: { sessionId: SAMPLE_IDS.chk },
     response: sampleAnswer(checkoutSession),
   }),
   run: async (deps, { sessionId }) => ({ result: renderSession(await expireSession(deps, sessionId), deps.urls) }),
@@ -67,7 +62,7 @@ export const sessionExpire = defineOperation({
 const paymentInput = z.strictObject({
   paymentId: idInput(
     'A payment (pay_...), or a session (chk_...): then the payment that paid it, else its newest attempt.',
-    SAMPLE_SESSION_ID,
+    SAMPLE_IDS.chk,
     'pay',
     'chk',
   ),
@@ -86,7 +81,7 @@ export const paymentGet = defineOperation({
   errors: [INVALID_INPUT, NOT_FOUND, UNAVAILABLE],
   next: 'Fulfil where status is paid; while it is pending or not yet found, ask again after some seconds. failed is one attempt: the buyer may try again at checkoutUrl until the session ends (webhook payment.failed); do not create another checkout for it.',
   example: () => ({
-    request: { paymentId: SAMPLE_PAYMENT_ID },
+    request: { paymentId: SAMPLE_IDS.pay },
     response: sampleAnswer(payment),
   }),
   run: async (deps, { paymentId }) => ({ result: renderPayment(await getPayment(deps, paymentId)) }),
@@ -97,9 +92,9 @@ const paymentListInput = z.strictObject({
     .enum(PAYMENT_STATUSES as ['pending', 'paid', 'failed'])
     .optional()
     .describe('Only payments with this status.'),
-  customerId: idInput('Only payments of this customer.', SAMPLE_CUSTOMER_ID, 'cus').optional(),
+  customerId: idInput('Only payments of this customer.', SAMPLE_IDS.cus, 'cus').optional(),
   limit: z.int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT).describe('Maximum number.'),
-  startingAfter: idInput('The last payment of the page before.', SAMPLE_PAYMENT_ID, 'pay').optional(),
+  startingAfter: idInput('The last payment of the page before.', SAMPLE_IDS.pay, 'pay').optional(),
 });
 const paymentListOutput = listOf(payment);
 
@@ -129,7 +124,7 @@ export const paymentList = defineOperation({
 });
 
 const refundCreateInput = z.strictObject({
-  paymentId: idInput('A payment (pay_...), or its session (chk_...).', SAMPLE_PAYMENT_ID, 'pay', 'chk'),
+  paymentId: idInput('A payment (pay_...), or its session (chk_...).', SAMPLE_IDS.pay, 'pay', 'chk'),
   ...refundRequest.shape,
 });
 
@@ -146,7 +141,7 @@ export const refundCreate = defineOperation({
   errors: [INVALID_INPUT, NOT_FOUND, INVALID_STATE, IDEMPOTENCY_CONFLICT, UNAVAILABLE],
   next: 'It is pending until the provider has paid it out: call refund.get with its id.',
   example: () => ({
-    request: { paymentId: SAMPLE_PAYMENT_ID, amount: 10, reason: 'requested_by_customer' },
+    request: { paymentId: SAMPLE_IDS.pay, amount: 10, reason: 'requested_by_customer' },
     response: sampleAnswer(refund),
   }),
   run: async (deps, { paymentId, ...body }) => {
@@ -155,7 +150,7 @@ export const refundCreate = defineOperation({
   },
 });
 
-const refundInput = z.strictObject({ refundId: idInput('The refund (ref_...).', SAMPLE_REFUND_ID, 'ref') });
+const refundInput = z.strictObject({ refundId: idInput('The refund (ref_...).', SAMPLE_IDS.ref, 'ref') });
 
 /** Over REST: `GET /api/gateway/refunds/{refundId}`. */
 export const refundGet = defineOperation({
@@ -170,7 +165,7 @@ export const refundGet = defineOperation({
   errors: [INVALID_INPUT, NOT_FOUND, UNAVAILABLE],
   next: 'While it is pending, ask again later.',
   example: () => ({
-    request: { refundId: SAMPLE_REFUND_ID },
+    request: { refundId: SAMPLE_IDS.ref },
     response: sampleAnswer(refund),
   }),
   run: async (deps, { refundId }) => ({ result: renderRefund(await getRefund(deps, refundId)) }),
