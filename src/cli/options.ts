@@ -87,6 +87,15 @@ export function eventTypesOf(text: string): (typeof EVENT_TYPES)[number][] {
   });
 }
 
+export function statusOption(statuses: readonly string[]): Option {
+  return choiceOption('--status <status>', 'only those with this status', statuses);
+}
+
+/** Filters by the ids of these records: `--payment-id`. */
+export function idOptions(...records: string[]): Option[] {
+  return records.map((record) => option(`--${record}-id <id>`, `only those of this ${record}`));
+}
+
 /** The content of a JSON file. */
 export function fileOf(path: string): unknown {
   try {

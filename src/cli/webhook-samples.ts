@@ -4,7 +4,7 @@ import { PROVIDER_STATUSES } from '../domain/records.ts';
 import { type Acted, act } from './actions.ts';
 import type { CommandContext, Paint } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
-import { showFacts } from './record-fields.ts';
+import { showRecord } from './record-fields.ts';
 import { serviceCommand } from './service-command.ts';
 import { EVENT_TYPES, amountOption, choiceOption, metadataOption, option, pairsOf } from './options.ts';
 import { plain } from './cells.ts';
@@ -103,13 +103,9 @@ export function webhookVerifySampleCommand(context: CommandContext): Command {
   });
 }
 
-const showSample = showFacts<VerifiedSample>({
-  Event: 'eventId',
-  Session: 'sessionId',
-  Status: 'status',
-  Provider: 'provider',
-  Signature: ({ signatureVerified }) =>
-    signatureVerified ? { text: 'verified', style: 'green' } : 'a placeholder, not verified',
-  Applied: ({ merchantWebhookQueued }) =>
-    merchantWebhookQueued ? 'yes: a webhook to the merchant is queued' : 'no: nothing was changed',
+const showSample = showRecord<VerifiedSample>('sample', {
+  signatureVerified: ({ signatureVerified }) =>
+    signatureVerified ? { text: 'yes', style: 'green' } : 'no, a placeholder',
+  merchantWebhookQueued: ({ merchantWebhookQueued }) =>
+    merchantWebhookQueued ? 'yes: applied' : 'no: nothing was changed',
 });

@@ -47,7 +47,7 @@ describe('tillway endpoints', () => {
     const { url } = await shop(context, 200);
     const { id, secret } = await json<WebhookEndpointWithSecret>('create', '--to', url);
     assert.match(await told('update', id, '--events', 'payment.paid'), /^Events +payment\.paid$/m);
-    assert.match(await told('disable', id), /^Why +an operator disabled it$/m);
+    assert.match(await told('disable', id), /^Disabled reason +an operator disabled it$/m);
     assert.match(await told('list'), /an operator disabled it/);
     assert.match(await told('enable', id), /^Status +active$/m);
     const rotated = await json<WebhookEndpointWithSecret>('rotate-secret', id, '--expires-in-hours', '2');
@@ -61,13 +61,13 @@ describe('tillway endpoints', () => {
   it('tests one, and exits with 1 where that was not acknowledged', async (context) => {
     const { url } = await shop(context, 200);
     const { id } = await json<WebhookEndpoint>('create', '--to', url);
-    assert.match(await told('test', id), /^Outcome +acknowledged$/m);
+    assert.match(await told('test', id), /^Delivered +acknowledged$/m);
     const broken = await shop(context, 500);
     await told('update', id, '--to', broken.url);
     const ended = await runIn(on, 'endpoints', 'test', id);
     assert.equal(ended.code, 1);
-    assert.match(ended.stdout, /^Outcome +answered 500$/m);
-    assert.match(ended.stdout, /^Answer +from the shop$/m);
+    assert.match(ended.stdout, /^Delivered +answered 500$/m);
+    assert.match(ended.stdout, /^Response body +from the shop$/m);
     await told('delete', id);
   });
 

@@ -149,7 +149,7 @@ describe('the command line', () => {
     assert.equal((await runIn(on, 'settlements', 'import', file)).code, 0);
 
     const recorded = await runIn(on, 'settlements', 'record', payments[2]!);
-    assert.match(recorded.stdout, /Paid out +97\.10 USD\nTold by +file/);
+    assert.match(recorded.stdout, /^Amount +97\.10 USD\nSource +file$/m);
     assert.equal((await runIn(on, 'settlements', 'import', join(folder, 'gone.csv'))).code, 2);
   });
 });

@@ -3,7 +3,7 @@ import type { CheckoutSession, Payment, Tillway, WebhookEvent } from '../../../s
 import { environmentOfKey } from '../../domain/api-key.ts';
 import { nearestName } from '../../operations/nearest-name.ts';
 import { type CommandContext, CommandError, type Paint, apiKeyOf, describedCommand } from '../command-context.ts';
-import { showFacts, showTable } from '../record-fields.ts';
+import { showRecord, showTable } from '../record-fields.ts';
 import { amountOf, kindOption, metadataOption, option, pairsOf } from '../options.ts';
 import { plain } from '../cells.ts';
 import { type Buyer, createBuyer } from './buyer.ts';
@@ -208,12 +208,7 @@ const showOutcomes = showTable<Outcome>({
   EVENT: ({ name }) => ({ text: name, style: 'bold' }),
   'WHAT HAPPENS': 'summary',
 });
-const showSession = showFacts<CheckoutSession>({
-  Session: 'id',
-  Status: 'status',
-  Amount: 'amount',
-  Customer: 'customer',
-});
+const showSession = showRecord<CheckoutSession>('session');
 const showPayments = showTable<Payment>({ PAYMENT: 'id', STATUS: 'status', ROUTE: ({ route }) => route.label });
 const showEvents = showTable<WebhookEvent>({ EVENT: 'type', ID: 'id' });
 
