@@ -24,13 +24,14 @@ export function usualCell(name: string, value: unknown): Cell {
   if (value === null || value === undefined) return '';
   if (Array.isArray(value)) return value.every((each) => typeof each === 'string') ? value.join(', ') : '';
   if (typeof value === 'object') {
-    const pairs = Object.entries(value).map(([key, each]) => `${key}=${String(each)}`);
+    const pairs = Object.entries(value as Record<string, string>).map(([key, each]) => `${key}=${each}`);
     return name === 'metadata' ? pairs.join(', ') : '';
   }
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (AMOUNTS.has(name)) return dollars(value as number);
   if (STATUSES.has(name)) return statusCell(value as string);
-  return TIME.test(String(value)) ? secondsOf(value as string) : String(value);
+  const text = String(value as string | number);
+  return TIME.test(text) ? secondsOf(text) : text;
 }
 
 function cellOf<Item>(item: Item, field: Field<Item>): Cell {

@@ -77,7 +77,7 @@ export function resourceCommand<Item extends { id: string }, Details extends Ite
   const acts = Object.entries(actions).map(([verb, { on = one, examples = [''], run, ...action }]) => {
     const method = verb.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
     return serviceCommand<never, never>(context, `${verb} <${on}>`, {
-      show: show as (answer: never, paint: Paint) => string,
+      show,
       ...action,
       examples: examples.map((options) => `tillway ${name} ${verb} ${EXAMPLE[on]} ${options}`.trim()),
       ask: (client, options, id) =>

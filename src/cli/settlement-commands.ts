@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { isUtf8 } from 'node:buffer';
 import type { Command } from 'commander';
 import type {
   Discrepancy,
@@ -10,6 +10,7 @@ import type {
 import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES } from '../domain/records.ts';
 import { type CommandContext, CommandError, type Paint } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
+import { contentOf } from './received-request.ts';
 import { showRecord, showTable } from './record-fields.ts';
 import { commandGroup } from './command-group.ts';
 import { resourceCommand } from './resource-command.ts';
@@ -24,8 +25,6 @@ import {
   timeOption,
 } from './options.ts';
 import { plain, statusCell } from './cells.ts';
-
-const STDIN = '-';
 
 export function discrepanciesCommand(context: CommandContext): Command {
   return resourceCommand<Discrepancy>(context, {
@@ -98,12 +97,9 @@ export function settlementsCommand(context: CommandContext): Command {
 }
 
 async function textOf({ terminal }: CommandContext, file: string): Promise<string> {
-  try {
-    const bytes = file === STDIN ? await terminal.readInput() : readFileSync(file);
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch (error) {
-    throw new CommandError(2, `${file} cannot be read: ${(error as Error).message}`);
-  }
+  const bytes = await contentOf(file, terminal);
+  if (isUtf8(bytes)) return new TextDecoder().decode(bytes);
+  throw new CommandError(2, `${file} cannot be read: it is not UTF-8`);
 }
 
 const showEntries = showTable<SettlementImport['entries'][number]>({
