@@ -30,7 +30,7 @@ export function usualCell(name: string, value: unknown): Cell {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (AMOUNTS.has(name)) return dollars(value as number);
   if (STATUSES.has(name)) return statusCell(value as string);
-  const text = String(value);
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
   return TIME.test(text) ? secondsOf(text) : text;
 }
 
