@@ -87,7 +87,7 @@ async function ask<Result>(
   params: object = {},
 ): Promise<Answer<Result>> {
   const meta = { protocolVersion: PROTOCOL, clientInfo: { name: 'tillway', version: VERSION }, clientCapabilities: {} };
-  const _meta = Object.fromEntries(
+  const envelope = Object.fromEntries(
     Object.entries(meta).map(([key, value]) => [`io.modelcontextprotocol/${key}`, value]),
   );
   let problem = 'another program answers.';
@@ -102,7 +102,7 @@ async function ask<Result>(
         ...(name !== undefined && { 'mcp-name': name }),
         ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
       },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }),
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: envelope } }),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     const { jsonrpc, result, error } = (await response.json()) as {

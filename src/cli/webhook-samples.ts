@@ -6,7 +6,7 @@ import type { CommandContext, Paint } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
 import { showRecord } from './record-fields.ts';
 import { serviceCommand } from './service-command.ts';
-import { EVENT_TYPES, amountOption, choiceOption, metadataOption, option, pairsOf } from './options.ts';
+import { EVENT_TYPES, amountOption, choiceOption, metadataOption, option } from './options.ts';
 import { plain } from './cells.ts';
 
 interface ExampleOptions {
@@ -18,7 +18,7 @@ interface ExampleOptions {
   route?: string;
   txHash?: string | false;
   livemode?: true;
-  metadata: string[];
+  metadata: Record<string, string>;
 }
 
 /** `tillway webhook example`: a delivery as an endpoint would receive it. */
@@ -51,7 +51,7 @@ export function webhookExampleCommand(context: CommandContext): Command {
         routeId: route,
         txHash: txHash === false ? null : txHash,
         livemode,
-        metadata: pairsOf('--metadata', metadata),
+        metadata,
       });
     },
     show(answer, paint) {

@@ -4,7 +4,7 @@ import { environmentOfKey } from '../../domain/api-key.ts';
 import { nearestName } from '../../operations/nearest-name.ts';
 import { type CommandContext, CommandError, type Paint, apiKeyOf, describedCommand } from '../command-context.ts';
 import { showRecord, showTable } from '../record-fields.ts';
-import { amountOf, kindOption, metadataOption, option, pairsOf } from '../options.ts';
+import { amountOf, kindOption, metadataOption, option } from '../options.ts';
 import { plain } from '../cells.ts';
 import { type Buyer, createBuyer } from './buyer.ts';
 import { OUTCOMES, type Outcome, tagged } from './outcomes.ts';
@@ -15,7 +15,7 @@ interface Options {
   amount: string;
   customer: string;
   product: string;
-  metadata: string[];
+  metadata: Record<string, string>;
   kind?: 'card' | 'wallet' | 'local';
 }
 
@@ -138,7 +138,7 @@ async function createSession(client: Tillway, outcome: Outcome, options: Options
     product: options.product,
     amount: amountOf('--amount', options.amount),
     customer: tagged(options.customer, outcome.tag),
-    metadata: pairsOf('--metadata', options.metadata),
+    metadata: options.metadata,
     environment: 'sandbox',
     preferredRoute: options.kind,
   });
