@@ -4,6 +4,7 @@ import type {
   HealthOverrideParams,
   Objective,
   RouteKind,
+  RoutingRoute,
   RoutingRules,
   RuleSet,
 } from '../../../sdk/src/index.ts';
@@ -49,6 +50,17 @@ interface BacktestOptions extends EnvironmentOption {
   limit?: number;
 }
 
+const showRoutes = showTable<RoutingRoute>({
+  ROUTE: 'id',
+  KIND: 'kind',
+  SCORE: ({ score }) => score.toFixed(1),
+  HEALTH: 'health',
+  SUCCESS: ({ expectedSuccess }) => percent(expectedSuccess),
+  OUTCOMES: ({ outcomes }) => outcomes.toFixed(1),
+  FEES: ({ buyerFeeRate, gatewayFeeRate }) => rate(buyerFeeRate + gatewayFeeRate),
+  WHY: ({ words, override }) => causeOf(words) + (override?.until ? `, until ${secondsOf(override.until)}` : ''),
+});
+
 /** `tillway routes`: the routes, their health, the decisions and the rules. */
 export function routesCommand(context: CommandContext): Command {
   const list = serviceCommand(context, 'list', {
@@ -57,17 +69,7 @@ export function routesCommand(context: CommandContext): Command {
     options: [usualEnvironmentOption()],
     ask: ({ routing }, { environment = usualEnvironment(context) }: EnvironmentOption) =>
       routing.routes({ environment }),
-    show: ({ data }, paint) =>
-      showTable<(typeof data)[number]>({
-        ROUTE: 'id',
-        KIND: 'kind',
-        SCORE: ({ score }) => score.toFixed(1),
-        HEALTH: 'health',
-        SUCCESS: ({ expectedSuccess }) => percent(expectedSuccess),
-        OUTCOMES: ({ outcomes }) => outcomes.toFixed(1),
-        FEES: ({ buyerFeeRate, gatewayFeeRate }) => rate(buyerFeeRate + gatewayFeeRate),
-        WHY: ({ words, override }) => causeOf(words) + (override?.until ? `, until ${secondsOf(override.until)}` : ''),
-      })(data, paint),
+    show: ({ data }, paint) => showRoutes(data, paint),
   });
   const why = serviceCommand(context, 'why <session>', {
     summary: 'Tell why a session got its route: every decision, its candidates and what kept them out',
@@ -119,6 +121,12 @@ export function routesCommand(context: CommandContext): Command {
       routing.overrideHealth(id, { health: health as HealthOverrideParams['health'], ...options }),
     show: ({ id, words }, paint) => `${paint('bold', plain(id))} is ${plain(words)}\n`,
   }).addArgument(new Argument('<health>', 'its health').choices(HEALTHS));
+  const commands = [list, why, replay, history, override, rulesCommand(context), ...supposeCommands(context)];
+  return commandGroup('routes', 'Ask about routes: why, rules, health, what if', commands, { otherwise: 'list' });
+}
+
+/** Commands that suppose a checkout, or other rules. */
+function supposeCommands(context: CommandContext): Command[] {
   const dryRun = serviceCommand(context, 'dry-run <amount>', {
     summary: 'Tell which route such a checkout would get, and why',
     details: 'Explores nothing and writes nothing.',
@@ -152,8 +160,7 @@ export function routesCommand(context: CommandContext): Command {
       routing.backtest({ environment, ...options }),
     show: tellBacktest,
   });
-  const commands = [list, why, replay, history, override, rulesCommand(context), dryRun, backtest];
-  return commandGroup('routes', 'Ask about routes: why, rules, health, what if', commands, { otherwise: 'list' });
+  return [dryRun, backtest];
 }
 
 /** `tillway routes rules`: the operator's routing rules. */
