@@ -19,15 +19,7 @@ describe('tillway endpoints', () => {
 
   it('creates one and shows its secret once', async (context) => {
     const { url } = await shop(context, 200);
-    const said = await told(
-      'create',
-      '--to',
-      url,
-      '--events',
-      'payment.paid, payment.failed',
-      '--description',
-      'Orders',
-    );
+    const said = await told(`create --to ${url} --description Orders --events`, 'payment.paid, payment.failed');
     const [, id] = /^Endpoint +(whe_\w+)$/m.exec(said)!;
     assert.match(said, /^Secret, shown this once: whsec_\S+$/m);
     assert.match(said, /^Events +payment\.paid, payment\.failed$/m);
@@ -72,16 +64,17 @@ describe('tillway endpoints', () => {
   });
 
   it('is refused what cannot be meant before anything is sent', async () => {
-    assert.match(await complaint(2, 'create'), /--to/);
-    assert.match(
-      await complaint(2, 'create', '--to', 'x', '--events', 'payment.late'),
-      /--events knows no "payment\.late"/,
-    );
-    assert.match(await complaint(2, 'update', 'whe_x'), /nothing to change is named/);
-    for (const hours of ['25', '-1', '1.5', 'day']) {
-      assert.match(await complaint(2, 'rotate-secret', 'whe_x', '--expires-in-hours', hours), /0 to 24/);
+    for (const [code, line, complains] of [
+      [2, 'create', /--to/],
+      [2, 'create --to x --events payment.late', /--events knows no "payment\.late"/],
+      [2, 'update whe_x', /nothing to change is named/],
+      [2, 'rotate-secret whe_x --expires-in-hours 25', /0 to 24/],
+      [2, 'rotate-secret whe_x --expires-in-hours -1', /0 to 24/],
+      [2, 'rotate-secret whe_x --expires-in-hours 1.5', /0 to 24/],
+      [1, 'create --to ftp://shop.example/', /http or https/],
+      [1, 'get whe_x', /No webhook endpoint/],
+    ] as const) {
+      assert.match(await complaint(code, line), complains);
     }
-    assert.match(await complaint(1, 'create', '--to', 'ftp://shop.example/'), /http or https/);
-    assert.match(await complaint(1, 'get', 'whe_x'), /No webhook endpoint/);
   });
 });
