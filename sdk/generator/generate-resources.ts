@@ -20,6 +20,9 @@ const HEAD = `
   import type { RequestOptions, Transport } from '../transport.ts';
 `;
 
+/** Resources that src/client-resources.ts extends. */
+const EXTENDED = new Set(['events', 'webhooks', 'testClock']);
+
 /** The source of the classes with a method for each operation. */
 export function resourcesText(api: ApiDocument): string {
   const used = new Set<string>();
@@ -36,7 +39,17 @@ export function resourcesText(api: ApiDocument): string {
       ${texts.join('\n\n')}
     }\n`;
   });
-  return `${HEAD}import type { ${[...used].toSorted().join(', ')} } from './types.ts';\n\n${classes.join('\n')}`;
+  const resources = Object.keys(METHODS).filter((resource) => !EXTENDED.has(resource));
+  const all = `/** The resources of the API that the client has unchanged. */
+    export class ApiResources {
+      ${resources.map((name) => `readonly ${name}: ${pascalCase(name)}Resource;`).join('\n')}
+
+      constructor(transport: Transport) {
+        ${resources.map((name) => `this.${name} = new ${pascalCase(name)}Resource(transport);`).join('\n')}
+      }
+    }\n`;
+  const types = `import type { ${[...used].toSorted().join(', ')} } from './types.ts';`;
+  return `${HEAD}${types}\n\n${[...classes, all].join('\n')}`;
 
   function methodText(name: string, id: string, repeat: string): string {
     const operation = operations.find(({ operationId }) => operationId === id);

@@ -1,23 +1,7 @@
 import { fieldsOf } from './answers.ts';
 import { call } from './call.ts';
 import { EventsWithFeed, WaitingTestClock, WebhookHelpers } from './client-resources.ts';
-import {
-  ApiKeysResource,
-  CheckoutResource,
-  CustomersResource,
-  DeliveriesResource,
-  DiscrepanciesResource,
-  FeesResource,
-  InvoicesResource,
-  LedgerResource,
-  PaymentsResource,
-  RefundsResource,
-  RoutesResource,
-  RoutingResource,
-  SessionsResource,
-  SettlementsResource,
-  WebhookEndpointsResource,
-} from './generated/resources.ts';
+import { ApiResources } from './generated/resources.ts';
 import type { Capabilities, OperationSchema } from './generated/types.ts';
 import { TillwayPromise } from './promise.ts';
 import {
@@ -51,49 +35,20 @@ export interface RawRequest extends RequestOptions {
  *
  * Failed calls reject with a `TillwayError`. Temporary failures are retried if that is safe.
  */
-export class Tillway {
+export class Tillway extends ApiResources {
   readonly #transport: Transport;
-  readonly sessions: SessionsResource;
-  readonly customers: CustomersResource;
-  readonly payments: PaymentsResource;
-  readonly refunds: RefundsResource;
-  readonly discrepancies: DiscrepanciesResource;
-  readonly settlements: SettlementsResource;
-  readonly ledger: LedgerResource;
-  readonly invoices: InvoicesResource;
   readonly events: EventsWithFeed;
-  readonly deliveries: DeliveriesResource;
-  readonly checkout: CheckoutResource;
-  readonly fees: FeesResource;
-  readonly routes: RoutesResource;
-  readonly routing: RoutingResource;
   readonly webhooks: WebhookHelpers;
-  readonly webhookEndpoints: WebhookEndpointsResource;
   readonly testClock: WaitingTestClock;
-  readonly apiKeys: ApiKeysResource;
 
   /** Throws TypeError for invalid options. */
   constructor(options: TillwayOptions = {}) {
     const transport = createTransport(options);
+    super(transport);
     this.#transport = transport;
-    this.sessions = new SessionsResource(transport);
-    this.customers = new CustomersResource(transport);
-    this.payments = new PaymentsResource(transport);
-    this.refunds = new RefundsResource(transport);
-    this.discrepancies = new DiscrepanciesResource(transport);
-    this.settlements = new SettlementsResource(transport);
-    this.ledger = new LedgerResource(transport);
-    this.invoices = new InvoicesResource(transport);
     this.events = new EventsWithFeed(transport);
-    this.deliveries = new DeliveriesResource(transport);
-    this.checkout = new CheckoutResource(transport);
-    this.fees = new FeesResource(transport);
-    this.routes = new RoutesResource(transport);
-    this.routing = new RoutingResource(transport);
     this.webhooks = new WebhookHelpers(transport);
-    this.webhookEndpoints = new WebhookEndpointsResource(transport);
     this.testClock = new WaitingTestClock(transport);
-    this.apiKeys = new ApiKeysResource(transport);
   }
 
   /** The input and output schemas of one operation, for example `checkout.create`. */

@@ -32,30 +32,32 @@ export interface Received {
 }
 
 /** The longest time of a timer. A longer timeout means no timeout. */
-export const MAX_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 const MAX_QUOTED_LENGTH = 120;
 
-/**
- * Sends one request and reads its response. Throws TillwayConnectionError if none arrives in time, and the reason of
- * the caller's signal if that is aborted.
- */
-export async function exchange(request: Exchange): Promise<Received> {
+/** One attempt in parts: all share a signal, and each has the timeout. */
+export interface Attempt {
+  /** Sends the request. */
+  fetch(): Promise<Response>;
+  /**
+   * Waits for one part. Throws TillwayConnectionError if it does not arrive in time, and the reason of the caller's signal
+   * if that is aborted.
+   */
+  part<Part>(arrives: () => Promise<Part>): Promise<Part>;
+  /** Aborts a pending part. */
+  end(): void;
+}
+
+/** Throws the reason of the caller's signal if that is aborted. */
+export function startAttempt(request: Exchange): Attempt {
   const { fetch, method, url, headers, body, timeoutMs, signal } = request;
   signal?.throwIfAborted();
   const controller = new AbortController();
-  let isLate = false;
   const abort = () => controller.abort(signal?.reason);
-  const expire = () => {
-    isLate = true;
-    controller.abort();
-  };
-  const timer = timeoutMs > MAX_TIMER_MS ? undefined : setTimeout(expire, timeoutMs);
   signal?.addEventListener('abort', abort, { once: true });
-  try {
-    // Ends the call even if fetch ignores its signal.
-    return await Promise.race([
-      ended(controller.signal),
-      receive(fetch, url, {
+  return {
+    fetch: () =>
+      fetch(url, {
         method,
         headers,
         ...(body !== undefined && { body }),
@@ -63,36 +65,60 @@ export async function exchange(request: Exchange): Promise<Received> {
         // A followed redirect would silently turn a POST into a GET.
         redirect: 'manual',
       }),
-    ]);
-  } catch (cause) {
-    if (isLate) throw timedOut(request, cause);
-    if (signal?.aborted) throw signal.reason;
-    throw notReached(request, cause);
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', abort);
-  }
+    async part(arrives) {
+      let isLate = false;
+      const expire = () => {
+        isLate = true;
+        controller.abort();
+      };
+      const timer = timeoutMs > MAX_TIMER_MS ? undefined : setTimeout(expire, timeoutMs);
+      try {
+        // Ends the part even if fetch ignores its signal.
+        return await Promise.race([ended(controller.signal), arrives()]);
+      } catch (cause) {
+        if (isLate) throw timedOut(request, cause);
+        if (signal?.aborted) throw signal.reason;
+        throw notReached(request, cause);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    end() {
+      signal?.removeEventListener('abort', abort);
+      controller.abort();
+    },
+  };
 }
 
-async function receive(fetch: Fetch, url: string, init: Parameters<Fetch>[1]): Promise<Received> {
-  const response = await fetch(url, init);
-  return { response, text: await response.text() };
+/** Sends one request and reads its response, as one part. */
+export async function exchange(request: Exchange): Promise<Received> {
+  const attempt = startAttempt(request);
+  try {
+    return await attempt.part(async () => {
+      const response = await attempt.fetch();
+      return { response, text: await response.text() };
+    });
+  } finally {
+    attempt.end();
+  }
 }
 
 function ended(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    const abort = () => reject(signal.reason as Error);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
   });
 }
 
-export function timedOut({ method, url, timeoutMs }: Exchange, cause: unknown): TillwayConnectionError {
+function timedOut({ method, url, timeoutMs }: Exchange, cause: unknown): TillwayConnectionError {
   return new TillwayConnectionError('timed_out', `${method} ${url} was not answered within ${timeoutMs} ms.`, {
     suggestion: 'Try again later, or raise timeoutMs.',
     cause,
   });
 }
 
-export function notReached({ method, url }: Exchange, cause: unknown): TillwayConnectionError {
+function notReached({ method, url }: Exchange, cause: unknown): TillwayConnectionError {
   const { origin } = new URL(url);
   return new TillwayConnectionError('connection_failed', `${method} ${url}: ${reasonOf(cause)}.`, {
     suggestion: `Check that the service runs at ${origin}, and that baseUrl is right.`,

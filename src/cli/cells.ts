@@ -66,9 +66,3 @@ export function statusCell(status: string): Cell {
   const style = Object.hasOwn(STATUS_STYLES, status) ? STATUS_STYLES[status] : undefined;
   return style === undefined ? status : { text: status, style };
 }
-
-/** `orderId=A-1001, sku=7`; null without metadata. */
-export function metadataFact(metadata: Readonly<Record<string, string>>): string | null {
-  const pairs = Object.entries(metadata).map(([key, value]) => `${key}=${value}`);
-  return pairs.length === 0 ? null : pairs.join(', ');
-}

@@ -4,7 +4,7 @@ import { type Acted, act, routeWords, tellFees } from './actions.ts';
 import type { CommandContext, CommandDescription, Paint } from './command-context.ts';
 import { commandGroup } from './command-group.ts';
 import { serviceCommand } from './service-command.ts';
-import { amountOption, environmentOption, kindOption, metadataOption, option, pairsOf } from './options.ts';
+import { amountOption, environmentOption, kindOption, metadataOption, option } from './options.ts';
 import { dollars, plain } from './cells.ts';
 
 interface CheckoutOptions {
@@ -13,7 +13,7 @@ interface CheckoutOptions {
   customer: string;
   kind?: RouteKind;
   redirectUrl?: string;
-  metadata: string[];
+  metadata: Record<string, string>;
   idempotencyKey?: string;
   reference?: string;
   environment?: Environment;
@@ -58,7 +58,7 @@ function checkout(context: CommandContext, name: 'create' | 'preview', descripti
         customer,
         preferredRoute: kind,
         redirectUrl,
-        metadata: pairsOf('--metadata', metadata),
+        metadata,
         idempotencyKey,
         clientReferenceId: reference,
         environment,

@@ -72,67 +72,56 @@ function paintOf(hasStyle: boolean, columns: number | undefined): Paint {
   return Object.assign((style: Style, text: string) => paint(style, text), { columns });
 }
 
-/** The helpers of every command. */
-export interface CommandContext {
-  terminal: Terminal;
-  /** A client of the service that the options name. Throws {@link CommandError} if the address is not a URL. */
-  client(command: Command): Tillway;
-  /** The address of that service, without a slash at the end. */
-  urlOf(command: Command): string;
-  /** True if --json was given. */
-  isJson(command: Command): boolean;
-  /** The styles of the standard output, and those of the standard error output. */
-  paint(command: Command): Paint;
-  paintErrors(command: Command): Paint;
-  /** Writes the answer: with --json the document, else the text of `inWords`, which ends with a newline. */
-  tell<Answer>(command: Command, answer: Answer, inWords: (answer: Answer, paint: Paint) => string): void;
-  /** The error to report for an error while an answer was read. A TypeError means that the answer is not from Tillway. */
-  misread(command: Command, cause: unknown): unknown;
-  /** Makes the program exit with that code although nothing was thrown, after a check that failed. */
-  fail(exitCode?: 1 | 2): void;
-  exitCode(): 0 | 1 | 2;
-}
-
 const DEFAULT_URL = 'http://127.0.0.1:3000';
 
-export function createContext(terminal: Terminal): CommandContext {
+/** The helpers of every command. */
+export type CommandContext = ReturnType<typeof createContext>;
+
+export function createContext(terminal: Terminal) {
   let exitCode: 0 | 1 | 2 = 0;
 
   const hasColour = (command: Command) => command.opts<CommonOptions>().color !== false;
   const paint = (command: Command) => paintOf(terminal.colour.output && hasColour(command), terminal.columns);
   const isJson = (command: Command) => command.opts<CommonOptions>().json === true;
 
+  /** The address of the service that the options name, without a slash at the end. Throws {@link CommandError} if it is no URL. */
   const urlOf = (command: Command) => httpUrlOf(command.opts<CommonOptions>().url ?? urlOfEnvironment(terminal));
 
   function foreign(command: Command, cause?: unknown): CommandError {
     return new CommandError(1, `${urlOf(command)} answered, and not as Tillway does`, '', cause);
   }
 
+  /** The error to report for an error while an answer was read. A TypeError means that the answer is not from Tillway. */
   function misread(command: Command, cause: unknown): unknown {
     return cause instanceof TypeError ? foreign(command, cause) : cause;
+  }
+
+  /** Writes the answer: with --json the document, else the text of `inWords`, which ends with a newline. */
+  function tell<Answer>(command: Command, answer: Answer, inWords: (answer: Answer, paint: Paint) => string): void {
+    if (typeof answer !== 'object' || answer === null || Object.keys(answer).length === 0) throw foreign(command);
+    if (isJson(command)) return terminal.write(`${jsonOf(answer)}\n`);
+    let words: string;
+    try {
+      words = inWords(answer, paint(command));
+    } catch (cause) {
+      throw misread(command, cause);
+    }
+    terminal.write(words);
   }
 
   return {
     terminal,
     // No retries: a person at a terminal wants an immediate answer, and can ask again.
-    client: (command) => new Tillway({ baseUrl: urlOf(command), maxRetries: 0, apiKey: apiKeyOf(terminal) }),
+    client: (command: Command) => new Tillway({ baseUrl: urlOf(command), maxRetries: 0, apiKey: apiKeyOf(terminal) }),
     urlOf,
     isJson,
     paint,
-    paintErrors: (command) => paintOf(terminal.colour.errors && hasColour(command), terminal.columns),
-    tell(command, answer, inWords) {
-      if (typeof answer !== 'object' || answer === null || Object.keys(answer).length === 0) throw foreign(command);
-      if (isJson(command)) return terminal.write(`${jsonOf(answer)}\n`);
-      let words: string;
-      try {
-        words = inWords(answer, paint(command));
-      } catch (cause) {
-        throw misread(command, cause);
-      }
-      terminal.write(words);
-    },
+    /** The styles of the standard error output. */
+    paintErrors: (command: Command) => paintOf(terminal.colour.errors && hasColour(command), terminal.columns),
+    tell,
     misread,
-    fail(code = 1) {
+    /** Makes the program exit with that code although nothing was thrown, after a check that failed. */
+    fail(code: 1 | 2 = 1): void {
       exitCode = code;
     },
     exitCode: () => exitCode,

@@ -20,10 +20,10 @@ export function complaintOf(
   if (error instanceof CommandError) {
     const { exitCode } = error;
     const message = harmless(error.message);
-    const help = error.help === '' && exitCode === 2 && command.parent ? usageOf(command) : harmless(error.help);
+    const help = error.help === '' && exitCode === 2 ? usageOf(command) : harmless(error.help);
     const text = help === '' ? `${message}\n` : `${message}\n\n${help.trimEnd()}\n`;
-    const refusal = exitCode === 2 ? misused(message, command) : { code: 'command_failed', message };
-    return { exitCode, text, document: documentOf(refusal) };
+    const misuse = { code: 'misuse', message, suggestion: `See ${pathOf(command)} --help.` };
+    return { exitCode, text, document: documentOf(exitCode === 2 ? misuse : { code: 'command_failed', message }) };
   }
   if (!(error instanceof TillwayError)) return undefined;
   const { code, message, status, field, issues, requestId } = error;
@@ -33,12 +33,7 @@ export function complaintOf(
   return { exitCode: 1, text: text.join(''), document };
 }
 
-/** The error document of an invalid command line; the command has sent nothing. */
-export function misused(message: string, command: Command): { code: string; message: string; suggestion: string } {
-  return { code: 'misuse', message, suggestion: `See ${pathOf(command)} --help.` };
-}
-
-export function documentOf(error: Record<string, unknown>): { ok: false; error: Record<string, unknown> } {
+function documentOf(error: Record<string, unknown>): Complaint['document'] {
   return { ok: false, error };
 }
 
@@ -86,19 +81,13 @@ function harmless(text: string): string {
   return text.split('\n').map(plain).join('\n');
 }
 
-/** The error of commander in our words, and the usage of the command. */
-export function misuseOf(error: CommanderError, command: Command): { message: string; usage: string } {
-  const missing = error.code === 'commander.missingMandatoryOptionValue' ? missingOf(command) : [];
-  const message = missing.length > 1 ? `required options ${missing.join(', ')} not specified` : error.message;
-  return { message: harmless(message.replace(/^error: /, '')), usage: usageOf(command) };
-}
-
-/** Commander names only the first missing option. */
-function missingOf(command: Command): string[] {
+/** The error of commander, with all missing options: commander names only the first one. */
+export function misuseMessage({ code, message }: CommanderError, command: Command): string {
   const missing = command.options.filter(
     (option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined,
   );
-  return missing.map(({ flags }) => `'${flags}'`);
+  if (code !== 'commander.missingMandatoryOptionValue' || missing.length === 1) return message.replace(/^error: /, '');
+  return `required options ${missing.map(({ flags }) => `'${flags}'`).join(', ')} not specified`;
 }
 
 /** The usage of a command, in three lines. */

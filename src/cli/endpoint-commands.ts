@@ -8,58 +8,30 @@ import type {
   WebhookTest,
 } from '../../sdk/src/index.ts';
 import { type CommandContext, CommandError, type Paint } from './command-context.ts';
-import { EXAMPLE } from './example-ids.ts';
-import { type Fields, showFacts } from './record-fields.ts';
+import { type Cells, showRecord } from './record-fields.ts';
 import { type Actions, resourceCommand } from './resource-command.ts';
 import { serviceCommand } from './service-command.ts';
 import { EVENT_TYPES, environmentOption, eventTypesOf, option, timeOption } from './options.ts';
-import { type Cell, plain, secondsOf } from './cells.ts';
+import { plain, secondsOf } from './cells.ts';
 
 const MAX_OVERLAP_HOURS = 24;
 
-const ENDPOINT: Fields<WebhookEndpoint> = {
-  Endpoint: 'id',
-  Status: 'status',
-  Why: 'disabledReason',
-  Disabled: 'disabledAt',
-  URL: 'url',
-  Environment: 'environment',
-  Events: ({ events }) => (events.length === EVENT_TYPES.length ? 'all' : events.join(', ')),
-  Description: 'description',
-  'Made by': ({ source }) => (source === 'configuration' ? 'WEBHOOK_URL of the service' : null),
-  'Failing since': 'failingSince',
-  'Last success': 'lastSuccessAt',
-  'Old secrets until': ({ secrets }) =>
+const ENDPOINT: Cells<WebhookEndpoint> = {
+  events: ({ events }) => (events.length === EVENT_TYPES.length ? 'all' : events.join(', ')),
+  oldSecretsUntil: ({ secrets }) =>
     secrets.flatMap(({ expiresAt }) => (expiresAt === null ? [] : secondsOf(expiresAt))).join(', '),
-  Created: 'created',
+  // Shown on a line of its own.
+  secret: null,
 };
 
-const showTest = showFacts<WebhookTest>({
-  Outcome: ({ delivered, failure }) =>
+const showTest = showRecord<WebhookTest>('test', {
+  delivered: ({ delivered, failure }) =>
     delivered ? { text: 'acknowledged', style: 'green' } : { text: failure ?? '', style: 'red' },
-  HTTP: 'statusCode',
-  Took: ({ durationMs }) => `${durationMs} ms`,
-  Event: ({ type, eventId }) => `${type}  ${eventId}`,
-  Headers: ({ headers }) => headers.join(', '),
-  Answer: ({ responseBody }) => responseBody.slice(0, 200),
+  failure: null,
+  responseBody: ({ responseBody }) => responseBody.slice(0, 200),
 });
 
-const RECOVERY_STATUS: Record<Recovery['status'], Cell> = {
-  running: { text: 'running: it goes on by itself', style: 'yellow' },
-  done: { text: 'done: all events of that time were looked at', style: 'green' },
-  stopped: { text: 'stopped: the endpoint takes no events', style: 'red' },
-};
-
-const showRecovery = showFacts<Recovery>({
-  Recovery: 'id',
-  Status: ({ status }) => RECOVERY_STATUS[status],
-  Endpoint: 'endpointId',
-  From: 'from',
-  Until: 'until',
-  Sent: ({ queued }) => `${queued}, one after the other`,
-  Pending: ({ pending }) => `${pending}, left to their own time`,
-  Delivered: ({ delivered }) => `${delivered}, left`,
-});
+const showRecovery = showRecord<Recovery>('recovery');
 
 interface EndpointOptions {
   /** Not `url`, because --url is the address of the service. */
@@ -97,7 +69,6 @@ const ACTIONS: Actions = {
   delete: {
     summary: 'Delete a webhook endpoint for good',
     details: 'Its secrets are erased, and what waits for it is given up.',
-    run: ({ webhookEndpoints }, id) => webhookEndpoints.delete(id),
     show: ({ id }: { id: string }) => `Deleted ${plain(id)}.\n`,
   },
   'rotate-secret': {
@@ -106,14 +77,12 @@ const ACTIONS: Actions = {
       'The new secret is shown once. Deliveries are signed with those before, too, for 24 hours or what --expires-in-hours says; 0 ends them at once.',
     examples: ['', '--expires-in-hours 0'],
     options: [option('--expires-in-hours <hours>', 'how long the secrets before still sign, 0 to 24', hoursOf)],
-    run: ({ webhookEndpoints }, id, options) => webhookEndpoints.rotateSecret(id, options),
     show: showWithSecret,
   },
   test: {
     summary: 'Send a sample event to a webhook endpoint now',
     details:
       'Signed as real ones are, and no sale: it is not of live mode, and names a session that does not exist. Exits with 1 where it was not acknowledged.',
-    run: ({ webhookEndpoints }, id) => webhookEndpoints.test(id),
     show: showTest,
     isFailure: ({ delivered }: WebhookTest) => !delivered,
   },
@@ -128,13 +97,11 @@ const ACTIONS: Actions = {
       timeOption('--until', 'events made before; default now'),
       option('--all', 'also what the endpoint has acknowledged'),
     ],
-    run: ({ webhookEndpoints }, id, options) => webhookEndpoints.recover(id, options),
     show: showRecovery,
   },
   recovery: {
-    of: ['recovery', EXAMPLE.recovery],
+    on: 'recovery',
     summary: 'Show how far a recovery has got',
-    run: ({ webhookEndpoints }, id) => webhookEndpoints.recovery(id),
     show: showRecovery,
   },
 };
@@ -163,15 +130,13 @@ export function endpointsCommand(context: CommandContext, others: readonly Comma
     name: 'endpoints',
     summary: 'Manage where webhooks go to',
     one: 'endpoint',
-    id: EXAMPLE.endpoint,
+    of: 'webhookEndpoints',
     examples: ['tillway endpoints list --environment production'],
-    columns: { ENDPOINT: 'id', STATUS: 'status', ENVIRONMENT: 'environment', URL: 'url', WHY: 'disabledReason' },
-    get: { summary: 'Show a webhook endpoint' },
-    facts: ENDPOINT,
+    columns: ['id', 'status', 'environment', 'url', 'disabledReason'],
+    cells: ENDPOINT,
     actions: ACTIONS,
     others: [create, ...others],
     order: ['list', 'get', 'create'],
-    from: ({ webhookEndpoints }) => webhookEndpoints,
   });
 }
 
@@ -182,5 +147,5 @@ function hoursOf(text: string): number {
 
 function showWithSecret(endpoint: WebhookEndpointWithSecret, paint: Paint): string {
   const secret = paint('bold', plain(endpoint.secret));
-  return `${showFacts(ENDPOINT)(endpoint, paint)}\nSecret, shown this once: ${secret}\n`;
+  return `${showRecord('endpoint', ENDPOINT)(endpoint, paint)}\nSecret, shown this once: ${secret}\n`;
 }

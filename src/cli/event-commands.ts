@@ -2,56 +2,43 @@ import type { Command } from 'commander';
 import type { Delivery, DeliveryDetails, Page, WebhookEvent } from '../../sdk/src/index.ts';
 import { ANSWER_CLASSES, DELIVERY_STATUSES } from '../domain/delivery.ts';
 import type { CommandContext } from './command-context.ts';
-import { EXAMPLE } from './example-ids.ts';
 import { feedCommand } from './feed-command.ts';
-import { type Fields, showTable } from './record-fields.ts';
+import { type Cells, columnsOf, showTable, usualCell } from './record-fields.ts';
 import { resourceCommand } from './resource-command.ts';
-import { EVENT_TYPES, choiceOption, option, timeOption } from './options.ts';
-import { type Cell, dollars, metadataFact, statusCell } from './cells.ts';
+import { EVENT_TYPES, choiceOption, idOptions, statusOption, timeOption } from './options.ts';
+import { type Cell, dollars, statusCell } from './cells.ts';
 
-const EVENT_COLUMNS: Fields<WebhookEvent> = {
-  EVENT: 'id',
-  TYPE: ({ type }) => typeCell(type),
-  AMOUNT: ({ data }) => dollars(data.amount),
-  CREATED: 'created',
+const EVENT: Cells<WebhookEvent> = {
+  type: ({ type }) => typeCell(type),
+  session: ({ data }) => data.session_id,
+  customer: ({ data }) => data.customer_id,
+  amount: ({ data }) => dollars(data.amount),
+  youGet: ({ data }) => dollars(data.fees.merchant_net),
+  route: ({ data }) => `${data.route.id}  ${data.route.label}`,
+  reference: ({ data }) => data.tx_hash,
+  metadata: ({ data }) => usualCell('metadata', data.metadata),
 };
+const EVENT_COLUMNS = ['id', 'type', 'amount', 'created'];
 
 export function eventsCommand(context: CommandContext): Command {
   return resourceCommand<WebhookEvent>(context, {
     name: 'events',
     summary: 'List, follow, show and resend events',
     one: 'event',
-    id: EXAMPLE.event,
-    filters: [
-      choiceOption('--type <type>', 'only those of this type', EVENT_TYPES),
-      option('--session-id <id>', 'only those of this session'),
-    ],
+    filters: [choiceOption('--type <type>', 'only those of this type', EVENT_TYPES), ...idOptions('session')],
     examples: ['tillway events list --type payment.paid --all'],
     columns: EVENT_COLUMNS,
+    cells: EVENT,
     get: { summary: 'Show an event as webhooks send it' },
-    facts: {
-      Event: 'id',
-      Type: ({ type }) => typeCell(type),
-      Session: ({ data }) => data.session_id,
-      Customer: ({ data }) => data.customer_id,
-      Amount: ({ data }) => dollars(data.amount),
-      'You get': ({ data }) => dollars(data.fees.merchant_net),
-      Route: ({ data }) => `${data.route.id}  ${data.route.label}`,
-      Reference: ({ data }) => data.tx_hash,
-      Metadata: ({ data }) => metadataFact(data.metadata),
-      Live: ({ livemode }) => (livemode ? 'yes, real money' : 'no, test money'),
-      Created: 'created',
-    },
     actions: {
       resend: {
         summary: 'Send an event again to every active endpoint of its environment',
-        run: ({ events }, id) => events.resend(id),
-        show: ({ data }: Page<Delivery>, paint) => showTable(DELIVERY_COLUMNS)(data, paint),
+        show: ({ data }: Page<Delivery>, paint) =>
+          showTable(columnsOf('delivery', DELIVERY_COLUMNS, DELIVERY))(data, paint),
       },
     },
-    others: [feedCommand(context, EVENT_COLUMNS)],
+    others: [feedCommand(context, columnsOf('event', EVENT_COLUMNS, EVENT))],
     order: ['list', 'feed', 'get'],
-    from: ({ events }) => events,
   });
 }
 
@@ -60,15 +47,8 @@ function typeCell(type: string): Cell {
   return typeof status === 'string' ? type : { ...status, text: type };
 }
 
-const DELIVERY_COLUMNS: Fields<Delivery> = {
-  DELIVERY: 'id',
-  STATUS: 'status',
-  EVENT: 'type',
-  ATTEMPTS: 'attempts',
-  NEXT: 'nextAttemptAt',
-  CREATED: 'created',
-  LAST: ({ lastAttempt }) => lastAttempt && outcomeCell(lastAttempt),
-};
+const DELIVERY_COLUMNS = ['id', 'status', 'type', 'attempts', 'nextAttemptAt', 'created', 'lastAttempt'];
+const DELIVERY: Cells<Delivery> = { lastAttempt: ({ lastAttempt }) => lastAttempt && outcomeCell(lastAttempt) };
 
 const showLog = showTable<DeliveryDetails['log'][number]>({
   '#': 'number',
@@ -84,14 +64,11 @@ export function deliveriesCommand(context: CommandContext): Command {
     name: 'deliveries',
     summary: 'List, show and replay webhook deliveries',
     one: 'delivery',
-    id: EXAMPLE.delivery,
     filters: [
-      choiceOption('--status <status>', 'only those with this status', DELIVERY_STATUSES),
+      statusOption(DELIVERY_STATUSES),
       choiceOption('--status-class <class>', 'only those whose last attempt had such an answer', ANSWER_CLASSES),
       choiceOption('--type <type>', 'only those of events of this type', EVENT_TYPES),
-      option('--endpoint-id <id>', 'only those to this endpoint'),
-      option('--session-id <id>', 'only those of this session'),
-      option('--event-id <id>', 'only those of this event'),
+      ...idOptions('endpoint', 'session', 'event'),
       timeOption('--created-from', 'only those made then or later'),
       timeOption('--created-until', 'only those made before'),
     ],
@@ -100,27 +77,15 @@ export function deliveriesCommand(context: CommandContext): Command {
       'tillway deliveries list --status-class 5xx --created-from 2026-01-15T06:00:00Z',
     ],
     columns: DELIVERY_COLUMNS,
+    cells: DELIVERY,
     get: { summary: 'Show a webhook delivery with the log of its attempts' },
-    facts: {
-      Delivery: 'id',
-      Status: 'status',
-      Event: ({ type, eventId }) => `${type}  ${eventId}`,
-      Session: 'sessionId',
-      Endpoint: 'endpointId',
-      Environment: 'environment',
-      Attempts: 'attempts',
-      'Next attempt': 'nextAttemptAt',
-      Created: 'created',
-    },
     more: ({ log }, paint) => (log.length === 0 ? '' : `\n${showLog(log, paint)}`),
     actions: {
       replay: {
         summary: 'Send a webhook delivery again',
         details: 'The bytes and the event id are those of the first attempt.',
-        run: ({ deliveries }, id) => deliveries.replay(id),
       },
     },
-    from: ({ deliveries }) => deliveries,
   });
 }
 

@@ -1,7 +1,7 @@
 import type { Command, Option } from 'commander';
 import type { Page, Tillway, TillwayList } from '../../sdk/src/index.ts';
 import { complaintOf } from './complaint.ts';
-import { type CommandContext, describedCommand, jsonOf, ownOptions } from './command-context.ts';
+import { type CommandContext, describedCommand, jsonLineOf, ownOptions } from './command-context.ts';
 import { type Fields, rowOf, showTable } from './record-fields.ts';
 import { growingTable } from './table.ts';
 import { environmentOption, option, wholeNumberOption } from './options.ts';
@@ -93,13 +93,13 @@ async function writeDocument(
 ): Promise<void> {
   const { write, complain } = context.terminal;
   let before = '';
-  const end = (more: string) => write(`${before === ',\n' ? '\n  ' : ''}],\n  "hasMore": ${more}\n}\n`);
+  const end = (more: string) => write(`\n],"hasMore":${more}}\n`);
   try {
     for await (const { data } of pages) {
-      write(before === '' ? '{\n  "object": "list",\n  "data": [' : '');
+      write(before === '' ? '{"object":"list","data":[' : '');
       before ||= '\n';
       for (const item of data) {
-        write(`${before}${indented(jsonOf(item), 4)}`);
+        write(before + jsonLineOf(item));
         before = ',\n';
       }
     }
@@ -109,16 +109,9 @@ async function writeDocument(
     const complaint = complaintOf(error, { command, url, paint: context.paintErrors(command) });
     // If the first page fails, the refusal itself is the document.
     if (before === '' || !complaint) throw error;
-    end(`true,\n  "error": ${indented(jsonOf(complaint.document.error), 2).trimStart()}`);
+    end(`true,"error":${jsonLineOf(complaint.document.error)}`);
     complain(`tillway: ${complaint.text}`);
     return context.fail(complaint.exitCode);
   }
   end('false');
-}
-
-function indented(text: string, spaces: number): string {
-  return text
-    .split('\n')
-    .map((line) => `${' '.repeat(spaces)}${line}`)
-    .join('\n');
 }

@@ -16,7 +16,7 @@ export function mcpCommand(context: CommandContext): Command {
     // Loaded here, because the protocol takes a while to load.
     const { serveMcp } = await import('./mcp-stdio.ts');
     const { complain, sleep, randomBytes } = context.terminal;
-    const apiKey = apiKeyOf(context.terminal);
-    await serveMcp(url, { apiKey, complain: (problem) => complain(`tillway mcp: ${problem}\n`), sleep, randomBytes });
+    const service = { url, apiKey: apiKeyOf(context.terminal) };
+    await serveMcp(service, { complain: (problem) => complain(`tillway mcp: ${problem}\n`), sleep, randomBytes });
   });
 }

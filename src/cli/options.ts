@@ -32,18 +32,6 @@ function wholeNumberOf(option: string, text: string, example: string): number {
   return number;
 }
 
-/** `KEY=VALUE` texts as an object; the value may hold more of `=`, and may be empty. */
-export function pairsOf(option: string, texts: readonly string[]): Record<string, string> {
-  const pairs = texts.map((text): [string, string] => {
-    const at = text.indexOf('=');
-    if (at < 1) throw refused(option, 'KEY=VALUE', 'orderId=A-1001', text);
-    return [text.slice(0, at), text.slice(at + 1)];
-  });
-  const twice = pairs.find(([key], index) => pairs.findIndex(([other]) => other === key) !== index);
-  if (twice) throw new CommandError(2, `${option} is given twice for ${twice[0]}`);
-  return Object.fromEntries(pairs);
-}
-
 function refused(option: string, wanted: string, example: string, text: string): CommandError {
   return new CommandError(2, `${option} takes ${wanted}, such as ${example}, not ${JSON.stringify(text)}`);
 }
@@ -87,6 +75,15 @@ export function eventTypesOf(text: string): (typeof EVENT_TYPES)[number][] {
   });
 }
 
+export function statusOption(statuses: readonly string[]): Option {
+  return choiceOption('--status <status>', 'only those with this status', statuses);
+}
+
+/** Filters by the ids of these records: `--payment-id`. */
+export function idOptions(...records: string[]): Option[] {
+  return records.map((record) => option(`--${record}-id <id>`, `only those of this ${record}`));
+}
+
 /** The content of a JSON file. */
 export function fileOf(path: string): unknown {
   try {
@@ -109,8 +106,14 @@ export function kindOption(description: string): Option {
   return choiceOption('--kind <kind>', description, ROUTE_KINDS);
 }
 
+/** `KEY=VALUE` texts as an object; the value may hold more of `=`, and may be empty. */
 export function metadataOption(): Option {
   return new Option('--metadata <key=value>', 'your own data; may be given several times')
-    .argParser(collect)
-    .default([], 'none');
+    .argParser((text: string, before: Record<string, string>) => {
+      const [, key, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
+      if (key === undefined) throw refused('--metadata', 'KEY=VALUE', 'orderId=A-1001', text);
+      if (Object.hasOwn(before, key)) throw new CommandError(2, `--metadata is given twice for ${key}`);
+      return Object.fromEntries([...Object.entries(before), [key, value!]]);
+    })
+    .default({}, 'none');
 }

@@ -5,54 +5,22 @@ import { REFUND_STATUSES } from '../domain/refund-record.ts';
 import { type CommandContext, jsonOf } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
 import { resourceCommand } from './resource-command.ts';
-import { amountOption, choiceOption, option } from './options.ts';
+import { amountOption, choiceOption, idOptions, option, statusOption } from './options.ts';
 import { dollars, statusCell } from './cells.ts';
-
-const statusOption = (statuses: readonly string[]) =>
-  choiceOption('--status <status>', 'only those with this status', statuses);
 
 export function sessionsCommand(context: CommandContext): Command {
   return resourceCommand<CheckoutSession>(context, {
     name: 'sessions',
     summary: 'List, show and expire checkout sessions',
     one: 'session',
-    id: EXAMPLE.session,
     filters: [
       option('--customer <customer>', 'only those of this customer: email address or cus_ id'),
       statusOption(SESSION_STATUSES),
       option('--client-reference-id <text>', 'only those that carry this reference of yours'),
     ],
     examples: ['tillway sessions list --status paid --customer buyer@example.com'],
-    columns: {
-      SESSION: 'id',
-      STATUS: 'status',
-      AMOUNT: 'amount',
-      CUSTOMER: 'customer',
-      PRODUCT: 'product',
-      CREATED: 'created',
-    },
-    get: { summary: 'Show a checkout session' },
-    facts: {
-      Session: 'id',
-      Status: 'status',
-      Product: 'product',
-      Amount: 'amount',
-      Customer: ({ customer, customerId }) => `${customer}  ${customerId}`,
-      Checkout: ({ checkoutUrl }) => ({ text: checkoutUrl, style: 'cyan' }),
-      'Returns to': 'redirectUrl',
-      Reference: 'clientReferenceId',
-      Metadata: 'metadata',
-      Environment: 'environment',
-      Created: 'created',
-      Expires: 'expiresAt',
-    },
-    actions: {
-      expire: {
-        summary: 'Withdraw a session that no buyer has started to pay',
-        run: ({ sessions }, id) => sessions.expire(id),
-      },
-    },
-    from: ({ sessions }) => sessions,
+    columns: ['id', 'status', 'amount', 'customer', 'product', 'created'],
+    actions: { expire: { summary: 'Withdraw a session that no buyer has started to pay' } },
   });
 }
 
@@ -61,57 +29,28 @@ export function paymentsCommand(context: CommandContext): Command {
     name: 'payments',
     summary: 'List and show payments',
     one: 'payment',
-    id: EXAMPLE.payment,
     filters: [
       statusOption(PAYMENT_STATUSES),
       option('--payment-id <id>', 'only this payment (pay_), or those of this session (chk_)'),
-      option('--customer-id <id>', 'only those of this customer'),
-      option('--invoice-id <id>', 'only that of this invoice'),
+      ...idOptions('customer', 'invoice'),
     ],
     examples: ['tillway payments list --status paid --limit 5'],
-    columns: {
-      PAYMENT: 'id',
-      STATUS: 'status',
-      AMOUNT: 'amount',
-      'YOU GET': merchantAmount,
-      ROUTE: ({ route }) => route.id,
-      CREATED: 'created',
+    columns: ['id', 'status', 'amount', 'youGet', 'route', 'created'],
+    cells: {
+      failure: ({ failure }) => failure && `${failure.message} ${failure.code} (${failure.source})`,
+      ledgerStatus: ({ status, ledgerStatus }) =>
+        status === 'failed' && ledgerStatus === 'pending' ? null : statusCell(ledgerStatus),
+      buyerPays: ({ fees }) => dollars(fees.total),
+      gatewayFee: ({ fees }) => dollars(fees.gateway_fee),
+      youGet: ({ status, fees }) => (status === 'failed' ? null : dollars(fees.merchant_net)),
+      route: ({ route }) => route.id,
     },
     get: {
-      summary: 'Show a payment',
       details:
         'Takes a payment (pay_...) or a session (chk_...): then the payment that paid it, else the newest attempt.',
       examples: [`tillway payments get ${EXAMPLE.payment}`, `tillway payments get ${EXAMPLE.session} --json`],
     },
-    facts: {
-      Payment: 'id',
-      Status: 'status',
-      'Failed because': ({ failure }) => failure?.message,
-      Failure: ({ failure: why }) =>
-        why && `${why.code} (${why.source})${why.reason === null ? '' : `: ${why.reason}`}`,
-      Settlement: ({ status, ledgerStatus }) =>
-        status === 'failed' && ledgerStatus === 'pending' ? null : statusCell(ledgerStatus),
-      Amount: 'amount',
-      'Buyer pays': ({ fees: { total, buyer_fee: fee } }) =>
-        `${dollars(total)}${fee === 0 ? '' : ` with ${dollars(fee)} fee`}`,
-      Refunded: ({ refundedAmount }) => (refundedAmount === 0 ? null : dollars(refundedAmount)),
-      'Refund pending': ({ refundPendingAmount }) => (refundPendingAmount === 0 ? null : dollars(refundPendingAmount)),
-      'Gateway fee': ({ fees }) => dollars(fees.gateway_fee),
-      'You get': merchantAmount,
-      Route: ({ route }) => `${route.id}  ${route.label}`,
-      Session: 'sessionId',
-      Invoice: 'invoiceId',
-      Customer: 'customerId',
-      Metadata: 'metadata',
-      Environment: 'environment',
-      Created: 'created',
-    },
-    from: ({ payments }) => payments,
   });
-}
-
-function merchantAmount({ status, fees }: Payment): string | null {
-  return status === 'failed' ? null : dollars(fees.merchant_net);
 }
 
 export function invoicesCommand(context: CommandContext): Command {
@@ -119,28 +58,9 @@ export function invoicesCommand(context: CommandContext): Command {
     name: 'invoices',
     summary: 'List and show invoices',
     one: 'invoice',
-    id: EXAMPLE.invoice,
-    filters: [
-      statusOption(INVOICE_STATUSES),
-      option('--payment-id <id>', 'only that of this payment'),
-      option('--customer-id <id>', 'only those of this customer'),
-      option('--invoice-id <id>', 'only this invoice'),
-    ],
+    filters: [statusOption(INVOICE_STATUSES), ...idOptions('payment', 'customer', 'invoice')],
     examples: ['tillway invoices list --status open'],
-    columns: { INVOICE: 'id', STATUS: 'status', AMOUNT: 'amount', PAYMENT: 'paymentId', CREATED: 'created' },
-    get: { summary: 'Show an invoice' },
-    facts: {
-      Invoice: 'id',
-      Status: 'status',
-      Amount: 'amount',
-      Payment: 'paymentId',
-      Session: 'sessionId',
-      Customer: 'customerId',
-      Metadata: 'metadata',
-      Environment: 'environment',
-      Created: 'created',
-    },
-    from: ({ invoices }) => invoices,
+    columns: ['id', 'status', 'amount', 'paymentId', 'created'],
   });
 }
 
@@ -156,37 +76,12 @@ export function refundsCommand(context: CommandContext): Command {
     name: 'refunds',
     summary: 'Give money back, list and show refunds',
     one: 'refund',
-    id: EXAMPLE.refund,
-    filters: [
-      statusOption(REFUND_STATUSES),
-      option('--payment-id <id>', 'only those of this payment'),
-      option('--session-id <id>', 'only those of this session'),
-    ],
+    filters: [statusOption(REFUND_STATUSES), ...idOptions('payment', 'session')],
     examples: ['tillway refunds list --status failed'],
-    columns: {
-      REFUND: 'id',
-      STATUS: 'status',
-      AMOUNT: 'amount',
-      PAYMENT: 'paymentId',
-      REASON: 'reason',
-      CREATED: 'created',
-    },
-    get: { summary: 'Show a refund' },
-    facts: {
-      Refund: 'id',
-      Status: 'status',
-      'Failed because': 'failureReason',
-      Amount: 'amount',
-      Reason: 'reason',
-      Payment: 'paymentId',
-      Session: 'sessionId',
-      Environment: 'environment',
-      Created: 'created',
-      Updated: 'updated',
-    },
+    columns: ['id', 'status', 'amount', 'paymentId', 'reason', 'created'],
     actions: {
       create: {
-        of: ['payment', EXAMPLE.payment],
+        on: 'payment',
         summary: 'Give a payment back to its buyer, whole or in part',
         details:
           'Takes a payment (pay_...) or a session (chk_...). Without --amount, all that is left. With --idempotency-key the same command can be sent again: it answers the first refund.',
@@ -196,11 +91,9 @@ export function refundsCommand(context: CommandContext): Command {
           choiceOption('--reason <reason>', 'for your own records', REASONS),
           option('--idempotency-key <key>', 'your key of this refund, 8 to 120 characters'),
         ],
-        run: ({ refunds }, id, options) => refunds.create(id, options),
       },
     },
     order: ['create', 'list', 'get'],
-    from: ({ refunds }) => refunds,
   });
 }
 
@@ -209,23 +102,13 @@ export function customersCommand(context: CommandContext): Command {
     name: 'customers',
     summary: 'List, show, block, export and erase customers',
     one: 'customer',
-    id: EXAMPLE.customer,
     filters: [
       option('--email <email>', 'only the customer of this address: the whole address'),
       statusOption(CUSTOMER_STATUSES),
-      option('--customer-id <id>', 'only this customer'),
+      ...idOptions('customer'),
     ],
     examples: ['tillway customers list --email buyer@example.com'],
-    columns: { CUSTOMER: 'id', STATUS: 'status', EMAIL: 'email', ENVIRONMENT: 'environment', CREATED: 'created' },
-    get: { summary: 'Show a customer' },
-    facts: {
-      Customer: 'id',
-      Status: 'status',
-      Reason: 'statusReason',
-      Email: 'email',
-      Environment: 'environment',
-      Created: 'created',
-    },
+    columns: ['id', 'status', 'email', 'environment', 'created'],
     actions: {
       block: {
         summary: 'Take nothing of a customer any more',
@@ -233,23 +116,16 @@ export function customersCommand(context: CommandContext): Command {
           'No session is created and no payment begun from now on. What is in progress goes on, and its money counts.',
         examples: ['--reason chargebacks'],
         options: [option('--reason <text>', 'why, for your own records: at most 500 characters')],
-        run: ({ customers }, id, options) => customers.block(id, options),
       },
-      unblock: { summary: 'Undo a block', run: ({ customers }, id) => customers.unblock(id) },
-      export: {
-        summary: 'Print everything that is kept about one buyer, as JSON',
-        run: ({ customers }, id) => customers.export(id),
-        show: jsonOf,
-      },
+      unblock: { summary: 'Undo a block' },
+      export: { summary: 'Print everything that is kept about one buyer, as JSON', show: jsonOf },
       erase: {
         summary: 'Erase what can name a buyer, for good; the money records stay',
         details:
           'Nothing brings it back: --confirm takes the id once more. With SQLite, remnants of the old text can lie in unused parts of the file until the service is started again.',
         examples: [`--confirm ${EXAMPLE.customer}`],
         options: [option('--confirm <id>', 'the id of the customer once more').makeOptionMandatory()],
-        run: ({ customers }, id, options) => customers.erase(id, options),
       },
     },
-    from: ({ customers }) => customers,
   });
 }

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { type Command, type CommanderError, Help, type Option } from 'commander';
+import { type Command, CommanderError, Help, type Option } from 'commander';
 import { checkoutCommand } from './checkout-commands.ts';
 import { clockCommand } from './clock-command.ts';
-import { complaintOf, documentOf, misuseOf, misused } from './complaint.ts';
+import { complaintOf, misuseMessage } from './complaint.ts';
 import { completionCommand } from './completion.ts';
 import {
   type CommandContext,
@@ -60,9 +60,10 @@ export async function runTillway(args: readonly string[], terminal: Terminal, lo
     return context.exitCode();
   } catch (error) {
     if (error instanceof OutputClosedError) return UNREAD;
+    // The user asked for help or the version, or named a group without a command.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     // The parser can stop before it reads --json.
     const isJson = (args.includes('--') ? args.slice(0, args.indexOf('--')) : args).includes('--json');
-    if (error instanceof MisuseError) return misuse(error, terminal, isJson);
     return complain(error, commandAt(program, words).command, context, isJson);
   }
 }
@@ -134,18 +135,6 @@ function inGroup(heading: string, commands: Command[]): Command[] {
   return commands.map((command) => command.helpGroup(heading));
 }
 
-/** An error of commander, with its command. */
-class MisuseError extends Error {
-  readonly refusal: CommanderError;
-  readonly command: Command;
-
-  constructor(refusal: CommanderError, command: Command) {
-    super(refusal.message);
-    this.refusal = refusal;
-    this.command = command;
-  }
-}
-
 /** The settings of every command: none ends the process, and all output goes to the terminal. */
 function settle(command: Command, terminal: Terminal): void {
   const { colour, columns = MAX_HELP_WIDTH } = terminal;
@@ -154,11 +143,12 @@ function settle(command: Command, terminal: Terminal): void {
     .helpCommand(false)
     .helpOption('-h, --help', 'this text')
     .exitOverride((refusal) => {
-      throw new MisuseError(refusal, command);
+      const isHelp = refusal.exitCode === 0 || refusal.code === 'commander.help';
+      throw isHelp ? refusal : new CommandError(2, misuseMessage(refusal, command));
     })
     .configureOutput({
       writeOut: terminal.write,
-      // Commander writes the help of a group without a command here; `misuse` writes all other errors.
+      // Commander writes the help of a group without a command here; `complain` writes all errors.
       writeErr: terminal.complain,
       outputError: () => undefined,
       getOutHelpWidth: () => Math.min(columns, MAX_HELP_WIDTH),
@@ -222,15 +212,6 @@ function refuseEmpty(command: Command): void {
       throw new CommandError(2, `${name} must be more than ${JSON.stringify(word)}`);
     }
   }
-}
-
-function misuse({ refusal, command }: MisuseError, terminal: Terminal, isJson: boolean): number {
-  // The user asked for help or the version.
-  if (refusal.exitCode === 0) return 0;
-  const { message, usage } = misuseOf(refusal, command);
-  if (isJson) terminal.write(`${jsonOf(documentOf(misused(message, command)))}\n`);
-  if (refusal.code !== 'commander.help') terminal.complain(`tillway: ${message}\n\n${usage}`);
-  return 2;
 }
 
 function complain(error: unknown, command: Command, context: CommandContext, isJson: boolean): number {

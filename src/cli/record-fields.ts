@@ -1,6 +1,6 @@
 import type { Paint } from './command-context.ts';
 import { facts, table } from './table.ts';
-import { type Cell, dollars, metadataFact, secondsOf, statusCell } from './cells.ts';
+import { type Cell, dollars, secondsOf, statusCell } from './cells.ts';
 
 /** The value of a column or fact: a property in its usual format, or a function of the record. Null is an empty cell. */
 type Field<Item> = (keyof Item & string) | ((item: Item) => Cell | null | undefined);
@@ -8,47 +8,67 @@ type Field<Item> = (keyof Item & string) | ((item: Item) => Cell | null | undefi
 /** Columns of a table or facts about a record, by heading, in their order. */
 export type Fields<Item> = Readonly<Record<string, Field<Item>>>;
 
-const FORMATS: Record<string, (value: never) => Cell | null> = {
-  status: statusCell,
-  ledgerStatus: statusCell,
-  amount: dollars,
-  expected: dollars,
-  received: dollars,
-  created: secondsOf,
-  updated: secondsOf,
-  resolvedAt: secondsOf,
-  expiresAt: secondsOf,
-  nextAttemptAt: secondsOf,
-  disabledAt: secondsOf,
-  failingSince: secondsOf,
-  lastSuccessAt: secondsOf,
-  settledAt: secondsOf,
-  lastUsedAt: secondsOf,
-  started: secondsOf,
-  from: secondsOf,
-  until: secondsOf,
-  attempts: String,
-  number: String,
-  statusCode: String,
-  actions: (names: readonly string[]) => names.join(', '),
-  metadata: metadataFact,
-};
+/** Cells by the name of a property, instead of its usual format, or by a name of their own. Null leaves it out. */
+export type Cells<Item> = Readonly<Record<string, ((item: Item) => Cell | null | undefined) | null>>;
 
-function cellOf<Item>(item: Item, field: Field<Item>): Cell {
-  if (typeof field === 'function') return field(item) ?? '';
-  const value = item[field];
-  if (value === null) return '';
-  const format = FORMATS[field];
-  return format ? (format(value as never) ?? '') : (value as Cell);
+const AMOUNTS = new Set(['amount', 'expected', 'received', 'debit', 'credit', 'refundedAmount', 'refundPendingAmount']);
+const STATUSES = new Set(['status', 'ledgerStatus', 'health']);
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$/;
+/** Properties that all records have, and those that the record itself says in another way. */
+const NOT_SHOWN = new Set(['object', 'currency']);
+const FIRST = ['id', 'status'];
+const LAST = ['metadata', 'environment', 'created', 'updated'];
+
+/** A property of a record in its usual format. */
+export function usualCell(name: string, value: unknown): Cell {
+  if (value === null || value === undefined) return '';
+  if (Array.isArray(value)) return value.every((each) => typeof each === 'string') ? value.join(', ') : '';
+  if (typeof value === 'object') {
+    const pairs = Object.entries(value as Record<string, string>).map(([key, each]) => `${key}=${each}`);
+    return name === 'metadata' ? pairs.join(', ') : '';
+  }
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (AMOUNTS.has(name)) return dollars(value as number);
+  if (STATUSES.has(name)) return statusCell(value as string);
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return TIME.test(text) ? secondsOf(text) : text;
 }
 
-/** Facts about one record, a line each; empty ones are left out. */
-export function showFacts<Item>(fields: Fields<Item>): (item: Item, paint: Paint) => string {
-  return (item, paint) =>
-    facts(
-      Object.entries(fields).map(([name, field]) => [name, cellOf(item, field)] as const),
-      paint,
-    );
+function cellOf<Item>(item: Item, field: Field<Item>): Cell {
+  return typeof field === 'function' ? (field(item) ?? '') : usualCell(field, item[field]);
+}
+
+/** `nextAttemptAt` as `Next attempt at`. */
+function labelOf(name: string): string {
+  const words = name.replaceAll(/_|(?=[A-Z])/g, ' ').toLowerCase();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** Facts about one record, a line each: its properties and further cells; empty ones are left out. `one` is the label of the id. */
+export function showRecord<Item extends object>(
+  one: string,
+  cells: Cells<Item> = {},
+): (item: Item, paint: Paint) => string {
+  return (item, paint) => {
+    const names = [...new Set([...FIRST, ...Object.keys(item), ...Object.keys(cells)])];
+    const shown = names.filter((name) => !NOT_SHOWN.has(name) && cells[name] !== null);
+    const ordered = shown.toSorted((a, b) => LAST.indexOf(a) - LAST.indexOf(b));
+    const pairs = ordered.map((name) => {
+      const cell = cells[name];
+      const value = cell ? cell(item) : usualCell(name, (item as Record<string, unknown>)[name]);
+      return [labelOf(name === 'id' ? one : name), value] as const;
+    });
+    return facts(pairs, paint);
+  };
+}
+
+/** Columns by the names of properties or of cells. */
+export function columnsOf<Item>(one: string, names: readonly string[], cells: Cells<Item> = {}): Fields<Item> {
+  const columns = names.map((name) => [
+    labelOf(name === 'id' ? one : name).toUpperCase(),
+    cells[name] ?? (name as keyof Item & string),
+  ]);
+  return Object.fromEntries(columns) as Fields<Item>;
 }
 
 export function rowOf<Item>(columns: Fields<Item>, item: Item): Cell[] {

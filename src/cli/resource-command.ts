@@ -1,24 +1,34 @@
 import type { Command } from 'commander';
 import type { Tillway, TillwayList } from '../../sdk/src/index.ts';
 import type { CommandContext, CommandDescription, Paint } from './command-context.ts';
-import { type Fields, showFacts } from './record-fields.ts';
+import { EXAMPLE } from './example-ids.ts';
+import { type Cells, columnsOf, showRecord } from './record-fields.ts';
 import { commandGroup } from './command-group.ts';
 import { type Listing, listCommand } from './list-command.ts';
 import { serviceCommand } from './service-command.ts';
 
+type Resources = { [Name in keyof Tillway]: Tillway[Name] extends { list: unknown; get: unknown } ? Name : never };
+
 /** A kind of record with its commands: list, get, and actions on one of them. */
-export interface Resource<Item extends { id: string }, Details extends Item = Item> extends Listing<Item> {
+export interface Resource<Item extends { id: string }, Details extends Item = Item> extends Pick<
+  Listing<Item>,
+  'filters' | 'examples'
+> {
+  /** In the plural: `payments`. */
+  name: string;
+  /** The operand of its commands, and the name of its example id: `payment`. */
+  one: keyof typeof EXAMPLE;
+  /** The resource of the SDK; default: the one of that name. */
+  of?: Resources[keyof Tillway];
   /** The line for the group in the list of commands. */
   summary: string;
-  /** The operand of its commands: `payment`. */
-  one: string;
-  /** An id for the examples. */
-  id: string;
-  get: Pick<CommandDescription, 'summary' | 'details'> & { examples?: readonly string[] };
-  facts: Fields<Item>;
+  /** Names of properties and of `cells`. */
+  columns: readonly string[];
+  /** Cells of the table and facts about one record, beside its properties. */
+  cells?: Cells<Details>;
+  get?: Partial<Pick<CommandDescription, 'summary' | 'details' | 'examples'>>;
   /** The text below the facts of one record. */
   more?(details: Details, paint: Paint): string;
-  from(client: Tillway): { list(query: never): TillwayList<Item>; get(id: string): PromiseLike<Details> };
   actions?: Actions;
   /** Further commands, by name. */
   others?: readonly Command[];
@@ -28,11 +38,12 @@ export interface Resource<Item extends { id: string }, Details extends Item = It
 
 /** A command on one record. */
 interface Action extends Pick<CommandDescription, 'summary' | 'details' | 'options'> {
-  /** The operand and an id for the examples, unless they are those of the resource. */
-  of?: readonly [operand: string, id: string];
+  /** The operand, unless it is that of the resource. */
+  on?: keyof typeof EXAMPLE;
   /** The options of each example; default: one example without options. */
   examples?: readonly string[];
-  run(client: Tillway, id: string, options: never): PromiseLike<unknown>;
+  /** Default: the method of that name. */
+  run?(client: Tillway, id: string, options: never): PromiseLike<unknown>;
   /** Default: the facts, if the answer is the record. */
   show?(answer: never, paint: Paint): string;
   isFailure?(answer: never): boolean;
@@ -41,33 +52,39 @@ interface Action extends Pick<CommandDescription, 'summary' | 'details' | 'optio
 /** Commands on one record, by name. */
 export type Actions = Readonly<Record<string, Action>>;
 
+type Methods = Record<string, (id: string, options: unknown) => PromiseLike<never>>;
+
 /** The group of commands of a resource. Without a command, the group lists. */
 export function resourceCommand<Item extends { id: string }, Details extends Item = Item>(
   context: CommandContext,
   resource: Resource<Item, Details>,
 ): Command {
-  const { name, one, id: exampleId, from, more, actions = {}, others = [], order = ['list', 'get'] } = resource;
-  const show = showFacts(resource.facts);
+  const { name, one, of = name, columns, cells, more, actions = {}, others = [], order = ['list', 'get'] } = resource;
+  const methods = (client: Tillway) => client[of as 'payments'] as unknown as Methods;
+  const show = showRecord(one, cells);
   const get = serviceCommand<Details>(context, `get <${one}>`, {
-    examples: [`tillway ${name} get ${exampleId}`],
+    summary: `Show ${/^[aeiou]/.test(one) ? 'an' : 'a'} ${one}`,
+    examples: [`tillway ${name} get ${EXAMPLE[one]}`],
     ...resource.get,
-    ask: (client, _options, id) => from(client).get(id),
+    ask: (client, _options, id) => methods(client)['get']!(id, undefined),
     show: (details, paint) => show(details, paint) + (more?.(details, paint) ?? ''),
   });
-  const commands = [
-    listCommand(context, resource),
-    get,
-    ...Object.entries(actions).map(([verb, { of = [one, exampleId], examples = [''], run, ...action }]) =>
-      serviceCommand<never, never>(context, `${verb} <${of[0]}>`, {
-        show,
-        ...action,
-        examples: examples.map((options) => `tillway ${name} ${verb} ${of[1]} ${options}`.trim()),
-        ask: (client, options, id) => run(client, id, options) as PromiseLike<never>,
-      }),
-    ),
-    ...others,
-  ];
+  const list = listCommand<Item>(context, {
+    ...resource,
+    columns: columnsOf(one, columns, cells as Cells<Item>),
+    from: (client) => methods(client) as unknown as { list(query: never): TillwayList<Item> },
+  });
+  const acts = Object.entries(actions).map(([verb, { on = one, examples = [''], run, ...action }]) => {
+    const method = verb.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+    return serviceCommand<never, never>(context, `${verb} <${on}>`, {
+      show,
+      ...action,
+      examples: examples.map((options) => `tillway ${name} ${verb} ${EXAMPLE[on]} ${options}`.trim()),
+      ask: (client, options, id) =>
+        run ? (run(client, id, options) as PromiseLike<never>) : methods(client)[method]!(id, options),
+    });
+  });
   const rank = (command: Command) => (order.includes(command.name()) ? order.indexOf(command.name()) : order.length);
-  const ordered = commands.toSorted((a, b) => rank(a) - rank(b));
+  const ordered = [list, get, ...acts, ...others].toSorted((a, b) => rank(a) - rank(b));
   return commandGroup(name, resource.summary, ordered, { otherwise: 'list' });
 }

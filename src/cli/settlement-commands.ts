@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { isUtf8 } from 'node:buffer';
 import type { Command } from 'commander';
 import type {
   Discrepancy,
@@ -10,58 +10,42 @@ import type {
 import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES } from '../domain/records.ts';
 import { type CommandContext, CommandError, type Paint } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
-import { showFacts, showTable } from './record-fields.ts';
+import { contentOf } from './received-request.ts';
+import { showRecord, showTable } from './record-fields.ts';
 import { commandGroup } from './command-group.ts';
 import { resourceCommand } from './resource-command.ts';
 import { serviceCommand } from './service-command.ts';
-import { amountOption, choiceOption, environmentOption, option, timeOption } from './options.ts';
+import {
+  amountOption,
+  choiceOption,
+  environmentOption,
+  idOptions,
+  option,
+  statusOption,
+  timeOption,
+} from './options.ts';
 import { plain, statusCell } from './cells.ts';
-
-const STDIN = '-';
 
 export function discrepanciesCommand(context: CommandContext): Command {
   return resourceCommand<Discrepancy>(context, {
     name: 'discrepancies',
     summary: 'Money to resolve: list, show, refund or accept',
     one: 'discrepancy',
-    id: EXAMPLE.discrepancy,
     filters: [
-      choiceOption('--status <status>', 'only those with this status', DISCREPANCY_STATUSES),
+      statusOption(DISCREPANCY_STATUSES),
       choiceOption('--kind <kind>', 'only those of this kind', DISCREPANCY_KINDS),
-      option('--session-id <id>', 'only those of this session'),
+      ...idOptions('session'),
     ],
     examples: ['tillway discrepancies list --status open'],
-    columns: {
-      DISCREPANCY: 'id',
-      STATUS: 'status',
-      KIND: 'kind',
-      EXPECTED: 'expected',
-      RECEIVED: 'received',
-      ACTIONS: 'actions',
-      CREATED: 'created',
-    },
-    get: { summary: 'Show money that came twice, or not as it was asked for' },
-    facts: {
-      Discrepancy: 'id',
+    columns: ['id', 'status', 'kind', 'expected', 'received', 'actions', 'created'],
+    cells: {
       // An open discrepancy without actions waits for its refund, and no action is needed.
-      Status: ({ status, refundId, actions }) =>
+      status: ({ status, refundId, actions }) =>
         status !== 'open' || refundId === null || actions.length > 0
           ? statusCell(status)
           : { text: `open until refund ${refundId} has succeeded`, style: 'yellow' },
-      Kind: 'kind',
-      Expected: 'expected',
-      Received: 'received',
-      Session: 'sessionId',
-      Payment: 'paymentId',
-      Provider: 'provider',
-      Environment: 'environment',
-      Actions: 'actions',
-      Refund: 'refundId',
-      Resolution: 'resolution',
-      Note: 'note',
-      Created: 'created',
-      Resolved: 'resolvedAt',
     },
+    get: { summary: 'Show money that came twice, or not as it was asked for' },
     actions: {
       resolve: {
         summary: 'Give the money back, or take it as it is',
@@ -74,10 +58,8 @@ export function discrepanciesCommand(context: CommandContext): Command {
           choiceOption('--action <action>', 'what is to become of it', ['refund', 'accept']).makeOptionMandatory(),
           option('--note <text>', 'your words on it, at most 500 characters'),
         ],
-        run: ({ discrepancies }, id, options) => discrepancies.resolve(id, options),
       },
     },
-    from: ({ discrepancies }) => discrepancies,
   });
 }
 
@@ -115,12 +97,9 @@ export function settlementsCommand(context: CommandContext): Command {
 }
 
 async function textOf({ terminal }: CommandContext, file: string): Promise<string> {
-  try {
-    const bytes = file === STDIN ? await terminal.readInput() : readFileSync(file);
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch (error) {
-    throw new CommandError(2, `${file} cannot be read: ${(error as Error).message}`);
-  }
+  const bytes = await contentOf(file, terminal);
+  if (isUtf8(bytes)) return new TextDecoder().decode(bytes);
+  throw new CommandError(2, `${file} cannot be read: it is not UTF-8`);
 }
 
 const showEntries = showTable<SettlementImport['entries'][number]>({
@@ -137,13 +116,4 @@ function showImport({ message, entries, ignoredColumns }: SettlementImport, pain
   return `${plain(message)}\n${ignored}${others.length === 0 ? '' : showEntries(others, paint)}`;
 }
 
-const showSettlement = showFacts<Settlement>({
-  Payment: 'paymentId',
-  Session: 'sessionId',
-  Environment: 'environment',
-  'Paid out': 'amount',
-  'Told by': 'source',
-  Reference: 'reference',
-  Settled: 'settledAt',
-  Recorded: 'created',
-});
+const showSettlement = showRecord<Settlement>('settlement');

@@ -1,14 +1,5 @@
-import {
-  type Environment,
-  type WebhookCheck,
-  type WebhookFailureReason,
-  WebhookVerificationError,
-  webhooks,
-} from '../../sdk/src/index.ts';
+import { type Environment, type WebhookCheck, WebhookVerificationError, webhooks } from '../../sdk/src/index.ts';
 import { durationText } from './duration.ts';
-
-/** Headers by their names in lower case. */
-export type ReceivedHeaders = Readonly<Record<string, readonly string[]>>;
 
 /** A secret, and its name if several are given: `production`. */
 export interface NamedSecret {
@@ -18,7 +9,8 @@ export interface NamedSecret {
 
 /** A delivery as the endpoint received it, and what the endpoint expects. */
 export interface Received {
-  headers: ReceivedHeaders;
+  /** By their names in lower case. */
+  headers: Readonly<Record<string, readonly string[]>>;
   body: Buffer;
   secrets: readonly NamedSecret[];
   /** Unix seconds. */
@@ -48,42 +40,61 @@ export interface Diagnosis {
   findings: Finding[];
 }
 
+/** The first secret and correction of the body that make the signature right; else the reason of the SDK to refuse it. */
+interface Judgement {
+  scheme: Scheme;
+  secret?: NamedSecret;
+  finding?: Finding | null;
+  fault?: Fault;
+}
+
 type Scheme = 'x-gateway-signature' | 'webhook-signature';
 type Fault = Extract<WebhookCheck, { ok: false }>;
 
 const GATEWAY = 'x-gateway-signature';
 const STANDARD = 'webhook-signature';
-const CAUSES: Partial<Record<WebhookFailureReason, string>> = {
+const CAUSES: Partial<Record<Fault['reason'], string>> = {
   invalid_secret: 'wrong_secret',
   missing_header: 'header_missing',
   malformed_header: 'header_changed',
 };
 const RAW = 'Verify the raw bytes of the request before anything parses, trims or decodes them.';
 
+const finding =
+  (certainty: Finding['certainty']) =>
+  (cause: string, message: string, fix: string): Finding => ({ cause, certainty, message, fix });
+const proven = finding('proven');
+const likely = finding('likely');
+
 /** Tells whether a delivery is genuine and, if not, which of the eight common causes explains it. The SDK judges each signature. */
 export async function diagnose(received: Received): Promise<Diagnosis> {
-  const { headers, body, secrets, now, toleranceSeconds } = received;
+  const { headers, body, now, toleranceSeconds } = received;
   const event = eventOf(body);
-  const schemes = ([GATEWAY, STANDARD] as const).filter((scheme) => headers[scheme]);
-  const judged = await Promise.all(schemes.map(async (scheme) => ({ scheme, ...(await judge(scheme, received)) })));
-  const right = judged.filter(({ finding }) => finding === null).map(({ scheme }) => scheme);
-  const secret = judged.find((each) => each.secret)?.secret;
-  const timestamp = Number(
-    /\bt=(\d{1,12})(?!\d)/.exec(headers[GATEWAY]?.[0] ?? '')?.[1] ?? headers['webhook-timestamp']?.[0],
+  const signed = ([GATEWAY, STANDARD] as const).filter((scheme) => headers[scheme]);
+  // Without a signature, the SDK says which headers are missing.
+  const judged = await Promise.all(
+    (signed.length === 0 ? ([GATEWAY] as const) : signed).map((each) => judge(each, received)),
   );
-  const ageSeconds = Number.isNaN(timestamp) ? null : now - timestamp;
-  const missing = schemes.length === 0 ? await webhooks.check(body, headers, secrets[0]!.secret) : undefined;
+  const right = judged.filter((each) => each.finding === null).map(({ scheme }) => scheme);
+  const secret = judged.find((each) => each.secret)?.secret;
+  const time = /\bt=(\d{1,12})(?!\d)/.exec(headers[GATEWAY]?.[0] ?? '')?.[1] ?? headers['webhook-timestamp']?.[0];
+  const ageSeconds = Number.isNaN(Number(time)) ? null : now - Number(time);
   const findings = [
-    ...judged.flatMap(({ finding }) => finding ?? []),
+    ...judged.flatMap((each) => each.finding ?? []),
     ...skew(ageSeconds, toleranceSeconds, secret !== undefined),
     ...foreignEnvironment(received, event, secret),
-    ...[missing, ...judged.map(({ fault }) => fault)].flatMap((fault) =>
-      fault && !fault.ok ? explain(fault, received, event, right[0]) : [],
-    ),
+    ...judged.flatMap(({ fault }) => (fault ? explain(fault, received, event, right[0]) : [])),
   ];
-  if (findings.length === 0) findings.push(...(await invalidPayload(received, secret!.secret)));
+  if (findings.length === 0) {
+    try {
+      await webhooks.verify(body, headers, secret!.secret, { toleranceSeconds, now: now * 1000 });
+    } catch (error) {
+      if (!(error instanceof WebhookVerificationError)) throw error;
+      findings.push(proven(error.reason, error.message, error.suggestion ?? ''));
+    }
+  }
   // Both schemes can have the same finding.
-  const unique = [...new Map(findings.map((finding) => [finding.message, finding])).values()];
+  const unique = [...new Map(findings.map((each) => [each.message, each])).values()];
   return {
     genuine: unique.length === 0,
     schemes: right,
@@ -94,35 +105,31 @@ export async function diagnose(received: Received): Promise<Diagnosis> {
   };
 }
 
-/** The secret and the body that make the signature of a scheme right, else the reason of the SDK to refuse it. */
-async function judge(
-  scheme: Scheme,
-  { headers, body, secrets }: Received,
-): Promise<{ secret?: NamedSecret; finding?: Finding | null; fault?: Fault }> {
+async function judge(scheme: Scheme, { headers, body, secrets }: Received): Promise<Judgement> {
   const faults: Fault[] = [];
   const own = { ...headers, [scheme === GATEWAY ? STANDARD : GATEWAY]: undefined };
   for (const { bytes, finding } of corrections(body)) {
     for (const secret of secrets) {
       const checked = await webhooks.check(bytes, own, secret.secret, { toleranceSeconds: Infinity });
-      if (checked.ok) return { secret, finding };
+      if (checked.ok) return { scheme, secret, finding };
       if (finding === null) faults.push(checked);
     }
   }
-  return { fault: faults.find(({ reason }) => reason !== 'invalid_secret') ?? faults[0]! };
+  return { scheme, fault: faults.find(({ reason }) => reason !== 'invalid_secret') ?? faults[0]! };
 }
 
 /** The body as it was received, then with one common mistake undone at a time. */
-function* corrections(body: Buffer): Generator<{ bytes: Buffer; finding: Finding | null }> {
+function corrections(body: Buffer): { bytes: Buffer; finding: Finding | null }[] {
   const text = body.toString();
-  yield { bytes: body, finding: null };
-  const bodies: [cause: string, change: string, bytes: Buffer][] = [
-    ['body_changed', 'given white space or a byte order mark around it', Buffer.from(text.trim())],
-    ['body_changed', 'read as Latin-1 although it is UTF-8', Buffer.from(text, 'latin1')],
-    ['body_rewritten', 'parsed and serialized again', Buffer.from(serialized(text) ?? text)],
+  const undo = (cause: string, change: string, bytes: Buffer) => {
+    return { bytes, finding: proven(cause, `The body is not the bytes that were signed: it was ${change}.`, RAW) };
+  };
+  return [
+    { bytes: body, finding: null },
+    undo('body_changed', 'given white space or a byte order mark around it', Buffer.from(text.trim())),
+    undo('body_changed', 'read as Latin-1 although it is UTF-8', Buffer.from(text, 'latin1')),
+    undo('body_rewritten', 'parsed and serialized again', Buffer.from(serialized(text) ?? text)),
   ];
-  for (const [cause, change, bytes] of bodies) {
-    yield { bytes, finding: proven(cause, `The body is not the bytes that were signed: it was ${change}.`, RAW) };
-  }
 }
 
 /** The event as the service serializes it; undefined if the text is not JSON, or nested too deep to be written. */
@@ -152,8 +159,8 @@ function explain(fault: Fault, received: Received, event: Diagnosis['event'], ri
   const original = serialized(text);
   if (original === undefined) return likely('body_changed', 'The body is not JSON: it was cut off or decoded.', RAW);
   if (original !== text) return likely('body_rewritten', 'The body is not compact JSON, as the service sends it.', RAW);
-  const is = event?.environment ?? null;
-  if (is !== null && environment !== undefined && is !== environment) {
+  const is = event?.environment;
+  if (is && environment !== undefined && is !== environment) {
     const other = `It is an event of ${is}, and the secret seems to be the one of ${environment}.`;
     return likely('other_environment', other, `Verify events of ${is} with the secret of ${is}.`);
   }
@@ -161,34 +168,24 @@ function explain(fault: Fault, received: Received, event: Diagnosis['event'], ri
     const several = 'The service signs with several secrets while one is rotated, and the given one is none of them.';
     return likely('rotated_secret', several, 'Use the secret that the rotation has shown; the others expire.');
   }
-  const secret = is === null ? '' : ` It is an event of ${is}: is this the secret of ${is}?`;
   return likely(
     'wrong_secret',
-    `It was signed with another secret, or the content of the body was changed.${secret}`,
+    `It was signed with another secret, or the content of the body was changed.${is ? ` It is an event of ${is}: is this the secret of ${is}?` : ''}`,
     'Compare the secret with WEBHOOK_SECRET of the service, or with the one that tillway listen printed. After a rotation, use the new one.',
   );
 }
 
-/** The SDK's refusal of a body whose signature is right: it is not an event, or not the event that the headers name. */
-async function invalidPayload(received: Received, secret: string): Promise<Finding[]> {
-  const { headers, body, now, toleranceSeconds } = received;
-  try {
-    await webhooks.verify(body, headers, secret, { toleranceSeconds, now: now * 1000 });
-    return [];
-  } catch (error) {
-    if (!(error instanceof WebhookVerificationError)) throw error;
-    return [proven(error.reason, error.message, error.suggestion ?? '')];
-  }
-}
-
 function skew(ageSeconds: number | null, toleranceSeconds: number, isSigned: boolean): Finding[] {
   if (ageSeconds === null || Math.abs(ageSeconds) <= toleranceSeconds) return [];
-  const away = durationText(Math.abs(ageSeconds));
-  const when = ageSeconds < 0 ? `${away} ahead of the clock here` : `${away} ago`;
-  const message = `The signature was made ${when}; at most ${durationText(toleranceSeconds)} are accepted.`;
+  const message = `The signature was made ${ageText(ageSeconds)}; at most ${durationText(toleranceSeconds)} are accepted.`;
   const recorded = `, have the event sent again (tillway events resend), or verify a recorded one with --tolerance ${ageSeconds + 60}s`;
   const fix = `Set the clocks of this machine and of the service by NTP${ageSeconds < 0 ? '' : recorded}.`;
   return [(isSigned ? proven : likely)('clock_skew', message, fix)];
+}
+
+/** `12 s ago`. */
+export function ageText(seconds: number): string {
+  return seconds < 0 ? `${durationText(-seconds)} ahead of the clock here` : `${durationText(seconds)} ago`;
 }
 
 /** A right signature of one environment, although the other one is expected or is the name of the secret that fits. */
@@ -198,10 +195,9 @@ function foreignEnvironment(
   secret: NamedSecret | undefined,
 ): Finding[] {
   const is = event?.environment;
-  const name = secret?.name;
-  const expected = environment ?? (name === 'sandbox' || name === 'production' ? name : undefined);
+  const expected = environment ?? ['sandbox', 'production'].find((each) => each === secret?.name);
   if (!secret || !is || !expected || is === expected) return [];
-  const why = environment === undefined ? `the secret that fits is named ${name}` : `${expected} is expected`;
+  const why = environment === undefined ? `the secret that fits is named ${secret.name}` : `${expected} is expected`;
   const money = is === 'sandbox' ? 'No money has moved: never fulfil an order for it.' : 'It is about real money.';
   const fix = `${money} Give each environment its own endpoint and secret.`;
   return [proven('other_environment', `It is an event of ${is}, and ${why}.`, fix)];
@@ -211,17 +207,8 @@ function eventOf(body: Buffer): Diagnosis['event'] {
   try {
     const { id, type, livemode } = JSON.parse(body.toString()) as Record<string, unknown>;
     if (typeof id !== 'string' || typeof type !== 'string') return null;
-    const environment = typeof livemode === 'boolean' ? (livemode ? 'production' : 'sandbox') : null;
-    return { id, type, environment };
+    return { id, type, environment: typeof livemode === 'boolean' ? (livemode ? 'production' : 'sandbox') : null };
   } catch {
     return null;
   }
-}
-
-function proven(cause: string, message: string, fix: string): Finding {
-  return { cause, certainty: 'proven', message, fix };
-}
-
-function likely(cause: string, message: string, fix: string): Finding {
-  return { cause, certainty: 'likely', message, fix };
 }

@@ -4,9 +4,9 @@ import { PROVIDER_STATUSES } from '../domain/records.ts';
 import { type Acted, act } from './actions.ts';
 import type { CommandContext, Paint } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
-import { showFacts } from './record-fields.ts';
+import { showRecord } from './record-fields.ts';
 import { serviceCommand } from './service-command.ts';
-import { EVENT_TYPES, amountOption, choiceOption, metadataOption, option, pairsOf } from './options.ts';
+import { EVENT_TYPES, amountOption, choiceOption, metadataOption, option } from './options.ts';
 import { plain } from './cells.ts';
 
 interface ExampleOptions {
@@ -18,7 +18,7 @@ interface ExampleOptions {
   route?: string;
   txHash?: string | false;
   livemode?: true;
-  metadata: string[];
+  metadata: Record<string, string>;
 }
 
 /** `tillway webhook example`: a delivery as an endpoint would receive it. */
@@ -51,7 +51,7 @@ export function webhookExampleCommand(context: CommandContext): Command {
         routeId: route,
         txHash: txHash === false ? null : txHash,
         livemode,
-        metadata: pairsOf('--metadata', metadata),
+        metadata,
       });
     },
     show(answer, paint) {
@@ -103,13 +103,9 @@ export function webhookVerifySampleCommand(context: CommandContext): Command {
   });
 }
 
-const showSample = showFacts<VerifiedSample>({
-  Event: 'eventId',
-  Session: 'sessionId',
-  Status: 'status',
-  Provider: 'provider',
-  Signature: ({ signatureVerified }) =>
-    signatureVerified ? { text: 'verified', style: 'green' } : 'a placeholder, not verified',
-  Applied: ({ merchantWebhookQueued }) =>
-    merchantWebhookQueued ? 'yes: a webhook to the merchant is queued' : 'no: nothing was changed',
+const showSample = showRecord<VerifiedSample>('sample', {
+  signatureVerified: ({ signatureVerified }) =>
+    signatureVerified ? { text: 'yes', style: 'green' } : 'no, a placeholder',
+  merchantWebhookQueued: ({ merchantWebhookQueued }) =>
+    merchantWebhookQueued ? 'yes: applied' : 'no: nothing was changed',
 });

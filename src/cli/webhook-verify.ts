@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander';
 import { type CommandContext, CommandError, type Paint, describedCommand } from './command-context.ts';
-import { durationOf, durationText } from './duration.ts';
+import { durationOf } from './duration.ts';
 import { requestOf } from './received-request.ts';
 import { brokenAtWords, facts } from './table.ts';
-import { collect, environmentOption } from './options.ts';
-import { type Diagnosis, type Finding, type NamedSecret, diagnose } from './webhook-diagnosis.ts';
+import { collect, environmentOption, option } from './options.ts';
+import { type Diagnosis, type NamedSecret, ageText, diagnose } from './webhook-diagnosis.ts';
 import { plain } from './cells.ts';
 
 interface Options {
@@ -16,7 +16,6 @@ interface Options {
   tolerance: string;
 }
 
-const NAMED = /^([a-z][a-z0-9-]*)=(.*)$/s;
 const WIDTH = 100;
 const LABEL_WIDTH = 'Proven  '.length;
 
@@ -37,80 +36,64 @@ export function webhookVerifyCommand(context: CommandContext): Command {
       "tillway webhook verify --secret whsec_... --header 'x-gateway-signature: t=...,v1=...' < body.json",
       'tillway webhook verify --secret production=whsec_... --secret sandbox=whsec_... --headers headers.txt --body body.json',
     ],
-    remote: false,
-  })
-    .addOption(
+    options: [
       new Option(
         '--secret <secret>',
         'what it was signed with; several times with a name: sandbox=whsec_...; default WEBHOOK_SECRET',
       ).argParser((text: string, before: string[] | undefined) => collect(text, before ?? [])),
-    )
-    .option('--headers <file>', 'the headers: "name: value" lines, or a JSON object; or the whole request')
-    .addOption(
+      option('--headers <file>', 'the headers: "name: value" lines, or a JSON object; or the whole request'),
       new Option('--header <header>', 'one header, "name: value"; may be given several times')
         .argParser(collect)
         .default([], 'none'),
-    )
-    .option('--body <file>', 'the body as it was received; default -, the standard input')
-    .addOption(environmentOption('the one that you expect'))
-    .option('--tolerance <time>', 'how old it may be; default 5m', '5m');
-
-  return command.action(async (options: Options) => {
+      option('--body <file>', 'the body as it was received; default -, the standard input'),
+      environmentOption('the one that you expect'),
+      option('--tolerance <time>', 'how old it may be; default 5m').default('5m'),
+    ],
+    remote: false,
+  });
+  return command.action(async ({ environment, ...options }: Options) => {
     const secrets = secretsOf(options.secret, context.terminal.webhookSecret);
     const toleranceSeconds = durationOf(options.tolerance, '--tolerance');
-    const { headers, body } = await requestOf(options, () => context.terminal.readInput());
-    const diagnosis = await diagnose({
-      headers,
-      body,
-      secrets,
-      now: Math.floor(context.terminal.now() / 1000),
-      toleranceSeconds,
-      environment: options.environment,
-    });
+    const request = await requestOf(options, context.terminal);
+    const now = Math.floor(context.terminal.now() / 1000);
+    const diagnosis = await diagnose({ ...request, secrets, now, toleranceSeconds, environment });
     context.tell(command, { object: 'webhook_verification', ...diagnosis }, tellDiagnosis);
     if (!diagnosis.genuine) context.fail();
   });
 }
 
 function secretsOf(given: readonly string[] | undefined, fromEnvironment: string | undefined): NamedSecret[] {
-  if (given) return given.map(secretOf);
+  if (given) {
+    return given.map((text) => {
+      const [, name = null, secret = text] = /^([a-z][a-z0-9-]*)=(.*)$/s.exec(text) ?? [];
+      return { name, secret };
+    });
+  }
   if (fromEnvironment !== undefined) return [{ name: null, secret: fromEnvironment }];
   throw new CommandError(2, 'name what it was signed with: --secret whsec_..., or WEBHOOK_SECRET in this shell');
 }
 
-function secretOf(text: string): NamedSecret {
-  const [, name = null, secret = text] = NAMED.exec(text) ?? [];
-  return { name, secret };
-}
-
-function tellDiagnosis(diagnosis: Diagnosis, paint: Paint): string {
-  const { genuine, findings } = diagnosis;
-  const verdict = genuine ? paint(['bold', 'green'], 'Genuine') : paint(['bold', 'red'], 'Not genuine');
-  return `${verdict}\n${factsOf(diagnosis, paint)}${findings.map((finding) => `\n${tellFinding(finding, paint)}`).join('')}`;
-}
-
-function factsOf({ event, schemes, secret, ageSeconds }: Diagnosis, paint: Paint): string {
-  const named: [name: string, text: string | null][] = [
-    ['Event', event?.id ?? null],
-    ['Type', event?.type ?? null],
-    ['Environment', event?.environment ?? null],
-    ['Signed', ageSeconds === null ? null : ageText(ageSeconds)],
-    ['Right by', schemes.join(', ')],
-    ['Secret', secret],
-  ];
-  return named.some(([, text]) => text) ? facts(named, paint) : '';
-}
-
-function ageText(seconds: number): string {
-  return seconds < 0 ? `${durationText(-seconds)} ahead of the clock here` : `${durationText(seconds)} ago`;
-}
-
-function tellFinding({ certainty, message, fix }: Finding, paint: Paint): string {
-  const [label, style] = certainty === 'proven' ? (['Proven', 'red'] as const) : (['Likely', 'yellow'] as const);
+function tellDiagnosis({ genuine, findings, event, schemes, secret, ageSeconds }: Diagnosis, paint: Paint): string {
   const width = Math.min(WIDTH, paint.columns ?? WIDTH) - LABEL_WIDTH;
-  const paragraph = (name: string, text: string) => {
+  const paragraph = (label: string, style: 'red' | 'yellow' | 'cyan', text: string) => {
     const lines = brokenAtWords(plain(text), width).join(`\n${' '.repeat(LABEL_WIDTH)}`);
-    return `${paint(name === 'Do' ? 'cyan' : style, name)}${' '.repeat(LABEL_WIDTH - name.length)}${lines}\n`;
+    return `${paint(style, label)}${' '.repeat(LABEL_WIDTH - label.length)}${lines}\n`;
   };
-  return paragraph(label, message) + paragraph('Do', fix);
+  const told = facts(
+    [
+      ['Event', event?.id],
+      ['Type', event?.type],
+      ['Environment', event?.environment],
+      ['Signed', ageSeconds === null ? null : ageText(ageSeconds)],
+      ['Right by', schemes.join(', ')],
+      ['Secret', secret],
+    ],
+    paint,
+  );
+  const reasons = findings.map(({ certainty, message, fix }) => {
+    const reason =
+      certainty === 'proven' ? paragraph('Proven', 'red', message) : paragraph('Likely', 'yellow', message);
+    return `\n${reason}${paragraph('Do', 'cyan', fix)}`;
+  });
+  return `${paint(['bold', genuine ? 'green' : 'red'], genuine ? 'Genuine' : 'Not genuine')}\n${told}${reasons.join('')}`;
 }

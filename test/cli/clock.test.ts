@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
-import { once } from 'node:events';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import * as fc from 'fast-check';
@@ -9,32 +7,24 @@ import { MAX_ADVANCE_SECONDS as SERVICE_MAX } from '../../src/contract/test-cloc
 import { durationText, parseDuration } from '../../src/cli/duration.ts';
 import { createSession, startAt } from '../simulator/buyer.ts';
 import { type TestService, startTestService } from '../support/service.ts';
+import { startStub } from './stub-server.ts';
 import { runIn, runWith } from './terminal.ts';
 
 describe('a duration', () => {
-  const READ: [text: string, seconds: number | undefined][] = [
-    ['90s', 90],
-    ['15m', 900],
-    ['24h', 86_400],
-    ['2d', 172_800],
-    ['1h30m', 5400],
-    ['1d2h3m4s', 93_784],
-    [' 5M ', 300],
-    ['0s', 0],
-    ['', undefined],
-    [' ', undefined],
-    ['30', undefined],
-    ['30m1h', undefined],
-    ['1h1h', undefined],
-    ['1.5h', undefined],
-    ['-5m', undefined],
-    ['5 m', undefined],
-    ['soon', undefined],
-  ];
-  for (const [text, seconds] of READ) {
-    it(`${JSON.stringify(text)} is ${seconds === undefined ? 'none' : `${seconds} s`}`, () => {
-      assert.equal(parseDuration(text), seconds);
-    });
+  for (const [text, seconds] of Object.entries({
+    '90s': 90,
+    '15m': 900,
+    '24h': 86_400,
+    '2d': 172_800,
+    '1h30m': 5400,
+    '1d2h3m4s': 93_784,
+    ' 5M ': 300,
+    '0s': 0,
+  })) {
+    it(`${JSON.stringify(text)} is ${seconds} s`, () => assert.equal(parseDuration(text), seconds));
+  }
+  for (const text of ['', ' ', '30', '30m1h', '1h1h', '1.5h', '-5m', '5 m', 'soon']) {
+    it(`${JSON.stringify(text)} is none`, () => assert.equal(parseDuration(text), undefined));
   }
 
   it('is written so that it can be read again', () => {
@@ -50,30 +40,21 @@ describe('a duration', () => {
 
 describe('tillway clock', () => {
   let on: TestService;
-  const refuses = createServer((request, response) => {
-    request.resume();
-    response.writeHead(500).end('out of order');
-  });
+  let broken: Awaited<ReturnType<typeof startStub>>;
   before(async () => {
-    refuses.listen(0, '127.0.0.1');
-    await once(refuses, 'listening');
-    const { port } = refuses.address() as { port: number };
+    broken = await startStub((request, response) => response.writeHead(500).end(String(request.method)));
+    const WEBHOOK_SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
     on = await startTestService({
       live: true,
-      variables: {
-        TEST_CLOCK: 'true',
-        WEBHOOK_URL: `http://127.0.0.1:${port}/`,
-        WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 1).toString('base64')}`,
-      },
+      variables: { TEST_CLOCK: 'true', WEBHOOK_URL: broken.url, WEBHOOK_SECRET },
     });
   });
   after(async () => {
     await on[Symbol.asyncDispose]();
-    refuses.closeAllConnections();
-    refuses.close();
+    await broken[Symbol.asyncDispose]();
   });
 
-  const advance = (...args: string[]) => runWith({ url: on.url, sleep: () => pause(10) }, 'clock', 'advance', ...args);
+  const advance = (options: string) => runWith({ url: on.url, sleep: () => pause(10) }, `clock advance ${options}`);
 
   it('shows where it stands', async () => {
     const { code, stdout, stderr } = await runIn(on, 'clock');
@@ -99,7 +80,7 @@ describe('tillway clock', () => {
   });
 
   it('says where nothing happened, and shows nothing of an earlier move', async () => {
-    const { stdout } = await advance('1s', '--json');
+    const { stdout } = await advance('1s --json');
     const { from, clock, happened } = JSON.parse(stdout) as {
       from: string;
       clock: { now: string };
@@ -127,8 +108,8 @@ describe('tillway clock', () => {
 
   it('is refused where the service has none, with how to get one', async () => {
     await using without = await startTestService();
-    for (const args of [['clock'], ['clock', 'advance', '1h']]) {
-      const { code, stdout, stderr } = await runIn(without, ...args);
+    for (const line of ['clock', 'clock advance 1h']) {
+      const { code, stdout, stderr } = await runIn(without, line);
       assert.deepEqual([code, stdout], [1, '']);
       assert.match(stderr, /TEST_CLOCK=true/);
     }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { stripVTControlCharacters } from 'node:util';
+import { isDeepStrictEqual, stripVTControlCharacters } from 'node:util';
 import type { CheckoutSession, Delivery, Page, Payment, WebhookEvent } from '../../sdk/src/index.ts';
 import { OutputClosedError } from '../../src/cli/command-context.ts';
 import { freePort } from '../process/program.ts';
@@ -52,56 +52,43 @@ async function paymentOf(sessionId: string): Promise<Payment> {
 }
 
 describe('tillway fees', () => {
-  it('says who pays what', async () => {
-    assert.equal(
-      await told('fees', '49.99'),
-      [
-        'Card, simulated acquirer  sandbox_card_acquirer, a few seconds',
-        '',
-        'Buyer pays           49.99 USD',
-        'Gateway keeps         1.45 USD  2.9 %',
-        'You get              48.54 USD',
-        '',
-      ].join('\n'),
+  it('shows who pays what, for a route and an environment', async () => {
+    const lines = [
+      'Card, simulated acquirer  sandbox_card_acquirer, a few seconds',
+      '',
+      'Buyer pays           49.99 USD',
+      'Gateway keeps         1.45 USD  2.9 %',
+      'You get              48.54 USD',
+      '',
+    ];
+    assert.equal(await told('fees 49.99'), lines.join('\n'));
+    assert.match(
+      await told('fees 100 --kind local'),
+      /^Buyer pays +100\.25 USD\n {2}buyer fee +0\.25 USD {2}0\.25 %\n/m,
     );
-    const local = await told('fees', '100', '--kind', 'local');
-    assert.match(local, /^Buyer pays +100\.25 USD\n {2}buyer fee +0\.25 USD {2}0\.25 %\n/m);
-  });
-
-  it('takes a route and an environment', async () => {
-    assert.match(await told('fees', '5', '--route', 'sandbox_card_backup'), /^\S.* {2}sandbox_card_backup, /);
-    assert.match(await told('fees', '5', '--environment', 'production'), /^\S.* {2}card_stripe, /);
-    assert.match(await complaint(1, 'fees', '5', '--route', 'nowhere'), /\nrequest req_/);
-  });
-
-  it('prints the answer of the API unchanged with --json', async () => {
+    assert.match(await told('fees 5 --route sandbox_card_backup'), /^\S.* {2}sandbox_card_backup, /);
+    assert.match(await told('fees 5 --environment production'), /^\S.* {2}card_stripe, /);
+    assert.match(await complaint(1, 'fees 5 --route nowhere'), /\nrequest req_/);
     const { body } = await call('POST', `${on.url}/api/agent/actions/fees.estimate`, { amount: 49.99 });
-    assert.deepEqual(await json('fees', '49.99'), body);
+    assert.deepEqual(await json('fees 49.99'), body);
   });
 
   for (const amount of ['much', '1e3', '0x10', '1,5', ' 5', '5 ', '+5', '.', '--', 'Infinity']) {
-    it(`takes no amount that is written ${JSON.stringify(amount)}`, async () => {
+    it(`rejects an amount that is written ${JSON.stringify(amount)}`, async () => {
       const said = await complaint(2, 'fees', '--', amount);
-      assert.match(
-        said,
-        /^tillway: amount (?:takes a number, such as 49\.99, not|must be more than) ".*"\n\nUsage: +tillway fees <amount> /,
-      );
+      assert.match(said, /^tillway: amount (?:takes a number, such as 49\.99, not|must be more than) ".*"\n\nUsage: /);
     });
   }
-});
 
-describe('amounts', () => {
-  const amount = '49.99999999999999999999';
-  for (const args of [
-    ['fees', amount],
-    ['checkout', 'create', ...CHECKOUT, '--amount', amount],
-    ['routes', 'dry-run', amount],
-    ['webhook', 'example', '--amount', '0.001'],
-  ]) {
-    it(`have no more decimals than there are cents: ${args[0]}`, async () => {
+  it('rejects an amount with more decimals than cents, as every command does', async () => {
+    for (const args of [
+      ['fees 49.999'],
+      ['checkout create', ...CHECKOUT, '--amount', '1.001'],
+      ['routes dry-run 1.001'],
+    ]) {
       assert.match(await complaint(2, ...args), /^tillway: (?:--)?amount takes US dollars with at most two decimals, /);
-    });
-  }
+    }
+  });
 });
 
 describe('tillway checkout', () => {
@@ -118,19 +105,11 @@ describe('tillway checkout', () => {
   });
 
   it('answers the first checkout where the key is the same', async () => {
-    const create = [
-      'checkout',
-      'create',
-      ...CHECKOUT,
-      '--idempotency-key',
-      'order-A-1001',
-      '--redirect-url',
-      'https://shop.example/',
-    ];
-    const first = await json<{ ok: boolean; result: { id: string } }>(...create);
+    const create = 'checkout create --idempotency-key order-A-1001 --redirect-url https://shop.example/';
+    const first = await json<{ ok: boolean; result: { id: string } }>(create, ...CHECKOUT);
     assert.equal(first.ok, true);
-    assert.deepEqual(await json(...create), first);
-    await complaint(1, 'checkout', 'create', ...CHECKOUT, '--idempotency-key', 'order-A-1001', '--product', 'Other');
+    assert.deepEqual(await json(create, ...CHECKOUT), first);
+    await complaint(1, create, ...CHECKOUT, '--product', 'Other');
     await told('sessions', 'expire', first.result.id);
   });
 
@@ -149,32 +128,33 @@ describe('tillway checkout', () => {
     assert.match(said, /\nSet amount to a number greater than 0 .*\nrequest req_\S+\n$/);
   });
 
-  it('says what is missing before anything is asked', async () => {
-    const said = await complaint(2, 'checkout', 'create', '--amount', '5', '--customer', 'a@b.co');
+  it('rejects an incomplete command line before it sends a request', async () => {
+    const said = await complaint(2, 'checkout create --amount 5 --customer a@b.co');
     assert.match(
       said,
-      /^tillway: required option '--product <text>' not specified\n\nUsage: .*\nExample: +tillway checkout create /,
+      /^tillway: required option '--product <text>' not specified\n\nUsage: .*\nExample: +tillway checkout /,
     );
-    assert.match(await complaint(2, 'checkout', 'create', ...CHECKOUT, '--metadata', 'a'), /takes KEY=VALUE/);
-    assert.match(
-      await complaint(2, 'checkout', 'create', ...CHECKOUT, '--metadata', 'a=1', '--metadata', 'a=2'),
-      /twice for a\n/,
-    );
+    for (const [line, complains] of [
+      ['--metadata a', /takes KEY=VALUE/],
+      ['--metadata a=1 --metadata a=2', /twice for a\n/],
+    ] as const) {
+      assert.match(await complaint(2, `checkout create ${line}`, ...CHECKOUT), complains);
+    }
   });
 });
 
 describe('lists', () => {
   it('show the newest first, amounts under each other', async () => {
-    const lines = (await told('sessions', 'list', '--status', 'routed')).split('\n');
-    assert.deepEqual(rowsOf(lines[0]!)[0], ['SESSION', 'STATUS', 'AMOUNT', 'CUSTOMER', 'PRODUCT', 'CREATED']);
-    assert.deepEqual(rowsOf(lines[1]!)[0]!.slice(1, 4), ['routed', '3.00 USD', 'third@example.com']);
-    assert.deepEqual(rowsOf(lines[2]!)[0]!.slice(1), [
-      'routed',
-      '1250.00 USD',
-      'second@example.com',
-      'Field guide',
-      '2026-03-01T12:01:00Z',
-    ]);
+    const lines = (await told('sessions list --status routed')).split('\n');
+    assert.deepEqual(
+      lines.slice(0, 3).map((line) => rowsOf(line)[0]!.slice(1, 4)),
+      [
+        ['STATUS', 'AMOUNT', 'CUSTOMER'],
+        ['routed', '3.00 USD', 'third@example.com'],
+        ['routed', '1250.00 USD', 'second@example.com'],
+      ],
+    );
+    assert.equal(rowsOf(lines[2]!)[0]![5], '2026-03-01T12:01:00Z');
     assert.equal(lines[1]!.indexOf(' USD'), lines[2]!.indexOf(' USD'));
   });
 
@@ -201,33 +181,26 @@ describe('lists', () => {
     assert.equal(await told('customers', 'list', '--ending-before', newest), 'None.\n');
   });
 
-  it('give everything with --all, in words and as one document of the shape of a page', async () => {
-    const all = await told('sessions', 'list', '--all');
-    assert.deepEqual(rowsOf(all), rowsOf(await told('sessions', 'list', '--limit', '100')));
-    assert.deepEqual(await json('sessions', 'list', '--all'), await answer('/api/gateway/sessions?limit=100'));
-    assert.equal(await told('sessions', 'list', '--all', '--status', 'failed'), 'None.\n');
-    assert.deepEqual(await json('sessions', 'list', '--all', '--status', 'failed'), {
-      object: 'list',
-      data: [],
-      hasMore: false,
-    });
+  it('give everything with --all, as text and as one document of the shape of a page', async () => {
+    const all = await told('sessions list --all');
+    assert.deepEqual(rowsOf(all), rowsOf(await told('sessions list --limit 100')));
+    assert.deepEqual(await json('sessions list --all'), await answer('/api/gateway/sessions?limit=100'));
+    assert.equal(await told('sessions list --all --status failed'), 'None.\n');
+    const none = { object: 'list', data: [], hasMore: false };
+    assert.deepEqual(await json('sessions list --all --status failed'), none);
   });
 
-  const filters: [args: string[], query: string][] = [
-    [
-      ['sessions', '--customer', 'buyer@example.com', '--client-reference-id', 'A-1001'],
-      'sessions?clientReferenceId=A-1001',
-    ],
-    [['sessions', '--status', 'paid', '--environment', 'sandbox'], 'sessions?status=paid'],
-    [['payments', '--status', 'paid', '--limit', '1'], 'payments?status=paid'],
-    [['invoices', '--status', 'paid'], 'invoices?status=paid'],
-    [['customers', '--email', 'BUYER@example.com', '--status', 'active'], 'customers?email=buyer@example.com'],
-    [['events', '--type', 'payment.paid'], 'events?type=payment.paid'],
-    [['deliveries', '--status', 'pending'], 'deliveries?status=pending'],
-  ];
-  for (const [args, query] of filters) {
-    it(`take the filters of the API: ${args.join(' ')}`, async () => {
-      const page = await json<Page<unknown>>(...args);
+  for (const [line, query] of [
+    ['sessions --customer buyer@example.com --client-reference-id A-1001', 'sessions?clientReferenceId=A-1001'],
+    ['sessions --status paid --environment sandbox', 'sessions?status=paid'],
+    ['payments --status paid --limit 1', 'payments?status=paid'],
+    ['invoices --status paid', 'invoices?status=paid'],
+    ['customers --email BUYER@example.com --status active', 'customers?email=buyer@example.com'],
+    ['events --type payment.paid', 'events?type=payment.paid'],
+    ['deliveries --status pending', 'deliveries?status=pending'],
+  ] as const) {
+    it(`take the filters of the API: ${line}`, async () => {
+      const page = await json<Page<unknown>>(line);
       assert.ok(page.data.length > 0);
       assert.deepEqual(page, await answer(`/api/gateway/${query}`));
     });
@@ -236,29 +209,26 @@ describe('lists', () => {
   it('take ids as filters', async () => {
     const payment = await paymentOf(paid);
     const { id, invoiceId, customerId } = payment;
-    const by = async (...args: string[]) => (await json<Page<{ id: string }>>(...args)).data.map((each) => each.id);
-    assert.deepEqual(await by('payments', '--payment-id', paid), [id]);
-    assert.deepEqual(await by('payments', '--invoice-id', invoiceId, '--customer-id', customerId), [id]);
-    assert.deepEqual(await by('invoices', '--invoice-id', invoiceId, '--payment-id', id), [invoiceId]);
-    assert.deepEqual(await by('customers', '--customer-id', customerId), [customerId]);
-    assert.equal((await by('deliveries', '--session-id', paid, '--event-id', `evt_${paid}_paid`)).length, 1);
-    assert.ok((await by('events', '--session-id', paid)).includes(`evt_${paid}_paid`));
+    const by = async (line: string) => (await json<Page<{ id: string }>>(line)).data.map((each) => each.id);
+    assert.deepEqual(await by(`payments --payment-id ${paid}`), [id]);
+    assert.deepEqual(await by(`payments --invoice-id ${invoiceId} --customer-id ${customerId}`), [id]);
+    assert.deepEqual(await by(`invoices --invoice-id ${invoiceId} --payment-id ${id}`), [invoiceId]);
+    assert.deepEqual(await by(`customers --customer-id ${customerId}`), [customerId]);
+    assert.equal((await by(`deliveries --session-id ${paid} --event-id evt_${paid}_paid`)).length, 1);
+    assert.ok((await by(`events --session-id ${paid}`)).includes(`evt_${paid}_paid`));
   });
 
-  it('take no status, limit or page that cannot be', async () => {
-    assert.match(
-      await complaint(2, 'payments', 'list', '--status', 'payed'),
-      /Allowed choices are pending, paid, failed/,
-    );
-    assert.match(
-      await complaint(2, 'payments', 'list', '--limit', '0'),
-      /^tillway: --limit takes a whole number of 1 or more, such as 20, not "0"\n/,
-    );
-    const both = ['--starting-after', 'pay_1', '--ending-before', 'pay_2'];
-    assert.match(await complaint(2, 'payments', 'list', ...both), /cannot be used with/);
-    assert.match(await complaint(2, 'payments', 'list', '--all', '--ending-before', 'pay_2'), /cannot be used with/);
-    assert.match(await complaint(2, 'payments', 'list', '--all', '--limit', '2'), /cannot be used with/);
-    assert.match(await complaint(1, 'payments', 'list', '--starting-after', 'pay_1'), /id that starts with pay_/);
+  it('reject a status, limit or page that is not possible', async () => {
+    for (const [options, code, complains] of [
+      ['--status payed', 2, /Allowed choices are pending, paid, failed/],
+      ['--limit 0', 2, /^tillway: --limit takes a whole number of 1 or more, such as 20, not "0"\n/],
+      ['--starting-after pay_1 --ending-before pay_2', 2, /cannot be used with/],
+      ['--all --ending-before pay_2', 2, /cannot be used with/],
+      ['--all --limit 2', 2, /cannot be used with/],
+      ['--starting-after pay_1', 1, /id that starts with pay_/],
+    ] as const) {
+      assert.match(await complaint(code, `payments list ${options}`), complains);
+    }
   });
 });
 
@@ -266,19 +236,25 @@ describe('one record', () => {
   it('is shown as facts, one a line', async () => {
     const payment = await paymentOf(paid);
     const shown = await told('payments', 'get', paid);
-    const lines = [
-      `Payment      ${payment.id}`,
-      'Status       paid',
-      'Buyer pays   49.99 USD',
-      'You get      48.54 USD',
-      `Session      ${paid}`,
-    ];
-    for (const line of lines) assert.ok(shown.includes(`${line}\n`), `${line} in ${shown}`);
+    assert.deepEqual(rowsOf(shown).slice(0, 2), [
+      ['Payment', payment.id],
+      ['Status', 'paid'],
+    ]);
+    for (const fact of [
+      ['Session id', paid],
+      ['Buyer pays', '49.99 USD'],
+      ['You get', '48.54 USD'],
+    ]) {
+      assert.ok(
+        rowsOf(shown).some((row) => isDeepStrictEqual(row, fact)),
+        `${fact.join(': ')} in ${shown}`,
+      );
+    }
     assert.equal(await told('payments', 'get', payment.id), shown);
     assert.match(await told('sessions', 'get', paid), new RegExp(`^Session +${paid}\nStatus +paid\n`));
     assert.match(
       await told('invoices', 'get', payment.invoiceId),
-      /^Invoice +inv_\w+\nStatus +paid\nAmount +49\.99 USD\n/,
+      /^Invoice +inv_\w+\nStatus +paid\n[^]*^Amount +49\.99 USD$/m,
     );
     assert.match(await told('customers', 'get', payment.customerId), /^Email +buyer@example\.com$/m);
     assert.match(await told('events', 'get', `evt_${paid}_paid`), /^Type +payment\.paid$/m);
@@ -286,15 +262,10 @@ describe('one record', () => {
 
   it('is the answer of the API with --json', async () => {
     const { id, invoiceId, customerId } = await paymentOf(paid);
-    const records = [
-      ['payments', id],
-      ['sessions', paid],
-      ['invoices', invoiceId],
-      ['customers', customerId],
-      ['events', `evt_${paid}_paid`],
-    ];
-    for (const [name, each] of records) {
-      assert.deepEqual(await json(name!, 'get', each!), await answer(`/api/gateway/${name}/${each}`));
+    const event = `evt_${paid}_paid`;
+    const records = { payments: id, sessions: paid, invoices: invoiceId, customers: customerId, events: event };
+    for (const [name, each] of Object.entries(records)) {
+      assert.deepEqual(await json(name, 'get', each), await answer(`/api/gateway/${name}/${each}`));
     }
   });
 
@@ -323,7 +294,7 @@ describe('webhooks', () => {
     const { data } = await json<Page<Delivery>>('deliveries', '--session-id', paid);
     const delivery = data.find(({ attempts }) => attempts > 0);
     const shown = await told('deliveries', 'get', delivery!.id);
-    assert.match(shown, /^Event +payment\.\w+ {2}evt_chk_\w+$/m);
+    assert.match(shown, /^Event id +evt_chk_\w+$/m);
     assert.match(await told('deliveries', 'replay', delivery!.id), /^Status +pending$/m);
     assert.equal((await json<Delivery>('deliveries', 'replay', delivery!.id)).id, delivery!.id);
     await on.pass(1);
@@ -339,7 +310,7 @@ describe('webhooks', () => {
     assert.deepEqual(
       rowsOf(resent).map((row) => row.slice(1, 3)),
       [
-        ['STATUS', 'EVENT'],
+        ['STATUS', 'TYPE'],
         ['pending', 'payment.paid'],
       ],
     );
@@ -353,19 +324,8 @@ describe('webhooks', () => {
     const event = JSON.parse(body!) as WebhookEvent;
     assert.deepEqual([event.type, event.data.amount, event.data.metadata], ['payment.failed', 20, { a: 'b' }]);
     assert.match(head!, /^x-gateway-signature: t=\d+,v1=[0-9a-f]{64}$/m);
-    const names = [
-      '--session',
-      'chk_1',
-      '--customer',
-      'cus_1',
-      '--route',
-      'sandbox_card_backup',
-      '--provider',
-      'p',
-      '--no-tx-hash',
-      '--livemode',
-    ];
-    const { result } = await json<{ result: { payload: WebhookEvent } }>('webhook', 'example', ...names);
+    const names = '--session chk_1 --customer cus_1 --route sandbox_card_backup --provider p --no-tx-hash --livemode';
+    const { result } = await json<{ result: { payload: WebhookEvent } }>(`webhook example ${names}`);
     const { session_id, customer_id, route, tx_hash } = result.payload.data;
     assert.deepEqual(
       [session_id, customer_id, route.id, route.provider, tx_hash, result.payload.livemode],
@@ -378,7 +338,7 @@ describe('webhooks', () => {
     const said = await told('webhook', 'verify-sample', ...sample, '--provider', 'sandbox', '--tx-hash', 'x');
     assert.match(
       said,
-      /^Event +evt_1\nSession .*\nStatus +paid\nProvider +sandbox\nSignature +a placeholder, not verified\nApplied +no: /,
+      /^Status +paid\n[^]*^Event id +evt_1\n[^]*^Merchant webhook queued +no: .*\nSignature verified +no, /m,
     );
     const { result } = await json<{ result: { accepted: boolean } }>('webhook', 'verify-sample', ...sample);
     assert.equal(result.accepted, true);
@@ -458,16 +418,19 @@ describe('a service that cannot be reached, or is none', () => {
     assert.equal((JSON.parse(stdout) as { error: { code: string } }).error.code, 'connection_failed');
   });
 
-  it('is not asked where its address is none', async () => {
-    for (const url of ['http://me:hunter2@a.example', 'http://me:hunter2@', 'me:hunter2@a.example:3000']) {
-      const { code, stderr } = await runWith({}, 'fees', '5', '--url', url);
-      assert.deepEqual([code, stderr.includes('hunter2')], [2, false], stderr);
-      assert.match(stderr, /^tillway: the URL of the service must hold no user name or password\n/);
-    }
-    for (const url of ['nonsense', 'ftp://a.example', 'http://', 'http://a.example/?q']) {
-      const { code, stderr } = await runWith({ url }, 'fees', '5');
-      assert.equal(code, 2);
-      assert.ok(stderr.startsWith(`tillway: ${url} is not a URL such as http://127.0.0.1:3000\n`), stderr);
+  it('is not asked if its address is invalid, and a password in it is not printed', async () => {
+    for (const [url, complains] of [
+      ['http://me:hunter2@a.example', 'the URL of the service must hold no user name or password'],
+      ['http://me:hunter2@', 'the URL of the service must hold no user name or password'],
+      ['me:hunter2@a.example:3000', 'the URL of the service must hold no user name or password'],
+      ['nonsense', 'nonsense is not a URL such as http://127.0.0.1:3000'],
+      ['ftp://a.example', 'ftp://a.example is not a URL such as http://127.0.0.1:3000'],
+      ['http://', 'http:// is not a URL such as http://127.0.0.1:3000'],
+      ['http://a.example/?q', 'http://a.example/?q is not a URL such as http://127.0.0.1:3000'],
+    ] as const) {
+      const { code, stderr } = await runWith({}, 'fees 5 --url', url);
+      assert.deepEqual([code, stderr.split('\n')[0]], [2, `tillway: ${complains}`]);
+      assert.ok(!stderr.includes('hunter2'));
     }
   });
 
@@ -521,34 +484,29 @@ describe('tillway migrate and tillway doctor', () => {
     });
   }
 
-  it('report the result by the exit code if the output is closed', async () => {
-    const write = () => {
-      throw new OutputClosedError();
-    };
-    for (const [violations, code] of [
-      [[], 0],
-      [['chk_1'], 1],
-    ] as const) {
-      const examine = () =>
+  const examined = (violations: readonly string[]) =>
+    database({
+      examine: () =>
         Promise.resolve({
           violations: () => Promise.resolve(violations),
           integrity: () => Promise.resolve(undefined),
           close: () => Promise.resolve(),
-        });
-      for (const args of [['doctor'], ['doctor', '--json']])
-        assert.equal((await runOn(database({ examine }), { write }, ...args)).code, code);
+        }),
+    });
+
+  it('report the result by the exit code if the output is closed', async () => {
+    const write = () => {
+      throw new OutputClosedError();
+    };
+    for (const line of ['doctor', 'doctor --json']) {
+      assert.equal((await runOn(examined([]), { write }, line)).code, 0);
+      assert.equal((await runOn(examined(['chk_1']), { write }, line)).code, 1);
     }
   });
 
   it('write no characters that control a terminal', async () => {
-    const examine = () =>
-      Promise.resolve({
-        violations: () => Promise.resolve([`${ESCAPE}[2J\u009B\u202E`]),
-        integrity: () => Promise.resolve(undefined),
-        close: () => Promise.resolve(),
-      });
-    for (const args of [['doctor'], ['doctor', '--json']]) {
-      const { stdout } = await runOn(database({ examine }), {}, ...args);
+    for (const line of ['doctor', 'doctor --json']) {
+      const { stdout } = await runOn(examined([`${ESCAPE}[2J\u009B\u202E`]), {}, line);
       assert.doesNotMatch(stdout, /[^\P{C}\n]/u);
     }
   });

@@ -19,15 +19,7 @@ describe('tillway endpoints', () => {
 
   it('creates one and shows its secret once', async (context) => {
     const { url } = await shop(context, 200);
-    const said = await told(
-      'create',
-      '--to',
-      url,
-      '--events',
-      'payment.paid, payment.failed',
-      '--description',
-      'Orders',
-    );
+    const said = await told(`create --to ${url} --description Orders --events`, 'payment.paid, payment.failed');
     const [, id] = /^Endpoint +(whe_\w+)$/m.exec(said)!;
     assert.match(said, /^Secret, shown this once: whsec_\S+$/m);
     assert.match(said, /^Events +payment\.paid, payment\.failed$/m);
@@ -47,7 +39,7 @@ describe('tillway endpoints', () => {
     const { url } = await shop(context, 200);
     const { id, secret } = await json<WebhookEndpointWithSecret>('create', '--to', url);
     assert.match(await told('update', id, '--events', 'payment.paid'), /^Events +payment\.paid$/m);
-    assert.match(await told('disable', id), /^Why +an operator disabled it$/m);
+    assert.match(await told('disable', id), /^Disabled reason +an operator disabled it$/m);
     assert.match(await told('list'), /an operator disabled it/);
     assert.match(await told('enable', id), /^Status +active$/m);
     const rotated = await json<WebhookEndpointWithSecret>('rotate-secret', id, '--expires-in-hours', '2');
@@ -61,27 +53,28 @@ describe('tillway endpoints', () => {
   it('tests one, and exits with 1 where that was not acknowledged', async (context) => {
     const { url } = await shop(context, 200);
     const { id } = await json<WebhookEndpoint>('create', '--to', url);
-    assert.match(await told('test', id), /^Outcome +acknowledged$/m);
+    assert.match(await told('test', id), /^Delivered +acknowledged$/m);
     const broken = await shop(context, 500);
     await told('update', id, '--to', broken.url);
     const ended = await runIn(on, 'endpoints', 'test', id);
     assert.equal(ended.code, 1);
-    assert.match(ended.stdout, /^Outcome +answered 500$/m);
-    assert.match(ended.stdout, /^Answer +from the shop$/m);
+    assert.match(ended.stdout, /^Delivered +answered 500$/m);
+    assert.match(ended.stdout, /^Response body +from the shop$/m);
     await told('delete', id);
   });
 
   it('is refused what cannot be meant before anything is sent', async () => {
-    assert.match(await complaint(2, 'create'), /--to/);
-    assert.match(
-      await complaint(2, 'create', '--to', 'x', '--events', 'payment.late'),
-      /--events knows no "payment\.late"/,
-    );
-    assert.match(await complaint(2, 'update', 'whe_x'), /nothing to change is named/);
-    for (const hours of ['25', '-1', '1.5', 'day']) {
-      assert.match(await complaint(2, 'rotate-secret', 'whe_x', '--expires-in-hours', hours), /0 to 24/);
+    for (const [code, line, complains] of [
+      [2, 'create', /--to/],
+      [2, 'create --to x --events payment.late', /--events knows no "payment\.late"/],
+      [2, 'update whe_x', /nothing to change is named/],
+      [2, 'rotate-secret whe_x --expires-in-hours 25', /0 to 24/],
+      [2, 'rotate-secret whe_x --expires-in-hours -1', /0 to 24/],
+      [2, 'rotate-secret whe_x --expires-in-hours 1.5', /0 to 24/],
+      [1, 'create --to ftp://shop.example/', /http or https/],
+      [1, 'get whe_x', /No webhook endpoint/],
+    ] as const) {
+      assert.match(await complaint(code, line), complains);
     }
-    assert.match(await complaint(1, 'create', '--to', 'ftp://shop.example/'), /http or https/);
-    assert.match(await complaint(1, 'get', 'whe_x'), /No webhook endpoint/);
   });
 });

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { describe, it } from 'node:test';
+import { describe, it, test } from 'node:test';
 import { promisify } from 'node:util';
 import { hasColour } from '../../src/cli/colour.ts';
 import { OutputClosedError, examplesOf } from '../../src/cli/command-context.ts';
-import { commandAt, commandsIn, pathOf } from '../../src/cli/command-group.ts';
+import { commandsIn, pathOf } from '../../src/cli/command-group.ts';
 import { LOCAL, parsedAs, tree } from './parsed-as.ts';
 import { runOn, runWith } from './terminal.ts';
 
@@ -51,20 +51,13 @@ describe('every command', () => {
 
   for (const command of leaves) {
     const path = pathOf(command);
-    it(`has help with examples: ${path}`, async () => {
-      const { code, stdout, stderr } = await runOn(LOCAL, {}, ...path.split(' ').slice(1), '--help');
+    it(`has help with examples, and the options of all: ${path}`, async () => {
+      const { code, stdout, stderr } = await runOn(LOCAL, {}, `${path} --help`.slice('tillway '.length));
       assert.deepEqual([code, stderr], [0, '']);
       assert.ok(stdout.startsWith(`Usage: ${path} `), stdout);
       assert.ok(command.summary() !== '' && stdout.includes(command.summary().split(' ')[0]!));
-      assert.match(stdout, /\nExamples:\n {2}\S/);
-      const prose = stdout.split('\nExamples:')[0]!.split('\n');
-      assert.ok(
-        prose.every((line) => line.length <= 110),
-        stdout,
-      );
-    });
-
-    it(`has what all have: ${path}`, () => {
+      const [prose = '', examples] = stdout.split('\nExamples:\n  ');
+      assert.ok(examples !== undefined && prose.split('\n').every((line) => line.length <= 110), stdout);
       const flags = command.options.map(({ long }) => long);
       assert.equal(flags.includes('--json'), !WITHOUT_JSON.has(path));
       assert.equal(flags.includes('--url'), !LOCAL_COMMANDS.has(path));
@@ -79,12 +72,7 @@ describe('every command', () => {
   for (const group of commandsIn(tree()).filter(({ commands }) => commands.length > 0)) {
     it(`shows an example of what is in it: ${pathOf(group)}`, async () => {
       const { stdout } = await runOn(LOCAL, {}, ...pathOf(group).split(' ').slice(1), '--help');
-      const examples =
-        stdout
-          .split('\nExamples:\n')[1]
-          ?.split('\n')
-          .filter((line) => line.startsWith('  tillway ')) ?? [];
-      assert.ok(examples.length > 0, stdout);
+      const examples = stdout.split('\nExamples:\n')[1]!.match(/^ {2}tillway .*$/gm)!;
       for (const line of examples) assert.ok(parsedAs(line.trim()).startsWith(pathOf(group)), line);
     });
   }
@@ -148,8 +136,8 @@ describe('the program', () => {
   it('starts the service on serve', async () => {
     let started = 0;
     const serve = () => Promise.resolve(void started++);
-    for (const args of [['serve'], ['serve', '--no-color']])
-      assert.equal((await runOn({ ...LOCAL, serve }, {}, ...args)).code, 0);
+    for (const line of ['serve', 'serve --no-color'])
+      assert.equal((await runOn({ ...LOCAL, serve }, {}, line)).code, 0);
     assert.equal(started, 2);
   });
 
@@ -164,43 +152,36 @@ describe('the program', () => {
     await assert.rejects(runOn({ ...LOCAL, serve }, {}, 'serve', '--no-color'), /it cannot start/);
   });
 
-  const misuse: [args: string[], complaint: RegExp][] = [
-    [['docter'], /^tillway: unknown command 'docter'\n\(Did you mean doctor\?\)\n\nUsage: +tillway <command>/],
-    [['nothing', 'at', 'all'], /^tillway: unknown command 'nothing'\n/],
-    [['help', 'docter'], /^tillway: unknown command 'docter'\n/],
-    [['help', 'payments', 'lst'], /^tillway: unknown command 'lst'\n/],
-    [['--verison'], /^tillway: unknown option '--verison'\n/],
+  for (const [line, expected] of [
+    ['docter', /^tillway: unknown command 'docter'\n\(Did you mean doctor\?\)\n\nUsage: +tillway <command>/],
+    ['nothing at all', /^tillway: unknown command 'nothing'\n/],
+    ['help docter', /^tillway: unknown command 'docter'\n/],
+    ['help payments lst', /^tillway: unknown command 'lst'\n/],
+    ['--verison', /^tillway: unknown option '--verison'\n/],
     [
-      ['doctor', '--fix'],
+      'doctor --fix',
       /^tillway: unknown option '--fix'\n\nUsage: +tillway doctor \[options\]\nExample: +tillway doctor\n/,
     ],
-    [['serve', 'now'], /^tillway: too many arguments for 'serve'/],
-    [['migrate', 'now'], /^tillway: too many arguments for 'migrate'/],
-    [['fees', '5', '--jsn'], /^tillway: unknown option '--jsn'\n\(Did you mean --json\?\)\n/],
-    [['fees', '5', '--kind'], /^tillway: option '--kind <kind>' argument missing\n/],
-    [['checkout'], /^Usage: tillway checkout <command> /],
-    [['completion', 'powershell'], /Allowed choices are bash, zsh, fish/],
-  ];
-  for (const [args, expected] of misuse) {
-    it(`exits with 2, says what is wrong, and does nothing: ${args.join(' ')}`, async () => {
+    ['serve now', /^tillway: too many arguments for 'serve'/],
+    ['migrate now', /^tillway: too many arguments for 'migrate'/],
+    ['fees 5 --jsn', /^tillway: unknown option '--jsn'\n\(Did you mean --json\?\)\n/],
+    ['fees 5 --kind', /^tillway: option '--kind <kind>' argument missing\n/],
+    ['checkout', /^Usage: tillway checkout <command> /],
+    ['completion powershell', /Allowed choices are bash, zsh, fish/],
+  ] as const) {
+    it(`exits with 2, names the mistake, and does nothing: ${line}`, async () => {
       const local = {
         serve: () => assert.fail('it was started'),
         database: () => assert.fail('the database was asked for'),
       };
-      const { code, stdout, stderr } = await runOn(local, { url: 'http://127.0.0.1:1' }, ...args);
+      const { code, stdout, stderr } = await runOn(local, { url: 'http://127.0.0.1:1' }, line);
       assert.deepEqual([code, stdout], [2, '']);
       assert.match(stderr, expected);
     });
   }
 
-  for (const args of [
-    ['docter'],
-    ['fees', 'abc'],
-    ['fees', '5', '--kind', 'cash'],
-    ['checkout', 'create'],
-    ['payments', 'get', ''],
-  ]) {
-    it(`says so to programs as well: ${args.join(' ')} --json`, async () => {
+  for (const args of [['docter'], ['fees abc'], ['fees 5 --kind cash'], ['checkout create'], ['payments get', '']]) {
+    it(`reports misuse to programs as well: ${args.join(' ')} --json`, async () => {
       const { code, stdout, stderr } = await runOn(LOCAL, { url: 'http://127.0.0.1:1' }, ...args, '--json');
       const { ok, error } = JSON.parse(stdout) as { ok: boolean; error: Record<string, string> };
       assert.deepEqual([code, ok, error['code']], [2, false, 'misuse']);
@@ -210,30 +191,20 @@ describe('the program', () => {
   }
 });
 
-describe('options that must be given', () => {
-  it('are marked in the help', async () => {
-    const { stdout } = await runOn(LOCAL, {}, 'checkout', 'create', '--help');
-    const marked = stdout.split('\n').filter((line) => line.endsWith('(required)'));
-    assert.deepEqual(
-      marked.map((line) => line.trim().split(' ')[0]),
-      ['--product', '--amount', '--customer'],
-    );
-  });
-
-  it('are all named where they are missing', async () => {
-    const { code, stderr } = await runOn(LOCAL, {}, 'checkout', 'create', '--amount', '5');
-    assert.equal(code, 2);
-    assert.match(stderr, /^tillway: required options '--product <text>', '--customer <email>' not specified\n/);
-  });
+test('options that must be given are marked in the help, and all named if they are missing', async () => {
+  const { stdout } = await runOn(LOCAL, {}, 'checkout create --help');
+  const marked = Array.from(stdout.matchAll(/^ +(--\w+) .*\(required\)$/gm), ([, name]) => name);
+  assert.deepEqual(marked, ['--product', '--amount', '--customer']);
+  const { code, stderr } = await runOn(LOCAL, {}, 'checkout create --amount 5');
+  assert.equal(code, 2);
+  assert.match(stderr, /^tillway: required options '--product <text>', '--customer <email>' not specified\n/);
 });
 
-describe('a command whose output is closed', () => {
-  it('exits with the code of SIGPIPE', async () => {
-    const write = () => {
-      throw new OutputClosedError();
-    };
-    assert.equal((await runOn(LOCAL, { write }, 'completion', 'bash')).code, 141);
-  });
+test('a command whose output is closed exits with the code of SIGPIPE', async () => {
+  const write = () => {
+    throw new OutputClosedError();
+  };
+  assert.equal((await runOn(LOCAL, { write }, 'completion bash')).code, 141);
 });
 
 describe('colours', () => {
@@ -304,9 +275,5 @@ describe('tillway completion', () => {
         }
       }
     }
-  });
-
-  it('is of the program that it completes', () => {
-    assert.equal(commandAt(tree(), ['completion']).command.name(), 'completion');
   });
 });

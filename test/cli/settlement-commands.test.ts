@@ -42,18 +42,17 @@ describe('tillway settlements', () => {
     );
   });
 
-  it('import says nothing to the terminal in the names of columns', async () => {
-    const csv = 'reference,amount,currency,"n\u001B]0;x\u0007o\nte\u202E"\nsp_gone,1,USD,y\n';
-    const readInput = () => Promise.resolve(Buffer.from(csv));
-    const { stdout } = await runWith({ url: on.url, readInput }, 'settlements', 'import', '-');
+  const imported = (csv: string) =>
+    runWith({ url: on.url, readInput: () => Promise.resolve(Buffer.from(csv)) }, 'settlements import -');
+
+  it('import prints no control character of the names of columns', async () => {
+    const { stdout } = await imported('reference,amount,currency,"n\u001B]0;x\u0007o\nte\u202E"\nsp_gone,1,USD,y\n');
     assert.match(stdout, /^Columns passed over: n ]0;x o te $/m);
   });
 
-  it('import says what separates the columns where a file has none that are known', async () => {
+  it('import names the separator of the columns if a file has no known columns', async () => {
     for (const mark of [';', '\t']) {
-      const csv = `payment_id${mark}amount${mark}currency\npay_x${mark}48,54${mark}USD\n`;
-      const readInput = () => Promise.resolve(Buffer.from(csv));
-      const { code, stderr } = await runWith({ url: on.url, readInput }, 'settlements', 'import', '-');
+      const { code, stderr } = await imported(`payment_id${mark}amount${mark}currency\npay_x${mark}48,54${mark}USD\n`);
       assert.equal(code, 1);
       assert.match(stderr, /separated by commas, and amounts have a point before the cents/);
     }

@@ -47,7 +47,12 @@ const NOTHING_LOCAL: LocalCommands = {
   database: () => Promise.reject(new Error('there is no database here')),
 };
 
-/** Runs a command line in this process, against a service. */
+/** The words of a command line: its start, separated by spaces, and further words that can contain spaces. */
+function wordsOf([start, ...others]: readonly string[]): string[] {
+  return start === undefined ? [] : [...start.split(' '), ...others];
+}
+
+/** Runs a command line in this process, against a service. Only its first argument can be several words. */
 export function runIn(on: { url: string }, ...args: string[]): Promise<Ended> {
   return runWith({ url: on.url }, ...args);
 }
@@ -60,7 +65,7 @@ export function runWith(overrides: Partial<Terminal>, ...args: string[]): Promis
 /** The same with local commands. */
 export async function runOn(local: LocalCommands, overrides: Partial<Terminal>, ...args: string[]): Promise<Ended> {
   const { terminal, stdout, stderr } = createTerminal(overrides);
-  const code = await runTillway(args, terminal, local);
+  const code = await runTillway(wordsOf(args), terminal, local);
   return { code, stdout: stdout(), stderr: stderr() };
 }
 
@@ -68,7 +73,7 @@ export async function runOn(local: LocalCommands, overrides: Partial<Terminal>, 
 export function commandsOn(on: () => { url: string }, ...group: string[]) {
   /** The output of a command that succeeds. */
   async function told(...args: string[]): Promise<string> {
-    const { code, stdout, stderr } = await runIn(on(), ...group, ...args);
+    const { code, stdout, stderr } = await runIn(on(), ...group, ...wordsOf(args));
     assert.deepEqual([code, stderr], [0, ''], `${args.join(' ')}: ${stdout}${stderr}`);
     return stdout;
   }
@@ -77,7 +82,7 @@ export function commandsOn(on: () => { url: string }, ...group: string[]) {
     json: async <Body>(...args: string[]) => JSON.parse(await told(...args, '--json')) as Body,
     /** The error output of a command that fails with that exit code and prints nothing else. */
     async complaint(code: 1 | 2, ...args: string[]): Promise<string> {
-      const ended = await runIn(on(), ...group, ...args);
+      const ended = await runIn(on(), ...group, ...wordsOf(args));
       assert.deepEqual([ended.code, ended.stdout], [code, ''], ended.stderr);
       assert.match(ended.stderr, /^tillway: .+\n/);
       return ended.stderr;

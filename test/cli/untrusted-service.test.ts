@@ -49,60 +49,58 @@ async function startPoisoned(also: (value: unknown) => boolean = () => false): R
   });
 }
 
-const COMMANDS = (session: string) =>
-  [
-    'fees 5',
-    'checkout preview --product x --amount 5 --customer a@b.co',
-    'sessions',
-    `sessions get ${session}`,
-    'payments',
-    `payments get ${session}`,
-    'customers',
-    'invoices',
-    'events',
-    `events get evt_${session}_paid`,
-    'events feed --limit 1',
-    'deliveries',
-    'schema',
-    'schema fees.estimate',
-    'webhook example',
-    'routes',
-    `routes why ${session}`,
-    `routes replay ${session}`,
-    'routes history',
-    'routes rules',
-    'routes dry-run 5',
-    'routes backtest --objective total',
-    'ledger',
-    'ledger balances',
-    'ledger journal',
-    `settlements record ${session}`,
-    'endpoints',
-    'discrepancies',
-    'refunds',
-    'clock',
-    'sessions get chk_nothing',
-  ].map((line) => line.split(' '));
+const COMMANDS = (session: string) => [
+  'fees 5',
+  'checkout preview --product x --amount 5 --customer a@b.co',
+  'sessions',
+  `sessions get ${session}`,
+  'payments',
+  `payments get ${session}`,
+  'customers',
+  'invoices',
+  'events',
+  `events get evt_${session}_paid`,
+  'events feed --limit 1',
+  'deliveries',
+  'schema',
+  'schema fees.estimate',
+  'webhook example',
+  'routes',
+  `routes why ${session}`,
+  `routes replay ${session}`,
+  'routes history',
+  'routes rules',
+  'routes dry-run 5',
+  'routes backtest --objective total',
+  'ledger',
+  'ledger balances',
+  'ledger journal',
+  `settlements record ${session}`,
+  'endpoints',
+  'discrepancies',
+  'refunds',
+  'clock',
+  'sessions get chk_nothing',
+];
 
 describe('a service that answers what a terminal would obey', () => {
-  const services: [name: string, also: (value: unknown) => boolean][] = [
+  for (const [name, also] of [
     ['in every text', () => false],
-    ['in place of numbers too', (value) => typeof value === 'number'],
-  ];
-  for (const [name, also] of services) {
+    ['in place of numbers too', (value: unknown) => typeof value === 'number'],
+  ] as const) {
     it(`is not obeyed: ${name}`, async () => {
       await using service = await startPoisoned(also);
-      for (const args of COMMANDS(paid)) {
-        for (const option of [[], ['--json']]) {
-          const { code, stdout, stderr } = await runWith({ url: service.url, columns: 100 }, ...args, ...option);
+      for (const line of COMMANDS(paid)) {
+        for (const option of ['', ' --json']) {
+          const { code, stdout, stderr } = await runWith({ url: service.url, columns: 100 }, line + option);
           // An answer that is not understood is not shown.
-          if (name === 'in every text') assert.equal(code, args.at(-1) === 'chk_nothing' ? 1 : 0, stderr);
+          if (name === 'in every text') assert.equal(code, line.endsWith('chk_nothing') ? 1 : 0, stderr);
           for (const text of [stdout, stderr]) {
-            assert.doesNotMatch(text, /[^\P{C}\n]/u, `${args.join(' ')}: ${JSON.stringify(text)}`);
+            assert.doesNotMatch(text, /[^\P{C}\n]/u, `${line}: ${JSON.stringify(text)}`);
           }
           // The command must have read the answer, or the test tries nothing.
-          if (option.length > 0 && !stdout.includes('"data": []'))
-            assert.ok(stdout.includes('\\u001b[2J\\u009b31m\\u202e'), `${args.join(' ')}: ${stdout}`);
+          if (option !== '' && !stdout.includes('"data": []'))
+            assert.ok(stdout.includes('\\u001b[2J\\u009b31m\\u202e'), `${line}: ${stdout}`);
         }
       }
     });
@@ -111,15 +109,15 @@ describe('a service that answers what a terminal would obey', () => {
 
 describe('something that is no Tillway service', () => {
   const bodies = ['{"status":"up"}', '{"ok":false,"error":"no"}', '[]', '"up"', 'null', '<html>', '{"ok":true}'];
-  const create = ['checkout', 'create', '--product', 'x', '--amount', '5', '--customer', 'a@b.co'];
+  const create = 'checkout create --product x --amount 5 --customer a@b.co';
   for (const body of bodies) {
     it(`is found out: ${body}`, async () => {
       await using other = await startAnswering(200, body);
-      for (const args of [create, ['fees', '5'], ['payments'], ['payments', '--all'], ['sessions', 'get', 'chk_1']]) {
-        for (const option of [[], ['--json']]) {
-          const { code, stderr } = await runWith({ url: other.url }, ...args, ...option);
-          assert.equal(code, 1, `${args.join(' ')} ${option.join('')}`);
-          assert.match(stderr, /^tillway: \S+ answered(?: 200)?, and not as Tillway does\n/, args.join(' '));
+      for (const line of [create, 'fees 5', 'payments', 'payments --all', 'sessions get chk_1']) {
+        for (const option of ['', ' --json']) {
+          const { code, stderr } = await runWith({ url: other.url }, line + option);
+          assert.equal(code, 1, line + option);
+          assert.match(stderr, /^tillway: \S+ answered(?: 200)?, and not as Tillway does\n/, line);
         }
       }
     });
@@ -140,8 +138,8 @@ describe('something that is no Tillway service', () => {
 
   it('is found out where a page is empty and says that there are more', async () => {
     await using other = await startAnswering(200, '{"object":"list","data":[],"hasMore":true}');
-    for (const args of [['payments'], ['payments', '--all'], ['payments', '--all', '--json']]) {
-      const { code, stderr } = await runWith({ url: other.url }, ...args);
+    for (const line of ['payments', 'payments --all', 'payments --all --json']) {
+      const { code, stderr } = await runWith({ url: other.url }, line);
       assert.equal(code, 1);
       assert.match(stderr, /and not as Tillway does\n/);
     }
@@ -196,11 +194,11 @@ describe('a list of several pages', () => {
 
 describe('what the API advises', () => {
   it('names the command for it to people, and the address to programs', async () => {
-    const wrong = ['checkout', 'create', '--product', 'x', '--amount', '5', '--customer', 'nobody'];
-    const told = await runWith({ url: on.url }, ...wrong);
+    const wrong = 'checkout create --product x --amount 5 --customer nobody';
+    const told = await runWith({ url: on.url }, wrong);
     assert.match(told.stderr, /\btillway schema checkout\.create\b/);
     assert.ok(!told.stderr.includes('/api/agent/schema'));
-    const { stdout } = await runWith({ url: on.url }, ...wrong, '--json');
+    const { stdout } = await runWith({ url: on.url }, wrong, '--json');
     assert.ok(stdout.includes('/api/agent/schema/checkout.create'));
   });
 

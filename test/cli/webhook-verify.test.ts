@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import * as fc from 'fast-check';
 import { webhooks } from '../../sdk/src/index.ts';
 import { readHeaders } from '../../src/cli/received-request.ts';
 import { type Diagnosis, type Received, diagnose } from '../../src/cli/webhook-diagnosis.ts';
@@ -21,31 +20,23 @@ interface Delivery {
   body: string;
 }
 
-function delivery(
-  metadata: Record<string, string> = { orderId: 'A/1001' },
-  { livemode = false, secret = SECRET } = {},
-): Delivery {
+const METADATA = { orderId: 'A/1001', note: 'größer <&> \u{1f600}', 10: 'ten', 9: '' };
+
+function delivery(): Delivery {
   const event = renderEvent({
     sessionId: SESSION,
     customerId: 'cus_01m7x0e4kp6z2s8d4g1k7n0q3v9x5b2f8h4c',
     status: 'paid',
-    livemode,
+    livemode: false,
     amount: 4999,
     fees: { buyerFee: 0, gatewayFee: 145, merchantNet: 4854, total: 4999 },
-    route: {
-      id: 'r',
-      kind: 'card',
-      label: 'Card',
-      provider: 'sandbox',
-      asset: 'USD',
-      network: 'card_network',
-    } as never,
+    route: { id: 'r', kind: 'card', label: 'Card', provider: 'sandbox', asset: 'USD', network: 'card' } as never,
     txHash: null,
-    metadata,
+    metadata: METADATA,
     created: NOW * 1000,
   });
   const body = JSON.stringify(event);
-  return { headers: deliveryHeaders({ eventId: event.id, body, timestamp: NOW, secrets: [secret] }), body };
+  return { headers: deliveryHeaders({ eventId: event.id, body, timestamp: NOW, secrets: [SECRET] }), body };
 }
 
 /** A delivery that arrives three seconds later, changed in one place. */
@@ -85,24 +76,19 @@ describe('a genuine delivery', () => {
   });
 
   it('needs only one of the two schemes', async () => {
-    const standard = await diagnose(received({ header: { 'x-gateway-signature': undefined } }));
-    assert.deepEqual([standard.genuine, standard.schemes], [true, ['webhook-signature']]);
-    const gateway = await diagnose(received({ header: { 'webhook-signature': undefined, 'webhook-id': undefined } }));
-    assert.deepEqual([gateway.genuine, gateway.schemes], [true, ['x-gateway-signature']]);
+    for (const [missing, scheme] of [
+      ['x-gateway-signature', 'webhook-signature'],
+      ['webhook-signature', 'x-gateway-signature'],
+    ] as const) {
+      const { genuine, schemes } = await diagnose(received({ header: { [missing]: undefined } }));
+      assert.deepEqual([genuine, schemes], [true, [scheme]]);
+    }
   });
 
   it('is genuine while its secret is rotated, and the secret that fits is named', async () => {
-    const headers = deliveryHeaders({
-      eventId: `evt_${SESSION}_paid`,
-      body: BODY,
-      timestamp: NOW,
-      secrets: [OTHER, SECRET],
-    });
-    const secrets = [
-      { name: 'old', secret: UNRELATED },
-      { name: 'new', secret: SECRET },
-    ];
-    const diagnosis = await diagnose(received({ secrets }, { headers, body: BODY }));
+    const signed = { eventId: `evt_${SESSION}_paid`, body: BODY, timestamp: NOW, secrets: [OTHER, SECRET] };
+    const changed = named(['old', UNRELATED], ['new', SECRET]);
+    const diagnosis = await diagnose(received(changed, { headers: deliveryHeaders(signed), body: BODY }));
     assert.deepEqual([diagnosis.genuine, diagnosis.secret], [true, 'new']);
   });
 });
@@ -114,6 +100,9 @@ const gateway = (value: string) => ({ header: { 'x-gateway-signature': value } }
 const named = (...names: [name: string, secret: string][]) => ({
   secrets: names.map(([name, text]) => ({ name, secret: text })),
 });
+
+const escaped = (text: string) =>
+  text.replaceAll(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 type Case = [what: string, changed: Changed, cause: string, says: RegExp];
 const PROVEN: Case[] = [
@@ -131,6 +120,10 @@ const PROVEN: Case[] = [
   ['a body stringified twice', { text: JSON.stringify(BODY) }, 'body_rewritten', /serialized again/],
   ['a newline at the end', { text: `${BODY}\n` }, 'body_changed', /white space/],
   ['a byte order mark', { text: `\u{feff}${BODY}` }, 'body_changed', /byte order mark/],
+  ['a CRLF at the end', { text: `${BODY}\r\n` }, 'body_changed', /white space/],
+  ['a body read as Latin-1', { text: Buffer.from(BODY).toString('latin1') }, 'body_changed', /Latin-1/],
+  ['escaped letters', { text: escaped(BODY) }, 'body_rewritten', /serialized again/],
+  ['escaped slashes', { text: BODY.replaceAll('/', '\\/') }, 'body_rewritten', /serialized again/],
   ['an empty body', { text: '' }, 'body_changed', /has 0 bytes/],
   ['a body shorter than announced', { text: '{}', header: { 'content-length': '688' } }, 'body_changed', /is 688/],
   ['no signature', { header: NO_SIGNATURE }, 'header_missing', /neither x-gateway-signature nor/],
@@ -186,44 +179,6 @@ describe('a delivery that is not genuine is explained by', () => {
       ],
     );
   });
-});
-
-describe('for every delivery', () => {
-  const text = fc.oneof(
-    fc.string({ unit: 'grapheme', maxLength: 12 }),
-    fc.constantFrom('ä/ö', '<&>', '\u{1f600}', '7', 'a b'),
-  );
-  const metadata = fc.dictionary(fc.oneof(text, fc.constantFrom('10', '9', 'z', 'orderId')), text, {
-    maxKeys: 4,
-    noNullPrototype: true,
-  });
-  const made = fc.record({ metadata, age: fc.integer({ min: -300, max: 300 }), livemode: fc.boolean() });
-  const ascii = (all: string) =>
-    all.replaceAll(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
-
-  const DISTORTIONS: [what: string, cause: string, distort: (delivered: Delivery) => Changed][] = [
-    ['nothing', '', () => ({})],
-    ['pretty JSON', 'body_rewritten', ({ body }) => ({ text: JSON.stringify(JSON.parse(body), null, 4) })],
-    ['escaped letters', 'body_rewritten', ({ body }) => ({ text: ascii(body) })],
-    ['escaped slashes', 'body_rewritten', ({ body }) => ({ text: body.replaceAll('/', '\\/') })],
-    ['a CRLF', 'body_changed', ({ body }) => ({ text: `${body}\r\n` })],
-    ['Latin-1', 'body_changed', ({ body }) => ({ text: Buffer.from(body).toString('latin1') })],
-    ['another secret', 'wrong_secret', () => secret(OTHER)],
-    ['a late arrival', 'clock_skew', () => ({ now: NOW + 301 })],
-  ];
-  for (const [what, cause, distort] of DISTORTIONS) {
-    it(`${what} is named ${cause || 'genuine'}`, async () => {
-      await fc.assert(
-        fc.asyncProperty(made, async ({ metadata: given, age, livemode }) => {
-          const genuine = delivery(given, { livemode });
-          const changed = { now: NOW + age, ...distort(genuine) };
-          const isChanged = changed.text !== genuine.body && cause !== '';
-          assert.deepEqual(causesOf(await diagnose(received(changed, genuine))), isChanged ? [cause] : []);
-        }),
-        { numRuns: 40 },
-      );
-    });
-  }
 });
 
 describe('a delivery is genuine exactly if the SDK accepts it', () => {
@@ -286,6 +241,8 @@ describe('tillway webhook verify', () => {
     .map(([name, value]) => `${name}: ${value}\n`)
     .join('');
   const clock = { now: () => (NOW + 12) * 1000 };
+  const typing = (text: string) => ({ readInput: async () => Buffer.from(text) });
+  const VERIFY = `webhook verify --secret ${SECRET}`;
 
   function files(text = body) {
     const folder = temporaryFolder();
@@ -323,22 +280,11 @@ describe('tillway webhook verify', () => {
   });
 
   it('takes the body from the standard input, headers one by one, and secrets with names', async () => {
-    const readInput = async () => Buffer.from(body);
     const header = ['--header', `x-gateway-signature: ${headers['x-gateway-signature']}`];
-    const secrets = ['--secret', `production=${OTHER}`, '--secret', `sandbox=${SECRET}`];
-    const { code, stdout } = await runWith(
-      { ...clock, readInput },
-      'webhook',
-      'verify',
-      ...header,
-      ...secrets,
-      '--json',
-    );
-    const answer = JSON.parse(stdout) as Diagnosis;
-    assert.deepEqual(
-      [code, answer.genuine, answer.secret, answer.schemes],
-      [0, true, 'sandbox', ['x-gateway-signature']],
-    );
+    const line = `webhook verify --json --secret production=${OTHER} --secret sandbox=${SECRET}`;
+    const { code, stdout } = await runWith({ ...clock, ...typing(body) }, line, ...header);
+    const { genuine, secret: fits, schemes } = JSON.parse(stdout) as Diagnosis;
+    assert.deepEqual([code, genuine, fits, schemes], [0, true, 'sandbox', ['x-gateway-signature']]);
   });
 
   const WHOLE: [what: string, text: string][] = [
@@ -351,16 +297,8 @@ describe('tillway webhook verify', () => {
       using folder = temporaryFolder();
       const file = folder.path('request.txt');
       writeFileSync(file, text);
-      const readInput = async () => Buffer.from(text);
-      for (const args of [[], ['--headers', '-'], ['--headers', file]]) {
-        const { code, stdout } = await runWith(
-          { ...clock, readInput },
-          'webhook',
-          'verify',
-          '--secret',
-          SECRET,
-          ...args,
-        );
+      for (const source of ['', ' --headers -', ` --headers ${file}`]) {
+        const { code, stdout } = await runWith({ ...clock, ...typing(text) }, `${VERIFY}${source}`);
         assert.equal(code, 0, stdout);
       }
     });
@@ -368,42 +306,32 @@ describe('tillway webhook verify', () => {
 
   it('finds a line end in the body all the same, where Content-Length counts it', async () => {
     const text = `${lines}content-length: ${Buffer.byteLength(body) + 1}\n\n${body}\n`;
-    const { code, stdout } = await runWith(
-      { ...clock, readInput: async () => Buffer.from(text) },
-      'webhook',
-      'verify',
-      '--secret',
-      SECRET,
-      '--json',
-    );
+    const { code, stdout } = await runWith({ ...clock, ...typing(text) }, `${VERIFY} --json`);
     assert.deepEqual([code, causesOf(JSON.parse(stdout) as Diagnosis)], [1, ['body_changed']]);
   });
 
   it('reads the secret from WEBHOOK_SECRET where none is given', async () => {
-    const readInput = async () => Buffer.from(`${lines}\n${body}`);
-    const right = await runWith({ ...clock, readInput, webhookSecret: SECRET }, 'webhook', 'verify');
-    assert.equal(right.code, 0, right.stderr);
-    const given = await runWith({ ...clock, readInput, webhookSecret: OTHER }, 'webhook', 'verify', '--secret', SECRET);
-    assert.equal(given.code, 0, given.stderr);
+    const request = { ...clock, ...typing(`${lines}\n${body}`) };
+    for (const ended of [
+      await runWith({ ...request, webhookSecret: SECRET }, 'webhook verify'),
+      await runWith({ ...request, webhookSecret: OTHER }, VERIFY),
+    ]) {
+      assert.equal(ended.code, 0, ended.stderr);
+    }
   });
 
   it('exits with 2 where something is not given or not readable', async () => {
     const MISUSED: [args: string[], says: RegExp][] = [
-      [[], /--secret/],
-      [['--secret', SECRET], /pass the request to the standard input \(header lines, an empty line, the body\)/],
-      [['--secret', SECRET, '--header', 'nonsense'], /'name: value', not "nonsense"/],
-      [['--secret', SECRET, '--headers', '/nowhere/at/all'], /cannot be read/],
-      [['--secret', SECRET, '--header', 'a: b', '--tolerance', 'long'], /--tolerance: a time is written 90s/],
-      [['--secret', SECRET, '--body', '/nowhere/at/all'], /pass the request to the standard input/],
-      [['--secret', SECRET, '--headers', '-', '--body', '-'], /only one of them/],
+      [['webhook verify'], /--secret/],
+      [[VERIFY], /pass the request to the standard input \(header lines, an empty line, the body\)/],
+      [[VERIFY, '--header', 'nonsense'], /'name: value', not "nonsense"/],
+      [[`${VERIFY} --headers /nowhere/at/all`], /cannot be read/],
+      [[`${VERIFY} --tolerance long`, '--header', 'a: b'], /--tolerance: a time is written 90s/],
+      [[`${VERIFY} --body /nowhere/at/all`], /pass the request to the standard input/],
+      [[`${VERIFY} --headers - --body -`], /only one of them/],
     ];
     for (const [args, says] of MISUSED) {
-      const { code, stderr } = await runWith(
-        { ...clock, readInput: async () => Buffer.from('') },
-        'webhook',
-        'verify',
-        ...args,
-      );
+      const { code, stderr } = await runWith({ ...clock, ...typing('') }, ...args);
       assert.equal(code, 2, args.join(' '));
       assert.match(stderr, says);
     }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -107,18 +107,13 @@ async function createReader(patienceMs: number): Promise<Reader> {
     clearTimeout(timer);
     last = output.stdout();
     if (code !== 0) throw new Error(`ended with ${String(code)}: ${output.stdout()}${output.stderr()}`);
-    [folder, state] = splitState(readFileSync(kept, 'utf8'));
+    [, folder = '', state = ''] = /^(.*)\n([^]*)$/.exec(readFileSync(kept, 'utf8')) ?? [];
   }
 
   async function serve(text: string): Promise<void> {
-    const command = text
-      .trim()
-      .split('\n')
-      .at(-1)!
-      .replace(/^(?:\w+=(?:\$\([^)]*\)|\S)+ )+/, '')
-      .split(' ')
-      .slice(0, 2)
-      .join(' ');
+    const [last = ''] = text.trim().split('\n').slice(-1);
+    const words = last.replace(/^(?:\w+=(?:\$\([^)]*\)|\S)+ )+/, '').split(' ');
+    const command = words.slice(0, 2).join(' ');
     const earlier = servers.findIndex((server) => server.command === command);
     if (earlier !== -1) await end(...servers.splice(earlier, 1));
     const child = bash(script(text));
@@ -131,8 +126,8 @@ async function createReader(patienceMs: number): Promise<Reader> {
       () => `it did not get ready: ${output.stdout()}${output.stderr()}`,
       patienceMs,
     );
-    if (child.exitCode !== null)
-      throw new Error(`it ended with ${child.exitCode}: ${output.stdout()}${output.stderr()}`);
+    const printed = `${output.stdout()}${output.stderr()}`;
+    if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}: ${printed}`);
   }
 
   function bash(text: string): ChildProcess {
@@ -157,17 +152,14 @@ async function createReader(patienceMs: number): Promise<Reader> {
     if (file !== undefined) write(file, text);
     else if (language === 'sh' && words.includes('server')) await serve(text);
     else if (language === 'sh') await (/\bnpm pack\b/.test(text) ? packInTurn(() => type(text)) : type(text));
-    else if (language === 'ts' || language === 'js') await runCode(language, text);
-    else if (language === 'json' && words.includes('sample')) JSON.parse(text);
+    else if (language === 'ts' || language === 'js') {
+      const name = `snippet.${language === 'ts' ? 'ts' : 'mjs'}`;
+      write(name, text);
+      await type(`node ${name}`);
+    } else if (language === 'json' && words.includes('sample')) JSON.parse(text);
     else if (language === 'json') assertAlike(JSON.parse(last), JSON.parse(text), 'the answer');
     else if (language === 'text') await shown(text);
     else throw new Error(`nobody runs a block of "${language}"`);
-  }
-
-  async function runCode(language: 'ts' | 'js', text: string): Promise<void> {
-    const name = `snippet.${language === 'ts' ? 'ts' : 'mjs'}`;
-    write(name, text);
-    await type(`node ${name}`);
   }
 
   function write(name: string, text: string): void {
@@ -184,24 +176,19 @@ async function createReader(patienceMs: number): Promise<Reader> {
   };
 }
 
-/** The current folder, and the rest of a saved shell state. */
-function splitState(kept: string): [string, string] {
-  const end = kept.indexOf('\n');
-  return [kept.slice(0, end), kept.slice(end + 1)];
-}
-
 function environmentOf(home: string, variables: Record<string, string>): Record<string, string> {
   const programs = join(home, '.programs');
   mkdirSync(programs);
-  const tillway = join(programs, 'tillway');
-  writeFileSync(tillway, `#!/bin/sh\nexec '${process.execPath}' '${fileURLToPath(SERVICE)}' "$@"\n`);
-  // The real npx takes half a second; test/process/commands.test.ts runs it once.
-  const npx = join(programs, 'npx');
-  writeFileSync(npx, '#!/bin/sh\n[ "$1" = tillway ] || { echo "npx $1?" >&2; exit 1; }\nexec "$@"\n');
-  // A rejected request must fail the block.
-  const curl = join(programs, 'curl');
-  writeFileSync(curl, `#!/bin/sh\nPATH=\${PATH#*:} exec curl --fail-with-body "$@"\n`);
-  for (const program of [tillway, npx, curl]) chmodSync(program, 0o755);
+  const scripts = {
+    tillway: `exec '${process.execPath}' '${fileURLToPath(SERVICE)}' "$@"`,
+    // The real npx takes half a second; test/process/commands.test.ts runs it once.
+    npx: '[ "$1" = tillway ] || { echo "npx $1?" >&2; exit 1; }\nexec "$@"',
+    // A rejected request must fail the block.
+    curl: 'PATH=${PATH#*:} exec curl --fail-with-body "$@"',
+  };
+  for (const [name, script] of Object.entries(scripts)) {
+    writeFileSync(join(programs, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  }
   return {
     ...COMPILED,
     HOME: home,

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
@@ -90,6 +91,7 @@ function assertRefused({ isError, structuredContent }: ToolAnswer): void {
 }
 
 const NAMED = { name: 'foreign', version: '1' };
+const run = promisify(execFile);
 /** The default of 15 s can be too short on a busy machine. */
 const PATIENCE_MS = 60_000;
 const httpUrl = () => new URL(`${service.url}/mcp`);
@@ -133,13 +135,12 @@ test('the command line of the Inspector accepts the schemas, and reports an erro
 
 test('tillway mcp writes only protocol messages, and exits with 0 when its input is closed', async () => {
   const { command, args } = stdioCommand(service.url);
-  const { promise, resolve } = Promise.withResolvers<{ code: number; stdout: string }>();
-  const child = execFile(command, args, (error, stdout) => resolve({ code: Number(error?.code ?? 0), stdout }));
-  child.stdout!.once('data', () => child.stdin!.end());
-  child.stdin!.write('this is not JSON\n');
-  child.stdin!.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })}\n`);
-  const { code, stdout } = await promise;
-  assert.equal(code, 0);
+  const running = run(command, args);
+  const { stdin, stdout: output } = running.child;
+  output!.once('data', () => stdin!.end());
+  stdin!.write('this is not JSON\n');
+  stdin!.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })}\n`);
+  const { stdout } = await running;
   const lines = stdout.trimEnd().split('\n');
   assert.deepEqual(
     lines.map((line) => (JSON.parse(line) as { id: number }).id),

@@ -1,27 +1,18 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { type IncomingHttpHeaders, request } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import type { Capabilities } from '../../src/contract/capabilities-contract.ts';
+import { VERSION } from '../../src/domain/version.ts';
 import { callerError } from '../../src/mcp/callers.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { type Envelope, callTool, rpc } from './rpc.ts';
 
-const TOOL_NAMES = [
-  'fees_estimate',
-  'checkout_preview',
-  'checkout_create',
-  'webhook_example',
-  'webhook_verify_sample',
-  'routes_list',
-  'session_get',
-  'session_expire',
-  'payment_get',
-  'payment_list',
-  'refund_create',
-  'refund_get',
-];
+const TOOL_NAMES = (
+  'fees_estimate checkout_preview checkout_create webhook_example webhook_verify_sample routes_list ' +
+  'session_get session_expire payment_get payment_list refund_create refund_get'
+).split(' ');
 /** Tools without an operation in the agent API; their records are resources of the gateway API. */
 const TOOLS_ONLY = new Set(TOOL_NAMES.slice(TOOL_NAMES.indexOf('session_get')));
 
@@ -34,8 +25,6 @@ interface ListedTool {
   annotations: Record<string, boolean>;
 }
 
-type Versioned = { version: string };
-
 let service: TestService;
 let url: string;
 before(async () => {
@@ -45,13 +34,10 @@ before(async () => {
 after(() => service[Symbol.asyncDispose]());
 
 const listTools = async () => (await rpc<{ tools: ListedTool[] }>(url, 'tools/list')).result.tools;
+type Initialized = { protocolVersion: string; instructions: string; serverInfo: object; capabilities: object };
 const initialize = (protocolVersion: string) => {
   const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } };
-  return rpc<{ protocolVersion: string; instructions: string; serverInfo: object; capabilities: object }>(
-    url,
-    'initialize',
-    params,
-  );
+  return rpc<Initialized>(url, 'initialize', params);
 };
 
 describe('tools/list', () => {
@@ -97,9 +83,7 @@ describe('tools/list', () => {
 
 test('initialize answers the version, the capabilities, and instructions of four sentences', async () => {
   const { result } = await initialize('2025-11-25');
-  const version = (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as Versioned)
-    .version;
-  assert.deepEqual(result.serverInfo, { name: 'tillway', title: 'Tillway', version });
+  assert.deepEqual(result.serverInfo, { name: 'tillway', title: 'Tillway', version: VERSION });
   assert.deepEqual(Object.keys(result.capabilities).toSorted(), ['completions', 'prompts', 'resources', 'tools']);
   assert.equal(result.instructions.match(/\.(?= |$)/g)?.length, 4);
 });
@@ -204,11 +188,8 @@ test('the server card has the address of the server, within the limits of its sc
   const response = await fetch(`${url}/mcp/server-card`);
   assert.equal(response.headers.get('content-type'), 'application/mcp-server-card+json');
   assert.equal(response.headers.get('cache-control'), 'public, max-age=300');
-  const card = (await response.json()) as {
-    name: string;
-    description: string;
-    remotes: { type: string; url: string; supportedProtocolVersions: string[] }[];
-  };
+  type Remote = { type: string; url: string; supportedProtocolVersions: string[] };
+  const card = (await response.json()) as { name: string; description: string; remotes: Remote[] };
   assert.match(card.name, /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/);
   assert.ok(card.description.length <= 100);
   const [remote] = card.remotes;
@@ -339,19 +320,11 @@ test('the connection is closed on request, and no answer may be cached', async (
 });
 
 /** One `tools/list` under a host name, which `fetch` cannot set. */
-function postAs(host: string, others: Record<string, string> = {}) {
-  const { promise, resolve, reject } = Promise.withResolvers<{
-    status: number;
-    headers: IncomingHttpHeaders;
-    body: string;
-  }>();
+async function postAs(host: string, others: Record<string, string> = {}) {
   const accept = 'application/json, text/event-stream';
   const headers = { ...others, host, 'content-type': 'application/json', accept };
-  request(`${url}/mcp`, { method: 'POST', headers }, (response) => {
-    const { statusCode: status = 0, headers } = response;
-    text(response).then((body) => resolve({ status, headers, body }), reject);
-  })
-    .once('error', reject)
-    .end(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }));
-  return promise;
+  const sent = request(`${url}/mcp`, { method: 'POST', headers });
+  sent.end(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }));
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  return { status: response.statusCode, headers: response.headers, body: await text(response) };
 }

@@ -52,33 +52,25 @@ async function casesOf(url: string): Promise<Case[]> {
 function furtherCases(sessionId: string): Case[] {
   const keyed = sessionBody({ idempotencyKey: 'order-A-2002' });
   const payload = { status: 'provider_pending', amount: 49.99, sessionId, eventId: 'evt_parity' };
-  const right = signCallback(SAMPLE_PROVIDER_SECRET, 1_700_000_000, JSON.stringify(payload));
-  const wrong = signCallback('another secret', 1_700_000_000, JSON.stringify(payload));
-  const create = 'checkout.create';
-  return [
-    { action: create, what: 'a key for the first time', body: keyed },
-    { action: create, what: 'a key again', body: keyed },
-    { action: create, what: 'a key with another body', body: { ...keyed, amount: 50 } },
-    { action: create, what: 'a route that is not there', body: sessionBody({ environment: 'production' }) },
-    {
-      action: 'checkout.preview',
-      what: 'http in production',
-      body: sessionBody({ environment: 'production', redirectUrl: 'http://shop.example' }),
-    },
-    { action: 'fees.estimate', what: 'an unknown route', body: { amount: 5, routeId: 'no_such_route' } },
-    {
-      action: 'fees.estimate',
-      what: 'a route of another kind',
-      body: { amount: 5, routeId: 'sandbox_card_acquirer', preferredRoute: 'wallet' },
-    },
-    { action: 'webhook.verify_sample', what: 'a wrong signature', body: { payload, signature: wrong } },
+  const signed = (secret: string) => ({
+    payload,
+    signature: signCallback(secret, 1_700_000_000, JSON.stringify(payload)),
+  });
+  const insecure = { environment: 'production', redirectUrl: 'http://shop.example' };
+  const mismatch = { amount: 5, routeId: 'sandbox_card_acquirer', preferredRoute: 'wallet' };
+  const cases: [action: string, what: string, body: Record<string, unknown>][] = [
+    ['checkout.create', 'a key for the first time', keyed],
+    ['checkout.create', 'a key again', keyed],
+    ['checkout.create', 'a key with another body', { ...keyed, amount: 50 }],
+    ['checkout.create', 'a route that is not there', sessionBody({ environment: 'production' })],
+    ['checkout.preview', 'http in production', sessionBody(insecure)],
+    ['fees.estimate', 'an unknown route', { amount: 5, routeId: 'no_such_route' }],
+    ['fees.estimate', 'a route of another kind', mismatch],
+    ['webhook.verify_sample', 'a wrong signature', signed('another secret')],
     // Applied once, over the first transport.
-    {
-      action: 'webhook.verify_sample',
-      what: 'a right signature over keys in another order',
-      body: { payload, signature: right },
-    },
+    ['webhook.verify_sample', 'a right signature over keys in another order', signed(SAMPLE_PROVIDER_SECRET)],
   ];
+  return cases.map(([action, what, body]) => ({ action, what, body }));
 }
 
 test('the same input gives the same envelope over REST, over /mcp and over stdio', async (t) => {

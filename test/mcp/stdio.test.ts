@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { type RequestListener, createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { SAMPLE_IDS } from '../../src/contract/sample-ids.ts';
+import { startStub } from '../cli/stub-server.ts';
 import { freePort } from '../process/program.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import type { ToolAnswer } from './rpc.ts';
@@ -20,20 +19,6 @@ before(async () => {
 });
 after(() => service[Symbol.asyncDispose]());
 
-/** The address of another program, which answers by \`onRequest\`. */
-async function startOther(onRequest: RequestListener = () => undefined) {
-  const server = createServer(onRequest);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      return Promise.resolve();
-    },
-  };
-}
-
 const idsOf = (answers: readonly { id: number }[]) => answers.map(({ id }) => id).toSorted((one, other) => one - other);
 
 describe('at the end of its input, the program', () => {
@@ -47,7 +32,7 @@ describe('at the end of its input, the program', () => {
   });
 
   test('does not wait for a cancelled request', async () => {
-    await using silent = await startOther();
+    await using silent = await startStub(() => undefined);
     const bridge = startBridge(silent.url);
     bridge.end(HELLO, CALL, CANCEL);
     await bridge.ended;
@@ -55,7 +40,7 @@ describe('at the end of its input, the program', () => {
   });
 
   test('waits for a pending request until the timeout', async () => {
-    await using silent = await startOther();
+    await using silent = await startStub(() => undefined);
     const [waits, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let hasEnded = false;
     const sleep = () => {
@@ -104,7 +89,7 @@ describe('without a service at its address, every tool answers unavailable', () 
     assertUnavailable(`${service.url}/api`, /Check that http.* is the address/));
 
   test('for a page', async () => {
-    await using page = await startOther((_request, response) =>
+    await using page = await startStub((_request, response) =>
       response.setHeader('content-type', 'text/html').end('<title>Welcome</title>'),
     );
     await assertUnavailable(page.url, /Check that http.* is the address/);
@@ -112,9 +97,7 @@ describe('without a service at its address, every tool answers unavailable', () 
 
   test('for a service without the operation, but not_found for a missing record', async () => {
     const error = { code: 'not_found', message: 'No route.' };
-    await using other = await startOther((_request, response) =>
-      response.writeHead(404).end(JSON.stringify({ error })),
-    );
+    await using other = await startStub((_request, response) => response.writeHead(404).end(JSON.stringify({ error })));
     await assertUnavailable(other.url, /Check that http.* is the address/, CALLS.slice(0, 2));
     await using bridge = startBridge(service.url);
     const { structuredContent } = await bridge.callTool('payment_get', { paymentId: SAMPLE_IDS.chk });

@@ -38,14 +38,10 @@ export function startBridge(url: string, { apiKey, sleep = untilAborted }: Bridg
     answers.push(message);
     waiting.get(message.id)?.(message);
   });
-  const ended = serveMcp(url, {
-    apiKey,
-    complain: () => undefined,
-    randomBytes: (size: number) => randomBytes(size),
-    sleep: (_ms, signal) => sleep(signal),
-    input,
-    output,
-  });
+  const ended = serveMcp(
+    { url, apiKey },
+    { complain: () => undefined, randomBytes, sleep: (_ms, signal) => sleep(signal), input, output },
+  );
   let lastId = 0;
   async function ask<Result>(method: string, params = '{}') {
     const id = ++lastId;

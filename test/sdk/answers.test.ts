@@ -35,14 +35,14 @@ const FOREIGN = [
 ];
 
 async function codeOf(promise: Promise<unknown>): Promise<string | undefined> {
-  const error: unknown = await promise.then(
+  return promise.then(
     () => undefined,
-    (reason: unknown) => reason,
+    (error: unknown) => {
+      // For example a TypeError from reading an accepted response.
+      assert.ok(error instanceof TillwayError, String(error));
+      return error.code;
+    },
   );
-  if (error instanceof TillwayError) return error.code;
-  // For example a TypeError from reading an accepted response.
-  assert.equal(error, undefined);
-  return undefined;
 }
 
 describe('a response that is not from Tillway is an unexpected_response', () => {
@@ -88,16 +88,10 @@ describe('a response that is not from Tillway is an unexpected_response', () => 
     }
   });
 
-  test('with the received and the expected response in the error', async () => {
+  test('with the expected response as the cause of the error', async () => {
     const { fetch } = scriptedFetch({ body: { status: 'up' } });
-    await assert.rejects(new Tillway({ fetch }).sessions.get('chk_x'), ({ message, cause }: Error) => {
-      assert.equal(
-        message,
-        'GET http://127.0.0.1:3000/api/gateway/sessions/chk_x answered 200 with what is not an answer of Tillway (application/json): {"status":"up"}',
-      );
-      assert.equal((cause as Error).message, 'the answer holds no checkout_session');
-      return true;
-    });
+    const cause = new TypeError('the answer holds no checkout_session');
+    await assert.rejects(new Tillway({ fetch }).sessions.get('chk_x'), { cause });
   });
 });
 

@@ -110,19 +110,10 @@ describe('the client', () => {
     const { fetch, sent } = scriptedFetch(answerTo('payments.list'));
     const tillway = new Tillway({ fetch, baseUrl: 'https://pay.example/till/', headers: { 'x-proxy': 'open' } });
     await tillway.payments.list({ limit: 5, status: 'paid', paymentId: undefined }, { headers: { 'x-call': 'one' } });
-    assert.deepEqual(sent, [
-      {
-        method: 'GET',
-        target: '/till/api/gateway/payments?limit=5&status=paid',
-        headers: {
-          accept: 'application/json',
-          'user-agent': `tillway-sdk/${VERSION}`,
-          'x-proxy': 'open',
-          'x-call': 'one',
-        },
-        body: undefined,
-      },
-    ]);
+    const [{ method, target, headers, body } = assert.fail()] = sent;
+    assert.deepEqual([method, target, body], ['GET', '/till/api/gateway/payments?limit=5&status=paid', undefined]);
+    const own = { accept: 'application/json', 'user-agent': `tillway-sdk/${VERSION}` };
+    assert.deepEqual(headers, { ...own, 'x-proxy': 'open', 'x-call': 'one' });
     assert.equal(VERSION, manifest.version);
   });
 
@@ -192,13 +183,8 @@ describe('the client', () => {
   });
 
   test('rejects an invalid base URL, timeout or number of retries', () => {
-    for (const baseUrl of [
-      'pay.example',
-      'ftp://pay.example',
-      '',
-      'https://pay.example/?a=1',
-      'https://a:b@pay.example',
-    ]) {
+    const queries = ['https://pay.example/?a=1', 'https://a:b@pay.example'];
+    for (const baseUrl of ['pay.example', 'ftp://pay.example', '', ...queries]) {
       assert.throws(() => new Tillway({ baseUrl }), { name: 'TypeError', message: /^baseUrl must/ }, baseUrl);
     }
     for (const timeoutMs of [0, Number.NaN]) assert.throws(() => new Tillway({ timeoutMs }), /timeoutMs must be/);

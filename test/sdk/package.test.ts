@@ -42,11 +42,8 @@ async function packSdk(folder: string): Promise<{ tarball: string; files: string
   cpSync(join(ROOT, 'tsconfig.json'), join(copy, 'tsconfig.json'));
   cpSync(join(ROOT, 'sdk'), join(copy, 'sdk'), { recursive: true, filter: (path) => !path.endsWith('/dist') });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-  const printed = await output(
-    'npm',
-    ['pack', '--json', '--loglevel=error', '--pack-destination', folder],
-    join(copy, 'sdk'),
-  );
+  const pack = ['pack', '--json', '--loglevel=error', '--pack-destination', folder];
+  const printed = await output('npm', pack, join(copy, 'sdk'));
   const [packed] = JSON.parse(printed.slice(printed.indexOf('[\n'))) as [
     { filename: string; files: { path: string }[] },
   ];
@@ -67,11 +64,8 @@ describe('the package', () => {
     files = packed.files;
     mkdirSync(project);
     writeFileSync(join(project, 'package.json'), '{"name":"shop","private":true,"type":"module"}');
-    await output(
-      'npm',
-      ['install', packed.tarball, '--offline', '--no-audit', '--no-fund', '--loglevel=error'],
-      project,
-    );
+    const quiet = ['--offline', '--no-audit', '--no-fund', '--loglevel=error'];
+    await output('npm', ['install', packed.tarball, ...quiet], project);
     writeFileSync(join(project, 'main.mjs'), PROGRAM + MAIN);
   });
   after(async () => {
@@ -141,10 +135,8 @@ describe('the package', () => {
         noUncheckedIndexedAccess: true,
         skipLibCheck: false,
       };
-      const typed = PROGRAM.replace('program(baseUrl)', 'program(baseUrl: string)').replace(
-        'amounts = []',
-        'amounts: number[] = []',
-      );
+      const signed = PROGRAM.replace('program(baseUrl)', 'program(baseUrl: string)');
+      const typed = signed.replace('amounts = []', 'amounts: number[] = []');
       writeFileSync(join(project, 'typed.ts'), `${typed}\n${MISUSES}`);
       writeFileSync(config, JSON.stringify({ compilerOptions, files: ['typed.ts'] }));
       await output(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', config], project);
@@ -181,15 +173,10 @@ async function startSite(packageFolder: string, serviceUrl: string) {
   const app = fastify();
   app.all('/api/*', async ({ method, url, body }, reply) => {
     const headers = { 'content-type': 'application/json' };
-    const answer = await fetch(serviceUrl + url, {
-      method,
-      headers,
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    return reply
-      .code(answer.status)
-      .headers(headers)
-      .send(await answer.text());
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await fetch(serviceUrl + url, { method, headers, ...sent });
+    const text = await answer.text();
+    return reply.code(answer.status).headers(headers).send(text);
   });
   app.get('/sdk/*', ({ url }, reply) =>
     reply.type('text/javascript').send(readFileSync(join(packageFolder, url.slice('/sdk/'.length)), 'utf8')),

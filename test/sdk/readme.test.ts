@@ -33,34 +33,31 @@ class Project {
 
   constructor() {
     symlinkSync(join(ROOT, 'node_modules'), join(this.folder, 'node_modules'));
-    writeFileSync(join(this.folder, 'package.json'), '{"type":"module"}');
-    writeFileSync(
-      join(this.folder, 'orders.js'),
-      'export const orders = [];\nexport async function fulfil(event) { orders.push(event.id); }\n',
-    );
-    writeFileSync(
-      join(this.folder, 'orders.d.ts'),
-      "import type { PaymentPaidEvent } from '@tillway/sdk';\nexport function fulfil(event: PaymentPaidEvent): Promise<void>;\n",
-    );
+    for (const [name, text] of Object.entries({
+      'package.json': '{"type":"module"}',
+      'orders.js': 'export const orders = [];\nexport async function fulfil(event) { orders.push(event.id); }\n',
+      'orders.d.ts': `import type { PaymentPaidEvent } from '@tillway/sdk';
+        export function fulfil(event: PaymentPaidEvent): Promise<void>;`,
+    })) {
+      writeFileSync(join(this.folder, name), text);
+    }
   }
 
-  /** Writes a snippet as a complete module, with `replacements`. */
-  write(name: string, { code }: Snippet, replacements: Record<string, string> = {}): string {
+  /** Writes a snippet as a complete module. */
+  write(name: string, { code }: Snippet, localised = (text: string) => text): string {
     const setup = /\btillway\./.test(code) && !code.includes('const tillway =') ? `${TILLWAY}\n` : '';
     const isImported = !/new Tillway/.test(setup + code) || /import \{[^}]*\bTillway\b/.test(code);
     const imports = isImported ? '' : "import { Tillway } from '@tillway/sdk';\n";
     const path = join(this.folder, name);
-    const whole = Object.entries(replacements).reduce(
-      (text, [from, to]) => text.replaceAll(from, to),
-      `${imports}${setup}${code}\nexport {};\n`,
-    );
-    writeFileSync(path, whole);
+    writeFileSync(path, localised(`${imports}${setup}${code}\nexport {};\n`));
     return path;
   }
 
   /** Runs a snippet with the sources of the SDK as the package. */
   async load<Module>(name: string, snippet: Snippet, serviceUrl = SERVICE_URL): Promise<Module> {
-    const path = this.write(name, snippet, { "'@tillway/sdk'": `'${SDK}'`, [SERVICE_URL]: serviceUrl });
+    const path = this.write(name, snippet, (text) =>
+      text.replaceAll("'@tillway/sdk'", `'${SDK}'`).replaceAll(SERVICE_URL, serviceUrl),
+    );
     return (await import(pathToFileURL(path).href)) as Module;
   }
 
@@ -157,34 +154,26 @@ interface Handler extends AsyncDisposable {
 
 /** A server for the exports of a snippet. */
 async function serve(heading: string, module: Record<string, unknown>): Promise<Handler> {
-  const path = '/webhooks/tillway';
-  const over = (url: string, close: () => Promise<unknown>): Handler => ({
-    post: async (headers, body) => (await fetch(url + path, { method: 'POST', headers, body })).status,
-    async [Symbol.asyncDispose]() {
-      await close();
-    },
-  });
-  const direct = (answer: (request: Request) => Response | Promise<Response>): Handler => ({
+  let origin = 'https://shop.example';
+  let answer: (request: Request) => Response | Promise<Response> = (request) => fetch(request);
+  let close = (): unknown => undefined;
+  if (heading === 'Express') {
+    const server = (module['app'] as Express).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    close = () => {
+      server.closeAllConnections();
+      server.close();
+    };
+  } else if (heading === 'Fastify') {
+    const app = module['app'] as FastifyInstance;
+    origin = await app.listen({ port: 0, host: '127.0.0.1' });
+    close = () => app.close();
+  } else if (heading === 'Hono') answer = (request) => (module['app'] as Hono).fetch(request);
+  else answer = module['POST'] as typeof answer;
+  return {
     post: async (headers, body) =>
-      (await answer(new Request(`https://shop.example${path}`, { method: 'POST', headers, body }))).status,
-    [Symbol.asyncDispose]: () => Promise.resolve(),
-  });
-  switch (heading) {
-    case 'Express': {
-      const server = (module['app'] as Express).listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      return over(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, () => {
-        server.closeAllConnections();
-        return Promise.resolve(server.close());
-      });
-    }
-    case 'Fastify': {
-      const app = module['app'] as FastifyInstance;
-      return over(await app.listen({ port: 0, host: '127.0.0.1' }), () => app.close());
-    }
-    case 'Hono':
-      return direct((request) => (module['app'] as Hono).fetch(request));
-    default:
-      return direct(module['POST'] as (request: Request) => Promise<Response>);
-  }
+      (await answer(new Request(`${origin}/webhooks/tillway`, { method: 'POST', headers, body }))).status,
+    [Symbol.asyncDispose]: async () => void (await close()),
+  };
 }

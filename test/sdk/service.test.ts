@@ -1,30 +1,25 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { type IncomingHttpHeaders, createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { Tillway, TillwayError, webhooks } from '../../sdk/src/index.ts';
 import { SAMPLE_PROVIDER_SECRET, SAMPLE_WEBHOOK_SECRET } from '../../src/operations/webhook-samples.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
+import { startStub } from '../cli/stub-server.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, startTestService } from '../support/service.ts';
+import { BODY } from './calls.ts';
 
 const SECRET = 'whsec_dGhlIHNlY3JldCBvZiB0aGUgc2RrIHRlc3QgIzE=';
-const BODY = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' };
 
 /** A receiver that stores the requests of webhooks. */
 async function startReceiver() {
   const arrived: { headers: IncomingHttpHeaders; body: string }[] = [];
-  const server = createServer((request, response) => {
-    const receive = async () => {
-      arrived.push({ headers: request.headers, body: await text(request) });
-      response.end();
-    };
-    void receive();
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`, arrived, server };
+  const server = await startStub(async (request, response) => {
+    arrived.push({ headers: request.headers, body: await text(request) });
+    response.end();
+  });
+  return Object.assign(server, { arrived });
 }
 
 describe('the client of a service', () => {
@@ -39,7 +34,7 @@ describe('the client of a service', () => {
   });
   after(async () => {
     await service[Symbol.asyncDispose]();
-    receiver.server.close();
+    await receiver[Symbol.asyncDispose]();
   });
 
   async function refusedWith(promise: Promise<unknown>): Promise<TillwayError> {

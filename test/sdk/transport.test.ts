@@ -20,10 +20,7 @@ function refusal(status: number, headers: Record<string, string> = {}): Scripted
 function scripted(script: Scripted[], options: TillwayOptions = {}, random = 1) {
   const slept: number[] = [];
   const timing: Timing = {
-    sleep: (ms) => {
-      slept.push(ms);
-      return Promise.resolve();
-    },
+    sleep: async (ms) => void slept.push(ms),
     random: () => random,
     now: () => NOW,
     uuid: () => '11111111-2222-4333-8444-555555555555',
@@ -34,12 +31,9 @@ function scripted(script: Scripted[], options: TillwayOptions = {}, random = 1) 
 
 /** The error that a promise rejects with. */
 async function errorOf(promise: Promise<unknown>): Promise<TillwayError> {
-  const error: unknown = await promise.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof TillwayError, String(error));
-  return error;
+  let error: unknown;
+  await assert.rejects(promise, (reason) => (error = reason) instanceof TillwayError);
+  return error as TillwayError;
 }
 
 describe('a temporary failure is retried', () => {
@@ -223,16 +217,9 @@ describe('headers', () => {
 
   test('are merged without regard to case: the call over the client over the defaults', async () => {
     const client = { Authorization: 'Bearer client', ACCEPT: 'a/b', 'User-Agent': 'shop', 'X-Client': '1' };
-    assert.deepEqual(
-      await headersOf({ authorization: 'Bearer call', Accept: 'c/d', 'x-CALL': '2' }, { headers: client }),
-      {
-        accept: 'c/d',
-        'user-agent': 'shop',
-        authorization: 'Bearer call',
-        'x-client': '1',
-        'x-call': '2',
-      },
-    );
+    const call = { authorization: 'Bearer call', Accept: 'c/d', 'x-CALL': '2' };
+    const own = { accept: 'c/d', 'user-agent': 'shop', authorization: 'Bearer call' };
+    assert.deepEqual(await headersOf(call, { headers: client }), { ...own, 'x-client': '1', 'x-call': '2' });
   });
 
   test('have one content type', async () => {
@@ -282,17 +269,8 @@ describe('apiKey', () => {
       const error = await errorOf(transport.send(READ));
       assert.ok(!`${JSON.stringify(error)}${error.stack}`.includes(apiKey));
     }
-    for (const wrong of [
-      '',
-      `${apiKey}\n`,
-      `${apiKey}\r\nx: 1`,
-      `${apiKey} `,
-      'a\u0000b',
-      'a\u007fb',
-      'sk_ü',
-      5,
-      null,
-    ]) {
+    const invalid = ['', `${apiKey}\n`, `${apiKey}\r\nx: 1`, `${apiKey} `, 'a\u0000b', 'a\u007fb', 'sk_ü', 5, null];
+    for (const wrong of invalid) {
       assert.throws(
         () => createTransport({ apiKey: wrong as string }),
         (error: Error) => error instanceof TypeError && !error.message.includes(apiKey),
@@ -329,13 +307,10 @@ describe('an error', () => {
   test('quotes a response that is not from Tillway', async () => {
     const html = { headers: { 'content-type': 'text/html; charset=utf-8' }, body: '<html>\n<h1>Nope</h1>' };
     for (const status of [200, 404, 502]) {
-      const error = await errorOf(transportWith({ ...html, status }).send(READ));
-      assert.equal(error.code, 'unexpected_response');
-      assert.equal(error.status, status);
-      assert.equal(
-        error.message,
-        `GET http://127.0.0.1:3000/x answered ${status} with what is not an answer of Tillway (text/html): <html> <h1>Nope</h1>`,
-      );
+      const { code, message, ...error } = await errorOf(transportWith({ ...html, status }).send(READ));
+      assert.deepEqual([code, error.status], ['unexpected_response', status]);
+      const what = 'with what is not an answer of Tillway (text/html): <html> <h1>Nope</h1>';
+      assert.equal(message, `GET http://127.0.0.1:3000/x answered ${status} ${what}`);
     }
     const empty = await errorOf(transportWith({ body: '', status: 500 }).send(READ));
     assert.match(empty.message, /\(application\/json\): \(empty\)$/);
@@ -360,9 +335,9 @@ describe('an error', () => {
   test('names the target of a redirect', async () => {
     const answer = { status: 301, headers: { location: 'https://pay.example/x' } };
     const error = await errorOf(transportWith(answer).send(WRITE));
-    assert.equal(
+    assert.match(
       error.message,
-      'POST http://127.0.0.1:3000/x was redirected to https://pay.example/x; requests are not sent on.',
+      /^POST http:\S+ was redirected to https:\/\/pay\.example\/x; requests are not sent on\.$/,
     );
     assert.match(error.suggestion!, /^Set baseUrl/);
   });

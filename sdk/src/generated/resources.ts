@@ -1034,3 +1034,40 @@ export class ApiKeysResource {
     });
   }
 }
+
+/** The resources of the API that the client has unchanged. */
+export class ApiResources {
+  readonly sessions: SessionsResource;
+  readonly customers: CustomersResource;
+  readonly payments: PaymentsResource;
+  readonly refunds: RefundsResource;
+  readonly discrepancies: DiscrepanciesResource;
+  readonly settlements: SettlementsResource;
+  readonly ledger: LedgerResource;
+  readonly invoices: InvoicesResource;
+  readonly deliveries: DeliveriesResource;
+  readonly webhookEndpoints: WebhookEndpointsResource;
+  readonly checkout: CheckoutResource;
+  readonly fees: FeesResource;
+  readonly routes: RoutesResource;
+  readonly routing: RoutingResource;
+  readonly apiKeys: ApiKeysResource;
+
+  constructor(transport: Transport) {
+    this.sessions = new SessionsResource(transport);
+    this.customers = new CustomersResource(transport);
+    this.payments = new PaymentsResource(transport);
+    this.refunds = new RefundsResource(transport);
+    this.discrepancies = new DiscrepanciesResource(transport);
+    this.settlements = new SettlementsResource(transport);
+    this.ledger = new LedgerResource(transport);
+    this.invoices = new InvoicesResource(transport);
+    this.deliveries = new DeliveriesResource(transport);
+    this.webhookEndpoints = new WebhookEndpointsResource(transport);
+    this.checkout = new CheckoutResource(transport);
+    this.fees = new FeesResource(transport);
+    this.routes = new RoutesResource(transport);
+    this.routing = new RoutingResource(transport);
+    this.apiKeys = new ApiKeysResource(transport);
+  }
+}

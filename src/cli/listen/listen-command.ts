@@ -3,7 +3,7 @@ import { TillwayError, type WebhookEvent } from '../../../sdk/src/index.ts';
 import { type CommandContext, describedCommand, jsonLineOf } from '../command-context.ts';
 import { EVENT_TYPES, environmentOption, eventTypesOf, option } from '../options.ts';
 import { createEventFeed } from './event-follower.ts';
-import type { Forwarder } from './forwarder.ts';
+import type { Forwarded } from './forwarder.ts';
 import {
   type ListenOptions,
   type SigningSecret,
@@ -44,8 +44,8 @@ export function listenCommand(context: CommandContext): Command {
     data: 'print a JSON document a line, for programs',
     lines: true,
   });
-  return command.action(async ({ forwardTo, ...rest }: ListenOptions) => {
-    const options: ListenOptions = { ...rest, ...(forwardTo !== undefined && { forwardTo: targetOf(forwardTo) }) };
+  return command.action(async (given: ListenOptions) => {
+    const options = { ...given, ...(given.forwardTo !== undefined && { forwardTo: targetOf(given.forwardTo) }) };
     const secret = signingSecretOf(options, context.terminal);
     // Loaded here, because no other command delivers webhooks.
     const [{ createDeliverer }, { createResolve }, { createForwarder }, { noteTexts }] = await Promise.all([
@@ -58,14 +58,22 @@ export function listenCommand(context: CommandContext): Command {
     const textOf = context.isJson(command)
       ? (note: Note) => `${jsonLineOf(note)}\n`
       : noteTexts(context.paint(command));
-    const tally = createTally();
-    const tell = (note: Note) => {
-      tally.add(note);
-      write(textOf(note));
-    };
-    const url = options.forwardTo;
+    const tell = (note: Note) => write(textOf(note));
     const signal = interruption();
     const deliverer = createDeliverer({ targets: 'any', resolve: createResolve(), now });
+    const counts = { events: 0, forwarded: 0, failed: 0 };
+    /** The ids of the events that the target has not received, by their number. */
+    const open = new Map<number, string>();
+    let fault: { error: unknown } | undefined;
+
+    function report({ event, ...forwarded }: Forwarded): void {
+      if (forwarded.failure === null) open.delete(forwarded.number);
+      if (forwarded.failure === null) counts.forwarded += 1;
+      else if (forwarded.nextTryMs === null) counts.failed += 1;
+      tell({ object: 'forward', eventId: event.id, ...forwarded });
+    }
+
+    const url = options.forwardTo;
     const forwarder =
       url === undefined
         ? undefined
@@ -76,107 +84,85 @@ export function listenCommand(context: CommandContext): Command {
             now,
             signal,
             sleep: (ms) => sleep(ms, signal),
-            report: ({ event, ...forwarded }) => tell({ object: 'forward', eventId: event.id, ...forwarded }),
-            onFault: tally.fault,
+            report,
+            onFault: (error) => (fault ??= { error }),
           });
+
+    function show(events: readonly WebhookEvent[]): void {
+      const { events: types = EVENT_TYPES } = options;
+      for (const event of events.filter(({ type }) => types.includes(type))) {
+        const numbered = { number: (counts.events += 1), event };
+        open.set(numbered.number, event.id);
+        tell({ object: 'event', ...numbered });
+        forwarder?.forward(numbered);
+      }
+      if (fault) throw fault.error;
+    }
+
     try {
-      await listen({ context, command, options, secret, signal, tell, tally, forwarder });
+      await follow({ context, command, options, secret, signal, tell, show });
+    } catch (error) {
+      if (!signal.aborted) throw error;
     } finally {
       await deliverer.close();
     }
-    const oldest = forwarder && tally.oldestOpen();
+    const [oldest] = forwarder ? open.values() : [];
     const again = oldest === undefined ? null : againCommand(oldest, options, secret);
-    tell({ object: 'listen_ended', ...tally.counts, waiting: forwarder?.waiting() ?? 0, again });
+    tell({ object: 'listen_ended', ...counts, waiting: forwarder?.waiting() ?? 0, again });
   });
 }
 
-/** The numbers for the summary, counted from the notes, and the first error of a forward. */
-function createTally() {
-  const counts = { events: 0, forwarded: 0, failed: 0 };
-  /** The ids of the events that the target has not received, by their number. */
-  const open = new Map<number, string>();
-  let fault: unknown;
-  return {
-    counts,
-    add(note: Note): void {
-      if (note.object === 'event') {
-        counts.events += 1;
-        open.set(note.number, note.event.id);
-      } else if (note.object === 'forward') {
-        if (note.failure === null) open.delete(note.number);
-        if (note.failure === null) counts.forwarded += 1;
-        else if (note.nextTryMs === null) counts.failed += 1;
-      }
-    },
-    oldestOpen: () => open.values().next().value,
-    fault: (error: unknown) => void (fault ??= error),
-    throwFault(): void {
-      if (fault !== undefined) throw fault;
-    },
-  };
-}
-
-interface Listening {
+interface Following {
   context: CommandContext;
   command: Command;
   options: ListenOptions;
   secret: SigningSecret;
   signal: AbortSignal;
   tell(note: Note): void;
-  tally: ReturnType<typeof createTally>;
-  forwarder: Forwarder | undefined;
+  /** Shows the events of each poll. */
+  show(events: readonly WebhookEvent[]): void;
 }
 
-/** Prints and forwards events until Ctrl-C. Rejects if the service cannot be read at the start, or the output is closed. */
-async function listen({ context, command, options, secret, signal, tell, tally, forwarder }: Listening): Promise<void> {
+/**
+ * Polls until Ctrl-C. While the service does not answer, it says so once and goes on polling. Rejects if the service cannot
+ * be read at the start, or the output is closed.
+ */
+async function follow({ context, command, options, secret, signal, tell, show }: Following): Promise<void> {
   const { terminal } = context;
   const client = context.client(command);
   const url = context.urlOf(command);
-  const { forwardTo, environment, events: types = EVENT_TYPES } = options;
+  const { forwardTo = null, environment } = options;
   const requests = { signal, maxRetries: 0, timeoutMs: READ_TIMEOUT_MS };
   const query = { limit: PAGE, environment };
   const feed = createEventFeed({
     newestFirst: () => client.events.list(query, requests).pages(),
     feed: (after) => client.events.feed({ ...query, after }, requests).pages(),
   });
-
-  function show(events: readonly WebhookEvent[]): void {
-    for (const event of events.filter(({ type }) => types.includes(type))) {
-      const numbered = { number: tally.counts.events + 1, event };
-      tell({ object: 'event', ...numbered });
-      forwarder?.forward(numbered);
+  const before = await feed.start(await sinceOf(options, client, { now: terminal.now, requests }));
+  const shown = forwardTo === null || secret.from === 'environment' ? null : secret.text;
+  tell({
+    object: 'listen_started',
+    url,
+    forwardTo,
+    secret: shown,
+    secretFrom: forwardTo === null ? null : secret.from,
+  });
+  show(before);
+  let isAway = false;
+  while (!signal.aborted) {
+    await terminal.sleep(POLL_MS, signal);
+    if (signal.aborted) return;
+    try {
+      const { events, isOtherHistory } = await feed.poll();
+      if (isAway) tell({ object: 'service_back', url });
+      isAway = false;
+      if (isOtherHistory) tell({ object: 'service_replaced', url });
+      show(events);
+    } catch (error) {
+      if (!(error instanceof TillwayError)) throw error;
+      if (!isAway && !signal.aborted) tell({ object: 'service_away', url, reason: error.message });
+      isAway = true;
+      show([]);
     }
-  }
-
-  /** Polls until the signal aborts. While the service does not answer, it says so once and goes on polling. */
-  async function follow(): Promise<void> {
-    let isAway = false;
-    while (!signal.aborted) {
-      await terminal.sleep(POLL_MS, signal);
-      tally.throwFault();
-      if (signal.aborted) return;
-      try {
-        const { events, isOtherHistory } = await feed.poll();
-        if (isAway) tell({ object: 'service_back', url });
-        isAway = false;
-        if (isOtherHistory) tell({ object: 'service_replaced', url });
-        show(events);
-      } catch (error) {
-        if (!(error instanceof TillwayError)) throw error;
-        if (!isAway && !signal.aborted) tell({ object: 'service_away', url, reason: error.message });
-        isAway = true;
-      }
-    }
-  }
-
-  try {
-    const before = await feed.start(await sinceOf(options, client, { now: terminal.now, requests }));
-    const shown = forwardTo === undefined || secret.from === 'environment' ? null : secret.text;
-    const secretFrom = forwardTo === undefined ? null : secret.from;
-    tell({ object: 'listen_started', url, forwardTo: forwardTo ?? null, secret: shown, secretFrom });
-    show(before);
-    await follow();
-  } catch (error) {
-    if (!signal.aborted) throw error;
   }
 }

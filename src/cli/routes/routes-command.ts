@@ -1,14 +1,33 @@
 import { Argument, type Command } from 'commander';
-import type { Environment, HealthOverrideParams } from '../../../sdk/src/index.ts';
+import type {
+  Environment,
+  HealthOverrideParams,
+  Objective,
+  RouteKind,
+  RoutingRoute,
+  RoutingRules,
+  RuleSet,
+} from '../../../sdk/src/index.ts';
+import { OBJECTIVES } from '../../routing/routing-policy.ts';
 import { type CommandContext, usualEnvironment } from '../command-context.ts';
 import { EXAMPLE } from '../example-ids.ts';
 import { showTable } from '../record-fields.ts';
 import { commandGroup } from '../command-group.ts';
 import { serviceCommand } from '../service-command.ts';
-import { environmentOption, option, usualEnvironmentOption, wholeNumberOption } from '../options.ts';
+import {
+  amountOf,
+  choiceOption,
+  environmentOption,
+  fileOf,
+  kindOption,
+  metadataOption,
+  numberOf,
+  option,
+  usualEnvironmentOption,
+  wholeNumberOption,
+} from '../options.ts';
 import { causeOf, percent, plain, rate, secondsOf, statusCell } from '../cells.ts';
-import { backtestCommand, dryRunCommand, rulesCommand } from './rules-commands.ts';
-import { tellDecision } from './routing-text.ts';
+import { tellBacktest, tellDecision, tellRules, tellWarnings } from './routing-text.ts';
 
 const HEALTHS = ['live', 'degraded', 'standby', 'automatic'] as const;
 
@@ -16,53 +35,49 @@ interface EnvironmentOption {
   environment?: Environment;
 }
 
-/** `tillway routes`: the routes, their health, the decisions and the rules. */
-export function routesCommand(context: CommandContext): Command {
-  const commands = [
-    listCommand(context),
-    whyCommand(context),
-    replayCommand(context),
-    historyCommand(context),
-    overrideCommand(context),
-    rulesCommand(context),
-    dryRunCommand(context),
-    backtestCommand(context),
-  ];
-  return commandGroup('routes', 'Ask about routes: why, rules, health, what if', commands, { otherwise: 'list' });
+interface DryRunOptions extends EnvironmentOption {
+  kind?: RouteKind;
+  rules?: unknown;
+  customer?: string;
+  product?: string;
+  metadata: Record<string, string>;
 }
 
-function listCommand(context: CommandContext): Command {
-  return serviceCommand(context, 'list', {
+interface BacktestOptions extends EnvironmentOption {
+  rules?: unknown;
+  margin?: number;
+  objective?: Objective;
+  limit?: number;
+}
+
+const showRoutes = showTable<RoutingRoute>({
+  ROUTE: 'id',
+  KIND: 'kind',
+  SCORE: ({ score }) => score.toFixed(1),
+  HEALTH: 'health',
+  SUCCESS: ({ expectedSuccess }) => percent(expectedSuccess),
+  OUTCOMES: ({ outcomes }) => outcomes.toFixed(1),
+  FEES: ({ buyerFeeRate, gatewayFeeRate }) => rate(buyerFeeRate + gatewayFeeRate),
+  WHY: ({ words, override }) => causeOf(words) + (override?.until ? `, until ${secondsOf(override.until)}` : ''),
+});
+
+/** `tillway routes`: the routes, their health, the decisions and the rules. */
+export function routesCommand(context: CommandContext): Command {
+  const list = serviceCommand(context, 'list', {
     summary: 'List the routes with score, health and what they are expected to do',
     examples: ['tillway routes list', 'tillway routes list --environment production'],
     options: [usualEnvironmentOption()],
     ask: ({ routing }, { environment = usualEnvironment(context) }: EnvironmentOption) =>
       routing.routes({ environment }),
-    show: ({ data }, paint) =>
-      showTable<(typeof data)[number]>({
-        ROUTE: 'id',
-        KIND: 'kind',
-        SCORE: ({ score }) => score.toFixed(1),
-        HEALTH: ({ health }) => statusCell(health),
-        SUCCESS: ({ expectedSuccess }) => percent(expectedSuccess),
-        OUTCOMES: ({ outcomes }) => outcomes.toFixed(1),
-        FEES: ({ buyerFeeRate, gatewayFeeRate }) => rate(buyerFeeRate + gatewayFeeRate),
-        WHY: ({ words, override }) => causeOf(words) + (override?.until ? `, until ${secondsOf(override.until)}` : ''),
-      })(data, paint),
+    show: ({ data }, paint) => showRoutes(data, paint),
   });
-}
-
-function whyCommand(context: CommandContext): Command {
-  return serviceCommand(context, 'why <session>', {
+  const why = serviceCommand(context, 'why <session>', {
     summary: 'Tell why a session got its route: every decision, its candidates and what kept them out',
     examples: [`tillway routes why ${EXAMPLE.session}`],
     ask: ({ routing }, _options, session) => routing.decisions(session),
     show: ({ decisions }, paint) => decisions.map((decision) => tellDecision(decision, paint)).join('\n'),
   });
-}
-
-function replayCommand(context: CommandContext): Command {
-  return serviceCommand(context, 'replay <session>', {
+  const replay = serviceCommand(context, 'replay <session>', {
     summary: 'Make the decisions about a session again; exit code 1 where one differs',
     examples: [`tillway routes replay ${EXAMPLE.session}`],
     ask: ({ routing }, _options, session) => routing.replay(session),
@@ -76,18 +91,15 @@ function replayCommand(context: CommandContext): Command {
       })(decisions, paint),
     isFailure: ({ identical }) => !identical,
   });
-}
-
-function historyCommand(context: CommandContext): Command {
-  return serviceCommand(context, 'history [route]', {
+  const history = serviceCommand(context, 'history [route]', {
     summary: 'List changes of health, newest first',
     examples: ['tillway routes history', 'tillway routes history sandbox_card_acquirer --limit 5'],
     options: [
       environmentOption('left out, both'),
       wholeNumberOption('--limit', 'how many at most, 1 to 100; default 20', '20'),
     ],
-    ask: ({ routing }, { environment, limit }: EnvironmentOption & { limit?: number }, routeId) =>
-      routing.transitions({ routeId, environment, limit }),
+    ask: ({ routing }, options: EnvironmentOption & { limit?: number }, routeId) =>
+      routing.transitions({ routeId, ...options }),
     show: ({ data }, paint) =>
       showTable<(typeof data)[number]>({
         TIME: 'created',
@@ -97,19 +109,94 @@ function historyCommand(context: CommandContext): Command {
         WHY: ({ words }) => causeOf(words),
       })(data, paint),
   });
-}
-
-function overrideCommand(context: CommandContext): Command {
   const route = 'tillway routes override sandbox_card_acquirer';
-  return serviceCommand(context, 'override <route>', {
+  const override = serviceCommand(context, 'override <route>', {
     summary: 'Take a route out of use (standby), hold it in use, or give it back (automatic)',
     examples: [`${route} standby --until 2027-01-15T12:00:00Z --reason maintenance`, `${route} automatic`],
     options: [
       option('--until <time>', 'when it ends by itself, such as 2027-01-15T12:00:00Z; left out, not by itself'),
       option('--reason <text>', 'why, for those who read it later'),
     ],
-    ask: ({ routing }, { until, reason }: Omit<HealthOverrideParams, 'health'>, id, health) =>
-      routing.overrideHealth(id, { health: health as HealthOverrideParams['health'], until, reason }),
+    ask: ({ routing }, options: Omit<HealthOverrideParams, 'health'>, id, health) =>
+      routing.overrideHealth(id, { health: health as HealthOverrideParams['health'], ...options }),
     show: ({ id, words }, paint) => `${paint('bold', plain(id))} is ${plain(words)}\n`,
   }).addArgument(new Argument('<health>', 'its health').choices(HEALTHS));
+  const commands = [list, why, replay, history, override, rulesCommand(context), ...supposeCommands(context)];
+  return commandGroup('routes', 'Ask about routes: why, rules, health, what if', commands, { otherwise: 'list' });
+}
+
+/** Commands that suppose a checkout, or other rules. */
+function supposeCommands(context: CommandContext): Command[] {
+  const dryRun = serviceCommand(context, 'dry-run <amount>', {
+    summary: 'Tell which route such a checkout would get, and why',
+    details: 'Explores nothing and writes nothing.',
+    examples: ['tillway routes dry-run 49.99', 'tillway routes dry-run 49.99 --kind wallet --metadata country=DE'],
+    options: [
+      kindOption('suppose that the buyer chose this way to pay'),
+      option('--rules <file>', 'suppose the rules of this file', fileOf),
+      option('--customer <email>', 'suppose this customer'),
+      option('--product <text>', 'suppose this product'),
+      metadataOption(),
+      usualEnvironmentOption(),
+    ],
+    ask: async ({ routing }, { environment = usualEnvironment(context), ...options }: DryRunOptions, amount) =>
+      routing.dryRun({ amount: amountOf('amount', amount), environment, ...options }),
+    show: tellDecision,
+  });
+  const backtest = serviceCommand(context, 'backtest', {
+    summary: 'Tell what other rules or another objective would have changed',
+    details: 'Makes the newest decisions about payments again, from what was known then. Writes nothing.',
+    examples: ['tillway routes backtest --margin 0.15', 'tillway routes backtest --objective total --limit 1000'],
+    options: [
+      option('--rules <file>', 'the rules of this file instead of the saved ones', fileOf),
+      option('--margin <number>', 'what a paid payment is worth, as a fraction of its amount', (text) =>
+        numberOf('--margin', text, '0.15'),
+      ),
+      choiceOption('--objective <objective>', 'whose cost counts', Object.keys(OBJECTIVES)),
+      wholeNumberOption('--limit', 'how many decisions, 1 to 1000; default 200', '200'),
+      usualEnvironmentOption(),
+    ],
+    ask: async ({ routing }, { environment = usualEnvironment(context), ...options }: BacktestOptions) =>
+      routing.backtest({ environment, ...options }),
+    show: tellBacktest,
+  });
+  return [dryRun, backtest];
+}
+
+/** `tillway routes rules`: the operator's routing rules. */
+function rulesCommand(context: CommandContext): Command {
+  const show = serviceCommand(context, 'show', {
+    summary: 'Show the routing rules in force',
+    examples: ['tillway routes rules show', 'tillway routes rules --json'],
+    options: [wholeNumberOption('--version', 'this version instead', '3')],
+    ask: ({ routing }, options: { version?: number }) => routing.rules(options),
+    show: tellRules,
+  });
+  // Operators may close the checkout on purpose, so such rules are valid. A pipeline must not close it unnoticed.
+  const isClosed = ({ warnings }: Pick<RoutingRules, 'warnings'>) =>
+    warnings.some(({ code }) => code === 'rejects_all');
+  const check = serviceCommand(context, 'check <file>', {
+    summary: 'Check a rule file, and put nothing in force',
+    details:
+      'Prints the same warnings as save. Exit code 1: the rules are rejected, or they reject every session of an environment. Other warnings leave the exit code at 0.',
+    examples: ['tillway routes rules check rules.json'],
+    // A dry run rejects invalid rules exactly as saving them does.
+    ask: async ({ routing }, _options, file) =>
+      routing.dryRun({ amount: 10, environment: usualEnvironment(context), rules: fileOf(file) }),
+    show(answer, paint) {
+      const verdict = isClosed(answer)
+        ? 'The rules reject every session of an environment'
+        : 'The rules are well formed';
+      return `${tellWarnings(answer.warnings, paint)}${verdict}; nothing was changed.\n`;
+    },
+    isFailure: isClosed,
+  });
+  const save = serviceCommand(context, 'save <file>', {
+    summary: 'Put a rule file in force',
+    examples: ['tillway routes rules save rules.json'],
+    // The service validates the file.
+    ask: async ({ routing }, _options, file) => routing.saveRules(fileOf(file) as RuleSet),
+    show: tellRules,
+  });
+  return commandGroup('rules', 'Show, check and save the routing rules', [show, check, save], { otherwise: 'show' });
 }

@@ -1,8 +1,8 @@
+import { INSTRUMENTS } from '../../simulator/test-instruments.ts';
 import { CommandError } from '../command-context.ts';
 import type { Outcome } from './outcomes.ts';
-import { type WebForm, type WebPage, filled, parsePage } from './html-pages.ts';
 
-/** A buyer whose browser has no JavaScript: follows the links of pages and submits their forms. */
+/** A buyer who sends the forms of the checkout and of the simulated provider. */
 export interface Buyer {
   /** Does one action. `waits`: there is nothing to do but to look again later. */
   step(): Promise<'goes_on' | 'waits'>;
@@ -11,7 +11,20 @@ export interface Buyer {
 }
 
 const REQUEST_TIMEOUT_MS = 30_000;
-const MAX_REDIRECTS = 10;
+const SIMULATOR_PATH = '/simulator/pay/';
+
+/** The parts of a checkout page that decide about the next action. */
+interface CheckoutPage {
+  heading: string;
+  /** Totals in cents by payment method, the preselected one first; empty if the buyer cannot choose now. */
+  totals: Map<string, string>;
+  /** Number of the attempt in progress. */
+  attempt: string | undefined;
+  /** Address of the provider's page of that attempt. */
+  onward: string | undefined;
+  /** True if the page offers nothing but another look at it. */
+  isStuck: boolean;
+}
 
 /** `tell` takes a sentence for each action of the buyer. */
 export function createBuyer(options: {
@@ -23,95 +36,94 @@ export function createBuyer(options: {
   tell(what: string): void;
 }): Buyer {
   const { serviceUrl, checkoutUrl, outcome, kind, tell } = options;
-  const send = createSender([serviceUrl, checkoutUrl]);
   const { instrument, once = false, ends } = outcome;
-  let page: WebPage | undefined;
+  const origins = new Set([serviceUrl, checkoutUrl].map((url) => new URL(url).origin));
   let isOpened = false;
-  let pressed = 0;
+  let hasPaid = false;
   let hasCancelled = false;
+  let pressed: string | undefined;
 
-  async function submit(at: WebPage, form: WebForm, chosen: Record<string, string> = {}): Promise<void> {
-    const { origin } = new URL(at.url);
-    page = await send(form.url, { method: 'POST', body: filled(form, chosen), headers: { origin } });
-  }
-
-  async function payAtCheckout(at: WebPage, form: WebForm): Promise<void> {
-    const kinds = form.fields.filter(({ name }) => name === 'kind');
-    const chosen = kind ?? (kinds.find(({ isChecked }) => isChecked) ?? kinds[0])?.value ?? '';
-    if (!kinds.some(({ value }) => value === chosen)) {
-      const offered = kinds.map(({ value }) => value).join(', ');
+  async function pay({ totals }: CheckoutPage): Promise<void> {
+    const [proposed] = totals.keys();
+    const chosen = kind ?? proposed!;
+    const total = totals.get(chosen);
+    if (total === undefined) {
+      const offered = [...totals.keys()].join(', ');
       throw new CommandError(1, `the checkout offers no payment by ${chosen}, but by ${offered}`);
     }
     tell(`chooses to pay by ${chosen}`);
-    await submit(at, form, { kind: chosen });
-    const notice = /[?&]notice=(\w+)/.exec(page!.url)?.[1];
-    if (notice !== undefined) tell(`is told: ${page!.heading}`);
+    hasPaid = true;
+    const { headers } = await send(`${checkoutUrl}/pay`, { kind: chosen, [`total_${chosen}`]: total });
+    const notice = /[?&]notice=(\w+)/.exec(headers.get('location') ?? '')?.[1];
+    if (notice !== undefined) tell(`is told: ${notice}`);
   }
 
-  /** The card page names outcomes by links that fill in the form, the other pages by radio buttons. */
-  async function payAtProvider(at: WebPage, name: string): Promise<void> {
-    const link = at.links.find(({ url }) => new URL(url).searchParams.get('use') === name);
-    const shown = link ? await send(link.url) : at;
-    const form = shown.forms.find(({ fields }) => fields.some((field) => ['number', 'outcome'].includes(field.name)));
-    const isOffered = link !== undefined || form?.fields.some(({ value }) => value === name);
-    if (!form || !isOffered) throw notSimulated(at);
-    tell(`presses "${form.button}" at the provider, with the outcome ${name}`);
-    await submit(shown, form, { outcome: name });
-    pressed += 1;
+  async function payAtProvider(url: string, id: string): Promise<void> {
+    const { origin, pathname } = new URL(url);
+    if (!origins.has(origin)) throw ledElsewhere(url, origins);
+    if (!pathname.includes(SIMULATOR_PATH)) throw notSimulated(url);
+    const { cardNumber } = INSTRUMENTS.find((each) => each.id === id)!;
+    tell(`pays at the provider, with the outcome ${id}`);
+    // The card page reads the number, the others read the outcome.
+    await send(url, { outcome: id, number: cardNumber, expiry: '12 / 34', cvc: '123', name: 'Test Buyer' });
   }
 
-  async function goBackAndCancel(): Promise<'goes_on' | 'waits'> {
-    const checkout = await send(checkoutUrl);
-    const form = checkout.forms.find(({ button }) => /^cancel/i.test(button));
-    if (!form) {
-      page = undefined;
-      return 'waits';
-    }
-    tell(`presses "${form.button}"`);
+  async function cancel(attempt: string): Promise<void> {
+    tell('cancels the payment');
     hasCancelled = true;
-    await submit(checkout, form);
-    return 'goes_on';
+    await send(`${checkoutUrl}/cancel`, { attempt });
   }
 
-  /** On a page of the provider, or between the checkout and it. */
-  async function goOn(at: WebPage): Promise<'goes_on' | 'waits'> {
-    if (instrument === null) return goBackAndCancel();
-    if (at.leadsTo !== null) page = await send(at.leadsTo);
-    else await payAtProvider(at, instrument);
-    return 'goes_on';
-  }
-
-  async function atCheckout(at: WebPage): Promise<'goes_on' | 'waits'> {
-    const ways = at.forms.find(({ fields }) => fields.some(({ name }) => name === 'kind'));
-    if (ways && !(once && pressed > 0)) {
-      await payAtCheckout(at, ways);
-      return 'goes_on';
-    }
-    const onward = at.links.find(({ text }) => /^continue/i.test(text));
-    if (onward && pressed === 0) {
-      page = await send(onward.url);
-      return 'goes_on';
-    }
-    // The page offers nothing, and waits for nothing but another request.
-    const isStuck = !ways && !at.waits && at.links.some(({ url }) => url === checkoutUrl);
-    if (isStuck && ends === 'payment.failed') return goBackAndCancel();
-    if (isStuck) throw noWay(at);
-    page = undefined;
-    return 'waits';
+  async function send(url: string, form?: Record<string, string>): Promise<Response> {
+    const { origin } = new URL(url);
+    const post = form && { method: 'POST', body: new URLSearchParams(form), headers: { origin } };
+    const response = await request(url, post);
+    if (response.ok || (form && response.status === 303)) return response;
+    throw new CommandError(1, `the page ${url} answered ${response.status}: ${headingOf(await response.text())}`);
   }
 
   return {
-    isDone: () => pressed > 0 || hasCancelled,
+    isDone: () => pressed !== undefined || hasCancelled,
     async step() {
       if (!isOpened) tell(`opens ${checkoutUrl}`);
       isOpened = true;
-      page ??= await send(checkoutUrl);
-      return page.url.split('?')[0] === checkoutUrl ? atCheckout(page) : goOn(page);
+      const page = readPage(await (await send(checkoutUrl)).text(), checkoutUrl);
+      const { totals, attempt, onward, isStuck } = page;
+      const paysNow = instrument === null ? !hasPaid : !(once && pressed !== undefined);
+      if (totals.size > 0 && paysNow) await pay(page);
+      else if (attempt !== undefined && (instrument === null || (isStuck && ends === 'payment.failed'))) {
+        await cancel(attempt);
+      } else if (onward !== undefined && attempt !== pressed) {
+        await payAtProvider(onward, instrument!);
+        pressed = attempt;
+      } else if (isStuck && ends !== 'payment.failed') throw noWay(page);
+      else return 'waits';
+      return 'goes_on';
     },
   };
 }
 
-function noWay({ heading }: WebPage): CommandError {
+function readPage(markup: string, url: string): CheckoutPage {
+  const onward = /<a\b[^>]*\bhref="([^"]*)"[^>]*>\s*Continue/.exec(markup)?.[1];
+  const isWaiting = /http-equiv="refresh"/.test(markup);
+  const totals = new Map(
+    Array.from(markup.matchAll(/name="total_(\w+)" value="(\d+)"/g), ([, kind, total]) => [kind!, total!]),
+  );
+  return {
+    heading: headingOf(markup),
+    totals,
+    attempt: /name="attempt" value="(\d+)"/.exec(markup)?.[1],
+    onward: onward && URL.parse(onward.replaceAll('&amp;', '&'), url)?.href,
+    isStuck: totals.size === 0 && !isWaiting && />Check again</.test(markup),
+  };
+}
+
+function headingOf(markup: string): string {
+  const [, text = ''] = /<h1\b[^>]*>([^]*?)<\/h1>/.exec(markup) ?? [];
+  return text.replaceAll(/<[^>]*>/g, '').trim();
+}
+
+function noWay({ heading }: CheckoutPage): CommandError {
   return new CommandError(
     1,
     `the checkout says: ${heading}`,
@@ -119,41 +131,12 @@ function noWay({ heading }: WebPage): CommandError {
   );
 }
 
-function notSimulated({ url, heading }: WebPage): CommandError {
+function notSimulated(url: string): CommandError {
   return new CommandError(
     1,
-    `the provider's page ${url} ("${heading}") is not one of the simulated provider, so that nothing was pressed there`,
+    `the provider's page ${url} is not one of the simulated provider, so that nothing was sent there`,
     'Only the simulated provider lets an outcome be chosen: use a service whose sandbox routes lead to it.\n',
   );
-}
-
-type Send = (
-  url: string,
-  init?: { method: 'POST'; body: URLSearchParams; headers: { origin: string } },
-) => Promise<WebPage>;
-
-/** Fetches pages of these origins and follows redirects as browsers do. It sends nothing to other origins. */
-function createSender(urls: readonly string[]): Send {
-  const origins = new Set(urls.map((url) => new URL(url).origin));
-
-  return async (url, init) => {
-    let at = url;
-    let sent: RequestInit = init ?? {};
-    for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
-      if (!origins.has(new URL(at).origin)) throw ledElsewhere(at, origins);
-      const response = await request(at, sent);
-      const target = response.headers.get('location');
-      if (response.status >= 300 && response.status < 400 && target !== null) {
-        at = URL.parse(target, at)?.href ?? at;
-        sent = {};
-        continue;
-      }
-      const page = parsePage(await response.text(), at);
-      if (response.ok) return page;
-      throw new CommandError(1, `the page ${at} answered ${response.status}: ${page.heading}`);
-    }
-    throw new CommandError(1, `the page ${url} leads from one page to the next without an end`);
-  };
 }
 
 function ledElsewhere(url: string, origins: ReadonlySet<string>): CommandError {
@@ -164,7 +147,7 @@ function ledElsewhere(url: string, origins: ReadonlySet<string>): CommandError {
   );
 }
 
-async function request(url: string, init: RequestInit): Promise<Response> {
+async function request(url: string, init: RequestInit = {}): Promise<Response> {
   try {
     return await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
   } catch (error) {

@@ -3,8 +3,8 @@ import type { CheckoutSession, Payment, Tillway, WebhookEvent } from '../../../s
 import { environmentOfKey } from '../../domain/api-key.ts';
 import { nearestName } from '../../operations/nearest-name.ts';
 import { type CommandContext, CommandError, type Paint, apiKeyOf, describedCommand } from '../command-context.ts';
-import { showFacts, showTable } from '../record-fields.ts';
-import { amountOf, kindOption, metadataOption, option, pairsOf } from '../options.ts';
+import { showRecord, showTable } from '../record-fields.ts';
+import { amountOf, kindOption, metadataOption, option } from '../options.ts';
 import { plain } from '../cells.ts';
 import { type Buyer, createBuyer } from './buyer.ts';
 import { OUTCOMES, type Outcome, tagged } from './outcomes.ts';
@@ -15,7 +15,7 @@ interface Options {
   amount: string;
   customer: string;
   product: string;
-  metadata: string[];
+  metadata: Record<string, string>;
   kind?: 'card' | 'wallet' | 'local';
 }
 
@@ -138,7 +138,7 @@ async function createSession(client: Tillway, outcome: Outcome, options: Options
     product: options.product,
     amount: amountOf('--amount', options.amount),
     customer: tagged(options.customer, outcome.tag),
-    metadata: pairsOf('--metadata', options.metadata),
+    metadata: options.metadata,
     environment: 'sandbox',
     preferredRoute: options.kind,
   });
@@ -208,12 +208,7 @@ const showOutcomes = showTable<Outcome>({
   EVENT: ({ name }) => ({ text: name, style: 'bold' }),
   'WHAT HAPPENS': 'summary',
 });
-const showSession = showFacts<CheckoutSession>({
-  Session: 'id',
-  Status: 'status',
-  Amount: 'amount',
-  Customer: 'customer',
-});
+const showSession = showRecord<CheckoutSession>('session');
 const showPayments = showTable<Payment>({ PAYMENT: 'id', STATUS: 'status', ROUTE: ({ route }) => route.label });
 const showEvents = showTable<WebhookEvent>({ EVENT: 'type', ID: 'id' });
 
