@@ -45,7 +45,8 @@ before(async () => {
       const customer = `buyer${index}@example.com`;
       await api.post('webhook-endpoints', { environment, url: 'https://shop.example/hooks' });
       const { id } = await api.post<{ id: string }>('sessions', sessionBody({ environment, customer }));
-      await providerSays(on, id, 'paid');
+      // Two events at the same time.
+      for (const status of ['provider_pending', 'paid'] as const) await providerSays(on, id, status);
       await providerSays(on, id, 'paid', { amount: 5999 });
       const [payment] = await paymentsOf(on, id);
       await api.post(`payments/${payment!.id}/refunds`, { amount: 1 });
