@@ -1,16 +1,20 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { type Endpoint, scopesOf } from '../../src/contract/endpoint.ts';
+import type { RoutingRules } from '../../sdk/src/index.ts';
+import type { Endpoint } from '../../src/contract/endpoint.ts';
 import { jsonSchemaOf, sampleOf } from '../../src/contract/json-schema.ts';
-import { KEY_SCOPES, type KeyScope, hashOfKey } from '../../src/domain/api-key.ts';
+import type { OpenApi } from '../../src/contract/openapi-document.ts';
+import type { Security } from '../../src/contract/openapi-document.ts';
+import { KEY_SCOPES, hashOfKey } from '../../src/domain/api-key.ts';
 import type { ErrorCode } from '../../src/domain/gateway-error.ts';
 import { ENVIRONMENTS, type Environment } from '../../src/domain/route.ts';
 import type { AppDeps } from '../../src/http/app.ts';
 import { servedEndpoints } from '../../src/http/openapi-endpoint.ts';
 import { SERVICE_OPTIONS, restrictStore } from '../../src/operations/access/restrict-store.ts';
 import type { Change, Store } from '../../src/store/store.ts';
-import { openTestStore, createTestDatabase } from '../support/database.ts';
+import { createTestDatabase, openTestStore } from '../support/database.ts';
+import { gatewayOf } from '../support/gateway.ts';
 import { type HalfSent, sendHalf } from '../support/half-sent.ts';
 import { BOOTSTRAP, type Keys, bearer, makeKey, makeKeys } from '../support/keys.ts';
 import { providerSays } from '../support/money-arrives.ts';
@@ -35,13 +39,14 @@ const PREFIXES: Record<string, string> = {
 };
 const ROUTES: Record<Environment, string> = { sandbox: 'sandbox_card_acquirer', production: 'card_stripe' };
 
-interface Answer {
-  status: number;
-  headers: Headers;
-  text: string;
-  code?: ErrorCode;
-  message: string;
-}
+/** Environments of the keys that a security scheme of the document describes. */
+const SCHEMES: Record<string, readonly Environment[]> = {
+  apiKey: ENVIRONMENTS,
+  sandboxKey: ['sandbox'],
+  productionKey: ['production'],
+};
+// Some requests hold their last byte back until one of every endpoint has begun.
+const VARIABLES = { ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'), REQUEST_TIMEOUT: '600' };
 
 let service: TestService;
 let keys: Keys;
@@ -49,36 +54,26 @@ let endpoints: readonly Endpoint[];
 let ids: Record<Environment, Record<string, string>>;
 
 before(async () => {
-  service = await startTestService({
-    // Of some requests the last byte is held back, until one of every endpoint has been begun.
-    variables: { ...BOOTSTRAP, ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'), REQUEST_TIMEOUT: '600' },
-  });
+  service = await startTestService({ variables: { ...VARIABLES, ...BOOTSTRAP } });
   keys = await makeKeys(service.url);
   endpoints = servedEndpoints(service.service.deps as AppDeps);
   ids = { sandbox: await fill('sandbox'), production: await fill('production') };
 });
 after(() => service[Symbol.asyncDispose]());
 
-/** A session that is paid, with all that comes of it, and another; answers an id of each kind. */
+/** Creates a paid session with everything that belongs to one, and another session; returns an id of each kind. */
 async function fill(environment: Environment): Promise<Record<string, string>> {
-  const headers = bearer(keys[environment].admin);
-  const { url } = service;
-  const post = async (path: string, body?: unknown) => {
-    const { status, body: answer } = await call<{ id: string }>('POST', `${url}/api/gateway/${path}`, body, headers);
-    assert.equal(status, 200, `${path}: ${JSON.stringify(answer)}`);
-    return answer.id;
-  };
-  const endpointId = await post('webhook-endpoints', { environment, url: 'https://shop.example/hooks' });
-  const sessionId = await post('sessions', sessionBody({ environment, customer: `${environment}@example.com` }));
-  const other = await post('sessions', sessionBody({ environment, customer: `${environment}@example.com` }));
+  const api = gatewayOf(service, bearer(keys[environment].admin));
+  const create = async (path: string, body: object) => (await api.post<{ id: string }>(path, body)).id;
+  const endpointId = await create('webhook-endpoints', { environment, url: 'https://shop.example/hooks' });
+  const session = sessionBody({ environment, customer: `${environment}@example.com` });
+  const [sessionId, other] = [await create('sessions', session), await create('sessions', session)];
   await providerSays(service, sessionId, 'paid', { amount: 4999 });
   // An unexpected amount creates a discrepancy.
   await providerSays(service, other, 'paid', { amount: 1 });
-  const recoveryId = await post(`webhook-endpoints/${endpointId}/recover`, { from: '2026-03-01T00:00:00.000Z' });
+  const recoveryId = await create(`webhook-endpoints/${endpointId}/recover`, { from: '2026-03-01T00:00:00.000Z' });
+  await api.post(`payments/${(await api.ids('payments'))[0]}/refunds`, { amount: 1 });
   const found: Record<string, string> = { routeId: ROUTES[environment], recoveryId };
-  const paymentsUrl = `${url}/api/gateway/payments`;
-  const { body: payments } = await call<{ data: { id: string }[] }>('GET', paymentsUrl, undefined, headers);
-  await post(`payments/${payments.data[0]!.id}/refunds`, { amount: 1 });
   for (const endpoint of endpoints) {
     if (endpoint.method !== 'GET' || endpoint.path.includes('{')) continue;
     const { text } = await ask(endpoint, keys[environment].admin, {});
@@ -87,48 +82,50 @@ async function fill(environment: Environment): Promise<Record<string, string>> {
       if (id !== undefined) found[name] ??= id;
     }
   }
-  // The one that is paid.
   return { ...found, operation: 'fees.estimate', sessionId };
 }
 
-/** Request of the example of an endpoint, for that environment. */
+/** The documented example of a request to an endpoint, for that environment. */
 function requestOf(
-  endpoint: Endpoint,
+  { method, path, body, bodyType, requestExample = {} }: Endpoint,
   key: string | undefined,
   params: Record<string, string>,
   environment: Environment = 'sandbox',
+  { url } = service,
 ) {
-  const { method, body, requestExample = {} } = endpoint;
-  const path = endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? `${PREFIXES[name] ?? ''}x`);
-  const takesEnvironment = body && 'environment' in (jsonSchemaOf(body, 'input').properties ?? {});
-  const isText = endpoint.bodyType === 'text/csv';
-  const sent = isText
-    ? String(sampleOf(jsonSchemaOf(body!, 'input')))
-    : JSON.stringify({ ...(requestExample as object), ...(takesEnvironment && { environment }) });
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? `${PREFIXES[name] ?? ''}x`);
+  const schema = body && jsonSchemaOf(body, 'input');
+  const takesEnvironment = schema && 'environment' in (schema.properties ?? {});
+  const sent =
+    bodyType === 'text/csv'
+      ? String(sampleOf(schema!))
+      : JSON.stringify({ ...(requestExample as object), ...(takesEnvironment && { environment }) });
   const headers = {
     ...(key !== undefined && bearer(key)),
-    ...(body && { 'content-type': isText ? 'text/csv' : 'application/json' }),
+    ...(body && { 'content-type': bodyType ?? 'application/json' }),
   };
-  return { url: service.url + path, method, headers, ...(body && { body: sent }) };
+  return { url: url + filled, method, headers, ...(body && { body: sent }) };
 }
 
-async function ask(...asked: Parameters<typeof requestOf>): Promise<Answer> {
-  const { url, ...init } = requestOf(...asked);
+async function ask(...request: Parameters<typeof requestOf>) {
+  const { url, ...init } = requestOf(...request);
   const response = await fetch(url, init);
+  const { status, headers } = response;
   const text = await response.text();
-  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
-  const error = isJson ? (JSON.parse(text) as { error?: { code: ErrorCode; message: string } }).error : undefined;
-  return {
-    status: response.status,
-    headers: response.headers,
-    text,
-    message: error?.message ?? '',
-    ...(error && { code: error.code }),
-  };
+  const isJson = headers.get('content-type')?.startsWith('application/json') === true;
+  const { error } = (isJson ? JSON.parse(text) : {}) as { error?: { code: ErrorCode; message: string } };
+  return { status, headers, text, message: error?.message ?? '', code: error?.code };
 }
 
 const nameOf = ({ method, path }: Endpoint) => `${method} ${path}`;
 const namesIn = ({ path }: Endpoint) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+
+/** The security requirements in the OpenAPI document, by operation. */
+async function requirementsOf({ url }: TestService): Promise<Map<string, Security>> {
+  const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as OpenApi;
+  const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
+  return new Map(operations.map(({ operationId, security = [] }) => [operationId, security]));
+}
 
 describe('every endpoint', () => {
   it('has a record in this test for each name in its path', () => {
@@ -153,18 +150,39 @@ describe('every endpoint', () => {
     }
   });
 
-  it('admits exactly the scopes of its access', async () => {
+  it('admits exactly the scopes and environments of keys that the OpenAPI document names', async () => {
+    // A service with a test clock creates nothing in production.
+    await using clocked = await startTestService({ variables: { ...VARIABLES, ...BOOTSTRAP, TEST_CLOCK: 'true' } });
+    const clockedKeys = await makeKeys(clocked.url);
+    const requirements = await requirementsOf(service);
     for (const endpoint of endpoints) {
-      const allowed: readonly KeyScope[] = scopesOf(endpoint.access);
-      for (const scope of KEY_SCOPES) {
-        // Ids of nothing: what is looked at here comes before that.
-        const answer = await ask(endpoint, keys.sandbox[scope], { operation: 'fees.estimate' });
-        const isLet = !SCOPE_NEEDED.test(answer.message);
-        assert.equal(isLet, allowed.includes(scope), `${nameOf(endpoint)} with ${scope}: ${answer.text}`);
-        assert.ok(answer.status < 500, `${nameOf(endpoint)} with ${scope}: ${answer.text}`);
-        if (isLet) assert.notEqual(answer.status, 401);
-        else assert.deepEqual([answer.code, answer.status], ['forbidden', endpoint.envelope === 'action' ? 400 : 403]);
+      const [on, of] = endpoint.tag === 'test clock' ? [clocked, clockedKeys] : [service, keys];
+      const alternatives = requirements.get(endpoint.operationId)!.flatMap((each) => Object.entries(each));
+      for (const environment of ENVIRONMENTS) {
+        for (const scope of KEY_SCOPES) {
+          const admits = alternatives.some(
+            ([scheme, scopes]) => SCHEMES[scheme]!.includes(environment) && scopes.includes(scope),
+          );
+          const names = { routeId: ROUTES[environment], operation: 'fees.estimate' };
+          const answer = await ask(endpoint, of[environment][scope], names, environment, on);
+          const what = `${nameOf(endpoint)} with ${scope} of ${environment}: ${answer.text}`;
+          const refused = endpoint.envelope === 'action' ? 400 : 403;
+          if (admits) assert.ok(answer.code !== 'forbidden' && answer.status !== 401 && answer.status < 500, what);
+          else assert.deepEqual([answer.code, answer.status], ['forbidden', refused], what);
+        }
       }
+    }
+  });
+
+  it('admits callers without a key to a service without keys exactly if the document says so', async () => {
+    await using open = await startTestService({ variables: { ...VARIABLES, TEST_CLOCK: 'true' } });
+    const requirements = await requirementsOf(open);
+    for (const endpoint of endpoints) {
+      const isOpen = requirements
+        .get(endpoint.operationId)!
+        .some((alternative) => Object.keys(alternative).length === 0);
+      const { code } = await ask(endpoint, undefined, { operation: 'fees.estimate' }, 'sandbox', open);
+      assert.equal(code !== 'forbidden', isOpen, `${nameOf(endpoint)}: ${code}`);
     }
   });
 
@@ -185,14 +203,9 @@ describe('every endpoint', () => {
     for (const environment of ENVIRONMENTS) {
       const key = keys[OTHER[environment]].admin;
       for (const endpoint of endpoints) {
-        const names = namesIn(endpoint).filter((name) => name !== 'operation');
-        if (names.length === 0) continue;
-        const answer = await ask(endpoint, key, ids[environment], OTHER[environment]);
-        assert.deepEqual(
-          [answer.status, answer.code],
-          [404, 'not_found'],
-          `${nameOf(endpoint)} of ${environment} by a key of ${OTHER[environment]}: ${answer.text}`,
-        );
+        if (namesIn(endpoint).every((name) => name === 'operation')) continue;
+        const { status, code, text } = await ask(endpoint, key, ids[environment], OTHER[environment]);
+        assert.deepEqual([status, code], [404, 'not_found'], `${nameOf(endpoint)} of ${environment}: ${text}`);
       }
     }
     assert.deepEqual(await shown(), own);
@@ -208,7 +221,7 @@ describe('every endpoint', () => {
         const { status, text } = await ask(endpoint, keys[environment].admin, {});
         if (endpoint.path.endsWith('/test-clock')) continue;
         assert.equal(status, 200, `${nameOf(endpoint)}: ${text}`);
-        for (const id of [...foreign, `${OTHER[environment]}@example.com`]) {
+        for (const id of [...foreign, `${OTHER[environment]}@example.com`, `"environment":"${OTHER[environment]}"`]) {
           assert.ok(!text.includes(id), `${nameOf(endpoint)} shows ${id} to a key of ${environment}`);
         }
       }
@@ -240,9 +253,7 @@ describe('a key that is revoked while the body of a request arrives', () => {
       const shown = await fetch(`${service.url}/api/gateway/${path}?limit=100`, { headers: admin });
       return (await shown.text()).replace(/"lastUsedAt":("[^"]*"|null)/g, '');
     };
-    const keysUrl = `${service.url}/api/gateway/keys`;
-    const { body: lost } = await call<{ data: { id: string }[] }>('GET', keysUrl, undefined, bearer(key));
-    const { id } = lost.data[0]!;
+    const [id] = await gatewayOf(service, bearer(key)).ids('keys');
     const half: [name: string, sent: HalfSent][] = [];
     for (const endpoint of endpoints) {
       if (endpoint.method === 'GET') continue;
@@ -250,16 +261,13 @@ describe('a key that is revoked while the body of a request arrives', () => {
       const typed = { 'content-type': 'application/json', ...headers };
       half.push([nameOf(endpoint), await sendHalf(url, { method, headers: typed, body })]);
     }
-    const tool = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'checkout_create' } };
-    const body = JSON.stringify({ ...tool, params: { ...tool.params, arguments: sessionBody() } });
-    const headers = {
-      ...bearer(key),
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-    };
+    const params = { name: 'checkout_create', arguments: sessionBody() };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+    const accept = 'application/json, text/event-stream';
+    const headers = { ...bearer(key), 'content-type': 'application/json', accept };
     half.push(['/mcp', await sendHalf(`${service.url}/mcp`, { method: 'POST', headers, body })]);
 
-    await call('POST', `${service.url}/api/gateway/keys/${id}/revoke`, undefined, admin);
+    await gatewayOf(service, admin).post(`keys/${id}/revoke`);
     const lists = ['keys', 'sessions', 'customers', 'payments', 'refunds', 'webhook-endpoints', 'discrepancies'];
     const before = await Promise.all(lists.map(text));
     const answers = await Promise.all(half.map(async ([name, sent]) => ({ name, ...(await sent.finish()) })));
@@ -290,12 +298,6 @@ describe('an export of the ledger', () => {
       return Array.from({ length: asked[1].limit }, () => entry!);
     });
     await assert.rejects(read());
-  });
-
-  it('is refused with 403 if it names the other environment', async () => {
-    const key = await makeKey(service.url, 'sandbox', { scope: 'read' });
-    const url = `${service.url}/api/gateway/ledger/export?environment=production`;
-    assert.equal((await fetch(url, { headers: bearer(key) })).status, 403);
   });
 });
 
@@ -380,7 +382,6 @@ describe('POST /mcp', () => {
 
 describe('settings of the whole installation', () => {
   it('such as routing rules are changed by production keys only', async () => {
-    const url = `${service.url}/api/gateway/routing/rules`;
     // oxlint-disable-next-line unicorn/no-thenable -- the rule language says then
     const effect = { then: { explore: false } };
     const when = { environment: 'production', customer: 'vip@example.com' };
@@ -391,13 +392,14 @@ describe('settings of the whole installation', () => {
         { id: 'of-both', ...effect },
       ],
     };
-    assert.equal((await call('PUT', url, rules, bearer(keys.sandbox.admin))).status, 403);
-    assert.equal((await call('PUT', url, rules, bearer(keys.production.admin))).status, 200);
-    type Rules = { ruleSet: { rules: { id: string }[] } };
-    const seen = async (key: string) =>
-      (await call<Rules>('GET', url, undefined, bearer(key))).body.ruleSet.rules.map(({ id }) => id);
-    assert.deepEqual(await seen(keys.production.read), ['secret-of-production', 'of-both']);
-    assert.deepEqual(await seen(keys.sandbox.read), ['of-both']);
+    const as = (environment: Environment, scope: 'admin' | 'read') =>
+      gatewayOf(service, bearer(keys[environment][scope]));
+    await as('sandbox', 'admin').refused('403 forbidden', 'PUT routing/rules', rules);
+    await as('production', 'admin').put('routing/rules', rules);
+    const seen = async (environment: Environment) =>
+      (await as(environment, 'read').get<RoutingRules>('routing/rules')).ruleSet.rules.map(({ id }) => id);
+    assert.deepEqual(await seen('production'), ['secret-of-production', 'of-both']);
+    assert.deepEqual(await seen('sandbox'), ['of-both']);
   });
 });
 

@@ -1,139 +1,120 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { call, sessionBody, startTestService } from '../support/service.ts';
+import { after, before, test } from 'node:test';
+import { gatewayOf } from '../support/gateway.ts';
+import { type Refusal, refusal, refused } from '../support/refusal.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 
 interface ActionAnswer {
-  ok: boolean;
-  action?: string;
-  operation?: string;
-  result: Record<string, unknown>;
-  error?: { code: string; field?: string; suggestion?: string };
+  result: Record<string, unknown> & { id: string };
 }
 
-function act(url: string, action: string, body?: unknown, headers?: Record<string, string>) {
-  return call<ActionAnswer>('POST', `${url}/api/agent/actions/${action}`, body, headers);
-}
+let service: TestService;
+before(async () => {
+  service = await startTestService();
+});
+after(() => service[Symbol.asyncDispose]());
 
-test('an unknown action or operation is refused with the one that was meant', async () => {
-  await using service = await startTestService();
-  const action = await act(service.url, 'checkout.creat', {});
-  assert.equal(action.status, 400);
-  assert.deepEqual(
-    [action.body.ok, action.body.action, action.body.error?.code],
-    [false, 'checkout.creat', 'unknown_operation'],
-  );
-  assert.match(action.body.error!.suggestion!, /Did you mean checkout\.create\?/);
-  const strange = await act(service.url, 'constructor', '{');
-  assert.deepEqual([strange.status, strange.body.error?.code], [400, 'unknown_operation']);
-  assert.doesNotMatch(strange.body.error!.suggestion!, /mean/);
+const urlOf = (action: string) => `${service.url}/api/agent/actions/${action}`;
+const act = (action: string, body?: unknown) => call<ActionAnswer>('POST', urlOf(action), body);
+const isReplayed = ({ headers }: { headers: Headers }) => headers.get('idempotent-replayed') === 'true';
 
-  const schema = await call<ActionAnswer>('GET', `${service.url}/api/agent/schema/webhook.verifysample`);
-  assert.equal(schema.status, 404);
-  assert.deepEqual(
-    [schema.body.ok, schema.body.operation, schema.body.error?.code],
-    [false, 'webhook.verifysample', 'unknown_operation'],
-  );
-  assert.match(schema.body.error!.suggestion!, /Did you mean webhook\.verify_sample\?/);
+test('an unknown action or operation is refused, with the most similar name', async () => {
+  const schema = `${service.url}/api/agent/schema/webhook.verifysample`;
+  for (const [answer, name, suggestion] of [
+    [
+      await refusal([400, 'unknown_operation'], 'POST', urlOf('checkout.creat'), {}),
+      { action: 'checkout.creat' },
+      /Did you mean checkout\.create\?/,
+    ],
+    [
+      await refusal([400, 'unknown_operation'], 'POST', urlOf('constructor'), '{'),
+      { action: 'constructor' },
+      /^(?!.*mean)/,
+    ],
+    [
+      await refusal([404, 'unknown_operation'], 'GET', schema),
+      { operation: 'webhook.verifysample' },
+      /Did you mean webhook\.verify_sample\?/,
+    ],
+  ] as const) {
+    assert.partialDeepStrictEqual(answer.body, name);
+    assert.match(answer.body.error.suggestion, suggestion);
+  }
 });
 
-test('what is no JSON object is refused in the envelope of the action', async () => {
-  await using service = await startTestService();
-  const cases: [unknown, Record<string, string>, number, string][] = [
-    ['{', {}, 400, 'invalid_json'],
-    ['null', {}, 400, 'invalid_input'],
-    ['[]', {}, 400, 'invalid_input'],
-    ['"text"', {}, 400, 'invalid_input'],
-    ['{}', { 'content-type': 'text/plain' }, 415, 'unsupported_media_type'],
-    [`{"product":"${'x'.repeat(140_000)}"}`, {}, 413, 'payload_too_large'],
-  ];
-  for (const [body, headers, status, code] of cases) {
-    const answer = await act(service.url, 'fees.estimate', body, headers);
-    assert.deepEqual([answer.status, answer.body.error?.code, answer.body.action], [status, code, 'fees.estimate']);
+test('a body other than a JSON object is refused in the envelope of the action', async () => {
+  for (const [body, type, status, code] of [
+    ['{', 'json', 400, 'invalid_json'],
+    ['null', 'json', 400, 'invalid_input'],
+    ['[]', 'json', 400, 'invalid_input'],
+    ['"text"', 'json', 400, 'invalid_input'],
+    ['{}', 'xml', 415, 'unsupported_media_type'],
+    [`{"product":"${'x'.repeat(140_000)}"}`, 'json', 413, 'payload_too_large'],
+  ] as const) {
+    const headers = { 'content-type': `application/${type}` };
+    const answer = await refusal([status, code], 'POST', urlOf('fees.estimate'), body, headers);
+    assert.equal((answer.body as Refusal & { action?: string }).action, 'fees.estimate');
   }
-  const get = await call<ActionAnswer>('GET', `${service.url}/api/agent/actions/fees.estimate`);
-  assert.equal(get.status, 405);
-});
-
-test('a preview with a known idempotency key has the same result as a creation', async () => {
-  await using service = await startTestService();
-  const body = sessionBody({ idempotencyKey: 'order-A-1001' });
-  const { body: created } = await act(service.url, 'checkout.create', body);
-  const again = await act(service.url, 'checkout.preview', body);
-  assert.deepEqual(
-    [again.status, again.headers.get('idempotent-replayed'), again.body.result['id'], again.body.result['dryRun']],
-    [200, 'true', created.result['id'], true],
-  );
-  for (const action of ['checkout.preview', 'checkout.create']) {
-    const other = await act(service.url, action, { ...body, amount: 1 });
-    assert.deepEqual([other.status, other.body.error?.code], [400, 'idempotency_conflict'], action);
-  }
-  const fresh = await act(service.url, 'checkout.preview', { ...body, idempotencyKey: 'order-A-1002' });
-  assert.deepEqual([fresh.status, fresh.headers.get('idempotent-replayed')], [200, null]);
+  await refused([405, 'method_not_allowed'], 'GET', urlOf('fees.estimate'));
 });
 
 test('an absent or empty body is an empty object', async () => {
-  await using service = await startTestService();
-  assert.equal((await act(service.url, 'webhook.example')).status, 200);
-  assert.equal((await act(service.url, 'webhook.example', '')).status, 200);
-  const missing = await act(service.url, 'fees.estimate');
-  assert.deepEqual([missing.status, missing.body.error?.field], [400, 'amount']);
+  for (const body of [undefined, '']) assert.equal((await act('webhook.example', body)).status, 200);
+  assert.equal((await refused([400, 'invalid_input'], 'POST', urlOf('fees.estimate'))).field, 'amount');
 });
 
-test('checkout.create and POST sessions share their idempotency', async () => {
-  await using service = await startTestService();
-  const sessions = `${service.url}/api/gateway/sessions`;
+test('checkout.preview, checkout.create and POST sessions share their idempotency keys', async () => {
   const body = sessionBody({ idempotencyKey: 'order-A-1001', clientReferenceId: 'A-1001' });
-  const created = await act(service.url, 'checkout.create', body);
-  assert.equal(created.headers.get('idempotent-replayed'), null);
-  const replayed = await act(service.url, 'checkout.create', { ...body, amount: 49.990_000_000_000_002 });
-  assert.equal(replayed.headers.get('idempotent-replayed'), 'true');
-  assert.deepEqual(replayed.body, created.body);
-  const session = await call<{ id: string }>('POST', sessions, body);
-  assert.equal(session.headers.get('idempotent-replayed'), 'true');
-  assert.equal(session.body.id, created.body.result['id']);
+  const created = await act('checkout.create', body);
+  assert.ok(!isReplayed(created));
+  const replayed = await act('checkout.create', { ...body, amount: 49.990_000_000_000_002 });
+  assert.deepEqual([isReplayed(replayed), replayed.body], [true, created.body]);
+  const { id } = created.body.result;
+  const session = await call<{ id: string }>('POST', gatewayOf(service).url('sessions'), body);
+  assert.deepEqual([isReplayed(session), session.body.id], [true, id]);
+  const preview = await act('checkout.preview', body);
+  assert.deepEqual([preview.status, isReplayed(preview)], [200, true]);
+  assert.partialDeepStrictEqual(preview.body.result, { id, dryRun: true });
+  const fresh = await act('checkout.preview', { ...body, idempotencyKey: 'order-A-1002' });
+  assert.deepEqual([fresh.status, isReplayed(fresh)], [200, false]);
 
   const other = { ...body, amount: 50 };
-  const onAction = await act(service.url, 'checkout.create', other);
-  assert.deepEqual([onAction.status, onAction.body.error?.code], [400, 'idempotency_conflict']);
-  assert.equal(onAction.body.error?.field, 'idempotencyKey');
-  const onGateway = await call<ActionAnswer>('POST', sessions, other);
-  assert.deepEqual([onGateway.status, onGateway.body.error?.code], [422, 'idempotency_conflict']);
+  for (const action of ['checkout.preview', 'checkout.create']) {
+    const { field } = await refused([400, 'idempotency_conflict'], 'POST', urlOf(action), other);
+    assert.equal(field, 'idempotencyKey');
+  }
+  await gatewayOf(service).refused('422 idempotency_conflict', 'POST sessions', other);
 });
 
-test('a preview answers what create answers, and writes nothing', async () => {
-  await using service = await startTestService();
-  const list = async () => (await call<{ data: unknown[] }>('GET', `${service.url}/api/gateway/sessions`)).body.data;
+test('a preview has the response of checkout.create, and writes nothing', async () => {
+  const api = gatewayOf(service);
+  const written = async () => [await api.ids('sessions'), await api.ids('customers')];
   for (const preferredRoute of [undefined, 'card', 'wallet', 'local']) {
-    const body = sessionBody({
-      preferredRoute,
-      customer: `${preferredRoute}@example.com`,
-      idempotencyKey: `key-${preferredRoute}-1`,
-    });
-    const before = await list();
-    const preview = (await act(service.url, 'checkout.preview', body)).body.result;
-    assert.deepEqual(await list(), before);
-    const created = (await act(service.url, 'checkout.create', body)).body.result;
-    const { id, checkoutUrl, redirectUrl, dryRun, ...same } = preview;
+    const customer = `${preferredRoute}@example.com`;
+    const body = sessionBody({ preferredRoute, customer, idempotencyKey: `key-${preferredRoute}-1` });
+    const before = await written();
+    const { id, checkoutUrl, redirectUrl, dryRun, ...same } = (await act('checkout.preview', body)).body.result;
+    assert.deepEqual(await written(), before);
+    const created = (await act('checkout.create', body)).body.result;
     assert.deepEqual([dryRun, created['dryRun']], [true, false]);
     assert.match(String(checkoutUrl), /\?preview=1$/);
-    assert.notEqual(id, created['id']);
-    assert.equal(String(redirectUrl).replace(String(id), String(created['id'])), created['redirectUrl']);
+    assert.notEqual(id, created.id);
+    assert.equal(String(redirectUrl).replace(id, created.id), created['redirectUrl']);
     for (const [key, value] of Object.entries(same)) assert.deepEqual(value, created[key], key);
-    const { body: gone } = await call<ActionAnswer>('GET', `${service.url}/api/gateway/sessions/${String(id)}`);
-    assert.equal(gone.error?.code, 'not_found');
+    await api.refused('404 not_found', `GET sessions/${id}`);
   }
-  const customers = await call<{ data: unknown[] }>('GET', `${service.url}/api/gateway/customers`);
-  assert.equal(customers.body.data.length, 4);
 });
 
-test('routes.list shows sandbox unless asked', async () => {
-  await using service = await startTestService();
-  const routes = `${service.url}/api/agent/routes`;
-  const { body: sandbox } = await call<{ routes: { id: string }[] }>('GET', routes);
-  assert(sandbox.routes.every(({ id }) => id.startsWith('sandbox_')));
-  const { body: production } = await call<{ routes: { id: string }[] }>('GET', `${routes}?environment=production`);
-  assert(production.routes.every(({ id }) => !id.startsWith('sandbox_')));
-  const { status, body } = await call<ActionAnswer>('GET', `${routes}?environment=staging`);
-  assert.deepEqual([status, body.error?.field], [400, 'environment']);
+test('routes.list contains the routes of sandbox by default', async () => {
+  const url = `${service.url}/api/agent/routes`;
+  for (const [query, isSandbox] of [
+    ['', true],
+    ['?environment=production', false],
+  ] as const) {
+    const { body } = await call<{ routes: { id: string }[] }>('GET', url + query);
+    assert.ok(body.routes.length > 0);
+    for (const { id } of body.routes) assert.equal(id.startsWith('sandbox_'), isSandbox, id);
+  }
+  assert.equal((await refused([400, 'invalid_input'], 'GET', `${url}?environment=staging`)).field, 'environment');
 });

@@ -1,46 +1,53 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import type { Capabilities } from '../../src/contract/capabilities-contract.ts';
-import { type Body, type Repairable, bodyOf, repaired, violationsOf } from '../support/agent-client.ts';
-import { call, startTestService } from '../support/service.ts';
+import { type Body, bodyOf, repaired, violationsOf } from '../support/agent-client.ts';
+import { refused } from '../support/refusal.ts';
+import { type TestService, call, startTestService } from '../support/service.ts';
 
-interface Answer {
-  ok: boolean;
-  error?: Repairable & { code: string; message: string; field?: string };
+interface Created {
+  result: { id: string };
 }
 
-test('every constraint, broken, is named with its path, and the error alone is enough to repair the body', async (t) => {
-  await using service = await startTestService();
-  const { body: capabilities } = await call<Capabilities>('GET', `${service.url}/api/agent/capabilities`);
-  let broken = 0;
-  let mended = 0;
-  for (const { name, url, inputSchema } of capabilities.actions) {
-    const schemaUrl = capabilities.schemas.url.replace('{operation}', name);
+let service: TestService;
+before(async () => {
+  service = await startTestService();
+});
+after(() => service[Symbol.asyncDispose]());
+
+const urlOf = (action: string) => `${service.url}/api/agent/actions/${action}`;
+const capabilitiesOf = async () => (await call<Capabilities>('GET', `${service.url}/api/agent/capabilities`)).body;
+
+/** Sends a body that must be refused, and then the body that the error describes, which must be accepted. */
+async function repair(url: string, body: Body, label = url) {
+  const error = await refused([400, 'invalid_input'], 'POST', url, body);
+  const again = await call<Created>('POST', url, repaired(body, error));
+  assert.equal(again.status, 200, `${label}: ${error.suggestion} -> ${JSON.stringify(again.body)}`);
+  return { error, result: again.body.result };
+}
+
+test('every violated constraint is named with its path, and the error alone is enough to repair the body', async (t) => {
+  const { actions, schemas } = await capabilitiesOf();
+  let violations = 0;
+  for (const { name, url, inputSchema } of actions) {
+    const schemaUrl = schemas.url.replace('{operation}', name);
     const { idempotencyKey: _key, ...whole } = bodyOf(inputSchema, 'all');
     for (const { what, path, body } of violationsOf(inputSchema, whole)) {
       const label = `${name}: ${path} ${what}`;
-      const { status, body: answer } = await call<Answer>('POST', url, body);
-      assert.equal(status, 400, label);
-      assert.equal(answer.error?.code, 'invalid_input', label);
-      const paths = answer.error.issues!.map((issue) => issue.path);
+      const { error } = await repair(url, body, label);
+      const paths = error.issues.map((issue) => issue.path);
       assert(paths.includes(path), `${label}: issues at ${paths.join(', ')}`);
-      assert.equal(answer.error.field, paths[0], label);
-      assert(answer.error.suggestion!.endsWith(schemaUrl), `${label}: ${answer.error.suggestion}`);
-      broken++;
-
-      const again = await call<Answer>('POST', url, repaired(body, answer.error));
-      assert.equal(again.status, 200, `${label}: ${answer.error.suggestion} -> ${JSON.stringify(again.body)}`);
-      mended++;
+      assert.equal(error.field, paths[0], label);
+      assert(error.suggestion.endsWith(schemaUrl), `${label}: ${error.suggestion}`);
+      violations++;
     }
   }
-  t.diagnostic(`${broken} constraints broken, ${mended} bodies repaired`);
-  assert(broken >= 100);
+  t.diagnostic(`${violations} constraints violated and repaired`);
+  assert(violations >= 100);
 });
 
-test('all problems come at once, and are repaired at once', async () => {
-  await using service = await startTestService();
-  const url = `${service.url}/api/agent/actions/checkout.create`;
-  const body = {
+test('all problems are reported together, and repaired together', async () => {
+  const { error } = await repair(urlOf('checkout.create'), {
     product: '',
     amount: 10.999,
     customer: 'buyer@',
@@ -48,9 +55,8 @@ test('all problems come at once, and are repaired at once', async () => {
     metadata: { orderId: 7, note: 'x'.repeat(501) },
     preferredRoute: 'cash',
     colour: 'red',
-  };
-  const { body: answer } = await call<Answer>('POST', url, body);
-  assert.deepEqual(Object.fromEntries(answer.error!.issues!.map(({ path, code }) => [path, code])), {
+  });
+  assert.deepEqual(Object.fromEntries(error.issues.map(({ path, code }) => [path, code])), {
     amount: 'not_multiple_of',
     colour: 'unrecognized_keys',
     customer: 'invalid_format',
@@ -60,57 +66,36 @@ test('all problems come at once, and are repaired at once', async () => {
     product: 'too_small',
     redirectUrl: 'invalid_format',
   });
-  const again = await call<Answer>('POST', url, repaired(body, answer.error!));
-  assert.equal(again.status, 200, JSON.stringify(again.body));
 });
 
-test('an unknown route is named with those to choose from', async () => {
-  await using service = await startTestService();
+test('for an unknown route, the error names the existing ones', async () => {
   const { body: listed } = await call<{ routes: { id: string }[] }>('GET', `${service.url}/api/agent/routes`);
   for (const action of ['fees.estimate', 'webhook.example']) {
-    const url = `${service.url}/api/agent/actions/${action}`;
-    const body = { amount: 20, routeId: 'carrier_pigeon' };
-    const { status, body: answer } = await call<Answer>('POST', url, body);
-    assert.deepEqual([status, answer.error?.code, answer.error?.field], [400, 'invalid_input', 'routeId']);
-    for (const { id } of listed.routes) assert(answer.error!.suggestion!.includes(id), id);
-    const again = await call<Answer>('POST', url, repaired(body, answer.error!));
-    assert.equal(again.status, 200);
+    const { error } = await repair(urlOf(action), { amount: 20, routeId: 'carrier_pigeon' });
+    assert.equal(error.field, 'routeId');
+    for (const { id } of listed.routes) assert(error.suggestion.includes(id), id);
   }
 });
 
 test('two orders with a bad idempotencyKey, repaired as suggested, are two sessions', async () => {
-  await using service = await startTestService();
-  const create = (body: Body) =>
-    call<Answer & { result: { id: string } }>('POST', `${service.url}/api/agent/actions/checkout.create`, body);
-  const sell = async (order: Body): Promise<string> => {
-    const { body: answer } = await create(order);
-    const again = await create(repaired(order, answer.error!));
-    assert.equal(again.status, 200, JSON.stringify(again.body));
-    return again.body.result.id;
-  };
   const order = { product: 'Field guide', amount: 5, customer: 'buyer@example.com' };
+  const sell = async (idempotencyKey: unknown) =>
+    (await repair(urlOf('checkout.create'), { ...order, idempotencyKey })).result.id;
   for (const [one, other] of [
     ['A-1', 'A-2'],
     [`${'x'.repeat(120)}1`, `${'x'.repeat(120)}2`],
     [1, 2],
   ]) {
-    const first = await sell({ ...order, idempotencyKey: one });
-    assert.notEqual(first, await sell({ ...order, idempotencyKey: other }));
-    assert.equal(first, await sell({ ...order, idempotencyKey: one }), 'a repeated request is the same order');
+    const first = await sell(one);
+    assert.notEqual(first, await sell(other));
+    assert.equal(first, await sell(one), 'a repeated request is the same order');
   }
   // The two orders have equal bodies, so the suggestion removes the key.
-  const empty = { ...order, idempotencyKey: '' };
-  assert.notEqual(await sell(empty), await sell(empty));
+  assert.notEqual(await sell(''), await sell(''));
 });
 
 test('two orders made from the published examples are two sessions', async () => {
-  await using service = await startTestService();
-  const { body: capabilities } = await call<Capabilities>('GET', `${service.url}/api/agent/capabilities`);
-  const { url, example } = capabilities.actions.find(({ name }) => name === 'checkout.create')!;
-  const ids = new Set<string>();
-  for (let order = 0; order < 2; order++) {
-    const { body } = await call<{ result: { id: string } }>('POST', url, example.request);
-    ids.add(body.result.id);
-  }
-  assert.equal(ids.size, 2);
+  const { url, example } = (await capabilitiesOf()).actions.find(({ name }) => name === 'checkout.create')!;
+  const create = async () => (await call<Created>('POST', url, example.request)).body.result.id;
+  assert.notEqual(await create(), await create());
 });

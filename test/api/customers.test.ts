@@ -1,20 +1,15 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import type { Customer } from '../../sdk/src/index.ts';
 import { GatewayError } from '../../src/domain/gateway-error.ts';
 import { createCheckout } from '../../src/operations/create-checkout.ts';
 import { startPayment } from '../../src/operations/start-payment.ts';
-import { attempt, createSession, stateOf } from '../simulator/buyer.ts';
-import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { attempt, createSession, stateOf, submit } from '../simulator/buyer.ts';
+import { gatewayOf, paymentsOf } from '../support/gateway.ts';
+import { refused } from '../support/refusal.ts';
+import { type TestService, sessionBody, startTestService } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
-import { type Refusal } from '../support/refusal.ts';
-
-interface Customer {
-  id: string;
-  status: string;
-  statusReason: string | null;
-  email: string;
-}
 
 let service: TestService;
 /** Another instance with the same database: what it remembers of customers is its own. */
@@ -33,109 +28,88 @@ after(async () => {
   }
 });
 
-const customers = (on = service) => `${on.url}/api/gateway/customers`;
-const sessions = (on = service) => `${on.url}/api/gateway/sessions`;
+const customerOf = async (sessionId: string) => (await service.service.deps.store.session(sessionId))!.customerId;
+const buyer = async (customer: string) => {
+  const session = await createSession(service, { customer });
+  return { session, id: await customerOf(session) };
+};
 
-async function customerOf(sessionId: string): Promise<string> {
-  return (await service.service.deps.store.session(sessionId))!.customerId;
-}
-
-const block = (id: string, body?: unknown, on = service) =>
-  call<Customer & Refusal>('POST', `${customers(on)}/${id}/block`, body);
-const unblock = (id: string, on = service) => call<Customer & Refusal>('POST', `${customers(on)}/${id}/unblock`);
+const block = (id: string, body?: object, on = service) => gatewayOf(on).post<Customer>(`customers/${id}/block`, body);
+const unblock = (id: string, on = service) => gatewayOf(on).post<Customer>(`customers/${id}/unblock`);
 
 describe('blocking a customer', () => {
-  test('is kept with its reason, shown, listed, and undone', async () => {
-    const id = await customerOf(await createSession(service, { customer: 'shown@example.com' }));
-    const answer = await block(id, { reason: 'chargebacks' });
-    assert.equal(answer.status, 200);
-    assert.deepEqual([answer.body.status, answer.body.statusReason], ['blocked', 'chargebacks']);
-    const listed = await call<{ data: Customer[] }>('GET', `${customers()}?status=blocked`);
-    assert.deepEqual(
-      listed.body.data.map((each) => each.id),
-      [id],
-    );
-    assert.deepEqual((await call<Customer>('GET', `${customers()}/${id}`)).body, answer.body);
+  test('is stored with its reason, shown, listed, and undone', async () => {
+    const api = gatewayOf(service);
+    const { id } = await buyer('shown@example.com');
+    const blocked = await block(id, { reason: 'chargebacks' });
+    assert.deepEqual([blocked.status, blocked.statusReason], ['blocked', 'chargebacks']);
+    assert.deepEqual(await api.list('customers?status=blocked'), [blocked]);
+    assert.deepEqual(await api.get(`customers/${id}`), blocked);
     const undone = await unblock(id);
-    assert.deepEqual([undone.body.status, undone.body.statusReason], ['active', null]);
+    assert.deepEqual([undone.status, undone.statusReason], ['active', null]);
   });
 
-  test('twice changes nothing, unless another reason is given; so does undoing it twice', async () => {
-    const id = await customerOf(await createSession(service, { customer: 'twice@example.com' }));
+  test('can be repeated and undone repeatedly; another reason replaces the first', async () => {
+    const { id } = await buyer('twice@example.com');
     await block(id, { reason: 'first' });
-    assert.equal((await block(id)).body.statusReason, 'first');
-    assert.equal((await block(id, { reason: 'second' })).body.statusReason, 'second');
-    for (let time = 0; time < 2; time++) assert.equal((await unblock(id)).body.status, 'active');
+    assert.equal((await block(id)).statusReason, 'first');
+    assert.equal((await block(id, { reason: 'second' })).statusReason, 'second');
+    for (let time = 0; time < 2; time++) assert.equal((await unblock(id)).status, 'active');
   });
 
-  test('refuses a reason of 501 characters and takes one of 500', async () => {
-    const id = await customerOf(await createSession(service, { customer: 'long@example.com' }));
-    const refused = await block(id, { reason: 'r'.repeat(501) });
-    assert.deepEqual([refused.status, refused.body.error.field], [400, 'reason']);
+  test('has a reason of at most 500 characters', async () => {
+    const { id } = await buyer('long@example.com');
+    const reason = 'r'.repeat(501);
+    const { field } = await gatewayOf(service).refused('400 invalid_input', `POST customers/${id}/block`, { reason });
+    assert.equal(field, 'reason');
     assert.equal((await service.service.deps.store.customer(id))!.status, 'active');
-    assert.equal((await block(id, { reason: 'r'.repeat(500) })).status, 200);
+    await block(id, { reason: reason.slice(1) });
   });
 
-  test('of one that does not exist is 404', async () => {
-    for (const verb of ['block', 'unblock']) {
-      const answer = await call<Refusal>('POST', `${customers()}/cus_x/${verb}`);
-      assert.deepEqual([answer.status, answer.body.error.code], [404, 'not_found']);
-    }
-  });
-
-  test('is honoured at once by an instance that remembers the customer as active', async () => {
+  test('applies immediately on an instance that has cached the customer as active', async () => {
     const body = sessionBody({ customer: 'Known@example.com' });
-    const first = await call<{ customerId: string }>('POST', sessions(other), body);
-    // It is remembered now, and the directory is used.
-    assert.equal((await call('POST', sessions(other), body)).status, 200);
-    const id = first.body.customerId;
-    await block(id);
+    const create = (on: TestService) => gatewayOf(on).post<{ customerId: string }>('sessions', body);
+    const { customerId } = await create(other);
+    // The second request uses the cache.
+    await create(other);
+    await block(customerId);
     for (const on of [service, other]) {
-      const refused = await call<Refusal>('POST', sessions(on), body);
-      assert.deepEqual([refused.status, refused.body.error.code], [403, 'forbidden']);
-      const preview = await call<Refusal>('POST', `${on.url}/api/agent/actions/checkout.preview`, body);
-      assert.equal(preview.body.error.code, 'forbidden');
+      await gatewayOf(on).refused('403 forbidden', 'POST sessions', body);
+      await refused([400, 'forbidden'], 'POST', `${on.url}/api/agent/actions/checkout.preview`, body);
     }
-    await unblock(id, other);
-    for (const on of [service, other]) assert.equal((await call('POST', sessions(on), body)).status, 200);
+    await unblock(customerId, other);
+    for (const on of [service, other]) await create(on);
   });
 
-  test('leaves the replay of an earlier session as it was', async () => {
+  test('does not change the replay of an earlier session', async () => {
     const body = sessionBody({ customer: 'replayed@example.com', idempotencyKey: 'replay-blocked' });
-    const first = await call<{ id: string; customerId: string }>('POST', sessions(), body);
-    await block(first.body.customerId);
-    const again = await call<{ id: string }>('POST', sessions(), body);
-    assert.deepEqual([again.status, again.body.id], [200, first.body.id]);
+    const first = await gatewayOf(service).post<{ customerId: string }>('sessions', body);
+    await block(first.customerId);
+    assert.deepEqual(await gatewayOf(service).post('sessions', body), first);
   });
 });
 
-describe('a session made before its customer was blocked', () => {
-  test('is refused by its page, which says so plainly and not why', async () => {
-    const id = await createSession(service, { customer: 'page@example.com' });
-    await block(await customerOf(id), { reason: 'a fraudster' });
-    const pay = await fetch(`${other.url}/checkout/${id}/pay`, {
-      method: 'POST',
-      redirect: 'manual',
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
-      body: 'kind=card&total_card=99999999',
-    });
-    await pay.arrayBuffer();
-    assert.deepEqual([pay.status, pay.headers.get('location')], [303, `/checkout/${id}`]);
-    const page = await (await fetch(`${other.url}/checkout/${id}`)).text();
+describe('a session from before its customer was blocked', () => {
+  test('is refused by its page without the reason', async () => {
+    const { session, id } = await buyer('page@example.com');
+    await block(id, { reason: 'a fraudster' });
+    const pay = await submit(`${other.url}/checkout/${session}/pay`, { kind: 'card', total_card: '99999999' });
+    assert.deepEqual([pay.status, pay.headers.get('location')], [303, `/checkout/${session}`]);
+    const pageOn = async ({ url }: TestService) => (await fetch(`${url}/checkout/${session}`)).text();
+    const page = await pageOn(other);
     assert.match(page, /This payment cannot be taken/);
     assert.match(page, /You have not been charged/);
     assert.doesNotMatch(page, /block|fraud|\/pay"/i);
-    assert.deepEqual((await stateOf(service, id)).payments, []);
-    await unblock(await customerOf(id));
-    assert.match(await (await fetch(`${other.url}/checkout/${id}`)).text(), /Choose how to pay/);
-    await attempt(service, id, 'card', 'paid');
+    assert.deepEqual(await paymentsOf(service, session), []);
+    await unblock(id);
+    assert.match(await pageOn(other), /Choose how to pay/);
+    await attempt(service, session, 'card', 'paid');
     await service.pass(0);
-    assert.equal((await stateOf(service, id)).session, 'paid');
+    assert.equal((await stateOf(service, session)).session, 'paid');
   });
 
   test('is rejected in the transaction too: a reader from before the block cannot pay after it', async () => {
-    const id = await createSession(service, { customer: 'race@example.com' });
-    const customerId = await customerOf(id);
+    const { session, id: customerId } = await buyer('race@example.com');
     const { deps } = service.service;
     let looks = 0;
     const late = {
@@ -150,15 +124,14 @@ describe('a session made before its customer was blocked', () => {
         },
       },
     };
-    const started = await startPayment(late, id, { kind: 'card', acceptedTotal: 10_000_000 });
+    const started = await startPayment(late, session, { kind: 'card', acceptedTotal: 10_000_000 });
     assert.equal(started.outcome, 'not_taken');
     assert.equal(looks, 2);
-    assert.deepEqual((await stateOf(service, id)).payments, []);
+    assert.deepEqual(await paymentsOf(service, session), []);
   });
 
   test('creating is refused in the transaction too', async () => {
-    const id = await createSession(service, { customer: 'race2@example.com' });
-    const customerId = await customerOf(id);
+    const { id: customerId } = await buyer('race2@example.com');
     const { deps } = service.service;
     let looks = 0;
     const late = {
@@ -180,12 +153,12 @@ describe('a session made before its customer was blocked', () => {
     );
   });
 
-  test('still counts money that comes of what was in progress: it is real', async () => {
-    const id = await createSession(service, { customer: 'late@example.com' });
-    await attempt(service, id, 'card', 'paid_later');
-    await block(await customerOf(id));
+  test('still counts money of a payment in progress', async () => {
+    const { session, id } = await buyer('late@example.com');
+    await attempt(service, session, 'card', 'paid_later');
+    await block(id);
     await service.pass(25_000);
-    assert.deepEqual((await stateOf(service, id)).payments, ['paid']);
-    assert.match(await (await fetch(`${service.url}/checkout/${id}`)).text(), /Payment received/);
+    assert.deepEqual((await stateOf(service, session)).payments, ['paid']);
+    assert.match(await (await fetch(`${service.url}/checkout/${session}`)).text(), /Payment received/);
   });
 });

@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, describe, test } from 'node:test';
 import type { DeliveryResource } from '../../src/contract/delivery-contract.ts';
 import { replayDelivery } from '../../src/operations/redeliver.ts';
-import { type List, type Merchant, WAITS, openMerchant } from '../support/merchant.ts';
+import { type Merchant, WAITS, openMerchant } from '../support/merchant.ts';
 import { providerSays } from '../support/money-arrives.ts';
-import { call } from '../support/service.ts';
 import { receiver } from '../webhooks/fixtures.ts';
 import { refused } from '../support/refusal.ts';
 
@@ -325,7 +324,7 @@ test('410 disables the endpoint: nothing is sent to it until it is active again 
   );
   for (const { id } of deliveries) {
     const { suggestion } = await refused([409, 'invalid_state'], 'POST', `${shop.gateway}/deliveries/${id}/replay`);
-    assert.match(suggestion ?? '', /tillway endpoints enable whe_/);
+    assert.match(suggestion, /tillway endpoints enable whe_/);
   }
   await refused([409, 'invalid_state'], 'POST', `${shop.gateway}/events/evt_${sessionId}_paid/resend`);
   assert.deepEqual(await shop.deliveries(), deliveries);
@@ -340,53 +339,33 @@ test('410 disables the endpoint: nothing is sent to it until it is active again 
   assert.equal((await shop.deliveries(`sessionId=${missed}`))[0]!.status, 'delivered');
 });
 
-test('lists filter and page like all lists, and unknown ids are not found', async (context: TestContext) => {
+// test/api/lists.test.ts has the rules of all lists.
+test('deliveries are filtered by status, environment, session and event', async (context: TestContext) => {
   const shop = await openMerchant(context);
   const sessions: string[] = [];
-  for (let index = 0; index < 8; index++) {
+  for (let index = 0; index < 3; index++) {
     shop.tillway.clock.advance(SECOND);
     sessions.push(await shop.sell(['provider_pending', 'paid']));
-    if (index === 4) await shop.tillway.pass(0);
+    if (index === 1) await shop.tillway.pass(0);
   }
   const all = await shop.deliveries();
-  const ids = all.map(({ id }) => id);
-  assert.equal(ids.length, 16);
-  assert.deepEqual(ids, ids.toSorted().toReversed());
-  const url = `${shop.gateway}/deliveries`;
-  const walked: string[] = [];
-  for (let cursor = '', more = true; more;) {
-    const { body } = await call<List<DeliveryResource>>('GET', `${url}?limit=5${cursor}`);
-    walked.push(...body.data.map(({ id }) => id));
-    more = body.hasMore;
-    cursor = `&startingAfter=${walked.at(-1)}`;
-  }
-  assert.deepEqual(walked, ids);
-  const back = await call<List<DeliveryResource>>('GET', `${url}?limit=2&endingBefore=${ids[3]}`);
-  assert.deepEqual([back.body.data.map(({ id }) => id), back.body.hasMore], [ids.slice(1, 3), true]);
-
+  assert.deepEqual(
+    all.map(({ status }) => status),
+    ['pending', 'pending', 'delivered', 'delivered', 'delivered', 'delivered'],
+  );
   const [sessionId] = sessions;
   for (const [query, expected] of [
-    ['status=pending', all.filter(({ status }) => status === 'pending')],
-    ['status=delivered', all.filter(({ status }) => status === 'delivered')],
+    ['status=pending', all.slice(0, 2)],
+    ['status=delivered', all.slice(2)],
     ['status=dead', []],
     ['status=unheard-of', []],
-    ['environment=sandbox', all],
-    ['environment=production', []],
     [`sessionId=${sessionId}`, all.slice(-2)],
     [`sessionId=chk_${'0'.repeat(36)}`, []],
     [`eventId=evt_${sessionId}_paid`, all.slice(-2, -1)],
     [`eventId=evt_${sessionId}_pai`, []],
     [`eventId=evt_${sessionId}_paid&sessionId=${sessions[1]}`, []],
     [`sessionId=${sessionId}&status=delivered&environment=sandbox&limit=1`, all.slice(-2, -1)],
-  ] as const) {
+  ] as const)
     assert.deepEqual(await shop.deliveries(query), expected, query);
-  }
-  assert.equal((await shop.deliveries('status=pending')).length, 6);
-  for (const query of ['sessionId=evt_x', 'environment=test', 'limit=0', `startingAfter=${sessionId}`, 'colour=red']) {
-    await refused([400, 'invalid_input'], 'GET', `${url}?${query}`);
-  }
-  for (const id of [`dlv_${'0'.repeat(36)}`, 'dlv_x', 'x']) {
-    await refused([404, 'not_found'], 'GET', `${url}/${id}`);
-    await refused([404, 'not_found'], 'POST', `${url}/${id}/replay`);
-  }
+  await refused([400, 'invalid_input'], 'GET', `${shop.gateway}/deliveries?sessionId=evt_x`);
 });

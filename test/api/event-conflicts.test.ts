@@ -1,41 +1,22 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import type { Discrepancy } from '../../sdk/src/index.ts';
 import type { Payment } from '../../src/domain/records.ts';
-import { createRefund } from '../../src/operations/refunds/create-refund.ts';
-import type { Provider } from '../../src/providers/provider.ts';
-import { createSandboxProvider } from '../../src/providers/sandbox.ts';
-import { signCallback } from '../../src/webhooks/sign.ts';
-import { createSession, start } from '../simulator/buyer.ts';
-import { type TestService, call, startTestService } from '../support/service.ts';
+import { SECRET, createSession, start, trustSecret } from '../simulator/buyer.ts';
+import { type CallbackFields, charged, recordsOf, refunded, sendCallback, settled } from '../support/callbacks.ts';
+import { gatewayOf, paymentsOf, pick } from '../support/gateway.ts';
+import { type TestService, startTestService } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
 
-const SECRET = 'a secret of this test';
 const FLOOD = 50;
-
-type Fields = Record<string, unknown>;
-interface Discrepancy {
-  id: string;
-  kind: string;
-  providerEventId: string;
-  paymentId: string | null;
-  expected: number;
-  received: number;
-  actions: string[];
-}
 
 let on: TestService;
 let other: TestService;
 before(async () => {
   on = await startTestService();
   other = await startTestService({ beside: on });
-  for (const { service, clock } of [on, other]) {
-    const adapter = createSandboxProvider({ url: '', apiKey: '', callbackSecret: SECRET, now: clock.now });
-    const { providers } = service.deps;
-    service.deps.providers = new Map<string, Provider>([
-      ['sandbox', { ...providers.get('sandbox')!, readCallback: adapter.readCallback }],
-    ]);
-  }
+  for (const service of [on, other]) trustSecret(service);
 });
 after(async () => {
   try {
@@ -47,117 +28,69 @@ after(async () => {
   }
 });
 
-/** Sends a callback signed like the provider's, and returns its outcome. `spaces` changes its bytes, not its content. */
-async function send(
-  fields: Fields,
-  { to = on, spaces = 0 }: { to?: TestService; spaces?: number } = {},
-): Promise<string> {
-  const body = JSON.stringify({ currency: 'USD', ...fields }, null, spaces);
-  const signature = signCallback(SECRET, Math.floor(to.clock.now() / 1000), body);
-  const headers = { 'x-provider-signature': signature };
-  const answer = await call<{ outcome: string }>('POST', `${to.url}/api/providers/sandbox/callbacks`, body, headers);
-  assert.equal(answer.status, 200);
-  return answer.body.outcome;
-}
+const send = (fields: CallbackFields, { to = on, spaces = 0 } = {}) =>
+  sendCallback(to, fields, { secret: SECRET, spaces });
 
 let buyers = 0;
 
 async function started(): Promise<Payment> {
   const session = await createSession(on, { customer: `buyer${++buyers}@example.com` });
   await start(on, session, 'card');
-  return (await on.service.deps.store.checkout(session))!.payments[0]!;
+  return (await paymentsOf(on, session))[0]!;
 }
-
-const captured = ({ id, sessionId, amount }: Payment, event: string): Fields => ({
-  event,
-  type: 'charge.updated',
-  order: sessionId,
-  charge: id,
-  state: 'CAPTURED',
-  amount,
-});
 
 async function paid(): Promise<Payment> {
   const payment = await started();
-  assert.equal(await send(captured(payment, `paid ${payment.id}`)), 'applied');
+  assert.equal(await send(charged(payment, `paid ${payment.id}`)), 'applied');
   return payment;
 }
 
-const settled = ({ id, sessionId, amount }: Payment, event: string): Fields => ({
-  event,
-  type: 'charge.settled',
-  order: sessionId,
-  charge: id,
-  amount,
-  payout: 'po_1',
-  created: Math.floor(on.clock.now() / 1000),
-});
-
-async function refunded(payment: Payment, event: string): Promise<Fields> {
-  const { refund } = await createRefund(on.service.deps, payment.id, { amount: 10 });
-  return { event, type: 'refund.succeeded', order: payment.sessionId, refund: refund.id, amount: 1000 };
-}
-
-/** Every record of the sessions that a callback could change. */
-async function records(...sessions: string[]): Promise<string> {
-  const { store } = on.service.deps;
-  const all = sessions.map(async (sessionId) => {
-    const { discrepancies: _listed, ...checkout } = (await store.checkout(sessionId))!;
-    return [
-      checkout,
-      (await store.listRefunds({ sessionId }, { limit: 100 })).items,
-      await Promise.all(checkout.payments.map(({ id }) => store.ledgerOfPayment(id))),
-      await Promise.all(checkout.payments.map(({ id }) => store.settlement(id))),
-      await store.eventsOfSession(sessionId),
-    ];
-  });
-  return JSON.stringify(await Promise.all(all));
-}
-
+const records = (...sessions: string[]) => recordsOf(on, ...sessions);
 const messagesOf = async (sessionId: string, event: unknown) =>
   (await on.service.deps.store.providerMessages(sessionId)).filter(({ eventId }) => eventId === event);
-const conflictsOf = async (sessionId: string) => {
-  const query = `sessionId=${sessionId}&kind=event_conflict`;
-  return (await call<{ data: Discrepancy[] }>('GET', `${on.url}/api/gateway/discrepancies?${query}`)).body.data;
-};
+const conflictsOf = (sessionId: string) =>
+  gatewayOf(on).list<Discrepancy>(`discrepancies?sessionId=${sessionId}&kind=event_conflict`);
 const warnings = () => on.logged.filter((line) => (JSON.parse(line) as { level: number }).level >= 40).length;
 
 /** For each kind of callback, its first content and different contents with the same event id. */
-const KINDS: Record<string, () => Promise<{ first: Fields; resent: Fields; others: Record<string, Fields> }>> = {
+const KINDS: Record<
+  string,
+  () => Promise<{ first: CallbackFields; resent: CallbackFields; others: Record<string, CallbackFields> }>
+> = {
   payment: async () => {
     const [payment, second] = [await started(), await started()];
-    const first = captured(payment, `event ${payment.id}`);
+    const first = charged(payment, `event ${payment.id}`);
     const others = {
       'another session': { ...first, order: second.sessionId, charge: second.id },
       'another amount': { ...first, amount: 9999 },
       'another status': { ...first, state: 'DECLINED' },
       'another currency': { ...first, currency: 'EUR' },
       'another payment': { ...first, charge: second.id },
-      'a settlement': settled(payment, `event ${payment.id}`),
+      'a settlement': settled(on, payment, `event ${payment.id}`),
     };
     return { first, resent: { ...first, transaction: 'sim_1' }, others };
   },
   refund: async () => {
     const [payment, second] = [await paid(), await paid()];
-    const first = await refunded(payment, `event ${payment.id}`);
+    const first = await refunded(on, payment, `event ${payment.id}`);
     const others = {
-      'another refund of another session': await refunded(second, `event ${payment.id}`),
+      'another refund of another session': await refunded(on, second, `event ${payment.id}`),
       'another session': { ...first, order: second.sessionId },
       'another amount': { ...first, amount: 999 },
       'another status': { ...first, type: 'refund.failed' },
       'another currency': { ...first, currency: 'EUR' },
-      'a payment': { ...captured(payment, `event ${payment.id}`), state: 'DECLINED' },
+      'a payment': { ...charged(payment, `event ${payment.id}`), state: 'DECLINED' },
     };
     return { first, resent: { ...first, reason: 'in other words' }, others };
   },
   settlement: async () => {
     const [payment, second] = [await paid(), await paid()];
-    const first = settled(payment, `event ${payment.id}`);
+    const first = settled(on, payment, `event ${payment.id}`);
     const others = {
       'another session': { ...first, order: second.sessionId, charge: second.id },
       'another amount': { ...first, amount: 9999 },
       'another currency': { ...first, currency: 'EUR' },
-      'a refund': await refunded(second, `event ${payment.id}`),
+      'a refund': await refunded(on, second, `event ${payment.id}`),
     };
     return { first, resent: { ...first, created: 1_700_000_000, payout: null }, others };
   },
@@ -198,12 +131,8 @@ for (const [kind, prepare] of Object.entries(KINDS)) {
           [['event_conflict', { currency: 'USD', ...content }]],
           what,
         );
-        const listed = await conflictsOf(session);
-        assert.deepEqual(
-          listed.map(({ providerEventId, expected, actions }) => [providerEventId, expected, actions]),
-          [[first['event'], 0, ['accept']]],
-          what,
-        );
+        const listed = pick(await conflictsOf(session), 'providerEventId', 'expected', 'actions');
+        assert.deepEqual(listed, [[first['event'], 0, ['accept']]], what);
         assert.equal(await send(content, { spaces: 2 }), 'duplicate', what);
         assert.equal(await send(first), 'duplicate', what);
         assert.equal(warnings(), warned + 1, what);
@@ -214,7 +143,7 @@ for (const [kind, prepare] of Object.entries(KINDS)) {
 
 test('of many different contents under one event id, one is stored for each session, and each is logged', async () => {
   const payment = await started();
-  const first = captured(payment, `flood ${payment.id}`);
+  const first = charged(payment, `flood ${payment.id}`);
   assert.equal(await send(first), 'applied');
   const [start, warned] = [await records(payment.sessionId), warnings()];
   for (let index = 0; index < FLOOD; index++) {
@@ -222,10 +151,7 @@ test('of many different contents under one event id, one is stored for each sess
   }
   assert.equal(warnings(), warned + FLOOD);
   assert.equal((await messagesOf(payment.sessionId, first['event'])).length, 2);
-  assert.deepEqual(
-    (await conflictsOf(payment.sessionId)).map(({ received }) => received),
-    [100],
-  );
+  assert.deepEqual(pick(await conflictsOf(payment.sessionId), 'received'), [[100]]);
   assert.equal(await records(payment.sessionId), start);
 });
 
@@ -233,7 +159,7 @@ test('if two instances receive different contents at once, one is applied and th
   for (let round = 0; round < 5; round++) {
     const [one, two] = [await started(), await started()];
     const event = `race ${one.id}`;
-    const outcomes = await Promise.all([send(captured(one, event)), send(captured(two, event), { to: other })]);
+    const outcomes = await Promise.all([send(charged(one, event)), send(charged(two, event), { to: other })]);
     assert.deepEqual(outcomes.toSorted(), ['applied', 'event_conflict']);
     const sessions = outcomes[0] === 'applied' ? [one, two] : [two, one];
     const { store } = on.service.deps;
@@ -247,15 +173,15 @@ test('if two instances receive different contents at once, one is applied and th
 test('the discrepancy holds no money: a refund is refused, and closing it with a note posts nothing', async () => {
   const [payment, second] = [await started(), await started()];
   const event = `closed ${payment.id}`;
-  await send(captured(payment, event));
-  assert.equal(await send(captured(second, event)), 'event_conflict');
+  await send(charged(payment, event));
+  assert.equal(await send(charged(second, event)), 'event_conflict');
   const [found] = await conflictsOf(second.sessionId);
   assert.deepEqual([found!.paymentId, found!.received], [second.id, 49.99]);
   const start = await records(payment.sessionId, second.sessionId);
-  const path = `${on.url}/api/gateway/discrepancies/${found!.id}/resolve`;
-  assert.equal((await call('POST', path, { action: 'refund' })).status, 409);
-  assert.equal((await call('POST', path, { action: 'accept' })).status, 400);
-  const closed = await call<{ resolution: string }>('POST', path, { action: 'accept', note: 'seen by the provider' });
-  assert.deepEqual([closed.status, closed.body.resolution], [200, 'accepted']);
+  const path = `discrepancies/${found!.id}/resolve`;
+  await gatewayOf(on).refused('409 invalid_state', `POST ${path}`, { action: 'refund' });
+  await gatewayOf(on).refused('400 invalid_input', `POST ${path}`, { action: 'accept' });
+  const closed = await gatewayOf(on).post<Discrepancy>(path, { action: 'accept', note: 'seen by the provider' });
+  assert.equal(closed.resolution, 'accepted');
   assert.equal(await records(payment.sessionId, second.sessionId), start);
 });

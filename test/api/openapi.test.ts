@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { type OpenApi, parametersOf, resolveResponse } from '../../src/contract/openapi-document.ts';
+import {
+  type OpenApi,
+  type OpenApiOperation,
+  parametersOf,
+  resolveResponse,
+} from '../../src/contract/openapi-document.ts';
 import type { JsonSchema } from '../../src/contract/json-schema.ts';
 import { type AppDeps, type Part, createApp } from '../../src/http/app.ts';
 import { strictSchema } from '../support/conformance.ts';
@@ -22,55 +27,43 @@ function operationsOf({ paths }: OpenApi) {
   );
 }
 
+/** The JSON bodies of an operation: of its request and of its responses. */
+function bodiesOf({ requestBody, responses }: OpenApiOperation) {
+  const resolved = Object.values(responses).map((response) => resolveResponse(api, response));
+  return [requestBody, ...resolved].flatMap((part) => part?.content?.['application/json'] ?? []);
+}
+
 describe('the OpenAPI document', () => {
-  test('has a version, unique ids, declared parameters and resolvable references', async () => {
-    assert.equal(api.openapi, '3.1.0');
-    assert.equal(api.info.version, '0.1.0');
+  // redocly lint checks ids, parameters and references: test/discovery/workflows.test.ts.
+  test('has its version and address, and describes every operation with a known tag, success and errors', () => {
+    assert.deepEqual([api.openapi, api.info.version], ['3.1.0', '0.1.0']);
     assert.deepEqual(
       api.servers.map(({ url }) => url),
       [service.url],
     );
-    const operations = operationsOf(api);
-    const ids = operations.map(({ operation }) => operation.operationId);
-    assert.equal(new Set(ids).size, ids.length);
     const tags = new Set(api.tags.map(({ name }) => name));
-    for (const { path, operation } of operations) {
+    for (const { operation } of operationsOf(api)) {
       assert(operation.summary !== '' && operation.description !== '');
       assert(operation.tags.every((tag) => tags.has(tag)));
-      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-      const declared = parametersOf(api, operation).filter((parameter) => parameter.in === 'path');
-      assert.deepEqual(
-        declared.map(({ name }) => name),
-        inPath,
-      );
       assert(operation.responses['200'] && Object.keys(operation.responses).some((status) => status >= '400'));
-    }
-    for (const [, name] of JSON.stringify(api).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)) {
-      assert(Object.hasOwn(api.components.schemas, name!), name!);
     }
   });
 
   test('has schemas that compile and examples that fit them', async () => {
     const ajv = createValidator();
-    let examples = 0;
+    let count = 0;
     const events = Object.values(api.webhooks).map(({ post }) => post);
     for (const operation of [...operationsOf(api).map((one) => one.operation), ...events]) {
-      const responses = Object.values(operation.responses).map((response) => resolveResponse(api, response));
-      const contents = [operation.requestBody, ...responses].flatMap(
-        (part) => part?.content?.['application/json'] ?? [],
-      );
-      for (const { schema, example, examples: named = {} } of contents) {
+      for (const { schema, example, examples = {} } of bodiesOf(operation)) {
         const validate = ajv.compile(strictSchema(api, schema));
-        const values = [...Object.values(named).map(({ value }) => value), example].filter(
-          (value) => value !== undefined,
-        );
-        for (const value of values) {
+        for (const value of [...Object.values(examples).map((named) => named.value), example]) {
+          if (value === undefined) continue;
           assert(validate(value), `${operation.operationId}: ${ajv.errorsText(validate.errors)}`);
-          examples++;
+          count++;
         }
       }
     }
-    assert(examples > 50);
+    assert(count > 50);
   });
 
   test('has at most 200 KB, with a base URL of 64 characters', async () => {
@@ -84,11 +77,8 @@ describe('the OpenAPI document', () => {
   test('names the schema of every JSON body, and of every resource within one', async () => {
     let bodies = 0;
     for (const { operation } of operationsOf(api)) {
-      const responses = Object.values(operation.responses).map((response) => resolveResponse(api, response));
-      for (const part of [operation.requestBody, ...responses]) {
-        const body = part?.content?.['application/json'];
-        if (!body) continue;
-        assert.deepEqual(Object.keys(body.schema), ['$ref'], operation.operationId);
+      for (const { schema } of bodiesOf(operation)) {
+        assert.deepEqual(Object.keys(schema), ['$ref'], operation.operationId);
         bodies++;
       }
     }
@@ -98,12 +88,8 @@ describe('the OpenAPI document', () => {
     );
     // A resource is an object whose property "object" is a constant, its name.
     const schemasOf = Map.groupBy(resources, ([resource]) => resource);
-    assert.deepEqual(
-      [...schemasOf].filter(
-        ([resource, found]) => found.length > 1 && !['list', 'webhook_endpoint'].includes(resource!),
-      ),
-      [],
-    );
+    const repeated = [...schemasOf].filter(([, found]) => found.length > 1).map(([resource]) => resource);
+    assert.deepEqual(repeated.toSorted(), ['list', 'webhook_endpoint']);
     assert.ok(schemasOf.size >= 20, `${schemasOf.size} resources`);
   });
 
@@ -174,8 +160,8 @@ test('a NUL character in a query or a path is answered as documented', async () 
   for (const { path, method, operation } of operationsOf(api)) {
     const examples = new Map(parametersOf(api, operation).map(({ name, example }) => [name, String(example)]));
     const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => examples.get(name)!);
-    const paths = [`${filled}?%00=1`, ...(filled === path ? [] : [path.replace(/\{\w+\}/g, '%00')])];
-    for (const asked of paths) {
+    for (const asked of new Set([`${filled}?%00=1`, path.replace(/\{\w+\}/g, '%00')])) {
+      if (!asked.includes('%00')) continue;
       const { status, body } = await call<{ error?: { code: string } }>(method.toUpperCase(), service.url + asked);
       const response = resolveResponse(api, operation.responses[status]);
       const codes = Object.keys(response?.content?.['application/json']?.examples ?? {});

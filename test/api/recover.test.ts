@@ -1,89 +1,62 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { providerSays } from '../support/money-arrives.ts';
-import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
-import { SECRET, receiver } from '../webhooks/fixtures.ts';
+import { type TestContext, after, before, describe, it } from 'node:test';
+import type { Delivery, Recovery } from '../../sdk/src/index.ts';
 import { runIn } from '../cli/terminal.ts';
-import { type Refusal } from '../support/refusal.ts';
+import { type Gateway, gatewayOf } from '../support/gateway.ts';
+import { type Merchant, merchantOf } from '../support/merchant.ts';
+import { startTestService } from '../support/service.ts';
+import { SECRET, receiver } from '../webhooks/fixtures.ts';
 
-const MINUTE = 60_000;
-// Longer than each delay of sandbox with its jitter, and shorter than the next one without.
-const WAITS = [0, 7000, 90_000, 13 * MINUTE, 73 * MINUTE];
-
-interface Recovery {
-  id: string;
-  status: string;
-  endpointId: string;
-  from: string;
-  until: string;
-  queued: number;
-  pending: number;
-  delivered: number;
-}
-interface Delivery {
-  id: string;
-  eventId: string;
-  endpointId: string;
-  type: string;
-  status: string;
-  created: string;
-  lastAttempt: { at: string; durationMs: number; statusCode: number | null; failure: string | null } | null;
-}
-
+// test/instances/recover.test.ts has the order of recovered events, and recoveries of two instances.
 describe('after an outage of a receiver', () => {
-  let tillway: TestService;
-  let received: { body: string }[];
+  let shop: Merchant;
+  let api: Gateway;
   let endpointId: string;
+  /** Status of the receiver's answers; it closes the connection without one. */
   let answer: number | undefined = 200;
   let beginning: string;
-  const gateway = () => `${tillway.url}/api/gateway`;
   const stopped: (() => unknown)[] = [];
 
   before(async () => {
-    const opened = await receiver(
-      { after: (fn: () => unknown) => void stopped.push(fn) } as never,
-      (_, __, response) => {
-        if (answer === undefined) response.destroy();
-        else response.writeHead(answer).end('from the shop');
-      },
-    );
-    received = opened.received;
-    tillway = await startTestService({ variables: { WEBHOOK_URL: opened.url, WEBHOOK_SECRET: SECRET } });
-    beginning = new Date(tillway.clock.now()).toISOString();
+    const context = { after: (stop: () => unknown) => void stopped.unshift(stop) } as unknown as TestContext;
+    const { url, received } = await receiver(context, (_, __, response) => {
+      if (answer === undefined) response.destroy();
+      else response.writeHead(answer).end('from the shop');
+    });
+    const tillway = await startTestService({ variables: { WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET } });
+    context.after(() => tillway[Symbol.asyncDispose]());
+    shop = merchantOf(tillway, received as Merchant['received']);
+    api = gatewayOf(tillway);
+    beginning = shop.now();
   });
   after(async () => {
-    await tillway[Symbol.asyncDispose]();
     for (const stop of stopped) await stop();
   });
 
+  const pass = (ms: number) => shop.tillway.pass(ms);
   async function sell(...statuses: ('provider_pending' | 'paid')[]): Promise<string> {
-    const { body } = await call<{ id: string }>('POST', `${gateway()}/sessions`, sessionBody());
-    for (const status of statuses) await providerSays(tillway, body.id, status);
-    tillway.clock.advance(1000);
-    return body.id;
+    const id = await shop.sell(statuses);
+    shop.tillway.clock.advance(1000);
+    return id;
   }
-  async function list(query: string): Promise<Delivery[]> {
-    const { status, body } = await call<{ data: Delivery[] }>('GET', `${gateway()}/deliveries?${query}`);
-    assert.equal(status, 200, JSON.stringify(body));
-    return body.data;
-  }
-  const recover = (body: object, id = endpointId) =>
-    call<Recovery & Refusal>('POST', `${gateway()}/webhook-endpoints/${id}/recover`, body);
-  const idsReceived = () => received.map(({ body }) => (JSON.parse(body) as { id: string }).id);
+  const list = (query: string) => api.list<Delivery>(`deliveries?${query}`);
+  const recover = (body: object) => api.post<Recovery>(`webhook-endpoints/${endpointId}/recover`, body);
+  const refuse = (expected: string, body: object) =>
+    api.refused(expected, `POST webhook-endpoints/${endpointId}/recover`, body);
 
-  it('every delivery shows its last attempt, and is found by what came of it', async () => {
+  it('every delivery shows its last attempt, and is found by its result', async () => {
     const good = await sell('paid');
-    await tillway.pass(0);
+    await pass(0);
     answer = 503;
     const bad = await sell('provider_pending');
-    await tillway.pass(0);
+    await pass(0);
     answer = 404;
     const gone = await sell('provider_pending');
-    await tillway.pass(0);
+    await pass(0);
     answer = undefined;
     const cut = await sell('paid');
-    await tillway.pass(0);
+    await pass(0);
     const untried = await sell('paid');
 
     const all = await list('limit=100');
@@ -139,90 +112,60 @@ describe('after an outage of a receiver', () => {
     assert.equal(named(paged), 'gone bad');
     assert.equal(named(await list(`createdFrom=${at}&limit=2&endingBefore=${all[3]!.id}`)), 'cut gone');
     assert.equal(named(await list(`createdFrom=${at}&endingBefore=${all[4]!.id}`)), 'untried cut gone bad');
-    for (const query of ['statusClass=6xx', 'createdFrom=yesterday', 'endpointId=chk_x', 'createdUntil=2026-01-01']) {
-      const { status, body } = await call<Refusal>('GET', `${gateway()}/deliveries?${query}`);
-      assert.deepEqual([status, body.error.code], [400, 'invalid_input'], query);
-    }
-    const { stdout } = await runIn(
-      tillway,
-      ...`deliveries list --status-class 5xx --type payment.provider_pending`.split(' '),
-      ...`--endpoint-id ${endpointId} --created-from ${at}`.split(' '),
-    );
+    for (const query of ['statusClass=6xx', 'createdFrom=yesterday', 'endpointId=chk_x', 'createdUntil=2026-01-01'])
+      await api.refused('400 invalid_input', `GET deliveries?${query}`);
+    const filters = `--status-class 5xx --type payment.provider_pending --endpoint-id ${endpointId} --created-from ${at}`;
+    const { stdout } = await runIn(shop.tillway, 'deliveries', 'list', ...filters.split(' '));
     assert.match(stdout, /answered 503/);
   });
 
-  it('one call sends what it has missed, and asking twice sends nothing twice', async () => {
-    for (const wait of WAITS) await tillway.pass(wait);
-    const given = (await list('status=dead')).toReversed().map(({ eventId }) => eventId);
-    assert.equal(given.length, 4);
-    const before = received.length;
+  it('one request sends the missed events once, also if it is repeated', async () => {
+    await shop.exhaust();
+    const dead = (await list('status=dead')).toReversed().map(({ eventId }) => eventId);
+    assert.equal(dead.length, 4);
+    const before = shop.received.length;
     answer = 200;
-    const { status, body } = await recover({ from: beginning });
-    assert.equal(status, 200);
-    const { id, queued, pending, delivered, until } = body;
-    assert.deepEqual(
-      { status: body.status, queued, pending, delivered },
-      { status: 'done', queued: 4, pending: 0, delivered: 1 },
-    );
-    assert.equal(until, new Date(tillway.clock.now()).toISOString());
-    assert.deepEqual(
-      [(await recover({ from: beginning })).body].map((one) => [one.queued, one.pending]),
-      [[0, 4]],
-    );
-    await tillway.pass(0);
-    // Payments time out meanwhile, which is told in its own time.
-    assert.deepEqual(idsReceived().slice(before, before + 4), given);
-    const known = await call<Recovery>('GET', `${gateway()}/recoveries/${id}`);
-    assert.deepEqual(known.body, body);
+    const recovery = await recover({ from: beginning });
+    assert.partialDeepStrictEqual(recovery, {
+      status: 'done',
+      queued: 4,
+      pending: 0,
+      delivered: 1,
+      until: shop.now(),
+    });
+    assert.partialDeepStrictEqual(await recover({ from: beginning }), { queued: 0, pending: 4 });
+    await pass(0);
+    // Payments have timed out meanwhile; their events follow.
+    const sent = shop.received.slice(before, before + 4).map(({ body }) => (JSON.parse(body) as { id: string }).id);
+    assert.deepEqual(sent, dead);
+    assert.deepEqual(await api.get(`recoveries/${recovery.id}`), recovery);
     assert.deepEqual(await list('status=dead'), []);
   });
 
-  it('all sends even what was acknowledged, up to a time', async () => {
-    const before = received.length;
+  it('--all also sends acknowledged events, up to a time', async () => {
+    const before = shop.received.length;
     const [third] = (await list('limit=100')).toReversed().slice(2);
-    const { stdout } = await runIn(
-      tillway,
-      'endpoints',
-      'recover',
-      endpointId,
-      '--from',
-      beginning,
-      '--until',
-      third!.created,
-      '--all',
-    );
+    const args = `endpoints recover ${endpointId} --from ${beginning} --until ${third!.created} --all`;
+    const { stdout } = await runIn(shop.tillway, ...args.split(' '));
     assert.match(stdout, /done: all events[^]*Sent +2,/);
-    await tillway.pass(0);
-    assert.equal(received.length, before + 2);
+    await pass(0);
+    assert.equal(shop.received.length, before + 2);
   });
 
-  it('what cannot be is refused in words', async () => {
-    const now = new Date(tillway.clock.now()).toISOString();
+  it('a recovery is refused with invalid times or fields, and for a disabled endpoint', async () => {
     for (const [body, field] of [
       [{}, 'from'],
       [{ from: 'yesterday' }, 'from'],
-      [{ from: now }, 'from'],
+      [{ from: shop.now() }, 'from'],
       [{ from: '2999-01-01T00:00:00Z' }, 'from'],
       [{ from: beginning, until: beginning }, 'from'],
       [{ from: beginning, all: 'yes' }, 'all'],
       [{ from: beginning, since: 1 }, 'since'],
-    ] as const) {
-      const { status, body: answered } = await recover(body);
-      assert.deepEqual(
-        [status, answered.error.code, answered.error.field],
-        [400, 'invalid_input', field],
-        JSON.stringify(body),
-      );
-    }
-    assert.equal((await recover({ from: beginning }, `whe_${'0'.repeat(36)}`)).status, 404);
-    assert.equal((await call('GET', `${gateway()}/recoveries/rcv_${'0'.repeat(36)}`)).status, 404);
-    await tillway.service.deps.store.commit([
-      {
-        type: 'endpoint_saved',
-        endpoint: { ...(await tillway.service.deps.store.endpoint(endpointId))!, status: 'disabled' },
-      },
-    ]);
-    const { status, body } = await recover({ from: beginning });
-    assert.deepEqual([status, body.error.code], [409, 'invalid_state']);
+    ] as const)
+      assert.equal((await refuse('400 invalid_input', body)).field, field, JSON.stringify(body));
+    const { store } = shop.tillway.service.deps;
+    const endpoint = (await store.endpoint(endpointId))!;
+    await store.commit([{ type: 'endpoint_saved', endpoint: { ...endpoint, status: 'disabled' } }]);
+    await refuse('409 invalid_state', { from: beginning });
   });
 });

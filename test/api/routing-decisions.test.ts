@@ -3,6 +3,7 @@ import { after, before, describe, it, test } from 'node:test';
 import { createSession, start, startAt } from '../simulator/buyer.ts';
 import { runSql } from '../support/database.ts';
 import { connect, startFakeProvider } from '../support/fake-provider.ts';
+import { gatewayOf, paymentsOf } from '../support/gateway.ts';
 import {
   type Decision,
   ask,
@@ -15,9 +16,10 @@ import {
   twinRoutes,
 } from '../support/routing.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
-import { refused } from '../support/refusal.ts';
 
 // oxlint-disable unicorn/no-thenable -- the rule language says then
+
+const LOCALS_ONLY = { id: 'locals', then: { only: { kind: 'local' } } };
 
 interface Chosen {
   id: string;
@@ -25,20 +27,14 @@ interface Chosen {
   feeSplit: Record<string, number>;
 }
 
-const ROUTES_OF_THE_SANDBOX = 6;
 const AT_ONCE = 20;
 // One decision in 200 explores the route tried least recently; that none of so many does is practically impossible.
 const MOST_SESSIONS = 6000;
-// Ids that no session has, some of them malicious.
-const STRANGE_IDS = ['chk', 'pay']
-  .map((prefix) => `${prefix}_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m`)
-  .concat('chk_ __proto__ constructor %00 chk_%00 %F0%9F%A6%89 null NaN ..%2F..%2Frules'.split(' '))
-  .concat(["'%20OR%201=1%20--", 'x'.repeat(2000)]);
 
 async function act({ url }: TestService, action: string, body: unknown): Promise<Chosen> {
-  const answer = await call<{ result: Chosen }>('POST', `${url}/api/agent/actions/${action}`, body);
-  assert.equal(answer.status, 200, JSON.stringify(answer.body));
-  return answer.body.result;
+  const { status, body: answer } = await call<{ result: Chosen }>('POST', `${url}/api/agent/actions/${action}`, body);
+  assert.equal(status, 200, JSON.stringify(answer));
+  return answer.result;
 }
 
 describe('the decisions about a session', () => {
@@ -53,16 +49,11 @@ describe('the decisions about a session', () => {
     const [offer, ...others] = await decisionsOf(on, sessionId);
     assert.ok(offer);
     assert.equal(others.length, 0);
-    const { purpose, mode, paymentId, seed, tokensBefore, chosen, greedy, candidates } = offer;
-    assert.deepEqual(
-      [purpose, mode, paymentId, seed, tokensBefore, greedy],
-      ['offer', 'exploit', null, null, null, chosen],
-    );
-    assert.equal(candidates.length, ROUTES_OF_THE_SANDBOX);
-    assert.deepEqual(
-      candidates.flatMap(({ rank }) => rank ?? []).toSorted((a, b) => a - b),
-      [1, 2, 3, 4, 5, 6],
-    );
+    const { chosen, candidates } = offer;
+    const none = { paymentId: null, seed: null, tokensBefore: null };
+    assert.partialDeepStrictEqual(offer, { purpose: 'offer', mode: 'exploit', greedy: chosen, ...none });
+    const ranks = candidates.map(({ rank }) => rank);
+    assert.deepEqual(ranks.toSorted((a, b) => a! - b!), [1, 2, 3, 4, 5, 6]);
     assert.equal(candidates.find(({ rank }) => rank === 1)?.route, chosen);
     assert.match(offer.reason, new RegExp(`^${chosen} over \\w+: expected success [\\d.]+ % against [\\d.]+ %, cost `));
     for (const { score, low, expectedSuccess, high } of candidates) {
@@ -76,12 +67,9 @@ describe('the decisions about a session', () => {
     await startAt(on, sessionId, 'wallet');
     const [offer, attempt, ...others] = await decisionsOf(on, sessionId);
     assert.equal(others.length, 0);
-    const { body } = await call<{ data: { id: string; route: { id: string } }[] }>(
-      'GET',
-      `${on.url}/api/gateway/payments?paymentId=${sessionId}`,
-    );
+    const payments = await paymentsOf(on, sessionId);
     assert.deepEqual(
-      body.data.map(({ id, route }) => [id, route.id]),
+      payments.map(({ id, route }) => [id, route.id]),
       [[attempt?.paymentId, attempt?.chosen]],
     );
     assert.deepEqual([offer?.purpose, attempt?.purpose, attempt?.kind], ['offer', 'attempt', 'wallet']);
@@ -103,17 +91,15 @@ describe('the decisions about a session', () => {
     const refusing = second?.candidates.find(({ route }) => route === first?.chosen);
     assert.match(String(refusing?.excluded), /^did not take this payment: /);
     assert.equal(second?.reason, `${second?.chosen} is the only route that can take it`);
-    const checkout = await on.service.deps.store.checkout(sessionId);
-    const routes = new Map(checkout?.payments.map(({ id, route }) => [id, route.id]));
+    const routes = new Map((await paymentsOf(on, sessionId)).map(({ id, route }) => [id, route.id]));
     for (const { paymentId, chosen } of [first!, second]) assert.equal(routes.get(paymentId!), chosen);
   });
 
-  it('are found for ids of sessions only', async () => {
-    for (const id of STRANGE_IDS) {
-      const path = `${on.url}/api/gateway/routing/decisions/${id}`;
-      await refused([404, 'not_found'], 'GET', path);
-      await refused([404, 'not_found'], 'GET', `${path}/replay`);
-    }
+  // test/api/lists.test.ts has ids of no session.
+  it('are not found by the id of a payment or an encoded path', async () => {
+    for (const id of [`pay_${'0'.repeat(36)}`, 'chk_%00', '..%2F..%2Frules', "'%20OR%201=1%20--"])
+      for (const path of [id, `${id}/replay`])
+        await gatewayOf(on).refused('404 not_found', `GET routing/decisions/${path}`);
   });
 
   it('contain neither the buyer nor metadata, in the response and in the database', async () => {
@@ -151,20 +137,17 @@ describe('the decisions about a session', () => {
 
 test('a repeated creation has its first decision', async () => {
   await using on = await startTestService();
+  const create = () => gatewayOf(on).post<{ id: string }>('sessions', body);
   const body = sessionBody({ idempotencyKey: 'decided-once-1' });
-  const first = await call<{ id: string }>('POST', `${on.url}/api/gateway/sessions`, body);
-  const before = await decisionsOf(on, first.body.id);
-  await saveRules(on, {
-    id: 'locals',
-    then: { only: { kind: 'local' } },
-  });
+  const first = await create();
+  const before = await decisionsOf(on, first.id);
+  await saveRules(on, LOCALS_ONLY);
   const rows = await routingRows(on);
-  const again = await call<{ id: string }>('POST', `${on.url}/api/gateway/sessions`, body);
-  assert.deepEqual(again.body, first.body);
-  assert.deepEqual(await decisionsOf(on, first.body.id), before);
+  assert.deepEqual(await create(), first);
+  assert.deepEqual(await decisionsOf(on, first.id), before);
   assert.deepEqual(await routingRows(on), rows);
   const created = await act(on, 'checkout.create', body);
-  assert.deepEqual([created.id, created.route.id], [first.body.id, before[0]?.chosen]);
+  assert.deepEqual([created.id, created.route.id], [first.id, before[0]?.chosen]);
 });
 
 describe('a replay', () => {
@@ -187,16 +170,19 @@ describe('a replay', () => {
     return sessions;
   }
 
+  const same = { identical: true, note: null };
+
   async function assertReplays(on: TestService, sessions: readonly { id: string; decisions: Decision[] }[]) {
     for (const { id, decisions } of sessions) {
       const { identical, decisions: replayed } = await replayOf(on, id);
       assert.ok(identical, id);
-      assert.deepEqual(
-        replayed,
-        decisions.map(({ id: decision, chosen }) => {
-          return { id: decision, identical: true, chosen, again: chosen, note: null };
-        }),
-      );
+      const expected = decisions.map((decision) => ({
+        ...same,
+        id: decision.id,
+        chosen: decision.chosen,
+        again: decision.chosen,
+      }));
+      assert.deepEqual(replayed, expected);
     }
   }
 
@@ -234,11 +220,8 @@ describe('a replay', () => {
     await saveRules(on);
     await on.pass(3600_000);
     const decisions = await decisionsOf(on, sessionId);
-    assert.equal(decisions.length, 3);
-    assert.deepEqual(
-      decisions.map(({ rulesVersion }) => rulesVersion),
-      [1, 1, 1],
-    );
+    const versions = decisions.map(({ rulesVersion }) => rulesVersion);
+    assert.deepEqual(versions, [1, 1, 1]);
     await assertReplays(on, [{ id: sessionId, decisions }]);
   });
 
@@ -246,22 +229,19 @@ describe('a replay', () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await startAt(on, sessionId, 'card');
-    const [offer, attempt] = await decisionsOf(on, sessionId);
-    const other = attempt?.chosen === 'sandbox_card_backup' ? 'sandbox_card_acquirer' : 'sandbox_card_backup';
-    await runSql(
-      on.databaseUrl,
-      `UPDATE routing_decisions SET body = REPLACE(body, '"chosen":"${attempt?.chosen}"', '"chosen":"${other}"')
-        WHERE id = '${attempt?.id}'`,
-    );
+    const [offer, attempt] = (await decisionsOf(on, sessionId)) as [Decision, Decision];
+    const other = attempt.chosen === 'sandbox_card_backup' ? 'sandbox_card_acquirer' : 'sandbox_card_backup';
+    const body = `REPLACE(body, '"chosen":"${attempt.chosen}"', '"chosen":"${other}"')`;
+    await runSql(on.databaseUrl, `UPDATE routing_decisions SET body = ${body} WHERE id = '${attempt.id}'`);
     const { identical, decisions } = await replayOf(on, sessionId);
     assert.equal(identical, false);
     assert.deepEqual(decisions, [
-      { id: offer?.id, identical: true, chosen: offer?.chosen, again: offer?.chosen, note: null },
-      { id: attempt?.id, identical: false, chosen: other, again: attempt?.chosen, note: null },
+      { ...same, id: offer.id, chosen: offer.chosen, again: offer.chosen },
+      { id: attempt.id, identical: false, chosen: other, again: attempt.chosen, note: null },
     ]);
   });
 
-  it('reports a stored snapshot that was changed', async () => {
+  it('reports a changed snapshot, and a decision by another algorithm', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     const [offer] = await decisionsOf(on, sessionId);
@@ -269,14 +249,8 @@ describe('a replay', () => {
     const { identical, decisions } = await replayOf(on, sessionId);
     assert.deepEqual([identical, decisions[0]?.identical], [false, false]);
     assert.notEqual(decisions[0]?.again, offer?.chosen);
-  });
-
-  it('names the algorithm of a decision by another one', async () => {
-    await using on = await startTestService();
-    const sessionId = await createSession(on);
     await runSql(on.databaseUrl, `UPDATE routing_decisions SET body = REPLACE(body, '"sdts/1"', '"sdts/0"')`);
-    const { decisions } = await replayOf(on, sessionId);
-    assert.equal(decisions[0]?.note, 'decided by algorithm sdts/0');
+    assert.equal((await replayOf(on, sessionId)).decisions[0]?.note, 'decided by algorithm sdts/0');
   });
 });
 
@@ -325,10 +299,7 @@ describe('a request that only reads', () => {
     await on.pass(60_000);
     const before = await routingRows(on);
     assert.ok(before['routing_decisions']! > 0 && before['routing_snapshots']! > 0);
-    const rules = {
-      version: 1,
-      rules: [{ id: 'local', then: { only: { kind: 'local' } } }],
-    };
+    const rules = { version: 1, rules: [LOCALS_ONLY] };
     for (let count = 0; count < 3; count++) {
       await act(on, 'checkout.preview', sessionBody({ preferredRoute: 'wallet' }));
       await act(on, 'fees.estimate', { amount: 20, preferredRoute: 'local' });

@@ -4,10 +4,10 @@ import type { z } from 'zod';
 import type { transitionResource } from '../../src/contract/routing-contract.ts';
 import { attempt, createSession, start } from '../simulator/buyer.ts';
 import { connect, startFakeProvider } from '../support/fake-provider.ts';
+import { gatewayOf } from '../support/gateway.ts';
 import type { List } from '../support/merchant.ts';
 import { type Standing, ask, decisionsOf, standings } from '../support/routing.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
-import { refused } from '../support/refusal.ts';
 
 type Page = List<z.output<typeof transitionResource>>;
 
@@ -34,6 +34,22 @@ async function listed(on: TestService, environment = 'sandbox') {
     `${on.url}/api/agent/routes?environment=${environment}`,
   );
   return new Map(body.routes.map((route) => [route.id, route]));
+}
+
+/** A service whose provider refuses every handoff. */
+async function startRefusing(stack: AsyncDisposableStack): Promise<TestService> {
+  const provider = stack.use(await startFakeProvider());
+  const on = stack.use(await startTestService());
+  provider.answer = 'refuse';
+  connect(on.service, provider);
+  return on;
+}
+
+async function startPayments(on: TestService, count: number): Promise<void> {
+  for (let index = 0; index < count; index++) {
+    await start(on, await createSession(on), 'card');
+    await on.pass(1000);
+  }
 }
 
 describe("the operator's override", () => {
@@ -77,55 +93,33 @@ describe("the operator's override", () => {
 
   it('ends with automatic, which is refused without an override', async () => {
     await using on = await startTestService();
-    const url = `${on.url}/api/gateway/routing/routes/${ACQUIRER}/health`;
-    await refused([409, 'invalid_state'], 'PUT', url, { health: 'automatic' });
+    const path = `routing/routes/${ACQUIRER}/health`;
+    await gatewayOf(on).refused('409 invalid_state', `PUT ${path}`, { health: 'automatic' });
     await override(on, ACQUIRER, { health: 'standby' });
     const { health, override: kept } = await override(on, ACQUIRER, { health: 'automatic' });
     assert.deepEqual([health, kept], ['degraded', null]);
   });
 
   it('keeps a route in use despite failures', async () => {
-    await using provider = await startFakeProvider();
-    await using on = await startTestService();
-    provider.answer = 'refuse';
-    connect(on.service, provider);
+    await using stack = new AsyncDisposableStack();
+    const on = await startRefusing(stack);
     await override(on, ACQUIRER, { health: 'live', reason: 'we know' });
-    for (let count = 0; count < 5; count++) {
-      await start(on, await createSession(on), 'card');
-      await on.pass(1000);
-    }
+    await startPayments(on, 5);
     const known = await standings(on);
     assert.deepEqual([known.get(ACQUIRER)?.health, known.get(BACKUP)?.health], ['live', 'standby']);
   });
 
-  it('rejects a past time, an unknown route and unknown values', async () => {
+  it('rejects a past time and unknown values', async () => {
     await using on = await startTestService();
-    const path = (id: string) => `${on.url}/api/gateway/routing/routes/${id}/health`;
+    const reject = (body: unknown) =>
+      gatewayOf(on).refused('400 invalid_input', `PUT routing/routes/${ACQUIRER}/health`, body);
     const past = new Date(on.clock.now()).toISOString();
-    for (const body of [
-      { health: 'standby', until: past },
-      { health: 'standby', until: '2027-02-30T12:00:00Z' },
-      { health: 'standby', until: '2027-01-15' },
-      { health: 'standby', until: 'tomorrow' },
-      { health: 'standby', until: 1_900_000_000_000 },
-      { health: 'standby', until: null },
-      { health: 'standby', reason: '' },
-      { health: 'standby', reason: 'x'.repeat(201) },
-      { health: 'standby', reason: 'a\u0000b' },
-      { health: 'standby', colour: 'red' },
-      { health: 'off' },
-      { health: 'constructor' },
-      { health: null },
-      {},
-      [],
-      'null',
-      '{"health":"standby","__proto__":{"until":"x"}}',
-    ]) {
-      await refused([400, 'invalid_input'], 'PUT', path(ACQUIRER), body);
-    }
-    for (const id of ['nowhere', '__proto__', 'constructor', '%00', '%F0%9F%A6%89', 'x'.repeat(500), '0', 'NaN']) {
-      await refused([404, 'not_found'], 'PUT', path(id), { health: 'standby' });
-    }
+    for (const until of [past, '2027-02-30T12:00:00Z', '2027-01-15', 'tomorrow', 1_900_000_000_000, null])
+      await reject({ health: 'standby', until });
+    for (const reason of ['', 'x'.repeat(201), 'a\u0000b']) await reject({ health: 'standby', reason });
+    for (const health of ['off', 'constructor', null, undefined]) await reject({ health });
+    for (const body of [{ health: 'standby', colour: 'red' }, [], 'null']) await reject(body);
+    await reject('{"health":"standby","__proto__":{"until":"x"}}');
     assert.deepEqual((await transitions(on)).data, []);
     assert.equal((await standings(on)).get(ACQUIRER)?.health, 'live');
   });
@@ -156,47 +150,28 @@ describe("the operator's override", () => {
   });
 });
 
-test('changes of health are listed newest first, in pages, by route and environment', async () => {
+// test/api/lists.test.ts has the rules of all lists.
+test('changes of health are listed newest first, by route and environment', async () => {
   await using on = await startTestService();
   for (const [index, routeId] of [ACQUIRER, BACKUP, 'card_stripe', ACQUIRER].entries()) {
     await on.pass(1000);
     await override(on, routeId, { health: index === 3 ? 'live' : 'degraded', reason: `change ${index}` });
   }
-  const { data, hasMore } = await transitions(on);
-  assert.equal(hasMore, false);
+  const { data } = await transitions(on);
   assert.deepEqual(
-    data.map(({ routeId, environment, from, to }) => [routeId, environment, from, to]),
+    data.map(({ routeId, environment, from, to }) => `${routeId} ${environment} ${from} ${to}`),
     [
-      [ACQUIRER, 'sandbox', 'degraded', 'live'],
-      ['card_stripe', 'production', 'live', 'degraded'],
-      [BACKUP, 'sandbox', 'live', 'degraded'],
-      [ACQUIRER, 'sandbox', 'live', 'degraded'],
+      `${ACQUIRER} sandbox degraded live`,
+      'card_stripe production live degraded',
+      `${BACKUP} sandbox live degraded`,
+      `${ACQUIRER} sandbox live degraded`,
     ],
   );
-  const first = await transitions(on, '?limit=3');
-  assert.deepEqual([first.data, first.hasMore], [data.slice(0, 3), true]);
-  const rest = await transitions(on, `?limit=3&startingAfter=${first.data[2]!.id}`);
-  assert.deepEqual([rest.data, rest.hasMore], [data.slice(3), false]);
-  const newer = await transitions(on, `?endingBefore=${data[1]!.id}`);
-  assert.deepEqual(newer.data, data.slice(0, 1));
   assert.deepEqual((await transitions(on, `?routeId=${ACQUIRER}`)).data, [data[0], data[3]]);
   assert.deepEqual((await transitions(on, '?environment=production')).data, [data[1]]);
-  for (const nobody of ['nowhere', '__proto__', "'%20OR%201=1%20--"]) {
+  for (const nobody of ['nowhere', '__proto__', "'%20OR%201=1%20--"])
     assert.deepEqual((await transitions(on, `?routeId=${nobody}`)).data, []);
-  }
-  const url = `${on.url}/api/gateway/routing/transitions`;
-  const faulty = [
-    'limit=0',
-    'limit=NaN',
-    'limit=-1',
-    'startingAfter=x',
-    'environment=test',
-    'x=1',
-    'routeId=a&routeId=b',
-  ];
-  for (const query of faulty) {
-    await refused([400, 'invalid_input'], 'GET', `${url}?${query}`);
-  }
+  await gatewayOf(on).refused('400 invalid_input', 'GET routing/transitions?routeId=a&routeId=b');
 });
 
 test('routes without a provider are in standby, and no payment uses them', async () => {
@@ -237,10 +212,7 @@ describe('the score of a route', () => {
       await on.pass(1000);
       scores.push((await listed(on)).get(ACQUIRER)!.score);
     }
-    assert.deepEqual(
-      scores,
-      scores.toSorted((a, b) => b - a),
-    );
+    for (const [index, score] of scores.entries()) assert.ok(score <= (scores[index - 1] ?? 100), String(scores));
     assert.ok(scores.at(-1)! < before.score - 5, JSON.stringify(scores));
     const { score, expectedSuccess, lastOutcomeAt } = (await standings(on)).get(ACQUIRER)!;
     assert.equal(score, scores.at(-1));
@@ -249,16 +221,11 @@ describe('the score of a route', () => {
   });
 
   it('is 0 after three refused handoffs, and the words name the cause', async () => {
-    await using provider = await startFakeProvider();
-    await using on = await startTestService();
-    provider.answer = 'refuse';
-    connect(on.service, provider);
+    await using stack = new AsyncDisposableStack();
+    const on = await startRefusing(stack);
     // Results count that come after the state: the clock of the test stands still.
     await on.pass(1000);
-    for (let count = 0; count < 3; count++) {
-      await start(on, await createSession(on), 'card');
-      await on.pass(1000);
-    }
+    await startPayments(on, 3);
     const { health, words, retryAt } = (await standings(on)).get(ACQUIRER)!;
     assert.equal(health, 'standby');
     assert.match(words, /^standby: 3 handoff errors in a row, next try at \d\d:\d\d:\d\d UTC$/);

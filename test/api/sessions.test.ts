@@ -1,75 +1,178 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { CheckoutSessionResource } from '../../src/contract/session-contract.ts';
-import type { List } from '../support/merchant.ts';
+import type { CheckoutSession } from '../../sdk/src/index.ts';
+import { type Gateway, gatewayOf } from '../support/gateway.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
-import { refused } from '../support/refusal.ts';
 
-describe('sessions', () => {
-  let tillway: TestService;
-  let url: string;
-  before(async () => {
-    tillway = await startTestService();
-    url = `${tillway.url}/api/gateway/sessions`;
-  });
-  after(() => tillway[Symbol.asyncDispose]());
+let tillway: TestService;
+let api: Gateway;
+before(async () => {
+  tillway = await startTestService();
+  api = gatewayOf(tillway);
+});
+after(() => tillway[Symbol.asyncDispose]());
 
-  const create = async (overrides: Record<string, unknown> = {}) =>
-    (await call<{ id: string }>('POST', url, sessionBody(overrides))).body.id;
+const create = (overrides: Record<string, unknown> = {}) =>
+  api.post<CheckoutSession>('sessions', sessionBody(overrides));
+const send = (body: unknown) => call<CheckoutSession>('POST', api.url('sessions'), body);
+const isReplayed = ({ headers }: { headers: Headers }) => headers.get('idempotent-replayed') === 'true';
 
-  it('GET /sessions/{id} answers the session with its present status', async () => {
-    const id = await create();
-    await providerSays(tillway, id, 'paid');
-    const { status, body } = await call<{ id: string; status: string }>('GET', `${url}/${id}`);
-    assert.equal(status, 200);
-    assert.deepEqual([body.id, body.status], [id, 'paid']);
-  });
-
-  it('GET /sessions filters by customer, status, clientReferenceId and environment', async () => {
-    const sandbox = await create({ customer: 'filter@example.com', clientReferenceId: 'ref-filter' });
-    const production = await create({
-      customer: 'filter@example.com',
-      clientReferenceId: 'ref-filter',
-      environment: 'production',
+describe('creating a session', () => {
+  it('returns a routed session whose checkoutUrl contains its id', async () => {
+    const fields = { redirectUrl: 'https://shop.example/thanks', metadata: { orderId: 'A-1' } };
+    const { id, customerId, created, expiresAt, ...session } = await create(fields);
+    assert.match(`${id} ${customerId}`, /^chk_[0-9a-z]{36} cus_[0-9a-z]{36}$/);
+    assert.ok(created < expiresAt);
+    assert.deepEqual(session, {
+      ...fields,
+      object: 'checkout_session',
+      checkoutUrl: `${tillway.url}/checkout/${id}`,
+      status: 'routed',
+      amount: 49.99,
+      currency: 'USD',
+      customer: 'buyer@example.com',
+      environment: 'sandbox',
+      product: 'Field guide',
+      clientReferenceId: null,
     });
-    await providerSays(tillway, sandbox, 'provider_pending');
-    const ids = async (query: string) =>
-      (await call<List<CheckoutSessionResource>>('GET', `${url}?${query}`)).body.data.map(({ id }) => id).toSorted();
-    const both = [sandbox, production].toSorted();
-    assert.deepEqual(await ids('customer=FILTER@example.com'), both);
-    assert.deepEqual(await ids('clientReferenceId=ref-filter'), both);
-    assert.deepEqual(await ids('clientReferenceId=ref-filter&environment=production'), [production]);
-    assert.deepEqual(await ids('customer=filter@example.com&status=pending'), [sandbox]);
-    assert.deepEqual(await ids('customer=filter@example.com&status=nonsense'), []);
   });
 
-  it('expires a session that no buyer has started; expiring it again has no effect', async () => {
-    const id = await create();
-    for (let time = 0; time < 2; time++) {
-      const { status, body } = await call<{ status: string }>('POST', `${url}/${id}/expire`);
-      assert.deepEqual([status, body.status], [200, 'expired']);
+  it('defaults to sandbox, no metadata and a redirect to the status page of the checkout', async () => {
+    const { id, environment, metadata, redirectUrl } = await create();
+    assert.deepEqual([environment, metadata], ['sandbox', {}]);
+    assert.equal(redirectUrl, `${tillway.url}/checkout/${id}/complete`);
+  });
+
+  it('creates a customer for a new email address, and finds it again in any case', async () => {
+    const { customerId } = await create({ customer: 'New.Buyer@Example.com' });
+    assert.equal((await create({ customer: 'new.buyer@example.COM' })).customerId, customerId);
+    assert.equal((await api.get<{ email: string }>(`customers/${customerId}`)).email, 'New.Buyer@Example.com');
+  });
+
+  it('creates one customer for 20 simultaneous sessions of a new buyer', async () => {
+    const all = await Promise.all(Array.from({ length: 20 }, () => create({ customer: 'rush@example.com' })));
+    assert.equal(new Set(all.map(({ customerId }) => customerId)).size, 1);
+    assert.equal(new Set(all.map(({ id }) => id)).size, 20);
+  });
+
+  // test/contract/fields.test.ts has the limits of every field.
+  it('rejects faulty fields by name, and stores nothing', async () => {
+    const before = await api.ids('sessions?limit=100');
+    for (const [overrides, path, code] of [
+      [{ product: '' }, 'product', 'too_small'],
+      [{ amount: 1.001 }, 'amount', 'not_multiple_of'],
+      [{ preferredRoute: 'cash' }, 'preferredRoute', 'invalid_value'],
+      [{ redirectUrl: '/thanks' }, 'redirectUrl', 'invalid_format'],
+      [{ metadata: { k: 'v'.repeat(501) } }, 'metadata.k', 'too_big'],
+      [{ colour: 'red' }, 'colour', 'unrecognized_keys'],
+    ] as const) {
+      const { field, issues, suggestion } = await api.refused(
+        '400 invalid_input',
+        'POST sessions',
+        sessionBody(overrides),
+      );
+      assert.equal(field, path);
+      assert.ok(issues.some((issue) => issue.path === path && issue.code === code));
+      assert.match(suggestion, /\/api\/agent\/schema\/checkout\.create$/);
     }
+    assert.deepEqual(await api.ids('sessions?limit=100'), before);
+  });
+});
+
+describe('an idempotency key', () => {
+  it('returns the first response for the same input, also if the session has changed', async () => {
+    const input = { idempotencyKey: 'same-input-1', metadata: { a: '1', b: '2' } };
+    const first = await send(sessionBody(input));
+    assert.equal(first.headers.get('idempotent-replayed'), null);
+    await api.post(`sessions/${first.body.id}/expire`);
+    const again = await send(sessionBody({ ...input, metadata: { b: '2', a: '1' }, environment: 'sandbox' }));
+    assert.ok(isReplayed(again));
+    assert.deepEqual(again.body, first.body);
   });
 
-  it('refuses to expire a session that a buyer has started', async () => {
-    const id = await create();
+  it('is a 422 conflict with other input', async () => {
+    await create({ idempotencyKey: 'other-input-1' });
+    const other = sessionBody({ idempotencyKey: 'other-input-1', amount: 50 });
+    await api.refused('422 idempotency_conflict', 'POST sessions', other);
+  });
+
+  it('compares the last of two equal names, as the session does', async () => {
+    const body = (amounts: string) =>
+      `{"product":"Field guide","customer":"buyer@example.com","idempotencyKey":"stands-twice-1",${amounts}}`;
+    const first = await send(body('"amount":10,"amount":49.99'));
+    assert.deepEqual([first.status, first.body.amount], [200, 49.99]);
+    for (const same of ['"amount":20,"amount":49.99', '"amount":49.99']) {
+      const again = await send(body(same));
+      assert.deepEqual([isReplayed(again), again.body], [true, first.body]);
+    }
+    await api.refused('422 idempotency_conflict', 'POST sessions', body('"amount":49.99,"amount":10'));
+  });
+
+  it('is not used up by a rejected input', async () => {
+    const idempotencyKey = 'rejected-1';
+    await api.refused('400 invalid_input', 'POST sessions', sessionBody({ idempotencyKey, amount: 0 }));
+    const accepted = await send(sessionBody({ idempotencyKey }));
+    assert.deepEqual([accepted.status, isReplayed(accepted)], [200, false]);
+  });
+
+  it('is scoped by environment', async () => {
+    const sandbox = await create({ idempotencyKey: 'per-environment-1' });
+    const production = await create({ idempotencyKey: 'per-environment-1', environment: 'production' });
+    assert.notEqual(sandbox.id, production.id);
+  });
+
+  it('gives one session to 50 simultaneous callers', async () => {
+    const body = sessionBody({ idempotencyKey: 'simultaneous-1' });
+    const all = await Promise.all(Array.from({ length: 50 }, () => send(body)));
+    assert.equal(new Set(all.map((answer) => answer.body.id)).size, 1);
+    assert.equal(all.filter((answer) => !isReplayed(answer)).length, 1);
+  });
+});
+
+describe('a session', () => {
+  it('shows its present status', async () => {
+    const { id } = await create();
+    await providerSays(tillway, id, 'paid');
+    assert.partialDeepStrictEqual(await api.get(`sessions/${id}`), { id, status: 'paid' });
+  });
+
+  it('is listed by customer, status, clientReferenceId and environment', async () => {
+    const fields = { customer: 'filter@example.com', clientReferenceId: 'ref-filter' };
+    const { id: sandbox } = await create(fields);
+    const { id: production } = await create({ ...fields, environment: 'production' });
+    await providerSays(tillway, sandbox, 'provider_pending');
+    const both = [sandbox, production].toSorted();
+    for (const [query, expected] of [
+      ['customer=FILTER@example.com', both],
+      ['clientReferenceId=ref-filter', both],
+      ['clientReferenceId=ref-filter&environment=production', [production]],
+      ['customer=filter@example.com&status=pending', [sandbox]],
+      ['customer=filter@example.com&status=nonsense', []],
+    ] as const)
+      assert.deepEqual((await api.ids(`sessions?${query}`)).toSorted(), expected, query);
+  });
+
+  it('that no buyer has started can be expired, also repeatedly', async () => {
+    const { id } = await create();
+    for (let time = 0; time < 2; time++)
+      assert.equal((await api.post<CheckoutSession>(`sessions/${id}/expire`)).status, 'expired');
+  });
+
+  it('that a buyer has started cannot be expired', async () => {
+    const { id } = await create();
     await providerSays(tillway, id, 'provider_pending');
-    await refused([409, 'invalid_state'], 'POST', `${url}/${id}/expire`);
+    await api.refused('409 invalid_state', `POST sessions/${id}/expire`);
   });
 
-  it('expires an abandoned session after its time, without an event', async () => {
-    const id = await create();
+  it('that is abandoned expires after its time, without an event', async () => {
+    const { id } = await create();
+    const { store } = tillway.service.deps;
     await tillway.pass(86_399_000);
-    assert.equal((await tillway.service.deps.store.session(id))?.status, 'routed');
+    assert.equal((await store.session(id))?.status, 'routed');
     await tillway.pass(1000);
-    assert.equal((await tillway.service.deps.store.session(id))?.status, 'expired');
-    assert.deepEqual(await tillway.service.deps.store.eventsOfSession(id), []);
-  });
-
-  it('answers 404 in the envelope for an id that does not exist', async () => {
-    await refused([404, 'not_found'], 'GET', `${url}/chk_unknown`);
-    await refused([404, 'not_found'], 'POST', `${url}/chk_unknown/expire`);
+    assert.equal((await store.session(id))?.status, 'expired');
+    assert.deepEqual(await store.eventsOfSession(id), []);
   });
 });

@@ -7,17 +7,13 @@ import type { Environment } from '../../src/domain/route.ts';
 import type { AppDeps } from '../../src/http/app.ts';
 import { createCheckout } from '../../src/operations/create-checkout.ts';
 import type { Store } from '../../src/store/store.ts';
+import { gatewayOf } from '../support/gateway.ts';
 import { BOOTSTRAP, bearer, makeKey } from '../support/keys.ts';
+import { refusal, refused } from '../support/refusal.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 
-interface Answered {
-  id: string;
-  amount: number;
-  error: { code: string; message: string; suggestion: string; field?: string };
-}
-
 let service: TestService;
-/** Of the same database: two processes that must not overspend together. */
+/** Another instance on the same database. */
 let other: TestService;
 before(async () => {
   service = await startTestService({ variables: BOOTSTRAP });
@@ -30,8 +26,11 @@ after(async () => {
 
 const agent = (limits: object, environment: Environment = 'sandbox') =>
   makeKey(service.url, environment, { scope: 'agent', ...limits });
-const pay = (key: string, amount: number, fields: object = {}, { url } = service) =>
-  call<Answered>('POST', `${url}/api/gateway/sessions`, sessionBody({ amount, ...fields }), bearer(key));
+const as = (key: string, on = service) => gatewayOf(on, bearer(key));
+const pay = (key: string, amount: number, fields: object = {}) =>
+  as(key).post<{ id: string }>('sessions', sessionBody({ amount, ...fields }));
+const refuse = (key: string, amount: number, fields: object = {}, expected = '403 spend_limit_exceeded') =>
+  as(key).refused(expected, 'POST sessions', sessionBody({ amount, ...fields }));
 
 async function spentBy(key: string): Promise<number> {
   const { store } = service.service.deps;
@@ -40,94 +39,78 @@ async function spentBy(key: string): Promise<number> {
 }
 
 describe('the spend limit of an agent', () => {
-  it('is held per checkout, on both sides', async () => {
+  it('applies per checkout', async () => {
     const key = await agent({ spendPerCheckout: 50 });
-    assert.equal((await pay(key, 50)).status, 200);
-    const { status, body } = await pay(key, 50.01);
-    assert.deepEqual([status, body.error.code, body.error.field], [403, 'spend_limit_exceeded', 'amount']);
-    assert.equal(body.error.message, 'This API key may spend $50.00 a checkout; this checkout is $50.01.');
-    assert.equal((await pay(key, 50)).status, 200);
+    await pay(key, 50);
+    const { field, message } = await refuse(key, 50.01);
+    assert.equal(field, 'amount');
+    assert.equal(message, 'This API key may spend $50.00 a checkout; this checkout is $50.01.');
+    await pay(key, 50);
   });
 
-  it('is held per day, on both sides; the refusal says what is left, and when it starts anew', async () => {
+  it('applies per day; the refusal names the rest and the start of the next day', async () => {
     const key = await agent({ spendPerDay: 100 });
-    assert.equal((await pay(key, 60.5)).status, 200);
-    const { status, body } = await pay(key, 39.51);
-    assert.equal(status, 403);
-    assert.equal(
-      body.error.message,
-      'This API key may spend $100.00 a day, of which $39.50 is left today; this checkout is $39.51.',
-    );
-    assert.match(
-      body.error.suggestion,
-      /^Set amount to at most \$39\.50, .* starts anew at 2026-03-02T00:00:00\.000Z\.$/,
-    );
-    assert.equal((await pay(key, 39.5)).status, 200);
-    assert.match((await pay(key, 0.01)).body.error.message, /\$0\.00 is left today/);
+    await pay(key, 60.5);
+    const { message, suggestion } = await refuse(key, 39.51);
+    const rest = 'of which $39.50 is left today; this checkout is $39.51.';
+    assert.equal(message, `This API key may spend $100.00 a day, ${rest}`);
+    assert.match(suggestion, /^Set amount to at most \$39\.50, .* starts anew at 2026-03-02T00:00:00\.000Z\.$/);
+    await pay(key, 39.5);
+    assert.match((await refuse(key, 0.01)).message, /\$0\.00 is left today/);
   });
 
-  it('is the same for every way to create: in an action it is 400, as all that an action refuses', async () => {
+  it('applies to actions, with status 400 as for every refusal of an action; a preview spends nothing', async () => {
     const key = await agent({ spendPerDay: 10 });
-    const act = (action: string) =>
-      call<Answered>('POST', `${service.url}/api/agent/actions/${action}`, sessionBody({ amount: 11 }), bearer(key));
-    for (const action of ['checkout.create', 'checkout.preview']) {
-      const { status, body } = await act(action);
-      assert.deepEqual([status, body.error.code], [400, 'spend_limit_exceeded'], action);
-    }
-    const preview = await call(
-      'POST',
-      `${service.url}/api/agent/actions/checkout.preview`,
-      sessionBody({ amount: 10 }),
-      bearer(key),
-    );
-    assert.equal(preview.status, 200);
+    const request = (action: string, amount: number) =>
+      ['POST', `${service.url}/api/agent/actions/${action}`, sessionBody({ amount }), bearer(key)] as const;
+    for (const action of ['checkout.create', 'checkout.preview'])
+      await refused([400, 'spend_limit_exceeded'], ...request(action, 11));
+    assert.equal((await call(...request('checkout.preview', 10))).status, 200);
     assert.equal(await spentBy(key), 0);
   });
 
-  it('counts what was created, and not what was refused, answered again or expired', async () => {
+  it('counts created sessions, and neither refused nor repeated requests', async () => {
     const key = await agent({ spendPerDay: 100 });
     const keyed = { idempotencyKey: `order-${key.slice(-8)}` };
-    const first = await pay(key, 70, keyed);
-    for (let times = 0; times < 3; times++) assert.equal((await pay(key, 70, keyed)).body.id, first.body.id);
-    assert.equal((await pay(key, 50, keyed)).body.error.code, 'idempotency_conflict');
-    assert.equal((await pay(key, 31)).status, 403);
+    const { id } = await pay(key, 70, keyed);
+    for (let times = 0; times < 3; times++) assert.equal((await pay(key, 70, keyed)).id, id);
+    await refuse(key, 50, keyed, '422 idempotency_conflict');
+    await refuse(key, 31);
     assert.equal(await spentBy(key), 7000);
     // A replay succeeds although the rest of the limit is smaller than its amount.
-    assert.equal((await pay(key, 30)).status, 200);
-    assert.equal((await pay(key, 70, keyed)).body.id, first.body.id);
+    await pay(key, 30);
+    assert.equal((await pay(key, 70, keyed)).id, id);
     assert.equal(await spentBy(key), 10_000);
   });
 
-  it('is of that key alone, and of no other scope', async () => {
-    const [one, two] = [await agent({ spendPerDay: 50 }), await agent({ spendPerDay: 50 })];
-    assert.equal((await pay(one, 50)).status, 200);
-    assert.equal((await pay(two, 50)).status, 200);
+  it('belongs to one key, and to no other scope', async () => {
+    for (const key of [await agent({ spendPerDay: 50 }), await agent({ spendPerDay: 50 })]) await pay(key, 50);
     const write = await makeKey(service.url, 'sandbox', { scope: 'write' });
-    for (let times = 0; times < 3; times++) assert.equal((await pay(write, 9000)).status, 200);
+    for (let times = 0; times < 3; times++) await pay(write, 9000);
     const live = await agent({ spendPerDay: 20 }, 'production');
-    assert.equal((await pay(live, 20, { environment: 'production' })).status, 200);
-    assert.equal((await pay(live, 1, { environment: 'production' })).status, 403);
+    await pay(live, 20, { environment: 'production' });
+    await refuse(live, 1, { environment: 'production' });
   });
 
-  it('lets nothing through after the key was revoked, though that is not known here yet', async () => {
+  it('allows nothing after the revocation of the key, also on an instance that has cached the key', async () => {
     const key = await agent({ spendPerDay: 50 });
-    assert.equal((await pay(key, 1)).status, 200);
+    await pay(key, 1);
     const { store, now } = service.service.deps;
     const { id } = (await store.apiKeyByHash(hashOfKey(key)))!;
     await store.commit([{ type: 'api_key_revoked', keyId: id, at: now() }]);
-    const { status, body, headers } = await pay(key, 1);
-    assert.deepEqual([status, body.error.code], [401, 'unauthorized']);
+    const request = ['POST', as(key).url('sessions'), sessionBody({ amount: 1 }), bearer(key)] as const;
+    const { headers } = await refusal([401, 'unauthorized'], ...request);
     assert.equal(headers.get('www-authenticate'), 'Bearer');
   });
 
   it('starts anew with the day, UTC', async () => {
     const key = await agent({ spendPerDay: 50 });
-    assert.equal((await pay(key, 50)).status, 200);
+    await pay(key, 50);
     const untilMidnight = 86_400_000 - (service.clock.now() % 86_400_000);
     service.clock.advance(untilMidnight - 1);
-    assert.equal((await pay(key, 1)).status, 403);
+    await refuse(key, 1);
     service.clock.advance(1);
-    assert.equal((await pay(key, 50)).status, 200);
+    await pay(key, 50);
   });
 });
 
@@ -151,10 +134,12 @@ describe('two instances', () => {
       fc.asyncProperty(fc.integer({ min: 100, max: 20_000 }), amounts, async (limit, cents) => {
         const key = await agent({ spendPerDay: limit / 100 });
         const answers = await Promise.all(
-          cents.map((amount, index) =>
-            // Some are of new customers, some of known ones: other rows that they may wait for.
-            pay(key, amount / 100, { customer: `buyer${index % 5}@example.com` }, index % 2 === 0 ? service : other),
-          ),
+          cents.map((amount, index) => {
+            const url = as(key, index % 2 === 0 ? service : other).url('sessions');
+            // Some customers are new, some are known: the commits wait for different rows.
+            const body = sessionBody({ amount: amount / 100, customer: `buyer${index % 5}@example.com` });
+            return call('POST', url, body, bearer(key));
+          }),
         );
         const of = (wanted: number) => cents.filter((_, index) => answers[index]!.status === wanted);
         assert.equal(of(200).length + of(403).length, cents.length);
@@ -172,13 +157,8 @@ describe('two instances', () => {
       ...deps.store,
       commit: (changes) => deps.store.commit(changes.filter(({ type }) => type !== 'api_key_spent')),
     };
-    const request = {
-      product: 'x',
-      amount: 60,
-      customer: 'a@example.com',
-      metadata: {},
-      environment: 'sandbox' as const,
-    };
+    const sandbox = { environment: 'sandbox', metadata: {} } as const;
+    const request = { ...sandbox, product: 'x', amount: 60, customer: 'a@example.com' };
     for (let times = 0; times < 2; times++) await createCheckout({ ...deps, caller, store: careless }, request);
     assert.deepEqual(faultsOf(10_000, [6000, 6000], [], await spentBy(key)), [
       '12000 was spent of 10000',

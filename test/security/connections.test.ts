@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { RequestListener, Server } from 'node:http';
+import type { RequestListener } from 'node:http';
 import { type AddressInfo, type Socket, connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
@@ -11,27 +11,11 @@ const log = pino({ level: 'silent' });
 /** More than the buffers of a connection whose client does not read. */
 const LARGE = Buffer.alloc(32 * 1024 * 1024, 'x');
 
-interface Limits {
-  maxConnections?: number;
-  requestTimeoutMs?: number;
-  /** Time without a byte in either direction. */
-  idleTimeoutMs?: number;
-}
-
-interface LimitedServer extends AsyncDisposable {
-  server: Server;
-  port: number;
-  /** Path and body of each request that was handled. */
-  handled: string[];
-  /** Resolves once a request has started. */
-  begun: Promise<unknown>;
-  /** Makes every incomplete request late. */
-  timeOut(): void;
-}
-
 /** A server with the limits of the service, which answers once the body of a request is complete. */
-async function startServer(limits: Limits = {}, handle?: RequestListener): Promise<LimitedServer> {
-  const { maxConnections = 100, requestTimeoutMs = 60_000, idleTimeoutMs = 60_000 } = limits;
+async function startServer(
+  { maxConnections = 100, requestTimeoutMs = 60_000, idleTimeoutMs = 60_000 } = {},
+  handle?: RequestListener,
+) {
   const connections = createConnections({
     maxConnections,
     headersTimeoutMs: requestTimeoutMs,
@@ -42,6 +26,7 @@ async function startServer(limits: Limits = {}, handle?: RequestListener): Promi
     log,
     allowedAt: (path) => `at ${path}`,
   });
+  /** Path and body of each request that was handled. */
   const handled: string[] = [];
   const echo: RequestListener = (request, response) => {
     let body = '';
@@ -56,14 +41,15 @@ async function startServer(limits: Limits = {}, handle?: RequestListener): Promi
   const server = connections.serverFactory(handle ?? echo);
   Object.assign(server, { timeout: idleTimeoutMs, connectionsCheckingInterval: 20 });
   server.on('clientError', (error, socket) => connections.clientErrorHandler(error, socket as Socket));
-  const begun = once(server, 'request');
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     server,
     port: (server.address() as AddressInfo).port,
     handled,
-    begun,
+    /** Resolves once a request has started. */
+    begun: once(server, 'request'),
+    /** Makes every incomplete request late. */
     timeOut: () => void Object.assign(server, { headersTimeout: 1, requestTimeout: 1 }),
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));
@@ -73,30 +59,25 @@ async function startServer(limits: Limits = {}, handle?: RequestListener): Promi
   };
 }
 
-interface Client {
-  socket: Socket;
-  /** All received text; resolves when the connection is closed. */
-  closed: Promise<string>;
-  /** Resolves once the client has received the text. */
-  received(part: string): Promise<void>;
-}
-
-function send(port: number, bytes: string, address = '127.0.0.1'): Client {
+/** A client that sends these bytes and records the received text. */
+function send(port: number, bytes: string, address = '127.0.0.1') {
   const socket = connect(port, address);
-  let text = '';
+  let received = '';
   let onData = () => {};
   socket.on('error', () => {});
   socket.on('data', (chunk: Buffer) => {
-    text += chunk.toString('latin1');
+    received += chunk.toString('latin1');
     onData();
   });
   socket.write(bytes);
   return {
     socket,
-    closed: new Promise((resolve) => socket.once('close', () => resolve(text))),
-    received: (part) =>
-      new Promise((resolve) => {
-        onData = () => text.includes(part) && resolve();
+    /** All received text; resolves when the connection is closed. */
+    closed: new Promise<string>((resolve) => socket.once('close', () => resolve(received))),
+    /** Resolves once the client has received the text. */
+    received: (part: string) =>
+      new Promise<void>((resolve) => {
+        onData = () => received.includes(part) && resolve();
         onData();
       }),
   };

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type AppDeps, type Part, createApp } from '../../src/http/app.ts';
 import { PARTS } from '../../src/service/parts.ts';
+import { createSession } from '../simulator/buyer.ts';
 import { sendRaw } from '../support/raw-http.ts';
-import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { type TestService, startTestService } from '../support/service.ts';
 
 const PUBLIC_URL = 'https://pay.shop.example';
 
@@ -11,8 +12,7 @@ let tillway: TestService;
 let sessionId: string;
 before(async () => {
   tillway = await startTestService({ variables: { BASE_URL: PUBLIC_URL, ALLOW_UNAUTHENTICATED: 'true' } });
-  const created = await call<{ id: string }>('POST', `${tillway.url}/api/gateway/sessions`, sessionBody());
-  sessionId = created.body.id;
+  sessionId = await createSession(tillway);
 });
 after(() => tillway[Symbol.asyncDispose]());
 
@@ -67,14 +67,8 @@ async function everyRoute(): Promise<[method: string, path: string][]> {
   const routes: [string, string][] = [];
   const listen: Part = (app) =>
     void app.addHook('onRoute', ({ method, url }) => {
-      for (const each of [method].flat())
-        routes.push([
-          each,
-          url
-            .replace(/:sessionId|:id/, sessionId)
-            .replace(/:\w+/g, 'x')
-            .replace('*', 'x'),
-        ]);
+      const path = url.replace(/:sessionId|:id/, sessionId).replace(/:\w+|\*/g, 'x');
+      for (const each of [method].flat()) routes.push([each, path]);
     });
   const app = await createApp(tillway.service.deps as AppDeps, [listen, ...PARTS]);
   await app.close();

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { after, before, describe, it } from 'node:test';
-import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { after, before, describe, it, test } from 'node:test';
+import { createSession } from '../simulator/buyer.ts';
+import { type TestService, startTestService } from '../support/service.ts';
 
 const PUBLIC_URL = 'https://pay.shop.example';
 
@@ -13,11 +14,7 @@ before(async () => {
 });
 after(() => tillway[Symbol.asyncDispose]());
 
-async function create(overrides: Record<string, unknown> = {}): Promise<{ status: number; id: string }> {
-  const url = `${tillway.url}/api/gateway/sessions`;
-  const { status, body } = await call<{ id: string }>('POST', url, sessionBody(overrides));
-  return { status, id: body.id };
-}
+const create = (overrides: Record<string, unknown> = {}) => createSession(tillway, overrides);
 
 async function send(method: string, path: string, headers: Record<string, string> = {}, form?: Record<string, string>) {
   const body = form ? { body: new URLSearchParams(form) } : {};
@@ -49,7 +46,7 @@ describe('a form that another site sends', () => {
 
   for (const [step, form] of FORMS) {
     it(`to ${step} is refused with a page, and nothing happens`, async () => {
-      const { id } = await create();
+      const id = await create();
       const before = await stateOf(id);
       for (const headers of FOREIGN) {
         const answer = await send('POST', `/checkout/${id}/${step}`, headers, form);
@@ -68,7 +65,7 @@ describe('a form that another site sends', () => {
     assert.equal((await tillway.service.deps.store.listSessions({}, { limit: 100 })).items.length, before);
   });
 
-  it('is told from one of ours', async () => {
+  it('is distinguished from a form of the checkout itself', async () => {
     const ours: Record<string, string>[] = [
       { 'sec-fetch-site': 'same-origin', origin: PUBLIC_URL },
       { 'sec-fetch-site': 'same-origin', origin: 'null' },
@@ -77,58 +74,44 @@ describe('a form that another site sends', () => {
       {},
     ];
     for (const headers of ours) {
-      const { id } = await create();
+      const id = await create();
       const answer = await send('POST', `/checkout/${id}/pay`, headers, FORMS[0]![1]);
       assert.deepEqual([answer.status, answer.location], [303, `/checkout/${id}/continue`], JSON.stringify(headers));
     }
   });
 });
 
-describe('a call of the open API that a page sends', () => {
-  const ask = (headers: Record<string, string>, path: string, method = 'POST') => send(method, path, headers);
-
-  it('is refused from another site before anything happens, also without a body, and taken from ours', async () => {
-    const { id } = await create();
-    const before = await stateOf(id);
-    const expire = `/api/gateway/sessions/${id}/expire`;
-    const foreign: Record<string, string>[] = [
-      { origin: 'https://evil.example' },
-      { origin: 'null' },
-      { 'sec-fetch-site': 'cross-site' },
-      { 'sec-fetch-site': 'same-site', origin: 'http://localhost:1' },
-      { 'sec-fetch-site': 'same-origin', origin: 'null' },
-    ];
-    for (const headers of foreign) {
-      const { status, text } = await ask(headers, expire);
-      assert.deepEqual([status, text.includes('a page of another site')], [403, true], JSON.stringify(headers));
-      assert.match((await ask(headers, '/api/agent/actions/checkout.get')).text, /"forbidden"/);
-      assert.equal((await ask(headers, `/api/gateway/webhook-endpoints/whe_x`, 'DELETE')).status, 403);
-      assert.equal((await ask(headers, '/api/gateway/sessions', 'GET')).status, 200);
-    }
-    assert.equal(await stateOf(id), before);
-    for (const headers of [{ origin: PUBLIC_URL }, { 'sec-fetch-site': 'same-origin', origin: tillway.url }]) {
-      assert.equal((await ask(headers, '/api/gateway/webhook-endpoints/whe_x', 'DELETE')).status, 404);
-    }
-    assert.equal((await ask({}, expire)).status, 200);
-  });
+test('a request of the open API from a page of another site is refused before anything happens', async () => {
+  const id = await create();
+  const before = await stateOf(id);
+  const expire = `/api/gateway/sessions/${id}/expire`;
+  const endpoint = '/api/gateway/webhook-endpoints/whe_x';
+  const foreign: Record<string, string>[] = [
+    { origin: 'https://evil.example' },
+    { origin: 'null' },
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site', origin: 'http://localhost:1' },
+    { 'sec-fetch-site': 'same-origin', origin: 'null' },
+  ];
+  for (const headers of foreign) {
+    const { status, text } = await send('POST', expire, headers);
+    assert.deepEqual([status, text.includes('a page of another site')], [403, true], JSON.stringify(headers));
+    assert.match((await send('POST', '/api/agent/actions/checkout.get', headers)).text, /"forbidden"/);
+    assert.equal((await send('DELETE', endpoint, headers)).status, 403);
+    assert.equal((await send('GET', '/api/gateway/sessions', headers)).status, 200);
+  }
+  assert.equal(await stateOf(id), before);
+  for (const headers of [{ origin: PUBLIC_URL }, { 'sec-fetch-site': 'same-origin', origin: tillway.url }])
+    assert.equal((await send('DELETE', endpoint, headers)).status, 404);
+  assert.equal((await send('POST', expire)).status, 200);
 });
 
-describe('looking', () => {
+describe('reading', () => {
   it('changes nothing: no GET and no HEAD of any page, as link scanners and previews send them', async () => {
-    const { id } = await create();
+    const id = await create();
     const before = await stateOf(id);
-    const paths = [
-      '',
-      '/pay',
-      '/switch',
-      '/cancel',
-      '/continue',
-      '/complete',
-      '/status',
-      '?preview=1',
-      '/pay?kind=card',
-    ];
-    for (const path of paths) {
+    const paths = '/pay /switch /cancel /continue /complete /status ?preview=1 /pay?kind=card'.split(' ');
+    for (const path of ['', ...paths]) {
       for (const method of ['GET', 'HEAD']) {
         assert.ok((await send(method, `/checkout/${id}${path}`)).status < 400, path);
       }
@@ -136,60 +119,27 @@ describe('looking', () => {
     assert.equal(await stateOf(id), before);
   });
 
-  it('at what was never there looks the same, whatever the id', async () => {
-    const { id } = await create();
-    const unknown = [
-      id.replace(/.$/, (last) => (last === '0' ? '1' : '0')),
-      'chk_x',
-      'pay_1',
-      '..',
-      '%2e%2e%2fetc',
-      "'",
-      'x'.repeat(9000),
-    ];
-    const pages = await Promise.all(unknown.map((each) => send('GET', `/checkout/${each}`)));
-    // Dots make another path before they are sent.
-    const texts = new Set(
-      pages.filter((_, index) => unknown[index] !== '..').map(({ status, text }) => `${status} ${text}`),
-    );
+  it('an unknown checkout has the same page whatever the id, and ids cannot be guessed', async () => {
+    const id = await create();
+    const similar = id.replace(/.$/, (last) => (last === '0' ? '1' : '0'));
+    const texts = new Set<string>();
+    for (const unknown of [similar, 'chk_x', 'pay_1', '%2e%2e%2fetc', "'", 'x'.repeat(9000)]) {
+      const { status, text } = await send('GET', `/checkout/${unknown}`);
+      texts.add(`${status} ${text}`);
+    }
     assert.equal(texts.size, 1);
-    assert.match([...texts][0]!, /^404 .*/);
+    assert.match([...texts][0]!, /^404 /);
     const ids = await Promise.all(Array.from({ length: 50 }, () => create()));
-    assert.equal(new Set(ids.map((each) => each.id.slice(-26))).size, 50);
-    // Ids begin with their time by decision, so that they sort; what guards them is the 128 random bits behind it. How long
-    // an answer takes is not measured: an unknown id and a known one are both one look at an index.
+    assert.equal(new Set(ids.map((each) => each.slice(-26))).size, 50);
+    // Ids begin with their time, so that they sort; 128 random bits follow. The time of an answer is not measured: it needs
+    // one lookup in an index for an unknown id as for a known one.
     assert.match(id, /^chk_[0-9a-z]{10}[0-9a-z]{26}$/);
   });
 });
 
 describe('a redirect', () => {
-  it('leads only to what the merchant wrote, and that only to where a browser may go', async () => {
-    const refused = [
-      'javascript:alert(1)',
-      'JaVaScRiPt:alert(1)',
-      'data:text/html,x',
-      'vbscript:x',
-      'file:///etc/passwd',
-      'blob:https://shop.example/1',
-      'https://user@shop.example/',
-      'https://user:password@shop.example/',
-      'https:\\\\evil.example',
-      '//evil.example/x',
-      '/relative',
-      'https://shop.example/\r\nset-cookie: a=b',
-      'https://shop.example/ x',
-      'https:///evil.example',
-      '\tjavascript:alert(1)',
-      'java\nscript:alert(1)',
-    ];
-    for (const redirectUrl of refused) assert.equal((await create({ redirectUrl })).status, 400, redirectUrl);
-    const plain = { redirectUrl: 'http://shop.example/thanks', environment: 'production' };
-    assert.equal((await create(plain)).status, 400);
-    assert.equal((await create({ ...plain, redirectUrl: 'https://shop.example/thanks' })).status, 200);
-  });
-
   it('is taken from no parameter of ours', async () => {
-    const { id } = await create({ redirectUrl: 'https://shop.example/thanks' });
+    const id = await create({ redirectUrl: 'https://shop.example/thanks' });
     const names = ['redirectUrl', 'redirect', 'return_url', 'next', 'url', 'notice'];
     const query = names.map((name) => `${name}=https://evil.example`).join('&');
     for (const step of ['', '/pay', '/complete', '/continue']) {
@@ -203,7 +153,7 @@ describe('a redirect', () => {
 
 describe('the scripts and style sheets of the pages', () => {
   it('are the assets of this service, none inline, and carry the hash of their content', async () => {
-    const { id } = await create();
+    const id = await create();
     const sources = new Set<string>();
     for (const path of ['/', '/docs', '/simulator', `/checkout/${id}`, '/checkout/unknown']) {
       const { text } = await send('GET', path);

@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import type { Discrepancy } from '../../sdk/src/index.ts';
 import { startAttempt } from '../../src/domain/checkout.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import { ENVIRONMENTS, type Environment } from '../../src/domain/route.ts';
-import { applyProviderMessage, applyReport } from '../../src/operations/apply-provider-message.ts';
+import { applyReport } from '../../src/operations/apply-provider-message.ts';
 import { commitDecision } from '../../src/operations/commit-decision.ts';
-import { createRefund } from '../../src/operations/refunds/create-refund.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import { createSandboxProvider } from '../../src/providers/sandbox.ts';
-import { signCallback } from '../../src/webhooks/sign.ts';
 import { aRoute } from '../fixtures/checkout-records.ts';
 import { createSession } from '../simulator/buyer.ts';
-import { type TestService, call, startTestService } from '../support/service.ts';
+import { type CallbackFields, charged, recordsOf, refunded, sendCallback, settled } from '../support/callbacks.ts';
+import { gatewayOf, paymentsOf, pick } from '../support/gateway.ts';
+import { providerSays } from '../support/money-arrives.ts';
+import { type TestService, startTestService } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
 
 interface Sender {
@@ -43,25 +45,14 @@ after(async () => {
 });
 
 function connected(sender: Sender): Provider {
-  const adapter = createSandboxProvider({
-    url: '',
-    apiKey: '',
-    callbackSecret: nameOf(sender),
-    now: on.clock.now,
-  });
+  const adapter = createSandboxProvider({ url: '', apiKey: '', callbackSecret: nameOf(sender), now: on.clock.now });
   return { ...adapter, id: sender.provider, environment: sender.environment };
 }
 
 /** Sends a callback with the sender's signature. */
-async function send(sender: Sender, fields: Record<string, unknown>): Promise<string> {
-  const body = JSON.stringify({ currency: 'USD', ...fields });
-  const signature = signCallback(nameOf(sender), Math.floor(on.clock.now() / 1000), body);
-  const answer = await call<{ outcome: string }>('POST', `${on.url}/api/providers/${nameOf(sender)}/callbacks`, body, {
-    'x-provider-signature': signature,
-  });
-  assert.equal(answer.status, 200);
-  return answer.body.outcome;
-}
+const send = (sender: Sender, fields: CallbackFields) =>
+  sendCallback(on, fields, { secret: nameOf(sender), provider: nameOf(sender) });
+const records = (session: string) => recordsOf(on, session);
 
 let buyers = 0;
 
@@ -78,77 +69,32 @@ async function pendingAt(owner: Sender): Promise<Payment> {
   return checkout.payments[0]!;
 }
 
-const charged = (payment: Payment, state: string, event: string) => ({
-  event,
-  type: 'charge.updated',
-  order: payment.sessionId,
-  charge: payment.id,
-  state,
-  amount: payment.amount,
-});
-
 async function paidAt(owner: Sender): Promise<Payment> {
   const payment = await pendingAt(owner);
-  assert.equal(await send(owner, charged(payment, 'CAPTURED', `paid ${payment.id}`)), 'applied');
+  assert.equal(await send(owner, charged(payment, `paid ${payment.id}`)), 'applied');
   return payment;
-}
-
-/** Every record that a callback about the session could change. */
-async function records(sessionId: string): Promise<string> {
-  const { store } = on.service.deps;
-  const { discrepancies: _listed, ...checkout } = (await store.checkout(sessionId))!;
-  const ofPayments = checkout.payments.map(async ({ id }) => [
-    await store.ledgerOfPayment(id),
-    await store.settlement(id),
-  ]);
-  return JSON.stringify([
-    checkout,
-    (await store.listRefunds({ sessionId }, { limit: 100 })).items,
-    await Promise.all(ofPayments),
-    await store.eventsOfSession(sessionId),
-    await store.deliveriesOfSession(sessionId),
-  ]);
 }
 
 const outcomeFor = (owner: Sender, sender: Sender) =>
   sender.environment === owner.environment ? 'provider_mismatch' : 'environment_mismatch';
 
-/** Each callback, with the records that exist before it. */
-const CALLBACKS: Record<string, (owner: Sender) => Promise<{ session: string; fields: Record<string, unknown> }>> = {
-  'a payment that was paid': async (owner) => {
-    const payment = await pendingAt(owner);
-    return { session: payment.sessionId, fields: charged(payment, 'CAPTURED', 'same event') };
-  },
-  'a payment that failed': async (owner) => {
-    const payment = await pendingAt(owner);
-    return { session: payment.sessionId, fields: charged(payment, 'DECLINED', 'same event') };
-  },
-  'a payment in progress': async (owner) => {
-    const payment = await pendingAt(owner);
-    return { session: payment.sessionId, fields: charged(payment, 'PROCESSING', 'same event') };
-  },
-  'a refund that succeeded': async (owner) => refunding(owner, 'refund.succeeded'),
-  'a refund that failed': async (owner) => refunding(owner, 'refund.failed'),
-  'a settlement': async (owner) => {
-    const { sessionId, id, amount } = await paidAt(owner);
-    const created = Math.floor(on.clock.now() / 1000);
-    const fields = { type: 'charge.settled', order: sessionId, charge: id, amount, payout: 'po_1', created };
-    return { session: sessionId, fields };
-  },
+/** Creates the records before a callback with that event id; returns the callback. */
+const CALLBACKS: Record<string, (owner: Sender, event: string) => Promise<CallbackFields>> = {
+  'a payment that was paid': async (owner, event) => charged(await pendingAt(owner), event),
+  'a payment that failed': async (owner, event) => charged(await pendingAt(owner), event, 'DECLINED'),
+  'a payment in progress': async (owner, event) => charged(await pendingAt(owner), event, 'PROCESSING'),
+  'a refund that succeeded': async (owner, event) => refunded(on, await paidAt(owner), event),
+  'a refund that failed': async (owner, event) => refunded(on, await paidAt(owner), event, 'refund.failed'),
+  'a settlement': async (owner, event) => settled(on, await paidAt(owner), event),
 };
-
-async function refunding(owner: Sender, type: string) {
-  const { id, sessionId } = await paidAt(owner);
-  const { refund } = await createRefund(on.service.deps, id, { amount: 10 });
-  return { session: sessionId, fields: { type, order: sessionId, refund: refund.id, amount: 1000 } };
-}
 
 for (const [what, prepare] of Object.entries(CALLBACKS)) {
   describe(`a callback about ${what}`, () => {
     for (const owner of SENDERS) {
       test(`at ${nameOf(owner)} changes records for that sender only`, async () => {
-        const { session, fields } = await prepare(owner);
-        const callback = { ...fields, event: `${what} ${session}` };
+        const event = `${what} at ${nameOf(owner)}`;
+        const callback = await prepare(owner, event);
+        const session = String(callback['order']);
         const { store } = on.service.deps;
         const start = await records(session);
         const listed: string[] = [];
@@ -159,7 +105,7 @@ for (const [what, prepare] of Object.entries(CALLBACKS)) {
           assert.equal(await send(sender, callback), 'duplicate', nameOf(sender));
           listed.push(outcome);
         }
-        const messages = (await store.providerMessages(session)).filter(({ eventId }) => eventId === callback.event);
+        const messages = (await store.providerMessages(session)).filter(({ eventId }) => eventId === event);
         assert.deepEqual(messages.map(({ outcome, flagged }) => `${outcome} ${flagged}`).toSorted(), [
           'environment_mismatch true',
           'environment_mismatch true',
@@ -177,20 +123,7 @@ for (const [what, prepare] of Object.entries(CALLBACKS)) {
 
 describe('a report that names no payment', () => {
   const say = (sender: Sender, sessionId: string, eventId: string) =>
-    applyProviderMessage(on.service.deps, {
-      ...sender,
-      callback: {
-        eventId,
-        sessionId,
-        paymentId: null,
-        status: 'paid',
-        amount: 4999,
-        currency: 'USD',
-        txHash: null,
-        failure: null,
-      },
-      body: '{}',
-    });
+    providerSays(on, sessionId, 'paid', { ...sender, eventId });
 
   for (const owner of SENDERS) {
     test(`changes records of a session at ${nameOf(owner)} for that sender only`, async () => {
@@ -214,16 +147,13 @@ describe('a report that names no payment', () => {
       assert.equal((await say(owner, session, `no route ${session}`)).outcome, 'unknown_payment');
       assert.equal(await records(session), start);
       const { items } = await deps.store.listDiscrepancies({ sessionId: session }, { limit: 10 });
-      assert.deepEqual(
-        items.map(({ kind, paymentId }) => [kind, paymentId]),
-        [
-          ['unknown_payment', null],
-          ['environment_mismatch', null],
-        ],
-      );
+      assert.deepEqual(pick(items, 'kind', 'paymentId'), [
+        ['unknown_payment', null],
+        ['environment_mismatch', null],
+      ]);
       deps.routes = SENDERS.map(routeOf);
       assert.equal((await say(owner, session, session)).outcome, 'applied');
-      const [payment] = (await deps.store.checkout(session))!.payments;
+      const [payment] = await paymentsOf(on, session);
       assert.deepEqual([payment!.status, payment!.route.id], ['paid', routeOf(owner).id]);
     });
   }
@@ -232,11 +162,11 @@ describe('a report that names no payment', () => {
     const [alpha, beta] = [SENDERS[0]!, SENDERS[1]!];
     const { deps } = on.service;
     const first = await pendingAt(alpha);
-    assert.equal(await send(alpha, charged(first, 'DECLINED', `declined ${first.id}`)), 'applied');
+    assert.equal(await send(alpha, charged(first, `declined ${first.id}`, 'DECLINED')), 'applied');
     const attempt = { paymentId: deps.newId('pay'), invoiceId: deps.newId('inv'), route: routeOf(beta) };
     await commitDecision(deps, first.sessionId, (current, now) => startAttempt(current, attempt, now));
     assert.equal((await say(alpha, first.sessionId, `late ${first.id}`)).outcome, 'applied');
-    const { payments } = (await deps.store.checkout(first.sessionId))!;
+    const payments = await paymentsOf(on, first.sessionId);
     assert.deepEqual(
       payments.map(({ status, route }) => [route.provider, status]),
       [
@@ -254,7 +184,7 @@ test('a payment stays with its provider after its route has left the catalogue',
   deps.routes = SENDERS.filter((sender) => sender !== owner).map(routeOf);
   try {
     const start = await records(payment.sessionId);
-    const callback = charged(payment, 'CAPTURED', `removed ${payment.id}`);
+    const callback = charged(payment, `removed ${payment.id}`);
     assert.equal(await send(other, callback), 'provider_mismatch');
     assert.equal(await records(payment.sessionId), start);
     assert.equal(await send(owner, callback), 'applied');
@@ -280,16 +210,14 @@ test('an answer to an inquiry changes payments of the asked provider only', asyn
 test('a discrepancy of another provider holds no money: it is closed with a note, and posts nothing', async () => {
   const [owner, other] = [SENDERS[0]!, SENDERS[1]!];
   const payment = await pendingAt(owner);
-  await send(other, charged(payment, 'CAPTURED', `closed ${payment.id}`));
+  await send(other, charged(payment, `closed ${payment.id}`));
   const start = await records(payment.sessionId);
-  const list = `${on.url}/api/gateway/discrepancies`;
-  const { body } = await call<{ data: { id: string; kind: string; provider: string; actions: string[] }[] }>(
-    'GET',
-    `${list}?sessionId=${payment.sessionId}&kind=provider_mismatch`,
-  );
-  const [found] = body.data;
-  assert.deepEqual([found?.provider, found?.actions], ['beta', ['accept']]);
-  assert.equal((await call('POST', `${list}/${found!.id}/resolve`, { action: 'refund' })).status, 409);
-  assert.equal((await call('POST', `${list}/${found!.id}/resolve`, { action: 'accept', note: 'seen' })).status, 200);
+  const api = gatewayOf(on);
+  const query = `sessionId=${payment.sessionId}&kind=provider_mismatch`;
+  const [found] = (await api.list(`discrepancies?${query}`)) as [Discrepancy];
+  assert.deepEqual([found.provider, found.actions], ['beta', ['accept']]);
+  const path = `discrepancies/${found.id}/resolve`;
+  await api.refused('409 invalid_state', `POST ${path}`, { action: 'refund' });
+  await api.post(path, { action: 'accept', note: 'seen' });
   assert.equal(await records(payment.sessionId), start);
 });

@@ -145,7 +145,8 @@ describe('the invariants find every violation', () => {
   test('exactly the invariants that an injected violation breaks find it, with the right ids', async (context) => {
     await using database = await createServiceDatabase();
     const store = await openTestStore(database.settings);
-    await fillWithEveryState(store).finally(() => store.close());
+    await fillWithEveryState(store);
+    await store.close();
     await using probe = await openProbe(database.url);
     assert.deepEqual(await findings(probe), {}, 'before any violation');
 
