@@ -24,7 +24,7 @@ const COUNTED = 1000;
 const SHOWN = 5;
 const INTEGRITY = {
   name: 'database_integrity',
-  says: 'The database itself finds its files whole and its references kept.',
+  says: 'The database files are undamaged, and every foreign key has its row.',
 };
 const NAME_WIDTH = Math.max(...[INTEGRITY, ...INVARIANTS].map(({ name }) => name.length));
 

@@ -429,8 +429,8 @@ describe('tillway doctor', () => {
     const { code, lines } = await asked(answering({}));
     assert.equal(code, 0);
     assert.equal(lines.length, INVARIANTS.length + 2);
-    assert.match(lines[0]!, /^ok {6}database_integrity +The database itself /);
-    assert.ok(lines.some((line) => /^ok {6}one_paid_payment +A session has at most one /.test(line)));
+    assert.match(lines[0]!, /^ok {6}database_integrity +[A-Z]/);
+    assert.ok(lines.some((line) => /^ok {6}one_paid_payment +[A-Z]/.test(line)));
     assert.equal(lines.at(-1), `All ${INVARIANTS.length + 1} invariants hold.`);
   });
 
@@ -440,7 +440,7 @@ describe('tillway doctor', () => {
     const { code, lines } = await asked(answering(broken, integrity));
     assert.equal(code, 1);
     assert.equal(lines[1], `        database_integrity: ${integrity[0]}`);
-    const at = lines.findIndex((line) => /^BROKEN {2}one_paid_payment +A session/.test(line));
+    const at = lines.findIndex((line) => /^BROKEN {2}one_paid_payment +[A-Z]/.test(line));
     assert.equal(lines[at + 1], `        one_paid_payment: ${ids(5).join(', ')} and 3 more`);
     assert.ok(lines.includes(`        paid_event: ${ids(1).join(', ')}`));
     assert.ok(lines.some((line) => line.endsWith('and at least 995 more')));

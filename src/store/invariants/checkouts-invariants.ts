@@ -71,7 +71,7 @@ const PREFIXES = {
 export const CHECKOUT_INVARIANTS = invariants({
   // References between records, their agreement and their uniqueness; the schema's indexes are not trusted.
   known_values: {
-    says: 'Every status, environment and kind is one of those there are.',
+    says: 'Every status, environment and kind is a known value.',
     sql: KNOWN.map(([table, id, columns]) => `SELECT ${id} AS id FROM ${table} WHERE ${unknownValues(columns)}`).join(
       ' UNION ',
     ),
@@ -83,42 +83,42 @@ export const CHECKOUT_INVARIANTS = invariants({
       .join(' UNION ALL '),
   },
   one_customer_per_email: {
-    says: 'An environment has at most one customer of an email address, compared without case.',
+    says: 'An environment has at most one customer per email address, compared without case.',
     sql: duplicates('customers', 'environment, email_key'),
   },
   customer_email_key: {
-    says: 'A customer is found by its own email address.',
+    says: "The lookup key of a customer is the customer's own email address.",
     sql: 'SELECT id FROM customers WHERE email_key <> LOWER(email)',
   },
   one_session_per_key: {
-    says: 'An environment has at most one session of an idempotency key.',
+    says: 'An environment has at most one session per idempotency key.',
     sql: duplicates('sessions', 'environment, idempotency_key', { where: 'idempotency_key IS NOT NULL' }),
   },
   session_key_request: {
-    says: 'A session keeps the hash of its request exactly when it has an idempotency key, but for one whose buyer was erased.',
+    says: 'A session has a request hash if and only if it has an idempotency key; sessions of erased buyers are exempt.',
     sql: `SELECT id FROM sessions WHERE (idempotency_key IS NULL) <> (request_hash IS NULL)
       AND NOT (request_hash IS NULL AND idempotency_key LIKE 'erased:%')`,
   },
   session_customer: {
-    says: 'A session has a customer, of the same environment and email address.',
+    says: 'A session has a customer with the same environment and email address.',
     sql: orphans('sessions', 'customer_id', 'customers', ['environment'], {
       or: ['parent.email_key <> LOWER(child.customer_email)'],
     }),
   },
   payment_session: {
-    says: 'A payment has a session, of the same amount, environment and customer.',
+    says: 'A payment has a session with the same amount, environment and customer.',
     sql: orphans('payments', 'session_id', 'sessions', ['amount', 'environment', 'customer_id']),
   },
   payment_invoice: {
-    says: 'A payment has an invoice, of the same session, amount, environment and customer.',
+    says: 'A payment has an invoice with the same session, amount, environment and customer.',
     sql: orphans('payments', 'invoice_id', 'invoices', ['session_id', 'amount', 'environment', 'customer_id']),
   },
   invoice_payment: {
-    says: 'An invoice is the one that its payment names.',
+    says: 'An invoice and its payment refer to each other.',
     sql: orphans('invoices', 'payment_id', 'payments', [], { or: ['parent.invoice_id <> child.id'] }),
   },
   payment_fees: {
-    says: 'No part of a payment is negative: neither a fee, nor the net, nor what the provider keeps and hands over.',
+    says: "No part of a payment is negative: no fee, not the net, not the provider's cost or payout.",
     // The merchant's net and the total are not stored: they are the amount less one fee, and with the other.
     sql: `SELECT id FROM payments
       WHERE buyer_fee < 0 OR gateway_fee < 0 OR amount - gateway_fee < 0
@@ -126,13 +126,13 @@ export const CHECKOUT_INVARIANTS = invariants({
   },
   // Agreement between sessions, their payments and their invoices.
   session_state: {
-    says: 'A session is of some amount and expires after its creation, and has attempts exactly when a buyer has started.',
+    says: 'A session has a positive amount, expires after its creation, and has attempts if and only if a buyer has started to pay.',
     sql: `SELECT id FROM sessions
       WHERE amount <= 0 OR version < 1 OR attempts < 0 OR announced NOT IN (0, 1) OR expires_at <= created
         OR (status IN ('routed', 'expired')) <> (attempts = 0)`,
   },
   session_attempts: {
-    says: 'A session counts no more attempts than it has payments, and none only where it has none.',
+    says: 'A session counts at most as many attempts as it has payments, and zero only without payments.',
     // Failing over to the next route is another payment of the same attempt.
     sql: `SELECT session.id AS id FROM sessions AS session
       LEFT JOIN (SELECT session_id, COUNT(*) AS number FROM payments GROUP BY session_id) AS made
@@ -140,7 +140,7 @@ export const CHECKOUT_INVARIANTS = invariants({
       WHERE session.attempts > COALESCE(made.number, 0) OR (session.attempts = 0 AND made.number > 0)`,
   },
   one_paid_payment: {
-    says: 'A session has at most one payment that pays it.',
+    says: 'At most one payment pays a session; surplus payments do not count.',
     sql: duplicates('payments', 'session_id', { id: 'session_id', where: "status = 'paid' AND surplus = 0" }),
   },
   one_paid_invoice: {
@@ -152,27 +152,27 @@ export const CHECKOUT_INVARIANTS = invariants({
     sql: duplicates('payments', 'session_id', { id: 'session_id', where: "status = 'pending'" }),
   },
   paid_session_payment: {
-    says: 'A session is paid exactly when a payment pays it.',
+    says: 'A session is paid if and only if a payment pays it.',
     sql: `SELECT DISTINCT session.id AS id FROM sessions AS session
       LEFT JOIN payments AS payment
         ON payment.session_id = session.id AND payment.status = 'paid' AND payment.surplus = 0
       WHERE (session.status = 'paid') <> (payment.id IS NOT NULL)`,
   },
   paid_session_invoice: {
-    says: 'A session is paid exactly when an invoice of it is.',
+    says: 'A session is paid if and only if one of its invoices is paid.',
     sql: `SELECT DISTINCT session.id AS id FROM sessions AS session
       LEFT JOIN invoices AS invoice ON invoice.session_id = session.id AND invoice.status = 'paid'
       WHERE (session.status = 'paid') <> (invoice.id IS NOT NULL)`,
   },
   pending_session: {
-    says: 'A payment is pending in pending sessions only, and one of those without it has an end of the retry window.',
+    says: 'Only pending sessions have a pending payment; a pending session without one has a deadline for the next attempt.',
     sql: `SELECT DISTINCT session.id AS id FROM sessions AS session
       LEFT JOIN payments AS payment ON payment.session_id = session.id AND payment.status = 'pending'
       WHERE (payment.id IS NOT NULL AND session.status <> 'pending')
         OR (session.retry_until IS NOT NULL) <> (session.status = 'pending' AND payment.id IS NULL)`,
   },
   session_wakes: {
-    says: 'A session that has not ended wakes when time next changes it, or after the lease of a worker; an ended session never wakes.',
+    says: 'A session in progress is scheduled for its next change, or for the end of a worker lease; a final session is not scheduled.',
     // Or later: a worker that claims a due session postpones it until its lease ends.
     sql: `SELECT DISTINCT session.id AS id FROM sessions AS session
       LEFT JOIN payments AS payment ON payment.session_id = session.id AND payment.status = 'pending'
@@ -184,7 +184,7 @@ export const CHECKOUT_INVARIANTS = invariants({
           ELSE payment.timeout_at END`,
   },
   payment_state: {
-    says: 'A payment has a failure code exactly when it failed and a reason only then, is asked about only while pending, and holds money only when paid.',
+    says: 'A payment has a failure code if and only if it failed; a failure reason requires failed, a scheduled inquiry pending, a ledger status paid.',
     sql: `SELECT id FROM payments
       WHERE (status = 'failed') <> (failure_code IS NOT NULL) OR (failure_reason IS NOT NULL AND status <> 'failed')
         OR (inquire_at IS NOT NULL AND status <> 'pending')
@@ -192,7 +192,7 @@ export const CHECKOUT_INVARIANTS = invariants({
         OR surplus NOT IN (0, 1) OR inquiries < 0 OR timeout_at <= created`,
   },
   surplus_payment: {
-    says: 'A surplus payment is paid, settled only where the merchant was told to keep it, and of a session that another payment paid.',
+    says: 'A surplus payment is paid, its session is paid by another payment, and it is settled only if the surplus was accepted.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN sessions AS session ON session.id = payment.session_id
       WHERE payment.surplus = 1
@@ -200,7 +200,7 @@ export const CHECKOUT_INVARIANTS = invariants({
           OR COALESCE(session.status, '') <> 'paid')`,
   },
   invoice_status: {
-    says: 'An invoice is open, void or paid as its payment is pending, failed or paid; that of a surplus payment is void.',
+    says: 'An invoice is open, void or paid for a payment that is pending, failed or paid; the invoice of a surplus payment is void.',
     sql: `SELECT invoice.id AS id FROM invoices AS invoice
       JOIN payments AS payment ON payment.id = invoice.payment_id
       WHERE invoice.status <> CASE

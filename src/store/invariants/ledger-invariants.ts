@@ -62,7 +62,7 @@ export const LEDGER_INVARIANTS = invariants({
     sql: 'SELECT environment AS id FROM ledger_entries GROUP BY environment HAVING SUM(amount) <> 0',
   },
   ledger_sums: {
-    says: 'The running sums of an account and day (since 1970) equal the sums of its ledger entries.',
+    says: 'The running sums per account and day since 1970 equal the sums of the ledger entries.',
     sql: `SELECT DISTINCT environment || ' ' || account || ' ' || day AS id FROM (
         SELECT environment, account, created / ${DAY_MS} AS day, CASE WHEN amount > 0 THEN amount ELSE 0 END AS debits,
           CASE WHEN amount < 0 THEN -amount ELSE 0 END AS credits FROM ledger_entries
@@ -70,17 +70,17 @@ export const LEDGER_INVARIANTS = invariants({
       GROUP BY environment, account, day HAVING SUM(debits) <> 0 OR SUM(credits) <> 0`,
   },
   ledger_guard: {
-    says: 'The database itself refuses to change or remove a ledger entry.',
+    says: 'A trigger of the database rejects changes and deletions of ledger entries.',
     sql: "SELECT 'ledger_entries' AS id WHERE (SELECT COUNT(*) FROM ledger_guards) < 3",
   },
   posting_balance: {
-    says: 'A posting has two lines or more, of one payment, kind, environment and time, and they sum to 0.',
+    says: 'A posting has at least two entries with the same payment, kind, environment and time, and they sum to 0.',
     sql: `SELECT posting_id AS id FROM ledger_entries GROUP BY posting_id
       HAVING COUNT(*) < 2 OR SUM(amount) <> 0 OR MIN(line) <> 0 OR MIN(payment_id) <> MAX(payment_id)
         OR MIN(kind) <> MAX(kind) OR MIN(environment) <> MAX(environment) OR MIN(created) <> MAX(created)`,
   },
   posting_name: {
-    says: 'A posting is named after what it books, so that nothing is booked twice.',
+    says: 'The id of a posting names the booked payment, refund or discrepancy, so that nothing is booked twice.',
     sql: `SELECT DISTINCT posting_id AS id FROM ledger_entries
       WHERE (refund_id IS NOT NULL) <> (kind IN (${sqlList(OF_REFUNDS)}))
         OR (kind <> 'adjustment' AND posting_id <> COALESCE(refund_id, payment_id) || ':' || kind)
@@ -89,25 +89,25 @@ export const LEDGER_INVARIANTS = invariants({
             WHERE posting_id = refund.id || ':adjustment' AND refund.payment_id = ledger_entries.payment_id))`,
   },
   ledger_lines: {
-    says: 'A ledger entry moves some amount in one of the accounts there are, for one of the reasons there are.',
+    says: 'A ledger entry has an amount other than 0, a known account and a known kind.',
     sql: `SELECT DISTINCT posting_id AS id FROM ledger_entries
       WHERE amount = 0 OR line < 0 OR account NOT IN (${sqlList(ACCOUNTS)}) OR kind NOT IN (${sqlList(POSTING_KINDS)})`,
   },
   ledger_payment: {
-    says: 'A ledger entry has a payment, of the same session and environment.',
+    says: 'A ledger entry has a payment with the same session and environment.',
     sql: orphans('ledger_entries', 'payment_id', 'payments', ['environment', 'session_id'], { id: 'posting_id' }),
   },
   capture_posting: {
-    says: 'A payment is booked as paid exactly when it is, surplus ones too.',
+    says: 'A payment has a capture posting if and only if it is paid; this includes surplus payments.',
     sql: postingSql('paid', "payment.status = 'paid'", "payment.status = 'paid'"),
   },
   settlement_posting: {
-    says: 'A payment is booked as settled exactly when it is.',
+    says: 'A payment has a settlement posting if and only if it is settled.',
     // A payout of nothing has no lines to post.
     sql: postingSql('settled', `payment.settled = 1 AND ${NET} <> 0 AND NOT ${CORRECTED}`, 'payment.settled = 1'),
   },
   refund_posting: {
-    says: 'A refund is booked as owed, paid out and failed as its state says, and no refund is booked that there is not.',
+    says: 'A refund has the postings of its status: requested, paid out or failed; every refund posting has a refund.',
     sql: `SELECT refund.id AS id FROM refunds AS refund
       WHERE (refund.merchant_share + refund.gateway_share > 0 AND NOT ${bookedSql("refund.id || ':refund'")})
         OR (refund.status = 'succeeded') <> (${bookedSql("refund.id || ':refund_paid'")}
@@ -118,7 +118,7 @@ export const LEDGER_INVARIANTS = invariants({
         WHERE entry.refund_id IS NOT NULL AND COALESCE(refund.payment_id, '') <> entry.payment_id`,
   },
   capture_first: {
-    says: 'Nothing is settled or given back in the books that was not captured in them.',
+    says: 'Every settlement or refund in the ledger has a capture of the same payment, or an adjustment that owes the money to the buyer.',
     // Money that was never booked as a payment is owed to its buyer by an adjustment.
     sql: `SELECT DISTINCT entry.payment_id AS id FROM ledger_entries AS entry
       WHERE entry.kind <> 'paid' AND entry.kind <> 'adjustment'
@@ -127,19 +127,19 @@ export const LEDGER_INVARIANTS = invariants({
           AND other.line = 0 AND other.payment_id = entry.payment_id AND other.kind = 'adjustment')`,
   },
   capture_amounts: {
-    says: 'A captured payment is booked with its own total, cost, net and fees; a surplus one as owed to the buyer.',
+    says: 'A capture posts the total, cost, net and fees of the payment; a surplus payment is posted as owed to the buyer.',
     sql: `SELECT payment.id AS id FROM ${postedSql('paid')} JOIN payments AS payment ON payment.id = posted.payment_id
       WHERE ${differsSql(CAPTURED)}`,
   },
   settlement_amounts: {
-    says: 'A settlement pays the merchant out of what the provider holds: the net where nothing was refunded, else no more.',
+    says: 'A settlement pays the merchant the net of the payment, or less after refunds.',
     sql: `SELECT payment.id AS id FROM ${postedSql('settled')} JOIN payments AS payment ON payment.id = posted.payment_id
       WHERE ${differsSql({ merchant_payable: '-posted.provider_clearing', provider_clearing: '-posted.merchant_payable' })}
         OR posted.merchant_payable < 0 OR posted.merchant_payable > ${TOTAL} - payment.shortfall
         OR (posted.merchant_payable <> ${NET} AND NOT ${CORRECTED})`,
   },
   settlement_record: {
-    says: 'A settlement record belongs to a settled payment, and has the posted amount.',
+    says: 'A settlement record belongs to a settled payment and has the posted amount.',
     sql: `SELECT settlement.payment_id AS id FROM settlements AS settlement
       LEFT JOIN payments AS payment ON payment.id = settlement.payment_id
       LEFT JOIN ledger_entries AS entry ON entry.posting_id = settlement.payment_id || ':settled'
@@ -148,14 +148,14 @@ export const LEDGER_INVARIANTS = invariants({
         OR payment.environment <> settlement.environment OR settlement.amount <> COALESCE(entry.amount, 0)`,
   },
   refund_amounts: {
-    says: 'A refund is booked with its own amount and shares.',
+    says: 'A refund posts its own amount and shares.',
     sql: `SELECT refund.id AS id FROM ${postedSql('refund')} JOIN refunds AS refund ON refund.id = posted.refund_id
         WHERE ${differsSql(REFUND_OWED)}
       UNION SELECT refund.id AS id FROM ${postedSql('refund_paid')} JOIN refunds AS refund ON refund.id = posted.refund_id
         WHERE ${differsSql(REFUND_PAID)}`,
   },
   refund_reversal: {
-    says: 'Of a failed refund nothing is left in any account.',
+    says: 'The postings of a failed refund sum to 0 in every account.',
     sql: `SELECT DISTINCT refund.id AS id FROM (
         SELECT refund_id FROM ledger_entries WHERE refund_id IS NOT NULL
           GROUP BY refund_id, account HAVING SUM(amount) <> 0) AS left_over

@@ -20,12 +20,12 @@ const PLACEHOLDER = "'erased+' || customer.id || '@erased.invalid'";
 export const MONEY_INVARIANTS = invariants({
   // Provider messages and provider tasks.
   message_flag: {
-    says: 'A provider message is flagged exactly when it was neither applied nor ignored.',
+    says: 'A provider message is flagged if and only if it was neither applied nor ignored.',
     sql: `SELECT provider || ' ' || event_id AS id FROM provider_messages
       WHERE (flagged = 0) <> (outcome IN ('applied', 'ignored'))`,
   },
   message_session: {
-    says: 'A provider message has a session; one that is not flagged names no payment but one of it, and an amount that it can count.',
+    says: 'A provider message has a session; without a flag, it names only a payment of that session, and a valid amount.',
     sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
       LEFT JOIN sessions AS session ON session.id = message.session_id
       LEFT JOIN payments AS payment ON payment.id = message.payment_id
@@ -37,7 +37,7 @@ export const MONEY_INVARIANTS = invariants({
         OR (message.payment_id IS NOT NULL AND COALESCE(payment.session_id, '') <> message.session_id)))`,
   },
   message_origin: {
-    says: 'A provider message that is not flagged has the environment of its session and the provider of its payment.',
+    says: 'A provider message without a flag has the environment of its session and the provider of its payment.',
     sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
       JOIN sessions AS session ON session.id = message.session_id
       LEFT JOIN payments AS payment ON payment.id = message.payment_id
@@ -45,7 +45,7 @@ export const MONEY_INVARIANTS = invariants({
         OR REPLACE(payment.route, '"provider":"' || message.provider || '"', '') = payment.route)`,
   },
   applied_message: {
-    says: 'A session with an applied message has been started, and is paid, with the payment named, where that said so.',
+    says: 'A session with an applied message has been started; if the message reported a payment as paid, the session is paid.',
     sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
       JOIN sessions AS session ON session.id = message.session_id
       LEFT JOIN payments AS payment ON payment.id = message.payment_id
@@ -53,7 +53,7 @@ export const MONEY_INVARIANTS = invariants({
         OR (message.status = 'paid' AND (session.status <> 'paid' OR COALESCE(payment.status, 'paid') <> 'paid')))`,
   },
   money_has_message: {
-    says: 'Every paid payment, surplus ones too, has an applied message that said so or an accepted wrong amount, and no message applies to none.',
+    says: 'Every paid payment, also a surplus one, has an applied message or an accepted wrong amount, and every applied message has a payment.',
     sql: `SELECT session_id AS id FROM (
         SELECT session_id, 1 AS paid, 0 AS told, 0 AS accepted FROM payments WHERE status = 'paid'
         UNION ALL SELECT session_id, 0, 1, 0 FROM provider_messages WHERE outcome = 'applied' AND status = 'paid'
@@ -62,14 +62,14 @@ export const MONEY_INVARIANTS = invariants({
       ) AS money GROUP BY session_id HAVING SUM(told) > SUM(paid) OR SUM(paid) > SUM(told) + SUM(accepted)`,
   },
   task_payment: {
-    says: 'A provider task has a payment, of the same session.',
+    says: 'A provider task has a payment of the same session.',
     sql: orphans('provider_tasks', 'payment_id', 'payments', ['session_id'], {
       id: 'payment_id',
       or: ['child.attempts < 0'],
     }),
   },
   cancel_task: {
-    says: 'A provider is asked to cancel every payment that was dropped, and none that is pending.',
+    says: 'Every abandoned payment has a cancellation task, and no pending payment has one.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN provider_tasks AS task ON task.payment_id = payment.id AND task.kind = 'cancel'
       WHERE (payment.failure_code IN ('abandoned', 'timed_out', 'amount_mismatch', 'superseded') AND task.payment_id IS NULL)
@@ -77,11 +77,11 @@ export const MONEY_INVARIANTS = invariants({
   },
   // Refunds, and the sums of them that payments count. Their postings are checked with the ledger.
   refund_payment: {
-    says: 'A refund is of some amount of a payment, of the same session and environment.',
+    says: 'A refund has a positive amount and a payment with the same session and environment.',
     sql: orphans('refunds', 'payment_id', 'payments', ['session_id', 'environment'], { or: ['child.amount <= 0'] }),
   },
   refund_shares: {
-    says: 'A refund takes its amount from the merchant and the gateway, but for money that was owed to the buyer from the start.',
+    says: 'The shares of the merchant and the gateway add up to the amount of a refund, or to 0 for surplus money and wrong amounts.',
     sql: `SELECT id FROM refunds
       WHERE merchant_share + gateway_share NOT IN (0, amount)
         OR (merchant_share + gateway_share = 0 AND COALESCE(reason, '') IN ('requested_by_customer', 'duplicate', 'fraudulent')
@@ -89,45 +89,45 @@ export const MONEY_INVARIANTS = invariants({
         OR (reason = 'mismatch' AND (merchant_share <> 0 OR gateway_share <> 0 OR cost_share <> 0))`,
   },
   refund_state: {
-    says: 'A refund is asked about exactly while it is pending, and has a reason of its failure exactly when it failed.',
+    says: 'A refund has a scheduled inquiry if and only if it is pending, and a failure reason if and only if it failed.',
     sql: `SELECT id FROM refunds
       WHERE (status = 'pending') <> (due_at IS NOT NULL) OR (status = 'failed') <> (failure_reason IS NOT NULL)
         OR attempts < 0`,
   },
   one_refund_per_key: {
-    says: 'An environment has at most one refund of an idempotency key.',
+    says: 'An environment has at most one refund per idempotency key.',
     sql: duplicates('refunds', 'environment, idempotency_key', { where: 'idempotency_key IS NOT NULL' }),
   },
   refund_key_request: {
-    says: 'A refund keeps the hash of its request exactly when it has an idempotency key.',
+    says: 'A refund has a request hash if and only if it has an idempotency key.',
     sql: 'SELECT id FROM refunds WHERE (idempotency_key IS NULL) <> (request_hash IS NULL)',
   },
   payment_refunds: {
-    says: 'A payment counts what its refunds have given back, are giving back, and took from the gateway and from the cost.',
+    says: 'The refund totals of a payment (succeeded, pending, from the gateway, from the cost) equal the sums of its refunds.',
     sql: `SELECT payment.id AS id FROM payments AS payment LEFT JOIN (${SUMS}) AS made ON made.payment_id = payment.id
       WHERE payment.refunded <> COALESCE(made.refunded, 0) OR payment.refund_pending <> COALESCE(made.pending, 0)
         OR payment.refund_gateway <> COALESCE(made.gateway, 0) OR payment.refund_cost <> COALESCE(made.cost, 0)`,
   },
   refund_bound: {
-    says: 'No more of a payment is refunded, or being refunded, than was paid.',
+    says: 'The succeeded and pending refunds of a payment are at most its amount.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       WHERE payment.refunded < 0 OR payment.refund_pending < 0 OR payment.refunded + payment.refund_pending > ${TOTAL}
         OR (payment.status <> 'paid' AND payment.refunded + payment.refund_pending <> 0)`,
   },
   ledger_status: {
-    says: 'A paid payment is refunded exactly when all of it is, and else settled exactly when that was recorded.',
+    says: 'A paid payment is refunded if and only if all of it is refunded; otherwise it is settled if and only if a settlement is recorded.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       WHERE payment.status = 'paid' AND payment.ledger_status <> CASE
         WHEN payment.refunded = ${TOTAL} THEN 'refunded' WHEN payment.settled = 1 THEN 'settled' ELSE 'pending' END`,
   },
   surplus_refund: {
-    says: 'Surplus money is given back: every surplus payment has a refund for that, and no other payment has.',
+    says: 'Every surplus payment has an automatic refund, and no other payment has one.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       WHERE (payment.surplus = 1) <> EXISTS (
         SELECT 1 FROM refunds WHERE refunds.payment_id = payment.id AND refunds.reason = 'surplus')`,
   },
   refund_message: {
-    says: 'A message about a refund names an existing one of its session, and has its amount unless it is flagged.',
+    says: 'A message about a refund names a refund of its session; without a flag, it also has the amount of that refund.',
     sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
       LEFT JOIN refunds AS refund ON refund.id = message.refund_id
       WHERE message.refund_id IS NOT NULL AND (refund.id IS NULL OR refund.session_id <> message.session_id
@@ -135,7 +135,7 @@ export const MONEY_INVARIANTS = invariants({
   },
   // Money that is not where it should be is in the list, and what was decided about it is in the books.
   discrepancy_state: {
-    says: 'A discrepancy is of a known kind, resolved exactly when it says how and when, and being refunded only while open.',
+    says: 'A discrepancy has a known kind, a resolution and its time if and only if it is resolved, and a refund in progress only while open.',
     sql: `SELECT id FROM discrepancies
       WHERE kind NOT IN (${sqlList(DISCREPANCY_KINDS)}) OR status NOT IN (${sqlList(DISCREPANCY_STATUSES)})
         OR COALESCE(resolution, 'accepted') NOT IN (${sqlList(RESOLUTIONS)}) OR version < 1
@@ -143,7 +143,7 @@ export const MONEY_INVARIANTS = invariants({
         OR (refunding <> 0 AND (status = 'resolved' OR refunding <> 1))`,
   },
   discrepancy_session: {
-    says: 'A discrepancy has a session of the same environment and customer, and names no payment but one of it.',
+    says: 'A discrepancy has a session with the same environment and customer, and names only a payment of that session.',
     sql: `SELECT discrepancy.id AS id FROM discrepancies AS discrepancy
       LEFT JOIN sessions AS session ON session.id = discrepancy.session_id
       LEFT JOIN payments AS payment ON payment.id = discrepancy.payment_id
@@ -152,7 +152,7 @@ export const MONEY_INVARIANTS = invariants({
         OR (discrepancy.payment_id IS NOT NULL AND COALESCE(payment.session_id, '') <> session.id)`,
   },
   surplus_listed: {
-    says: 'Every surplus payment has a discrepancy, and every discrepancy of that kind a surplus payment.',
+    says: 'Every surplus payment has a surplus discrepancy, and every surplus discrepancy has a surplus payment.',
     sql: `SELECT payment.id AS id FROM payments AS payment WHERE payment.surplus = 1 AND NOT EXISTS (
         SELECT 1 FROM discrepancies AS discrepancy
         WHERE discrepancy.payment_id = payment.id AND discrepancy.kind = 'surplus')
@@ -161,7 +161,7 @@ export const MONEY_INVARIANTS = invariants({
         WHERE discrepancy.kind = 'surplus' AND COALESCE(payment.surplus, 0) = 0`,
   },
   mismatch_listed: {
-    says: 'Every flagged message that reports money, or reuses an event id, is in a discrepancy of its session, or reports no more than one that is.',
+    says: 'Every flagged message that reports money or reuses an event id has a discrepancy of its session that covers it.',
     sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
       WHERE message.flagged = 1 AND (message.status = 'paid' OR message.outcome = 'event_conflict') AND NOT EXISTS (
         SELECT 1 FROM discrepancies AS discrepancy
@@ -179,7 +179,7 @@ export const MONEY_INVARIANTS = invariants({
           AND (discrepancy.received >= message.amount OR told.amount >= message.amount))`,
   },
   wrong_amount_beyond: {
-    says: 'What is open of a wrong amount, and not decided on, is what came beyond all that is.',
+    says: 'The open excess of a wrong amount is the reported amount less the accounted amount.',
     sql: `SELECT discrepancy.id AS id FROM discrepancies AS discrepancy
       JOIN payments AS payment ON payment.id = discrepancy.payment_id
         AND payment.session_id = discrepancy.session_id
@@ -188,7 +188,7 @@ export const MONEY_INVARIANTS = invariants({
         AND discrepancy.subject <> payment.id || CASE WHEN ${ACCOUNTED} = 0 THEN '' ELSE '/' || ${ACCOUNTED} END`,
   },
   payment_returns: {
-    says: 'A payment counts what of wrong amounts is with the buyer or on its way there, and what could not go back.',
+    says: 'The totals of refunded wrong amounts of a payment (refunded or pending, and failed) equal its discrepancies.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN (SELECT payment_id, SUM(amount) AS amount FROM refunds
         WHERE reason = 'mismatch' AND status <> 'failed' GROUP BY payment_id) AS made ON made.payment_id = payment.id
@@ -199,7 +199,7 @@ export const MONEY_INVARIANTS = invariants({
       WHERE payment.returned <> COALESCE(made.amount, 0) OR payment.owed <> COALESCE(failed.amount, 0)`,
   },
   discrepancy_refund: {
-    says: 'An open discrepancy is being refunded exactly while a refund of its money is pending, and a refunded one has one that succeeded.',
+    says: 'An open discrepancy is in refund if and only if a refund of its money is pending; a refunded one has a succeeded refund.',
     sql: `SELECT discrepancy.id AS id FROM discrepancies AS discrepancy
       WHERE (discrepancy.status = 'open' AND discrepancy.kind IN ('surplus', 'amount_mismatch')
           AND (discrepancy.refunding = 1) <> EXISTS (
@@ -212,7 +212,7 @@ export const MONEY_INVARIANTS = invariants({
           WHERE refund.id = discrepancy.refund_id AND refund.status = 'succeeded'))`,
   },
   discrepancy_accepted: {
-    says: 'A surplus is kept exactly where that was accepted, and what is short of a payment is what the books took from the merchant.',
+    says: 'A surplus is marked accepted if and only if its discrepancy was accepted; the shortfall of a payment equals its posting.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN (SELECT payment_id, SUM(amount) AS amount FROM ledger_entries
         WHERE kind = 'adjustment' AND account = 'merchant_payable' GROUP BY payment_id) AS borne
@@ -226,7 +226,7 @@ export const MONEY_INVARIANTS = invariants({
         OR payment.shortfall <> CASE WHEN payment.surplus = 1 THEN 0 ELSE COALESCE(borne.amount, 0) END`,
   },
   buyer_owed: {
-    says: 'The books owe the buyer the refunds in progress, the money that could not be returned, and surplus that the merchant does not keep.',
+    says: 'The ledger owes the buyer exactly the refunds in progress, the failed refunds of wrong amounts, and surplus that is not accepted.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN (SELECT payment_id, SUM(amount) AS amount FROM ledger_entries
         WHERE account = 'buyer_refunds_payable' GROUP BY payment_id) AS booked ON booked.payment_id = payment.id
@@ -238,20 +238,20 @@ export const MONEY_INVARIANTS = invariants({
   },
   // Personal data of buyers who were erased.
   erased_customer: {
-    says: 'A customer has a placeholder for an address exactly when it is erased, and a reason only while it is blocked.',
+    says: 'A customer has a placeholder address if and only if it is erased, and a block reason only while it is blocked.',
     sql: `SELECT customer.id AS id FROM customers AS customer
       WHERE (customer.status = 'erased') <> (customer.email = ${PLACEHOLDER})
         OR (customer.status <> 'blocked' AND customer.status_reason IS NOT NULL)`,
   },
   erased_session: {
-    says: 'Nothing in the sessions of an erased customer names the buyer, and none of them waits for one.',
+    says: 'The sessions of an erased customer contain no personal data, and none of them is open for payment.',
     sql: `SELECT session.id AS id FROM customers AS customer JOIN sessions AS session ON session.customer_id = customer.id
       WHERE customer.status = 'erased' AND (session.status = 'routed' OR session.metadata <> '{}'
         OR session.redirect_url IS NOT NULL OR session.client_reference_id IS NOT NULL OR session.request_hash IS NOT NULL
         OR COALESCE(session.idempotency_key, 'erased:') NOT LIKE 'erased:%')`,
   },
   erased_records: {
-    says: 'An erased customer has no metadata, provider bodies and reasons, receiver answers or notes; erase the customer once more.',
+    says: 'An erased customer has no metadata, provider bodies, reasons, receiver responses or notes; erase the customer again.',
     sql: `SELECT DISTINCT session.id AS id FROM customers AS customer
       JOIN sessions AS session ON session.customer_id = customer.id
       WHERE customer.status = 'erased' AND (

@@ -36,7 +36,7 @@ const UNKNOWN = unknownValues({ environment: ENVIRONMENTS, scope: KEY_SCOPES, so
 export const ROUTING_INVARIANTS = invariants({
   // Outcomes of attempts, health of routes, and decisions.
   failure_source: {
-    says: "A payment says whose fault it was exactly when it failed: a refused handoff the route's or ours, a dropped payment the buyer's.",
+    says: 'A payment has a failure source if and only if it failed: the route or the service for a rejected handoff, the buyer for an abandoned payment.',
     sql: `SELECT id FROM payments
       WHERE (status = 'failed') <> (failure_source IS NOT NULL)
         OR (failure_code = 'handoff_refused' AND failure_source NOT IN ('route', 'gateway'))
@@ -44,7 +44,7 @@ export const ROUTING_INVARIANTS = invariants({
         OR (failure_code IN ('abandoned', 'superseded') AND failure_source <> 'buyer')`,
   },
   outcome_payment: {
-    says: 'An outcome has a payment, of the same environment and route, a probe exactly when that is one.',
+    says: 'A route outcome has a payment with the same environment and route, and is a probe if and only if the payment is one.',
     // The route of a payment is JSON that begins with its id.
     sql: orphans('route_outcomes', 'payment_id', 'payments', ['environment', 'probe'], {
       id: 'payment_id',
@@ -52,7 +52,7 @@ export const ROUTING_INVARIANTS = invariants({
     }),
   },
   outcome_counts: {
-    says: 'An outcome counts for what its stage and result are worth, and is timed when the money came in time, unless it came first.',
+    says: 'A route outcome has the counts of its stage and result; only a paid result has a duration, and it has one after a handoff outcome.',
     sql: `SELECT DISTINCT payment_id AS id FROM route_outcomes
       WHERE stage || ' ' || result || ' ' || successes || ' ' || failures || ' ' || neutrals NOT IN (${sqlList(
         COUNTS.map((words) => words.join(' ')),
@@ -62,7 +62,7 @@ export const ROUTING_INVARIANTS = invariants({
           AND payment_id IN (SELECT payment_id FROM route_outcomes WHERE stage IN ('unclear', 'handoff')))`,
   },
   outcome_sum: {
-    says: 'The outcomes of a payment add up to its own outcome, and to nothing while it is pending, unless its handoff is unclear.',
+    says: 'The route outcomes of a payment add up to its final outcome, and to nothing while it is pending, unless its handoff is uncertain.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN (
         SELECT payment_id, SUM(successes) AS successes, SUM(failures) AS failures, SUM(neutrals) AS neutrals
@@ -77,7 +77,7 @@ export const ROUTING_INVARIANTS = invariants({
           WHEN payment.failure_source IN ('buyer', 'issuer') AND payment.handoff_unclear = 0 THEN 1 ELSE 0 END`,
   },
   handoff_outcome: {
-    says: 'A payment with a name at its provider has the outcome of its handoff, unless it is paid; no other was accepted.',
+    says: 'A payment with a provider payment id has an accepted handoff, unless it is paid; no other payment has one.',
     // Money can come before the answer to the handoff, which then teaches nothing more.
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN route_outcomes AS outcome ON outcome.payment_id = payment.id AND outcome.stage = 'handoff'
@@ -86,13 +86,13 @@ export const ROUTING_INVARIANTS = invariants({
   },
   // Health of routes, and its history, which versions order: ids are made on clocks that differ.
   health_record: {
-    says: 'The health of a route is kept whole, and its state and version are those beside it.',
+    says: 'The health record of a route is complete, and its state and version equal the columns beside it.',
     sql: `SELECT route_id AS id FROM route_health
       WHERE version < 1 OR SUBSTR(body, 1, LENGTH(state) + 11) <> '{"state":"' || state || '"'
         OR body NOT LIKE '%,"version":' || version || '}'`,
   },
   transition_chain: {
-    says: 'A change of health begins in the state that the one before it led to, under a higher version.',
+    says: 'A health transition starts in the state in which the previous one ended, with a higher version.',
     // But an override into standby can have run out by itself: the route has been degraded since.
     sql: `SELECT id FROM (
         SELECT id, version, from_state, LAG(version) OVER history AS version_before,
@@ -103,7 +103,7 @@ export const ROUTING_INVARIANTS = invariants({
           AND NOT (cause_before = 'override' AND state_before = 'standby' AND from_state = 'degraded'))`,
   },
   newest_transition: {
-    says: 'A route is in the state that the newest change of its health led to.',
+    says: 'A route has the state of its newest health transition.',
     sql: `SELECT newest.id AS id FROM (
         SELECT id, environment, route_id, version, to_state,
           ROW_NUMBER() OVER (PARTITION BY environment, route_id ORDER BY version DESC, id DESC) AS age
@@ -115,23 +115,23 @@ export const ROUTING_INVARIANTS = invariants({
   },
   // Decisions and their snapshots.
   rules_versions: {
-    says: 'The versions of the routing rules are 1 and up, without a gap.',
+    says: 'The versions of the routing rules are 1, 2, 3 and so on, without a gap.',
     sql: `SELECT CAST(rules.version AS TEXT) AS id FROM routing_rules AS rules
       LEFT JOIN routing_rules AS earlier ON earlier.version = rules.version - 1
       WHERE rules.version < 1 OR (rules.version > 1 AND earlier.version IS NULL)`,
   },
   snapshot_rules: {
-    says: 'A snapshot names a version of the rules that there is, or 0 for none.',
+    says: 'A snapshot names an existing version of the rules, or 0 for none.',
     sql: `SELECT snapshot.id AS id FROM routing_snapshots AS snapshot
       LEFT JOIN routing_rules AS rules ON snapshot.body LIKE '{"rulesVersion":' || rules.version || ',%'
       WHERE rules.version IS NULL AND snapshot.body NOT LIKE '{"rulesVersion":0,%'`,
   },
   decision_snapshot: {
-    says: 'A decision has a snapshot, of the same environment.',
+    says: 'A decision has a snapshot with the same environment.',
     sql: orphans('routing_decisions', 'snapshot_id', 'routing_snapshots', ['environment']),
   },
   decision_payment: {
-    says: 'A decision is about a payment and its session, of the same environment, or about neither.',
+    says: 'A decision names a payment and its session, with the same environment, or neither.',
     sql: `SELECT decision.id AS id FROM routing_decisions AS decision
       LEFT JOIN payments AS payment ON payment.id = decision.payment_id
       WHERE (decision.session_id IS NULL) <> (decision.payment_id IS NULL)
@@ -139,11 +139,11 @@ export const ROUTING_INVARIANTS = invariants({
           OR payment.environment <> decision.environment))`,
   },
   one_decision_per_payment: {
-    says: 'At most one decision is about a payment.',
+    says: 'A payment has at most one decision.',
     sql: duplicates('routing_decisions', 'payment_id', { where: 'payment_id IS NOT NULL' }),
   },
   chosen_route: {
-    says: 'A payment goes over the route that was chosen for it.',
+    says: 'A payment uses the route that its decision chose.',
     // A body is searched as text: reading JSON is not the same in all databases. Outcomes name the route by itself.
     sql: `SELECT DISTINCT decision.id AS id FROM routing_decisions AS decision
       JOIN route_outcomes AS outcome ON outcome.payment_id = decision.payment_id
@@ -158,33 +158,33 @@ export const ROUTING_INVARIANTS = invariants({
   },
   // Invariants of the test clock.
   test_clock: {
-    says: 'There is at most one test clock, neither behind the real time nor beyond its goal, and short of that only while it is moved.',
+    says: 'At most one test clock exists; its time is between the real time and its target, and below the target only during an advance.',
     sql: `SELECT CAST(id AS TEXT) AS id FROM test_clock
       WHERE id <> 1 OR version < 1 OR offset_ms < 0 OR offset_ms > goal_ms OR (target IS NULL AND offset_ms < goal_ms)`,
   },
   test_clock_sandbox: {
-    says: 'Where time was moved, there is no session of production.',
+    says: 'A database with a test clock has no production session.',
     sql: `SELECT session.id AS id FROM sessions AS session JOIN test_clock AS clock ON clock.goal_ms > 0
       WHERE session.environment = 'production'`,
   },
   // API keys, and the spend limits of agents.
   api_key_values: {
-    says: 'An API key has an id of its type, and an environment, scope and source that there are.',
+    says: 'An API key has an id with its prefix, and a known environment, scope and source.',
     sql: `SELECT id FROM api_keys WHERE SUBSTR(id, 1, 4) <> 'key_' OR ${UNKNOWN}`,
   },
   api_key_hash: {
-    says: 'Of an API key a hash is kept, which no other key has, and the last four characters.',
+    says: 'An API key has a unique hash and its last four characters.',
     sql: `SELECT id FROM api_keys WHERE LENGTH(key_hash) <> 64 OR LENGTH(last4) <> 4
       OR key_hash IN (SELECT key_hash FROM api_keys GROUP BY key_hash HAVING COUNT(*) > 1)`,
   },
   api_key_limits: {
-    says: 'An API key has a spend limit, of more than nothing, exactly when it is of an agent.',
+    says: 'An API key has a positive spend limit if and only if its scope is agent.',
     sql: `SELECT id FROM api_keys
       WHERE (scope = 'agent') <> (spend_per_checkout IS NOT NULL OR spend_per_day IS NOT NULL)
         OR spend_per_checkout <= 0 OR spend_per_day <= 0`,
   },
   api_key_spend: {
-    says: 'Only the API key of an agent spends, and on no day more than its limit.',
+    says: 'Only API keys with the scope agent spend, and at most their limit per day.',
     sql: `SELECT spend.key_id || ' ' || spend.day AS id FROM api_key_spend AS spend
       LEFT JOIN api_keys AS api_key ON api_key.id = spend.key_id
       WHERE api_key.id IS NULL OR api_key.scope <> 'agent' OR spend.amount <= 0 OR spend.amount > api_key.spend_per_day`,

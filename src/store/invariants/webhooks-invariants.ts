@@ -20,11 +20,11 @@ export const WEBHOOK_INVARIANTS = invariants({
       WHERE type NOT IN (${sqlList(EVENT_TYPES)}) OR id <> 'evt_' || session_id || '_' || SUBSTR(type, 9)`,
   },
   one_event_per_status: {
-    says: 'A session has at most one event of a status.',
+    says: 'A session has at most one event per status.',
     sql: duplicates('events', 'session_id, type'),
   },
   event_session: {
-    says: 'An event has a session, of the same environment, and a sequence that is one of the versions it had since.',
+    says: 'An event has a session with the same environment, and its sequence is a version that the session has reached.',
     sql: orphans('events', 'session_id', 'sessions', ['environment'], {
       or: ['child.sequence < 2', 'child.sequence > parent.version'],
     }),
@@ -42,51 +42,51 @@ export const WEBHOOK_INVARIANTS = invariants({
     sql: `SELECT id FROM events WHERE SUBSTR(body, 1, LENGTH(id) + 8) <> '{"id":"' || id || '"'`,
   },
   pending_event: {
-    says: 'A session has a provider_pending event exactly when it notes that this has been announced.',
+    says: 'A session has a provider_pending event if and only if it is marked as announced.',
     sql: eventSql('payment.provider_pending', 'session.announced = 1', 'session.announced = 1'),
   },
   failed_event: {
-    says: 'A failed session has a failed event, and no other has, but for one that was paid late.',
+    says: 'A failed session has a failed event; another session has one only if it was paid late.',
     sql: eventSql('payment.failed', "session.status = 'failed'", "session.status IN ('failed', 'paid')"),
   },
   paid_event: {
-    says: 'A session has a paid event exactly when it is paid.',
+    says: 'A session has a paid event if and only if it is paid.',
     sql: eventSql('payment.paid', "session.status = 'paid'", "session.status = 'paid'"),
   },
   // Deliveries and the log of their attempts. Due times are not checked: no statement has a clock.
   delivery_event: {
-    says: 'A delivery has an event, of the same session, environment, type and sequence.',
+    says: 'A delivery has an event with the same session, environment, type and sequence.',
     sql: orphans('deliveries', 'event_id', 'events', ['session_id', 'environment', 'type', 'sequence']),
   },
   delivery_endpoint: {
-    says: 'A delivery has an endpoint, of the same environment.',
+    says: 'A delivery has an endpoint with the same environment.',
     sql: orphans('deliveries', 'endpoint_id', 'webhook_endpoints', ['environment']),
   },
   one_delivery_per_endpoint: {
-    says: 'An event has at most one delivery to an endpoint.',
+    says: 'An event has at most one delivery per endpoint.',
     sql: duplicates('deliveries', 'session_id, endpoint_id, event_id'),
   },
   delivery_schedule: {
-    says: 'A delivery has begun no attempt of its schedule only while it is pending, or where its endpoint was disabled from the start.',
+    says: 'A delivery without an attempt in its schedule is pending, or its endpoint was disabled from the start.',
     sql: `SELECT id FROM deliveries
       WHERE schedule_start < 0 OR schedule_start > attempts
         OR (schedule_start = attempts AND (status = 'delivered' OR (status = 'dead' AND attempts > 0)))`,
   },
   delivered_acknowledged: {
-    says: 'A delivery is delivered exactly when its last attempt was answered with 200, but for one that was replayed since.',
+    says: 'A delivery is delivered if and only if its last attempt got a 200; replayed deliveries are exempt.',
     sql: `SELECT delivery.id AS id FROM deliveries AS delivery
       LEFT JOIN delivery_attempts AS last ON last.delivery_id = delivery.id AND last.number = delivery.attempts
       WHERE (delivery.status = 'delivered' AND COALESCE(last.status_code, 0) <> 200)
         OR (delivery.status <> 'delivered' AND last.status_code = 200 AND delivery.schedule_start <> delivery.attempts)`,
   },
   dead_attempted: {
-    says: 'A dead delivery has its last attempt in the log, where it has begun any.',
+    says: 'A dead delivery has its last attempt in the log, if it had an attempt.',
     sql: `SELECT delivery.id AS id FROM deliveries AS delivery
       LEFT JOIN delivery_attempts AS last ON last.delivery_id = delivery.id AND last.number = delivery.attempts
       WHERE delivery.status = 'dead' AND delivery.attempts > 0 AND last.delivery_id IS NULL`,
   },
   attempt_log: {
-    says: 'A logged attempt is one that its delivery has begun, and has a failure exactly when it was not answered with 200.',
+    says: 'A logged attempt belongs to a started attempt of its delivery, and has a failure if and only if the response was not 200.',
     sql: `SELECT DISTINCT attempt.delivery_id AS id FROM delivery_attempts AS attempt
       LEFT JOIN deliveries AS delivery ON delivery.id = attempt.delivery_id
       WHERE delivery.id IS NULL OR attempt.number < 1 OR attempt.number > delivery.attempts
@@ -94,25 +94,25 @@ export const WEBHOOK_INVARIANTS = invariants({
   },
   // The feed of events, the log that deliveries show, and recoveries.
   feed_position: {
-    says: 'The positions of the feed are 1, 2, 3 and so on, without a hole.',
+    says: 'The positions of the feed are 1, 2, 3 and so on, without a gap.',
     sql: `SELECT event.id AS id FROM events AS event LEFT JOIN events AS before
         ON before.feed_position = event.feed_position - 1 AND before.feed_position IS NOT NULL
       WHERE event.feed_position IS NOT NULL AND event.feed_position <> 1
         AND (event.feed_position < 1 OR before.id IS NULL)`,
   },
   feed_position_once: {
-    says: 'A position of the feed is that of one event.',
+    says: 'A position of the feed belongs to one event.',
     sql: duplicates('events', 'feed_position', { where: 'feed_position IS NOT NULL' }),
   },
   feed_order: {
-    says: 'In the feed the events of a session are in their order, and none is left out between two.',
+    says: 'The feed has the events of a session in their order, without a gap.',
     sql: `SELECT DISTINCT later.id AS id FROM events AS later
       JOIN events AS earlier ON earlier.session_id = later.session_id AND earlier.sequence < later.sequence
       WHERE later.feed_position IS NOT NULL
         AND (earlier.feed_position IS NULL OR earlier.feed_position > later.feed_position)`,
   },
   last_attempt: {
-    says: 'A delivery shows the last attempt of its log, and nothing where that is empty.',
+    says: 'A delivery shows the last attempt of its log, and no attempt if the log is empty.',
     sql: `SELECT delivery.id AS id FROM deliveries AS delivery LEFT JOIN delivery_attempts AS last
         ON last.delivery_id = delivery.id AND last.number = (
           SELECT MAX(newest.number) FROM delivery_attempts AS newest WHERE newest.delivery_id = delivery.id)
@@ -122,7 +122,7 @@ export const WEBHOOK_INVARIANTS = invariants({
         OR COALESCE(delivery.last_failure, '') <> COALESCE(last.failure, '')`,
   },
   answer_class: {
-    says: 'A delivery that is not delivered has the class of its last answer, and no other delivery has one.',
+    says: 'A delivery that is not delivered has the class of its last response; a delivered one has none.',
     sql: `SELECT id FROM deliveries
       WHERE COALESCE(answer_class, '') <> CASE
         WHEN status = 'delivered' OR last_started IS NULL THEN ''
@@ -133,14 +133,14 @@ export const WEBHOOK_INVARIANTS = invariants({
         ELSE '2xx' END`,
   },
   recovery_queue: {
-    says: 'A delivery in the queue of a recovery is pending, at the time of its event.',
+    says: 'A delivery in the queue of a recovery is pending and has the time of its event.',
     sql: `SELECT delivery.id AS id FROM deliveries AS delivery
       LEFT JOIN events AS event ON event.id = delivery.event_id
       WHERE delivery.recover_at IS NOT NULL
         AND (delivery.status <> 'pending' OR event.id IS NULL OR event.created <> delivery.recover_at)`,
   },
   recovery: {
-    says: 'A recovery has an endpoint, of the same environment, and has read events of its time alone.',
+    says: 'A recovery has an endpoint with the same environment, and its position is within its time range.',
     sql: orphans('recoveries', 'endpoint_id', 'webhook_endpoints', ['environment'], {
       or: [
         'child.from_time >= child.until_time',
@@ -152,20 +152,20 @@ export const WEBHOOK_INVARIANTS = invariants({
   },
   // Webhook endpoints and their secrets, sealed as they are: whether they open is told at the start of the service.
   endpoint_state: {
-    says: 'An endpoint says why and since when it takes no events exactly while it takes none; it has types of events, and a URL until it is deleted.',
+    says: 'An endpoint has a reason and a time if and only if it is disabled or deleted; it has event types, and a URL until it is deleted.',
     sql: `SELECT id FROM webhook_endpoints
       WHERE (disabled_reason IS NULL) <> (status = 'active') OR (disabled_at IS NULL) <> (status = 'active')
         OR events = '' OR (url = '') <> (status IN (${DELETED})) OR version < 1`,
   },
   endpoint_slot: {
-    says: `An environment has at most ${MAX_ENDPOINTS} endpoints that the API made: each holds a place of its own until it is deleted.`,
+    says: `An environment has at most ${MAX_ENDPOINTS} endpoints from the API: each has its own slot until it is deleted.`,
     sql: `SELECT id FROM webhook_endpoints
       WHERE (slot IS NULL) <> (source = 'configuration' OR status IN (${DELETED})) OR slot < 1 OR slot > ${MAX_ENDPOINTS}
       UNION SELECT MAX(id) AS id FROM webhook_endpoints WHERE slot IS NOT NULL
       GROUP BY environment, slot HAVING COUNT(*) > 1`,
   },
   endpoint_secrets: {
-    says: `An endpoint that the API made has one secret without an end, its newest, and at most ${MAX_EARLIER_SECRETS} others; a disabled one may have none at all.`,
+    says: `An endpoint from the API has one secret without an expiry, the newest, and at most ${MAX_EARLIER_SECRETS} others; a disabled one may have none.`,
     sql: `SELECT endpoint.id AS id FROM webhook_endpoints AS endpoint
       LEFT JOIN webhook_secrets AS secret ON secret.endpoint_id = endpoint.id
       WHERE endpoint.source = 'api' AND endpoint.status NOT IN (${DELETED})
@@ -176,7 +176,7 @@ export const WEBHOOK_INVARIANTS = invariants({
         OR MAX(secret.number) <> MAX(CASE WHEN secret.expires_at IS NULL THEN secret.number END)`,
   },
   secret_endpoint: {
-    says: 'A secret is sealed, and has an endpoint of the same environment that the API made and nobody deleted.',
+    says: 'A secret is encrypted, and has an endpoint from the API with the same environment that is not deleted.',
     sql: `SELECT DISTINCT secret.endpoint_id AS id FROM webhook_secrets AS secret
       LEFT JOIN webhook_endpoints AS endpoint ON endpoint.id = secret.endpoint_id
       WHERE endpoint.id IS NULL OR endpoint.source <> 'api' OR endpoint.status IN (${DELETED})
@@ -184,7 +184,7 @@ export const WEBHOOK_INVARIANTS = invariants({
         OR (secret.expires_at IS NOT NULL AND secret.expires_at < secret.created)`,
   },
   deleted_endpoint_delivery: {
-    says: 'Nothing waits for an endpoint that is deleted.',
+    says: 'A deleted endpoint has no pending delivery.',
     sql: `SELECT delivery.id AS id FROM deliveries AS delivery
       JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id
       WHERE endpoint.status = 'deleted' AND delivery.status = 'pending'`,
