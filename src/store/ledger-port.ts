@@ -60,16 +60,8 @@ export interface LedgerReads {
   journalEntry(postingId: string, line: number): Promise<JournalEntry | undefined>;
   /** Sums of each account with entries: of the days before `before` (days since 1970), or of all days. */
   daySums(environment: Environment, before?: number): Promise<AccountSum[]>;
-  /**
-   * Sums of the next entries of a partition, at most `limit`, booked until then. `last` is the place of the last one; undefined
-   * if there are no more.
-   */
-  partitionSum(
-    shelf: LedgerPartition,
-    stretch: { after: EntryPosition | undefined; until: Instant; limit: number },
-  ): Promise<AccountSum & { last: EntryPosition | undefined }>;
-  /** Sums of the entries after `after` and until then, by partition, in one snapshot. */
-  recentSums(shelves: readonly LedgerPartition[], after: Instant, until: Instant): Promise<AccountSum[]>;
+  /** Sums of the entries after `after` and until then, in one snapshot, in any number of parts of an account. */
+  entrySums(environment: Environment, after: Instant, until: Instant): Promise<AccountSum[]>;
   settlement(paymentId: string): Promise<Settlement | undefined>;
   /** Ids of the payments with this provider reference: one, unless two providers use the same. */
   paymentsOfReference(reference: string): Promise<string[]>;
