@@ -28,16 +28,12 @@ export function webhookDepsOf(
 const OWNER_ONLY = 0o600;
 const KEY_TEXT = /^[A-Za-z0-9+/]{43}=$/;
 
-interface KeyLog {
-  warn(fields: object, message: string): void;
-}
-
 interface KeyOptions {
   database: DatabaseSettings;
   /** Keys of ENCRYPTION_KEY. */
   configured: readonly Uint8Array[];
   randomBytes: RandomBytes;
-  log: KeyLog;
+  log: { warn(fields: object, message: string): void };
 }
 
 /**
@@ -61,7 +57,7 @@ export function loadEncryptionKeys({ database, configured, randomBytes, log }: K
 }
 
 /** Creates the key file. If another process has just created it, answers the key in it. */
-function createKey(file: string, randomBytes: RandomBytes, log: KeyLog): Uint8Array {
+function createKey(file: string, randomBytes: RandomBytes, log: KeyOptions['log']): Uint8Array {
   // Copied: these bytes are part of a pool.
   const key = Uint8Array.from(randomBytes(KEY_BYTES));
   try {
