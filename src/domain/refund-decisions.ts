@@ -160,17 +160,17 @@ function proportion(part: Cents, amount: Cents, whole: Cents): Cents {
 }
 
 /** The shares of the merchant and the gateway become the buyer's. Empty if the money was owed to the buyer before. */
-export function refundPosting(refund: Refund, now: Instant): Posting {
+function refundPosting(refund: Refund, now: Instant): Posting {
   return posting(headOf(refund, 'refund', now), owedEntries(refund));
 }
 
 /** The provider has paid the refund out, and returns its cost in proportion. */
-export function refundPaidPosting(refund: Refund, now: Instant): Posting {
+function refundPaidPosting(refund: Refund, now: Instant): Posting {
   return posting(headOf(refund, 'refund_paid', now), paidOutEntries(refund));
 }
 
 /** Reversal of every posting of the refund so far. */
-export function refundFailedPosting(refund: Refund, now: Instant): Posting {
+function refundFailedPosting(refund: Refund, now: Instant): Posting {
   const booked = [...owedEntries(refund), ...(refund.status === 'succeeded' ? paidOutEntries(refund) : [])];
   return posting(
     headOf(refund, 'refund_failed', now),
@@ -179,7 +179,7 @@ export function refundFailedPosting(refund: Refund, now: Instant): Posting {
 }
 
 /** A refund of surplus money fails after an operator accepted the rest: its money becomes the merchant's too. */
-export function refundKeptPosting(refund: Refund, now: Instant): Posting {
+function refundKeptPosting(refund: Refund, now: Instant): Posting {
   return posting({ ...headOf(refund, 'adjustment', now), refundId: null }, [
     { account: 'buyer_refunds_payable', amount: refund.amount },
     { account: 'merchant_payable', amount: -refund.amount },

@@ -5,7 +5,7 @@ import type { Environment } from './route.ts';
 
 /** Source of a payout report: the provider itself, the API, or a settlement file. */
 export const SETTLEMENT_SOURCES = ['provider', 'api', 'file'] as const;
-export type SettlementSource = (typeof SETTLEMENT_SOURCES)[number];
+type SettlementSource = (typeof SETTLEMENT_SOURCES)[number];
 
 /** Payout of a payment to the merchant, at most one per payment. */
 export interface Settlement {

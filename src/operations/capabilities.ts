@@ -142,7 +142,7 @@ const LISTED: readonly Endpoint[] = [
 const MAX_FILTERS = 4;
 
 /** The endpoints that a client needs first; the OpenAPI document has the others. */
-export function entrypointsOf(base: string): Entrypoint[] {
+function entrypointsOf(base: string): Entrypoint[] {
   const document = (id: string, path: string, use: string): Entrypoint => ({
     id,
     method: 'GET',
@@ -167,7 +167,7 @@ function entrypointOf(base: string, endpoint: Endpoint): Entrypoint {
 }
 
 /** All that a receiver of webhooks has to know. */
-export const WEBHOOK_GUIDE: Record<string, unknown> = {
+const WEBHOOK_GUIDE: Record<string, unknown> = {
   delivery: 'POST of the event to the URL your operator registered.',
   events: [
     { type: 'payment.provider_pending', meaning: 'Accepted by the provider.', fulfill: false },

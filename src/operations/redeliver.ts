@@ -32,14 +32,14 @@ export function replayDelivery(deps: Replaying, id: string): Promise<Delivery> {
 }
 
 /** The delivery after its replay, and the changes for that: none if it is due or in flight. */
-export async function replayOne({ store, now }: Replaying, before: Delivery) {
+async function replayOne({ store, now }: Replaying, before: Delivery) {
   const delivery = replay(before, await store.deliveryAttempts(before.id), now());
   const changes: Change[] = delivery === before ? [] : [{ type: 'delivery_replayed', delivery, from: before.status }];
   return { delivery, changes };
 }
 
 /** Makes the earlier deliveries of a session due, because a delivery must not overtake them. */
-export async function replayEarlier(
+async function replayEarlier(
   deps: Replaying,
   delivery: Pick<Delivery, 'endpointId' | 'sequence'>,
   ofSession: readonly Delivery[],

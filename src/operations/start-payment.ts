@@ -166,7 +166,7 @@ function newAttemptIds(deps: Deps) {
 }
 
 /** As {@link HandoffResult}; `mayArrive` says that a request may still be on its way to a provider without the payment. */
-export type Handoff =
+type Handoff =
   | { outcome: 'accepted'; reference: string; url: string | null }
   | { outcome: 'refused'; reason: string; providerReason: string | null; mayArrive: boolean }
   | { outcome: 'ambiguous'; reason: string };
@@ -176,7 +176,7 @@ export type Handoff =
  * request once more, which takes the payment over once, and then the question what became of it. A refusal of the second
  * request says nothing of the first; only "no such payment" does.
  */
-export async function handOff(
+async function handOff(
   deps: Pick<Deps, 'realNow' | 'handoffLimits'>,
   provider: Provider | undefined,
   request: Omit<HandoffRequest, 'timeoutMs'>,

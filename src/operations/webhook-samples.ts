@@ -17,7 +17,7 @@ export const SAMPLE_WEBHOOK_SECRET = 'whsec_dGlsbHdheSBzYW1wbGUgd2ViaG9vayBzZWNy
 export const SAMPLE_PROVIDER_SECRET = 'tillway_sample_provider_secret';
 
 /** Prefix that separates samples from the callbacks of a real provider. */
-export const SAMPLE_EVENT_PREFIX = 'sample:';
+const SAMPLE_EVENT_PREFIX = 'sample:';
 
 const MAX_IDS_NAMED = 20;
 

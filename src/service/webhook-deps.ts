@@ -6,7 +6,7 @@ import type { Clock } from '../runtime.ts';
 import { createResolve } from '../webhooks/address.ts';
 import { createDeliverers } from '../webhooks/deliver.ts';
 import { createSecretBox, type EncryptionKeys, KEY_BYTES } from '../webhooks/secret-box.ts';
-import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { DatabaseSettings } from '../store/open.ts';
@@ -28,16 +28,12 @@ export function webhookDepsOf(
 const OWNER_ONLY = 0o600;
 const KEY_TEXT = /^[A-Za-z0-9+/]{43}=$/;
 
-interface KeyLog {
-  warn(fields: object, message: string): void;
-}
-
 interface KeyOptions {
   database: DatabaseSettings;
   /** Keys of ENCRYPTION_KEY. */
   configured: readonly Uint8Array[];
   randomBytes: RandomBytes;
-  log: KeyLog;
+  log: { warn(fields: object, message: string): void };
 }
 
 /**
@@ -61,23 +57,17 @@ export function loadEncryptionKeys({ database, configured, randomBytes, log }: K
 }
 
 /** Creates the key file. If another process has just created it, answers the key in it. */
-function createKey(file: string, randomBytes: RandomBytes, log: KeyLog): Uint8Array {
+function createKey(file: string, randomBytes: RandomBytes, log: KeyOptions['log']): Uint8Array {
   // Copied: these bytes are part of a pool.
   const key = Uint8Array.from(randomBytes(KEY_BYTES));
-  let descriptor: number;
   try {
-    descriptor = openSync(file, 'wx', OWNER_ONLY);
+    // The key must be on the disk before anything that is sealed with it.
+    const options = { flag: 'wx', mode: OWNER_ONLY, flush: true };
+    writeFileSync(file, `${Buffer.from(key).toString('base64')}\n`, options);
   } catch (error) {
     const found = (error as NodeJS.ErrnoException).code === 'EEXIST' ? readKey(file) : undefined;
     if (found) return found;
     throw error;
-  }
-  try {
-    writeSync(descriptor, `${Buffer.from(key).toString('base64')}\n`);
-    // The key must be on the disk before anything that is sealed with it.
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
   }
   syncFolder(file);
   log.warn({ file }, 'ENCRYPTION_KEY is not set: webhook secrets are sealed with a key in this file; back it up apart');

@@ -160,15 +160,15 @@ describe('the export', () => {
 describe('reads of many entries', () => {
   test('run one after the other if requested at once, and reads of current balances wait for none', async (context) => {
     const { store } = on.service.deps;
-    const { partitionSum } = store;
+    const { entrySums } = store;
     const gate = Promise.withResolvers<void>();
     let [reading, most] = [0, 0];
-    context.mock.method(store, 'partitionSum', async (...asked: Parameters<typeof partitionSum>) => {
+    context.mock.method(store, 'entrySums', async (...asked: Parameters<typeof entrySums>) => {
       most = Math.max(most, ++reading);
       await gate.promise;
       await turn();
       reading--;
-      return partitionSum(...asked);
+      return entrySums(...asked);
     });
     const at = new Date(on.clock.now() - 1).toISOString();
     const asked = Array.from({ length: 8 }, () => balances(`?at=${at}`));

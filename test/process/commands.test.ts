@@ -93,15 +93,6 @@ describe('tillway migrate', () => {
 });
 
 describe('the command line', () => {
-  it('prints its usage on request and after an unknown command', async () => {
-    const asked = await tillway({}, '--help');
-    assert.deepEqual([asked.code, asked.stderr], [0, '']);
-    assert.match(asked.stdout, /^Usage: tillway <command>/);
-    const wrong = await tillway({}, 'docter');
-    assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
-    assert.match(wrong.stderr, /^tillway: unknown command 'docter'\n\(Did you mean doctor\?\)\n/);
-  });
-
   it('rejects variables that are set but empty', async () => {
     const given: [name: string, command: string][] = [
       ['TILLWAY_URL', 'sessions list'],

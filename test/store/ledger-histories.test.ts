@@ -257,11 +257,7 @@ async function take(on: TestService, model: Model, sessionId: string, step: Step
 }
 
 async function balancesOf(on: TestService, at?: number): Promise<Book> {
-  const { environments } = await ledgerBalances(
-    on.service.deps,
-    { environment: 'sandbox', at },
-    at === undefined ? 5000 : 20,
-  );
+  const { environments } = await ledgerBalances(on.service.deps, { environment: 'sandbox', at });
   return Object.fromEntries(
     environments[0]!.accounts.map(({ account, debits, credits }) => [account, debits - credits]),
   );

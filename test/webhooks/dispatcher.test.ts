@@ -148,7 +148,7 @@ test('all events of many sessions arrive at each of several endpoints, in order'
   const receivers = await Promise.all([1, 2, 3].map(() => receiver(context, () => (++answered % 7 === 0 ? 503 : 200))));
   const endpoints = await Promise.all(receivers.map(({ url }) => addEndpoint(store, url)));
   const sessions = await Promise.all(
-    Array.from({ length: 60 }, () => addSession(store, endpoints, ['provider_pending', 'failed', 'paid'])),
+    Array.from({ length: 30 }, () => addSession(store, endpoints, ['provider_pending', 'failed', 'paid'])),
   );
   const clock = testClock();
   const dispatcher = testDispatcher(context, store, clock);
@@ -171,14 +171,14 @@ test('all events of many sessions arrive at each of several endpoints, in order'
 test('endpoints that hang delay no other endpoint, also on the same host', async (context) => {
   const { store, endpoint, received, dispatcher } = await stage(context);
   const url = await hangingUrl(context);
-  const hanging = await Promise.all(Array.from({ length: 50 }, (_, index) => addEndpoint(store, `${url}/${index}`)));
-  const sessions = await Promise.all(Array.from({ length: 40 }, () => addSession(store, [...hanging, endpoint])));
+  const hanging = await Promise.all(Array.from({ length: 20 }, (_, index) => addEndpoint(store, `${url}/${index}`)));
+  const sessions = await Promise.all(Array.from({ length: 20 }, () => addSession(store, [...hanging, endpoint])));
   dispatcher.start();
-  await until(() => received.length === 40);
+  await until(() => received.length === 20);
   // No hanging attempt has ended by then: the deliveries to this endpoint were not waiting for one.
   const deliveries = await Promise.all(sessions.map(([event]) => store.deliveriesOfSession(event!.sessionId)));
   const others = deliveries.flat().filter(({ endpointId }) => endpointId !== endpoint.id);
-  assert.equal(others.length, 50 * 40);
+  assert.equal(others.length, 20 * 20);
   assert.ok(others.every(({ attempts, scheduleStart }) => attempts <= 1 && scheduleStart === 0));
   for (const { id, attempts } of others) {
     if (attempts > 0) assert.deepEqual(await store.deliveryAttempts(id), []);

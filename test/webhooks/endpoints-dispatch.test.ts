@@ -4,10 +4,10 @@ import { type TestContext, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { Stripe } from 'stripe';
 import { FAILING_LIMIT_MS, type WebhookEndpoint, deletedEndpoint } from '../../src/domain/webhook-endpoint.ts';
-import type { Change, Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import { LEASE_MS } from '../../src/webhooks/lane.ts';
 import { until } from '../support/until.ts';
-import { START, addEndpoint, addSession, openStore, receiver, testClock, testDispatcher } from './fixtures.ts';
+import { SILENT, START, addSession, stage, testDispatcher } from './fixtures.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -18,54 +18,21 @@ async function known(store: Store): Promise<WebhookEndpoint> {
   return endpoint;
 }
 
-/** A store that records the committed changes. */
-function watched(store: Store): { store: Store; changes: Change[] } {
-  const changes: Change[] = [];
-  return {
-    changes,
-    store: {
-      ...store,
-      commit(set) {
-        changes.push(...set);
-        return store.commit(set);
-      },
-    },
-  };
-}
-
-interface Scene {
-  store: Store;
-  clock: ReturnType<typeof testClock>;
-  endpoint: WebhookEndpoint;
-  changes: Change[];
-  warned: string[];
-  /** Attempts a new event at `at`; the receiver answers with `status`. */
-  attempt(at: number, status: number): Promise<WebhookEndpoint>;
-}
-
-async function scene(context: TestContext): Promise<Scene> {
-  const { store, changes } = watched(await openStore(context));
-  const clock = testClock();
+/** A stage with the warnings of its dispatcher. */
+async function scene(context: TestContext) {
   let answer = 200;
-  const { url } = await receiver(context, (_, __, response) => void response.writeHead(answer).end());
-  const endpoint = await addEndpoint(store, url);
   const warned: string[] = [];
-  const log = { info() {}, error() {}, warn: (_: object, message: string) => void warned.push(message) };
-  const dispatcher = testDispatcher(context, store, clock, { log });
-  return {
-    store,
-    clock,
-    endpoint,
-    changes,
-    warned,
-    async attempt(at, status) {
-      clock.time = at;
-      answer = status;
-      await addSession(store, [endpoint], ['paid'], at);
-      await dispatcher.runOnce();
-      return known(store);
-    },
-  };
+  const log = { ...SILENT, warn: (_: object, message: string) => void warned.push(message) };
+  const { store, clock, endpoint, dispatcher } = await stage(context, () => answer, { log });
+  /** Attempts a new event at `at`; the receiver answers with `status`. */
+  async function attempt(at: number, status: number): Promise<WebhookEndpoint> {
+    clock.time = at;
+    answer = status;
+    await addSession(store, [endpoint], ['paid'], at);
+    await dispatcher.runOnce();
+    return known(store);
+  }
+  return { store, warned, attempt };
 }
 
 test('an endpoint fails since its first failure after the last success', async (context) => {
@@ -102,23 +69,20 @@ test('an endpoint that succeeds after 120 hours without an attempt stays active'
 });
 
 test('successes are written at most once a minute, the end of a failure at once', async (context) => {
-  const { attempt, changes } = await scene(context);
+  const { store, attempt } = await scene(context);
   await attempt(START, 200);
-  changes.length = 0;
+  const commit = context.mock.method(store, 'commit');
   const between = await attempt(START + 59_999, 200);
   assert.equal(between.lastSuccessAt, START);
-  assert(!changes.some(({ type }) => type.startsWith('endpoint_')));
+  const changes = commit.mock.calls.flatMap(({ arguments: [set] }) => set);
+  assert(changes.length > 0 && !changes.some(({ type }) => type.startsWith('endpoint_')));
   assert.equal((await attempt(START + 60_000, 200)).lastSuccessAt, START + 60_000);
   await attempt(START + 60_001, 500);
   assert.equal((await attempt(START + 60_002 + HOUR, 200)).failingSince, null);
 });
 
 test('a success here outweighs an older failure that another instance has written', async (context) => {
-  const store = await openStore(context);
-  const clock = testClock();
-  const { url } = await receiver(context);
-  const endpoint = await addEndpoint(store, url);
-  const dispatcher = testDispatcher(context, store, clock);
+  const { store, clock, endpoint, dispatcher } = await stage(context);
   await addSession(store, [endpoint]);
   await dispatcher.runOnce();
   clock.time = START + 30_000;
@@ -132,12 +96,8 @@ test('a success here outweighs an older failure that another instance has writte
 });
 
 test('pending deliveries of a deleted endpoint become dead, with the reason in their log', async (context) => {
-  const store = await openStore(context);
-  const clock = testClock();
-  const { url, received } = await receiver(context, 500);
-  const endpoint = await addEndpoint(store, url);
+  const { store, clock, endpoint, received, dispatcher } = await stage(context, 500);
   const [tried] = await addSession(store, [endpoint]);
-  const dispatcher = testDispatcher(context, store, clock);
   await dispatcher.runOnce();
   const sessions = await Promise.all(
     Array.from({ length: 130 }, () => addSession(store, [endpoint], ['provider_pending', 'paid'], START + DAY)),
@@ -168,16 +128,12 @@ test('pending deliveries of a deleted endpoint become dead, with the reason in t
 });
 
 test('an attempt in progress during the deletion of its endpoint keeps its outcome', async (context) => {
-  const store = await openStore(context);
   let ended: (() => void) | undefined;
-  const { url } = await receiver(context, (_, __, response) => {
+  const { store, clock, endpoint, dispatcher } = await stage(context, (_, __, response) => {
     ended = () => void response.writeHead(500).end('late');
   });
-  const endpoint = await addEndpoint(store, url);
   const [event] = await addSession(store, [endpoint]);
-  const clock = testClock();
-  const attempting = testDispatcher(context, store, clock);
-  const first = attempting.runOnce();
+  const first = dispatcher.runOnce();
   await until(() => ended !== undefined);
   await store.commit([
     { type: 'endpoint_changed', endpoint: { ...deletedEndpoint(endpoint, START), version: endpoint.version + 1 } },
@@ -187,7 +143,7 @@ test('an attempt in progress during the deletion of its endpoint keeps its outco
   assert.deepEqual([underWay!.status, underWay!.attempts], ['pending', 1]);
   ended!();
   await first;
-  await attempting.runOnce();
+  await dispatcher.runOnce();
   const [delivery] = await store.deliveriesOfSession(event!.sessionId);
   const log = await store.deliveryAttempts(delivery!.id);
   assert.deepEqual(
@@ -199,22 +155,16 @@ test('an attempt in progress during the deletion of its endpoint keeps its outco
 const secretOf = (letter: string) => `whsec_${Buffer.from(letter.repeat(32)).toString('base64')}`;
 
 test('deliveries verify with both secrets during a rotation, and with the new one only after it', async (context) => {
-  const store = await openStore(context);
-  const clock = testClock();
-  clock.time = Date.now();
-  const rotatedAt = clock.time;
-  const { url, received } = await receiver(context);
-  const endpoint = await addEndpoint(store, url);
   const [old, fresh] = [secretOf('o'), secretOf('n')];
   let asked = 0;
   let secrets = [{ secret: old, expiresAt: null as number | null }];
-  const dispatcher = testDispatcher(context, store, clock, {
-    realNow: () => Date.now(),
-    secretsOf: async () => {
-      asked++;
-      return secrets;
-    },
-  });
+  const secretsOf = async () => {
+    asked++;
+    return secrets;
+  };
+  const options = { realNow: () => Date.now(), secretsOf };
+  const { store, clock, endpoint, received, dispatcher } = await stage(context, 200, options);
+  const rotatedAt = (clock.time = Date.now());
 
   async function verifiedWith(): Promise<[stripe: boolean[], standard: boolean[]]> {
     await addSession(store, [endpoint], ['paid'], clock.time);

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { type RequestListener, createServer } from 'node:http';
 import type { Server } from 'node:net';
 import type { TestContext } from 'node:test';
+import { newDelivery } from '../../src/domain/delivery.ts';
 import { renderEvent } from '../../src/contract/event-contract.ts';
-import { newSession } from '../../src/domain/checkout-state.ts';
 import { splitFees } from '../../src/domain/fees.ts';
 import { type IdPrefix, createIdSource } from '../../src/domain/id.ts';
 import type { Instant, ProviderStatus } from '../../src/domain/records.ts';
@@ -15,6 +15,7 @@ import { type WebhookEndpoint, newEndpoint } from '../../src/domain/webhook-endp
 import type { MerchantEvent } from '../../src/store/webhooks-port.ts';
 import type { DeliveryLimits } from '../../src/webhooks/deliver.ts';
 import { type Dispatcher, type DispatcherOptions, createDispatcher } from '../../src/webhooks/dispatcher.ts';
+import { aSession } from '../fixtures/checkout-records.ts';
 import { createServiceDatabase, openTestStore } from '../support/database.ts';
 
 export const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
@@ -70,22 +71,16 @@ export function sessionWithEvents(
 ): { changes: Change[]; events: MerchantEvent[] } {
   const environment = endpoints[0]?.environment ?? 'sandbox';
   const customer = { id: newId('cus'), environment, email: `${newId('cus')}@example.com`, created: START };
-  const session = newSession({
+  const session = aSession({
     id: newId('chk'),
     environment,
-    product: 'Ticket',
     amount: 10_000,
     customerId: customer.id,
     customerEmail: customer.email,
-    preferredRoute: null,
-    redirectUrl: null,
     metadata: { order: 'Ünïcode ✓' },
-    clientReferenceId: null,
-    idempotencyKey: null,
-    requestHash: null,
-    offerJson: '{}',
     created: START,
     expiresAt: START + 1,
+    wakeAt: START + 1,
   });
   const events = statuses.map((status, index): MerchantEvent => {
     const body = renderEvent({
@@ -111,12 +106,10 @@ export function sessionWithEvents(
     const shared = { id, type, sessionId: session.id, environment, sequence: index + 1, created: START };
     return { ...shared, body: JSON.stringify(body) };
   });
-  const deliveries = events.flatMap(({ id: eventId, sessionId, sequence, type }) =>
-    endpoints.map((endpoint): Change => {
-      const shared = { id: newId('dlv'), eventId, endpointId: endpoint.id, sessionId, sequence, environment, type };
-      const waiting = { status: 'pending', attempts: 0, scheduleStart: 0, dueAt: due, lastAttempt: null } as const;
-      const delivery = { ...shared, ...waiting, created: START };
-      return { type: 'delivery_created', delivery };
+  const deliveries = events.flatMap((event) =>
+    endpoints.map(({ id: endpointId }): Change => {
+      const delivery = newDelivery(event, { id: newId('dlv'), endpointId, now: due });
+      return { type: 'delivery_created', delivery: { ...delivery, created: START } };
     }),
   );
   return {

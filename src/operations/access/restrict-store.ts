@@ -18,7 +18,7 @@ const RULES = {
   records: 'routingDecisionsOfSession eventsOfSession endpoints endpointSecrets deliveriesOfSession sessionsToErase',
   filter:
     'listCustomers listSessions listPayments listInvoices listTransitions listDeliveries listEvents journal listRefunds listFeed listDiscrepancies listApiKeys',
-  name: 'customerByEmail sessionByIdempotencyKey listRoutingDecisions daySums refundByIdempotencyKey',
+  name: 'customerByEmail sessionByIdempotencyKey listRoutingDecisions daySums entrySums refundByIdempotencyKey',
   shared: 'now onCommit ping testClock nextDue hasProduction routingRules hasUnplacedEvents',
   service:
     'close sessionsToWake tasksDue refundsDue deliveriesDue recoveriesLeft pendingDeliveries sealedSecrets outcomeTallies recentResults routeEstimates routeHealth ledgerTotal backlog apiKeyByHash apiKeysKnown',
@@ -72,7 +72,7 @@ export function restrictStore(store: Store, environment: Environment): Store {
   );
   return {
     ...(Object.fromEntries(ruled) as Pick<Reads, Ruled>),
-    ...ofOwners(store, owned, named),
+    ...ofOwners(store, owned),
     commit: async (changes: Change[]) => {
       // The environment stands in a change or in a record of it.
       const parts = changes.flatMap((change) => [change, ...Object.values(change)] as (Partial<Owned> | null)[]);
@@ -83,11 +83,7 @@ export function restrictStore(store: Store, environment: Environment): Store {
 }
 
 /** Reads of records that belong to the environment of another record. */
-function ofOwners(
-  store: Store,
-  owned: (record: Owned) => boolean,
-  named: (environment: Environment) => Environment,
-): Omit<Reads, Ruled> {
+function ofOwners(store: Store, owned: (record: Owned) => boolean): Omit<Reads, Ruled> {
   const ownedBy =
     <Rest extends unknown[], Result>(
       owner: (id: string) => Promise<Owned>,
@@ -110,14 +106,6 @@ function ofOwners(
     providerMessages: ownedBy(store.session, store.providerMessages, []),
     deliveryAttempts: ownedBy(store.delivery, store.deliveryAttempts, []),
     ledgerOfPayment: ownedBy(store.payment, store.ledgerOfPayment, []),
-    partitionSum: async (partition, range) => {
-      named(partition.environment);
-      return store.partitionSum(partition, range);
-    },
-    recentSums: async (partitions, after, until) => {
-      for (const partition of partitions) named(partition.environment);
-      return store.recentSums(partitions, after, until);
-    },
     paymentsOfReference: async (reference) =>
       ownedOf(await store.paymentsOfReference(reference), (id) => store.payment(id)),
     feedPosition: ownedBy(store.event, store.feedPosition, undefined),

@@ -35,8 +35,8 @@ export async function resolveDiscrepancy(deps: Deps, id: string, { action, note 
     const noted = withDiscrepancy(before, discrepancy);
     const decision =
       action === 'accept' ? acceptMoney(noted, discrepancy, now) : refundMoney(noted, discrepancy, refundId, now);
-    const refusal = refusalOf(decision.outcome, known);
-    if (refusal) throw refusal;
+    const refusal = REFUSALS[decision.outcome]?.(known);
+    if (refusal) throw new GatewayError('invalid_state', refusal[0], { suggestion: refusal[1] });
     return decision;
   });
   deps.log.info({ discrepancyId: id, sessionId, action, outcome }, 'discrepancy resolved');
@@ -47,24 +47,18 @@ function discrepancyOf({ discrepancies }: Checkout, id: string): Discrepancy {
   return discrepancies.find((one) => one.id === id)!;
 }
 
-function refusalOf(outcome: Resolved, { sessionId, paymentId }: Discrepancy): GatewayError | undefined {
-  switch (outcome) {
-    case 'already_paid':
-      return new GatewayError('invalid_state', `Another payment has paid session ${sessionId}.`, {
-        suggestion: 'Resolve it with action refund.',
-      });
-    case 'too_little':
-      return new GatewayError('invalid_state', 'The money that arrived does not cover the fees of the payment.', {
-        suggestion: 'Resolve it with action refund.',
-      });
-    case 'nothing_left':
-      return new GatewayError('invalid_state', `Nothing of payment ${paymentId} is left: it is refunded already.`, {
-        suggestion: 'Read the discrepancy again: it is resolved once the refund has succeeded.',
-      });
-    default:
-      return undefined;
-  }
-}
+/** Refusals of a decision: the message, and the advice. */
+const REFUSALS: Partial<Record<Resolved, (about: Discrepancy) => [message: string, suggestion: string]>> = {
+  already_paid: ({ sessionId }) => [`Another payment has paid session ${sessionId}.`, 'Resolve it with action refund.'],
+  too_little: () => [
+    'The money that arrived does not cover the fees of the payment.',
+    'Resolve it with action refund.',
+  ],
+  nothing_left: ({ paymentId }) => [
+    `Nothing of payment ${paymentId} is left: it is refunded already.`,
+    'Read the discrepancy again: it is resolved once the refund has succeeded.',
+  ],
+};
 
 function notOffered(discrepancy: Discrepancy, action: DiscrepancyAction): GatewayError {
   const { id, status, resolution, refunding, refundId, kind } = discrepancy;
@@ -88,23 +82,13 @@ function notOffered(discrepancy: Discrepancy, action: DiscrepancyAction): Gatewa
 /** No note is stored about an erased buyer, and so none is required. */
 function checkNote(discrepancy: Discrepancy, note: string | null, session: Session): void {
   if (isErased(session)) {
-    if (note !== null)
-      throw invalidField(
-        'note',
-        'invalid_value',
-        'is not stored: the buyer was erased',
-        'Leave note out; then resend. Nothing was changed.',
-      );
-  } else if (!isBookable(discrepancy) && note === null) throw noteNeeded();
-}
-
-function noteNeeded(): GatewayError {
-  return invalidField(
-    'note',
-    'invalid_type',
-    'is needed if nothing is booked',
-    'Describe in note how the money was handled at the provider; then resend.',
-  );
+    if (note === null) return;
+    const advice = 'Leave note out; then resend. Nothing was changed.';
+    throw invalidField('note', 'invalid_value', 'is not stored: the buyer was erased', advice);
+  }
+  if (note !== null || isBookable(discrepancy)) return;
+  const advice = 'Describe in note how the money was handled at the provider; then resend.';
+  throw invalidField('note', 'invalid_type', 'is needed if nothing is booked', advice);
 }
 
 function changedMeanwhile({ id }: Discrepancy): GatewayError {

@@ -7,7 +7,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { CURRENCY, type Instant } from '../../domain/records.ts';
 
 /** Id of an entry: the id of its posting and its line. */
-export function entryId({ postingId, line }: Pick<EntryPosition, 'postingId' | 'line'>): string {
+function entryId({ postingId, line }: Pick<EntryPosition, 'postingId' | 'line'>): string {
   return `${postingId}:${line}`;
 }
 

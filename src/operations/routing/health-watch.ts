@@ -21,7 +21,7 @@ import type { RecentResult } from '../../store/routing-port.ts';
 import type { Change, Store } from '../../store/store.ts';
 import { type Estimates, priorsOf } from './read-estimates.ts';
 
-interface WatchDeps {
+export interface WatchDeps {
   store: Store;
   newId: NewId;
   log: Pick<Logger, 'info' | 'warn'>;

@@ -136,7 +136,7 @@ export function paymentMethods(deps: RoutingDeps, request: Omit<QuoteRequest, 'k
 }
 
 /** The route of that id. Throws GatewayError `invalid_input` naming those there are. */
-export function namedRoute(deps: Pick<Deps, 'router'>, environment: Environment, routeId: string): RouteView {
+function namedRoute(deps: Pick<Deps, 'router'>, environment: Environment, routeId: string): RouteView {
   const { routes, ranked } = deps.router.view(environment);
   const named = routes.get(routeId);
   if (named) return named;

@@ -1,5 +1,3 @@
-import type { Logger } from 'pino';
-import type { NewId } from '../../domain/id.ts';
 import { ENVIRONMENTS, type Environment, type Route } from '../../domain/route.ts';
 import type { Provider } from '../../providers/provider.ts';
 import { type CompiledRules, NO_RULES, compileRules } from '../../routing/evaluate-rules.ts';
@@ -8,16 +6,11 @@ import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { RuleSet } from '../../routing/rule-set.ts';
 import type { Store } from '../../store/store.ts';
 import { type Estimates, emptyEstimates, readEstimates } from './read-estimates.ts';
-import { watchHealth } from './health-watch.ts';
+import { type WatchDeps, watchHealth } from './health-watch.ts';
 import { type RoutingView, buildView } from './routing-view.ts';
 
 /** Dependencies of the router, which reads the catalogue at every refresh. */
-export interface RouterDeps {
-  store: Store;
-  newId: NewId;
-  log: Pick<Logger, 'info' | 'warn'>;
-  /** From 0 up to, not including, 1. */
-  random(): number;
+export interface RouterDeps extends WatchDeps {
   catalogue(): { routes: readonly Route[]; providers: ReadonlyMap<string, Provider> };
   /** Random seed of this process, stored with its decisions. */
   seed: string;

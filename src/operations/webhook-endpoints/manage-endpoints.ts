@@ -185,7 +185,7 @@ export function commitEndpoint<Decision extends EndpointDecision>(
 }
 
 /** Throws GatewayError `invalid_state` for the endpoint of the configuration, which the API cannot change. */
-export function rejectConfiguredEndpoint({ id, source, environment }: WebhookEndpoint, remedy: string): void {
+function rejectConfiguredEndpoint({ id, source, environment }: WebhookEndpoint, remedy: string): void {
   if (source !== 'configuration') return;
   throw new GatewayError(
     'invalid_state',
@@ -198,7 +198,7 @@ export function rejectConfiguredEndpoint({ id, source, environment }: WebhookEnd
  * Refuses what no event could ever be delivered to, or what would carry production events in the clear, with GatewayError
  * `invalid_input`. A host name is looked up whenever it is connected to, and not here.
  */
-export function checkUrl(url: string, environment: Environment, configured: WebhookTargets): void {
+function checkUrl(url: string, environment: Environment, configured: WebhookTargets): void {
   const targets = targetsOf(environment, configured);
   const { protocol, hostname } = new URL(url);
   const address = hostname.replace(/^\[|\]$/g, '');

@@ -18,7 +18,7 @@ import {
   keysetQuery,
   splitColumns,
 } from '../keyset.ts';
-import { type AccountSum, type JournalFilter, type LedgerPartition, type JournalRange } from '../ledger-port.ts';
+import { type AccountSum, type JournalFilter, type JournalRange, partitionsOf } from '../ledger-port.ts';
 import { matching } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
 import { describeTable, integer, text } from '../table-description.ts';
@@ -66,18 +66,12 @@ const SELECT_SETTLEMENT = 'SELECT * FROM settlements WHERE payment_id = ?1';
 // Two rows are enough to distinguish one payment from several.
 const SELECT_OF_REFERENCE = 'SELECT id FROM payments WHERE provider_reference = ?1 ORDER BY id LIMIT 2';
 
-const SUMS = `COALESCE(SUM(CASE WHEN amount > 0 THEN amount ELSE 0 END), 0) AS debits,
-  COALESCE(SUM(CASE WHEN amount < 0 THEN -amount ELSE 0 END), 0) AS credits`;
-const ON_SHELF = 'FROM ledger_entries WHERE environment = ?1 AND account = ?2 AND kind = ?3';
 const PLACE_COLUMNS = PLACES.columns.map(({ name }) => name);
 const PLACE = PLACE_COLUMNS.join(', ');
-const ORDERED = `ORDER BY ${PLACE}`;
-const SELECT_RECENT = `SELECT ${SUMS} ${ON_SHELF} AND created > ?4 AND created <= ?5`;
-// The end of the range is read first, so that the database can sum the entries before it.
-const SELECT_END = `SELECT ${PLACE} ${ON_SHELF} AND created <= ?4 AND (${PLACE}) > (?5, ?6, ?7) ${ORDERED} LIMIT 1 OFFSET ?8`;
-const SELECT_PART = `SELECT ${SUMS} ${ON_SHELF} AND (${PLACE}) > (?4, ?5, ?6) AND (${PLACE}) <= (?7, ?8, ?9)`;
-const SELECT_REST = `SELECT ${SUMS} ${ON_SHELF} AND created <= ?4 AND (${PLACE}) > (?5, ?6, ?7)`;
 
+const SELECT_SUMS = `SELECT COALESCE(SUM(CASE WHEN amount > 0 THEN amount ELSE 0 END), 0) AS debits,
+  COALESCE(SUM(CASE WHEN amount < 0 THEN -amount ELSE 0 END), 0) AS credits
+  FROM ledger_entries WHERE environment = ?1 AND account = ?2 AND kind = ?3 AND created > ?4 AND created <= ?5`;
 const SELECT_DAY_SUMS = `SELECT account, SUM(debits) AS debits, SUM(credits) AS credits FROM ledger_sums
   WHERE environment = ?1 AND day < ?2 GROUP BY account`;
 
@@ -114,26 +108,12 @@ export function createLedgerReads(select: Select, selectEach: SelectEach) {
     /** Sums of each account with entries: of the days before `before` (days since 1970), or of all days. */
     daySums: (environment: Environment, before = Number.MAX_SAFE_INTEGER) =>
       all((row) => sumFromRow(row['account'] as Account, row), SELECT_DAY_SUMS, environment, before),
-    /**
-     * Sums of the next entries of a partition, at most `limit`, booked until then. `last` is the place of the last one; undefined
-     * if there are no more.
-     */
-    async partitionSum(
-      { environment, account, kind }: LedgerPartition,
-      { after, until, limit }: { after: EntryPosition | undefined; until: Instant; limit: number },
-    ) {
-      const begin = [after?.created ?? -1, after?.postingId ?? '', after?.line ?? -1];
-      const last = await one(PLACES.fromRow, SELECT_END, environment, account, kind, until, ...begin, limit - 1);
-      const [row] = last
-        ? await select(SELECT_PART, environment, account, kind, ...begin, last.created, last.postingId, last.line)
-        : await select(SELECT_REST, environment, account, kind, until, ...begin);
-      return { ...sumFromRow(account, row!), last };
-    },
-    /** Sums of the entries after `after` and until then, by partition, in one snapshot. */
-    async recentSums(partitions: readonly LedgerPartition[], after: Instant, until: Instant) {
+    /** Sums of the entries after `after` and until then, in one snapshot, in any number of parts of an account. */
+    async entrySums(environment: Environment, after: Instant, until: Instant) {
+      const partitions = partitionsOf(environment);
       const found = await selectEach(
-        partitions.map(({ environment, account, kind }) => ({
-          sql: SELECT_RECENT,
+        partitions.map(({ account, kind }) => ({
+          sql: SELECT_SUMS,
           params: [environment, account, kind, after, until],
         })),
       );
