@@ -11,7 +11,7 @@ import { ENVIRONMENTS, type Environment } from '../domain/route.ts';
 import type { SignalOrigin } from '../domain/signal-origin.ts';
 import { type Select, type SelectEach, filterKeyset } from './keyset.ts';
 import type { Page } from './list-page.ts';
-import { NOTHING, matching, pageOf, unknownStatus } from './named-page.ts';
+import { NOTHING, matching, pageOf, pageWithin, unknownStatus } from './named-page.ts';
 import { createReader } from './row-reader.ts';
 import { createApiKeyReads } from './tables/api-keys-table.ts';
 import { createMonitoringReads } from './tables/backlog-reads.ts';
@@ -41,6 +41,7 @@ import {
   SELECT_INVOICES_OF_SESSION,
   SELECT_INVOICE_OF_PAYMENT,
   SELECT_PAYMENTS_OF_SESSION,
+  SELECT_PAYMENT_OF_INVOICE,
   statusKeyset,
 } from './tables/payments-table.ts';
 import {
@@ -70,7 +71,6 @@ export type Reads = ReturnType<typeof createReads>;
 /** Every read of the store's port, over whichever database `select` and `selectEach` ask. */
 export function createReads(select: Select, selectEach: SelectEach) {
   const { one, find, all, list } = createReader(select);
-  const customer = (id: string) => find(CUSTOMERS, id);
   const customersNamed = (id: string | undefined, email: string | undefined) =>
     id === undefined
       ? all(CUSTOMERS.fromRow, SELECT_CUSTOMERS_BY_EMAIL, emailKey(email!))
@@ -89,7 +89,7 @@ export function createReads(select: Select, selectEach: SelectEach) {
     ...createRefundReads(select),
     ...createEndpointReads(select, selectEach),
     ...createWebhookReads(select),
-    customer,
+    customer: (id: string) => find(CUSTOMERS, id),
     /** The customer of an address, compared without case. */
     customerByEmail: (environment: Environment, email: string) =>
       one(CUSTOMERS.fromRow, SELECT_CUSTOMER_BY_EMAIL, environment, emailKey(email)),
@@ -145,8 +145,8 @@ export function createReads(select: Select, selectEach: SelectEach) {
       const { invoiceId, sessionId, customerId, status, environment } = filter;
       const named = await namedPayments(filter);
       if (named) return pageOf(matching(named, { invoiceId, sessionId, customerId, status, environment }), page);
-      if (await isOfOtherEnvironment(filter)) return NOTHING;
-      return list(statusKeyset('payments', PAYMENT_STATUSES, filter), page, PAYMENTS.fromRow);
+      const keyset = statusKeyset('payments', PAYMENT_STATUSES, filter);
+      return pageWithin(await list(keyset, page, PAYMENTS.fromRow), environment);
     },
 
     async listInvoices(filter: InvoiceFilter, page: Page) {
@@ -159,8 +159,8 @@ export function createReads(select: Select, selectEach: SelectEach) {
             : await all(INVOICES.fromRow, INVOICES.byId, invoiceId);
         return pageOf(matching(named, { paymentId, customerId, status, environment }), page);
       }
-      if (await isOfOtherEnvironment(filter)) return NOTHING;
-      return list(statusKeyset('invoices', INVOICE_STATUSES, filter), page, INVOICES.fromRow);
+      const keyset = statusKeyset('invoices', INVOICE_STATUSES, filter);
+      return pageWithin(await list(keyset, page, INVOICES.fromRow), environment);
     },
 
     /** Sessions whose `wakeAt` is past, the longest due first. */
@@ -176,17 +176,8 @@ export function createReads(select: Select, selectEach: SelectEach) {
   /** The few payments that a filter names by an id. */
   async function namedPayments({ paymentId, invoiceId, sessionId }: PaymentFilter): Promise<Payment[] | undefined> {
     if (paymentId !== undefined) return all(PAYMENTS.fromRow, PAYMENTS.byId, paymentId);
-    if (invoiceId !== undefined) {
-      const invoice = await find(INVOICES, invoiceId);
-      return invoice ? all(PAYMENTS.fromRow, PAYMENTS.byId, invoice.paymentId) : [];
-    }
+    if (invoiceId !== undefined) return all(PAYMENTS.fromRow, SELECT_PAYMENT_OF_INVOICE, invoiceId);
     if (sessionId === undefined) return undefined;
     return all(PAYMENTS.fromRow, SELECT_PAYMENTS_OF_SESSION, sessionId);
-  }
-
-  /** A customer implies an environment: it has no records of another one. */
-  async function isOfOtherEnvironment({ customerId, environment }: InvoiceFilter): Promise<boolean> {
-    if (customerId === undefined || environment === undefined) return false;
-    return (await customer(customerId))?.environment !== environment;
   }
 }

@@ -54,6 +54,7 @@ const STORED = describeTable<StoredPayment>('payments', {
   inquiries: integer,
 });
 
+export const SELECT_PAYMENT_OF_INVOICE = 'SELECT * FROM payments WHERE invoice_id = ?1';
 export const SELECT_PAYMENTS_OF_SESSION = 'SELECT * FROM payments WHERE session_id = ?1 ORDER BY id';
 
 const insertPayment = STORED.insert();
