@@ -1,7 +1,6 @@
 import { ERASED_BODY } from '../../domain/personal-data.ts';
 import { EVENT_CONFLICT, type ProviderMessage } from '../../domain/provider-message.ts';
-import type { Instant } from '../../domain/records.ts';
-import { describeTable, flag, integer, text } from '../table-description.ts';
+import { type ItemOf, defineTable, describeTable, flag, integer, text, textOf } from '../table-description.ts';
 import { statement } from '../write-statement.ts';
 import { textUnlessErased } from './erased-text.ts';
 
@@ -28,25 +27,16 @@ const insertMessageRow = PROVIDER_MESSAGES.insert({
 });
 
 /** A request to a provider, outside every transaction, repeated until it is done. */
-export interface ProviderTask {
-  paymentId: string;
-  kind: 'cancel';
-  sessionId: string;
-  status: 'pending' | 'done' | 'dead';
-  attempts: number;
-  dueAt: Instant;
-  created: Instant;
-}
-
-export const PROVIDER_TASKS = describeTable<ProviderTask>('provider_tasks', {
+export const PROVIDER_TASKS = defineTable('provider_tasks', {
   paymentId: text,
-  kind: text,
+  kind: textOf<'cancel'>(),
   sessionId: text,
-  status: text,
+  status: textOf<'pending' | 'done' | 'dead'>(),
   attempts: integer,
   dueAt: integer,
   created: integer,
 });
+export type ProviderTask = ItemOf<typeof PROVIDER_TASKS>;
 // A payment has one task of a kind. A cancellation can be requested again while an earlier one is pending or done: the provider
 // may have handled the earlier one before it had the payment, and the outcome of that one no longer counts.
 const insertTask = PROVIDER_TASKS.insert({

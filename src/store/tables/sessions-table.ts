@@ -1,16 +1,10 @@
 import { type Instant, type Metadata, SESSION_STATUSES, type Session } from '../../domain/records.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { type KeysetQuery, filterKeyset, splitColumns } from '../keyset.ts';
-import { describeTable, flag, integer, json, named, text } from '../table-description.ts';
+import { type ItemOf, defineTable, describeTable, flag, integer, json, named, text } from '../table-description.ts';
 import { KEY_SHARE, statement } from '../write-statement.ts';
 import { emailKey } from './customers-table.ts';
 import { erasedKey } from './erased-text.ts';
-
-/** A session that is due for a change by time alone. */
-export interface DueWake {
-  sessionId: string;
-  wakeAt: Instant;
-}
 
 export interface SessionFilter {
   /** A customer's id or email address. */
@@ -63,7 +57,9 @@ export const SELECT_SESSION_BY_KEY = 'SELECT * FROM sessions WHERE environment =
 export const SELECT_SESSIONS_TO_WAKE =
   'SELECT id, wake_at FROM sessions WHERE wake_at IS NOT NULL AND wake_at <= ?1 ORDER BY wake_at LIMIT ?2';
 
-export const WAKES = describeTable<DueWake>('sessions', { sessionId: named('id', text), wakeAt: integer });
+/** A session that is due for a change by time alone. */
+export const WAKES = defineTable('sessions', { sessionId: named('id', text), wakeAt: integer });
+export type DueWake = ItemOf<typeof WAKES>;
 
 const update = SESSIONS.update({
   key: ['id'],
