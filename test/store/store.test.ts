@@ -50,24 +50,6 @@ describe('a commit', () => {
     assert.deepEqual(await store.event(family.event.id), family.event);
   });
 
-  seeded('applies no change if one fails', async (store) => {
-    const orphan = aPayment({ id: idOf('pay', 3), invoiceId: idOf('inv', 3), sessionId: idOf('chk', 99) });
-    const changes: Change[] = [...creationOf(other), { type: 'payment_created', payment: orphan }];
-    await assert.rejects(store.commit(changes));
-    assert.equal(await store.customer(other.customer.id), undefined);
-    assert.equal(await store.checkout(other.session.id), undefined);
-    assert.equal(await store.event(other.event.id), undefined);
-  });
-
-  seeded('applies no change if a guard does not hold, also after other changes', async (store) => {
-    const stale: Change = { type: 'session_changed', session: { ...family.session, version: 7 } };
-    await assertConflict(store, 'version', ...creationOf(other), stale);
-    assert.equal(await store.customer(other.customer.id), undefined);
-    assert.equal(await store.payment(other.payment.id), undefined);
-    await write(store, ...creationOf(other));
-    assert.deepEqual(await store.checkout(other.session.id), checkoutOf(other));
-  });
-
   seeded('of no change succeeds', async (store) => {
     assert.deepEqual(await store.commit([]), { done: true });
   });
