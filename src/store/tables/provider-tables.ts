@@ -1,10 +1,14 @@
 import { ERASED_BODY } from '../../domain/personal-data.ts';
+import type { Instant } from '../../domain/records.ts';
+import type { SignalOrigin } from '../../domain/signal-origin.ts';
+import type { Select } from '../keyset.ts';
+import { createReader } from '../row-reader.ts';
 import { EVENT_CONFLICT, type ProviderMessage } from '../../domain/provider-message.ts';
 import { type ItemOf, defineTable, describeTable, flag, integer, text, textOf } from '../table-description.ts';
 import { statement } from '../write-statement.ts';
 import { textUnlessErased } from './erased-text.ts';
 
-export const PROVIDER_MESSAGES = describeTable<ProviderMessage>('provider_messages', {
+const PROVIDER_MESSAGES = describeTable<ProviderMessage>('provider_messages', {
   provider: text,
   environment: text,
   eventId: text,
@@ -27,7 +31,7 @@ const insertMessageRow = PROVIDER_MESSAGES.insert({
 });
 
 /** A request to a provider, outside every transaction, repeated until it is done. */
-export const PROVIDER_TASKS = defineTable('provider_tasks', {
+const PROVIDER_TASKS = defineTable('provider_tasks', {
   paymentId: text,
   kind: textOf<'cancel'>(),
   sessionId: text,
@@ -48,11 +52,11 @@ const CLAIM_TASK = `UPDATE provider_tasks SET attempts = ?3 + 1, due_at = ?4
 const FINISH_TASK = `UPDATE provider_tasks SET status = ?4, due_at = ?5
   WHERE payment_id = ?1 AND kind = ?2 AND attempts = ?3 AND status = 'pending'`;
 
-export const SELECT_MESSAGES_OF_EVENT = `SELECT * FROM provider_messages
+const SELECT_MESSAGES_OF_EVENT = `SELECT * FROM provider_messages
   WHERE provider = ?1 AND environment = ?2 AND event_id = ?3 AND conflict IN ('', ?4) ORDER BY conflict`;
-export const SELECT_MESSAGES_OF_SESSION =
+const SELECT_MESSAGES_OF_SESSION =
   'SELECT * FROM provider_messages WHERE session_id = ?1 ORDER BY received, event_id, conflict';
-export const SELECT_TASKS_DUE =
+const SELECT_TASKS_DUE =
   "SELECT * FROM provider_tasks WHERE status = 'pending' AND due_at <= ?1 ORDER BY due_at LIMIT ?2";
 
 export const providerWrites = {
@@ -67,3 +71,15 @@ export const providerWrites = {
   task_finished: ({ task: { paymentId, kind, status, attempts, dueAt } }: { task: ProviderTask }) =>
     statement(FINISH_TASK, [paymentId, kind, attempts, status, dueAt], 'overtaken'),
 };
+
+export function createProviderReads(select: Select) {
+  const { all } = createReader(select);
+  return {
+    tasksDue: (now: Instant, limit: number) => all(PROVIDER_TASKS.fromRow, SELECT_TASKS_DUE, now, limit),
+    /** The first message of an event id, then the conflicting one that names the session, if any. */
+    messagesOfEvent: ({ provider, environment }: SignalOrigin, id: string, sessionId: string) =>
+      all(PROVIDER_MESSAGES.fromRow, SELECT_MESSAGES_OF_EVENT, provider, environment, id, sessionId),
+    /** Messages about the session's payments, settlements and refunds, oldest first. */
+    providerMessages: (sessionId: string) => all(PROVIDER_MESSAGES.fromRow, SELECT_MESSAGES_OF_SESSION, sessionId),
+  };
+}
