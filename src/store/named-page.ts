@@ -36,10 +36,6 @@ export function pageWithin<Item extends { environment: Environment }>(
   return isOther ? NOTHING : page;
 }
 
-export function unknownStatus(status: string | undefined, known: readonly string[]): boolean {
-  return status !== undefined && !known.includes(status);
-}
-
 /** The items that have the value of every property that the filter gives. */
 export function matching<Item extends object>(items: Item[], filter: { [Name in keyof Item]?: unknown }): Item[] {
   const given = Object.entries(filter).filter(([, value]) => value !== undefined) as [keyof Item, unknown][];

@@ -2,7 +2,7 @@ import { CUSTOMER_STATUSES, type Customer } from '../../domain/records.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { type Select, filterKeyset } from '../keyset.ts';
 import type { Page } from '../list-page.ts';
-import { NOTHING, matching, pageOf, unknownStatus } from '../named-page.ts';
+import { matching, pageOf } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
 import { describeTable, integer, text } from '../table-description.ts';
 
@@ -60,7 +60,6 @@ export function createCustomerReads(select: Select) {
     customerByEmail: (environment: Environment, email: string) =>
       one(CUSTOMERS.fromRow, SELECT_BY_EMAIL, environment, emailKey(email)),
     async listCustomers({ customerId: id, email, status, environment }: CustomerFilter, page: Page) {
-      if (unknownStatus(status, CUSTOMER_STATUSES)) return NOTHING;
       if (id === undefined && email === undefined) {
         const leading = { environment: ENVIRONMENTS, status: CUSTOMER_STATUSES };
         return list(filterKeyset('customers', { environment, status }, leading), page, CUSTOMERS.fromRow);

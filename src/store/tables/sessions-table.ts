@@ -2,7 +2,7 @@ import { type Instant, type Metadata, SESSION_STATUSES, type Session } from '../
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { type Select, filterKeyset, splitColumns } from '../keyset.ts';
 import type { Page } from '../list-page.ts';
-import { NOTHING, matching, unknownStatus } from '../named-page.ts';
+import { NOTHING, matching } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
 import { type ItemOf, defineTable, describeTable, flag, integer, json, named, text } from '../table-description.ts';
 import { KEY_SHARE, statement } from '../write-statement.ts';
@@ -97,7 +97,6 @@ export function createSessionReads(select: Select) {
     /** Sessions whose `wakeAt` is past, the longest due first. */
     sessionsToWake: (now: Instant, limit: number) => all(WAKES.fromRow, SELECT_TO_WAKE, now, limit),
     async listSessions({ status, customer, clientReferenceId, environment }: SessionFilter, page: Page) {
-      if (unknownStatus(status, SESSION_STATUSES)) return NOTHING;
       const given = { status, client_reference_id: clientReferenceId };
       const open = { status: SESSION_STATUSES };
       if (customer === undefined) {
