@@ -1,5 +1,5 @@
 import { INVARIANTS } from '../store/invariants.ts';
-import type { ExaminedDatabase } from '../store/examined-database.ts';
+import type { ExaminedDatabase } from '../store/database.ts';
 import { jsonOf } from './command-context.ts';
 import { plain } from './cells.ts';
 

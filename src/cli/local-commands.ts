@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ExaminedDatabase } from '../store/examined-database.ts';
+import type { ExaminedDatabase } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
 import type { SecretBox } from '../webhooks/secret-box.ts';
 import { type CommandContext, CommandError, OutputClosedError, describedCommand, jsonOf } from './command-context.ts';

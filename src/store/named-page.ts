@@ -1,3 +1,4 @@
+import type { Environment } from '../domain/route.ts';
 import type { PageResult, Page } from './list-page.ts';
 
 export const NOTHING = { items: [], hasMore: false };
@@ -26,8 +27,13 @@ export function pageOfItems<Item extends Place, Place>(
   return { items: older.slice(0, limit), hasMore: older.length > limit };
 }
 
-export function unknownStatus(status: string | undefined, known: readonly string[]): boolean {
-  return status !== undefined && !known.includes(status);
+/** The page of a record that implies an environment, such as a customer or an endpoint; empty if that is another one. */
+export function pageWithin<Item extends { environment: Environment }>(
+  page: PageResult<Item>,
+  environment: Environment | undefined,
+): PageResult<Item> {
+  const isOther = page.items.some((item) => environment !== undefined && item.environment !== environment);
+  return isOther ? NOTHING : page;
 }
 
 /** The items that have the value of every property that the filter gives. */

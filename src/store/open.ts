@@ -1,7 +1,6 @@
-import type { OpenedStore } from './database.ts';
 import type { SqliteOptions } from './sqlite.ts';
 import type { PostgresOptions } from './postgres.ts';
-import type { ExaminedDatabase } from './examined-database.ts';
+import type { ExaminedDatabase, OpenedStore } from './database.ts';
 import type { Migration } from './migrations/migration.ts';
 
 /** Database named by `DATABASE_URL`. */

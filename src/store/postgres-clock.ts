@@ -8,16 +8,11 @@ const LONGEST_LOOK_MS = 1000;
 
 const SELECT_TIME = 'SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now';
 
-export interface DatabaseClock {
-  now(): Instant;
-  stop(): void;
-}
-
 /**
  * The time of the database, carried on by this process's monotonic clock between one look and the next: all instances
  * agree on when a lease ends, whatever the clock of their machine says. Wrong by half a round trip at most.
  */
-export async function startDatabaseClock(select: Select): Promise<DatabaseClock> {
+export async function startDatabaseClock(select: Select) {
   let origin = Number.NaN;
 
   async function look(): Promise<void> {
@@ -36,7 +31,7 @@ export async function startDatabaseClock(select: Select): Promise<DatabaseClock>
   }, LOOK_EVERY_MS);
   timer.unref();
   return {
-    now: () => Math.floor(origin + performance.now()),
+    now: (): Instant => Math.floor(origin + performance.now()),
     stop: () => clearInterval(timer),
   };
 }

@@ -13,7 +13,7 @@ import {
 } from './postgres-connection.ts';
 import { forPostgres } from './postgres-sql.ts';
 import type { OnBatch } from './commit-watch.ts';
-import type { Change, CommitResult, Conflict, Store } from './store.ts';
+import type { Change, CommitResult, Conflict } from './store.ts';
 import type { Write } from './write-statement.ts';
 
 /** Limit of change sets in one batch. */
@@ -69,13 +69,8 @@ export interface WriterOptions {
   onBatch?: OnBatch | undefined;
 }
 
-export interface Writer extends Pick<Store, 'commit' | 'onCommit' | 'close'> {
-  /** Commits statements outside of the store port. Batches take their locks in the order of `lockOrder`. */
-  write(writes: Write[], lockOrder: string): Promise<CommitResult>;
-}
-
 /** Commits waiting change sets, many in one transaction and one round trip; a failing set does not fail the others. */
-export function createWriter(options: WriterOptions): Writer {
+export function createWriter(options: WriterOptions) {
   const { connections, random, onBatch } = options;
   const listeners: (() => void)[] = [];
   let waiting: Waiting[] = [];
@@ -210,9 +205,10 @@ export function createWriter(options: WriterOptions): Writer {
   }
 
   return {
-    commit: async (changes) => enqueue(changes, writesOf(changes), lockOrderOf(changes)),
-    write: (writes, lockOrder) => enqueue([], writes, lockOrder),
-    onCommit(listener) {
+    commit: async (changes: Change[]) => enqueue(changes, writesOf(changes), lockOrderOf(changes)),
+    /** Commits statements outside of the store port. Batches take their locks in the order of `lockOrder`. */
+    write: (writes: Write[], lockOrder: string) => enqueue([], writes, lockOrder),
+    onCommit(listener: () => void) {
       listeners.push(listener);
     },
     async close() {

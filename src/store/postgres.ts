@@ -8,7 +8,6 @@ import {
   rejectOutdatedProgram,
   warnOfNewDatabase,
 } from './migrate.ts';
-import type { OpenedStore } from './database.ts';
 import type { Query, Row, SqlValue } from './keyset.ts';
 import type { OnBatch } from './commit-watch.ts';
 import { runBatch } from './postgres-batch.ts';
@@ -24,7 +23,7 @@ import type { Migration } from './migrations/migration.ts';
 import { forPostgres, migrationForPostgres } from './postgres-sql.ts';
 import { createWriter } from './postgres-writer.ts';
 import { createReads } from './store-reads.ts';
-import type { ExaminedDatabase } from './examined-database.ts';
+import type { ExaminedDatabase, OpenedStore } from './database.ts';
 
 export interface PostgresOptions extends PostgresSettings {
   /** From 0 up to, not including, 1. */

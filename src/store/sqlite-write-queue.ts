@@ -20,24 +20,8 @@ export const REWRITE_HEADER = 'PRAGMA application_id = 0';
 /** Free space that a full disk needs before the service is ready again; with less, the next commits would fill it. */
 const LEAST_ROOM_BYTES = 1 << 20;
 
-export interface Writer {
-  commit(changes: Change[]): Promise<CommitResult>;
-  /** Commits statements that are no changes of the store's port. */
-  write(writes: Write[]): Promise<CommitResult>;
-  onCommit(listener: () => void): void;
-  /** Throws if the writer has died or the file is damaged. */
-  assertUsable(): void;
-  /** Throws if the disk refuses writes. After a refused write, tries a small write to find out whether the disk accepts writes again. */
-  assertWritable(): Promise<void>;
-  /** Rejects every write from now on. */
-  fail(error: Error): void;
-  /** Resolves when no write is waiting or in progress. */
-  finished(): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** Starts the writer thread, and queues change sets for it. */
-export async function startWriter(path: string, onFatal: (error: Error) => void, onBatch?: OnBatch): Promise<Writer> {
+export async function startWriter(path: string, onFatal: (error: Error) => void, onBatch?: OnBatch) {
   const worker = new Worker(new URL('./sqlite-writer.ts', import.meta.url), { workerData: { path } });
   await new Promise<void>((resolve, reject) => {
     worker.once('message', () => resolve());
@@ -116,14 +100,17 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
   }
 
   return {
-    commit: (changes) => write(changes, writesOf(changes)),
-    write: (writes) => write([], writes),
-    onCommit(listener) {
+    commit: (changes: Change[]) => write(changes, writesOf(changes)),
+    /** Commits statements that are no changes of the store's port. */
+    write: (writes: Write[]) => write([], writes),
+    onCommit(listener: () => void) {
       listeners.push(listener);
     },
+    /** Throws if the writer has died or the file is damaged. */
     assertUsable() {
       if (isDead) throw unwritable();
     },
+    /** Throws if the disk refuses writes. After a refused write, tries a small write to find out whether the disk accepts writes again. */
     async assertWritable() {
       if (!isRefused) return;
       await write([], [{ sql: REWRITE_HEADER, params: [] }]);
@@ -131,7 +118,9 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
       if (bavail * bsize < LEAST_ROOM_BYTES) throw unwritable('little room is left on its disk');
       isRefused = false;
     },
+    /** Rejects every write from now on. */
     fail,
+    /** Resolves when no write is waiting or in progress. */
     async finished() {
       if (inFlight.length > 0 || waiting.length > 0) await new Promise<void>((resolve) => (onIdle = resolve));
     },

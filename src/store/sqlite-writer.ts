@@ -88,7 +88,7 @@ function runWriter(path: string): void {
 
   function applyBatch(sets: PackedWrite[][], forget: boolean): SetResult[] {
     try {
-      return applyTogether(sets, forget) ?? applyApart(sets, forget);
+      return applySets(sets, forget, false) ?? applySets(sets, forget, true)!;
     } catch (error) {
       const refusal = refusalOf(error);
       if (database.isTransaction) database.exec('ROLLBACK');
@@ -97,35 +97,24 @@ function runWriter(path: string): void {
   }
 
   /**
-   * All change sets in one transaction without savepoints, which cost three times as much as the rows. Undefined, with nothing
-   * written, if one of them failed after it had written something; a failing guard at the start has written nothing.
+   * All change sets in one transaction, each under a savepoint if `isApart`, so that a failing one does not fail its neighbours.
+   * Savepoints cost three times as much as the rows. Without them, undefined, with nothing written, if a set failed after it had
+   * written something; a failing guard at the start has written nothing.
    */
-  function applyTogether(sets: PackedWrite[][], forget: boolean): SetResult[] | undefined {
+  function applySets(sets: PackedWrite[][], forget: boolean, isApart: boolean): SetResult[] | undefined {
     begin.run();
     const results: SetResult[] = [];
     for (const writes of sets) {
+      if (isApart) savepoint.run();
       const { result, written } = applyWrites(writes);
-      if (result !== 0 && written > 0) {
+      if (result !== 0 && written > 0 && !isApart) {
         database.exec('ROLLBACK');
         return undefined;
       }
+      if (isApart && result !== 0) undo.run();
+      if (isApart) release.run();
       results.push(result);
     }
-    if (forget) database.exec(NOTE_REMNANTS);
-    commit.run();
-    return results;
-  }
-
-  /** The same with a savepoint for each change set, so that a failing one does not fail its neighbours. */
-  function applyApart(sets: PackedWrite[][], forget: boolean): SetResult[] {
-    begin.run();
-    const results = sets.map((writes) => {
-      savepoint.run();
-      const { result } = applyWrites(writes);
-      if (result !== 0) undo.run();
-      release.run();
-      return result;
-    });
     if (forget) database.exec(NOTE_REMNANTS);
     commit.run();
     return results;

@@ -2,7 +2,6 @@ import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Clock } from '../runtime.ts';
-import type { OpenedStore } from './database.ts';
 import type { Query, Row, SqlValue } from './keyset.ts';
 import {
   CREATE_MIGRATIONS,
@@ -21,7 +20,7 @@ import { createReads } from './store-reads.ts';
 import { CORRUPT, describeSqliteError, isDamage, sqliteCodeOf } from './sqlite-faults.ts';
 import { clearRemnants } from './sqlite-remnants.ts';
 import { REWRITE_HEADER, startWriter } from './sqlite-write-queue.ts';
-import type { ExaminedDatabase } from './examined-database.ts';
+import type { ExaminedDatabase, OpenedStore } from './database.ts';
 
 export interface SqliteOptions {
   path: string;

@@ -38,6 +38,31 @@ export function json<Value>(): Converted<Value> {
   return { type: 'TEXT', write: (value) => JSON.stringify(value), read: (stored) => JSON.parse(stored as string) };
 }
 
+/** A column whose values have a narrower type than its storage. */
+interface Typed<Value> extends Stored {
+  readonly of?: Value;
+}
+
+type ValueOf<Column> =
+  Column extends Converted<infer Value>
+    ? Value
+    : Column extends Typed<unknown>
+      ? 'of' extends keyof Column
+        ? Exclude<Column['of'], undefined>
+        : Column['type'] extends 'TEXT'
+          ? string
+          : number
+      : never;
+
+/** Text of which only these values occur. */
+export function textOf<Value extends string>(): Typed<Value> {
+  return text;
+}
+
+export function orNull<Column extends Stored>(column: Column): Typed<ValueOf<Column> | null> {
+  return column;
+}
+
 /** The same column under another name than the property's. */
 export function named<Column extends Stored>(column: string, stored: Column): Column {
   return { ...stored, column };
@@ -111,6 +136,16 @@ export function describeTable<Item extends object>(name: string, columns: Column
     },
   };
 }
+
+/** Describes a table that is the only description of its items. */
+export function defineTable<const Described extends Record<string, Stored>>(
+  name: string,
+  columns: Described,
+): Table<{ -readonly [Name in keyof Described]: ValueOf<Described[Name]> }> {
+  return describeTable(name, columns as never);
+}
+
+export type ItemOf<Described> = Described extends Table<infer Item> ? Item : never;
 
 /** Writes version 1 of an item as a new row, and every later version over the one before. */
 export function saveVersions<Item extends { version: number }>(

@@ -40,7 +40,6 @@ import type { Step } from '../fixtures/violation-rows.ts';
 import { NOW, aCustomer, aSession, idOf } from '../fixtures/checkout-records.ts';
 import { withStore, write } from '../fixtures/store-records.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
-import { createServiceDatabase, openTestStore } from '../support/database.ts';
 import { connect, startFakeProvider } from '../support/fake-provider.ts';
 import { startTestService } from '../support/service.ts';
 import { SECRET, receiver } from '../webhooks/fixtures.ts';
@@ -142,35 +141,33 @@ async function take(probe: Probe, step: Step): Promise<void> {
 const HISTORIES = 12;
 
 describe('the invariants find every violation', () => {
-  test('exactly the invariants that an injected violation breaks find it, with the right ids', async (context) => {
-    await using database = await createServiceDatabase();
-    const store = await openTestStore(database.settings);
-    await fillWithEveryState(store);
-    await store.close();
-    await using probe = await openProbe(database.url);
-    assert.deepEqual(await findings(probe), {}, 'before any violation');
+  test('exactly the invariants that an injected violation breaks find it, with the right ids', (context) =>
+    withStore(async (store, url) => {
+      await fillWithEveryState(store);
+      await using probe = await openProbe(url);
+      assert.deepEqual(await findings(probe), {}, 'before any violation');
 
-    for (const [steps, broken] of INJECTED_VIOLATIONS) {
-      await context.test(`${Object.keys(broken).join(', ')}: ${JSON.stringify(steps)}`, async () => {
-        const expected = Object.fromEntries(Object.entries(broken).map(([name, ids]) => [name, [ids].flat()]));
-        await probe.begin();
-        try {
-          for (const step of [steps].flat()) await take(probe, step);
-          assert.deepEqual(await findings(probe), expected);
-          for (const [name, [first]] of Object.entries(expected)) {
-            const { sql } = INVARIANTS.find((invariant) => invariant.name === name)!;
-            const limited = await probe.rows(sql, 1);
-            assert.deepEqual(
-              limited.map(({ id }) => id),
-              [first],
-            );
+      for (const [steps, broken] of INJECTED_VIOLATIONS) {
+        await context.test(`${Object.keys(broken).join(', ')}: ${JSON.stringify(steps)}`, async () => {
+          const expected = Object.fromEntries(Object.entries(broken).map(([name, ids]) => [name, [ids].flat()]));
+          await probe.begin();
+          try {
+            for (const step of [steps].flat()) await take(probe, step);
+            assert.deepEqual(await findings(probe), expected);
+            for (const [name, [first]] of Object.entries(expected)) {
+              const { sql } = INVARIANTS.find((invariant) => invariant.name === name)!;
+              const limited = await probe.rows(sql, 1);
+              assert.deepEqual(
+                limited.map(({ id }) => id),
+                [first],
+              );
+            }
+          } finally {
+            await probe.rows('ROLLBACK');
           }
-        } finally {
-          await probe.rows('ROLLBACK');
-        }
-      });
-    }
-  });
+        });
+      }
+    }));
 
   test('every invariant has an injected violation, and one that it alone finds if there can be one', () => {
     const names = INVARIANTS.map(({ name }) => name);

@@ -1,10 +1,9 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { EventFilter } from '../../src/store/event-places.ts';
+import type { EventFilter, MerchantEvent } from '../../src/store/webhooks-port.ts';
 import type { Page } from '../../src/store/list-page.ts';
 import type { Change } from '../../src/store/store.ts';
-import type { MerchantEvent } from '../../src/store/webhooks-port.ts';
 import { MINUTE, NOW, idOf } from '../fixtures/checkout-records.ts';
 import { aDelivery, withStore, anEndpoint, anEvent, creationOf, familyOf, write } from '../fixtures/store-records.ts';
 

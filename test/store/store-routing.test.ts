@@ -6,7 +6,7 @@ import type { RouteOutcome } from '../../src/domain/route-outcome.ts';
 import { ENVIRONMENTS } from '../../src/domain/route.ts';
 import { type Tally, addTallies, bucketOf, emptyTally } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
-import type { RouteHealthRow, TransitionRecord } from '../../src/store/routing-port.ts';
+import type { RouteHealthRow, TransitionRecord } from '../../src/store/tables/routing-tables.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { NOW, aCustomer, aPayment, aSession, idOf } from '../fixtures/checkout-records.ts';
 import { withStore, write } from '../fixtures/store-records.ts';

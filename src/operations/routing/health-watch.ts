@@ -17,7 +17,7 @@ import {
 import type { HealthSignals, ResultKind } from '../../routing/health-signals.ts';
 import { nextHealth } from '../../routing/health-machine.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
-import type { RecentResult } from '../../store/routing-port.ts';
+import type { RecentResult } from '../../store/tables/routing-tables.ts';
 import type { Change, Store } from '../../store/store.ts';
 import { type Estimates, priorsOf } from './read-estimates.ts';
 

@@ -4,7 +4,7 @@ import { type RoutePrior, fold } from '../../routing/estimate.ts';
 import { type RouteState, type States, type Tally, bucketOf, withFastCleared } from '../../routing/route-memory.ts';
 import type { HealthRecord } from '../../routing/health-record.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
-import type { EstimateRecord } from '../../store/routing-port.ts';
+import type { EstimateRecord } from '../../store/tables/routing-tables.ts';
 import type { Store } from '../../store/store.ts';
 
 /** Estimates of an environment's routes, which all instances compute from the same rows. */

@@ -10,7 +10,7 @@ import { canProbe } from '../../routing/health-probe.ts';
 import { type HealthRecord, effectiveState, isDisabled } from '../../routing/health-record.ts';
 import { costOf, valueOf } from '../../routing/objective.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
-import type { RoutingDecision } from '../../store/routing-port.ts';
+import type { RoutingDecision } from '../../store/tables/routing-tables.ts';
 import { type Estimates, priorsOf } from './read-estimates.ts';
 
 const PPM = 1_000_000;

@@ -2,7 +2,7 @@ import { GatewayError, type Issue } from '../../domain/gateway-error.ts';
 import { type CheckedRules, checkRules } from '../../routing/check-rules.ts';
 import { certainty } from '../../routing/rule-matching.ts';
 import type { RuleSet } from '../../routing/rule-set.ts';
-import type { RulesVersion } from '../../store/routing-port.ts';
+import type { RulesVersion } from '../../store/tables/routing-tables.ts';
 import type { Deps } from '../deps.ts';
 import { retryOnConflict } from '../retry-on-conflict.ts';
 

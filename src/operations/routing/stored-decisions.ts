@@ -3,7 +3,7 @@ import { decide } from '../../routing/decide.ts';
 import type { DecisionOutput, Snapshot } from '../../routing/decision.ts';
 import { readDecision } from '../../routing/decision-record.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
-import type { RoutingDecision } from '../../store/routing-port.ts';
+import type { RoutingDecision } from '../../store/tables/routing-tables.ts';
 import type { Deps } from '../deps.ts';
 import { foundSession } from '../not-found.ts';
 

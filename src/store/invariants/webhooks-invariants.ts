@@ -1,4 +1,4 @@
-import { EVENT_TYPES } from '../event-places.ts';
+import { EVENT_TYPES } from '../webhooks-port.ts';
 import { MAX_EARLIER_SECRETS, MAX_ENDPOINTS } from '../../domain/webhook-endpoint.ts';
 import { duplicates, invariants, orphans, sqlList } from './invariant.ts';
 

@@ -1,29 +1,11 @@
 import { DISCREPANCY_KINDS, type Instant } from '../../domain/records.ts';
 import type { Environment } from '../../domain/route.ts';
-import { EVENT_TYPES } from '../event-places.ts';
+import { EVENT_TYPES } from '../webhooks-port.ts';
 import type { Query, SelectEach, SqlValue } from '../keyset.ts';
 import { EARLIER_DELIVERY } from './deliveries-table.ts';
 
 /** Limit of every count, so that a larger backlog does not make the reads slower. */
 export const BACKLOG_COUNT_LIMIT = 10_000;
-
-/** Pending work of an environment. Counts end at {@link BACKLOG_COUNT_LIMIT}. */
-export interface Backlog {
-  deliveriesPending: number;
-  deliveriesDead: number;
-  /** Due time of the longest due delivery of an active endpoint; null for none. */
-  deliveryDueSince: Instant | null;
-  endpointsActive: number;
-  endpointsDisabled: number;
-  sessionsPending: number;
-  refundsPending: number;
-  /** Creation time of the oldest pending refund; null for none. */
-  refundPendingSince: Instant | null;
-  discrepanciesOpen: number;
-  /** Sessions and provider tasks of both environments. */
-  wakesDue: number;
-  tasksPending: number;
-}
 
 // Each is a range of one index, or a table of few rows: test/observability/backlog.test.ts.
 const TYPES = quoted(EVENT_TYPES);
@@ -62,22 +44,33 @@ function counted(rows: string): string {
   return `SELECT COUNT(*) AS value FROM (${rows} LIMIT ${BACKLOG_COUNT_LIMIT}) AS counted`;
 }
 
+/** The statements of each value, with their parameters. */
+const queriesOf = (environment: Environment, now: Instant) => ({
+  deliveriesPending: query(COUNT_DELIVERIES, environment, 'pending'),
+  deliveriesDead: query(COUNT_DEAD, environment),
+  /** Due time of the longest due delivery of an active endpoint. */
+  deliveryDueSince: query(OLDEST_DUE, environment, now),
+  endpointsActive: query(COUNT_ENDPOINTS, environment, 'active'),
+  endpointsDisabled: query(COUNT_ENDPOINTS, environment, 'disabled'),
+  sessionsPending: query(COUNT_SESSIONS, environment, 'pending'),
+  refundsPending: query(COUNT_REFUNDS, environment, 'pending'),
+  /** Creation time of the oldest pending refund. */
+  refundPendingSince: query(OLDEST_REFUND, environment),
+  discrepanciesOpen: query(COUNT_DISCREPANCIES, environment, 'open'),
+  /** Sessions and provider tasks of both environments. */
+  wakesDue: query(COUNT_WAKES, now),
+  tasksPending: query(COUNT_TASKS),
+});
+
+/** Pending work of an environment: times, null for none, and counts, which end at {@link BACKLOG_COUNT_LIMIT}. */
+export type Backlog = {
+  [Name in keyof ReturnType<typeof queriesOf>]: Name extends `${string}Since` ? Instant | null : number;
+};
+
 export function createMonitoringReads(selectEach: SelectEach) {
   return {
-    async backlog(environment: Environment, now: Instant): Promise<Backlog> {
-      const asked = {
-        deliveriesPending: query(COUNT_DELIVERIES, environment, 'pending'),
-        deliveriesDead: query(COUNT_DEAD, environment),
-        deliveryDueSince: query(OLDEST_DUE, environment, now),
-        endpointsActive: query(COUNT_ENDPOINTS, environment, 'active'),
-        endpointsDisabled: query(COUNT_ENDPOINTS, environment, 'disabled'),
-        sessionsPending: query(COUNT_SESSIONS, environment, 'pending'),
-        refundsPending: query(COUNT_REFUNDS, environment, 'pending'),
-        refundPendingSince: query(OLDEST_REFUND, environment),
-        discrepanciesOpen: query(COUNT_DISCREPANCIES, environment, 'open'),
-        wakesDue: query(COUNT_WAKES, now),
-        tasksPending: query(COUNT_TASKS),
-      } satisfies Record<keyof Backlog, Query>;
+    async backlog(environment: Environment, now: Instant) {
+      const asked = queriesOf(environment, now);
       const answers = await selectEach(Object.values(asked));
       const values = answers.map(([row]) => row?.['value'] ?? null);
       return Object.fromEntries(Object.keys(asked).map((name, index) => [name, values[index]])) as unknown as Backlog;

@@ -1,21 +1,9 @@
 import type { Instant } from '../../domain/records.ts';
 import type { Select, SelectEach } from '../keyset.ts';
 import { createReader } from '../row-reader.ts';
-import { describeTable, integer } from '../table-description.ts';
+import { type ItemOf, defineTable, integer, orNull } from '../table-description.ts';
 import { statement } from '../write-statement.ts';
 import { SELECT_ENDPOINTS, endpointFromRow } from './webhook-endpoints-table.ts';
-
-/** Row of the test clock. */
-export interface TestClockRecord {
-  /** Grows by one with every change, from 1. */
-  version: number;
-  /** Distance from the real time, in milliseconds. */
-  offsetMs: number;
-  /** Distance from the real time at the end of the current advance; without one, equal to `offsetMs`. */
-  goalMs: number;
-  /** Time at the end of the current advance, as reported to the caller; null without one. */
-  target: Instant | null;
-}
 
 // The only row has the id 1. The columns `holder` and `held_until` date from test clocks that several instances shared.
 const INSERT_CLOCK = `INSERT INTO test_clock (id, version, offset_ms, goal_ms, target, holder, held_until)
@@ -33,12 +21,18 @@ const SELECT_NEXT = [
 const SELECT_NEXT_DELIVERY =
   "SELECT MIN(due_at) AS due FROM deliveries WHERE status = 'pending' AND recover_at IS NULL AND due_at > ?1 AND endpoint_id = ?2";
 
-const CLOCKS = describeTable<TestClockRecord>('test_clock', {
+/** Row of the test clock. */
+const CLOCKS = defineTable('test_clock', {
+  /** Grows by one with every change, from 1. */
   version: integer,
+  /** Distance from the real time, in milliseconds. */
   offsetMs: integer,
+  /** Distance from the real time at the end of the current advance; without one, equal to `offsetMs`. */
   goalMs: integer,
-  target: integer,
+  /** Time at the end of the current advance, as reported to the caller; null without one. */
+  target: orNull(integer),
 });
+export type TestClockRecord = ItemOf<typeof CLOCKS>;
 
 export const clockWrites = {
   /** Guarded by the version before. */

@@ -1,5 +1,5 @@
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
-import { EVENT_TYPES } from '../event-places.ts';
+import { EVENT_TYPES } from '../webhooks-port.ts';
 import { type Select, filterKeyset, keysetQuery } from '../keyset.ts';
 import { createReader } from '../row-reader.ts';
 import { statement } from '../write-statement.ts';

@@ -1,9 +1,12 @@
-import type { Invoice, Metadata, Payment } from '../../domain/records.ts';
+import { INVOICE_STATUSES, type Invoice, type Metadata, PAYMENT_STATUSES, type Payment } from '../../domain/records.ts';
 import { ENVIRONMENTS, type Environment, type PaymentRoute } from '../../domain/route.ts';
-import { type KeysetQuery, type Row, filterKeyset } from '../keyset.ts';
+import { type KeysetQuery, type Row, type Select, filterKeyset } from '../keyset.ts';
+import type { Page } from '../list-page.ts';
+import { matching, pageOf, pageWithin } from '../named-page.ts';
+import { createReader } from '../row-reader.ts';
 import { describeTable, flag, integer, json, named, text } from '../table-description.ts';
 
-export interface InvoiceFilter {
+interface InvoiceFilter {
   customerId?: string;
   invoiceId?: string;
   paymentId?: string;
@@ -54,6 +57,7 @@ const STORED = describeTable<StoredPayment>('payments', {
   inquiries: integer,
 });
 
+const SELECT_PAYMENT_OF_INVOICE = 'SELECT * FROM payments WHERE invoice_id = ?1';
 export const SELECT_PAYMENTS_OF_SESSION = 'SELECT * FROM payments WHERE session_id = ?1 ORDER BY id';
 
 const insertPayment = STORED.insert();
@@ -122,7 +126,7 @@ export const INVOICES = describeTable<Invoice>('invoices', {
 const insertInvoice = INVOICES.insert();
 const updateInvoice = INVOICES.update({ key: ['id'], set: ['status'] });
 
-export const SELECT_INVOICE_OF_PAYMENT = 'SELECT * FROM invoices WHERE payment_id = ?1';
+const SELECT_INVOICE_OF_PAYMENT = 'SELECT * FROM invoices WHERE payment_id = ?1';
 export const SELECT_INVOICES_OF_SESSION = 'SELECT * FROM invoices WHERE session_id = ?1 ORDER BY id';
 
 export const paymentWrites = {
@@ -134,11 +138,48 @@ export const paymentWrites = {
 };
 
 /** Ranges of a table with the indexes (environment, status, id) and (customer_id, status, id). A customer implies its environment. */
-export function statusKeyset(
+function statusKeyset(
   table: string,
   statuses: readonly string[],
   { customerId: customer_id, status, environment }: InvoiceFilter,
 ): KeysetQuery {
   if (customer_id !== undefined) return filterKeyset(table, { customer_id, status }, { status: statuses });
   return filterKeyset(table, { environment, status }, { environment: ENVIRONMENTS, status: statuses });
+}
+
+export function createPaymentReads(select: Select) {
+  const { find, all, list } = createReader(select);
+  return {
+    payment: (id: string) => find(PAYMENTS, id),
+    invoice: (id: string) => find(INVOICES, id),
+
+    async listPayments(filter: PaymentFilter, page: Page) {
+      const { invoiceId, sessionId, customerId, status, environment } = filter;
+      const named = await namedPayments(filter);
+      if (named) return pageOf(matching(named, { invoiceId, sessionId, customerId, status, environment }), page);
+      const keyset = statusKeyset('payments', PAYMENT_STATUSES, filter);
+      return pageWithin(await list(keyset, page, PAYMENTS.fromRow), environment);
+    },
+
+    async listInvoices(filter: InvoiceFilter, page: Page) {
+      const { invoiceId, paymentId, customerId, status, environment } = filter;
+      if (invoiceId !== undefined || paymentId !== undefined) {
+        const named =
+          invoiceId === undefined
+            ? await all(INVOICES.fromRow, SELECT_INVOICE_OF_PAYMENT, paymentId!)
+            : await all(INVOICES.fromRow, INVOICES.byId, invoiceId);
+        return pageOf(matching(named, { paymentId, customerId, status, environment }), page);
+      }
+      const keyset = statusKeyset('invoices', INVOICE_STATUSES, filter);
+      return pageWithin(await list(keyset, page, INVOICES.fromRow), environment);
+    },
+  };
+
+  /** The few payments that a filter names by an id. */
+  async function namedPayments({ paymentId, invoiceId, sessionId }: PaymentFilter): Promise<Payment[] | undefined> {
+    if (paymentId !== undefined) return all(PAYMENTS.fromRow, PAYMENTS.byId, paymentId);
+    if (invoiceId !== undefined) return all(PAYMENTS.fromRow, SELECT_PAYMENT_OF_INVOICE, invoiceId);
+    if (sessionId === undefined) return undefined;
+    return all(PAYMENTS.fromRow, SELECT_PAYMENTS_OF_SESSION, sessionId);
+  }
 }

@@ -1,11 +1,14 @@
 import { ERASED_BODY } from '../../domain/personal-data.ts';
-import { EVENT_CONFLICT, type ProviderMessage } from '../../domain/provider-message.ts';
 import type { Instant } from '../../domain/records.ts';
-import { describeTable, flag, integer, text } from '../table-description.ts';
+import type { SignalOrigin } from '../../domain/signal-origin.ts';
+import type { Select } from '../keyset.ts';
+import { createReader } from '../row-reader.ts';
+import { EVENT_CONFLICT, type ProviderMessage } from '../../domain/provider-message.ts';
+import { type ItemOf, defineTable, describeTable, flag, integer, text, textOf } from '../table-description.ts';
 import { statement } from '../write-statement.ts';
 import { textUnlessErased } from './erased-text.ts';
 
-export const PROVIDER_MESSAGES = describeTable<ProviderMessage>('provider_messages', {
+const PROVIDER_MESSAGES = describeTable<ProviderMessage>('provider_messages', {
   provider: text,
   environment: text,
   eventId: text,
@@ -28,25 +31,16 @@ const insertMessageRow = PROVIDER_MESSAGES.insert({
 });
 
 /** A request to a provider, outside every transaction, repeated until it is done. */
-export interface ProviderTask {
-  paymentId: string;
-  kind: 'cancel';
-  sessionId: string;
-  status: 'pending' | 'done' | 'dead';
-  attempts: number;
-  dueAt: Instant;
-  created: Instant;
-}
-
-export const PROVIDER_TASKS = describeTable<ProviderTask>('provider_tasks', {
+const PROVIDER_TASKS = defineTable('provider_tasks', {
   paymentId: text,
-  kind: text,
+  kind: textOf<'cancel'>(),
   sessionId: text,
-  status: text,
+  status: textOf<'pending' | 'done' | 'dead'>(),
   attempts: integer,
   dueAt: integer,
   created: integer,
 });
+export type ProviderTask = ItemOf<typeof PROVIDER_TASKS>;
 // A payment has one task of a kind. A cancellation can be requested again while an earlier one is pending or done: the provider
 // may have handled the earlier one before it had the payment, and the outcome of that one no longer counts.
 const insertTask = PROVIDER_TASKS.insert({
@@ -58,11 +52,11 @@ const CLAIM_TASK = `UPDATE provider_tasks SET attempts = ?3 + 1, due_at = ?4
 const FINISH_TASK = `UPDATE provider_tasks SET status = ?4, due_at = ?5
   WHERE payment_id = ?1 AND kind = ?2 AND attempts = ?3 AND status = 'pending'`;
 
-export const SELECT_MESSAGES_OF_EVENT = `SELECT * FROM provider_messages
+const SELECT_MESSAGES_OF_EVENT = `SELECT * FROM provider_messages
   WHERE provider = ?1 AND environment = ?2 AND event_id = ?3 AND conflict IN ('', ?4) ORDER BY conflict`;
-export const SELECT_MESSAGES_OF_SESSION =
+const SELECT_MESSAGES_OF_SESSION =
   'SELECT * FROM provider_messages WHERE session_id = ?1 ORDER BY received, event_id, conflict';
-export const SELECT_TASKS_DUE =
+const SELECT_TASKS_DUE =
   "SELECT * FROM provider_tasks WHERE status = 'pending' AND due_at <= ?1 ORDER BY due_at LIMIT ?2";
 
 export const providerWrites = {
@@ -77,3 +71,15 @@ export const providerWrites = {
   task_finished: ({ task: { paymentId, kind, status, attempts, dueAt } }: { task: ProviderTask }) =>
     statement(FINISH_TASK, [paymentId, kind, attempts, status, dueAt], 'overtaken'),
 };
+
+export function createProviderReads(select: Select) {
+  const { all } = createReader(select);
+  return {
+    tasksDue: (now: Instant, limit: number) => all(PROVIDER_TASKS.fromRow, SELECT_TASKS_DUE, now, limit),
+    /** The first message of an event id, then the conflicting one that names the session, if any. */
+    messagesOfEvent: ({ provider, environment }: SignalOrigin, id: string, sessionId: string) =>
+      all(PROVIDER_MESSAGES.fromRow, SELECT_MESSAGES_OF_EVENT, provider, environment, id, sessionId),
+    /** Messages about the session's payments, settlements and refunds, oldest first. */
+    providerMessages: (sessionId: string) => all(PROVIDER_MESSAGES.fromRow, SELECT_MESSAGES_OF_SESSION, sessionId),
+  };
+}

@@ -1,21 +1,24 @@
-import type { RouteOutcome } from '../../domain/route-outcome.ts';
+import type { OutcomeResult, RouteOutcome } from '../../domain/route-outcome.ts';
 import type { Instant } from '../../domain/records.ts';
-import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
+import { ENVIRONMENTS, type Environment, type RouteHealth } from '../../domain/route.ts';
 import type { Tally } from '../../routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import { type Row, type Select, type SelectEach, type SqlValue, filterKeyset } from '../keyset.ts';
 import type { Page } from '../list-page.ts';
 import { createReader } from '../row-reader.ts';
-import type {
-  EstimateRecord,
-  RecentResult,
-  RouteHealthRow,
-  RoutingDecision,
-  RoutingSnapshot,
-  RulesVersion,
-  TransitionRecord,
-} from '../routing-port.ts';
-import { describeTable, flag, integer, json, named, saveVersions, text } from '../table-description.ts';
+import {
+  type ItemOf,
+  defineTable,
+  describeTable,
+  flag,
+  integer,
+  json,
+  named,
+  orNull,
+  saveVersions,
+  text,
+  textOf,
+} from '../table-description.ts';
 import { statement } from '../write-statement.ts';
 
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
@@ -40,52 +43,71 @@ const OUTCOMES = describeTable<RouteOutcome>('route_outcomes', {
   },
   created: integer,
 });
-const SNAPSHOTS = describeTable<RoutingSnapshot>('routing_snapshots', {
+/** Facts about the routes that decisions are based on. */
+const SNAPSHOTS = defineTable('routing_snapshots', {
   id: text,
-  environment: text,
+  environment: textOf<Environment>(),
+  /** JSON. */
   body: text,
   created: integer,
 });
-const DECISIONS = describeTable<RoutingDecision>('routing_decisions', {
+/** A decision with its inputs but for the snapshot; an offer is shared by its sessions. */
+const DECISIONS = defineTable('routing_decisions', {
   id: text,
   snapshotId: text,
-  environment: text,
-  sessionId: text,
-  paymentId: text,
+  environment: textOf<Environment>(),
+  sessionId: orNull(text),
+  paymentId: orNull(text),
+  /** JSON. */
   body: text,
   created: integer,
 });
-const HEALTH = describeTable<RouteHealthRow>('route_health', {
-  environment: text,
+/** Stored health of a route; `body` is the whole health record as JSON. */
+const HEALTH = defineTable('route_health', {
+  environment: textOf<Environment>(),
   routeId: text,
   version: integer,
-  state: text,
+  state: textOf<RouteHealth>(),
   body: text,
 });
-const TRANSITIONS = describeTable<TransitionRecord>('route_transitions', {
+/** A past change of a route's health. */
+const TRANSITIONS = defineTable('route_transitions', {
   id: text,
-  environment: text,
+  environment: textOf<Environment>(),
   routeId: text,
+  /** Version of the health after the change. */
   version: integer,
-  from: named('from_state', text),
-  to: named('to_state', text),
+  from: named('from_state', textOf<RouteHealth>()),
+  to: named('to_state', textOf<RouteHealth>()),
   cause: text,
   words: text,
   numbers: json<Record<string, number>>(),
   created: integer,
 });
-const RULES = describeTable<RulesVersion>('routing_rules', {
+/** One saved state of the routing rules; `body` is the rule set as JSON. */
+const RULES = defineTable('routing_rules', {
   version: integer,
-  source: text,
+  source: textOf<'api' | 'file'>(),
   body: text,
   created: integer,
 });
-const ESTIMATES = describeTable<EstimateRecord>('route_estimates', {
-  environment: text,
+/** Estimates of an environment's routes at a time, shared by all instances. */
+const ESTIMATES = defineTable('route_estimates', {
+  environment: textOf<Environment>(),
+  /** Algorithm of the estimates: each has its own. */
   algorithm: text,
   foldedUntil: integer,
+  /** JSON. */
   body: text,
 });
+
+export type RoutingSnapshot = ItemOf<typeof SNAPSHOTS>;
+export type RoutingDecision = ItemOf<typeof DECISIONS>;
+export type RouteHealthRow = ItemOf<typeof HEALTH>;
+export type TransitionRecord = ItemOf<typeof TRANSITIONS>;
+export type RulesVersion = ItemOf<typeof RULES>;
+export type EstimateRecord = ItemOf<typeof ESTIMATES>;
+export type RecentResult = ItemOf<typeof RESULTS>;
 
 const insertSnapshot = SNAPSHOTS.insert({ onConflict: 'ON CONFLICT (id) DO NOTHING' });
 const insertDecision = DECISIONS.insert({ onConflict: 'ON CONFLICT (id) DO NOTHING' });
@@ -123,9 +145,10 @@ const SELECT_RECENT_RESULTS = `SELECT outcome.payment_id, outcome.result, outcom
   FROM route_outcomes AS outcome JOIN payments AS payment ON payment.id = outcome.payment_id
   WHERE outcome.environment = ?1 AND outcome.route_id = ?2 AND outcome.created >= ?3
   ORDER BY outcome.created DESC, outcome.payment_id DESC, outcome.stage LIMIT ?4`;
-const RESULTS = describeTable<RecentResult>('route_outcomes', {
+/** One result of a route; a `probe` was made while the route was in standby. */
+const RESULTS = defineTable('route_outcomes', {
   at: named('created', integer),
-  result: text,
+  result: textOf<OutcomeResult>(),
   paymentId: text,
   sessionId: text,
   probe: flag,

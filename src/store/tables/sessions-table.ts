@@ -1,18 +1,15 @@
 import { type Instant, type Metadata, SESSION_STATUSES, type Session } from '../../domain/records.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
-import { type KeysetQuery, filterKeyset, splitColumns } from '../keyset.ts';
-import { describeTable, flag, integer, json, named, text } from '../table-description.ts';
+import { type Select, filterKeyset, splitColumns } from '../keyset.ts';
+import type { Page } from '../list-page.ts';
+import { NOTHING, matching } from '../named-page.ts';
+import { createReader } from '../row-reader.ts';
+import { type ItemOf, defineTable, describeTable, flag, integer, json, named, text } from '../table-description.ts';
 import { KEY_SHARE, statement } from '../write-statement.ts';
-import { emailKey } from './customers-table.ts';
+import { customersNamed, emailKey } from './customers-table.ts';
 import { erasedKey } from './erased-text.ts';
 
-/** A session that is due for a change by time alone. */
-export interface DueWake {
-  sessionId: string;
-  wakeAt: Instant;
-}
-
-export interface SessionFilter {
+interface SessionFilter {
   /** A customer's id or email address. */
   customer?: string;
   status?: string;
@@ -59,11 +56,13 @@ const INSERT = `INSERT INTO sessions (${NAMES.join(', ')})
   ON CONFLICT (environment, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`;
 const CLAIM_WAKE = 'UPDATE sessions SET wake_at = ?3 WHERE id = ?1 AND wake_at = ?2';
 
-export const SELECT_SESSION_BY_KEY = 'SELECT * FROM sessions WHERE environment = ?1 AND idempotency_key IN (?2, ?3)';
-export const SELECT_SESSIONS_TO_WAKE =
+const SELECT_BY_KEY = 'SELECT * FROM sessions WHERE environment = ?1 AND idempotency_key IN (?2, ?3)';
+const SELECT_TO_WAKE =
   'SELECT id, wake_at FROM sessions WHERE wake_at IS NOT NULL AND wake_at <= ?1 ORDER BY wake_at LIMIT ?2';
 
-export const WAKES = describeTable<DueWake>('sessions', { sessionId: named('id', text), wakeAt: integer });
+/** A session that is due for a change by time alone. */
+const WAKES = defineTable('sessions', { sessionId: named('id', text), wakeAt: integer });
+export type DueWake = ItemOf<typeof WAKES>;
 
 const update = SESSIONS.update({
   key: ['id'],
@@ -89,11 +88,27 @@ export const sessionWrites = {
     statement(CLAIM_WAKE, [sessionId, wakeAt, until], 'overtaken'),
 };
 
-/** The page's range; `customerIds` are given where the filter names a customer, and then imply the environment. */
-export function sessionKeyset(filter: SessionFilter, customerIds: string[] | undefined): KeysetQuery {
-  const given = { status: filter.status, client_reference_id: filter.clientReferenceId };
-  const { environment } = filter;
-  const open = { status: SESSION_STATUSES };
-  if (!customerIds) return filterKeyset('sessions', { ...given, environment }, { environment: ENVIRONMENTS, ...open });
-  return { table: 'sessions', ...splitColumns(given, { customer_id: customerIds, ...open }) };
+export function createSessionReads(select: Select) {
+  const { one, find, all, list } = createReader(select);
+  return {
+    session: (id: string) => find(SESSIONS, id),
+    sessionByIdempotencyKey: (environment: Environment, key: string) =>
+      one(SESSIONS.fromRow, SELECT_BY_KEY, environment, key, erasedKey(key)),
+    /** Sessions whose `wakeAt` is past, the longest due first. */
+    sessionsToWake: (now: Instant, limit: number) => all(WAKES.fromRow, SELECT_TO_WAKE, now, limit),
+    async listSessions({ status, customer, clientReferenceId, environment }: SessionFilter, page: Page) {
+      const given = { status, client_reference_id: clientReferenceId };
+      const open = { status: SESSION_STATUSES };
+      if (customer === undefined) {
+        const leading = { environment: ENVIRONMENTS, ...open };
+        return list(filterKeyset('sessions', { ...given, environment }, leading), page, SESSIONS.fromRow);
+      }
+      const found = await customersNamed(select, customer.includes('@') ? { email: customer } : { id: customer });
+      const ids = matching(found, { environment }).map(({ id }) => id);
+      if (ids.length === 0) return NOTHING;
+      // A customer implies the environment.
+      const range = splitColumns(given, { customer_id: ids, ...open });
+      return list({ table: 'sessions', ...range }, page, SESSIONS.fromRow);
+    },
+  };
 }
