@@ -119,25 +119,6 @@ for (const colorScheme of ['light', 'dark'] as const) {
   });
 }
 
-it('a failure of the service shows a page with the request id of the log', async () => {
-  const { store } = service.service.deps;
-  const { page } = await openPage(browser);
-  const { checkout: read } = store;
-  store.checkout = () => Promise.reject(new Error('injected'));
-  try {
-    await page.goto(`${service.url}/demo?session_id=${sessionId}`);
-    await page.getByRole('heading', { name: 'Something failed on this server' }).waitFor();
-    const reference = await page.locator('.foot code').innerText();
-    assert.ok(service.logged.some((line) => line.includes(reference) && line.includes('injected')));
-    assert.deepEqual(await axeFaults(page), []);
-  } finally {
-    store.checkout = read;
-  }
-  await page.getByRole('link', { name: 'Go to the front page' }).click();
-  await page.getByRole('button', { name: 'Create a test checkout' }).waitFor();
-  await page.context().close();
-});
-
 it('a phone shows the commands of the front page completely, and copies them without line breaks', async () => {
   const { page } = await openPage(browser, { viewport: { width: 360, height: 740 } });
   await page.goto(service.url);

@@ -136,16 +136,6 @@ describe('the metrics of a service', () => {
     for (const [name, each] of exposed) for (const values of each.values()) assert.ok(values.size < 100, name);
   });
 
-  test('have a help text about their aggregation over instances', () => {
-    const help = text.split('\n').filter((line) => line.startsWith('# HELP tillway_'));
-    assert.ok(help.length > 20);
-    const said = /sum over instances|take the maximum over instances|this instance/;
-    assert.deepEqual(
-      help.filter((line) => !said.test(line) && !line.includes('tillway_build_info')),
-      [],
-    );
-  });
-
   test('have the limit of a count in their help text, as do the panels that show them', () => {
     const limit = `ounted up to ${BACKLOG_COUNT_LIMIT}.`;
     const help = text.split('\n').filter((line) => line.startsWith('# HELP ') && line.includes(limit));
