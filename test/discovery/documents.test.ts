@@ -9,7 +9,6 @@ import { apiReference } from '../../src/http/docs.ts';
 import { salesApi } from '../../src/http/gateway-sales.ts';
 import { healthProbes } from '../../src/http/health-probes.ts';
 import { homePages } from '../../src/http/home.ts';
-import { openApiDocument } from '../../src/http/openapi-endpoint.ts';
 import { OPERATIONS } from '../../src/operations/registry.ts';
 import { linksOf } from '../support/agent-client.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
@@ -27,7 +26,7 @@ describe('discovery documents', () => {
   before(async () => {
     local = await startTestService();
     open = await startTestService({ variables: { BASE_URL, ALLOW_UNAUTHENTICATED: 'true' } });
-    const parts = [homePages, salesApi, agentApi, openApiDocument, discoveryDocuments, apiReference, healthProbes];
+    const parts = [homePages, salesApi, agentApi, discoveryDocuments, apiReference, healthProbes];
     guarded = await createApp(local.service.deps as AppDeps, parts);
     exposed = await createApp({ ...(open.service.deps as AppDeps), allowedHosts: undefined }, parts);
   });
