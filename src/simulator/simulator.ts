@@ -86,8 +86,8 @@ function simulatorApi(
         const order = refundReader.read(request.body);
         const sample = { charge: request.params.charge, merchant: '', product: 'Sample', return_url: publicUrl };
         const charge = await capturedCharge(deps, { ...order.charge, ...sample });
-        const { refund, state, isLost } = await acceptRefund(deps, charge, order);
-        if (!isLost) return renderRefund(charge, refund, state);
+        const { refund, answer } = await acceptRefund(deps, charge, order);
+        if (answer !== 'lost') return renderRefund(charge, refund, answer);
         reply.hijack();
         request.raw.socket.destroy();
         return undefined;
