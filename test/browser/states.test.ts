@@ -1,34 +1,20 @@
 // @run needs=browser
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import type { Browser } from 'playwright-core';
-import { type Stage, createStage, everyState } from '../checkout/stage.ts';
+import { after, test } from 'node:test';
+import { createStage, everyState, startStage } from '../checkout/stage.ts';
 import { axeFaults, sidewaysScroll } from '../support/axe.ts';
 import { openPage, openStayingPage, startBrowser } from '../support/browser.ts';
-import { type FakeProvider, connect, startFakeProvider } from '../support/fake-provider.ts';
-import { type TestService, startTestService } from '../support/service.ts';
+import { connect } from '../support/fake-provider.ts';
+import { startTestService } from '../support/service.ts';
 
 const LONG_MERCHANT = 'Buchhandlung'.repeat(10);
 
-let browser: Browser;
-let service: TestService;
-let fake: FakeProvider;
-let stage: Stage;
-let states: Map<string, string>;
-
-before(async () => {
-  service = await startTestService();
-  fake = await startFakeProvider();
-  connect(service.service, fake);
-  stage = createStage(service, fake);
-  states = await everyState(service, stage);
-  browser = await startBrowser();
-});
-
+const { service, fake, stage, end } = await startStage();
+const states = await everyState(service, stage);
+const browser = await startBrowser();
 after(async () => {
   await browser.close();
-  await fake[Symbol.asyncDispose]();
-  await service[Symbol.asyncDispose]();
+  await end();
 });
 
 for (const colorScheme of ['light', 'dark'] as const) {
