@@ -6,19 +6,13 @@ import { type Html, html } from '../html/html.ts';
 export type Step = 'pay' | 'switch' | 'cancel' | 'continue' | 'complete' | 'status';
 
 /** Paths of the buyer's pages as the browser sees them: a proxy may serve them below a path of its own. */
-interface Paths {
-  checkout(sessionId: string): string;
-  step(sessionId: string, step: Step): string;
-  asset(path: string): string;
-}
-
-export function createPaths(urls: Urls): Paths {
+export function createPaths(urls: Urls) {
   const root = new URL(urls.checkout).pathname.replace(/\/+$/, '');
   const checkout = (sessionId: string) => `${root}/checkout/${encodeURIComponent(sessionId)}`;
   return {
     checkout,
-    step: (sessionId, step) => `${checkout(sessionId)}/${step}`,
-    asset: (path) => `${root}${path}`,
+    step: (sessionId: string, step: Step) => `${checkout(sessionId)}/${step}`,
+    asset: (path: string) => `${root}${path}`,
   };
 }
 
@@ -27,7 +21,7 @@ export interface Shop {
   merchant: string;
   /** App schemes that the operator allows in a redirectUrl. */
   redirectSchemes: readonly string[];
-  paths: Paths;
+  paths: ReturnType<typeof createPaths>;
   style: Asset;
   script: Asset;
 }

@@ -2,9 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { leadingPayment } from '../domain/checkout-state.ts';
 import { GatewayError } from '../domain/gateway-error.ts';
 import { isId } from '../domain/id.ts';
-import type { Cents } from '../domain/money.ts';
 import type { Checkout } from '../domain/records.ts';
-import { ROUTE_KINDS, type RouteKind } from '../domain/route.ts';
+import { ROUTE_KINDS } from '../domain/route.ts';
 import { type Html, html } from '../html/html.ts';
 import { loadScript, loadStyle, serveAssets } from '../html/assets.ts';
 import { acceptForms, formOf, seeOther, sendPage } from '../html/html-page.ts';
@@ -38,7 +37,12 @@ export function checkoutPages(app: FastifyInstance, deps: Deps): void {
   const { merchantName: merchant, redirectSchemes } = deps;
   const shop: Shop = { merchant, redirectSchemes, paths: createPaths(deps.urls), style, script };
   serveAssets(app, [style, script]);
-  app.get<Visit>('/checkout/:id/status', (request) => readStatus(deps, request.params.id));
+  // The state that the script compares to detect a change.
+  app.get<Visit>('/checkout/:id/status', async (request) => {
+    const checkout = await checkoutOf(deps, request);
+    const { status, version } = checkout.session;
+    return { status, attempt: leadingPayment(checkout)?.status ?? null, version };
+  });
   app.register(async (scope) => {
     acceptForms(scope, [deps.urls.checkout]);
     scope.decorate('errorPage', problemPage(shop));
@@ -47,34 +51,30 @@ export function checkoutPages(app: FastifyInstance, deps: Deps): void {
   });
 }
 
-/** The state that the script compares to detect a change. */
-async function readStatus(deps: Deps, id: string) {
-  const checkout = await deps.store.checkout(id);
+/** Throws GatewayError `not_found`, which the pages show as {@link UNKNOWN}. */
+async function checkoutOf({ store }: Deps, { params: { id } }: FastifyRequest<Visit>): Promise<Checkout> {
+  const checkout = await store.checkout(id);
   if (!checkout) throw sessionNotFound(id);
-  const { status, version } = checkout.session;
-  return { status, attempt: leadingPayment(checkout)?.status ?? null, version };
+  return checkout;
 }
 
 function showPages(scope: FastifyInstance, deps: Deps, shop: Shop): void {
   scope.get<Visit>('/checkout/:id', async (request, reply) => {
-    const { id } = request.params;
-    const checkout = await deps.store.checkout(id);
-    if (checkout) return show(reply, shop, await pageOf(deps, shop, checkout, readNotice(request.query.notice)));
-    const preview = request.query.preview === '1' && isId(id, 'chk');
-    return preview ? show(reply, shop, PREVIEW) : show(reply, shop, UNKNOWN, 404);
+    const { params, query } = request;
+    const isPreview = query.preview === '1' && isId(params.id, 'chk') && !(await deps.store.checkout(params.id));
+    if (isPreview) return show(reply, shop, PREVIEW);
+    return show(reply, shop, await pageOf(deps, shop, await checkoutOf(deps, request), readNotice(query.notice)));
   });
 
   scope.get<Visit>('/checkout/:id/complete', async (request, reply) => {
-    const checkout = await deps.store.checkout(request.params.id);
-    if (!checkout) return show(reply, shop, UNKNOWN, 404);
+    const checkout = await checkoutOf(deps, request);
     const done = isFinal(stateOf(checkout, deps, deps.now()));
     if (!done) return seeOther(reply, shop.paths.checkout(checkout.session.id));
     return show(reply, shop, await pageOf(deps, shop, checkout, null));
   });
 
   scope.get<Visit>('/checkout/:id/continue', async (request, reply) => {
-    const checkout = await deps.store.checkout(request.params.id);
-    if (!checkout) return show(reply, shop, UNKNOWN, 404);
+    const checkout = await checkoutOf(deps, request);
     const { session } = checkout;
     const state = stateOf(checkout, deps, deps.now());
     if (state.name !== 'waiting') return seeOther(reply, shop.paths.checkout(session.id));
@@ -204,18 +204,10 @@ function mainOf(shop: Shop, session: Checkout['session'], state: CheckoutState, 
   }
 }
 
-/** The chosen method, and the total that the page showed for it. */
-interface PayForm {
-  kind: RouteKind;
-  acceptedTotal: Cents;
-}
-
-const WHOLE_CENTS = /^[0-9]{1,12}$/;
-
-/** Undefined for a form that our own page does not send. */
-function readPayForm(form: URLSearchParams): PayForm | undefined {
+/** The chosen method, and the total in cents that the page showed for it; undefined for a form that no page of ours sends. */
+function readPayForm(form: URLSearchParams) {
   const kind = ROUTE_KINDS.find((known) => known === form.get('kind'));
   const total = kind && form.get(`total_${kind}`);
-  if (!kind || !total || !WHOLE_CENTS.test(total)) return undefined;
+  if (!kind || !total || !/^[0-9]{1,12}$/.test(total)) return undefined;
   return { kind, acceptedTotal: Number(total) };
 }

@@ -60,11 +60,8 @@ const PROBLEMS: Partial<Record<ErrorCode, Problem>> = {
     title: 'That was not accepted',
     text: 'The request came from another site. Nothing was started, and you have not been charged.',
   },
-  payload_too_large: { title: 'That did not work', text: 'The form is too large. You have not been charged.' },
-  unsupported_media_type: {
-    title: 'That did not work',
-    text: 'The form did not arrive as this page sends it. You have not been charged.',
-  },
+  payload_too_large: MALFORMED,
+  unsupported_media_type: MALFORMED,
   rate_limited: {
     title: 'Please wait a moment',
     text: 'There were too many requests in a short time. If you were paying, open the checkout again to see how the payment stands.',

@@ -2,14 +2,8 @@ import { z } from 'zod';
 import { PROVIDER_STATUSES } from '../domain/records.ts';
 import { EVERY_TYPE } from '../domain/webhook-endpoint.ts';
 import { providerStatus, webhookEvent } from './event-contract.ts';
-import {
-  amount,
-  environment as requestEnvironment,
-  routeKind,
-  sampleAmount,
-  sampleMetadata,
-  text,
-} from './request-fields.ts';
+import * as request from './request-fields.ts';
+import { text } from './request-fields.ts';
 import { feeSplit } from './payment-contract.ts';
 import * as field from './resource-fields.ts';
 import { named } from './resource.ts';
@@ -22,10 +16,10 @@ import { environment } from './session-contract.ts';
 const SAMPLE_AMOUNT = 49.99;
 
 export const feesEstimateRequest = z.strictObject({
-  amount,
-  preferredRoute: routeKind.optional().describe('Way to pay to prefer; local is by bank.'),
+  amount: request.amount,
+  preferredRoute: request.routeKind.optional().describe('Way to pay to prefer; local is by bank.'),
   routeId: field.optional(text(3, 120), 'Exactly this route, 3 to 120 characters.', SAMPLE_ROUTE_ID),
-  environment: requestEnvironment,
+  environment: request.environment,
 });
 export type FeesEstimateRequest = z.output<typeof feesEstimateRequest>;
 
@@ -37,7 +31,7 @@ export const webhookExampleRequest = z.strictObject({
   provider: sampleText('Provider it names.', SAMPLE_PROVIDER),
   sessionId: sampleText('Session it names.', SAMPLE_IDS.chk),
   customerId: sampleText('Customer it names.', SAMPLE_IDS.cus),
-  amount: sampleAmount
+  amount: request.sampleAmount
     .default(SAMPLE_AMOUNT)
     .describe('US dollars, not cents: more than 0, at most 1000000, at most two decimals.'),
   routeId: sampleText('Route it names.', SAMPLE_ROUTE_ID),
@@ -46,7 +40,7 @@ export const webhookExampleRequest = z.strictObject({
     .default(SAMPLE_TX_HASH)
     .describe("Provider's reference, 1 to 200 characters, or null."),
   livemode: z.boolean().default(false).describe('true: as in production.'),
-  metadata: sampleMetadata,
+  metadata: request.sampleMetadata,
 });
 export type WebhookExampleRequest = z.output<typeof webhookExampleRequest>;
 
@@ -71,7 +65,7 @@ export const verifySampleRequest = named(
           PROVIDER_STATUSES,
           'provider_pending: accepted; paid: confirmed; failed: the session ends unpaid.',
         ),
-        amount: sampleAmount
+        amount: request.sampleAmount
           .meta({ examples: [SAMPLE_AMOUNT] })
           .describe('US dollars, not cents: more than 0, at most 1000000, at most two decimals.'),
         txHash: field.optional(text(1, 200), "Provider's reference, 1 to 200 characters.", SAMPLE_TX_HASH),

@@ -7,14 +7,10 @@ import { schemaNames } from './resource.ts';
 // Schemas with fewer properties share them with others by chance.
 const MIN_BASE_PROPERTIES = 5;
 
-export interface Components {
-  schemas: Record<string, JsonSchema>;
-  /** A reference to the named schema; the whole schema for text that is not JSON. */
-  refTo(schema: z.ZodType): JsonSchema;
-}
+export type Components = ReturnType<typeof componentsOf>;
 
 /** Named schemas for the body and the response of every endpoint, and for each resource in them. */
-export function componentsOf(endpoints: readonly Endpoint[]): Components {
+export function componentsOf(endpoints: readonly Endpoint[]) {
   const names = new Map<z.core.$ZodType, string>();
   const registries = { input: z.registry<{ id: string }>(), output: z.registry<{ id: string }>() };
   const taken = new Set<string>();
@@ -45,7 +41,8 @@ export function componentsOf(endpoints: readonly Endpoint[]): Components {
   schemas['ActionError']!.properties!['code']!.enum = Object.keys(ERROR_EXAMPLES);
   return {
     schemas: Object.fromEntries(Object.entries(schemas).toSorted(([a], [b]) => (a < b ? -1 : 1))),
-    refTo(schema) {
+    /** A reference to the named schema; the whole schema for text that is not JSON. */
+    refTo(this: void, schema: z.ZodType): JsonSchema {
       const name = names.get(schema);
       if (name !== undefined) return { $ref: refOf(name) };
       const { $schema: _dialect, ...inline } = jsonSchemaOf(schema, 'output');

@@ -2,15 +2,8 @@ import { z } from 'zod';
 import { isId } from '../domain/id.ts';
 import { SESSION_STATUSES, type Session } from '../domain/records.ts';
 import { endpoints } from './endpoint.ts';
-import {
-  amount,
-  checkedText,
-  email,
-  environment as requestEnvironment,
-  metadata as requestMetadata,
-  routeKind,
-  text,
-} from './request-fields.ts';
+import * as request from './request-fields.ts';
+import { checkedText, text } from './request-fields.ts';
 import { anyText, environment as environmentFilter, list, listQuery, status } from './list-query.ts';
 import { isPlainHttp, redirectUrlField } from './redirect-url.ts';
 import * as field from './resource-fields.ts';
@@ -82,22 +75,22 @@ export function sessionRequestWith(appSchemes: readonly string[]) {
   return z
     .strictObject({
       product: field.described(text(1, 120), 'The product, 1 to 120 characters.', 'Field guide'),
-      amount,
-      customer: email.describe("The buyer's email address, at most 254 characters."),
-      preferredRoute: routeKind.optional().describe('Way to pay to prefer; local is by bank.'),
+      amount: request.amount,
+      customer: request.email.describe("The buyer's email address, at most 254 characters."),
+      preferredRoute: request.routeKind.optional().describe('Way to pay to prefer; local is by bank.'),
       redirectUrl: redirectUrlField(appSchemes)
         .optional()
         .describe(
           'Return URL of the buyer: https, http in sandbox, or an app scheme with a dot; at most 2048 characters.',
         ),
-      metadata: requestMetadata,
+      metadata: request.metadata,
       idempotencyKey: field.optional(
         text(8, 120),
         'Your key, 8 to 120 characters: a resend answers the same session.',
         'your-order-id',
       ),
       clientReferenceId: field.optional(text(3, 120), 'Your id of the order, 3 to 120 characters.', 'your-order-id'),
-      environment: requestEnvironment,
+      environment: request.environment,
     })
     .refine(
       (body: { environment?: unknown; redirectUrl?: unknown }) =>

@@ -8,12 +8,6 @@ import { assertAllowed, assertEnvironment } from '../operations/access/caller.ts
 import { restrictStore } from '../operations/access/restrict-store.ts';
 import type { AppDeps } from './app.ts';
 
-/** Options of a route that only admitted callers reach. */
-interface AdmittedRoute {
-  onRequest(request: FastifyRequest, reply: FastifyReply): Promise<void>;
-  handler(request: FastifyRequest, reply: FastifyReply): Promise<unknown>;
-}
-
 interface Admission {
   access: Access | ((request: FastifyRequest) => Access);
   /** `refused`: this route refuses pages of other sites; `known`: an earlier hook has checked the origin. */
@@ -30,11 +24,11 @@ export function admit(
   unrestricted: AppDeps,
   { access, pages = 'refused' }: Admission,
   handler: (request: FastifyRequest, reply: FastifyReply, deps: AppDeps) => Promise<unknown>,
-): AdmittedRoute {
+) {
   const ownOrigins = originsOf(Object.values(unrestricted.urls));
   const admitted = new WeakMap<FastifyRequest, AppDeps>();
   return {
-    async onRequest(request, reply) {
+    async onRequest(this: void, request: FastifyRequest, reply: FastifyReply): Promise<void> {
       const caller = await identify(unrestricted, request, reply);
       if (!caller && pages === 'refused') refuseForeignPage(request, ownOrigins);
       assertAllowed({ caller }, typeof access === 'string' ? access : access(request));
@@ -43,7 +37,7 @@ export function admit(
       if (filter) assertEnvironment({ caller }, filter);
       admitted.set(request, caller ? { ...restrictTo(unrestricted, caller.environment), caller } : unrestricted);
     },
-    async handler(request, reply) {
+    async handler(this: void, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
       const deps = admitted.get(request);
       if (!deps) throw new Error(`${request.method} ${request.routeOptions.url} was not admitted`);
       if (!isRead(request)) await assertKeyActive(unrestricted, request);

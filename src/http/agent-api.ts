@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { AGENT_ENDPOINTS } from '../contract/capabilities-contract.ts';
 import { jsonSchemaOf } from '../contract/json-schema.ts';
 import { GatewayError } from '../domain/gateway-error.ts';
+import { type Content, createContent } from '../html/content.ts';
 import { assertEnvironment, usualEnvironment } from '../operations/access/caller.ts';
 import { schemaUrl } from '../operations/capabilities.ts';
 import { listRoutes } from '../operations/routing/offers.ts';
@@ -12,7 +13,7 @@ import { admit } from './admission.ts';
 import { apiPart, markReplayed, param, sentBody } from './api-part.ts';
 import type { AppDeps, Part } from './app.ts';
 import { discoveryLinks } from './discovery-links.ts';
-import { type PublicDocument, READABLE_BY_ALL_SITES, publicDocument, sendDocument } from './document.ts';
+import { READABLE_BY_ALL_SITES, sendDocument } from './document.ts';
 import { sendError } from './error-responses.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -27,17 +28,17 @@ export const agentApi: Part = (app, unrestricted) => {
 function serveCapabilities(app: FastifyInstance, unrestricted: AppDeps): void {
   const { path, access } = AGENT_ENDPOINTS.capabilities;
   // One per environment; compressed again only after the health of a route has changed.
-  const described = new Map<string | undefined, { body: string; document: PublicDocument }>();
+  const described = new Map<string | undefined, { body: string; content: Content }>();
   app.get(
     path,
     admit(unrestricted, { access }, (request, reply, deps) => {
       const environment = deps.caller?.environment;
       const body = JSON.stringify(describeService(deps));
       const known = described.get(environment);
-      const document = known?.body === body ? known.document : publicDocument(body, JSON_TYPE, 0);
-      described.set(environment, { body, document });
+      const content = known?.body === body ? known.content : createContent(body, JSON_TYPE);
+      described.set(environment, { body, content });
       reply.header('link', discoveryLinks(deps.urls.base));
-      return sendDocument(request, reply, document);
+      return sendDocument(request, reply, content, 0);
     }),
   );
 }

@@ -126,20 +126,15 @@ function logRequest({ log, method, url }: FastifyRequest, { statusCode: status, 
   log.info({ method, path: loggedPath(url), status, durationMs }, 'request');
 }
 
-interface PathTable {
-  add(url: string, methods: string | readonly string[]): void;
-  /** In the format of the Allow header; empty for an unknown path. */
-  methodsAt(path: string): string;
-}
-
-function createPathTable(): PathTable {
+function createPathTable() {
   const served: { pattern: RegExp; methods: readonly string[] }[] = [];
   return {
-    add(url, methods) {
+    add(url: string, methods: string | readonly string[]): void {
       const source = url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, '[^/]+');
       served.push({ pattern: new RegExp(`^${source}$`), methods: [methods].flat() });
     },
-    methodsAt(url) {
+    /** In the format of the Allow header; empty for an unknown path. */
+    methodsAt(this: void, url: string): string {
       const path = pathOf(url);
       const methods = served.filter(({ pattern }) => pattern.test(path)).flatMap((entry) => entry.methods);
       return [...new Set(methods)].join(', ');
@@ -148,7 +143,11 @@ function createPathTable(): PathTable {
 }
 
 /** 405 if the path is served with another method, else 404. */
-function pathFault(request: FastifyRequest, reply: FastifyReply, paths: PathTable): GatewayError | undefined {
+function pathFault(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  paths: ReturnType<typeof createPathTable>,
+): GatewayError | undefined {
   if (!request.is404) return undefined;
   const methods = paths.methodsAt(request.url);
   if (methods === '') {

@@ -4,24 +4,16 @@ import { ACTIONS, OPERATIONS } from '../operations/registry.ts';
 import type { AppDeps } from './app.ts';
 import { CATALOGUE_PATH, CATALOGUE_TYPE, SERVICE_LINKS, discoveryLinks } from './discovery-links.ts';
 import { llmsText } from './discovery-llms.ts';
-import { type PublicDocument, publicDocument, sendDocument } from './document.ts';
-import { servedEndpoints } from './openapi-endpoint.ts';
+import { serveDocument } from './document.ts';
+import { describeApi, servedEndpoints } from './openapi-endpoint.ts';
 
-const MAX_AGE_SECONDS = 300;
 const ARAZZO_FILE = new URL('./assets/arazzo.yaml', import.meta.url);
 
 /** Documents for programs that know only the URL of the service. */
 export function discoveryDocuments(app: FastifyInstance, deps: AppDeps): void {
   const { base } = deps.urls;
-  const serve = (path: string, type: string, make: () => string) => {
-    let document: PublicDocument | undefined;
-    app.get(path, (request, reply) => {
-      document ??= publicDocument(make(), type, MAX_AGE_SECONDS);
-      if (path === CATALOGUE_PATH) reply.header('link', discoveryLinks(base));
-      return sendDocument(request, reply, document);
-    });
-  };
-  serve('/llms.txt', 'text/plain; charset=utf-8', () =>
+  serveDocument(app, '/openapi.json', 'application/json; charset=utf-8', () => JSON.stringify(describeApi(deps)));
+  serveDocument(app, '/llms.txt', 'text/plain; charset=utf-8', () =>
     llmsText({
       deps,
       actions: ACTIONS,
@@ -29,8 +21,9 @@ export function discoveryDocuments(app: FastifyInstance, deps: AppDeps): void {
       endpoints: servedEndpoints(deps).filter(({ envelope }) => envelope !== 'action'),
     }),
   );
-  serve(CATALOGUE_PATH, CATALOGUE_TYPE, () => JSON.stringify(catalogueOf(base)));
-  serve('/arazzo.yaml', 'application/yaml; charset=utf-8', () => readFileSync(ARAZZO_FILE, 'utf8'));
+  const link = discoveryLinks(base);
+  serveDocument(app, CATALOGUE_PATH, CATALOGUE_TYPE, () => JSON.stringify(catalogueOf(base)), { link });
+  serveDocument(app, '/arazzo.yaml', 'application/yaml; charset=utf-8', () => readFileSync(ARAZZO_FILE, 'utf8'));
 }
 
 /** https://www.rfc-editor.org/rfc/rfc9727, as a link set of https://www.rfc-editor.org/rfc/rfc9264. */

@@ -1,11 +1,7 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Content, createContent, sendContent, addVary } from '../html/content.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Content, addVary, createContent, sendContent } from '../html/content.ts';
 
-export interface PublicDocument {
-  content: Content;
-  /** Lifetime in caches; 0: revalidate each time. */
-  maxAgeSeconds: number;
-}
+const FIXED_SECONDS = 300;
 
 /** Headers of documents that describe the service and contain no record and no secret. */
 export const READABLE_BY_ALL_SITES = {
@@ -13,16 +9,27 @@ export const READABLE_BY_ALL_SITES = {
   'access-control-expose-headers': 'link, etag',
 } as const;
 
-/** A document that is the same for all callers. */
-export function publicDocument(body: string, type: string, maxAgeSeconds: number): PublicDocument {
-  return { content: createContent(body, type), maxAgeSeconds };
+/** Serves a document that is the same for all callers. It is made at the first request, so that no start waits for it. */
+export function serveDocument(
+  app: FastifyInstance,
+  path: string,
+  type: string,
+  make: () => string,
+  headers: Record<string, string> = {},
+): void {
+  let content: Content | undefined;
+  app.get(path, (request, reply) => {
+    content ??= createContent(make(), type);
+    return sendDocument(request, reply.headers(headers), content, FIXED_SECONDS);
+  });
 }
 
-/** Sends the document compressed, or 304 if the caller has it already. */
+/** Sends a document compressed, or 304 if the caller has it already. Caches revalidate it each time if its maximum age is 0. */
 export function sendDocument(
   request: FastifyRequest,
   reply: FastifyReply,
-  { content, maxAgeSeconds }: PublicDocument,
+  content: Content,
+  maxAgeSeconds: number,
 ): Promise<FastifyReply> {
   const { authorization } = request.headers;
   // The document can differ by the environment of the key.

@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import type { ActionError } from '../contract/error-contract.ts';
+import { type ActionError, ERROR_EXAMPLES } from '../contract/error-contract.ts';
 import { type ErrorCode, GatewayError, KeyRefusal } from '../domain/gateway-error.ts';
 import { sendPage } from '../html/html-page.ts';
 import { logUnavailable } from '../telemetry/log.ts';
@@ -104,22 +104,22 @@ function asGatewayError(error: unknown): GatewayError {
   const { code, statusCode } = error as Partial<FastifyError>;
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new GatewayError('payload_too_large', 'The body is larger than 128 KiB.', {
-        suggestion: 'Send a body of at most 131072 bytes.',
-      });
+      return usualError('payload_too_large');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_EMPTY_TYPE':
-      return new GatewayError('unsupported_media_type', 'The body must be JSON.', {
-        suggestion: 'Send the body as JSON with the header Content-Type: application/json.',
-      });
+      return usualError('unsupported_media_type');
     case 'FST_ERR_BAD_URL':
       return new GatewayError('not_found', 'The path is not a valid URL path.');
     default:
       if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
         return new GatewayError('invalid_input', 'The request is malformed.');
       }
-      return new GatewayError('internal_error', 'Something failed on our side.', {
-        suggestion: 'Retry once with the same idempotencyKey; if it fails again, stop and report the x-request-id.',
-      });
+      return usualError('internal_error');
   }
+}
+
+/** The error with the texts that the contract shows for its code. */
+function usualError(code: ErrorCode): GatewayError {
+  const { message, ...details } = ERROR_EXAMPLES[code];
+  return new GatewayError(code, message, details);
 }

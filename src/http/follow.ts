@@ -19,17 +19,15 @@ export interface RequestObserver {
   refused(status: number): void;
 }
 
-interface Following {
-  tracing: Tracing | undefined;
-  requests: RequestObserver | undefined;
-}
-
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 // Status of nginx for a client that disconnected before the response: https://nginx.org/en/docs/dev/development_guide.html#http_phases
 const CALLER_LEFT = 499;
 
 /** Runs the work for a request in its context. This hook must be added before every other hook. */
-export function followRequests(app: FastifyInstance, { tracing, requests }: Following): void {
+export function followRequests(
+  app: FastifyInstance,
+  { tracing, requests }: { tracing: Tracing | undefined; requests: RequestObserver | undefined },
+): void {
   app.decorateRequest('origin', null);
   app.addHook('onRequest', (request, reply, done) => {
     const span = tracing && beginSpan(tracing, request);

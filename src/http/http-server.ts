@@ -45,21 +45,14 @@ export interface ServerOptions {
 }
 
 /** The connections of an app: their limits, and the requests in progress on them. */
-export interface Connections {
-  serverFactory(this: void, handle: RequestListener): Server;
-  /** Answers, in the error envelope, requests that Node's parser rejects or that arrive too slowly. */
-  clientErrorHandler(this: void, error: Error & { code?: string }, socket: Socket): void;
-  hasRequests(): boolean;
-  /** Resolves once the requests now in progress are answered or their connections are closed. */
-  answered(): Promise<void>;
-}
+export type Connections = ReturnType<typeof createConnections>;
 
 /** A socket of Node's HTTP server, with the parser callback that decides whether parsing continues. */
 interface ParsedSocket extends Socket {
   parser?: { onIncoming(request: IncomingMessage, shouldKeepAlive: boolean): number };
 }
 
-export function createConnections(options: ServerOptions): Connections {
+export function createConnections(options: ServerOptions) {
   const inProgress = new Map<Socket, ServerResponse>();
 
   /**
@@ -94,7 +87,7 @@ export function createConnections(options: ServerOptions): Connections {
   }
 
   return {
-    serverFactory(handle) {
+    serverFactory(this: void, handle: RequestListener): Server {
       const server = createServer({
         headersTimeout: options.headersTimeoutMs,
         requestTimeout: options.requestTimeoutMs,
@@ -119,7 +112,8 @@ export function createConnections(options: ServerOptions): Connections {
       server.on('drop', () => noteRefusal(503));
       return server;
     },
-    clientErrorHandler(error, socket) {
+    /** Answers, in the error envelope, requests that Node's parser rejects or that arrive too slowly. */
+    clientErrorHandler(this: void, error: Error & { code?: string }, socket: Socket): void {
       const { code = '' } = error;
       // A connection that never sent a byte is closed without an answer.
       if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return void socket.destroy();
@@ -128,7 +122,8 @@ export function createConnections(options: ServerOptions): Connections {
       else refuse(socket, 405, { allow: options.allowedAt(target) });
     },
     hasRequests: () => inProgress.size > 0,
-    async answered() {
+    /** Resolves once the requests now in progress are answered or their connections are closed. */
+    async answered(): Promise<void> {
       const closed = (response: ServerResponse) => new Promise((resolve) => response.once('close', resolve));
       await Promise.all(Array.from(inProgress.values(), closed));
     },

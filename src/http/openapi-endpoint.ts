@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { API_KEY_ENDPOINTS } from '../contract/api-key-contract.ts';
 import { AGENT_ENDPOINTS } from '../contract/capabilities-contract.ts';
@@ -21,11 +20,7 @@ import { VERSION } from '../domain/version.ts';
 import type { ExampleDeps, Operation } from '../operations/operation.ts';
 import { ACTIONS, OPERATIONS } from '../operations/registry.ts';
 import type { AppDeps } from './app.ts';
-import { type PublicDocument, publicDocument, sendDocument } from './document.ts';
 import { statusOf } from './error-responses.ts';
-
-const JSON_TYPE = 'application/json; charset=utf-8';
-const MAX_AGE_SECONDS = 300;
 
 const ENDPOINTS: readonly Endpoint[] = [
   SESSION_ENDPOINTS,
@@ -95,12 +90,4 @@ export function describeApi(deps: AppDeps): OpenApi {
     described.set(deps, api);
   }
   return api;
-}
-
-export function openApiDocument(app: FastifyInstance, deps: AppDeps): void {
-  let document: PublicDocument | undefined;
-  app.get('/openapi.json', (request, reply) => {
-    document ??= publicDocument(JSON.stringify(describeApi(deps)), JSON_TYPE, MAX_AGE_SECONDS);
-    return sendDocument(request, reply, document);
-  });
 }

@@ -16,12 +16,12 @@ declare module 'fastify' {
   }
 }
 
-interface Readiness {
-  isReady(): boolean;
-}
-
 /** Makes `close` finish the requests in progress. While the app is not ready, every answer closes its connection. */
-export function closeGracefully(app: FastifyInstance, { isReady }: Readiness, connections: Connections): void {
+export function closeGracefully(
+  app: FastifyInstance,
+  { isReady }: { isReady(): boolean },
+  connections: Connections,
+): void {
   let isDraining = false;
   let hasClients = false;
   let portClosed: Promise<void> | undefined;

@@ -2,20 +2,15 @@ import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { VERSION } from '../domain/version.ts';
 import type { AppDeps } from '../http/app.ts';
-import { type PublicDocument, publicDocument, sendDocument } from '../http/document.ts';
+import { serveDocument } from '../http/document.ts';
 import { PROTOCOL_VERSIONS } from './versions.ts';
 
 const PATH = '/mcp/server-card';
 const TYPE = 'application/mcp-server-card+json';
-const MAX_AGE_SECONDS = 300;
 
 /** Address and transport of the MCP server, for clients and registries (SEP-2127, a draft). */
 export function serverCard(app: FastifyInstance, deps: AppDeps): void {
-  let document: PublicDocument | undefined;
-  app.get(PATH, (request, reply) => {
-    document ??= publicDocument(JSON.stringify(cardOf(deps.urls.base)), TYPE, MAX_AGE_SECONDS);
-    return sendDocument(request, reply, document);
-  });
+  serveDocument(app, PATH, TYPE, () => JSON.stringify(cardOf(deps.urls.base)));
 }
 
 function cardOf(base: string) {

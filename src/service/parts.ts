@@ -12,7 +12,6 @@ import { ledgerApi } from '../http/gateway-ledger.ts';
 import { settlementApi } from '../http/gateway-settlement.ts';
 import { healthProbes } from '../http/health-probes.ts';
 import { homePages } from '../http/home.ts';
-import { openApiDocument } from '../http/openapi-endpoint.ts';
 import { routingApi, routingDecisionsApi } from '../http/gateway-routing.ts';
 import { testClockApi } from '../http/gateway-test-clock.ts';
 import { webhookEndpointsApi } from '../http/gateway-webhook-endpoints.ts';
@@ -43,7 +42,6 @@ export const PARTS: readonly Part[] = [
   ...API_PARTS,
   mcpEndpoint,
   serverCard,
-  openApiDocument,
   discoveryDocuments,
   apiReference,
   providerCallbacks,

@@ -55,12 +55,9 @@ export const REFUND_SCRIPTS: readonly RefundScript[] = [
   },
 ];
 
-export interface AcceptedRefund {
+interface AcceptedRefund {
   refund: ChargeRefund;
-  /** State in the answer, if it differs from the recorded one. */
-  state?: RefundState;
-  /** True if the connection ends without an answer. */
-  isLost: boolean;
+  answer?: RefundScript['firstAnswer'];
 }
 
 /**
@@ -74,7 +71,7 @@ export async function acceptRefund(deps: SimulatorDeps, charge: Charge, order: R
     const { reference, captured, refunded } = current;
     const first = await deps.store.refund(id);
     if (first) {
-      taken = { refund: first, isLost: false };
+      taken = { refund: first };
       if (first.reference === reference && first.amount === amount) return [];
       throw new GatewayError('invalid_state', 'The refund was asked for before, of another charge or amount.');
     }
@@ -84,8 +81,7 @@ export async function acceptRefund(deps: SimulatorDeps, charge: Charge, order: R
     const { status, firstAnswer, callback } = scriptOf(amount);
     const reason = status === 'failed' ? DECLINED : null;
     const refund = { id, reference, amount, status, reason, created: deps.now() };
-    const isLost = firstAnswer === 'lost';
-    taken = { refund, isLost, ...(firstAnswer !== undefined && !isLost && { state: firstAnswer }) };
+    taken = { refund, ...(firstAnswer && { answer: firstAnswer }) };
     return [
       insertRefund(refund),
       ...(status === 'failed' ? [] : [addRefunded(current, amount)]),

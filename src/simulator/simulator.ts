@@ -2,7 +2,6 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '../domain/gateway-error.ts';
-import type { Worker } from '../workers/worker.ts';
 import { type SimulatorDeps, acceptCharge, cancelCharge, capturedCharge } from './simulated-charges.ts';
 import { acceptRefund, refundOf } from './simulated-refunds.ts';
 import { type CallbackOptions, createCallbackWorker } from './simulator-callbacks.ts';
@@ -25,20 +24,15 @@ export interface SimulatorOptions extends Omit<SimulatorDeps, 'settlementDelayMs
   slowAnswerMs?: number;
 }
 
-export interface Simulator {
-  part: (app: FastifyInstance) => void;
-  worker: Worker;
-}
-
 /**
  * A payment provider that moves no money: a second party with an API, pages and signed callbacks of its own, which talks to
  * the gateway over HTTP only. Both use the same database, but the provider has its own tables.
  */
-export function createSimulator(options: SimulatorOptions): Simulator {
+export function createSimulator(options: SimulatorOptions) {
   const { now, realNow = now, settlementDelayMs = 0 } = options;
   const deps: SimulatorDeps = { ...options, settlementDelayMs };
   return {
-    part(app) {
+    part(this: void, app: FastifyInstance): void {
       simulatorApi(app, deps, options);
       simulatorPages(app, deps, options.publicUrl);
     },
@@ -48,10 +42,6 @@ export function createSimulator(options: SimulatorOptions): Simulator {
 
 interface ChargePath {
   Params: { charge: string };
-}
-
-interface RefundPath {
-  Params: { charge: string; refund: string };
 }
 
 /** The provider's API, for the merchant's gateway. A charge is named by the caller's own id. */
@@ -86,13 +76,13 @@ function simulatorApi(
         const order = refundReader.read(request.body);
         const sample = { charge: request.params.charge, merchant: '', product: 'Sample', return_url: publicUrl };
         const charge = await capturedCharge(deps, { ...order.charge, ...sample });
-        const { refund, state, isLost } = await acceptRefund(deps, charge, order);
-        if (!isLost) return renderRefund(charge, refund, state);
+        const { refund, answer } = await acceptRefund(deps, charge, order);
+        if (answer !== 'lost') return renderRefund(charge, refund, answer);
         reply.hijack();
         request.raw.socket.destroy();
         return undefined;
       });
-      scope.get<RefundPath>('/:charge/refunds/:refund', async (request) => {
+      scope.get<{ Params: { charge: string; refund: string } }>('/:charge/refunds/:refund', async (request) => {
         const charge = await chargeOf(request);
         return renderRefund(charge, await refundOf(deps, charge, request.params.refund));
       });

@@ -119,14 +119,8 @@ export const INSTRUMENTS: readonly Instrument[] = [
   },
 ];
 
-/** A tag in the buyer's email address, `anything+tag@example.com`, which selects the outcome of the handoff. */
-export interface HandoffTag {
-  tag: string;
-  label: string;
-  outcome: string;
-}
-
-export const HANDOFF_TAGS: readonly HandoffTag[] = [
+/** Tags in the buyer's email address, `anything+tag@example.com`, each of which selects an outcome of the handoff. */
+export const HANDOFF_TAGS = [
   {
     tag: 'handoff_error',
     label: 'Handoff refused once',

@@ -3,22 +3,12 @@ import sonicBoom from 'sonic-boom';
 /** Size of the buffer for a slow reader, in bytes: some thousand lines. Further lines are lost. */
 const MAX_WAITING = 1024 * 1024;
 
-/** Destination of the log lines, with or without a reader. */
-interface LogOutput {
-  write(line: string): void;
-  /**
-   * Waits until all lines are written, or cannot be, but no longer than `ms`. Answers false if a write is then still in progress,
-   * which only its reader or SIGKILL can end.
-   */
-  settle(ms: number): Promise<boolean>;
-}
-
 /**
  * Writes to a file descriptor outside the event loop, so that no reader blocks the service or its exit. If the reader is gone or
  * hangs, or the disk is full, 1 MiB is buffered and further lines are lost. Every line retries; `onLost` gets the number of lost
  * lines once writing succeeds again.
  */
-export function createLogOutput(fd: number, onLost: (lines: number) => void): LogOutput {
+export function createLogOutput(fd: number, onLost: (lines: number) => void) {
   let lost = 0;
   let isFull = false;
   const output = new sonicBoom.SonicBoom({
@@ -41,8 +31,12 @@ export function createLogOutput(fd: number, onLost: (lines: number) => void): Lo
     onLost(lines);
   });
   return {
-    write: (line) => void output.write(line),
-    settle(ms) {
+    write: (line: string) => void output.write(line),
+    /**
+     * Waits until all lines are written, or cannot be, but no longer than `ms`. Answers false if a write is then still in progress,
+     * which only its reader or SIGKILL can end.
+     */
+    settle(ms: number): Promise<boolean> {
       return new Promise((resolve) => {
         // If this process was blocked, the outcome of a write arrives after the timers.
         const patience = setTimeout(() => setImmediate(() => resolve(isFull)), ms);

@@ -46,12 +46,6 @@ const MAX_BATCH = 512;
 const SEND_EVERY_MS = 1000;
 const SEND_TIMEOUT_MS = 5000;
 const MAX_VALUE_LENGTH = 256;
-const KINDS = {
-  server: SpanKind.SERVER,
-  client: SpanKind.CLIENT,
-  producer: SpanKind.PRODUCER,
-  internal: SpanKind.INTERNAL,
-} as const;
 
 /** Traces through OpenTelemetry; `version` is that of the program. */
 export function createTracing(
@@ -85,7 +79,13 @@ export function createTracing(
     // A trace that began in this service is already decided.
     if (parent !== undefined && !mayBegin()) return unsent(spanContext ?? newContext());
     const context = spanContext ? trace.setSpanContext(ROOT_CONTEXT, spanContext) : ROOT_CONTEXT;
-    return asSpan(tracer.startSpan(name, { kind: KINDS[kind], ...(attributes && { attributes }) }, context));
+    return asSpan(
+      tracer.startSpan(
+        name,
+        { kind: SpanKind[kind.toUpperCase() as Uppercase<typeof kind>], ...(attributes && { attributes }) },
+        context,
+      ),
+    );
   }
 
   return {

@@ -1,31 +1,17 @@
 // @run needs=browser
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
-import { type Stage, createStage } from '../checkout/stage.ts';
+import { after, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { startStage } from '../checkout/stage.ts';
 import { openPage, startBrowser } from '../support/browser.ts';
-import { type FakeProvider, connect, startFakeProvider } from '../support/fake-provider.ts';
-import { type TestService, startTestService } from '../support/service.ts';
 
 // Behaviour of the script: updates without a reload, one submit for two clicks, the automatic return.
 
-let browser: Browser;
-let service: TestService;
-let fake: FakeProvider;
-let stage: Stage;
-
-before(async () => {
-  service = await startTestService();
-  fake = await startFakeProvider();
-  connect(service.service, fake);
-  stage = createStage(service, fake);
-  browser = await startBrowser();
-});
-
+const { fake, stage, end } = await startStage();
+const browser = await startBrowser();
 after(async () => {
   await browser.close();
-  await fake[Symbol.asyncDispose]();
-  await service[Symbol.asyncDispose]();
+  await end();
 });
 
 function heading(page: Page, name: string) {

@@ -2,37 +2,29 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { after, before, describe, it } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
+import { after, describe, it } from 'node:test';
+import type { Page } from 'playwright-core';
 import { axeFaults, sidewaysScroll } from '../support/axe.ts';
 import { openPage, startBrowser } from '../support/browser.ts';
-import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { call, sessionBody, startTestService } from '../support/service.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 const COLOUR = /#[0-9a-f]{3,8}\b|\b(?:rgba?|hsla?|oklch|lab|light-dark)\(/i;
 
-let browser: Browser;
-let service: TestService;
+const service = await startTestService();
 /** Serves one page per minute and address. */
-let limited: TestService;
-let sessionId: string;
-
-before(async () => {
-  service = await startTestService();
-  limited = await startTestService({ variables: { PAGE_RATE_LIMIT: '1' } });
-  await (await fetch(limited.url)).text();
-  const created = await call<{ id: string }>('POST', `${service.url}/api/gateway/sessions`, sessionBody());
-  sessionId = created.body.id;
-  browser = await startBrowser();
-});
-
+const limited = await startTestService({ variables: { PAGE_RATE_LIMIT: '1' } });
+await (await fetch(limited.url)).text();
+const created = await call<{ id: string }>('POST', `${service.url}/api/gateway/sessions`, sessionBody());
+const sessionId = created.body.id;
+const browser = await startBrowser();
 after(async () => {
   await browser.close();
   await limited[Symbol.asyncDispose]();
   await service[Symbol.asyncDispose]();
 });
 
-const checkout = () => `/checkout/${sessionId}`;
+const checkout = `/checkout/${sessionId}`;
 
 /** Opens the error page of a method that the path does not have. */
 async function openWrongMethod(page: Page): Promise<void> {
@@ -86,7 +78,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
     it('share background, accent, type and radii with the checkout', async () => {
       const { page } = await openPage(browser, { colorScheme });
       const looks = new Map<string, unknown>();
-      for (const path of ['/', '/docs', checkout(), '/no-such-page']) {
+      for (const path of ['/', '/docs', checkout, '/no-such-page']) {
         await page.goto(service.url + path);
         looks.set(
           path,
@@ -105,7 +97,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
 
     it('show an unchecked radio button with a contrast of at least 3:1 (WCAG 1.4.11)', async () => {
       const { page } = await openPage(browser, { colorScheme });
-      await page.goto(service.url + checkout());
+      await page.goto(service.url + checkout);
       const [edge, inside, box] = await page.evaluate<string[]>(`
         const radio = document.querySelector('.way input:not(:checked)');
         const { borderColor, backgroundColor, appearance } = getComputedStyle(radio);
@@ -118,25 +110,6 @@ for (const colorScheme of ['light', 'dark'] as const) {
     });
   });
 }
-
-it('a failure of the service shows a page with the request id of the log', async () => {
-  const { store } = service.service.deps;
-  const { page } = await openPage(browser);
-  const { checkout: read } = store;
-  store.checkout = () => Promise.reject(new Error('injected'));
-  try {
-    await page.goto(`${service.url}/demo?session_id=${sessionId}`);
-    await page.getByRole('heading', { name: 'Something failed on this server' }).waitFor();
-    const reference = await page.locator('.foot code').innerText();
-    assert.ok(service.logged.some((line) => line.includes(reference) && line.includes('injected')));
-    assert.deepEqual(await axeFaults(page), []);
-  } finally {
-    store.checkout = read;
-  }
-  await page.getByRole('link', { name: 'Go to the front page' }).click();
-  await page.getByRole('button', { name: 'Create a test checkout' }).waitFor();
-  await page.context().close();
-});
 
 it('a phone shows the commands of the front page completely, and copies them without line breaks', async () => {
   const { page } = await openPage(browser, { viewport: { width: 360, height: 740 } });
@@ -158,7 +131,7 @@ it('a phone shows the commands of the front page completely, and copies them wit
 it('the fee has a row for payment methods with a fee, also without JavaScript', async () => {
   for (const javaScriptEnabled of [true, false]) {
     const { page } = await openPage(browser, { javaScriptEnabled });
-    await page.goto(service.url + checkout());
+    await page.goto(service.url + checkout);
     const fee = page.locator('.sums > div:visible').filter({ hasText: 'Payment fee' });
     await page.getByRole('radio', { name: /^Card/ }).check();
     assert.deepEqual(await fee.allInnerTexts(), []);

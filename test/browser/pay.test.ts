@@ -1,13 +1,13 @@
 // @run needs=browser
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { Webhook } from 'standardwebhooks';
 import { Stripe } from 'stripe';
-import { type Merchant, startMerchant } from '../observability/merchant.ts';
+import { startMerchant } from '../observability/merchant.ts';
 import { type WatchedPage, openStayingPage, startBrowser } from '../support/browser.ts';
-import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { call, sessionBody, startTestService } from '../support/service.ts';
 
 // Payments in a real browser, with the simulated provider. The merchant's receiver verifies events with foreign libraries.
 
@@ -17,17 +17,10 @@ const SHOP = 'https://shop.example';
 const ASK_AGAIN_MS = 200;
 const TIMEOUT_MS = 120_000;
 
-let browser: Browser;
-let service: TestService;
-let receiver: Merchant;
-
-before(async () => {
-  receiver = await startMerchant();
-  const variables = { WEBHOOK_URL: `${receiver.url}/webhooks`, WEBHOOK_SECRET: SECRET };
-  service = await startTestService({ live: true, variables });
-  browser = await startBrowser();
-});
-
+const receiver = await startMerchant();
+const variables = { WEBHOOK_URL: `${receiver.url}/webhooks`, WEBHOOK_SECRET: SECRET };
+const service = await startTestService({ live: true, variables });
+const browser = await startBrowser();
 after(async () => {
   await browser.close();
   await service[Symbol.asyncDispose]();

@@ -1,42 +1,35 @@
 // @run needs=browser
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import type { Browser } from 'playwright-core';
-import { type Stage, createStage, everyState } from '../checkout/stage.ts';
+import { after, test } from 'node:test';
+import { createStage, everyState, startStage } from '../checkout/stage.ts';
 import { axeFaults, sidewaysScroll } from '../support/axe.ts';
 import { openPage, openStayingPage, startBrowser } from '../support/browser.ts';
-import { type FakeProvider, connect, startFakeProvider } from '../support/fake-provider.ts';
-import { type TestService, startTestService } from '../support/service.ts';
+import { connect } from '../support/fake-provider.ts';
+import { startTestService } from '../support/service.ts';
 
 const LONG_MERCHANT = 'Buchhandlung'.repeat(10);
 
-let browser: Browser;
-let service: TestService;
-let fake: FakeProvider;
-let stage: Stage;
-let states: Map<string, string>;
-
-before(async () => {
-  service = await startTestService();
-  fake = await startFakeProvider();
-  connect(service.service, fake);
-  stage = createStage(service, fake);
-  states = await everyState(service, stage);
-  browser = await startBrowser();
-});
-
+const { service, fake, stage, end } = await startStage();
+const states = await everyState(service, stage);
+const browser = await startBrowser();
 after(async () => {
   await browser.close();
-  await fake[Symbol.asyncDispose]();
-  await service[Symbol.asyncDispose]();
+  await end();
 });
 
 for (const colorScheme of ['light', 'dark'] as const) {
-  test(`axe finds no fault in any state, ${colorScheme}; no foreign request, no policy violation`, async () => {
+  test(`every state, ${colorScheme}: no fault of axe, controls of 44 pixels, no foreign request, no policy violation`, async () => {
     const { page, requests, complaints } = await openStayingPage(browser, { colorScheme, reducedMotion: 'reduce' });
     for (const [state, url] of states) {
       await page.goto(url);
       assert.deepEqual(await axeFaults(page), [], state);
+      const heights = await page
+        .locator('main :is(a, button, .way):visible')
+        .evaluateAll((elements) => elements.map((element) => element.getBoundingClientRect().height));
+      assert.ok(
+        heights.every((height) => height >= 44),
+        `${state}: ${heights.join(', ')}`,
+      );
     }
     const foreign = requests.filter((line) => !line.startsWith(`GET ${service.url}/`) && !line.includes(' data:'));
     assert.deepEqual(foreign, []);
@@ -94,21 +87,6 @@ test('a long merchant name fits', async () => {
   const { page } = await openPage(browser, { viewport: { width: 320, height: 640 } });
   await page.goto(`${other.url}/checkout/${id}`);
   assert.equal(await sidewaysScroll(page), 0);
-  await page.context().close();
-});
-
-test('every control has a height of at least 44 pixels', async () => {
-  const { page } = await openStayingPage(browser);
-  for (const [state, url] of states) {
-    await page.goto(url);
-    const heights = await page
-      .locator('main :is(a, button, .way):visible')
-      .evaluateAll((elements) => elements.map((element) => element.getBoundingClientRect().height));
-    assert.ok(
-      heights.every((height) => height >= 44),
-      `${state}: ${heights.join(', ')}`,
-    );
-  }
   await page.context().close();
 });
 

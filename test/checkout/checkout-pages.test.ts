@@ -1,30 +1,15 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { brotliCompressSync } from 'node:zlib';
-import { type FakeProvider, connect, startFakeProvider } from '../support/fake-provider.ts';
-import { type TestService, startTestService } from '../support/service.ts';
-import { EVIL, type Stage, createStage, everyState } from './stage.ts';
+import { startTestService } from '../support/service.ts';
+import { EVIL, createStage, everyState, startStage } from './stage.ts';
 
 const MAX_COMPRESSED_BYTES = 30 * 1024;
 
-let service: TestService;
-let fake: FakeProvider;
-let stage: Stage;
-let states: Map<string, string>;
-
-before(async () => {
-  service = await startTestService();
-  fake = await startFakeProvider();
-  connect(service.service, fake);
-  stage = createStage(service, fake);
-  states = await everyState(service, stage);
-});
-
-after(async () => {
-  await fake[Symbol.asyncDispose]();
-  await service[Symbol.asyncDispose]();
-});
+const { service, fake, stage, end } = await startStage();
+const states = await everyState(service, stage);
+after(end);
 
 async function get(url: string, init: RequestInit = {}): Promise<{ status: number; headers: Headers; text: string }> {
   const response = await fetch(url, { redirect: 'manual', ...init });

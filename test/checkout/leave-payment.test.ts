@@ -1,21 +1,20 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { after, beforeEach, describe, test } from 'node:test';
 import type { Payment } from '../../src/domain/records.ts';
 import { startPayment } from '../../src/operations/start-payment.ts';
 import type { ProviderReport } from '../../src/providers/provider.ts';
 import { createSession } from '../simulator/buyer.ts';
-import { type FakeProvider, connect, startFakeProvider } from '../support/fake-provider.ts';
-import { type TestService, startTestService } from '../support/service.ts';
-import { type Stage, createStage } from './stage.ts';
+import type { FakeProvider } from '../support/fake-provider.ts';
+import { startStage } from './stage.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const NOT_STOPPED = '?notice=not_stopped';
 
-let fake: FakeProvider;
-let on: TestService;
-let stage: Stage;
+const { service: on, fake, stage, end } = await startStage();
+after(end);
+
 type Answer = ProviderReport['status'] | 'unknown' | 'away';
 let said: Map<string, Answer>;
 let usual: Answer;
@@ -30,24 +29,14 @@ function known({ id, amount }: Payment) {
   return { ...report, reference: `fake_${id}`, url: null, awaitsBuyer: false };
 }
 
-before(async () => {
-  fake = await startFakeProvider();
-  on = await startTestService();
-  connect(on.service, fake);
-  stage = createStage(on, fake);
-  fake.inquire = async (payment, timeoutMs) => {
-    asked.push(`inquire ${timeoutMs}`);
-    return known(payment);
-  };
-  fake.cancel = async (payment, timeoutMs) => {
-    asked.push(`cancel ${timeoutMs}`);
-    return known(payment) ? 'cancelled' : 'unknown';
-  };
-});
-after(async () => {
-  await on[Symbol.asyncDispose]();
-  await fake[Symbol.asyncDispose]();
-});
+fake.inquire = async (payment, timeoutMs) => {
+  asked.push(`inquire ${timeoutMs}`);
+  return known(payment);
+};
+fake.cancel = async (payment, timeoutMs) => {
+  asked.push(`cancel ${timeoutMs}`);
+  return known(payment) ? 'cancelled' : 'unknown';
+};
 beforeEach(() => {
   [said, usual, asked] = [new Map(), 'provider_pending', []];
 });

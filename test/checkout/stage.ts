@@ -1,6 +1,6 @@
 import { createRefund } from '../../src/operations/refunds/create-refund.ts';
-import { type FakeProvider, report } from '../support/fake-provider.ts';
-import { type TestService, call, sessionBody } from '../support/service.ts';
+import { type FakeProvider, connect, report, startFakeProvider } from '../support/fake-provider.ts';
+import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 
 export const REDIRECT_URL = 'https://shop.example/thanks?order=7#top';
 export const EVIL = '<img src=x onerror="document.title=1">';
@@ -48,6 +48,22 @@ export function createStage(test: TestService, fake: FakeProvider): Stage {
     report: (id, status) => report(test.service, id, status),
   };
   return stage;
+}
+
+/** A service whose provider is the fake, for all tests of a file; `end` stops both. */
+export async function startStage() {
+  const service = await startTestService();
+  const fake = await startFakeProvider();
+  connect(service.service, fake);
+  return {
+    service,
+    fake,
+    stage: createStage(service, fake),
+    async end() {
+      await fake[Symbol.asyncDispose]();
+      await service[Symbol.asyncDispose]();
+    },
+  };
 }
 
 /** The URL of a page in each state. */

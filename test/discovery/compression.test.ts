@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import { type AppDeps, createApp } from '../../src/http/app.ts';
 import { apiReference } from '../../src/http/docs.ts';
 import { PARTS } from '../../src/service/parts.ts';
-import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { call, sessionBody, startTestService } from '../support/service.ts';
 
 const MAX_BYTES = 60 * 1024;
 const DISCOVERY = ['/openapi.json', '/llms.txt', '/arazzo.yaml', '/.well-known/api-catalog'];
@@ -18,16 +18,11 @@ const DECODE: Record<string, (bytes: Buffer) => Buffer> = {
   identity: (bytes) => bytes,
 };
 
-let service: TestService;
-let app: FastifyInstance;
+const service = await startTestService();
 const sent: unknown[] = [];
-
-before(async () => {
-  service = await startTestService();
-  const watch = (watched: FastifyInstance) =>
-    void watched.addHook('onSend', async (_request, _reply, payload) => void sent.push(payload));
-  app = await createApp(service.service.deps as AppDeps, [watch, ...PARTS]);
-});
+const watch = (watched: FastifyInstance) =>
+  void watched.addHook('onSend', async (_request, _reply, payload) => void sent.push(payload));
+const app = await createApp(service.service.deps as AppDeps, [watch, ...PARTS]);
 after(async () => {
   await app.close();
   await service[Symbol.asyncDispose]();

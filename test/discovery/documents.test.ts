@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { type OpenApi, resolveResponse } from '../../src/contract/openapi-document.ts';
 import { agentApi } from '../../src/http/agent-api.ts';
@@ -9,7 +9,6 @@ import { apiReference } from '../../src/http/docs.ts';
 import { salesApi } from '../../src/http/gateway-sales.ts';
 import { healthProbes } from '../../src/http/health-probes.ts';
 import { homePages } from '../../src/http/home.ts';
-import { openApiDocument } from '../../src/http/openapi-endpoint.ts';
 import { OPERATIONS } from '../../src/operations/registry.ts';
 import { linksOf } from '../support/agent-client.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
@@ -17,27 +16,20 @@ import { type TestService, call, startTestService } from '../support/service.ts'
 const BASE_URL = 'https://gateway.example';
 const DOCUMENTS = ['/llms.txt', '/.well-known/api-catalog', '/arazzo.yaml', '/openapi.json', '/api/agent/capabilities'];
 
+const local = await startTestService();
+const open = await startTestService({ variables: { BASE_URL, ALLOW_UNAUTHENTICATED: 'true' } });
+const parts = [homePages, salesApi, agentApi, discoveryDocuments, apiReference, healthProbes];
+/** The app on loopback, and the app of a public service. */
+const guarded = await createApp(local.service.deps as AppDeps, parts);
+const exposed = await createApp({ ...(open.service.deps as AppDeps), allowedHosts: undefined }, parts);
+after(async () => {
+  await guarded.close();
+  await exposed.close();
+  await local[Symbol.asyncDispose]();
+  await open[Symbol.asyncDispose]();
+});
+
 describe('discovery documents', () => {
-  let local: TestService;
-  let open: TestService;
-  /** The app on loopback, and the app of a public service. */
-  let guarded: FastifyInstance;
-  let exposed: FastifyInstance;
-
-  before(async () => {
-    local = await startTestService();
-    open = await startTestService({ variables: { BASE_URL, ALLOW_UNAUTHENTICATED: 'true' } });
-    const parts = [homePages, salesApi, agentApi, openApiDocument, discoveryDocuments, apiReference, healthProbes];
-    guarded = await createApp(local.service.deps as AppDeps, parts);
-    exposed = await createApp({ ...(open.service.deps as AppDeps), allowedHosts: undefined }, parts);
-  });
-  after(async () => {
-    await guarded.close();
-    await exposed.close();
-    await local[Symbol.asyncDispose]();
-    await open[Symbol.asyncDispose]();
-  });
-
   test('/llms.txt has a heading, a summary, and lists of absolute links only', async () => {
     const { headers, text } = await textOf(`${open.url}/llms.txt`);
     assert.equal(headers.get('content-type'), 'text/plain; charset=utf-8');

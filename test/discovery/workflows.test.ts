@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { after, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { attempt } from '../simulator/buyer.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
@@ -26,20 +26,15 @@ interface ReportedStep {
   checks: { passed: boolean }[];
 }
 
+const service = await startTestService();
+const folder = mkdtempSync(join(tmpdir(), 'tillway-workflows-'));
+after(async () => {
+  rmSync(folder, { recursive: true });
+  await service[Symbol.asyncDispose]();
+});
+
 describe('the description of the API', () => {
-  let service: TestService;
-  let folder: string;
-
-  before(async () => {
-    service = await startTestService();
-    folder = mkdtempSync(join(tmpdir(), 'tillway-workflows-'));
-  });
   beforeEach(() => saveDescription(service.url, folder));
-  after(async () => {
-    rmSync(folder, { recursive: true });
-    await service[Symbol.asyncDispose]();
-  });
-
   const respect = (...options: string[]) =>
     redocly(folder, 'respect', 'arazzo.yaml', '--input', INPUTS, '--json-output', 'report.json', ...options);
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { eraseSession } from '../../src/domain/personal-data.ts';
 import type { SessionStatus } from '../../src/domain/records.ts';
 import { createMetrics } from '../../src/service/count-metrics.ts';
 import { aSession } from '../fixtures/checkout-records.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
-import { type TestService, call, startTestService } from '../support/service.ts';
-import { type Merchant, startMerchant } from './merchant.ts';
+import { call, startTestService } from '../support/service.ts';
+import { startMerchant } from './merchant.ts';
 
 const variables = {
   METRICS_PORT: '0',
@@ -14,18 +14,14 @@ const variables = {
   ENCRYPTION_KEY: Buffer.alloc(32, 3).toString('base64'),
 };
 
-describe('pending deliveries of a deleted endpoint', () => {
-  let service: TestService;
-  let receiver: Merchant;
-  before(async () => {
-    receiver = await startMerchant();
-    service = await startTestService({ variables });
-  });
-  after(async () => {
-    await service[Symbol.asyncDispose]();
-    await receiver[Symbol.asyncDispose]();
-  });
+const receiver = await startMerchant();
+const service = await startTestService({ variables });
+after(async () => {
+  await service[Symbol.asyncDispose]();
+  await receiver[Symbol.asyncDispose]();
+});
 
+describe('pending deliveries of a deleted endpoint', () => {
   async function makeEndpoint(status: number): Promise<string> {
     receiver.status = status;
     const body = { url: receiver.url, environment: 'sandbox' };

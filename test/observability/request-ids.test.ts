@@ -7,7 +7,7 @@ import { attempt, createSession } from '../simulator/buyer.ts';
 import { GatewayError } from '../../src/domain/gateway-error.ts';
 import { idOf } from '../fixtures/checkout-records.ts';
 import { startMerchant } from './merchant.ts';
-import { type TestService, sessionBody, startTestService } from '../support/service.ts';
+import { sessionBody, startTestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
@@ -147,15 +147,12 @@ describe('the log of a service during purchases in parallel', () => {
   });
 });
 
-describe('x-request-id', () => {
-  let service: TestService;
-  before(async () => {
-    service = await startTestService({
-      variables: { METRICS_PORT: '0', TRUSTED_PROXIES: '127.0.0.1', ALLOW_UNAUTHENTICATED: 'true' },
-    });
-  });
-  after(() => service[Symbol.asyncDispose]());
+const service = await startTestService({
+  variables: { METRICS_PORT: '0', TRUSTED_PROXIES: '127.0.0.1', ALLOW_UNAUTHENTICATED: 'true' },
+});
+after(() => service[Symbol.asyncDispose]());
 
+describe('x-request-id', () => {
   for (const [what, method, path, body, status] of [
     ['a list request', 'GET', '/api/gateway/sessions', undefined, 200],
     ['a page request', 'GET', '/', undefined, 200],

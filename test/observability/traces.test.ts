@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { runWithOrigin } from '../../src/telemetry/origin.ts';
 import { createTracing } from '../../src/telemetry/otlp.ts';
 import { webhooks } from '../../sdk/src/index.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
-import { type TestDatabase, createServiceDatabase } from '../support/database.ts';
+import { createServiceDatabase } from '../support/database.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
-import { type Merchant, startMerchant } from './merchant.ts';
+import { startMerchant } from './merchant.ts';
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from './otlp-receiver.ts';
 import { until } from '../support/until.ts';
 
@@ -17,21 +17,16 @@ const HIDDEN = ['trillian', 'mailbox.example', CARD, SECRET.slice(6, -2), 'Beare
 const CALLER = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SERVER = 2;
 
-describe('traces over OTLP', () => {
-  let collector: OtlpReceiver;
-  let merchant: Merchant;
-  let database: TestDatabase;
-  before(async () => {
-    collector = await startOtlpReceiver();
-    merchant = await startMerchant();
-    database = await createServiceDatabase();
-  });
-  after(async () => {
-    await database[Symbol.asyncDispose]();
-    await merchant[Symbol.asyncDispose]();
-    await collector[Symbol.asyncDispose]();
-  });
+const collector = await startOtlpReceiver();
+const merchant = await startMerchant();
+const database = await createServiceDatabase();
+after(async () => {
+  await database[Symbol.asyncDispose]();
+  await merchant[Symbol.asyncDispose]();
+  await collector[Symbol.asyncDispose]();
+});
 
+describe('traces over OTLP', () => {
   function startTraced(): Promise<TestService> {
     return startTestService({
       beside: { databaseUrl: database.url },

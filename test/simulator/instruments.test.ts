@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { ROUTE_KINDS } from '../../src/domain/route.ts';
 import { INSTRUMENTS, instrumentByCard } from '../../src/simulator/test-instruments.ts';
-import { type TestService, startTestService } from '../support/service.ts';
+import { startTestService } from '../support/service.ts';
 import { TEST_DATABASE, settingsOf } from '../support/database.ts';
 import { OUTCOME, attempt, createSession, outcomesOf, start, stateOf } from './buyer.ts';
 import { brokenInvariants } from '../support/sound.ts';
@@ -83,26 +83,23 @@ const EXPECTED: Record<string, Expected> = {
   callback_lost: { atFirst: { ...UNPAID, messages: [], simulated: ['paid'] }, later: [30 * SECOND, PAID] },
 };
 
+const on = await startTestService();
+after(() => on[Symbol.asyncDispose]());
+
 // Payment methods do not differ by database.
 for (const kind of TEST_DATABASE === 'sqlite' ? ROUTE_KINDS : ROUTE_KINDS.slice(0, 1)) {
   describe(`test outcomes by ${kind}`, () => {
-    let on: TestService;
-    before(async () => {
-      on = await startTestService();
-    });
-    after(() => on[Symbol.asyncDispose]());
-
     for (const { id } of INSTRUMENTS) {
       test(id, async () => {
         const sessionId = await createSession(on);
         await attempt(on, sessionId, kind, id);
         await on.pass(0);
         const { atFirst, later } = EXPECTED[id]!;
-        await expectState(on, sessionId, atFirst);
+        await expectState(sessionId, atFirst);
         if (later) {
           const [after, state] = later;
-          await on.pass(after === 'timeout' ? await timeLeft(on, sessionId) : after);
-          await expectState(on, sessionId, state);
+          await on.pass(after === 'timeout' ? await timeLeft(sessionId) : after);
+          await expectState(sessionId, state);
         }
         assert.deepEqual(await brokenInvariants(settingsOf(on.databaseUrl)), []);
         assert.deepEqual(await on.simulator.callbacksDue(Number.MAX_SAFE_INTEGER, 10), []);
@@ -174,7 +171,7 @@ for (const kind of TEST_DATABASE === 'sqlite' ? ROUTE_KINDS : ROUTE_KINDS.slice(
           else if (outcome !== '') await attempt(on, sessionId, kind, outcome);
           await on.pass(afterMs);
         }
-        await expectState(on, sessionId, state);
+        await expectState(sessionId, state);
         assert.equal(await on.service.deps.store.ledgerTotal(), 0);
         if (state.session === 'failed') assert.deepEqual(await start(on, sessionId, kind), { outcome: 'closed' });
       });
@@ -195,13 +192,13 @@ function doubled(digit: number): number {
   return digit > 4 ? digit * 2 - 9 : digit * 2;
 }
 
-async function expectState(on: TestService, sessionId: string, expected: Partial<State>): Promise<void> {
+async function expectState(sessionId: string, expected: Partial<State>): Promise<void> {
   const state: State = { ...(await stateOf(on, sessionId)), outcomes: await outcomesOf(on, sessionId) };
   const compared = Object.fromEntries(Object.keys(expected).map((key) => [key, state[key as keyof State]]));
   assert.deepEqual(compared, expected);
 }
 
-async function timeLeft(on: TestService, sessionId: string): Promise<number> {
+async function timeLeft(sessionId: string): Promise<number> {
   const checkout = await on.service.deps.store.checkout(sessionId);
   return checkout!.payments.at(-1)!.timeoutAt - on.clock.now();
 }

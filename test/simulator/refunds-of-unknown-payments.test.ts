@@ -1,11 +1,11 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import type { Provider } from '../../src/providers/provider.ts';
 import { applyRefundMessage } from '../../src/operations/refunds/apply-refund-report.ts';
 import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/webhook-samples.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
-import { type TestService, call, startTestService } from '../support/service.ts';
+import { call, startTestService } from '../support/service.ts';
 import { runIn } from '../cli/terminal.ts';
 import { attempt, createSession, startAt } from './buyer.ts';
 
@@ -20,11 +20,8 @@ interface Refund {
 
 const sumOf = ({ account, amount }: { account: string; amount: number }): [string, number] => [account, amount];
 
-let on: TestService;
+const on = await startTestService();
 let samples = 0;
-before(async () => {
-  on = await startTestService();
-});
 after(() => on[Symbol.asyncDispose]());
 
 const url = (path: string) => `${on.url}/api/gateway${path}`;

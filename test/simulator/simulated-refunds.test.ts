@@ -1,13 +1,13 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { leftOf } from '../../src/domain/refund-record.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import { createRefund } from '../../src/operations/refunds/create-refund.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import { REFUND_SCRIPTS } from '../../src/simulator/simulated-refunds.ts';
 import { idOf } from '../fixtures/checkout-records.ts';
-import { type TestService, startTestService } from '../support/service.ts';
+import { startTestService } from '../support/service.ts';
 import { attempt, createSession, postCallback, replaceProvider, stateOf, trustSecret } from './buyer.ts';
 
 const SECOND = 1000;
@@ -16,14 +16,8 @@ const DAY = 24 * HOUR;
 const SUCCEEDED = { status: 'succeeded', reason: null };
 const REFUSED = { status: 'failed', reason: 'the provider refused the refund' };
 
-let on: TestService;
-let own: Provider;
-
-before(async () => {
-  on = await startTestService();
-  const { deps } = on.service;
-  own = deps.providers.get('sandbox')!;
-});
+const on = await startTestService();
+const own = on.service.deps.providers.get('sandbox')!;
 after(() => on[Symbol.asyncDispose]());
 
 async function paidPayment(instrument = 'paid'): Promise<Payment> {

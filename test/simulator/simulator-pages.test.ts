@@ -1,7 +1,7 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { ROUTE_KINDS } from '../../src/domain/route.ts';
 import { HANDOFF_TAGS, INSTRUMENTS, spacedCard } from '../../src/simulator/test-instruments.ts';
 import { REFUND_SCRIPTS } from '../../src/simulator/simulated-refunds.ts';
@@ -9,10 +9,12 @@ import { contentsOf } from '../support/database.ts';
 import { startTestService } from '../support/service.ts';
 import { attempt, createSession, startAt, stateOf, submit } from './buyer.ts';
 
+const on = await startTestService();
+after(() => on[Symbol.asyncDispose]());
+
 const CARD = { number: '4242 4242 4242 4242', expiry: '12/34', cvc: '123', name: 'Test Buyer' };
 
 test('every page states that it is a simulation, and needs no JavaScript', async () => {
-  await using on = await startTestService();
   const pages = [`${on.url}/simulator`, `${on.url}/simulator/pay/unknown`];
   for (const kind of ROUTE_KINDS) pages.push(await startAt(on, await createSession(on), kind));
   pages.push(await attempt(on, await createSession(on), 'wallet', 'paid'));
@@ -28,7 +30,6 @@ test('every page states that it is a simulation, and needs no JavaScript', async
 });
 
 test('the list of test outcomes is public and complete', async () => {
-  await using on = await startTestService();
   const text = await (await fetch(`${on.url}/simulator`)).text();
   for (const { label, outcome, cardNumber } of INSTRUMENTS) {
     assert(text.includes(`<h2>${label}</h2>`), label);
@@ -54,7 +55,6 @@ test('docs/testing.md lists exactly the existing test outcomes', () => {
 });
 
 test('the page shows merchant, product, fee and total', async () => {
-  await using on = await startTestService();
   const page = await startAt(on, await createSession(on, { product: '<b>Field & guide</b>' }), 'wallet');
   const text = await (await fetch(page)).text();
   for (const shown of ['Demo merchant', '&lt;b&gt;Field &amp; guide&lt;/b&gt;', '$49.99', '$0.25', '$50.24']) {
@@ -63,7 +63,6 @@ test('the page shows merchant, product, fee and total', async () => {
 });
 
 test('a link of the list fills in the form', async () => {
-  await using on = await startTestService();
   const card = await startAt(on, await createSession(on), 'card');
   const filled = await (await fetch(`${card}?use=declined`)).text();
   assert.match(filled, /value="4000 0000 0000 0002"/);
@@ -74,7 +73,6 @@ test('a link of the list fills in the form', async () => {
 });
 
 test('a card number that is not a test number is rejected and not stored', async () => {
-  await using on = await startTestService();
   // Well-formed numbers of real card networks, without an account.
   for (const number of ['4111111111111111', '5555 5555 5555 4444', '3782-822463-10005', '4242424242424241']) {
     const sessionId = await createSession(on);
@@ -98,7 +96,6 @@ test('a card number that is not a test number is rejected and not stored', async
 });
 
 test('each invalid field has its message, and the other fields keep their values', async () => {
-  await using on = await startTestService();
   const page = await startAt(on, await createSession(on), 'card');
   const problems: [Record<string, string>, RegExp][] = [
     [{ number: '' }, /Enter one of the test card numbers/],
@@ -121,7 +118,6 @@ test('each invalid field has its message, and the other fields keep their values
 });
 
 test('the buyer must choose an outcome', async () => {
-  await using on = await startTestService();
   const page = await startAt(on, await createSession(on), 'local');
   const forms: Record<string, string>[] = [{}, { outcome: 'magic' }];
   for (const fields of forms) {
@@ -133,7 +129,6 @@ test('the buyer must choose an outcome', async () => {
 
 for (const kind of ROUTE_KINDS) {
   test(`cancelling returns without paying, and the buyer may try again, by ${kind}`, async () => {
-    await using on = await startTestService();
     const sessionId = await createSession(on);
     const page = await startAt(on, sessionId, kind);
     const response = await submit(`${page}/cancel`, {});
@@ -156,7 +151,6 @@ for (const kind of ROUTE_KINDS) {
 }
 
 test('a second click pays once', async () => {
-  await using on = await startTestService();
   const sessionId = await createSession(on);
   const page = await startAt(on, sessionId, 'card');
   const clicks = await Promise.all(Array.from({ length: 5 }, () => submit(page, CARD)));
@@ -169,18 +163,17 @@ test('a second click pays once', async () => {
 });
 
 test('a form for an unknown payment is 404', async () => {
-  await using on = await startTestService();
   assert.equal((await submit(`${on.url}/simulator/pay/unknown`, CARD)).status, 404);
   assert.equal((await submit(`${on.url}/simulator/pay/unknown/cancel`, {})).status, 404);
 });
 
 test('a page redirects a buyer whose checkout is on another origin', async () => {
-  await using on = await startTestService({
+  await using other = await startTestService({
     variables: { CHECKOUT_URL: 'https://pay.example', ALLOW_UNAUTHENTICATED: 'true' },
   });
-  const sessionId = await createSession(on);
-  const page = await startAt(on, sessionId, 'wallet');
-  const response = await submit(`${on.url}${new URL(page).pathname}`, { outcome: 'paid' });
+  const sessionId = await createSession(other);
+  const page = await startAt(other, sessionId, 'wallet');
+  const response = await submit(`${other.url}${new URL(page).pathname}`, { outcome: 'paid' });
   assert.equal(response.status, 200);
   const text = await response.text();
   assert(text.includes(`<meta http-equiv="refresh" content="0;url=https://pay.example/checkout/${sessionId}" />`));
