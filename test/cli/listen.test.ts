@@ -109,10 +109,8 @@ describe('the event feed', () => {
           seen.push(...(await idsAt(fake, fake.state.now + gap).catch(() => [])));
         }
         const expected = fake.inOrder().filter(({ visible }) => visible > 0);
-        assert.deepEqual(
-          seen,
-          expected.map(({ id }) => id),
-        );
+        const expectedIds = expected.map(({ id }) => id);
+        assert.deepEqual(seen, expectedIds);
       }),
     );
   });
@@ -147,10 +145,8 @@ describe('the event feed', () => {
       const there = burst(250, -200_000);
       const fake = createFakeService([...there, { id: 'evt_new', made: 100, visible: 100 }]);
       const ids = (await fake.feed.start(since)).map(({ id }) => id);
-      assert.deepEqual(
-        ids,
-        there.slice(first).map(({ id }) => id),
-      );
+      const expectedIds = there.slice(first).map(({ id }) => id);
+      assert.deepEqual(ids, expectedIds);
       assert.deepEqual(await idsAt(fake, 100), ['evt_new']);
     }
   });

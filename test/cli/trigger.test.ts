@@ -142,10 +142,8 @@ describe('tillway trigger with routes that fail', () => {
     const { code, stderr, answer } = await trigger(on, 'payment.paid.failover', '--json');
     assert.deepEqual([code, stderr], [0, '']);
     const { payments, session } = answer();
-    assert.deepEqual(
-      payments.map(({ status }) => status),
-      ['paid', 'failed'],
-    );
+    const statuses = payments.map(({ status }) => status);
+    assert.deepEqual(statuses, ['paid', 'failed']);
     assert.equal(session.customer, 'buyer+handoff_error@example.com');
   });
 
