@@ -1,9 +1,14 @@
 import type { Command } from 'commander';
 import type { CheckoutResult, Environment, FeeSplit, FeesEstimate, Route, RouteKind } from '../../sdk/src/index.ts';
 import { type Acted, act } from './actions.ts';
-import { type CommandContext, type CommandDescription, type Paint, usualEnvironment } from './command-context.ts';
+import {
+  type CommandContext,
+  type CommandDescription,
+  type Paint,
+  usualEnvironment,
+  serviceCommand,
+} from './command-context.ts';
 import { commandGroup } from './command-group.ts';
-import { serviceCommand } from './service-command.ts';
 import {
   amountOf,
   amountOption,

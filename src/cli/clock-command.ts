@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import type { TestClock, Tillway } from '../../sdk/src/index.ts';
-import { type CommandContext, CommandError, type Paint, describedCommand } from './command-context.ts';
+import { type CommandContext, CommandError, type Paint, describedCommand, serviceCommand } from './command-context.ts';
 import { durationOf, durationText } from './duration.ts';
 import { commandGroup } from './command-group.ts';
-import { serviceCommand } from './service-command.ts';
 import { facts, table } from './table.ts';
 import { type Cell, secondsOf } from './cells.ts';
 

@@ -2,11 +2,17 @@ import { closeSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import type { Command, Option } from 'commander';
 import { type LedgerBalances, type LedgerEntry, type LedgerExportParams, TillwayError } from '../../sdk/src/index.ts';
 import { ACCOUNTS, POSTING_KINDS } from '../domain/ledger.ts';
-import { type CommandContext, CommandError, type Paint, describedCommand, ownOptions } from './command-context.ts';
+import {
+  type CommandContext,
+  CommandError,
+  type Paint,
+  describedCommand,
+  ownOptions,
+  serviceCommand,
+} from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
 import { commandGroup } from './command-group.ts';
 import { listCommand } from './list-command.ts';
-import { serviceCommand } from './service-command.ts';
 import { table } from './table.ts';
 import { choiceOption, environmentOption, option, timeOption } from './options.ts';
 import { type Cell, dollars, plain, secondsOf } from './cells.ts';
