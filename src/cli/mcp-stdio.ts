@@ -5,10 +5,10 @@ import type { ActionError } from '../contract/error-contract.ts';
 import { VERSION } from '../domain/version.ts';
 import { wrapArguments } from '../mcp/arguments.ts';
 import { createTillwayMcp } from '../mcp/server.ts';
-import { toolName } from '../mcp/tool-names.ts';
+import { TOOL_NAMES, toolName } from '../mcp/tool-names.ts';
 import { type Envelope, describeTools } from '../mcp/tools.ts';
 
-// The default of SESSION_TTL; the service does not report its value.
+// The default of SESSION_TTL, for a service that does not answer.
 const LIFETIME = 'a limited time (24 hours unless the operator says otherwise)';
 // The timeout of a request; no call takes longer.
 const TIMEOUT_MS = 30_000;
@@ -43,13 +43,13 @@ export async function serveMcp(
   { complain, sleep, randomBytes, input, output }: Surroundings,
 ): Promise<void> {
   const transport = new PatientTransport((signal) => sleep(TIMEOUT_MS, signal), input, output);
+  const tools = describeTools(LIFETIME);
   const backend = {
-    tools: describeTools(LIFETIME),
-    async allowed() {
-      const { result } = await ask<{ tools: { name: string }[] }>(service, 'tools/list');
+    tools,
+    async list() {
+      const { result } = await ask<{ tools: (typeof tools)[number]['listed'][] }>(service, 'tools/list');
       // If the service cannot answer, all tools are listed: each call reports why.
-      return ({ listed }: { listed: { name: string } }) =>
-        result?.tools.some(({ name }) => name === listed.name) ?? true;
+      return result?.tools.filter(({ name }) => TOOL_NAMES.has(name)) ?? tools.map(({ listed }) => listed);
     },
     newKey: () => `mcp_${Buffer.from(randomBytes(16)).toString('hex')}`,
     run: ({ name }: { name: string }, sent: unknown) => run(service, name, sent),
