@@ -46,6 +46,7 @@ export function paymentsCommand(context: CommandContext): Command {
       gatewayFee: ({ fees }) => dollars(fees.gateway_fee),
       youGet: ({ status, fees }) => (status === 'failed' ? null : dollars(fees.merchant_net)),
       route: ({ route }) => route.id,
+      routeLabel: ({ route }) => route.label,
     },
     get: {
       details:
