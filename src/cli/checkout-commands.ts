@@ -1,11 +1,24 @@
 import type { Command } from 'commander';
-import type { CheckoutResult, Environment, RouteKind } from '../../sdk/src/index.ts';
-import { type Acted, act, routeWords, tellFees } from './actions.ts';
-import type { CommandContext, CommandDescription, Paint } from './command-context.ts';
+import type { CheckoutResult, Environment, FeeSplit, FeesEstimate, Route, RouteKind } from '../../sdk/src/index.ts';
+import { type Acted, act } from './actions.ts';
+import {
+  type CommandContext,
+  type CommandDescription,
+  type Paint,
+  usualEnvironment,
+  serviceCommand,
+} from './command-context.ts';
 import { commandGroup } from './command-group.ts';
-import { serviceCommand } from './service-command.ts';
-import { amountOption, environmentOption, kindOption, metadataOption, option } from './options.ts';
-import { dollars, plain } from './cells.ts';
+import {
+  amountOf,
+  amountOption,
+  environmentOption,
+  kindOption,
+  metadataOption,
+  option,
+  usualEnvironmentOption,
+} from './options.ts';
+import { dollars, plain, rate } from './cells.ts';
 
 interface CheckoutOptions {
   product: string;
@@ -80,4 +93,55 @@ function showCheckout({ result }: Acted<CheckoutResult>, paint: Paint): string {
     fees,
     `\nSee what becomes of it: tillway sessions get ${plain(id)}\n`,
   ].join('');
+}
+
+interface FeesOptions {
+  kind?: RouteKind;
+  route?: string;
+  environment?: Environment;
+}
+
+export function feesCommand(context: CommandContext): Command {
+  return serviceCommand(context, 'fees <amount>', {
+    summary: 'Show who pays what for an amount',
+    details: 'The amount is in US dollars, not cents.',
+    examples: ['tillway fees 49.99', 'tillway fees 49.99 --kind wallet', 'tillway fees 1200 --json'],
+    options: [
+      kindOption('the way to pay to prefer'),
+      option('--route <id>', 'exactly this route'),
+      usualEnvironmentOption(),
+    ],
+    ask: (client, { kind, route, environment = usualEnvironment(context) }: FeesOptions, text) =>
+      act<FeesEstimate>(client, 'fees.estimate', {
+        amount: amountOf('amount', text),
+        preferredRoute: kind,
+        routeId: route,
+        environment,
+      }),
+    show: ({ result: { route, feeSplit } }, paint) =>
+      `${routeWords(route, paint)}\n\n${tellFees(feeSplit, route, paint)}`,
+  });
+}
+
+const AMOUNT_WIDTH = 16;
+
+/** The fee split, a line for each part, with aligned amounts. */
+function tellFees(fees: FeeSplit, route: Route, paint: Paint): string {
+  const lines: [name: string, amount: number, rate?: number][] = [
+    ['Buyer pays', fees.total],
+    ...(fees.buyerFee > 0 ? [['  buyer fee', fees.buyerFee, route.buyerFeeRate] as [string, number, number]] : []),
+    ['Gateway keeps', fees.gatewayFee, route.gatewayFeeRate],
+    ['You get', fees.merchantNet],
+  ];
+  const told = lines.map(([name, amount, share]) => {
+    const text = dollars(amount).padStart(AMOUNT_WIDTH);
+    const value = name === 'You get' ? paint('bold', text) : text;
+    return `${paint('dim', name.padEnd(14))}${value}${share === undefined ? '' : paint('dim', `  ${rate(share)}`)}\n`;
+  });
+  return told.join('');
+}
+
+/** `Card, simulated acquirer  sandbox_card_acquirer`. */
+function routeWords(route: Route, paint: Paint): string {
+  return `${plain(route.label)}  ${paint('dim', `${plain(route.id)}, ${plain(route.eta)}`)}`;
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { TestClock, Tillway } from '../../sdk/src/index.ts';
-import { type CommandContext, CommandError, type Paint, describedCommand } from './command-context.ts';
+import { type CommandContext, CommandError, type Paint, describedCommand, serviceCommand } from './command-context.ts';
 import { durationOf, durationText } from './duration.ts';
 import { commandGroup } from './command-group.ts';
 import { facts, table } from './table.ts';
@@ -35,24 +35,18 @@ interface Advanced {
 
 /** `clock`: the test clock of a service, and its advances. */
 export function clockCommand(context: CommandContext): Command {
-  return commandGroup(
-    'clock',
-    'See the test clock of a sandbox service, or move it forward',
-    [showCommand(context), advanceCommand(context)],
-    { otherwise: 'show' },
-  );
-}
-
-function showCommand(context: CommandContext): Command {
-  const command = describedCommand('show', {
+  const show = serviceCommand(context, 'show', {
     summary: 'Show where the test clock stands',
     details: 'The service must have been started with TEST_CLOCK=true.',
     examples: ['tillway clock'],
+    ask: ({ testClock }) => testClock.get(),
+    show: showClock,
   });
-  return command.action(async () =>
-    context.tell(command, await context.client(command).testClock.get(), (clock, paint) =>
-      facts(factsOf(clock), paint),
-    ),
+  return commandGroup(
+    'clock',
+    'See the test clock of a sandbox service, or move it forward',
+    [show, advanceCommand(context)],
+    { otherwise: 'show' },
   );
 }
 
@@ -114,13 +108,14 @@ async function readHappenings(client: Tillway): Promise<{ happenings: Happening[
   return { happenings, isWhole: !sessions.hasMore && !events.hasMore && !deliveries.hasMore };
 }
 
-function factsOf({ status, now, target, advancedSeconds }: TestClock): [string, Cell | null][] {
-  return [
-    ['Clock', status === 'ready' ? { text: 'ready', style: 'green' } : { text: status, style: 'yellow' }],
+function showClock({ status, now, target, advancedSeconds }: TestClock, paint: Paint): string {
+  const pairs: [string, Cell | null][] = [
+    ['Clock', { text: status, style: status === 'ready' ? 'green' : 'yellow' }],
     ['Now', secondsOf(now)],
     ['Until', target === null ? null : secondsOf(target)],
     ['Ahead', advancedSeconds === 0 ? 'not at all' : `${durationText(advancedSeconds)} of the real time`],
   ];
+  return facts(pairs, paint);
 }
 
 function renderAdvance({ clock, from, happened, isWhole }: Advanced, seconds: number, paint: Paint): string {

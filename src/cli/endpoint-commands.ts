@@ -7,10 +7,9 @@ import type {
   WebhookEventType,
   WebhookTest,
 } from '../../sdk/src/index.ts';
-import { type CommandContext, CommandError, type Paint } from './command-context.ts';
+import { type CommandContext, CommandError, type Paint, serviceCommand } from './command-context.ts';
 import { type Cells, showRecord } from './record-fields.ts';
 import { type Actions, resourceCommand } from './resource-command.ts';
-import { serviceCommand } from './service-command.ts';
 import { EVENT_TYPES, environmentOption, eventTypesOf, option, timeOption } from './options.ts';
 import { plain, secondsOf } from './cells.ts';
 

@@ -1,12 +1,18 @@
 import { closeSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import type { Command, Option } from 'commander';
-import type { LedgerBalances, LedgerEntry, LedgerExportParams } from '../../sdk/src/index.ts';
+import { type LedgerBalances, type LedgerEntry, type LedgerExportParams, TillwayError } from '../../sdk/src/index.ts';
 import { ACCOUNTS, POSTING_KINDS } from '../domain/ledger.ts';
-import { type CommandContext, CommandError, type Paint, describedCommand, ownOptions } from './command-context.ts';
+import {
+  type CommandContext,
+  CommandError,
+  type Paint,
+  describedCommand,
+  ownOptions,
+  serviceCommand,
+} from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
 import { commandGroup } from './command-group.ts';
 import { listCommand } from './list-command.ts';
-import { serviceCommand } from './service-command.ts';
 import { table } from './table.ts';
 import { choiceOption, environmentOption, option, timeOption } from './options.ts';
 import { type Cell, dollars, plain, secondsOf } from './cells.ts';
@@ -57,13 +63,9 @@ interface BalanceOptions {
 
 function showBalances({ at, environments }: LedgerBalances, paint: Paint): string {
   const rows = environments.flatMap(({ environment, accounts, total }): Cell[][] => [
-    ...accounts.map(({ account, debits, credits, balance }) => [
-      environment,
-      account,
-      dollars(debits),
-      dollars(credits),
-      dollars(balance),
-    ]),
+    ...accounts.map(({ account, ...sums }) => {
+      return [environment, account, dollars(sums.debits), dollars(sums.credits), dollars(sums.balance)];
+    }),
     [environment, 'in all', '', '', { text: dollars(total), style: total === 0 ? 'green' : 'red' }],
   ]);
   return `At ${plain(secondsOf(at))}\n${table(['ENVIRONMENT', 'ACCOUNT', 'DEBITS', 'CREDITS', 'BALANCE'], rows, paint)}`;
@@ -96,22 +98,15 @@ function exportCommand(context: CommandContext): Command {
 async function writeWhole(file: string, parts: AsyncIterable<string>): Promise<number> {
   const draft = `${file}.part`;
   let bytes = 0;
-  const handle = attempt(file, () => openSync(draft, 'w'));
   try {
-    for await (const part of parts) bytes += attempt(file, () => writeSync(handle, part));
+    const handle = openSync(draft, 'w');
+    for await (const part of parts) bytes += writeSync(handle, part);
     closeSync(handle);
-    attempt(file, () => renameSync(draft, file));
+    renameSync(draft, file);
+    return bytes;
   } catch (error) {
     rmSync(draft, { force: true });
-    throw error;
-  }
-  return bytes;
-}
-
-function attempt<Result>(file: string, write: () => Result): Result {
-  try {
-    return write();
-  } catch (error) {
+    if (error instanceof TillwayError) throw error;
     throw new CommandError(1, `${file} cannot be written: ${(error as Error).message}`);
   }
 }

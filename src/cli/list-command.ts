@@ -42,18 +42,13 @@ export function listCommand<Item extends { id: string }>(
   });
   return command.action(async () => {
     const { all, ...query } = ownOptions(command);
-    const json = context.isJson(command);
     const list = (more: object) => from(context.client(command)).list({ ...more, ...query } as never);
-    if (all) {
-      const pages = list({ limit: ITEMS_PER_REQUEST }).pages();
-      return json ? writeDocument(context, command, pages) : writeTable(context, command, pages, columns);
-    }
+    if (all) return writeAll(context, command, list({ limit: ITEMS_PER_REQUEST }).pages(), columns);
     const page = await list({});
     context.tell(command, page, ({ data }, paint) => showTable(columns)(data, paint));
-    const next = json
-      ? undefined
-      : nextPage(page, query['endingBefore'] === undefined ? 'starting-after' : 'ending-before');
-    if (next !== undefined) context.terminal.write(context.paint(command)('dim', `more: ${next}\n`));
+    const next = nextPage(page, query['endingBefore'] === undefined ? 'starting-after' : 'ending-before');
+    if (next !== undefined && !context.isJson(command))
+      context.terminal.write(context.paint(command)('dim', `more: ${next}\n`));
   });
 }
 
@@ -66,52 +61,39 @@ function nextPage(
   return hasMore && last !== undefined ? `--${direction} ${plain(last.id)}` : undefined;
 }
 
-async function writeTable<Item>(
+/**
+ * Writes all pages while they arrive: a table, or with --json one document with the shape of a page. The document has an
+ * `error` if a later page fails.
+ */
+async function writeAll<Item>(
   context: CommandContext,
   command: Command,
   pages: AsyncIterable<Page<Item>>,
   columns: Fields<Item>,
 ): Promise<void> {
+  const { write, complain } = context.terminal;
+  const isJson = context.isJson(command);
   const growing = growingTable(Object.keys(columns), context.paint(command));
+  let isOpen = false;
   let count = 0;
   try {
     for await (const { data } of pages) {
-      if (data.length > 0) context.terminal.write(growing.add(data.map((item) => rowOf(columns, item))));
+      if (isJson && !isOpen) write('{"object":"list","data":[');
+      isOpen = true;
+      if (isJson)
+        for (const [index, item] of data.entries()) write(`${count + index > 0 ? ',' : ''}\n${jsonLineOf(item)}`);
+      else if (data.length > 0) write(growing.add(data.map((item) => rowOf(columns, item))));
       count += data.length;
-    }
-  } catch (cause) {
-    throw context.misread(command, cause);
-  }
-  context.terminal.write(count === 0 ? 'None.\n' : growing.end());
-}
-
-/** Writes one document with the shape of a page while the pages arrive; it has an `error` if a later page fails. */
-async function writeDocument(
-  context: CommandContext,
-  command: Command,
-  pages: AsyncIterable<Page<unknown>>,
-): Promise<void> {
-  const { write, complain } = context.terminal;
-  let before = '';
-  const end = (more: string) => write(`\n],"hasMore":${more}}\n`);
-  try {
-    for await (const { data } of pages) {
-      write(before === '' ? '{"object":"list","data":[' : '');
-      before ||= '\n';
-      for (const item of data) {
-        write(before + jsonLineOf(item));
-        before = ',\n';
-      }
     }
   } catch (cause) {
     const error = context.misread(command, cause);
     const url = () => context.urlOf(command);
     const complaint = complaintOf(error, { command, url, paint: context.paintErrors(command) });
     // If the first page fails, the refusal itself is the document.
-    if (before === '' || !complaint) throw error;
-    end(`true,"error":${jsonLineOf(complaint.document.error)}`);
+    if (!isJson || !isOpen || !complaint) throw error;
+    write(`\n],"hasMore":true,"error":${jsonLineOf(complaint.document.error)}}\n`);
     complain(`tillway: ${complaint.text}`);
     return context.fail(complaint.exitCode);
   }
-  end('false');
+  write(isJson ? '\n],"hasMore":false}\n' : count === 0 ? 'None.\n' : growing.end());
 }

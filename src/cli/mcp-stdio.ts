@@ -1,13 +1,14 @@
 import type { Readable, Writable } from 'node:stream';
-import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/server';
+import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { ActionError } from '../contract/error-contract.ts';
 import { VERSION } from '../domain/version.ts';
+import { wrapArguments } from '../mcp/arguments.ts';
 import { createTillwayMcp } from '../mcp/server.ts';
-import { toolName } from '../mcp/tool-names.ts';
+import { TOOL_NAMES, toolName } from '../mcp/tool-names.ts';
 import { type Envelope, describeTools } from '../mcp/tools.ts';
-import { PatientTransport } from './mcp-transport.ts';
 
-// The default of SESSION_TTL; the service does not report its value.
+// The default of SESSION_TTL, for a service that does not answer.
 const LIFETIME = 'a limited time (24 hours unless the operator says otherwise)';
 // The timeout of a request; no call takes longer.
 const TIMEOUT_MS = 30_000;
@@ -42,13 +43,13 @@ export async function serveMcp(
   { complain, sleep, randomBytes, input, output }: Surroundings,
 ): Promise<void> {
   const transport = new PatientTransport((signal) => sleep(TIMEOUT_MS, signal), input, output);
+  const tools = describeTools(LIFETIME);
   const backend = {
-    tools: describeTools(LIFETIME),
-    async allowed() {
-      const { result } = await ask<{ tools: { name: string }[] }>(service, 'tools/list');
+    tools,
+    async list() {
+      const { result } = await ask<{ tools: (typeof tools)[number]['listed'][] }>(service, 'tools/list');
       // If the service cannot answer, all tools are listed: each call reports why.
-      return ({ listed }: { listed: { name: string } }) =>
-        result?.tools.some(({ name }) => name === listed.name) ?? true;
+      return result?.tools.filter(({ name }) => TOOL_NAMES.has(name)) ?? tools.map(({ listed }) => listed);
     },
     newKey: () => `mcp_${Buffer.from(randomBytes(16)).toString('hex')}`,
     run: ({ name }: { name: string }, sent: unknown) => run(service, name, sent),
@@ -125,4 +126,63 @@ async function ask<Result>(
       suggestion: `Check that ${url} is the address of the service itself, without a path of its API, and start it with "tillway serve"; another is named with --url or TILLWAY_URL when "tillway mcp" is started. Then send the same again.`,
     },
   };
+}
+
+/** Messages line by line over two streams. After the end of its input it closes once every request is answered. */
+class PatientTransport extends StdioServerTransport {
+  readonly #input: Readable;
+  /** Limits the wait for open requests; the signal aborts when all are answered. */
+  readonly #wait: (signal: AbortSignal) => Promise<void>;
+  readonly #unanswered = new Set<RequestId>();
+  readonly #answered = new AbortController();
+  readonly #closed = Promise.withResolvers<void>();
+
+  constructor(wait: (signal: AbortSignal) => Promise<void>, input: Readable = process.stdin, output?: Writable) {
+    super(input, output);
+    this.#wait = wait;
+    this.#input = input;
+  }
+
+  /** Resolves when it is closed. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
+  }
+
+  override async start(): Promise<void> {
+    const deliver = this.onmessage;
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the protocol's own property, and no event
+    this.onmessage = (message) => {
+      this.#note(message);
+      deliver?.(wrapArguments(message) as JSONRPCMessage);
+    };
+    await super.start();
+  }
+
+  override async send(message: JSONRPCMessage): Promise<void> {
+    try {
+      await super.send(message);
+    } finally {
+      if (!('method' in message) && message.id !== undefined) this.#settle(message.id);
+    }
+  }
+
+  override async close(): Promise<void> {
+    // Otherwise the streams are broken, or the caller closes the transport at once.
+    if (this.#input.readableEnded && this.#unanswered.size > 0) await this.#wait(this.#answered.signal);
+    await super.close();
+    this.#closed.resolve();
+  }
+
+  #note(message: JSONRPCMessage): void {
+    if (!('method' in message)) return;
+    const { method, params } = message;
+    // A subscription is answered when it ends.
+    if ('id' in message && method !== 'subscriptions/listen') this.#unanswered.add(message.id);
+    else if (method === 'notifications/cancelled') this.#settle(params?.['requestId'] as RequestId);
+  }
+
+  #settle(id: RequestId): void {
+    this.#unanswered.delete(id);
+    if (this.#input.readableEnded && this.#unanswered.size === 0) this.#answered.abort();
+  }
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Option } from 'commander';
 import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
 import { PROVIDER_STATUSES } from '../domain/records.ts';
-import { CommandError } from './command-context.ts';
+import { CommandError, type Terminal } from './command-context.ts';
 
 // Input of people is read strictly: every refusal is a CommandError with exit code 2 that names the option and an example.
 
@@ -82,6 +82,15 @@ export function statusOption(statuses: readonly string[]): Option {
 /** Filters by the ids of these records: `--payment-id`. */
 export function idOptions(...records: string[]): Option[] {
   return records.map((record) => option(`--${record}-id <id>`, `only those of this ${record}`));
+}
+
+/** The content of a file, or of the standard input for `-`. Throws {@link CommandError} 2 if it cannot be read. */
+export async function contentOf(file: string, { readInput }: Pick<Terminal, 'readInput'>): Promise<Buffer> {
+  try {
+    return file === '-' ? Buffer.from(await readInput()) : readFileSync(file);
+  } catch (error) {
+    throw new CommandError(2, `${file} cannot be read: ${(error as Error).message}`);
+  }
 }
 
 /** The content of a JSON file. */

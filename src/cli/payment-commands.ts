@@ -37,13 +37,16 @@ export function paymentsCommand(context: CommandContext): Command {
     examples: ['tillway payments list --status paid --limit 5'],
     columns: ['id', 'status', 'amount', 'youGet', 'route', 'created'],
     cells: {
-      failure: ({ failure }) => failure && `${failure.message} ${failure.code} (${failure.source})`,
+      failedBecause: ({ failure }) => failure?.message,
+      failure: ({ failure: why }) =>
+        why && `${why.code} (${why.source})${why.reason === null ? '' : `: ${why.reason}`}`,
       ledgerStatus: ({ status, ledgerStatus }) =>
         status === 'failed' && ledgerStatus === 'pending' ? null : statusCell(ledgerStatus),
       buyerPays: ({ fees }) => dollars(fees.total),
       gatewayFee: ({ fees }) => dollars(fees.gateway_fee),
       youGet: ({ status, fees }) => (status === 'failed' ? null : dollars(fees.merchant_net)),
       route: ({ route }) => route.id,
+      routeLabel: ({ route }) => route.label,
     },
     get: {
       details:

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Command, CommanderError, Help, type Option } from 'commander';
-import { checkoutCommand } from './checkout-commands.ts';
+import { checkoutCommand, feesCommand } from './checkout-commands.ts';
 import { clockCommand } from './clock-command.ts';
 import { complaintOf, misuseMessage } from './complaint.ts';
 import { completionCommand } from './completion.ts';
@@ -17,7 +17,6 @@ import {
 } from './command-context.ts';
 import { endpointsCommand } from './endpoint-commands.ts';
 import { deliveriesCommand, eventsCommand } from './event-commands.ts';
-import { feesCommand } from './fees-command.ts';
 import { forgetSecretsCommand } from './forget-secrets-command.ts';
 import { commandAt, commandGroup, commandsIn, pathOf, withDefaults, withHelp } from './command-group.ts';
 import { keysCommand } from './key-commands.ts';

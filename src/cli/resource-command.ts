@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
 import type { Tillway, TillwayList } from '../../sdk/src/index.ts';
-import type { CommandContext, CommandDescription, Paint } from './command-context.ts';
+import { type CommandContext, type CommandDescription, type Paint, serviceCommand } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
 import { type Cells, columnsOf, showRecord } from './record-fields.ts';
 import { commandGroup } from './command-group.ts';
 import { type Listing, listCommand } from './list-command.ts';
-import { serviceCommand } from './service-command.ts';
 
 type Resources = { [Name in keyof Tillway]: Tillway[Name] extends { list: unknown; get: unknown } ? Name : never };
 

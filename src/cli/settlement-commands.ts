@@ -8,16 +8,15 @@ import type {
   SettlementImportParams,
 } from '../../sdk/src/index.ts';
 import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES } from '../domain/records.ts';
-import { type CommandContext, CommandError, type Paint } from './command-context.ts';
+import { type CommandContext, CommandError, type Paint, serviceCommand } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
-import { contentOf } from './received-request.ts';
 import { showRecord, showTable } from './record-fields.ts';
 import { commandGroup } from './command-group.ts';
 import { resourceCommand } from './resource-command.ts';
-import { serviceCommand } from './service-command.ts';
 import {
   amountOption,
   choiceOption,
+  contentOf,
   environmentOption,
   idOptions,
   option,

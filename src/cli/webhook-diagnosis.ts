@@ -20,7 +20,7 @@ export interface Received {
 }
 
 /** A reason for which the delivery is not genuine. `proven`: undoing the mistake makes the signature right, or it is plain to see. */
-export interface Finding {
+interface Finding {
   cause: string;
   certainty: 'proven' | 'likely';
   message: string;

@@ -2,10 +2,9 @@ import type { Command } from 'commander';
 import type { ProviderStatus, VerifiedSample, WebhookEventType, WebhookExample } from '../../sdk/src/index.ts';
 import { PROVIDER_STATUSES } from '../domain/records.ts';
 import { type Acted, act } from './actions.ts';
-import type { CommandContext, Paint } from './command-context.ts';
+import { type CommandContext, type Paint, serviceCommand } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
 import { showRecord } from './record-fields.ts';
-import { serviceCommand } from './service-command.ts';
 import { EVENT_TYPES, amountOption, choiceOption, metadataOption, option } from './options.ts';
 import { plain } from './cells.ts';
 

@@ -25,7 +25,7 @@ export function createHandler(deps: AppDeps): (request: Request, body: unknown, 
       const requestId = requestInfo?.headers.get(REQUEST_ID) ?? undefined;
       return createTillwayMcp({
         tools,
-        allowed: () => Promise.resolve(({ operation }) => isAllowed(own, operation.access)),
+        list: async () => tools.filter(({ operation }) => isAllowed(own, operation.access)).map(({ listed }) => listed),
         newKey: () => `mcp_${Buffer.from(deps.randomBytes(16)).toString('hex')}`,
         run: (operation, sent) => run(own, operation, sent, requestId),
       });

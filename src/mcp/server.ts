@@ -42,7 +42,7 @@ export function createTillwayMcp(backend: Backend): McpServer {
   return server;
 }
 
-function addTools(server: McpServer, { tools, allowed, run, newKey }: Backend): void {
+function addTools(server: McpServer, { tools, list, run, newKey }: Backend): void {
   for (const { operation, schema, listed } of tools) {
     const { name, inputSchema, outputSchema, ...words } = listed;
     const config = {
@@ -58,9 +58,7 @@ function addTools(server: McpServer, { tools, allowed, run, newKey }: Backend): 
     });
   }
   // Replaces the package's handler, which lists every tool. A tool that the key may not call is not listed and answers `forbidden`.
-  server.server.setRequestHandler('tools/list', async () => ({
-    tools: tools.filter(await allowed()).map(({ listed }) => listed),
-  }));
+  server.server.setRequestHandler('tools/list', async () => ({ tools: await list() }));
 }
 
 /** The envelope as data for programs, and as text for models. */

@@ -30,8 +30,8 @@ export interface Tool {
 /** Implementation of the tools: the service itself, or a bridge to one. */
 export interface Backend {
   tools: readonly Tool[];
-  /** Resolves to a filter for the tools that the caller's key may call; other tools are not listed. */
-  allowed(): Promise<(tool: Tool) => boolean>;
+  /** The entries of the tools that the caller's key may call. */
+  list(): Promise<Pick<ListedTool, 'name' | 'inputSchema'>[]>;
   /** A new idempotency key. */
   newKey(): string;
   /** Runs an operation with the input of the caller. Every failure is an envelope too. */

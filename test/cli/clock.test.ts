@@ -24,10 +24,10 @@ describe('a duration', () => {
     it(`${JSON.stringify(text)} is ${seconds} s`, () => assert.equal(parseDuration(text), seconds));
   }
   for (const text of ['', ' ', '30', '30m1h', '1h1h', '1.5h', '-5m', '5 m', 'soon']) {
-    it(`${JSON.stringify(text)} is none`, () => assert.equal(parseDuration(text), undefined));
+    it(`${JSON.stringify(text)} is invalid`, () => assert.equal(parseDuration(text), undefined));
   }
 
-  it('is written so that it can be read again', () => {
+  it('formats a duration in a form that it can parse', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 10_000_000 }), (seconds) => {
         const compact = durationText(seconds).replaceAll('min', 'm').replaceAll(' ', '');
@@ -56,7 +56,7 @@ describe('tillway clock', () => {
 
   const advance = (options: string) => runWith({ url: on.url, sleep: () => pause(10) }, `clock advance ${options}`);
 
-  it('shows where it stands', async () => {
+  it('shows the state of the clock', async () => {
     const { code, stdout, stderr } = await runIn(on, 'clock');
     assert.deepEqual([code, stderr], [0, '']);
     assert.match(stdout, /^Clock {2}ready\nNow {4}\d{4}-\S+Z\nAhead {2}/);
@@ -64,7 +64,7 @@ describe('tillway clock', () => {
     assert.equal((JSON.parse(json.stdout) as { object: string }).object, 'test_clock');
   });
 
-  it('is moved, and what happens meanwhile is shown in its order', async () => {
+  it('advances the clock, and lists the events in their order', async () => {
     const pending = await createSession(on);
     await startAt(on, pending, 'card');
     const idle = await createSession(on);
@@ -79,7 +79,7 @@ describe('tillway clock', () => {
     assert.deepEqual(times, times.toSorted());
   });
 
-  it('says where nothing happened, and shows nothing of an earlier move', async () => {
+  it('lists nothing if nothing happened since the last advance', async () => {
     const { stdout } = await advance('1s --json');
     const { from, clock, happened } = JSON.parse(stdout) as {
       from: string;
@@ -90,9 +90,9 @@ describe('tillway clock', () => {
     assert.ok(Date.parse(clock.now) - Date.parse(from) >= 1000);
   });
 
-  it('is moved as far at a time as the service takes', () => assert.equal(MAX_ADVANCE_SECONDS, SERVICE_MAX));
+  it('has the same limit as the service', () => assert.equal(MAX_ADVANCE_SECONDS, SERVICE_MAX));
 
-  it('is refused where the time is none', async () => {
+  it('rejects an invalid duration', async () => {
     const REFUSED: [time: string, says: RegExp][] = [
       ['1x', /^tillway: a time is written 90s, 15m, 24h, 2d or 1h30m, not "1x"\n/],
       ['0s', /is moved by 1s at least/],
@@ -106,7 +106,7 @@ describe('tillway clock', () => {
     }
   });
 
-  it('is refused where the service has none, with how to get one', async () => {
+  it('reports how to enable the clock if the service has none', async () => {
     await using without = await startTestService();
     for (const line of ['clock', 'clock advance 1h']) {
       const { code, stdout, stderr } = await runIn(without, line);

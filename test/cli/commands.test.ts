@@ -104,7 +104,7 @@ describe('tillway checkout', () => {
     await told('sessions', 'expire', url[2]!);
   });
 
-  it('answers the first checkout where the key is the same', async () => {
+  it('returns the first checkout for a repeated key', async () => {
     const create = 'checkout create --idempotency-key order-A-1001 --redirect-url https://shop.example/';
     const first = await json<{ ok: boolean; result: { id: string } }>(create, ...CHECKOUT);
     assert.equal(first.ok, true);
@@ -113,7 +113,7 @@ describe('tillway checkout', () => {
     await told('sessions', 'expire', first.result.id);
   });
 
-  it('previews one and creates nothing', async () => {
+  it('previews a checkout without creating one', async () => {
     const before = await json<Page<CheckoutSession>>('sessions', 'list');
     const said = await told('checkout', 'preview', ...CHECKOUT, '--kind', 'wallet', '--environment', 'sandbox');
     assert.match(said, /^Preview, nothing was created: Field guide .*\n.* {2}sandbox_wallet_express, /);
@@ -122,7 +122,7 @@ describe('tillway checkout', () => {
     assert.deepEqual(await json<Page<CheckoutSession>>('sessions', 'list'), before);
   });
 
-  it('says all that is wrong with it, and what to do', async () => {
+  it('reports every problem and its remedy', async () => {
     const said = await complaint(1, 'checkout', 'create', '--product', 'x', '--amount', '0', '--customer', 'nobody');
     assert.match(said, /^tillway: 2 problems\n {2}amount: must be .*\n {2}customer: must be an email /);
     assert.match(said, /\nSet amount to a number greater than 0 .*\nrequest req_\S+\n$/);
@@ -144,7 +144,7 @@ describe('tillway checkout', () => {
 });
 
 describe('lists', () => {
-  it('show the newest first, amounts under each other', async () => {
+  it('show the newest record first, and align amounts', async () => {
     const lines = (await told('sessions list --status routed')).split('\n');
     assert.deepEqual(
       lines.slice(0, 3).map((line) => rowsOf(line)[0]!.slice(1, 4)),
@@ -158,7 +158,7 @@ describe('lists', () => {
     assert.equal(lines[1]!.indexOf(' USD'), lines[2]!.indexOf(' USD'));
   });
 
-  it('are meant where a group stands alone', async () => {
+  it('are the default command of a group', async () => {
     for (const name of ['sessions', 'payments', 'customers', 'invoices', 'events', 'deliveries']) {
       assert.equal(await told(name), await told(name, 'list'));
       assert.deepEqual(await json(name), await answer(`/api/gateway/${name}`));
@@ -166,7 +166,7 @@ describe('lists', () => {
     }
   });
 
-  it('name the next page, which can be asked for', async () => {
+  it('name the option for the next page', async () => {
     const first = await told('customers', 'list', '--limit', '2');
     const [, last] = /\nmore: --starting-after (cus_\w+)\n$/.exec(first) ?? [];
     assert.equal(rowsOf(first).length, 4);
@@ -181,7 +181,7 @@ describe('lists', () => {
     assert.equal(await told('customers', 'list', '--ending-before', newest), 'None.\n');
   });
 
-  it('give everything with --all, as text and as one document of the shape of a page', async () => {
+  it('return all records with --all, as text and as one document of the shape of a page', async () => {
     const all = await told('sessions list --all');
     assert.deepEqual(rowsOf(all), rowsOf(await told('sessions list --limit 100')));
     assert.deepEqual(await json('sessions list --all'), await answer('/api/gateway/sessions?limit=100'));
@@ -269,7 +269,7 @@ describe('one record', () => {
     }
   });
 
-  it('that does not exist is said so, as a document too', async () => {
+  it('is reported as missing, also as a document', async () => {
     assert.match(await complaint(1, 'payments', 'get', 'pay_nothing'), /^tillway: No payment "pay_nothing" exists\.\n/);
     const { code, stdout, stderr } = await runIn(on, 'sessions', 'get', 'chk_nothing', '--json');
     const { ok, error } = JSON.parse(stdout) as {
@@ -281,7 +281,7 @@ describe('one record', () => {
     assert.match(await complaint(2, 'sessions', 'get', '..'), /^tillway: session must be more than "\.\."\n/);
   });
 
-  it('of a session can be withdrawn', async () => {
+  it('of a session can be expired', async () => {
     const id = await createSession(on);
     assert.match(await told('sessions', 'expire', id), /^Status +expired$/m);
     assert.equal((await json<CheckoutSession>('sessions', 'expire', id)).status, 'expired');
@@ -318,7 +318,7 @@ describe('webhooks', () => {
     await complaint(1, 'events', 'resend', 'evt_nothing');
   });
 
-  it('are shown as they would arrive', async () => {
+  it('are shown in the form in which they arrive', async () => {
     const shown = await told('webhook', 'example', '--event', 'payment.failed', '--amount', '20', '--metadata', 'a=b');
     const [head, body] = shown.split('\n\n');
     const event = JSON.parse(body!) as WebhookEvent;
@@ -333,7 +333,7 @@ describe('webhooks', () => {
     );
   });
 
-  it("of a provider are checked as a provider's callback", async () => {
+  it('of a provider are verified as a callback of the provider', async () => {
     const sample = ['--event-id', 'evt_1', '--session', paid, '--status', 'paid', '--amount', '49.99'];
     const said = await told('webhook', 'verify-sample', ...sample, '--provider', 'sandbox', '--tx-hash', 'x');
     assert.match(
@@ -354,7 +354,7 @@ describe('tillway schema', () => {
     assert.deepEqual((await json<{ operations: string[] }>('schema')).operations, operations);
   });
 
-  it('shows what one takes and answers', async () => {
+  it('shows the input and output of an operation', async () => {
     const said = await told('schema', 'webhook.verify_sample');
     assert.match(said, /^Input\nFIELD +TYPE +MEANING\n/);
     assert.match(said, /^payload\.amount +number +required +US dollars/m);
@@ -365,8 +365,8 @@ describe('tillway schema', () => {
   });
 });
 
-describe('what is written', () => {
-  it('has colours on a terminal alone, and not with --no-color', async () => {
+describe('the output', () => {
+  it('has colours only on a terminal, and not with --no-color', async () => {
     const colour = { output: true, errors: true };
     const run = (...args: string[]) => runWith({ url: on.url, colour, columns: 200 }, ...args);
     for (const args of [
@@ -405,8 +405,8 @@ describe('what is written', () => {
   });
 });
 
-describe('a service that cannot be reached, or is none', () => {
-  it('is named, with what to do', async () => {
+describe('a service that cannot be reached', () => {
+  it('is named with the remedy', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const first = `tillway: ${url} cannot be reached: is it running? Start it with: tillway serve, or name another with --url\n`;
     for (const args of [['fees', '5'], ['payments', 'list', '--all'], ['schema'], ['routes']]) {
@@ -434,7 +434,7 @@ describe('a service that cannot be reached, or is none', () => {
     }
   });
 
-  it('is asked at the address of --url, of TILLWAY_URL, or of this machine', async () => {
+  it('is named by --url, else by TILLWAY_URL', async () => {
     assert.equal((await runWith({ url: 'http://127.0.0.1:1' }, 'fees', '5', '--url', `${on.url}/`)).code, 0);
     assert.match((await runWith({ url: '' }, 'fees', '5', '--url', on.url)).stdout, /^Buyer pays/m);
   });
@@ -454,7 +454,7 @@ describe('tillway migrate and tillway doctor', () => {
       }),
   });
 
-  it('say what was missing', async () => {
+  it('report the applied migrations', async () => {
     const migrate = () => Promise.resolve([{ version: 1, name: 'initial', sql: 'CREATE' }]);
     const run = (over: object, ...args: string[]): Promise<Ended> => runOn(database(over), {}, 'migrate', ...args);
     assert.equal((await run({ migrate })).stdout, 'Database: sqlite:x.db\napplied  1 initial\nIt is up to date.\n');

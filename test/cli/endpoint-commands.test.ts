@@ -50,7 +50,7 @@ describe('tillway endpoints', () => {
     await told('delete', id);
   });
 
-  it('tests one, and exits with 1 where that was not acknowledged', async (context) => {
+  it('tests one, and exits with 1 if the event was not acknowledged', async (context) => {
     const { url } = await shop(context, 200);
     const { id } = await json<WebhookEndpoint>('create', '--to', url);
     assert.match(await told('test', id), /^Delivered +acknowledged$/m);
@@ -63,7 +63,7 @@ describe('tillway endpoints', () => {
     await told('delete', id);
   });
 
-  it('is refused what cannot be meant before anything is sent', async () => {
+  it('rejects invalid options and unknown endpoints', async () => {
     for (const [code, line, complains] of [
       [2, 'create', /--to/],
       [2, 'create --to x --events payment.late', /--events knows no "payment\.late"/],

@@ -30,7 +30,7 @@ async function follow(answers: readonly { status: number; body: unknown }[], ...
 }
 
 describe('tillway events feed --follow', () => {
-  it('waits for a service that is away, says so once, and goes on from the last event that it has shown', async () => {
+  it('waits for an unavailable service, reports it once, and continues after the last shown event', async () => {
     const { code, stdout, stderr, asked } = await follow([page(FIRST), AWAY, AWAY, page(SECOND), page()]);
     assert.equal(code, 0);
     assert.deepEqual(asked, ['', FIRST.id, FIRST.id, FIRST.id, SECOND.id]);
@@ -38,14 +38,14 @@ describe('tillway events feed --follow', () => {
     assert.match(stdout, new RegExp(`${FIRST.id}[^]*${SECOND.id}[^]*go on: --after ${SECOND.id}\n$`));
   });
 
-  it('ends where it is refused, and says from where to go on', async () => {
+  it('exits if it is rejected, and prints the position to continue from', async () => {
     const { code, stdout, stderr } = await follow([page(FIRST), REFUSED]);
     assert.equal(code, 1);
     assert.match(stdout, new RegExp(`go on: --after ${FIRST.id}\n$`));
     assert.match(stderr, /No key\./);
   });
 
-  it('keeps to a document a line with --json, its complaint included', async () => {
+  it('prints a document a line with --json, errors included', async () => {
     const { stdout } = await follow([page(FIRST), REFUSED], '--json');
     const documents = stdout
       .trimEnd()
@@ -57,7 +57,7 @@ describe('tillway events feed --follow', () => {
     );
   });
 
-  it('does not wait for a service that was never there', async () => {
+  it('does not wait for a service that never answered', async () => {
     const { code } = await follow([AWAY]);
     assert.equal(code, 1);
   });

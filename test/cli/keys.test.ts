@@ -12,14 +12,14 @@ before(async () => {
 after(() => service[Symbol.asyncDispose]());
 
 describe('TILLWAY_API_KEY', () => {
-  it('is sent with every question', async () => {
+  it('is sent with every request', async () => {
     const { code, stderr } = await runWith({ url: service.url, apiKey: ADMIN.sandbox }, 'sessions', 'list');
     assert.deepEqual([code, stderr], [0, '']);
     const made = await runWith({ url: service.url, apiKey: ADMIN.sandbox }, 'trigger', 'payment.paid', '--json');
     assert.equal(made.code, 0, made.stderr);
   });
 
-  it('is asked for where the service wants one, and is not what it was', async () => {
+  it('is named in the error if the service requires a key, and is not printed', async () => {
     const apiKey = ADMIN.sandbox.replace(/.$/, '0');
     for (const given of [undefined, apiKey]) {
       const { code, stderr } = await runWith({ url: service.url, apiKey: given }, 'sessions', 'list');
@@ -29,7 +29,7 @@ describe('TILLWAY_API_KEY', () => {
     }
   });
 
-  it('of production is refused by what makes sandbox checkouts, and by the name of the option elsewhere', async () => {
+  it('of production is rejected by trigger, and for the environment of the sandbox', async () => {
     const live = { url: service.url, apiKey: ADMIN.production };
     const { code, stderr } = await runWith(live, 'trigger', 'payment.paid');
     assert.deepEqual([code, /makes sandbox checkouts.*sk_sandbox_/.test(stderr)], [1, true], stderr);
@@ -37,7 +37,7 @@ describe('TILLWAY_API_KEY', () => {
     assert.match(listed.stderr, /--environment production\), or use a key of sandbox/);
   });
 
-  it('says what a question is about that names no environment', async () => {
+  it('decides the environment of a command without --environment', async () => {
     using rules = temporaryFile('rules.json', { version: 1, rules: [] });
     const questions = [
       'fees 49.99',
@@ -58,7 +58,7 @@ describe('TILLWAY_API_KEY', () => {
     }
   });
 
-  it('is in the examples for curl where the service wants one, and not where it does not', async () => {
+  it('is in the examples for curl exactly if the service requires a key', async () => {
     await using open = await startTestService();
     for (const path of ['/docs', '/']) {
       const [asking, silent] = await Promise.all([service, open].map(({ url }) => fetch(url + path)));
@@ -67,7 +67,7 @@ describe('TILLWAY_API_KEY', () => {
     }
   });
 
-  it('is refused, and not shown, where it can be no key: nothing is sent', async () => {
+  it('is rejected without being printed or sent if it is not a key', async () => {
     for (const apiKey of ['sk_live_mine', `${ADMIN.sandbox}\n`, 'whsec_abc']) {
       const { code, stderr } = await runWith({ url: service.url, apiKey }, 'sessions', 'list');
       assert.equal(code, 2);

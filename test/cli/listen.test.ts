@@ -91,7 +91,7 @@ describe('the event feed', () => {
     { maxLength: 20 },
   );
 
-  it('answers each event once, in the order of the feed, whenever it becomes visible and whatever fails', async () => {
+  it('returns each event once, in the order of the feed, whenever it becomes visible and whatever fails', async () => {
     await fc.assert(
       fc.asyncProperty(plans, polls, async (drawn, times) => {
         const plan = drawn.flatMap(({ made, lag, copies }, index) =>
@@ -109,15 +109,13 @@ describe('the event feed', () => {
           seen.push(...(await idsAt(fake, fake.state.now + gap).catch(() => [])));
         }
         const expected = fake.inOrder().filter(({ visible }) => visible > 0);
-        assert.deepEqual(
-          seen,
-          expected.map(({ id }) => id),
-        );
+        const expectedIds = expected.map(({ id }) => id);
+        assert.deepEqual(seen, expectedIds);
       }),
     );
   });
 
-  it('reads one page a poll while nothing happens', async () => {
+  it('reads one page per poll if there are no new events', async () => {
     const fake = createFakeService([...burst(2000, -3_000_000), ...burst(50, -1000)]);
     await fake.feed.start();
     fake.state.pagesRead = 0;
@@ -147,10 +145,8 @@ describe('the event feed', () => {
       const there = burst(250, -200_000);
       const fake = createFakeService([...there, { id: 'evt_new', made: 100, visible: 100 }]);
       const ids = (await fake.feed.start(since)).map(({ id }) => id);
-      assert.deepEqual(
-        ids,
-        there.slice(first).map(({ id }) => id),
-      );
+      const expectedIds = there.slice(first).map(({ id }) => id);
+      assert.deepEqual(ids, expectedIds);
       assert.deepEqual(await idsAt(fake, 100), ['evt_new']);
     }
   });
@@ -187,7 +183,7 @@ describe('the text of listen', () => {
   const event = { id: 'evt_1', type: 'payment.provider_pending', created: '2026-03-01T12:00:00.000Z', data };
   const shown = { object: 'event', number: 999, event: event as WebhookEvent } as const;
 
-  it('fits eighty columns, with the session on a line of its own, which it has not on a wide terminal', () => {
+  it('has the session on a line of its own on eighty columns, and not on a wide terminal', () => {
     const failed = { object: 'forward', eventId: event.id, number: 999, attempt: 5, durationMs: 4 } as const;
     const failure = 'answered 302, and redirects are not followed';
     const notes: Note[] = [
@@ -305,7 +301,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     await real[Symbol.asyncDispose]();
   });
 
-  it('forwards the very bytes and headers of a delivery, signed with a secret that it prints', async () => {
+  it('forwards the bytes and headers of a delivery, signed with the printed secret', async () => {
     await using receiver = await openReceiver();
     await using listening = listen(on.url, '--forward-to', receiver.url, '--json');
     await listening.sees('listen_started');
@@ -354,7 +350,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     assert.match(text, /\n\n\d+ events, \d+ forwarded(?:, \d+ not forwarded yet)?\.\n/);
   });
 
-  it('shows only what was asked for, and nothing of before', async () => {
+  it('shows only the requested types, and no earlier event', async () => {
     const before = await pay(on);
     await until(() => real.idsTaken().includes(`evt_${before}_paid`));
     await using listening = listen(on.url, '--events', 'payment.paid', '--json');
@@ -366,7 +362,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     assert.ok(shown.every(({ event }) => event.type === 'payment.paid' && event.data.session_id !== before));
   });
 
-  it('does not let a slow target stop the printing', async () => {
+  it('prints events while a slow target does not answer', async () => {
     await using held = await startStub(() => undefined);
     await using listening = listen(on.url, '--forward-to', held.url);
     await listening.sees('They are signed with');
@@ -398,7 +394,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     assert.deepEqual(own, eventsOf(sessionId));
   });
 
-  it('gives up after five tries, and at once where it is told that it is gone', async () => {
+  it('gives up after five tries, and at once after 410', async () => {
     await using receiver = await openReceiver({ answer: (id) => (id.endsWith('_paid') ? 302 : 410) });
     await using listening = listen(on.url, '--forward-to', receiver.url, '--json');
     await listening.sees('listen_started');
@@ -420,7 +416,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     await listening.stop();
   });
 
-  it('misses nothing while the service is away, and says once that it is', async () => {
+  it('misses no event while the service is unavailable, which it reports once', async () => {
     const port = String(await freePort());
     // Its database outlives it, as does a second instance, on which things go on.
     await using other = await startTestService({ live: true });
@@ -448,7 +444,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     }
   });
 
-  it('goes back to what it could not forward by the command that it ends with', async () => {
+  it('ends with the command that forwards the undelivered events', async () => {
     const port = await freePort();
     const target = `http://127.0.0.1:${port}/hook`;
     const secret = `whsec_${Buffer.alloc(24, 5).toString('base64')}`;
@@ -476,7 +472,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     assert.deepEqual((third.lines().at(-1) as { again: unknown }).again, null);
   });
 
-  it('signs with WEBHOOK_SECRET, which it does not show, and takes an address without a scheme', async () => {
+  it('signs with WEBHOOK_SECRET, which it does not print, and accepts an address without a scheme', async () => {
     await using receiver = await openReceiver();
     const secret = `whsec_${Buffer.alloc(24, 6).toString('base64')}`;
     const target = receiver.url.replace('http://', '');
@@ -494,7 +490,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     assert.match(refused.stderr, /WEBHOOK_SECRET of this shell is not whsec_/);
   });
 
-  it('waits for a service that another one stands in for', async () => {
+  it('waits while another program answers at the address', async () => {
     const none = '{"object":"list","data":[],"hasMore":false}';
     let answer = none;
     const metadata = { note: 'a\u009b31mb\u202e' };
@@ -519,7 +515,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     assert.doesNotMatch(listening.stdout(), /[\u0080-\u009f\u202e]/);
   });
 
-  it('ends when what shows a forward cannot be written any more', async () => {
+  it('exits if the report of a forward cannot be written', async () => {
     await using receiver = await openReceiver();
     const begun = Promise.withResolvers<void>();
     const broken = (text: string) => {
@@ -534,7 +530,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     await ended;
   });
 
-  it('refuses what it cannot do, with how to do it', async () => {
+  it('rejects invalid options, and names a valid form', async () => {
     const REFUSED: [options: string, code: number, says: RegExp][] = [
       ['--forward-to 4000', 2, /takes a URL such as http:\/\/127\.0\.0\.1:4000\/webhooks, not 4000/],
       ['--forward-to ftp://localhost', 2, /takes a URL such as/],

@@ -65,19 +65,19 @@ describe('every command', () => {
     });
 
     for (const line of examplesOf(command)) {
-      it(`is rightly shown: ${line}`, () => assert.equal(parsedAs(line), path));
+      it(`has a valid example: ${line}`, () => assert.equal(parsedAs(line), path));
     }
   }
 
   for (const group of commandsIn(tree()).filter(({ commands }) => commands.length > 0)) {
-    it(`shows an example of what is in it: ${pathOf(group)}`, async () => {
+    it(`shows an example of each of its commands: ${pathOf(group)}`, async () => {
       const { stdout } = await runOn(LOCAL, {}, ...pathOf(group).split(' ').slice(1), '--help');
       const examples = stdout.split('\nExamples:\n')[1]!.match(/^ {2}tillway .*$/gm)!;
       for (const line of examples) assert.ok(parsedAs(line.trim()).startsWith(pathOf(group)), line);
     });
   }
 
-  it('has its help with `help`, too', async () => {
+  it('prints the same help after `help`', async () => {
     const { stdout } = await runOn(LOCAL, {}, 'payments', 'list', '--help');
     assert.deepEqual(await runOn(LOCAL, {}, 'help', 'payments', 'list'), { code: 0, stdout, stderr: '' });
     assert.equal((await runOn(LOCAL, {}, 'help', 'payments', 'list', 'x')).stdout, stdout);
@@ -116,7 +116,7 @@ describe('the command line', () => {
 });
 
 describe('the program', () => {
-  it('says what there is, on one screen', async () => {
+  it('lists the commands on one screen', async () => {
     const { code, stdout, stderr } = await runOn(LOCAL, {}, '--help');
     assert.deepEqual([code, stderr], [0, '']);
     const lines = stdout.split('\n');
@@ -127,7 +127,7 @@ describe('the program', () => {
     assert.ok((await runOn(LOCAL, { columns: 70 }, '--help')).stdout.split('\n').length > lines.length);
   });
 
-  it('says its version', async () => {
+  it('prints its version', async () => {
     const { code, stdout } = await runOn(LOCAL, {}, '--version');
     assert.equal(code, 0);
     assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
@@ -147,7 +147,7 @@ describe('the program', () => {
     assert.deepEqual(await runOn({ ...LOCAL, serve }, {}), { code: 2, stdout: '', stderr: help });
   });
 
-  it('lets faults of its own through', async () => {
+  it('rejects with its own faults', async () => {
     const serve = () => Promise.reject(new Error('it cannot start'));
     await assert.rejects(runOn({ ...LOCAL, serve }, {}, 'serve', '--no-color'), /it cannot start/);
   });
@@ -259,11 +259,11 @@ describe('tillway completion', () => {
     it(`completes in bash: ${line}`, async () => assert.deepEqual(await offered(line), words));
   }
 
-  it('runs nothing that stands in the line', async () => {
+  it('does not run words of the line', async () => {
     assert.deepEqual(await offered('tillway fees $(exit;echo`exit`) --k'), ['--kind']);
   });
 
-  it('knows every command and option, in each shell', async () => {
+  it('has every command and option, in each shell', async () => {
     for (const shell of ['bash', 'zsh', 'fish']) {
       const { code, stdout } = await runWith({}, 'completion', shell);
       assert.equal(code, 0);

@@ -47,7 +47,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     );
   });
 
-  it('tells why a session got its route', async () => {
+  it('shows why a session got its route', async () => {
     const why = await told('why', sessionId);
     const [offer, attempt] = await decisionsOf(on, sessionId);
     assert.ok(why.includes(`${offer?.created}  offer  (${offer?.id})\nexploit: ${offer?.reason}\n`));
@@ -61,7 +61,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     assert.deepEqual(await json('why', sessionId), await ask('GET', on, `decisions/${sessionId}`));
   });
 
-  it('makes the decisions of a session again', async () => {
+  it('replays the decisions of a session', async () => {
     const [headings, ...rows] = (await told('replay', sessionId)).trimEnd().split('\n');
     assert.deepEqual(cells(headings!), ['DECISION', 'SAME BYTES', 'CHOSEN', 'AGAIN']);
     assert.deepEqual(
@@ -71,7 +71,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     assert.equal((await json<{ identical: boolean }>('replay', sessionId)).identical, true);
   });
 
-  it('exits with 1 where a decision was tampered with', async () => {
+  it('exits with 1 if a decision was changed', async () => {
     const tampered = await createSession(on, { preferredRoute: 'wallet' });
     const [offer] = await decisionsOf(on, tampered);
     const replaced = `REPLACE(body, '"chosen":"${offer?.chosen}"', '"chosen":"sandbox_local_ach"')`;
@@ -83,7 +83,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     assert.deepEqual([asJson.code, (JSON.parse(asJson.stdout) as { identical: boolean }).identical], [1, false]);
   });
 
-  it('overrides the health of a route, and tells what has been', async () => {
+  it('overrides the health of a route, and lists the changes', async () => {
     await using own = await startTestService();
     const at = commandsOn(() => own, 'routes');
     assert.equal(await at.told('history'), 'None.\n');
@@ -151,7 +151,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     assert.match(await at.told('rules'), /^Version 1 /);
   });
 
-  it('supposes a checkout, and other rules', async () => {
+  it('dry-runs a checkout, also with other rules', async () => {
     using rules = temporaryFile('rules.json', LOCALS);
     assert.match(await told('dry-run', '20'), /^exploit: sandbox_card_acquirer over /);
     assert.match(await told('dry-run', '20', '--kind', 'wallet'), /^exploit: sandbox_wallet_express over /);
@@ -167,7 +167,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     assert.match(await told('dry-run', '20', '--rules', reject.path), /^refused by a rule: closed\n/);
   });
 
-  it('tells what other rules would have changed', async () => {
+  it('backtests other rules', async () => {
     await using own = await startTestService();
     const at = commandsOn(() => own, 'routes');
     await saveRules(own, { id: 'first', then: { priority: 'sandbox_card_acquirer' } });
@@ -199,12 +199,12 @@ describe('tillway routes', { concurrency: 2 }, () => {
     [['backtest', '--limit', '1e999'], /^tillway: --limit takes a whole number of 1 or more, such as 200, not "1e999"/],
   ];
   for (const [args, expected] of misuse) {
-    it(`exits with 2 and says what is wrong: ${args.join(' ')}`, async () => {
+    it(`exits with 2 and names the mistake: ${args.join(' ')}`, async () => {
       assert.match(await complaint(2, ...args), expected);
     });
   }
 
-  it('exits with 1 where the service refuses, and says why', async () => {
+  it('exits with 1 if the service rejects the request', async () => {
     assert.match(await complaint(1, 'why chk_nobody'), /^tillway: No session "chk_nobody" exists\.\n/);
     for (const line of [
       'replay ../rules',

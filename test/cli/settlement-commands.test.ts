@@ -11,7 +11,7 @@ before(async () => {
 after(() => on[Symbol.asyncDispose]());
 
 describe('tillway discrepancies resolve', () => {
-  it('says why it is open still after a refund, and what accepting means', async () => {
+  it('shows why a discrepancy is open after a refund, and explains accepting it', async () => {
     const session = await createSession(on, { customer: 'short@example.com' });
     await attempt(on, session, 'card', 'wrong_amount');
     await on.pass(0);
@@ -28,7 +28,7 @@ describe('tillway discrepancies resolve', () => {
 });
 
 describe('tillway settlements', () => {
-  it('record says where another reference was recorded before', async () => {
+  it('record reports an earlier reference', async () => {
     const session = await createSession(on, { customer: 'paid@example.com' });
     await attempt(on, session, 'card', 'paid');
     await on.pass(0);

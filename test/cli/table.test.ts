@@ -14,7 +14,7 @@ describe('a table on a narrow terminal', () => {
   const headings = ['SESSION', 'STATUS', 'CUSTOMER', 'CREATED'];
   const row = [ID, 'routed', 'buyer@example.com', '2026-03-01T12:00:00Z'];
 
-  it('leaves whole columns out from the right, and says which', () => {
+  it('omits whole columns from the right, and names them', () => {
     assert.equal(
       table(headings, [row], wide(70)),
       `SESSION${' '.repeat(35)}STATUS  CUSTOMER\n${ID}  routed  buyer@example.com\nwider terminal, or --json: CREATED\n`,
@@ -25,7 +25,7 @@ describe('a table on a narrow terminal', () => {
     );
   });
 
-  it('never leaves out an id', () => {
+  it('never omits an id', () => {
     assert.equal(
       table(['TIME', 'WHAT', 'OF', 'HOW'], [['12:00:00', 'expired', ID, 'answered 200']], wide(20)),
       `TIME      OF\n12:00:00  ${ID}\nwider terminal, or --json: WHAT HOW\n`,
@@ -40,7 +40,7 @@ describe('a table on a narrow terminal', () => {
     );
   });
 
-  it('is whole where it fits, to the character, and where there is no terminal', () => {
+  it('is complete if it fits exactly, and without a terminal', () => {
     const whole = table(headings, [row], withoutStyle);
     const width = whole.indexOf('\n2') === -1 ? Math.max(...whole.split('\n').map((line) => line.length)) : 0;
     assert.equal(table(headings, [row], wide(width)), whole);

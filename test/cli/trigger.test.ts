@@ -29,7 +29,7 @@ async function trigger(on: { url: string }, ...args: string[]) {
 }
 
 describe('the outcomes', () => {
-  it('name everything that the simulated provider can do', () => {
+  it('include every instrument and tag of the simulated provider', () => {
     const chosen = new Set(OUTCOMES.map(({ instrument }) => instrument));
     assert.deepEqual(
       INSTRUMENTS.filter(({ id }) => !chosen.has(id)),
@@ -74,7 +74,7 @@ describe('tillway trigger', { concurrency: 4 }, () => {
     ['payment.failed.cancelled', 'card', 'failed', ['failed'], ['provider_pending', 'failed']],
   ];
   for (const [name, kind, session, payments, events] of QUICK) {
-    it(`${name} by ${kind} really comes about`, async () => {
+    it(`${name} by ${kind} is the outcome of a real checkout`, async () => {
       const { code, stderr, answer } = await trigger(on, name, '--kind', kind, '--json');
       assert.deepEqual([code, stderr], [0, '']);
       const { session: made, payments: told, events: said, steps, outcome } = answer();
@@ -108,7 +108,7 @@ describe('tillway trigger', { concurrency: 4 }, () => {
     assert.deepEqual([customer, metadata], ['ann@example.com', { a: '1', b: 'x=y' }]);
   });
 
-  it('lists what there is', async () => {
+  it('lists the outcomes', async () => {
     const { code, stdout } = await trigger(on, '--list');
     assert.equal(code, 0);
     for (const { name, summary } of OUTCOMES) assert.ok(stdout.includes(name) && stdout.includes(summary));
@@ -119,7 +119,7 @@ describe('tillway trigger', { concurrency: 4 }, () => {
     );
   });
 
-  it('refuses what it does not know, with what there is', async () => {
+  it('rejects an unknown outcome or an invalid option', async () => {
     const REFUSED: [args: string[], code: number, says: RegExp][] = [
       [[], 2, /name an event; tillway trigger --list[^]*payment\.failed\.cancelled/],
       [['payment.pad'], 2, /^tillway: there is no event "payment\.pad" \(did you mean payment\.paid\?\); .*--list/],
@@ -137,15 +137,13 @@ describe('tillway trigger', { concurrency: 4 }, () => {
 });
 
 describe('tillway trigger with routes that fail', () => {
-  it('payment.paid.failover goes on by the next route', async () => {
+  it('payment.paid.failover continues with the next route', async () => {
     await using on = await startTestService({ live: true });
     const { code, stderr, answer } = await trigger(on, 'payment.paid.failover', '--json');
     assert.deepEqual([code, stderr], [0, '']);
     const { payments, session } = answer();
-    assert.deepEqual(
-      payments.map(({ status }) => status),
-      ['paid', 'failed'],
-    );
+    const statuses = payments.map(({ status }) => status);
+    assert.deepEqual(statuses, ['paid', 'failed']);
     assert.equal(session.customer, 'buyer+handoff_error@example.com');
   });
 
@@ -156,7 +154,7 @@ describe('tillway trigger with routes that fail', () => {
     assert.equal(down.answer().session.status, 'failed');
   });
 
-  it('is refused where there is no sandbox, with the reason', async () => {
+  it('is rejected with the reason if there is no sandbox', async () => {
     using folder = temporaryFolder();
     const { routes } = JSON.parse(readFileSync(ROUTES, 'utf8')) as { routes: { environment: string }[] };
     const live = routes.map((route) => ({ ...route, environment: 'production' }));
@@ -186,7 +184,7 @@ describe('tillway trigger --session', () => {
     }
   });
 
-  it('refuses a session that it cannot drive to the outcome', async () => {
+  it('rejects a session that it cannot drive to the outcome', async () => {
     const { id } = await create();
     const over = await create();
     await call('POST', `${on.url}/api/gateway/sessions/${over.id}/expire`);
@@ -206,7 +204,7 @@ describe('tillway trigger --session', () => {
   });
 });
 
-describe('tillway trigger at a service that is none', () => {
+describe('tillway trigger at a foreign service', () => {
   interface Asked {
     method: string | undefined;
     url: string | undefined;
@@ -238,7 +236,7 @@ describe('tillway trigger at a service that is none', () => {
     return Object.assign(stub, { asked });
   }
 
-  it('goes nowhere else by a link or a redirect', async () => {
+  it('follows no link or redirect to another origin', async () => {
     await using victim = await openService((response) => response.end());
     const link = `<a href="${victim.url}/_shutdown">Continue</a><input name="attempt" value="1">`;
     await using linking = await openService((response) => response.end(link));
@@ -251,7 +249,7 @@ describe('tillway trigger at a service that is none', () => {
     assert.deepEqual(victim.asked, []);
   });
 
-  it('gets the origin of forms as from a browser, and no control character of its answers reaches the terminal', async () => {
+  it('sends the origin of a form as a browser does, and prints no control character of a response', async () => {
     const form = '<input type="hidden" name="total_card" value="4999">';
     await using service = await openService((response) => response.end(form), { types: ['payment.paid'] });
     await trigger(service, 'payment.paid');
@@ -264,7 +262,7 @@ describe('tillway trigger at a service that is none', () => {
     assert.doesNotMatch(stdout + stderr, /[\u001b\u0007]/);
   });
 
-  it('says so where its session leads to no page', async () => {
+  it('reports a session without a checkoutUrl', async () => {
     await using service = await openService((response) => response.end(), { checkout: 'nowhere' });
     const { code, stderr } = await trigger(service, 'payment.paid');
     assert.equal(code, 1);

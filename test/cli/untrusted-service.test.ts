@@ -83,12 +83,12 @@ const COMMANDS = (session: string) => [
   'sessions get chk_nothing',
 ];
 
-describe('a service that answers what a terminal would obey', () => {
+describe('a response with characters that control a terminal', () => {
   for (const [name, also] of [
     ['in every text', () => false],
     ['in place of numbers too', (value: unknown) => typeof value === 'number'],
   ] as const) {
-    it(`is not obeyed: ${name}`, async () => {
+    it(`is printed without them: ${name}`, async () => {
       await using service = await startPoisoned(also);
       for (const line of COMMANDS(paid)) {
         for (const option of ['', ' --json']) {
@@ -107,11 +107,11 @@ describe('a service that answers what a terminal would obey', () => {
   }
 });
 
-describe('something that is no Tillway service', () => {
+describe('a program that is not Tillway', () => {
   const bodies = ['{"status":"up"}', '{"ok":false,"error":"no"}', '[]', '"up"', 'null', '<html>', '{"ok":true}'];
   const create = 'checkout create --product x --amount 5 --customer a@b.co';
   for (const body of bodies) {
-    it(`is found out: ${body}`, async () => {
+    it(`is recognized: ${body}`, async () => {
       await using other = await startAnswering(200, body);
       for (const line of [create, 'fees 5', 'payments', 'payments --all', 'sessions get chk_1']) {
         for (const option of ['', ' --json']) {
@@ -128,7 +128,7 @@ describe('something that is no Tillway service', () => {
     [502, ''],
     [301, ''],
   ] as const) {
-    it(`is found out by its status ${status}`, async () => {
+    it(`is recognized by its status ${status}`, async () => {
       await using other = await startAnswering(status, body);
       const { code, stderr } = await runWith({ url: other.url }, 'routes', 'list');
       assert.equal(code, 1);
@@ -136,7 +136,7 @@ describe('something that is no Tillway service', () => {
     });
   }
 
-  it('is found out where a page is empty and says that there are more', async () => {
+  it('is recognized by an empty page that promises more', async () => {
     await using other = await startAnswering(200, '{"object":"list","data":[],"hasMore":true}');
     for (const line of ['payments', 'payments --all', 'payments --all --json']) {
       const { code, stderr } = await runWith({ url: other.url }, line);
@@ -145,7 +145,7 @@ describe('something that is no Tillway service', () => {
     }
   });
 
-  it('is no reason to fail where its refusal has another form', async () => {
+  it('is reported by its message if its error has another form', async () => {
     const error = { code: 'x', message: 'no', issues: 'none', suggestion: {}, requestId: 5 };
     await using other = await startAnswering(400, JSON.stringify({ ok: false, error }));
     const { code, stderr } = await runWith({ url: other.url }, 'payments');
@@ -178,7 +178,7 @@ describe('a list of several pages', () => {
     ['{"status":"up"}', 200, 'unexpected_response'],
   ];
   for (const [body, status, expected] of failures) {
-    it(`is one document where the second page fails: ${body}`, async () => {
+    it(`is one document if the second page fails: ${body}`, async () => {
       await using service = await startPaged([status, body]);
       const ended: Ended = await runWith({ url: service.url }, 'payments', '--all', '--json');
       const { data, hasMore, error } = JSON.parse(ended.stdout) as {
@@ -192,7 +192,7 @@ describe('a list of several pages', () => {
   }
 });
 
-describe('what the API advises', () => {
+describe('a suggestion of the API', () => {
   it('names the command for it to people, and the address to programs', async () => {
     const wrong = 'checkout create --product x --amount 5 --customer nobody';
     const told = await runWith({ url: on.url }, wrong);

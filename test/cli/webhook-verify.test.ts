@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { webhooks } from '../../sdk/src/index.ts';
-import { readHeaders } from '../../src/cli/received-request.ts';
 import { type Diagnosis, type Received, diagnose } from '../../src/cli/webhook-diagnosis.ts';
+import { readHeaders } from '../../src/cli/webhook-verify.ts';
 import { renderEvent } from '../../src/contract/event-contract.ts';
 import { deliveryHeaders } from '../../src/webhooks/sign.ts';
 import { temporaryFolder } from '../process/program.ts';
@@ -252,7 +252,7 @@ describe('tillway webhook verify', () => {
     return { args, [Symbol.dispose]: () => folder[Symbol.dispose]() };
   }
 
-  it('says genuine and exits with 0', async () => {
+  it('prints that the delivery is genuine, and exits with 0', async () => {
     using given = files();
     const { code, stdout, stderr } = await runWith(clock, ...given.args, '--secret', SECRET);
     assert.deepEqual([code, stderr], [0, '']);
@@ -262,7 +262,7 @@ describe('tillway webhook verify', () => {
     assert.match(stdout, /x-gateway-signature, webhook-signature/);
   });
 
-  it('says why not, what to do, and exits with 1, within the width of the terminal', async () => {
+  it('prints the cause and the remedy within the width of the terminal, and exits with 1', async () => {
     using given = files(PRETTY);
     for (const columns of [undefined, 60]) {
       const { code, stdout, stderr } = await runWith({ ...clock, columns }, ...given.args, '--secret', SECRET);
@@ -279,7 +279,7 @@ describe('tillway webhook verify', () => {
     assert.deepEqual([code, answer.genuine, causesOf(answer)], [1, false, ['body_rewritten']]);
   });
 
-  it('takes the body from the standard input, headers one by one, and secrets with names', async () => {
+  it('reads the body from the standard input, headers one by one, and secrets with names', async () => {
     const header = ['--header', `x-gateway-signature: ${headers['x-gateway-signature']}`];
     const line = `webhook verify --json --secret production=${OTHER} --secret sandbox=${SECRET}`;
     const { code, stdout } = await runWith({ ...clock, ...typing(body) }, line, ...header);
@@ -304,13 +304,13 @@ describe('tillway webhook verify', () => {
     });
   }
 
-  it('finds a line end in the body all the same, where Content-Length counts it', async () => {
+  it('finds a line end in the body if Content-Length counts it', async () => {
     const text = `${lines}content-length: ${Buffer.byteLength(body) + 1}\n\n${body}\n`;
     const { code, stdout } = await runWith({ ...clock, ...typing(text) }, `${VERIFY} --json`);
     assert.deepEqual([code, causesOf(JSON.parse(stdout) as Diagnosis)], [1, ['body_changed']]);
   });
 
-  it('reads the secret from WEBHOOK_SECRET where none is given', async () => {
+  it('reads the secret from WEBHOOK_SECRET without --secret', async () => {
     const request = { ...clock, ...typing(`${lines}\n${body}`) };
     for (const ended of [
       await runWith({ ...request, webhookSecret: SECRET }, 'webhook verify'),
@@ -320,7 +320,7 @@ describe('tillway webhook verify', () => {
     }
   });
 
-  it('exits with 2 where something is not given or not readable', async () => {
+  it('exits with 2 if a part is missing or not readable', async () => {
     const MISUSED: [args: string[], says: RegExp][] = [
       [['webhook verify'], /--secret/],
       [[VERIFY], /pass the request to the standard input \(header lines, an empty line, the body\)/],

@@ -57,10 +57,8 @@ after(() => service[Symbol.asyncDispose]());
 async function assertServed(client: ForeignClient): Promise<void> {
   try {
     const { tools } = await client.listTools();
-    assert.deepEqual(
-      tools.map(({ name }) => name),
-      Object.keys(inputs),
-    );
+    const names = tools.map(({ name }) => name);
+    assert.deepEqual(names, Object.keys(inputs));
     for (const [name, input] of Object.entries(inputs)) {
       assertRan(name, (await client.callTool({ name, arguments: input })) as ToolAnswer);
     }
@@ -84,10 +82,8 @@ function assertRan(name: string, { isError, structuredContent, content }: ToolAn
 
 function assertRefused({ isError, structuredContent }: ToolAnswer): void {
   assert.deepEqual([isError, structuredContent.ok, structuredContent.error!.code], [true, false, 'invalid_input']);
-  assert.deepEqual(
-    structuredContent.error!.issues!.map(({ path }) => path),
-    ['product', 'amount', 'customer'],
-  );
+  const paths = structuredContent.error!.issues!.map(({ path }) => path);
+  assert.deepEqual(paths, ['product', 'amount', 'customer']);
 }
 
 const NAMED = { name: 'foreign', version: '1' };

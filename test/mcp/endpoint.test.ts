@@ -47,10 +47,8 @@ describe('tools/list', () => {
     const text = JSON.stringify({ tools });
     assert(Buffer.byteLength(text) <= 20_000, `tools/list has ${Buffer.byteLength(text)} bytes`);
     assert.doesNotMatch(text, /"\$(?:ref|defs)"|"(?:oneOf|allOf|anyOf|if)"/);
-    assert.deepEqual(
-      tools.map(({ name }) => name),
-      TOOL_NAMES,
-    );
+    const names = tools.map(({ name }) => name);
+    assert.deepEqual(names, TOOL_NAMES);
     const hints = ['destructiveHint', 'idempotentHint', 'openWorldHint', 'readOnlyHint'];
     for (const { name, title, description, outputSchema, annotations } of tools) {
       assert.equal(title.replaceAll('.', '_'), name);

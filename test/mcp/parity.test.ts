@@ -123,15 +123,16 @@ test('an input of any kind, or none, gives the same envelope', async () => {
   ]) {
     for (const input of [...ODD_INPUTS, undefined]) {
       const label = `${action}: ${input}`;
-      const rest = await post(`${url}/api/agent/actions/${action}`, input);
+      const sent = { headers: { 'content-type': 'application/json' }, ...(input !== undefined && { body: input }) };
+      const answer = await fetch(`${url}/api/agent/actions/${action}`, { method: 'POST', ...sent });
+      const rest: unknown = await answer.json();
       const { error } = rest as Envelope;
       codes.add(error && `${error.code} ${error.field}`);
       const params = input === undefined ? `{"name":"${tool}"}` : `{"name":"${tool}","arguments":${input}}`;
-      const http = (await rpc<ToolAnswer>(url, '', `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`))
-        .result;
-      const modern = await postModern(url, 'tools/call', tool!, params);
+      const http = await rpc<ToolAnswer>(url, '', `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`);
+      const modern = await rpcModern<ToolAnswer>(url, 'tools/call', tool!, params);
       const stdio = await bridge.ask<ToolAnswer>('tools/call', params);
-      for (const answer of [http, (modern as { result: ToolAnswer }).result, stdio]) {
+      for (const answer of [http.result, modern.result, stdio]) {
         assert.deepEqual(answer.structuredContent, rest, label);
         assert.equal(answer.isError ?? false, error !== undefined, label);
       }
@@ -149,31 +150,25 @@ test('resources that differ by the environment of the key have a private cache s
     ['gateway://capabilities', 'private'],
     ['gateway://schema/checkout.create', 'public'],
   ] as const) {
-    const answer = await postModern(service.url, 'resources/read', uri, JSON.stringify({ uri }));
-    assert.equal((answer as { result: { cacheScope: string } }).result.cacheScope, scope, uri);
+    const { result } = await rpcModern<{ cacheScope: string }>(
+      service.url,
+      'resources/read',
+      uri,
+      JSON.stringify({ uri }),
+    );
+    assert.equal(result.cacheScope, scope, uri);
   }
 });
 
 /** A call by the protocol of 2026. */
-function postModern(url: string, method: string, name: string, params: string): Promise<unknown> {
+function rpcModern<Result>(url: string, method: string, name: string, params: string) {
   const meta = JSON.stringify({
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientInfo': { name: 'parity', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': {},
   });
   const body = `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params.slice(0, -1)},"_meta":${meta}}}`;
-  const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, 'mcp-name': name };
-  return post(`${url}/mcp`, body, headers);
-}
-
-async function post(target: string, body: string | undefined, headers: Record<string, string> = {}): Promise<unknown> {
-  const answer = await fetch(target, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
-    ...(body !== undefined && { body }),
-  });
-  const text = await answer.text();
-  return JSON.parse(text.slice(text.indexOf('{')));
+  return rpc<Result>(url, '', body, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, 'mcp-name': name });
 }
 
 /** A session with an applied sample, so that each transport gets the same answer. */

@@ -34,13 +34,6 @@ test('the response of the handler is sent, and the handler sees the request unde
   assert.deepEqual(await answer.json(), { fine: true });
 });
 
-test('headers of the connection and of caching are not taken from the handler', async () => {
-  const said = { connection: 'upgrade', 'keep-alive': 'timeout=9999', 'cache-control': 'no-cache' };
-  await using app = await served(() => Promise.resolve(Response.json({}, { headers: said })));
-  const { headers } = await fetch(addressOf(app), POST);
-  for (const [name, value] of Object.entries(said)) assert.notEqual(headers.get(name), value, name);
-});
-
 test('a stream is sent as it is written, and ends when the client disconnects', async () => {
   const closed = Promise.withResolvers<void>();
   const ended: string[] = [];

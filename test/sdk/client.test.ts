@@ -156,6 +156,7 @@ describe('the client', () => {
       message: 'POST /api/gateway/sessions: its parameters must be an object, not undefined',
     });
     await assert.rejects(tillway.fees.estimate(undefined as unknown as { amount: number }), { name: 'TypeError' });
+    await assert.rejects(tillway.settlements.import(undefined as unknown as string), { name: 'TypeError' });
     assert.deepEqual(sent, []);
   });
 

@@ -48,19 +48,6 @@ describe('the client', () => {
     assert.deepEqual(csv.match(/^(?!entry_id)[^,\r\n]+(?=,)/gm), ids.toReversed());
   });
 
-  test('settles, and imports a file', async () => {
-    const settlement = await tillway.settlements.settle(payments[0]!, { reference: 'PO-1' });
-    assert.deepEqual([settlement.amount, settlement.reference], [97.1, 'PO-1']);
-    const file = `payment_id,amount,currency\n${payments[0]},97.10,USD\n${payments[1]},97.10,USD\n`;
-    const report = await tillway.settlements.import(file, { dryRun: true });
-    assert.deepEqual(
-      report.entries.map(({ status }) => status),
-      ['already_settled', 'matched'],
-    );
-    assert.equal((await tillway.settlements.import(file)).message, '1 of 2 lines settled, 1 settled before.');
-    await assert.rejects(tillway.settlements.import(undefined as unknown as string), TypeError);
-  });
-
   test('throws for an export that is rejected, foreign, broken off or late', async () => {
     await assert.rejects(textOf(tillway.ledger.export({ sessionId: 'pay_1' })), { code: 'invalid_input' });
 

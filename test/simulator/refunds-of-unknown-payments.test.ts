@@ -108,7 +108,7 @@ describe('a provider that does not know the payment of a refund', () => {
       assert.equal((await refundOf(id)).status, 'pending');
       await wait(1.5);
       assert.partialDeepStrictEqual(await refundOf(id), { status: 'failed', failureReason: REASON });
-      assert.match((await runIn(on, 'refunds', 'get', id)).stdout, new RegExp(`Failed because +${REASON}`));
+      assert.match((await runIn(on, 'refunds', 'get', id)).stdout, new RegExp(`Failure reason +${REASON}`));
 
       const payment = (await store.checkout(sessionId))!.payments[0]!;
       assert.deepEqual([payment.refunded, payment.refundPending], [0, 0]);

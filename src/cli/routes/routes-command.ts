@@ -9,11 +9,10 @@ import type {
   RuleSet,
 } from '../../../sdk/src/index.ts';
 import { OBJECTIVES } from '../../routing/routing-policy.ts';
-import { type CommandContext, usualEnvironment } from '../command-context.ts';
+import { type CommandContext, usualEnvironment, serviceCommand } from '../command-context.ts';
 import { EXAMPLE } from '../example-ids.ts';
 import { showTable } from '../record-fields.ts';
 import { commandGroup } from '../command-group.ts';
-import { serviceCommand } from '../service-command.ts';
 import {
   amountOf,
   choiceOption,

@@ -6,11 +6,11 @@ export interface Outcome extends Choice {
   /** The event at the end, and a suffix if several ways lead to it. */
   name: string;
   ends: WebhookEventType;
-  /** One sentence without a full stop. */
-  summary: string;
 }
 
 interface Choice {
+  /** One sentence without a full stop. */
+  summary: string;
   /** The outcome to choose at the simulated provider; null if the buyer cancels instead. */
   instrument: string | null;
   /** A tag in the buyer's email address that makes the handoff fail. */
@@ -22,68 +22,65 @@ interface Choice {
 }
 
 /** The plain name of an event comes before the other ways to it. */
-export const OUTCOMES: readonly Outcome[] = [
-  outcome(
-    'payment.provider_pending',
-    { instrument: 'abandoned' },
-    'taken over by the provider, and never confirmed: it times out after half an hour',
-  ),
-  outcome(
-    'payment.provider_pending.wrong_amount',
-    { instrument: 'wrong_amount' },
-    'the provider reports 1.00 less than the amount, which does not count as paid',
-  ),
-  outcome('payment.paid', { instrument: 'paid' }, 'paid at once'),
-  outcome('payment.paid.later', { instrument: 'paid_later', takesSeconds: 20 }, 'processing at first, paid 20 s later'),
-  outcome(
-    'payment.paid.after_decline',
-    { instrument: 'decline_then_paid' },
-    'the first attempt is declined, the second is paid',
-  ),
-  outcome(
-    'payment.paid.late',
-    { instrument: 'late_success', once: true, takesSeconds: 30 },
-    'declined, and paid all the same 30 s later',
-  ),
-  outcome('payment.paid.duplicates', { instrument: 'duplicates' }, 'the provider reports it three times: one event'),
-  outcome(
-    'payment.paid.reordered',
-    { instrument: 'reordered' },
-    'an older report comes after the one that says paid: it changes nothing',
-  ),
-  outcome(
-    'payment.paid.callback_lost',
-    { instrument: 'callback_lost', takesSeconds: 30 },
-    'no report comes; the service finds it when it asks, 30 s later',
-  ),
-  outcome(
-    'payment.paid.failover',
-    { instrument: 'paid', tag: 'handoff_error' },
-    'the first route refuses the handoff, and the next one takes the payment',
-  ),
-  outcome(
-    'payment.paid.slow_handoff',
-    { instrument: 'paid', tag: 'handoff_timeout', takesSeconds: 40 },
-    'the provider answers the handoff too late; the service asks and goes on, 30 s later',
-  ),
-  outcome('payment.failed', { instrument: 'declined' }, 'declined three times, which uses up the attempts'),
-  outcome(
-    'payment.failed.provider_error',
-    { instrument: 'provider_error' },
-    'a fault of the provider, three times; it counts against the route',
-  ),
-  outcome(
-    'payment.failed.provider_down',
-    { instrument: 'paid', tag: 'handoff_down' },
-    'every route refuses the handoff, and the buyer gives up; it counts against the routes',
-  ),
-  outcome('payment.failed.cancelled', { instrument: null }, 'the buyer cancels the payment in progress'),
-];
+const CHOICES: Readonly<Record<string, Choice>> = {
+  'payment.provider_pending': {
+    instrument: 'abandoned',
+    summary: 'taken over by the provider, and never confirmed: it times out after half an hour',
+  },
+  'payment.provider_pending.wrong_amount': {
+    instrument: 'wrong_amount',
+    summary: 'the provider reports 1.00 less than the amount, which does not count as paid',
+  },
+  'payment.paid': { instrument: 'paid', summary: 'paid at once' },
+  'payment.paid.later': { instrument: 'paid_later', takesSeconds: 20, summary: 'processing at first, paid 20 s later' },
+  'payment.paid.after_decline': {
+    instrument: 'decline_then_paid',
+    summary: 'the first attempt is declined, the second is paid',
+  },
+  'payment.paid.late': {
+    instrument: 'late_success',
+    once: true,
+    takesSeconds: 30,
+    summary: 'declined, and paid all the same 30 s later',
+  },
+  'payment.paid.duplicates': { instrument: 'duplicates', summary: 'the provider reports it three times: one event' },
+  'payment.paid.reordered': {
+    instrument: 'reordered',
+    summary: 'an older report comes after the one that says paid: it changes nothing',
+  },
+  'payment.paid.callback_lost': {
+    instrument: 'callback_lost',
+    takesSeconds: 30,
+    summary: 'no report comes; the service finds it when it asks, 30 s later',
+  },
+  'payment.paid.failover': {
+    instrument: 'paid',
+    tag: 'handoff_error',
+    summary: 'the first route refuses the handoff, and the next one takes the payment',
+  },
+  'payment.paid.slow_handoff': {
+    instrument: 'paid',
+    tag: 'handoff_timeout',
+    takesSeconds: 40,
+    summary: 'the provider answers the handoff too late; the service asks and goes on, 30 s later',
+  },
+  'payment.failed': { instrument: 'declined', summary: 'declined three times, which uses up the attempts' },
+  'payment.failed.provider_error': {
+    instrument: 'provider_error',
+    summary: 'a fault of the provider, three times; it counts against the route',
+  },
+  'payment.failed.provider_down': {
+    instrument: 'paid',
+    tag: 'handoff_down',
+    summary: 'every route refuses the handoff, and the buyer gives up; it counts against the routes',
+  },
+  'payment.failed.cancelled': { instrument: null, summary: 'the buyer cancels the payment in progress' },
+};
 
-function outcome(name: string, choice: Choice, summary: string): Outcome {
+export const OUTCOMES: readonly Outcome[] = Object.entries(CHOICES).map(([name, choice]) => {
   const ends = EVENT_TYPES.find((type) => name === type || name.startsWith(`${type}.`))!;
-  return { name, ends, summary, ...choice };
-}
+  return { name, ends, ...choice };
+});
 
 /** The address with the tag in it: `buyer+handoff_error@example.com`. */
 export function tagged(email: string, tag: string | undefined): string {

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import type { CheckoutSession, Payment, Tillway, WebhookEvent } from '../../../sdk/src/index.ts';
 import { environmentOfKey } from '../../domain/api-key.ts';
 import { nearestName } from '../../operations/nearest-name.ts';
-import { type CommandContext, CommandError, type Paint, apiKeyOf, describedCommand } from '../command-context.ts';
+import { type CommandContext, CommandError, apiKeyOf, describedCommand } from '../command-context.ts';
 import { showRecord, showTable } from '../record-fields.ts';
 import { amountOf, kindOption, metadataOption, option } from '../options.ts';
 import { plain } from '../cells.ts';
@@ -17,15 +17,6 @@ interface Options {
   product: string;
   metadata: Record<string, string>;
   kind?: 'card' | 'wallet' | 'local';
-}
-
-interface Triggered {
-  outcome: string;
-  /** The actions of the buyer, a sentence each. */
-  steps: string[];
-  session: CheckoutSession;
-  payments: Payment[];
-  events: WebhookEvent[];
 }
 
 const POLL_MS = 250;
@@ -53,13 +44,10 @@ export function triggerCommand(context: CommandContext): Command {
       option(
         '--session <id>',
         'pay this sandbox session, by its id or its checkoutUrl, instead of a new one',
-      ).conflicts([
+      ).conflicts(
         // An existing session has them already.
-        'amount',
-        'product',
-        'customer',
-        'metadata',
-      ]),
+        ['amount', 'product', 'customer', 'metadata'],
+      ),
       new Option('--amount <number>', 'in US dollars; default 49.99').default('49.99'),
       new Option('--product <text>', 'what is sold; default Field guide').default('Field guide'),
       new Option('--customer <email>', "the buyer's address; default buyer@example.com").default('buyer@example.com'),
@@ -74,20 +62,17 @@ export function triggerCommand(context: CommandContext): Command {
   argument!.argParser((text) => text);
 
   return command.action(async (name: string | undefined, options: Options) => {
+    const paint = context.paint(command);
     if (options.list) {
-      const data = OUTCOMES.map(({ name: each, ends, summary, takesSeconds = 0 }) => ({
-        name: each,
-        ends,
-        summary,
-        takesSeconds,
-      }));
-      context.tell(command, { object: 'list', data, hasMore: false }, (_, paint) => showOutcomes(OUTCOMES, paint));
-      return;
+      const data = OUTCOMES.map(({ name: each, ends, summary, takesSeconds = 0 }) => {
+        return { name: each, ends, summary, takesSeconds };
+      });
+      return context.tell(command, { object: 'list', data, hasMore: false }, () => showOutcomes(OUTCOMES, paint));
     }
     const outcome = outcomeOf(name);
     refuseLiveKey(context);
     const isJson = context.isJson(command);
-    const paint = context.paint(command);
+    /** The actions of the buyer, a sentence each. */
     const steps: string[] = [];
     const tell = (what: string) => {
       steps.push(what);
@@ -105,8 +90,12 @@ export function triggerCommand(context: CommandContext): Command {
     const events = await drive(context, client, { session: created, outcome, buyer, tell });
     const session = await client.sessions.get(id);
     const { data: payments } = await client.payments.list({ paymentId: id, limit: PAGE });
-    const triggered: Triggered = { outcome: outcome.name, steps, session, payments, events };
-    context.tell(command, { object: 'trigger', ...triggered }, showTriggered);
+    const triggered = { object: 'trigger', outcome: outcome.name, steps, session, payments, events };
+    context.tell(command, triggered, () =>
+      ['', showSession(session, paint), showPayments(payments.toReversed(), paint), showEvents(events, paint)].join(
+        '\n',
+      ),
+    );
   });
 }
 
@@ -211,8 +200,3 @@ const showOutcomes = showTable<Outcome>({
 const showSession = showRecord<CheckoutSession>('session');
 const showPayments = showTable<Payment>({ PAYMENT: 'id', STATUS: 'status', ROUTE: ({ route }) => route.label });
 const showEvents = showTable<WebhookEvent>({ EVENT: 'type', ID: 'id' });
-
-function showTriggered({ session, payments, events }: Triggered, paint: Paint): string {
-  const paid = showPayments(payments.toReversed(), paint);
-  return `\n${showSession(session, paint)}\n${paid}\n${showEvents(events, paint)}`;
-}

@@ -12,7 +12,7 @@ import {
   evaluateRules,
 } from '../../routing/evaluate-rules.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
-import type { RoutingDecision } from '../../store/routing-port.ts';
+import type { RoutingDecision } from '../../store/tables/routing-tables.ts';
 import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
 import type { RouteView, Quote, RoutingView } from './routing-view.ts';

@@ -1,6 +1,6 @@
 import { ERASED_BODY } from '../../domain/personal-data.ts';
 import type { Instant } from '../../domain/records.ts';
-import type { SignalOrigin } from '../../domain/signal-origin.ts';
+import type { SignalOrigin } from '../../domain/provider-message.ts';
 import type { Select } from '../keyset.ts';
 import { createReader } from '../row-reader.ts';
 import { EVENT_CONFLICT, type ProviderMessage } from '../../domain/provider-message.ts';
