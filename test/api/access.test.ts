@@ -22,7 +22,6 @@ import { type TestService, call, sessionBody, startTestService } from '../suppor
 import { rpc } from '../mcp/rpc.ts';
 
 const OTHER: Record<Environment, Environment> = { sandbox: 'production', production: 'sandbox' };
-const SCOPE_NEEDED = /needs an API key of scope/;
 // Every name in braces, by what its ids start with; of an operation there is one for all.
 const PREFIXES: Record<string, string> = {
   sessionId: 'chk_',
@@ -331,6 +330,7 @@ describe('a path without a key', () => {
   });
 });
 
+// test/mcp/records.test.ts has the tools of each scope.
 describe('POST /mcp', () => {
   const tool = (name: string, input: unknown, key: string) =>
     rpc<{ structuredContent: { ok: boolean; error?: { code: string; message: string } } }>(
@@ -346,16 +346,6 @@ describe('POST /mcp', () => {
     assert.equal(answer.headers.get('www-authenticate'), 'Bearer');
     assert.equal((answer.error!.data as { code: string }).code, 'unauthorized');
     assert.equal((await rpc(service.url, '', '{')).status, 401);
-  });
-
-  it('rejects a tool beyond the scope of the key as REST does', async () => {
-    const payload = { eventId: 'evt_1', sessionId: ids.sandbox['sessionId'], status: 'paid', amount: 49.99 };
-    const { result } = await tool('webhook_verify_sample', { payload }, keys.sandbox.agent);
-    assert.equal(result.structuredContent.error?.code, 'forbidden');
-    assert.match(result.structuredContent.error?.message ?? '', SCOPE_NEEDED);
-    const created = await tool('checkout_create', sessionBody(), keys.sandbox.read);
-    assert.match(created.result.structuredContent.error?.message ?? '', SCOPE_NEEDED);
-    assert.equal((await tool('checkout_preview', sessionBody(), keys.sandbox.agent)).result.structuredContent.ok, true);
   });
 
   it('finds only records of the environment of the key', async () => {

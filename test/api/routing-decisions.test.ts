@@ -52,8 +52,8 @@ describe('the decisions about a session', () => {
     const { chosen, candidates } = offer;
     const none = { paymentId: null, seed: null, tokensBefore: null };
     assert.partialDeepStrictEqual(offer, { purpose: 'offer', mode: 'exploit', greedy: chosen, ...none });
-    const ranks = candidates.map(({ rank }) => rank);
-    assert.deepEqual(ranks.toSorted(), [1, 2, 3, 4, 5, 6]);
+    const ranks = candidates.map(({ rank }) => rank!).toSorted((a, b) => a - b);
+    assert.deepEqual(ranks, [1, 2, 3, 4, 5, 6]);
     assert.equal(candidates.find(({ rank }) => rank === 1)?.route, chosen);
     assert.match(offer.reason, new RegExp(`^${chosen} over \\w+: expected success [\\d.]+ % against [\\d.]+ %, cost `));
     for (const { score, low, expectedSuccess, high } of candidates) {
