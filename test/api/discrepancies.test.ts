@@ -213,6 +213,17 @@ describe('money of another amount than asked for', () => {
     }
   });
 
+  test('whose refund failed can be accepted, and the missing part is booked when it arrives', async () => {
+    const { id, paymentId, says } = await shortPaid();
+    await resolve(id, 'refund');
+    await report(await refundOf(id), 'failed');
+    await resolve(id, 'accept');
+    const accepted = { ...PAID, held: 4899, merchant_payable: -4754 };
+    assert.deepEqual(await bookedAsPaid(paymentId), accepted);
+    assert.equal(await says(), 'applied');
+    assert.deepEqual(await bookedAsPaid(paymentId), PAID);
+  });
+
   test('accepted: the missing part is booked once for the merchant; a report of less changes nothing', async () => {
     const { id, paymentId, says } = await shortPaid();
     await resolve(id, 'accept');
