@@ -1,6 +1,6 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import type { RoutingRules } from '../../sdk/src/index.ts';
 import type { Endpoint } from '../../src/contract/endpoint.ts';
 import { jsonSchemaOf, sampleOf } from '../../src/contract/json-schema.ts';
@@ -20,6 +20,7 @@ import { BOOTSTRAP, type Keys, bearer, makeKey, makeKeys } from '../support/keys
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { rpc } from '../mcp/rpc.ts';
+import { suiteService } from '../support/suite.ts';
 
 const OTHER: Record<Environment, Environment> = { sandbox: 'production', production: 'sandbox' };
 // Every name in braces, by what its ids start with; of an operation there is one for all.
@@ -47,18 +48,14 @@ const SCHEMES: Record<string, readonly Environment[]> = {
 // Some requests hold their last byte back until one of every endpoint has begun.
 const VARIABLES = { ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'), REQUEST_TIMEOUT: '600' };
 
-let service: TestService;
-let keys: Keys;
-let endpoints: readonly Endpoint[];
-let ids: Record<Environment, Record<string, string>>;
-
-before(async () => {
-  service = await startTestService({ variables: { ...VARIABLES, ...BOOTSTRAP } });
+const service = suiteService({ variables: { ...VARIABLES, ...BOOTSTRAP } }, async () => {
   keys = await makeKeys(service.url);
   endpoints = servedEndpoints(service.service.deps as AppDeps);
   ids = { sandbox: await fill('sandbox'), production: await fill('production') };
 });
-after(() => service[Symbol.asyncDispose]());
+let keys: Keys;
+let endpoints: readonly Endpoint[];
+let ids: Record<Environment, Record<string, string>>;
 
 /** Creates a paid session with everything that belongs to one, and another session; returns an id of each kind. */
 async function fill(environment: Environment): Promise<Record<string, string>> {
@@ -220,9 +217,8 @@ describe('every endpoint', () => {
         const { status, text } = await ask(endpoint, keys[environment].admin, {});
         if (endpoint.path.endsWith('/test-clock')) continue;
         assert.equal(status, 200, `${nameOf(endpoint)}: ${text}`);
-        for (const id of [...foreign, `${OTHER[environment]}@example.com`, `"environment":"${OTHER[environment]}"`]) {
+        for (const id of [...foreign, `${OTHER[environment]}@example.com`, `"environment":"${OTHER[environment]}"`])
           assert.ok(!text.includes(id), `${nameOf(endpoint)} shows ${id} to a key of ${environment}`);
-        }
       }
     }
   });
@@ -403,9 +399,8 @@ describe('the store of a key', () => {
       assert.deepEqual(missing(store), []);
       // The check can fail.
       assert.deepEqual(missing({ ...store, somethingNew: () => 1 } as Store), ['somethingNew']);
-      for (const name of SERVICE_OPTIONS) {
+      for (const name of SERVICE_OPTIONS)
         assert.throws(() => (restricted[name] as () => unknown)(), /is not read for a request/);
-      }
       const changes: Change[] = [
         { type: 'routing_snapshot_recorded', snapshot: { environment: 'production' } } as unknown as Change,
       ];

@@ -145,9 +145,8 @@ for (const [how, again] of Object.entries(AGAIN)) {
       const now = shop.now();
       assert(waiting!.nextAttemptAt! > now);
       // A second request has no other effect.
-      for (let time = 0; time < 2; time++) {
+      for (let time = 0; time < 2; time++)
         assert.deepEqual(await again(shop, waiting!), { ...waiting, nextAttemptAt: now });
-      }
       await tillway.pass(0);
       const { status, attempts } = await shop.delivery(waiting!.id);
       assert.deepEqual([status, attempts], ['dead', 5]);

@@ -1,7 +1,7 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { type TestContext, after, before, describe, test } from 'node:test';
+import { type TestContext, describe, test } from 'node:test';
 import type { DeliveryResource } from '../../src/contract/delivery-contract.ts';
 import type { WebhookEndpointResource, WebhookTestResource } from '../../src/contract/webhook-endpoint-contract.ts';
 import type { ProviderStatus } from '../../src/domain/records.ts';
@@ -13,6 +13,7 @@ import { merchantOf } from '../support/merchant.ts';
 import type { Refusal } from '../support/refusal.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
 import { SECRET, receiver } from '../webhooks/fixtures.ts';
+import { suiteService } from '../support/suite.ts';
 
 const HOUR = 3_600_000;
 const KEY = randomBytes(32).toString('base64');
@@ -42,14 +43,8 @@ function endpointsOf(service: TestService) {
   };
 }
 
-let tillway: TestService;
-let api: ReturnType<typeof endpointsOf>;
-
-before(async () => {
-  tillway = await startTestService({ variables: { ENCRYPTION_KEY: KEY, WEBHOOK_ALLOW_PRIVATE: 'false' } });
-  api = endpointsOf(tillway);
-});
-after(() => tillway[Symbol.asyncDispose]());
+const tillway = suiteService({ variables: { ENCRYPTION_KEY: KEY, WEBHOOK_ALLOW_PRIVATE: 'false' } });
+const api = endpointsOf(tillway);
 
 const timeOf = ({ clock }: TestService, later = 0) => new Date(clock.now() + later).toISOString();
 

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { HTTP_STATUS } from '../../src/http/error-responses.ts';
 import { gatewayOf } from '../support/gateway.ts';
 import { sendRaw } from '../support/raw-http.ts';
-import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { call, sessionBody } from '../support/service.ts';
 import { type Refusal, refusal, refused } from '../support/refusal.ts';
+import { suiteService } from '../support/suite.ts';
 
 // Each made up for this test, so that each can be looked for everywhere.
 const API_KEY = `sk_live_${'Ab3'.repeat(15).slice(0, 43)}`;
@@ -13,11 +14,7 @@ const CARD = '4242424242424242';
 const EMAIL = 'ford.prefect@mailbox.example';
 const PLANTED = 'SELECT secret_column FROM planted at /srv/tillway/planted.ts:42';
 
-let tillway: TestService;
-before(async () => {
-  tillway = await startTestService();
-});
-after(() => tillway[Symbol.asyncDispose]());
+const tillway = suiteService();
 
 const path = (rest: string) => `${tillway.url}${rest}`;
 const head = (method: string, target: string, more = '') =>
