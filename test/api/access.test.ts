@@ -1,6 +1,6 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import type { RoutingRules } from '../../sdk/src/index.ts';
 import type { Endpoint } from '../../src/contract/endpoint.ts';
 import { jsonSchemaOf, sampleOf } from '../../src/contract/json-schema.ts';
@@ -20,9 +20,9 @@ import { BOOTSTRAP, type Keys, bearer, makeKey, makeKeys } from '../support/keys
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { rpc } from '../mcp/rpc.ts';
+import { suiteService } from '../support/suite.ts';
 
 const OTHER: Record<Environment, Environment> = { sandbox: 'production', production: 'sandbox' };
-const SCOPE_NEEDED = /needs an API key of scope/;
 // Every name in braces, by what its ids start with; of an operation there is one for all.
 const PREFIXES: Record<string, string> = {
   sessionId: 'chk_',
@@ -48,18 +48,14 @@ const SCHEMES: Record<string, readonly Environment[]> = {
 // Some requests hold their last byte back until one of every endpoint has begun.
 const VARIABLES = { ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'), REQUEST_TIMEOUT: '600' };
 
-let service: TestService;
-let keys: Keys;
-let endpoints: readonly Endpoint[];
-let ids: Record<Environment, Record<string, string>>;
-
-before(async () => {
-  service = await startTestService({ variables: { ...VARIABLES, ...BOOTSTRAP } });
+const service = suiteService({ variables: { ...VARIABLES, ...BOOTSTRAP } }, async () => {
   keys = await makeKeys(service.url);
   endpoints = servedEndpoints(service.service.deps as AppDeps);
   ids = { sandbox: await fill('sandbox'), production: await fill('production') };
 });
-after(() => service[Symbol.asyncDispose]());
+let keys: Keys;
+let endpoints: readonly Endpoint[];
+let ids: Record<Environment, Record<string, string>>;
 
 /** Creates a paid session with everything that belongs to one, and another session; returns an id of each kind. */
 async function fill(environment: Environment): Promise<Record<string, string>> {
@@ -221,9 +217,8 @@ describe('every endpoint', () => {
         const { status, text } = await ask(endpoint, keys[environment].admin, {});
         if (endpoint.path.endsWith('/test-clock')) continue;
         assert.equal(status, 200, `${nameOf(endpoint)}: ${text}`);
-        for (const id of [...foreign, `${OTHER[environment]}@example.com`, `"environment":"${OTHER[environment]}"`]) {
+        for (const id of [...foreign, `${OTHER[environment]}@example.com`, `"environment":"${OTHER[environment]}"`])
           assert.ok(!text.includes(id), `${nameOf(endpoint)} shows ${id} to a key of ${environment}`);
-        }
       }
     }
   });
@@ -331,6 +326,7 @@ describe('a path without a key', () => {
   });
 });
 
+// test/mcp/records.test.ts has the tools of each scope.
 describe('POST /mcp', () => {
   const tool = (name: string, input: unknown, key: string) =>
     rpc<{ structuredContent: { ok: boolean; error?: { code: string; message: string } } }>(
@@ -346,16 +342,6 @@ describe('POST /mcp', () => {
     assert.equal(answer.headers.get('www-authenticate'), 'Bearer');
     assert.equal((answer.error!.data as { code: string }).code, 'unauthorized');
     assert.equal((await rpc(service.url, '', '{')).status, 401);
-  });
-
-  it('rejects a tool beyond the scope of the key as REST does', async () => {
-    const payload = { eventId: 'evt_1', sessionId: ids.sandbox['sessionId'], status: 'paid', amount: 49.99 };
-    const { result } = await tool('webhook_verify_sample', { payload }, keys.sandbox.agent);
-    assert.equal(result.structuredContent.error?.code, 'forbidden');
-    assert.match(result.structuredContent.error?.message ?? '', SCOPE_NEEDED);
-    const created = await tool('checkout_create', sessionBody(), keys.sandbox.read);
-    assert.match(created.result.structuredContent.error?.message ?? '', SCOPE_NEEDED);
-    assert.equal((await tool('checkout_preview', sessionBody(), keys.sandbox.agent)).result.structuredContent.ok, true);
   });
 
   it('finds only records of the environment of the key', async () => {
@@ -413,9 +399,8 @@ describe('the store of a key', () => {
       assert.deepEqual(missing(store), []);
       // The check can fail.
       assert.deepEqual(missing({ ...store, somethingNew: () => 1 } as Store), ['somethingNew']);
-      for (const name of SERVICE_OPTIONS) {
+      for (const name of SERVICE_OPTIONS)
         assert.throws(() => (restricted[name] as () => unknown)(), /is not read for a request/);
-      }
       const changes: Change[] = [
         { type: 'routing_snapshot_recorded', snapshot: { environment: 'production' } } as unknown as Change,
       ];

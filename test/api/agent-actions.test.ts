@@ -1,19 +1,16 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { gatewayOf } from '../support/gateway.ts';
 import { type Refusal, refusal, refused } from '../support/refusal.ts';
-import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { call, sessionBody } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
 
 interface ActionAnswer {
   result: Record<string, unknown> & { id: string };
 }
 
-let service: TestService;
-before(async () => {
-  service = await startTestService();
-});
-after(() => service[Symbol.asyncDispose]());
+const service = suiteService();
 
 const urlOf = (action: string) => `${service.url}/api/agent/actions/${action}`;
 const act = (action: string, body?: unknown) => call<ActionAnswer>('POST', urlOf(action), body);

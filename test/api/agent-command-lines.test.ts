@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Capabilities } from '../../src/contract/capabilities-contract.ts';
@@ -12,7 +12,8 @@ import { commandLine } from '../../src/operations/capabilities.ts';
 import { ACTIONS } from '../../src/operations/registry.ts';
 import { runIn } from '../cli/terminal.ts';
 import { type Body, bodyOf } from '../support/agent-client.ts';
-import { type TestService, call, startTestService } from '../support/service.ts';
+import { call } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
 
 const run = promisify(execFile);
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
@@ -20,21 +21,14 @@ const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const AWKWARD = `it's "$HOME" \`id\` \\ a=b; & | * ~ #\n 50 % ü`;
 
 describe('the command lines of capabilities', () => {
-  let service: TestService;
+  const folder = mkdtempSync(join(tmpdir(), 'tillway-command-lines-'));
   let capabilities: Capabilities;
-  let folder: string;
-
-  before(async () => {
-    service = await startTestService();
+  const service = suiteService({}, async () => {
     capabilities = (await call<Capabilities>('GET', `${service.url}/api/agent/capabilities`)).body;
-    folder = mkdtempSync(join(tmpdir(), 'tillway-command-lines-'));
     writeProgram(folder, 'tillway', `exec '${process.execPath}' '${MAIN}' "$@"`);
     writeProgram(folder, 'words', String.raw`printf '%s\0' "$@"`);
   });
-  after(async () => {
-    rmSync(folder, { recursive: true });
-    await service[Symbol.asyncDispose]();
-  });
+  after(() => rmSync(folder, { recursive: true }));
 
   /** Runs a line in a shell that finds our programs; no setting of ours is in its environment. */
   async function shell(line: string): Promise<string> {

@@ -10,6 +10,7 @@ import { ACTIONS } from '../../src/operations/registry.ts';
 import { bodyOf } from '../support/agent-client.ts';
 import { createValidator } from '../support/schemas.ts';
 import { call, startTestService } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
 
 const MAX_BYTES = 20_000;
 
@@ -20,15 +21,15 @@ interface SchemaAnswer {
   outputSchema: JsonSchema;
 }
 
-async function discover(url: string) {
-  const { body } = await call<Capabilities>('GET', `${url}/api/agent/capabilities`);
-  return body;
+const service = suiteService();
+
+async function discover(): Promise<Capabilities> {
+  return (await call<Capabilities>('GET', `${service.url}/api/agent/capabilities`)).body;
 }
 
 describe('a client that knows the capabilities URL only', () => {
   test('runs every action: published example, smallest body, fullest body', async () => {
-    await using service = await startTestService();
-    const { actions, schemas: lookup } = await discover(service.url);
+    const { actions, schemas: lookup } = await discover();
     assert.equal(actions.length, 5);
     let runs = 0;
     for (const { name, url, schemaUrl, inputSchema, example } of actions) {
@@ -54,8 +55,7 @@ describe('a client that knows the capabilities URL only', () => {
   });
 
   test('finds the live answers of the reads as their own schemas say', async () => {
-    await using service = await startTestService();
-    const { schemas, entrypoints } = await discover(service.url);
+    const { schemas, entrypoints } = await discover();
     assert.equal(schemas.operations.length, 7);
     const urls = {
       'routes.list': entrypoints.find(({ id }) => id === 'listRoutes')!.url,
@@ -106,8 +106,7 @@ for (const variables of [{}, { BASE_URL: LONG_URL, ALLOW_UNAUTHENTICATED: 'true'
 }
 
 test('capabilities names every endpoint of the merchant, and where everything else is described', async () => {
-  await using service = await startTestService();
-  const { entrypoints } = await discover(service.url);
+  const { entrypoints } = await discover();
   const ids = entrypoints.map(({ id }) => id);
   assert.equal(new Set(ids).size, ids.length);
   const { listCustomers, getCustomer } = CUSTOMER_ENDPOINTS;
@@ -125,20 +124,18 @@ test('capabilities names every endpoint of the merchant, and where everything el
 });
 
 test('capabilities says the health that routes have now', async () => {
-  await using service = await startTestService();
-  const { routes } = await discover(service.url);
+  const { routes } = await discover();
   const [{ id, health }] = routes as [Capabilities['routes'][number]];
   assert.equal(health, 'live');
   const override = { health: 'standby', reason: 'maintenance' };
   const { status } = await call('PUT', `${service.url}/api/gateway/routing/routes/${id}/health`, override);
   assert.equal(status, 200);
-  const after = (await discover(service.url)).routes.find((route) => route.id === id);
+  const after = (await discover()).routes.find((route) => route.id === id);
   assert.equal(after?.health, 'standby');
 });
 
 test('every schema is self-contained, closed, and describes every property with an example', async () => {
-  await using service = await startTestService();
-  const { schemas } = await discover(service.url);
+  const { schemas } = await discover();
   let properties = 0;
   for (const operation of schemas.operations) {
     const { body } = await call<SchemaAnswer>('GET', schemas.url.replace('{operation}', operation));

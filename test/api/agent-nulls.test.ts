@@ -9,6 +9,7 @@ import { type Body, bodyOf, edited, omittableFields, repaired } from '../support
 import { ADMIN, BOOTSTRAP, bearer } from '../support/keys.ts';
 import { refused } from '../support/refusal.ts';
 import { call, startTestService } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
 import { callTool } from '../mcp/rpc.ts';
 
 /** URL of an endpoint whose path parameters are the documented examples. */
@@ -40,8 +41,9 @@ test('over REST, null for an optional field of any operation is refused, and the
   assert(count > 0);
 });
 
+const service = suiteService();
+
 test('over REST, one repair removes null from every optional field', async () => {
-  await using service = await startTestService();
   const schemaUrl = `${service.url}/api/agent/schema/checkout.create`;
   const { body: answered } = await call<{ inputSchema: JsonSchema }>('GET', schemaUrl);
   const required = bodyOf(answered.inputSchema, 'required');
@@ -53,7 +55,6 @@ test('over REST, one repair removes null from every optional field', async () =>
 });
 
 test('over MCP, null counts as absent in every optional field of every tool', async (t) => {
-  await using service = await startTestService();
   let taken = 0;
   for (const { name, input } of TOOLS) {
     const schema = jsonSchemaOf(input, 'input');
@@ -74,7 +75,6 @@ test('over MCP, null counts as absent in every optional field of every tool', as
 });
 
 test('over MCP, null stays in fields that accept it and in unknown fields', async () => {
-  await using service = await startTestService();
   const example = await callTool(service.url, 'webhook_example', { txHash: null });
   const { data } = example.structuredContent.result!['payload'] as { data: { tx_hash: string | null } };
   assert.equal(data.tx_hash, null);

@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { Capabilities } from '../../src/contract/capabilities-contract.ts';
 import { type Body, bodyOf, repaired, violationsOf } from '../support/agent-client.ts';
 import { refused } from '../support/refusal.ts';
-import { type TestService, call, startTestService } from '../support/service.ts';
+import { call } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
 
 interface Created {
   result: { id: string };
 }
 
-let service: TestService;
-before(async () => {
-  service = await startTestService();
-});
-after(() => service[Symbol.asyncDispose]());
+const service = suiteService();
 
 const urlOf = (action: string) => `${service.url}/api/agent/actions/${action}`;
 const capabilitiesOf = async () => (await call<Capabilities>('GET', `${service.url}/api/agent/capabilities`)).body;

@@ -1,7 +1,7 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { Stripe } from 'stripe';
 import { createSession } from '../simulator/buyer.ts';
@@ -10,6 +10,7 @@ import { providerSays } from '../support/money-arrives.ts';
 import { refused } from '../support/refusal.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
 import { SECRET, receiver } from '../webhooks/fixtures.ts';
+import { suiteService } from '../support/suite.ts';
 
 interface Guide {
   sampleSecret: string;
@@ -21,13 +22,10 @@ interface Verified {
   result: { merchantWebhookQueued: boolean; signatureVerified: boolean; accepted: boolean };
 }
 
-let service: TestService;
-let secret: string;
-before(async () => {
-  service = await startTestService();
+const service = suiteService({}, async () => {
   secret = (await guideOf(service.url)).verifySample.secret;
 });
-after(() => service[Symbol.asyncDispose]());
+let secret: string;
 
 async function guideOf(url: string): Promise<Guide> {
   return (await call<{ webhooks: Guide }>('GET', `${url}/api/agent/capabilities`)).body.webhooks;

@@ -1,6 +1,6 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, describe, it, test } from 'node:test';
+import { describe, it, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiKey, CreatedApiKey } from '../../sdk/src/index.ts';
 import { hashOfKey } from '../../src/domain/api-key.ts';
@@ -11,16 +11,13 @@ import { sendRaw } from '../support/raw-http.ts';
 import { type TestService, sessionBody, startTestService } from '../support/service.ts';
 import { idOf } from '../fixtures/checkout-records.ts';
 import { refusal } from '../support/refusal.ts';
+import { suiteService } from '../support/suite.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
 const PATIENCE_MS = 60_000;
 
-let service: TestService;
-before(async () => {
-  service = await startTestService({ variables: BOOTSTRAP });
-});
-after(() => service[Symbol.asyncDispose]());
+const service = suiteService({ variables: BOOTSTRAP });
 
 const as = (key = ADMIN.sandbox, on: { url: string } = service) => gatewayOf(on, bearer(key));
 const create = (body: object, key = ADMIN.sandbox) => as(key).post<CreatedApiKey>('keys', body);

@@ -1,6 +1,6 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Customer } from '../../sdk/src/index.ts';
 import { GatewayError } from '../../src/domain/gateway-error.ts';
 import { createCheckout } from '../../src/operations/create-checkout.ts';
@@ -8,25 +8,11 @@ import { startPayment } from '../../src/operations/start-payment.ts';
 import { attempt, createSession, stateOf, submit } from '../simulator/buyer.ts';
 import { gatewayOf, paymentsOf } from '../support/gateway.ts';
 import { refused } from '../support/refusal.ts';
-import { type TestService, sessionBody, startTestService } from '../support/service.ts';
-import { assertSound } from '../support/sound.ts';
+import { type TestService, sessionBody } from '../support/service.ts';
+import { suiteInstances } from '../support/suite.ts';
 
-let service: TestService;
-/** Another instance with the same database: what it remembers of customers is its own. */
-let other: TestService;
-
-before(async () => {
-  service = await startTestService();
-  other = await startTestService({ beside: service });
-});
-after(async () => {
-  try {
-    await assertSound(service.databaseUrl);
-  } finally {
-    await other[Symbol.asyncDispose]();
-    await service[Symbol.asyncDispose]();
-  }
-});
+// Each instance caches customers by itself.
+const [service, other] = suiteInstances(2, { sound: true }) as [TestService, TestService];
 
 const customerOf = async (sessionId: string) => (await service.service.deps.store.session(sessionId))!.customerId;
 const buyer = async (customer: string) => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, describe, test } from 'node:test';
 import type { DeliveryResource } from '../../src/contract/delivery-contract.ts';
+import type { ProviderStatus } from '../../src/domain/records.ts';
 import { replayDelivery } from '../../src/operations/redeliver.ts';
 import { type Merchant, WAITS, openMerchant } from '../support/merchant.ts';
 import { providerSays } from '../support/money-arrives.ts';
@@ -11,9 +12,25 @@ import { refused } from '../support/refusal.ts';
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
+type Shop = Merchant & { answer: number };
+
+/** A merchant whose server answers with the status `answer`. */
+async function openShop(context: TestContext, answer: number): Promise<Shop> {
+  const shop: Shop = Object.assign(await openMerchant(context, () => shop.answer), { answer });
+  return shop;
+}
+
+/** A merchant with one delivery that is dead after its whole schedule. */
+async function openShopWithDead(context: TestContext, statuses: readonly ProviderStatus[] = ['paid']) {
+  const shop = await openShop(context, 500);
+  const sessionId = await shop.sell(statuses);
+  await shop.exhaust();
+  const [dead] = await shop.deliveries('status=dead');
+  return { shop, sessionId, dead: dead! };
+}
+
 test('a delivery fails, is listed as dead, is replayed and delivered, and its log contains every attempt', async (context) => {
-  let answer = 500;
-  const shop = await openMerchant(context, () => answer);
+  const shop = await openShop(context, 500);
   const { tillway } = shop;
   const sessionId = await shop.sell(['paid']);
   const created = shop.now();
@@ -43,7 +60,7 @@ test('a delivery fails, is listed as dead, is replayed and delivered, and its lo
   await tillway.pass(24 * 60 * MINUTE);
   assert.equal(shop.received.length, 5);
 
-  answer = 200;
+  shop.answer = 200;
   const replayed = await shop.replay(dead.id);
   const now = shop.now();
   assert.deepEqual(replayed, { ...dead, status: 'pending', nextAttemptAt: now });
@@ -66,21 +83,18 @@ test('a delivery fails, is listed as dead, is replayed and delivered, and its lo
 });
 
 test('a replay goes through the whole schedule again, with the same waits', async (context) => {
-  const shop = await openMerchant(context, () => 500);
+  const { shop, dead } = await openShopWithDead(context);
   const { tillway } = shop;
-  await shop.sell(['paid']);
-  await shop.exhaust();
-  const [dead] = await shop.deliveries();
   for (const round of [2, 3]) {
-    await shop.replay(dead!.id);
+    await shop.replay(dead.id);
     for (const [index, wait] of WAITS.entries()) {
       // Half of the wait is too early with any jitter.
       if (index > 0) await tillway.pass(wait / 2);
-      const before = await shop.delivery(dead!.id);
+      const before = await shop.delivery(dead.id);
       assert.deepEqual([before.status, before.attempts], ['pending', (round - 1) * 5 + index]);
       await tillway.pass(index > 0 ? wait / 2 : 0);
     }
-    const { status, attempts, log } = await shop.delivery(dead!.id);
+    const { status, attempts, log } = await shop.delivery(dead.id);
     assert.deepEqual([status, attempts], ['dead', round * 5]);
     assert.deepEqual(
       log.map(({ number }) => number),
@@ -101,8 +115,7 @@ const AGAIN = {
 for (const [how, again] of Object.entries(AGAIN)) {
   describe(`a delivery that a ${how} sends again`, () => {
     test('has the same bytes if it was delivered, and a new schedule if it was dead', async (context) => {
-      let answer = 200;
-      const shop = await openMerchant(context, () => answer);
+      const shop = await openShop(context, 200);
       const { tillway } = shop;
       await shop.sell(['paid']);
       await tillway.pass(0);
@@ -111,12 +124,12 @@ for (const [how, again] of Object.entries(AGAIN)) {
       await tillway.pass(0);
       assert.deepEqual(await shop.deliveries(), [{ ...delivered!, attempts: 2 }]);
       assert.equal(shop.received[0]!.body, shop.received[1]!.body);
-      answer = 500;
+      shop.answer = 500;
       await again(shop, delivered!);
       await shop.exhaust();
       const [dead] = await shop.deliveries();
       assert.deepEqual([dead!.status, dead!.attempts], ['dead', 7]);
-      answer = 200;
+      shop.answer = 200;
       await again(shop, dead!);
       await tillway.pass(0);
       assert.equal((await shop.deliveries())[0]!.status, 'delivered');
@@ -124,7 +137,7 @@ for (const [how, again] of Object.entries(AGAIN)) {
     });
 
     test('does not wait for its next attempt if it is pending, and its schedule continues', async (context) => {
-      const shop = await openMerchant(context, () => 500);
+      const shop = await openShop(context, 500);
       const { tillway } = shop;
       await shop.sell(['paid']);
       for (const wait of WAITS.slice(0, 4)) await tillway.pass(wait);
@@ -132,25 +145,20 @@ for (const [how, again] of Object.entries(AGAIN)) {
       const now = shop.now();
       assert(waiting!.nextAttemptAt! > now);
       // A second request has no other effect.
-      for (let time = 0; time < 2; time++) {
+      for (let time = 0; time < 2; time++)
         assert.deepEqual(await again(shop, waiting!), { ...waiting, nextAttemptAt: now });
-      }
       await tillway.pass(0);
       const { status, attempts } = await shop.delivery(waiting!.id);
       assert.deepEqual([status, attempts], ['dead', 5]);
     });
 
     test('keeps its place among the events of its session: later pending ones wait for it', async (context) => {
-      let answer = 500;
-      const shop = await openMerchant(context, () => answer);
-      const sessionId = await shop.sell(['provider_pending']);
-      await shop.exhaust();
-      const [first] = await shop.deliveries('status=dead');
+      const { shop, sessionId, dead: first } = await openShopWithDead(context, ['provider_pending']);
       await providerSays(shop.tillway, sessionId, 'paid');
       shop.received.length = 0;
-      await again(shop, first!);
+      await again(shop, first);
       await shop.tillway.pass(0);
-      answer = 200;
+      shop.answer = 200;
       await shop.tillway.pass(7 * SECOND);
       // The payment has timed out meanwhile, so that the session failed before it was paid.
       const types = ['provider_pending', 'provider_pending', 'failed', 'paid'].map((status) => `payment.${status}`);
@@ -158,10 +166,9 @@ for (const [how, again] of Object.entries(AGAIN)) {
     });
 
     test('is sent together with the earlier event of its session for which it waits, in their order', async (context) => {
-      let answer = 500;
-      const shop = await openMerchant(context, () => answer);
+      const shop = await openShop(context, 500);
       const { first, behind } = await holdUp(shop);
-      answer = 200;
+      shop.answer = 200;
       const now = shop.now();
       assert.deepEqual(await again(shop, behind), { ...behind, nextAttemptAt: now });
       assert.equal((await shop.delivery(first.id)).nextAttemptAt, now);
@@ -187,7 +194,7 @@ async function holdUp(shop: Merchant) {
 
 describe('a replay of a delivery that waits for an earlier event of its session', () => {
   test('waits with the earlier one if that fails again, and is not late', async (context) => {
-    const shop = await openMerchant(context, () => 500);
+    const shop = await openShop(context, 500);
     const { first, behind } = await holdUp(shop);
     await shop.replay(behind.id);
     await shop.tillway.pass(0);
@@ -200,25 +207,21 @@ describe('a replay of a delivery that waits for an earlier event of its session'
   });
 
   test('waits with the earlier one and is sent with it, even if it has begun before', async (context) => {
-    let answer = 500;
-    const shop = await openMerchant(context, () => answer);
+    const { shop, sessionId, dead: first } = await openShopWithDead(context, ['provider_pending']);
     const { tillway } = shop;
-    const sessionId = await shop.sell(['provider_pending']);
-    await shop.exhaust();
-    const [first] = await shop.deliveries('status=dead');
     await tillway.pass(0);
     await tillway.pass(7 * SECOND);
     const [later] = await shop.deliveries(`sessionId=${sessionId}&status=pending`);
     assert(later && later.attempts > 0);
-    await shop.replay(first!.id);
+    await shop.replay(first.id);
     await tillway.pass(0);
     await tillway.pass(7 * SECOND);
     await shop.replay(later.id);
     await tillway.pass(0);
-    const held = await shop.delivery(first!.id);
+    const held = await shop.delivery(first.id);
     assert.equal(held.attempts, 8);
     assert.equal((await shop.delivery(later.id)).nextAttemptAt, held.nextAttemptAt);
-    answer = 200;
+    shop.answer = 200;
     shop.received.length = 0;
     await shop.replay(later.id);
     await tillway.pass(0);
@@ -227,7 +230,7 @@ describe('a replay of a delivery that waits for an earlier event of its session'
   });
 
   test('is not counted as late while it may not begin', async (context) => {
-    const shop = await openMerchant(context, () => 500);
+    const shop = await openShop(context, 500);
     const { behind } = await holdUp(shop);
     const { store, now } = shop.tillway.service.deps;
     const delivery = (await store.delivery(behind.id))!;
@@ -266,8 +269,7 @@ describe('a replay that races the dispatcher', () => {
   });
 
   test('decides again if an attempt began after its read', async (context) => {
-    let answer = 500;
-    const shop = await openMerchant(context, () => answer);
+    const shop = await openShop(context, 500);
     await shop.sell(['paid']);
     await shop.tillway.pass(0);
     const [waiting] = await shop.deliveries();
@@ -278,7 +280,7 @@ describe('a replay that races the dispatcher', () => {
       async deliveryAttempts(id: string) {
         const log = await store.deliveryAttempts(id);
         if (reads++ > 0) return log;
-        answer = 200;
+        shop.answer = 200;
         await shop.replay(id);
         await shop.tillway.pass(0);
         return log;
@@ -293,13 +295,9 @@ describe('a replay that races the dispatcher', () => {
   });
 
   test('begins the schedule once among many simultaneous ones, and the event is sent once', async (context) => {
-    let answer = 500;
-    const shop = await openMerchant(context, () => answer);
-    await shop.sell(['paid']);
-    await shop.exhaust();
-    const [dead] = await shop.deliveries();
-    answer = 200;
-    const replays = await Promise.all(Array.from({ length: 10 }, () => shop.replay(dead!.id)));
+    const { shop, dead } = await openShopWithDead(context);
+    shop.answer = 200;
+    const replays = await Promise.all(Array.from({ length: 10 }, () => shop.replay(dead.id)));
     assert(replays.every(({ status, attempts }) => status === 'pending' && attempts === 5));
     await shop.tillway.pass(0);
     assert.equal(shop.received.length, 6);
@@ -313,8 +311,7 @@ async function changeEndpoint({ tillway }: Merchant, fields: { url?: string; sta
 }
 
 test('410 disables the endpoint: nothing is sent to it until it is active again and a resend asks for it', async (context) => {
-  let answer = 410;
-  const shop = await openMerchant(context, () => answer);
+  const shop = await openShop(context, 410);
   const sessionId = await shop.sell(['provider_pending', 'paid']);
   await shop.tillway.pass(0);
   const deliveries = await shop.deliveries();
@@ -332,7 +329,7 @@ test('410 disables the endpoint: nothing is sent to it until it is active again 
   const missed = await shop.sell(['paid']);
   await shop.tillway.pass(0);
   assert.deepEqual(await shop.deliveries(`sessionId=${missed}`), []);
-  answer = 200;
+  shop.answer = 200;
   await changeEndpoint(shop, { status: 'active' });
   await shop.resend(`evt_${missed}_paid`);
   await shop.tillway.pass(0);

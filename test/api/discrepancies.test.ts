@@ -1,33 +1,18 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Discrepancy } from '../../sdk/src/index.ts';
 import { applyReport } from '../../src/operations/apply-provider-message.ts';
 import { applyRefundAnswer } from '../../src/operations/refunds/apply-refund-report.ts';
 import { attempt, createSession, start, stateOf } from '../simulator/buyer.ts';
-import { type Gateway, booksOf, gatewayOf, paymentsOf, pick } from '../support/gateway.ts';
+import { booksOf, gatewayOf, paymentsOf, pick } from '../support/gateway.ts';
 import { providerSays } from '../support/money-arrives.ts';
-import { type TestService, call, startTestService } from '../support/service.ts';
+import { type TestService, call } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
+import { suiteInstances } from '../support/suite.ts';
 
-let service: TestService;
-let other: TestService;
-let api: Gateway;
-
-before(async () => {
-  service = await startTestService();
-  other = await startTestService({ beside: service });
-  api = gatewayOf(service);
-});
-after(async () => {
-  try {
-    await assertSound(service.databaseUrl);
-    assert.equal(await service.service.deps.store.ledgerTotal(), 0);
-  } finally {
-    await other[Symbol.asyncDispose]();
-    await service[Symbol.asyncDispose]();
-  }
-});
+const [service, other] = suiteInstances(2, { sound: true }) as [TestService, TestService];
+const api = gatewayOf(service);
 
 type Action = 'refund' | 'accept';
 
@@ -211,6 +196,17 @@ describe('money of another amount than asked for', () => {
       const full = [49.99, 48.99, 'paid_in_full'];
       assert.deepEqual(await shown(), paysBefore ? [[0, 1, 'paid_in_full'], full] : [full]);
     }
+  });
+
+  test('whose refund failed can be accepted, and the missing part is booked when it arrives', async () => {
+    const { id, paymentId, says } = await shortPaid();
+    await resolve(id, 'refund');
+    await report(await refundOf(id), 'failed');
+    await resolve(id, 'accept');
+    const accepted = { ...PAID, held: 4899, merchant_payable: -4754 };
+    assert.deepEqual(await bookedAsPaid(paymentId), accepted);
+    assert.equal(await says(), 'applied');
+    assert.deepEqual(await bookedAsPaid(paymentId), PAID);
   });
 
   test('accepted: the missing part is booked once for the merchant; a report of less changes nothing', async () => {

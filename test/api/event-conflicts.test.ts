@@ -1,32 +1,20 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Discrepancy } from '../../sdk/src/index.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import { SECRET, createSession, start, trustSecret } from '../simulator/buyer.ts';
 import { type CallbackFields, charged, recordsOf, refunded, sendCallback, settled } from '../support/callbacks.ts';
 import { gatewayOf, paymentsOf, pick } from '../support/gateway.ts';
-import { type TestService, startTestService } from '../support/service.ts';
-import { assertSound } from '../support/sound.ts';
+import type { TestService } from '../support/service.ts';
+import { suiteInstances } from '../support/suite.ts';
 
 const FLOOD = 50;
 
-let on: TestService;
-let other: TestService;
-before(async () => {
-  on = await startTestService();
-  other = await startTestService({ beside: on });
-  for (const service of [on, other]) trustSecret(service);
-});
-after(async () => {
-  try {
-    await assertSound(on.databaseUrl);
-    assert.equal(await on.service.deps.store.ledgerTotal(), 0);
-  } finally {
-    await other[Symbol.asyncDispose]();
-    await on[Symbol.asyncDispose]();
-  }
-});
+const [on, other] = suiteInstances(2, { sound: true }, () => [on, other].forEach(trustSecret)) as [
+  TestService,
+  TestService,
+];
 
 const send = (fields: CallbackFields, { to = on, spaces = 0 } = {}) =>
   sendCallback(to, fields, { secret: SECRET, spaces });
@@ -146,9 +134,8 @@ test('of many different contents under one event id, one is stored for each sess
   const first = charged(payment, `flood ${payment.id}`);
   assert.equal(await send(first), 'applied');
   const [start, warned] = [await records(payment.sessionId), warnings()];
-  for (let index = 0; index < FLOOD; index++) {
+  for (let index = 0; index < FLOOD; index++)
     assert.equal(await send({ ...first, amount: 10_000 + index }), 'event_conflict');
-  }
   assert.equal(warnings(), warned + FLOOD);
   assert.equal((await messagesOf(payment.sessionId, first['event'])).length, 2);
   assert.deepEqual(pick(await conflictsOf(payment.sessionId), 'received'), [[100]]);

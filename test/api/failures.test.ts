@@ -1,7 +1,7 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Payment } from '../../sdk/src/index.ts';
 import { FAILURE_CODES } from '../../src/domain/failure.ts';
 import { cancelCheckout, chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
@@ -20,25 +20,17 @@ import {
   trustSecret,
 } from '../simulator/buyer.ts';
 import { charged, sendCallback } from '../support/callbacks.ts';
-import { type Gateway, gatewayOf, paymentsOf } from '../support/gateway.ts';
-import { type TestService, call, startTestService } from '../support/service.ts';
-import { assertSound } from '../support/sound.ts';
+import { gatewayOf, paymentsOf } from '../support/gateway.ts';
+import { call } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
 
 const SECOND = 1000;
 
 /** Failure as `code source reason`, or null. */
 type Expected = string | null;
 
-let on: TestService;
-let api: Gateway;
-before(async () => {
-  on = await startTestService();
-  api = gatewayOf(on);
-});
-after(async () => {
-  await assertSound(on.databaseUrl);
-  await on[Symbol.asyncDispose]();
-});
+const on = suiteService({ sound: true });
+const api = gatewayOf(on);
 
 /** The failure of every payment of a session, oldest first, as the API lists them. */
 async function failuresOf(sessionId: string): Promise<Expected[]> {

@@ -1,17 +1,16 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { Tillway } from '../../sdk/src/index.ts';
 import type { WebhookEvent } from '../../src/contract/event-contract.ts';
 import { gatewayOf } from '../support/gateway.ts';
 import { type List, merchantOf } from '../support/merchant.ts';
-import { type TestService, startTestService } from '../support/service.ts';
 import { runIn } from '../cli/terminal.ts';
-import { refused } from '../support/refusal.ts';
+import { suiteService } from '../support/suite.ts';
 
 describe('the feed of the API', () => {
-  let tillway: TestService;
-  let api: string;
+  const tillway = suiteService();
+  const api = gatewayOf(tillway);
   const sold: string[] = [];
 
   async function sell(...statuses: ('provider_pending' | 'paid')[]): Promise<void> {
@@ -19,18 +18,12 @@ describe('the feed of the API', () => {
     sold.push(...statuses.map((status) => `evt_${id}_${status}`));
   }
 
-  const feed = (query: string) => gatewayOf(tillway).get<List<WebhookEvent>>(`events?${query}`);
+  const feed = (query: string) => api.get<List<WebhookEvent>>(`events?${query}`);
   /** The ids on a page, and whether there are more. */
   const page = async (query: string) => {
     const { data, hasMore } = await feed(query);
     return [data.map(({ id }) => id), hasMore];
   };
-
-  before(async () => {
-    tillway = await startTestService();
-    api = `${tillway.url}/api/gateway/events`;
-  });
-  after(() => tillway[Symbol.asyncDispose]());
 
   it('is empty without events', async () => {
     assert.deepEqual(await feed('after='), { object: 'list', data: [], hasMore: false });
@@ -50,8 +43,8 @@ describe('the feed of the API', () => {
   });
 
   it('contains every event byte for byte as it was sent', async () => {
-    const text = await (await fetch(`${api}?after=&limit=1`)).text();
-    const one = await (await fetch(`${api}/${sold[0]}`)).text();
+    const text = await (await fetch(api.url('events?after=&limit=1'))).text();
+    const one = await (await fetch(api.url(`events/${sold[0]}`))).text();
     assert.equal(text, `{"object":"list","data":[${one}],"hasMore":true}`);
   });
 
@@ -71,7 +64,7 @@ describe('the feed of the API', () => {
       ['after=yesterday', 'after'],
       [`after=evt_chk_${'0'.repeat(36)}_paid`, 'after'],
     ] as const) {
-      const error = await refused([400, 'invalid_input'], 'GET', `${api}?${query}`);
+      const error = await api.refused('400 invalid_input', `GET events?${query}`);
       assert.equal(error.field, field, query);
       assert.ok(error.suggestion);
       if (query.endsWith('0_paid')) assert.match(error.message, /no event evt_chk_0+_paid exists here/);

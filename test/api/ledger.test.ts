@@ -1,27 +1,20 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { parse } from 'csv-parse/sync';
 import type { LedgerBalances, LedgerEntry } from '../../sdk/src/index.ts';
 import { GatewayError } from '../../src/domain/gateway-error.ts';
 import { EXPORT_COLUMNS, exportJournal } from '../../src/operations/ledger/read-journal.ts';
 import { createSession } from '../simulator/buyer.ts';
-import { type Gateway, gatewayOf, paymentsOf, pick } from '../support/gateway.ts';
+import { gatewayOf, paymentsOf, pick } from '../support/gateway.ts';
 import { providerSays } from '../support/money-arrives.ts';
-import { type TestService, startTestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
-import { assertSound } from '../support/sound.ts';
+import { suiteService } from '../support/suite.ts';
 
 const START = '2026-03-01T12:00:00.000Z';
 
-let on: TestService;
-let api: Gateway;
-let payments: string[];
-
-before(async () => {
-  on = await startTestService();
-  api = gatewayOf(on);
+const on = suiteService({ sound: true }, async () => {
   payments = [];
   for (let number = 0; number < 3; number++) {
     const sessionId = await createSession(on, { amount: 100 });
@@ -32,10 +25,8 @@ before(async () => {
   await api.post(`payments/${payments[0]}/settle`, {});
   await api.post(`payments/${payments[2]}/refunds`, { amount: 10 });
 });
-after(async () => {
-  await assertSound(on.databaseUrl);
-  await on[Symbol.asyncDispose]();
-});
+const api = gatewayOf(on);
+let payments: string[];
 
 const entries = (query = '') => api.list<LedgerEntry>(`ledger/entries${query}`);
 const balances = (query = '') => api.get<LedgerBalances>(`ledger/balances${query}`);

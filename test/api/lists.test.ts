@@ -1,15 +1,16 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Endpoint } from '../../src/contract/endpoint.ts';
 import { jsonSchemaOf } from '../../src/contract/json-schema.ts';
 import { ENVIRONMENTS } from '../../src/domain/route.ts';
 import type { AppDeps } from '../../src/http/app.ts';
 import { servedEndpoints } from '../../src/http/openapi-endpoint.ts';
-import { type Gateway, gatewayOf, paymentsOf } from '../support/gateway.ts';
+import { gatewayOf, paymentsOf } from '../support/gateway.ts';
 import type { List } from '../support/merchant.ts';
 import { providerSays } from '../support/money-arrives.ts';
-import { type TestService, sessionBody, startTestService } from '../support/service.ts';
+import { sessionBody } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
 
 interface Listed {
   id: string;
@@ -32,13 +33,7 @@ const PREFIXES: Record<string, string> = {
   recoveryId: 'rcv_',
 };
 
-let on: TestService;
-let api: Gateway;
-let endpoints: { request: string; path: string; endpoint: Endpoint }[];
-
-before(async () => {
-  on = await startTestService({ variables: { ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') } });
-  api = gatewayOf(on);
+const on = suiteService({ variables: { ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') } }, async () => {
   // Three records of each environment in each list.
   for (let index = 0; index < 3; index++) {
     for (const environment of ENVIRONMENTS) {
@@ -64,7 +59,8 @@ before(async () => {
     return { request: `${endpoint.method} ${path}`, path, endpoint };
   });
 });
-after(() => on[Symbol.asyncDispose]());
+const api = gatewayOf(on);
+let endpoints: { request: string; path: string; endpoint: Endpoint }[];
 
 const lists = () =>
   endpoints.filter(({ path, endpoint }) => !path.includes('{') && 'startingAfter' in queryOf(endpoint));

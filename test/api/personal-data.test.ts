@@ -1,18 +1,21 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import type { Customer, CustomerExport } from '../../sdk/src/index.ts';
 import { applyRefundMessage } from '../../src/operations/refunds/apply-refund-report.ts';
 import { applySettlementMessage } from '../../src/operations/settlement/settle-payment.ts';
 import { attempt, createSession, start, stateOf } from '../simulator/buyer.ts';
 import { contentsOf, runSql } from '../support/database.ts';
 import { everyText } from '../support/every-text.ts';
-import { type Gateway, gatewayOf, paymentsOf } from '../support/gateway.ts';
+import { gatewayOf, paymentsOf } from '../support/gateway.ts';
 import { providerSays } from '../support/money-arrives.ts';
-import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { type TestService, call, sessionBody } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
+import { suiteInstances } from '../support/suite.ts';
+import { SECRET } from '../webhooks/fixtures.ts';
 
 const EMAIL = 'Ada.Lovelace@buyers.example';
 const NAME = 'Countess Lovelace';
@@ -28,31 +31,20 @@ const SALE = {
   clientReferenceId: 'table-for-ada',
 };
 
-let service: TestService;
-let other: TestService;
-let api: Gateway;
 /** Webhook receiver whose responses contain the buyer's name. */
 const receiver = createServer((request, response) => {
   request.resume().on('end', () => response.writeHead(200).end(`welcome back, ${NAME}`));
-});
-
-before(async () => {
-  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
-  const { port } = receiver.address() as AddressInfo;
-  const variables = {
-    WEBHOOK_URL: `http://127.0.0.1:${port}/hook`,
-    WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
+}).listen(0, '127.0.0.1');
+await once(receiver, 'listening');
+const [service, other] = suiteInstances(2, {
+  variables: {
+    WEBHOOK_URL: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`,
+    WEBHOOK_SECRET: SECRET,
     WEBHOOK_ALLOW_PRIVATE: 'true',
-  };
-  service = await startTestService({ variables });
-  other = await startTestService({ beside: service });
-  api = gatewayOf(service);
-});
-after(async () => {
-  await other[Symbol.asyncDispose]();
-  await service[Symbol.asyncDispose]();
-  receiver.close();
-});
+  },
+}) as [TestService, TestService];
+const api = gatewayOf(service);
+after(() => receiver.close());
 
 const erase = (id: string, confirm = id) => api.post<Customer>(`customers/${id}/erase`, { confirm });
 const refuseToErase = (expected: string, id: string, confirm = id) =>

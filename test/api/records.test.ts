@@ -1,22 +1,16 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import type { Customer, Payment } from '../../sdk/src/index.ts';
-import { type Gateway, gatewayOf } from '../support/gateway.ts';
+import { gatewayOf } from '../support/gateway.ts';
 import type { List } from '../support/merchant.ts';
 import { providerSays } from '../support/money-arrives.ts';
-import { type TestService, sessionBody, startTestService } from '../support/service.ts';
+import { sessionBody } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
 
 // test/api/lists.test.ts has the rules of all lists.
 describe('customers, payments and invoices', () => {
-  let tillway: TestService;
-  let api: Gateway;
-  let paidSession: string;
-  let payment: Payment;
-
-  before(async () => {
-    tillway = await startTestService();
-    api = gatewayOf(tillway);
+  const tillway = suiteService({}, async () => {
     paidSession = await newSession({ customer: 'Paid@Example.com', metadata: { orderId: 'A-7' } });
     await providerSays(tillway, paidSession, 'paid');
     payment = await api.get(`payments/${paidSession}`);
@@ -26,7 +20,9 @@ describe('customers, payments and invoices', () => {
       await providerSays(tillway, id, index % 2 === 0 ? 'paid' : 'failed');
     }
   });
-  after(() => tillway[Symbol.asyncDispose]());
+  const api = gatewayOf(tillway);
+  let paidSession: string;
+  let payment: Payment;
 
   const newSession = async (overrides: Record<string, unknown>) =>
     (await api.post<{ id: string }>('sessions', sessionBody(overrides))).id;

@@ -56,9 +56,8 @@ test('in production http is allowed for loopback only, and an agent key allows n
   assert.deepEqual(await offered(service, plain, production), [false, false, false]);
   const local = sessionBody({ redirectUrl: 'http://localhost/', environment: 'production' });
   assert.deepEqual(await offered(service, local, production), [true, true, true]);
-  for (const redirectUrl of NEVER) {
+  for (const redirectUrl of NEVER)
     assert.deepEqual(await offered(service, sessionBody({ redirectUrl }), agent), [false, false, false], redirectUrl);
-  }
 });
 
 test('the page of a stored session does not link to a scheme that is no longer allowed', async () => {

@@ -1,19 +1,15 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Payment, Refund } from '../../sdk/src/index.ts';
 import { isId } from '../../src/domain/id.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
-import { type Gateway, gatewayOf } from '../support/gateway.ts';
-import { type TestService, call, startTestService } from '../support/service.ts';
+import { gatewayOf } from '../support/gateway.ts';
+import { call } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
 
-let on: TestService;
-let api: Gateway;
-before(async () => {
-  on = await startTestService();
-  api = gatewayOf(on);
-});
-after(() => on[Symbol.asyncDispose]());
+const on = suiteService();
+const api = gatewayOf(on);
 
 async function paidPayment(): Promise<Payment> {
   const sessionId = await createSession(on);

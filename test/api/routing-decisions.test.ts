@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it, test } from 'node:test';
+import { describe, it, test } from 'node:test';
 import { createSession, start, startAt } from '../simulator/buyer.ts';
 import { runSql } from '../support/database.ts';
 import { connect, startFakeProvider } from '../support/fake-provider.ts';
@@ -16,6 +16,7 @@ import {
   twinRoutes,
 } from '../support/routing.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
 
 // oxlint-disable unicorn/no-thenable -- the rule language says then
 
@@ -38,11 +39,7 @@ async function act({ url }: TestService, action: string, body: unknown): Promise
 }
 
 describe('the decisions about a session', () => {
-  let on: TestService;
-  before(async () => {
-    on = await startTestService();
-  });
-  after(() => on[Symbol.asyncDispose]());
+  const on = suiteService();
 
   it('start with its offer, which has every route of the environment and its numbers', async () => {
     const sessionId = await createSession(on);
@@ -52,8 +49,8 @@ describe('the decisions about a session', () => {
     const { chosen, candidates } = offer;
     const none = { paymentId: null, seed: null, tokensBefore: null };
     assert.partialDeepStrictEqual(offer, { purpose: 'offer', mode: 'exploit', greedy: chosen, ...none });
-    const ranks = candidates.map(({ rank }) => rank);
-    assert.deepEqual(ranks.toSorted((a, b) => a! - b!), [1, 2, 3, 4, 5, 6]);
+    const ranks = candidates.map(({ rank }) => rank!).toSorted((a, b) => a - b);
+    assert.deepEqual(ranks, [1, 2, 3, 4, 5, 6]);
     assert.equal(candidates.find(({ rank }) => rank === 1)?.route, chosen);
     assert.match(offer.reason, new RegExp(`^${chosen} over \\w+: expected success [\\d.]+ % against [\\d.]+ %, cost `));
     for (const { score, low, expectedSuccess, high } of candidates) {

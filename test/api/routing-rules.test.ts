@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { after, before, describe, it, test } from 'node:test';
+import { describe, it, test } from 'node:test';
 import type { RoutingBacktest } from '../../sdk/src/index.ts';
 import { createSession, start, startAt } from '../simulator/buyer.ts';
 import { gatewayOf, pick } from '../support/gateway.ts';
@@ -20,6 +20,7 @@ import {
 } from '../support/routing.ts';
 import { type TestService, sessionBody, startTestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
+import { suiteService } from '../support/suite.ts';
 
 // oxlint-disable unicorn/no-thenable -- the rule language says then
 
@@ -171,11 +172,7 @@ describe('the routing rules', () => {
 });
 
 describe('a rule', () => {
-  let on: TestService;
-  before(async () => {
-    on = await startTestService();
-  });
-  after(() => on[Symbol.asyncDispose]());
+  const on = suiteService();
 
   const refuseCheckout = (expected: string, amount: number) =>
     gatewayOf(on).refused(expected, 'POST sessions', sessionBody({ amount }));
@@ -307,11 +304,7 @@ describe('a rule', () => {
 });
 
 describe('a dry run', () => {
-  let on: TestService;
-  before(async () => {
-    on = await startTestService();
-  });
-  after(() => on[Symbol.asyncDispose]());
+  const on = suiteService();
   const dryRun = (body: unknown) => ask<DryRun>('POST', on, 'dry-run', body);
 
   it('returns the offer of a checkout, also under rules that are not saved', async () => {

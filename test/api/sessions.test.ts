@@ -1,18 +1,14 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import type { CheckoutSession } from '../../sdk/src/index.ts';
-import { type Gateway, gatewayOf } from '../support/gateway.ts';
+import { gatewayOf } from '../support/gateway.ts';
 import { providerSays } from '../support/money-arrives.ts';
-import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { call, sessionBody } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
 
-let tillway: TestService;
-let api: Gateway;
-before(async () => {
-  tillway = await startTestService();
-  api = gatewayOf(tillway);
-});
-after(() => tillway[Symbol.asyncDispose]());
+const tillway = suiteService();
+const api = gatewayOf(tillway);
 
 const create = (overrides: Record<string, unknown> = {}) =>
   api.post<CheckoutSession>('sessions', sessionBody(overrides));

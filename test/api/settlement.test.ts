@@ -1,31 +1,22 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Settlement, SettlementImport } from '../../sdk/src/index.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import { applyRefundAnswer } from '../../src/operations/refunds/apply-refund-report.ts';
 import { applySettlementMessage } from '../../src/operations/settlement/settle-payment.ts';
 import { attempt, createSession, start } from '../simulator/buyer.ts';
-import { type Gateway, booksOf, gatewayOf, paymentsOf, pick } from '../support/gateway.ts';
+import { booksOf, gatewayOf, paymentsOf, pick } from '../support/gateway.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { refusal, refused } from '../support/refusal.ts';
-import { type TestService, call, startTestService } from '../support/service.ts';
-import { assertSound } from '../support/sound.ts';
+import { call, startTestService } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
 
 const DELAY_MS = 3_600_000;
 const PAID_OUT = 48.54;
 
-let on: TestService;
-let api: Gateway;
-
-before(async () => {
-  on = await startTestService({ variables: { SANDBOX_SETTLEMENT_DELAY: String(DELAY_MS / 1000) } });
-  api = gatewayOf(on);
-});
-after(async () => {
-  await assertSound(on.databaseUrl);
-  await on[Symbol.asyncDispose]();
-});
+const on = suiteService({ sound: true, variables: { SANDBOX_SETTLEMENT_DELAY: String(DELAY_MS / 1000) } });
+const api = gatewayOf(on);
 
 async function pay(status: 'paid' | 'provider_pending' = 'paid'): Promise<{ sessionId: string; paymentId: string }> {
   const sessionId = await createSession(on);

@@ -1,6 +1,6 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { dayOf, hashOfKey } from '../../src/domain/api-key.ts';
 import type { Environment } from '../../src/domain/route.ts';
@@ -10,19 +10,10 @@ import type { Store } from '../../src/store/store.ts';
 import { gatewayOf } from '../support/gateway.ts';
 import { BOOTSTRAP, bearer, makeKey } from '../support/keys.ts';
 import { refusal, refused } from '../support/refusal.ts';
-import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { type TestService, call, sessionBody } from '../support/service.ts';
+import { suiteInstances } from '../support/suite.ts';
 
-let service: TestService;
-/** Another instance on the same database. */
-let other: TestService;
-before(async () => {
-  service = await startTestService({ variables: BOOTSTRAP });
-  other = await startTestService({ variables: BOOTSTRAP, beside: service });
-});
-after(async () => {
-  await other[Symbol.asyncDispose]();
-  await service[Symbol.asyncDispose]();
-});
+const [service, other] = suiteInstances(2, { variables: BOOTSTRAP }) as [TestService, TestService];
 
 const agent = (limits: object, environment: Environment = 'sandbox') =>
   makeKey(service.url, environment, { scope: 'agent', ...limits });

@@ -1,25 +1,22 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import type { Provider } from '../../src/providers/provider.ts';
 import { createSandboxProvider } from '../../src/providers/sandbox.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
 import { SECRET, createSession, start, trustSecret } from '../simulator/buyer.ts';
 import { paymentsOf } from '../support/gateway.ts';
 import { sendRaw } from '../support/raw-http.ts';
-import { type TestService, startTestService } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
 
-let tillway: TestService;
-let sessionId: string;
-let paymentId: string;
-before(async () => {
-  tillway = await startTestService();
+const tillway = suiteService({}, async () => {
   trustSecret(tillway);
   sessionId = await createSession(tillway);
   await start(tillway, sessionId, 'card');
   paymentId = (await paymentsOf(tillway, sessionId))[0]!.id;
 });
-after(() => tillway[Symbol.asyncDispose]());
+let sessionId: string;
+let paymentId: string;
 
 const bodyOf = (event: string) =>
   JSON.stringify({

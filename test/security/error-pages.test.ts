@@ -125,9 +125,8 @@ describe('a refusal', () => {
       const head = await fetch(`${tillway.url}/no-such-page`, { method: 'HEAD', headers: { accept } });
       assert.deepEqual([head.status, await head.text()], [404, '']);
       assert.equal(head.headers.get('content-type'), `${type}; charset=utf-8`);
-      for (const name of ['content-type', 'vary', 'content-security-policy']) {
+      for (const name of ['content-type', 'vary', 'content-security-policy'])
         assert.equal(head.headers.get(name), got.headers.get(name));
-      }
       await got.text();
     }
   });

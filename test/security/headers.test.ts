@@ -1,20 +1,18 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { type AppDeps, type Part, createApp } from '../../src/http/app.ts';
 import { PARTS } from '../../src/service/parts.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { sendRaw } from '../support/raw-http.ts';
-import { type TestService, startTestService } from '../support/service.ts';
+import { startTestService } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
 
 const PUBLIC_URL = 'https://pay.shop.example';
 
-let tillway: TestService;
-let sessionId: string;
-before(async () => {
-  tillway = await startTestService({ variables: { BASE_URL: PUBLIC_URL, ALLOW_UNAUTHENTICATED: 'true' } });
+const tillway = suiteService({ variables: { BASE_URL: PUBLIC_URL, ALLOW_UNAUTHENTICATED: 'true' } }, async () => {
   sessionId = await createSession(tillway);
 });
-after(() => tillway[Symbol.asyncDispose]());
+let sessionId: string;
 
 interface Answered {
   what: string;

@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { LOOKS_PER_PAGE } from '../../src/http/rate-limits.ts';
-import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { call, sessionBody } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
 
 const PAGES = 4;
 
-let tillway: TestService;
-let id = '';
-before(async () => {
-  tillway = await startTestService({ variables: { PAGE_RATE_LIMIT: String(PAGES), PAYMENT_RATE_LIMIT: '2' } });
+const tillway = suiteService({ variables: { PAGE_RATE_LIMIT: String(PAGES), PAYMENT_RATE_LIMIT: '2' } }, async () => {
   ({ id } = (await call<{ id: string }>('POST', `${tillway.url}/api/gateway/sessions`, sessionBody())).body);
 });
-after(() => tillway[Symbol.asyncDispose]());
+let id = '';
 
 async function ask(path: string, method = 'GET'): Promise<{ status: number; text: string }> {
   const form = { headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'kind=nothing' };

@@ -95,9 +95,8 @@ describe('a webhook endpoint', () => {
         address,
       );
     }
-    for (const found of [['127.0.0.1'], ['::1'], ['127.0.0.1', '::ffff:127.0.0.1']]) {
+    for (const found of [['127.0.0.1'], ['::1'], ['127.0.0.1', '::ffff:127.0.0.1']])
       assert.match(await failureAt('production', ...found), /^blocked destination: \S+ is loopback$/, found.join());
-    }
     assertConnected(0);
   });
 

@@ -1,18 +1,14 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { after, before, describe, it, test } from 'node:test';
+import { describe, it, test } from 'node:test';
 import { createSession } from '../simulator/buyer.ts';
-import { type TestService, startTestService } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
 
 const PUBLIC_URL = 'https://pay.shop.example';
 
-let tillway: TestService;
-before(async () => {
-  tillway = await startTestService({
-    variables: { CHECKOUT_URL: PUBLIC_URL, ALLOW_UNAUTHENTICATED: 'true', DEMO: 'true' },
-  });
+const tillway = suiteService({
+  variables: { CHECKOUT_URL: PUBLIC_URL, ALLOW_UNAUTHENTICATED: 'true', DEMO: 'true' },
 });
-after(() => tillway[Symbol.asyncDispose]());
 
 const create = (overrides: Record<string, unknown> = {}) => createSession(tillway, overrides);
 
@@ -59,9 +55,8 @@ describe('a form that another site sends', () => {
 
   it('is refused by the demonstration and by the simulated provider too', async () => {
     const before = (await tillway.service.deps.store.listSessions({}, { limit: 100 })).items.length;
-    for (const path of ['/demo', '/simulator/pay/x', '/simulator/pay/x/cancel']) {
+    for (const path of ['/demo', '/simulator/pay/x', '/simulator/pay/x/cancel'])
       assert.equal((await send('POST', path, { origin: 'https://evil.example' }, {})).status, 403, path);
-    }
     assert.equal((await tillway.service.deps.store.listSessions({}, { limit: 100 })).items.length, before);
   });
 
@@ -112,9 +107,8 @@ describe('reading', () => {
     const before = await stateOf(id);
     const paths = '/pay /switch /cancel /continue /complete /status ?preview=1 /pay?kind=card'.split(' ');
     for (const path of ['', ...paths]) {
-      for (const method of ['GET', 'HEAD']) {
+      for (const method of ['GET', 'HEAD'])
         assert.ok((await send(method, `/checkout/${id}${path}`)).status < 400, path);
-      }
     }
     assert.equal(await stateOf(id), before);
   });

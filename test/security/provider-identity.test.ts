@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Discrepancy } from '../../sdk/src/index.ts';
 import { startAttempt } from '../../src/domain/checkout.ts';
 import type { Payment } from '../../src/domain/records.ts';
@@ -13,8 +13,7 @@ import { createSession } from '../simulator/buyer.ts';
 import { type CallbackFields, charged, recordsOf, refunded, sendCallback, settled } from '../support/callbacks.ts';
 import { gatewayOf, paymentsOf, pick } from '../support/gateway.ts';
 import { providerSays } from '../support/money-arrives.ts';
-import { type TestService, startTestService } from '../support/service.ts';
-import { assertSound } from '../support/sound.ts';
+import { suiteService } from '../support/suite.ts';
 
 interface Sender {
   provider: string;
@@ -28,20 +27,10 @@ const nameOf = ({ provider, environment }: Sender) => `${provider}-${environment
 const routeOf = ({ provider, environment }: Sender) =>
   aRoute({ id: `${nameOf({ provider, environment })}-card`, integrationId: provider, environment });
 
-let on: TestService;
-before(async () => {
-  on = await startTestService();
+const on = suiteService({ sound: true }, async () => {
   const { deps } = on.service;
   deps.routes = SENDERS.map(routeOf);
   deps.providers = new Map(SENDERS.map((sender) => [nameOf(sender), connected(sender)]));
-});
-after(async () => {
-  try {
-    await assertSound(on.databaseUrl);
-    assert.equal(await on.service.deps.store.ledgerTotal(), 0);
-  } finally {
-    await on[Symbol.asyncDispose]();
-  }
 });
 
 function connected(sender: Sender): Provider {

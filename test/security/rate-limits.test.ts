@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { ENVIRONMENTS } from '../../src/domain/route.ts';
 import { CALLS_PER_SECOND, PAYMENTS_PER_SESSION } from '../../src/http/rate-limits.ts';
 import { WindowStore } from '../../src/http/window-store.ts';
@@ -10,25 +10,22 @@ import { bearer } from '../support/keys.ts';
 import { sendRaw } from '../support/raw-http.ts';
 import type { Refusal } from '../support/refusal.ts';
 import { type TestService, sessionBody, startTestService } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
 
 const MINUTE_MS = 60_000;
 const PAGES = 8;
 const CALLBACKS = 7;
 
-let tillway: TestService;
-before(async () => {
-  tillway = await startTestService({
-    variables: {
-      TRUSTED_PROXIES: '127.0.0.1, 10.0.0.0/8,fd00::/8',
-      PAGE_RATE_LIMIT: String(PAGES),
-      CALLBACK_RATE_LIMIT: String(CALLBACKS),
-      PAYMENT_RATE_LIMIT: '12',
-      API_RATE_LIMIT: 'standard',
-      ALLOW_UNAUTHENTICATED: 'true',
-    },
-  });
+const tillway = suiteService({
+  variables: {
+    TRUSTED_PROXIES: '127.0.0.1, 10.0.0.0/8,fd00::/8',
+    PAGE_RATE_LIMIT: String(PAGES),
+    CALLBACK_RATE_LIMIT: String(CALLBACKS),
+    PAYMENT_RATE_LIMIT: '12',
+    API_RATE_LIMIT: 'standard',
+    ALLOW_UNAUTHENTICATED: 'true',
+  },
 });
-after(() => tillway[Symbol.asyncDispose]());
 
 interface Asked {
   status: number;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { type ServerResponse, createServer } from 'node:http';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { fetchPage } from '../../src/cli/verify-page/verify-page-command.ts';
 import { type PageManifest, observePage } from '../../src/cli/verify-page/page-manifest.ts';
 import { runIn } from '../cli/terminal.ts';
-import { type TestService, startTestService } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
 
 const RELEASE = JSON.parse(
   readFileSync(new URL('../../src/checkout/page-manifest.json', import.meta.url), 'utf8'),
@@ -15,11 +15,7 @@ const WRITER = new URL('./write-page-manifest.ts', import.meta.url);
 
 type Tamper = (body: string, headers: Headers, path: string) => string;
 
-let tillway: TestService;
-before(async () => {
-  tillway = await startTestService({ variables: { MERCHANT_NAME: 'Søren & <b>Sons</b> - "Ltd"' } });
-});
-after(() => tillway[Symbol.asyncDispose]());
+const tillway = suiteService({ variables: { MERCHANT_NAME: 'Søren & <b>Sons</b> - "Ltd"' } });
 
 /** A proxy in front of the service, which serves it below `/shop` and may change what passes. */
 async function startProxy(tamper: Tamper) {
