@@ -5,7 +5,7 @@ import { REFUND_STATUSES, leftOf } from '../../src/domain/refund-record.ts';
 import { anyOf, changing, step, without } from '../fixtures/any-history.ts';
 import { type Decisions, type History, type Step, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
 
-const RUNS = 3000;
+const RUNS = 1000;
 
 const paid = (payment: number): Step => ({
   type: 'event',
