@@ -1,109 +1,127 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Candidate, type ChooseOptions, choose, greedy } from '../../src/routing/choose.ts';
+import * as fc from 'fast-check';
+import { type Candidate, type ChooseOptions, choose, publishedScoreOf } from '../../src/routing/choose.ts';
 import { drawsOf } from '../../src/routing/draw.ts';
-import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
+import { DEFAULT_POLICY, type Policy } from '../../src/routing/routing-policy.ts';
+import { forAll } from '../support/for-all.ts';
 
 const { exploration } = DEFAULT_POLICY;
+const RUNS = 4000;
 
-function candidate(id: string, p: number, more: Partial<Candidate> = {}): Candidate {
-  return { id, p, n: 400, eligible: true, health: 'live', cost: 0.02, etaMinutes: 0, triedAt: null, ...more };
+/** Few numbers, so that ties are common. */
+const anyCandidate: fc.Arbitrary<Candidate> = fc.record({
+  id: fc.constantFrom(...Array.from({ length: 12 }, (_, i) => `rt_${i}`)),
+  eligible: fc.constantFrom(true, true, true, true, false),
+  health: fc.constantFrom('live', 'live', 'live', 'degraded', 'standby'),
+  p: fc.integer({ min: 0, max: 20 }).map((share) => share / 20),
+  n: fc.constantFrom(4, 34.5, 400, 1300),
+  cost: fc.constantFrom(-0.01, 0, 0.02, 0.039, 1.2),
+  etaMinutes: fc.constantFrom(0, 1, 30, 600),
+  triedAt: fc.constantFrom(null, 1000, 2000, 3000),
+});
+const anyCandidates = fc.uniqueArray(anyCandidate, { selector: ({ id }) => id, minLength: 1, maxLength: 12 });
+const anyPolicy: fc.Arbitrary<Policy> = fc
+  .record({
+    margin: fc.constantFrom(0.15, 1),
+    sharpening: fc.constantFrom(0.01, 12),
+    floorEvery: fc.constantFrom(2, 200),
+  })
+  .map(({ margin, ...rates }) => ({
+    ...DEFAULT_POLICY,
+    objective: { ...DEFAULT_POLICY.objective, margin },
+    exploration: { ...exploration, ...rates },
+  }));
+const anyOptions: fc.Arbitrary<ChooseOptions> = fc.record({
+  policy: anyPolicy,
+  draws: fc.nat(100_000).map((session) => drawsOf('seed', `chk_${session}`, 1)),
+  amount: fc.constantFrom(100, exploration.maxAmount, exploration.maxAmount + 1),
+  explore: fc.constantFrom(true, true, true, true, true, false),
+  tokens: fc.double({ min: 0, max: exploration.budgetCap, noNaN: true }),
+});
+
+function byId(a: { id: string }, b: { id: string }): number {
+  return a.id < b.id ? -1 : 1;
 }
 
-/** Options with given draws, for a decision that is not one of the floor. */
-function drawn(gaussians: Record<string, number>, more: Partial<ChooseOptions> = {}): ChooseOptions {
-  const draws = { gaussianOf: (id: string) => gaussians[id] ?? 0, uniform: 0.5 };
-  return { policy: DEFAULT_POLICY, draws, amount: 5000, explore: true, tokens: 1, ...more };
+/** Candidates that can be chosen: eligible, and not in standby unless all are. */
+function rivalsAmong(candidates: readonly Candidate[]): Candidate[] {
+  const eligible = candidates.filter((candidate) => candidate.eligible);
+  const working = eligible.filter(({ health }) => health !== 'standby');
+  return working.length > 0 ? working : eligible;
 }
 
-/** Modes of many sessions one after another, the tokens handed on. */
-function run(candidates: Candidate[], sessions: number): Record<string, number> {
-  const modes: Record<string, number> = { exploit: 0, explore: 0, floor: 0, loss: 0 };
-  let tokens = exploration.budgetCap;
-  for (let session = 0; session < sessions; session += 1) {
-    const draws = drawsOf('seed', `chk_${session}`, 1);
-    const choice = choose(candidates, { ...drawn({}), draws, tokens })!;
-    tokens = choice.tokensAfter;
-    modes[choice.mode]! += 1;
-    if (choice.mode === 'explore') modes['loss']! += choice.loss;
-  }
-  return modes;
-}
-
-test('the route with the best estimate is chosen if the draws do not favour another', () => {
-  const choice = choose([candidate('rt_a', 0.8), candidate('rt_b', 0.9)], drawn({}))!;
-  assert.deepEqual([choice.mode, choice.chosen, choice.loss, choice.tokensAfter], ['exploit', 'rt_b', 0, 1]);
+test('without eligible candidates there is no choice, otherwise the greedy choice has the highest score', () => {
+  forAll(RUNS, anyCandidates, anyOptions, (candidates, options) => {
+    const rivals = rivalsAmong(candidates);
+    const choice = choose(candidates, options);
+    assert.equal(choice === undefined, rivals.length === 0);
+    if (!choice) return;
+    const scores = new Map(rivals.map((candidate) => [candidate.id, publishedScoreOf(candidate, options.policy)]));
+    assert.equal(scores.get(choice.greedy), Math.max(...scores.values()));
+  });
 });
 
-test('a cheaper route of nearly the same success is better', () => {
-  const candidates = [candidate('rt_a', 0.92, { cost: 0.029 }), candidate('rt_b', 0.912, { cost: 0.018 })];
-  assert.equal(greedy(candidates, DEFAULT_POLICY)?.id, 'rt_b');
+test('the floor takes the least recently tried candidate; otherwise the highest draw wins if the budget pays for it', () => {
+  const modes = new Set<string>();
+  forAll(RUNS, anyCandidates, anyOptions, (candidates, options) => {
+    const choice = choose(candidates, options);
+    if (!choice) return;
+    const { policy, draws, amount, explore, tokens } = options;
+    const rivals = rivalsAmong(candidates);
+    const standings = choice.standings.filter(({ id }) => rivals.some((rival) => rival.id === id));
+    const [winner] = standings.toSorted((a, b) => b.index - a.index || b.score - a.score || byId(a, b));
+    const [oldest] = rivals
+      .filter(({ health }) => health !== 'standby')
+      .toSorted((a, b) => (a.triedAt ?? 0) - (b.triedAt ?? 0) || byId(a, b));
+    const valueOf = (id: string) => standings.find((standing) => standing.id === id)!.value;
+    const lossOf = (id: string) => Math.max(0, valueOf(choice.greedy) - valueOf(id));
+    const earned = Math.min(exploration.budgetCap, tokens + exploration.budgetPerDecision);
+
+    const mayExplore = explore && amount <= exploration.maxAmount;
+    const isFloor = mayExplore && draws.uniform < 1 / policy.exploration.floorEvery && oldest !== undefined;
+    const isExploring = mayExplore && !isFloor && winner!.id !== choice.greedy && lossOf(winner!.id) <= earned;
+    const chosen = isFloor ? oldest.id : isExploring ? winner!.id : choice.greedy;
+    const loss = lossOf(chosen);
+    assert.deepEqual(
+      [choice.mode, choice.chosen, choice.loss, choice.tokensAfter],
+      [isFloor ? 'floor' : isExploring ? 'explore' : 'exploit', chosen, loss, isExploring ? earned - loss : earned],
+    );
+    assert.ok(choice.tokensAfter >= 0);
+    modes.add(choice.mode);
+  });
+  assert.equal(modes.size, 3, 'each mode occurs');
 });
 
-test('the smaller id of equal routes is the greedy choice', () => {
-  assert.equal(greedy([candidate('rt_b', 0.9), candidate('rt_a', 0.9)], DEFAULT_POLICY)?.id, 'rt_a');
+test('other candidates change neither the draw nor the score of a candidate, and draws change no score', () => {
+  forAll(RUNS, anyCandidates, anyOptions, anyOptions, fc.nat(), (candidates, options, { draws }, removed) => {
+    const fewer = candidates.filter((_, i) => i !== removed % candidates.length).toReversed();
+    const all = choose(candidates, options)?.standings;
+    for (const standing of choose(fewer, options)?.standings ?? []) {
+      assert.deepEqual(
+        standing,
+        all?.find(({ id }) => id === standing.id),
+      );
+    }
+    const redrawn = choose(candidates, { ...options, draws })?.standings;
+    assert.deepEqual(
+      redrawn?.map(({ score }) => score),
+      all?.map(({ score }) => score),
+    );
+  });
 });
 
-test('the higher score wins among equal draws, and the smaller id among equal scores', () => {
-  const sure = candidate('rt_b', 1);
-  const lucky = candidate('rt_a', 0.98);
-  const same = candidate('rt_c', 1);
-  for (const candidates of [
-    [sure, lucky, same],
-    [same, lucky, sure],
-  ]) {
-    const choice = choose(candidates, drawn({ rt_a: 100 }))!;
-    assert.equal(new Set(choice.standings.map(({ index }) => index)).size, 1);
-    assert.deepEqual([choice.mode, choice.chosen], ['exploit', 'rt_b']);
-  }
-});
-
-test('a degraded route loses to a slightly worse live route, but not to a bad one', () => {
-  const degraded = candidate('rt_a', 0.9, { health: 'degraded' });
-  assert.equal(greedy([degraded, candidate('rt_b', 0.85)], DEFAULT_POLICY)?.id, 'rt_b');
-  assert.equal(greedy([degraded, candidate('rt_b', 0.7)], DEFAULT_POLICY)?.id, 'rt_a');
-});
-
-test('a lucky draw explores, and the budget pays the difference in expected value', () => {
-  const choice = choose([candidate('rt_a', 0.8), candidate('rt_b', 0.81)], drawn({ rt_a: 3 }, { tokens: 0.5 }))!;
-  assert.deepEqual([choice.mode, choice.chosen, choice.greedy], ['explore', 'rt_a', 'rt_b']);
-  assert.ok(Math.abs(choice.loss - 0.01 * 0.98) < 1e-12);
-  assert.equal(choice.tokensAfter, 0.5 + exploration.budgetPerDecision - choice.loss);
-});
-
-test('a loss beyond the budget is not explored', () => {
-  const choice = choose([candidate('rt_a', 0.8), candidate('rt_b', 0.81)], drawn({ rt_a: 3 }, { tokens: 0.001 }))!;
-  assert.deepEqual([choice.mode, choice.chosen], ['exploit', 'rt_b']);
-  assert.equal(choice.tokensAfter, 0.001 + exploration.budgetPerDecision);
-});
-
-test('the draw of a route is wider the fewer outcomes it has', () => {
-  const options = drawn({ rt_a: 1, rt_b: 1 });
-  const { standings } = choose([candidate('rt_a', 0.8, { n: 40 }), candidate('rt_b', 0.8, { n: 4000 })], options)!;
+test('the draw of a candidate is wider the fewer outcomes it has', () => {
+  const alike = { eligible: true, health: 'live', p: 0.8, cost: 0.02, etaMinutes: 0, triedAt: null } as const;
+  const draws = { gaussianOf: () => 1, uniform: 0.5 };
+  const options = { policy: DEFAULT_POLICY, draws, amount: 5000, explore: true, tokens: 1 };
+  const { standings } = choose(
+    [
+      { ...alike, id: 'rt_a', n: 40 },
+      { ...alike, id: 'rt_b', n: 4000 },
+    ],
+    options,
+  )!;
   const [few, many] = standings.map(({ index, value }) => index - value);
   assert.ok(few! > many! * 9 && many! > 0);
-});
-
-test('the floor chooses the route that was tried least recently, except those in standby', () => {
-  const options = drawn({}, { draws: { gaussianOf: () => 0, uniform: 0 }, tokens: 0 });
-  const candidates = [
-    candidate('rt_a', 0.9, { triedAt: 3000 }),
-    candidate('rt_b', 0.5, { triedAt: 1000 }),
-    candidate('rt_c', 0.8, { triedAt: 500, eligible: false }),
-    candidate('rt_d', 0.8, { triedAt: null, health: 'standby' }),
-  ];
-  const choice = choose(candidates, options)!;
-  assert.deepEqual([choice.mode, choice.chosen, choice.greedy], ['floor', 'rt_b', 'rt_a']);
-  assert.equal(choice.tokensAfter, exploration.budgetPerDecision);
-  const never = choose([...candidates, candidate('rt_e', 0.1)], options)!;
-  assert.equal(never.chosen, 'rt_e');
-});
-
-test('about one decision in two hundred is of the floor, and exploring stays within its budget', () => {
-  const sessions = 40_000;
-  const routes = Array.from({ length: 5 }, (_, i) => candidate(`rt_${i}`, 0.9 - i * 0.005, { n: 40 }));
-  const modes = run(routes, sessions);
-  assert.ok(Math.abs(modes['floor']! - sessions / exploration.floorEvery) < 50, `${modes['floor']}`);
-  assert.ok(modes['explore']! > 1000);
-  assert.ok(modes['loss']! <= exploration.budgetCap + sessions * exploration.budgetPerDecision);
 });
