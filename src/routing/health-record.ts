@@ -146,3 +146,14 @@ export function healthPeers(recordsOfKind: readonly HealthRecord[], now: Instant
   const usable = enabled.filter((record) => effectiveState(record, now) !== 'standby');
   return { routesOfKind: enabled.length, inAutomaticStandby: throughSuccess.length, usable: usable.length };
 }
+
+/** `12:04:30 UTC`, with the date before it unless that is the date of `now`. */
+export function timeInWords(instant: Instant, now: Instant): string {
+  const [date, time] = dateAndTime(instant);
+  return date === dateAndTime(now)[0] ? `${time} UTC` : `${date} ${time} UTC`;
+}
+
+function dateAndTime(instant: Instant): [date: string, time: string] {
+  const iso = new Date(instant).toISOString();
+  return [iso.slice(0, 10), iso.slice(11, 19)];
+}
