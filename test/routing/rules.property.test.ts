@@ -18,6 +18,7 @@ import { type Condition, conditionFaults } from '../../src/routing/rule-conditio
 import { matcherOf } from '../../src/routing/rule-matching.ts';
 import { type Rule, ruleSetSchema } from '../../src/routing/rule-set.ts';
 import { aRoute } from '../fixtures/checkout-records.ts';
+import { forAll } from '../support/for-all.ts';
 import { createValidator } from '../support/schemas.ts';
 
 const routes: Route[] = ENVIRONMENTS.flatMap((environment) =>
@@ -49,24 +50,22 @@ const anyFacts: fc.Arbitrary<RuleFacts> = fc.record({
   sessionId: fc.string(),
 });
 
-interface FieldCase {
-  name: string;
-  value: unknown;
-  values: unknown[];
-  pick: 'ordered' | 'choice' | 'text';
-  optional: boolean;
-}
-
-const fieldCase = (names: string[], value: fc.Arbitrary<unknown>, pick: FieldCase['pick'], optional = false) =>
+/** A field with a value and an array of values to compare it with. */
+const fieldCase = (
+  names: string[],
+  value: fc.Arbitrary<unknown>,
+  type: 'ordered' | 'choice' | 'text',
+  optional = false,
+) =>
   fc.record({
     name: fc.constantFrom(...names),
     value,
     values: someOf(value),
-    pick: fc.constant(pick),
+    type: fc.constant(type),
     optional: fc.constant(optional),
   });
 const metadataName = metadataKey.map((key) => `metadata.${key}`);
-const anyField: fc.Arbitrary<FieldCase> = fc.oneof(
+const anyField = fc.oneof(
   fieldCase(['amount'], dollars, 'ordered'),
   fieldCase(['hour'], fc.integer({ min: 0, max: 23 }), 'ordered'),
   fieldCase(['currency'], fc.constantFrom('USD', 'EUR'), 'choice'),
@@ -78,12 +77,12 @@ const anyField: fc.Arbitrary<FieldCase> = fc.oneof(
   fc.tuple(metadataName, fieldCase(['x'], word, 'text', true)).map(([name, field]) => ({ ...field, name })),
 );
 
-const anyTest = anyField.chain(({ name, value, values, pick, optional }) => {
+const anyTest = anyField.chain(({ name, value, values, type, optional }) => {
   const operators: fc.Arbitrary<unknown>[] = [
     fc.constantFrom(value, values, { eq: value }, { ne: value }, { in: values }, { nin: values }),
   ];
-  if (pick === 'ordered') operators.push(fc.constantFrom({ gt: value }, { gte: value }, { lt: value }, { lte: value }));
-  if (pick === 'text') {
+  if (type === 'ordered') operators.push(fc.constantFrom({ gt: value }, { gte: value }, { lt: value }, { lte: value }));
+  if (type === 'text') {
     const part = fc.constantFrom('a', 'A', 'b', 'ü');
     operators.push(
       part.map((prefix) => ({ prefix })),
@@ -173,180 +172,105 @@ const holds = (condition: Condition, facts: RuleFacts): boolean => {
   return matcherOf(condition)(facts);
 };
 
-describe('conditions', () => {
-  const always = (claim: (one: Condition, other: Condition, facts: RuleFacts) => void) =>
-    fc.assert(fc.property(anyCondition, anyCondition, anyFacts, claim), { numRuns: 500 });
-
-  test('not of not is the condition itself', () => {
-    always((one, _, facts) => assert.equal(holds({ not: { not: one } }, facts), holds(one, facts)));
+/** Checks a property of the effect of each saved rule set; returns the number of rule sets. */
+function holdsForEffects(
+  runs: number,
+  property: (effect: RuleEffect, rules: Rule[], facts: RuleFacts) => void,
+): number {
+  let evaluated = 0;
+  forAll(runs, anyRules, anyFacts, (input, facts) => {
+    const rules = saved(input);
+    if (!rules) return;
+    evaluated += 1;
+    property(evaluate(rules, facts), rules, facts);
   });
+  return evaluated;
+}
 
-  test('all and any obey De Morgan', () => {
-    always((one, other, facts) => {
-      const none = holds({ not: { any: [one, other] } }, facts);
-      assert.equal(none, holds({ all: [{ not: one }, { not: other }] }, facts));
-      const some = holds({ not: { all: [one, other] } }, facts);
-      assert.equal(some, holds({ any: [{ not: one }, { not: other }] }, facts));
+describe('conditions', () => {
+  test('are negated by not, joined by all and by several fields as and, and by any as or', () => {
+    forAll(500, anyCondition, anyCondition, anyTest, anyTest, anyFacts, (one, other, test, another, facts) => {
+      assert.equal(holds({ not: one }, facts), !holds(one, facts));
       assert.equal(holds({ all: [one, other] }, facts), holds(one, facts) && holds(other, facts));
       assert.equal(holds({ any: [one, other] }, facts), holds(one, facts) || holds(other, facts));
+      if (Object.keys(test)[0] === Object.keys(another)[0]) return;
+      assert.equal(holds({ ...test, ...another }, facts), holds(test, facts) && holds(another, facts));
     });
   });
 
-  test('fields of one condition are joined by and', () => {
-    fc.assert(
-      fc.property(anyTest, anyTest, anyFacts, (one, other, facts) => {
-        const [name] = Object.keys(one);
-        fc.pre(name !== Object.keys(other)[0]);
-        assert.equal(holds({ ...one, ...other }, facts), holds(one, facts) && holds(other, facts));
-      }),
-    );
-  });
-
   test('eq and ne, in and nin, gt and lte, gte and lt are complements', () => {
-    fc.assert(
-      fc.property(anyField, anyFacts, ({ name, value, values, pick }, facts) => {
-        const says = (operator: string, operand: unknown) => holds({ [name]: { [operator]: operand } }, facts);
-        assert.notEqual(says('eq', value), says('ne', value));
-        assert.notEqual(says('in', values), says('nin', values));
-        assert.equal(
-          says('in', values),
-          values.some((each) => says('eq', each)),
-        );
-        assert.equal(holds({ [name]: value as string }, facts), says('eq', value));
-        assert.equal(holds({ [name]: values as string[] }, facts), says('in', values));
-        if (pick !== 'ordered') return;
-        assert.notEqual(says('gt', value), says('lte', value));
-        assert.notEqual(says('gte', value), says('lt', value));
-        assert.equal(says('gte', value), says('gt', value) || says('eq', value));
-      }),
-      { numRuns: 500 },
-    );
+    forAll(500, anyField, anyFacts, ({ name, value, values, type }, facts) => {
+      const compared = (operator: string, operand: unknown) => holds({ [name]: { [operator]: operand } }, facts);
+      const isOneOf = values.some((each) => compared('eq', each));
+      assert.notEqual(compared('eq', value), compared('ne', value));
+      assert.deepEqual([compared('in', values), compared('nin', values)], [isOneOf, !isOneOf]);
+      assert.equal(holds({ [name]: value as string }, facts), compared('eq', value));
+      assert.equal(holds({ [name]: values as string[] }, facts), isOneOf);
+      if (type !== 'ordered') return;
+      assert.notEqual(compared('gt', value), compared('lte', value));
+      assert.notEqual(compared('gte', value), compared('lt', value));
+      assert.equal(compared('gte', value), compared('gt', value) || compared('eq', value));
+    });
   });
 });
 
-describe('evaluation', () => {
-  test('every rule set has a deterministic effect on every session, with existing routes only', () => {
-    let evaluated = 0;
-    fc.assert(
-      fc.property(anyRules, anyFacts, (input, facts) => {
-        const rules = saved(input);
-        if (!rules) return;
-        evaluated += 1;
-        const effect = evaluate(rules, facts);
-        const again = evaluate(rules, facts);
-        assert.deepEqual(again, effect);
-        assert.equal(effectKey(again), effectKey(effect));
-        assert.deepEqual(JSON.parse(JSON.stringify(effect)), effect);
-        const own = routes.filter(({ environment }) => environment === facts.environment).map(({ id }) => id);
-        const { ordering, excluded } = effect;
-        const named = ordering.type === 'split' ? [ordering.head] : ordering.type === 'smart' ? [] : ordering.routes;
-        for (const id of [...named, ...excluded.map(({ route }) => route)]) assert.ok(own.includes(id), id);
-        assert.equal(new Set(excluded.map(({ route }) => route)).size, excluded.length);
-        assert.equal(new Set(named).size, named.length);
-      }),
-      { numRuns: 1000 },
-    );
+describe('the evaluation of rules', () => {
+  test('has a deterministic effect on every session, with existing routes only', () => {
+    const evaluated = holdsForEffects(1000, (effect, rules, facts) => {
+      const again = evaluate(rules, facts);
+      assert.deepEqual(again, effect);
+      assert.equal(effectKey(again), effectKey(effect));
+      assert.deepEqual(JSON.parse(JSON.stringify(effect)), effect);
+      const own = new Set(routes.filter(({ environment }) => environment === facts.environment).map(({ id }) => id));
+      const { ordering } = effect;
+      const ordered = ordering.type === 'split' ? [ordering.head] : ordering.type === 'smart' ? [] : ordering.routes;
+      for (const ids of [ordered, effect.excluded.map(({ route }) => route)]) {
+        assert.equal(new Set(ids).size, ids.length);
+        assert.ok(ids.every((id) => own.has(id)));
+      }
+    });
     assert.ok(evaluated > 300, `${evaluated} rule sets could be saved`);
   });
 
-  test('reject stops the evaluation, exclusions add up, the last modifier and the first ordering apply', () => {
-    fc.assert(
-      fc.property(anyRules, anyFacts, (input, facts) => {
-        const rules = saved(input);
-        if (!rules) return;
-        const effect = evaluate(rules, facts);
-        const matching = rules.filter(({ when }) => !when || holds(when, facts));
-        const stop = matching.findIndex(({ then }) => then.reject !== undefined);
-        const asked = stop === -1 ? matching : matching.slice(0, stop + 1);
-        const alone = asked.map((rule) => evaluate([{ ...rule, when: { amount: { gte: 0 } } }], facts));
+  test('stops at a reject; exclusions add up, and the last modifier and the first ordering apply', () => {
+    holdsForEffects(1000, (effect, rules, facts) => {
+      const matching = rules.filter(({ when }) => !when || holds(when, facts));
+      const stop = matching.findIndex(({ then }) => then.reject !== undefined);
+      const asked = stop === -1 ? matching : matching.slice(0, stop + 1);
+      const alone = asked.map((rule) => evaluate([{ ...rule, when: { amount: { gte: 0 } } }], facts));
 
-        assert.equal(effect.rejected, asked.at(-1)?.then.reject ?? null);
-        if (stop !== -1) assert.equal(effect.matched.at(-1)?.id, asked.at(-1)!.id);
-        for (const name of ['explore', 'maxAttempts', 'failover', 'margin', 'objective'] as const) {
-          assert.equal(
-            effect[name],
-            asked.findLast(({ then }) => then[name] !== undefined)?.then[name] ?? NO_EFFECT[name],
-          );
-        }
-        const orders = alone.find(({ matched }) =>
-          matched.some((each) => /(^|; )(priority|prefer|split|smart)\b/.test(each.effect)),
-        );
-        assert.deepEqual(effect.ordering, orders?.ordering ?? { type: 'smart' });
-        assert.deepEqual(
-          new Map(effect.excluded.map(({ route, rule }) => [route, rule])),
-          new Map(alone.toReversed().flatMap(({ excluded }) => excluded.map(({ route, rule }) => [route, rule]))),
-        );
-      }),
-      { numRuns: 1000 },
-    );
+      assert.equal(effect.rejected, asked.at(-1)?.then.reject ?? null);
+      if (stop !== -1) assert.equal(effect.matched.at(-1)?.id, asked.at(-1)!.id);
+      for (const name of ['explore', 'maxAttempts', 'failover', 'margin', 'objective'] as const) {
+        const last = asked.findLast(({ then }) => then[name] !== undefined);
+        assert.equal(effect[name], last?.then[name] ?? NO_EFFECT[name]);
+      }
+      const orders = alone.find(({ matched }) =>
+        matched.some((each) => /(^|; )(priority|prefer|split|smart)\b/.test(each.effect)),
+      );
+      assert.deepEqual(effect.ordering, orders?.ordering ?? { type: 'smart' });
+      assert.deepEqual(
+        new Map(effect.excluded.map(({ route, rule }) => [route, rule])),
+        new Map(alone.toReversed().flatMap(({ excluded }) => excluded.map(({ route, rule }) => [route, rule]))),
+      );
+      // Neither a rule that does not match nor a rule after a reject changes anything.
+      assert.deepEqual(evaluate(asked, facts), effect);
+    });
   });
 
-  test('a rule that does not match changes nothing', () => {
-    fc.assert(
-      fc.property(anyRules, anyCondition, anyActions, anyFacts, (input, when, then, facts) => {
-        fc.pre(!holds(when, facts) && Object.keys(then).length > 0);
-        const rules = saved(input);
-        const more = saved([{ id: 'first', when, then }, ...input]);
-        if (rules && more) assert.deepEqual(evaluate(more, facts), evaluate(rules, facts));
-      }),
-    );
-  });
-
-  test('different effects have different keys', () => {
+  test('gives different effects different keys', () => {
     const seen = new Map<string, string>([[effectKey(NO_EFFECT), JSON.stringify(NO_EFFECT)]]);
-    fc.assert(
-      fc.property(anyRules, anyFacts, (input, facts) => {
-        const rules = saved(input);
-        if (!rules) return;
-        const effect = evaluate(rules, facts);
-        const json = JSON.stringify(effect);
-        assert.equal(seen.get(effectKey(effect)) ?? json, json);
-        seen.set(effectKey(effect), json);
-      }),
-    );
+    holdsForEffects(100, (effect) => {
+      const json = JSON.stringify(effect);
+      assert.equal(seen.get(effectKey(effect)) ?? json, json);
+      seen.set(effectKey(effect), json);
+    });
     assert.ok(seen.size > 20);
   });
 });
 
-describe('shares of a split', () => {
-  const SESSIONS = 10_000;
-  const heads = (id: string, pcts: number[], by: 'session' | 'customer') => {
-    const split = pcts.map((pct, index) => ({ route: routes[index]!.id, pct }));
-    const { ruleSet } = checkRules({ version: 1, rules: [{ id, then: { split, by } }] }, routes);
-    const compiled = compileRules(ruleSet, routes);
-    const [facts] = fc.sample(anyFacts, { numRuns: 1, seed: 1 });
-    return Array.from({ length: SESSIONS }, (_, number) => {
-      const who = { sessionId: `chk_${number}`, customer: `buyer${number}@example.com` };
-      const { ordering } = evaluateRules(compiled, { ...facts!, ...who, environment: 'sandbox' });
-      return ordering.type === 'split' ? split.findIndex(({ route }) => route === ordering.head) : -1;
-    });
-  };
-
-  for (const [id, pcts, by] of [
-    ['halves', [50, 50], 'session'],
-    ['canary', [1, 99], 'session'],
-    ['three', [70, 20, 10], 'customer'],
-  ] as const) {
-    test(`${pcts.join('/')} by ${by}, over ${SESSIONS} sessions within four standard deviations`, () => {
-      const drawn = heads(id, [...pcts], by);
-      for (const [index, pct] of pcts.entries()) {
-        const count = drawn.filter((head) => head === index).length;
-        const expected = (SESSIONS * pct) / 100;
-        const deviation = Math.sqrt(expected * (1 - pct / 100));
-        assert.ok(Math.abs(count - expected) < 4 * deviation, `${count} of ${expected}`);
-      }
-    });
-  }
-
-  test('two rules draw independently of each other', () => {
-    const [one, other] = [heads('one', [50, 50], 'session'), heads('other', [50, 50], 'session')];
-    const same = one.filter((head, index) => head === other[index]).length;
-    assert.ok(Math.abs(same - SESSIONS / 2) < 4 * Math.sqrt(SESSIONS / 4), String(same));
-  });
-});
-
-describe('reading', () => {
-  function isAcceptedOrRefused(input: unknown): boolean {
+describe('reading rules', () => {
+  function isAccepted(input: unknown): boolean {
     try {
       checkRules(input, routes);
       return true;
@@ -362,58 +286,46 @@ describe('reading', () => {
     }
   }
 
-  test('any JSON is accepted, or rejected with issues; no other error is thrown', () => {
-    fc.assert(
-      fc.property(fc.json({ maxDepth: 5 }), (text) => {
-        isAcceptedOrRefused(JSON.parse(text));
-      }),
-      { numRuns: 500 },
-    );
+  test('accepts any JSON, or rejects it with issues; no other error is thrown', () => {
+    forAll(500, fc.json({ maxDepth: 5 }), (text) => void isAccepted(JSON.parse(text)));
   });
 
-  test('a valid set with any value at any place is accepted, or rejected with issues', () => {
-    const counts = { accepted: 0, refused: 0 };
-    const odd = fc.oneof(
+  test('accepts a valid set with any value at any place, or rejects it with issues', () => {
+    const counts = { accepted: 0, rejected: 0 };
+    const value = fc.oneof(
       fc.jsonValue({ maxDepth: 2 }),
       fc.constantFrom(null, -1, Number.NaN, '__proto__', [], {}, 'rt'),
     );
-    fc.assert(
-      fc.property(anyRules, fc.infiniteStream(fc.nat()), odd, fc.boolean(), (rules, choices, value, isAdded) => {
-        const set = structuredClone({ version: 1, rules }) as unknown;
-        let place = set as Record<string, unknown>;
-        for (;;) {
-          const keys = Object.keys(place);
-          const key = keys[choices.next().value! % Math.max(1, keys.length)];
-          const inner = key === undefined ? undefined : place[key];
-          if (key !== undefined && typeof inner === 'object' && inner !== null && choices.next().value! % 4 > 0) {
-            place = inner as Record<string, unknown>;
-            continue;
-          }
-          if (isAdded && !Array.isArray(place)) place['extra'] = value;
-          else if (key !== undefined) place[key] = value;
-          break;
-        }
-        counts[isAcceptedOrRefused(set) ? 'accepted' : 'refused'] += 1;
-      }),
-      { numRuns: 2000 },
-    );
-    assert.ok(counts.accepted > 0 && counts.refused > 500, JSON.stringify(counts));
+    forAll(2000, anyRules, fc.infiniteStream(fc.nat()), value, fc.boolean(), (rules, choices, value, isAdded) => {
+      const set = structuredClone({ version: 1, rules }) as Record<string, unknown>;
+      let place = set;
+      let key: string | undefined;
+      for (;;) {
+        const keys = Object.keys(place);
+        key = keys[choices.next().value! % Math.max(1, keys.length)];
+        const inner = key === undefined ? undefined : place[key];
+        if (typeof inner !== 'object' || inner === null || choices.next().value! % 4 === 0) break;
+        place = inner as Record<string, unknown>;
+      }
+      if (isAdded && !Array.isArray(place)) place['extra'] = value;
+      else if (key !== undefined) place[key] = value;
+      counts[isAccepted(set) ? 'accepted' : 'rejected'] += 1;
+    });
+    assert.ok(counts.accepted > 0 && counts.rejected > 500, JSON.stringify(counts));
   });
 
-  test('accepted rules are stored unchanged and match the published schema', () => {
+  test('stores accepted rules unchanged, and they match the published schema', () => {
     const fits = createValidator().compile(jsonSchemaOf(ruleSetSchema, 'input'));
-    fc.assert(
-      fc.property(anyRules, (rules) => {
-        const accepted = saved(rules);
-        if (!accepted) return;
-        assert.deepEqual(accepted, rules);
-        assert.ok(fits({ version: 1, rules }), JSON.stringify(fits.errors));
-      }),
-    );
+    forAll(100, anyRules, (rules) => {
+      const accepted = saved(rules);
+      if (!accepted) return;
+      assert.deepEqual(accepted, rules);
+      assert.ok(fits({ version: 1, rules }), JSON.stringify(fits.errors));
+    });
   });
 
-  test('the sample of the published schema is accepted', () => {
+  test('accepts the sample of the published schema', () => {
     const sample = sampleOf(jsonSchemaOf(ruleSetSchema, 'input'));
-    assert.ok(isAcceptedOrRefused(sample), JSON.stringify(sample));
+    assert.ok(isAccepted(sample), JSON.stringify(sample));
   });
 });
