@@ -38,15 +38,20 @@ function outcomeOf(arm: number, result: BenchOutcome['result'], at = 0, number =
   return { arm, result, at, payment: { number, at, amount: 50 }, handoffError: false };
 }
 
-/** A contender of `arms` arms that has learned outcomes such as '0+' and '1-', in order. */
-function taught(entry: Entry, outcomes: readonly string[], arms = 2): Contender {
-  const contender = entry.create(worldWith(arms), TRUTH);
-  for (const [arm, sign] of outcomes) contender.learn(outcomeOf(Number(arm), sign === '+' ? 'paid' : 'route_failure'));
+const RESULTS: Record<string, BenchOutcome['result']> = { '+': 'paid', '-': 'route_failure', b: 'buyer_failure' };
+
+/** Teaches outcomes such as '0+', '1-' and '1b', in order. */
+function teach(contender: Contender, ...outcomes: string[]): Contender {
+  for (const [arm, sign] of outcomes) contender.learn(outcomeOf(Number(arm), RESULTS[sign!]!));
   return contender;
 }
 
-function choiceOf(contender: Contender, at = 0): number {
-  return contender.choose({ number: 0, at, amount: 50 });
+function taught(entry: Entry, outcomes: readonly string[], arms = 2): Contender {
+  return teach(entry.create(worldWith(arms), TRUTH), ...outcomes);
+}
+
+function choiceOf(contender: Contender, excluded?: ReadonlySet<number>): number {
+  return contender.choose({ number: 0, at: 0, amount: 50 }, excluded);
 }
 
 /** Share of many decisions that choose the arm. */
@@ -73,13 +78,7 @@ describe('counts', () => {
     ];
   for (const [name, counts, successes, failures] of counters) {
     test(name, () => {
-      for (const [arm, reward] of [
-        [0, 1],
-        [1, 0],
-        [1, 1],
-        [1, 1],
-      ] as const)
-        counts.add(arm, reward);
+      for (const [arm, sign] of ['0+', '1-', '1+', '1+']) counts.add(Number(arm), Number(sign === '+'));
       assert.deepEqual([Array.from(counts.successes), Array.from(counts.failures)], [successes, failures]);
     });
   }
@@ -94,26 +93,26 @@ describe('counts', () => {
   });
 });
 
-describe('the choice of', () => {
+describe('the choice by counts', () => {
   const windowed = windowedUpperBound(200, 0.5);
   const short = windowedUpperBound(3, 0.05);
   const discounted = discountedUpperBound(0.5, 2);
   const old = ['1+', '1-', ...times(300, '0+'), ...times(60, '0-')];
   const choices: [name: string, entry: Entry, outcomes: string[], arm: number, arms?: number][] = [
     // ln 11 = 2.398: 0.8 + sqrt(0.5 * 2.398 / 10) = 1.146 against 0 + sqrt(0.5 * 2.398 / 1) = 1.095.
-    ['SW-UCB: 8 of 10 above 0 of 1', windowed, ['1-', ...times(8, '0+'), ...times(2, '0-')], 0],
+    ['SW-UCB prefers 8 of 10 to 0 of 1', windowed, ['1-', ...times(8, '0+'), ...times(2, '0-')], 0],
     // 0.7 + 0.346 = 1.046.
-    ['SW-UCB: 7 of 10 below 0 of 1', windowed, ['1-', ...times(7, '0+'), ...times(3, '0-')], 1],
-    ['SW-UCB: a failure in the window', short, ['1-', '0+', '0+'], 0],
-    ['SW-UCB: an arm that left the window', short, ['1-', '0+', '0+', '0+'], 1],
+    ['SW-UCB prefers 0 of 1 to 7 of 10', windowed, ['1-', ...times(7, '0+'), ...times(3, '0-')], 1],
+    ['SW-UCB avoids a failure in the window', short, ['1-', '0+', '0+'], 0],
+    ['SW-UCB tries an arm that left the window', short, ['1-', '0+', '0+', '0+'], 1],
     // n = 1.5: 2 sqrt(0.203 / 0.5) = 1.273 against 1 + 2 sqrt(0.203 / 1) = 1.900.
-    ['D-UCB: a fresh failure', discounted, ['1-', '0+'], 0],
+    ['D-UCB avoids a fresh failure', discounted, ['1-', '0+'], 0],
     // n = 1.75: 2 sqrt(0.280 / 0.25) = 2.116 against 1 + 2 sqrt(0.280 / 1.5) = 1.864.
-    ['D-UCB: a failure that is discounted enough', discounted, ['1-', '0+', '0+'], 1],
-    ['greedy: the best mean', GREEDY, ['0+', '0-', '0-', '1+', '1-'], 1],
-    ['greedy: the best mean of all time', GREEDY, old, 0],
-    ['greedy with a memory of a hundred: the best recent mean', GREEDY_RECENT, old, 1],
-    ['greedy: an arm without outcomes', GREEDY, ['0+', '1+'], 2, 3],
+    ['D-UCB tries an arm whose failure is discounted enough', discounted, ['1-', '0+', '0+'], 1],
+    ['greedy takes the best mean', GREEDY, ['0+', '0-', '0-', '1+', '1-'], 1],
+    ['greedy takes the best mean of all time', GREEDY, old, 0],
+    ['greedy with a memory of a hundred takes the best recent mean', GREEDY_RECENT, old, 1],
+    ['greedy tries an arm without outcomes', GREEDY, ['0+', '1+'], 2, 3],
   ];
   for (const [name, entry, outcomes, arm, arms] of choices) {
     test(name, () => assert.equal(choiceOf(taught(entry, outcomes, arms)), arm));
@@ -123,7 +122,7 @@ describe('the choice of', () => {
 describe('Thompson sampling', () => {
   const shares: [name: string, entry: Entry, outcomes: string[], arm: number, share: number][] = [
     // P(Beta(2, 1) > Beta(1, 1)) = 2/3.
-    ['after one success', THOMPSON, ['1+'], 1, 2 / 3],
+    ['prefers the arm with one success', THOMPSON, ['1+'], 1, 2 / 3],
     // P(Beta(2.5, 1) > Beta(1, 1)) = 2.5 / 3.5.
     ['D-TS counts two successes at 0.5 as 1.5', discountedThompson(0.5), ['1+', '1+'], 1, 2.5 / 3.5],
     ['SW-TS uses the window only', windowedThompson(1), ['1+', '1+', '0+'], 0, 2 / 3],
@@ -148,7 +147,7 @@ describe('decision-engine', () => {
     assert.deepEqual(scores, [0.75, 0.5, 0.5, 0.25, 0.25]);
   });
 
-  test('a smaller bucket drops the oldest, a larger one fills with use', () => {
+  test('a smaller bucket drops its oldest outcomes, and a larger one fills with new outcomes', () => {
     const window = scoreWindow(4);
     for (const reward of [0, 0, 1, 1]) window.add(reward);
     window.resize(3);
@@ -174,7 +173,7 @@ describe('decision-engine', () => {
     assertNear(shareOf(taught(DECISION_ENGINE, ['0-', '1-', '2-', '3-'], 5), 4), 0.95 + 0.05 / 5, 0.005);
   });
 
-  test('the reset lifts a laggard to three deviations below the best', () => {
+  test('the reset lifts a bad route to three deviations below the best', () => {
     const plain = decisionEngine('plain', { bucket: 125, exploreShare: 0 });
     const lifted = decisionEngine('lifted', { bucket: 125, exploreShare: 0, resets: true });
     // Arm 0 is at 116 of 125. Arm 1 fell to 0 and is lifted to 1 - 3 sqrt(0.09 / 125) = 0.9195, 115 of 125, since arm 2
@@ -182,9 +181,7 @@ describe('decision-engine', () => {
     const lift = (entry: Entry): Contender => {
       const contender = taught(entry, [...times(125, '1-'), ...times(9, '0-')], 3);
       choiceOf(contender);
-      for (let count = 0; count < 10; count += 1) contender.learn(outcomeOf(2, 'route_failure'));
-      for (let count = 0; count < 40; count += 1) contender.learn(outcomeOf(1, 'paid'));
-      return contender;
+      return teach(contender, ...times(10, '2-'), ...times(40, '1+'));
     };
     assert.equal(choiceOf(lift(plain)), 0);
     assert.equal(choiceOf(lift(lifted)), 1);
@@ -249,69 +246,55 @@ describe('decision-engine', () => {
     const contender = DECISION_ENGINE_BY_VALUE.create(world, TRUTH);
     assertNear(shareOf(contender, 1), 0.975, 0.005);
     // 0.116 against 0.138 * 105 / 125 = 0.1159.
-    for (let failure = 0; failure < 20; failure += 1) contender.learn(outcomeOf(1, 'route_failure'));
-    assertNear(shareOf(contender, 0), 0.975, 0.005);
+    assertNear(shareOf(teach(contender, ...times(20, '1-')), 0), 0.975, 0.005);
   });
 
   test('with attribution, a buyer’s failure does not count against the route', () => {
     const options = { bucket: 125, exploreShare: 0 };
-    const after = (entry: Entry): number => {
-      const contender = taught(entry, ['1-']);
-      for (let failure = 0; failure < 9; failure += 1) contender.learn(outcomeOf(0, 'buyer_failure'));
-      return choiceOf(contender);
-    };
-    assert.equal(after(decisionEngine('plain', options)), 1);
-    assert.equal(after(decisionEngine('attributed', { ...options, attributes: true })), 0);
-    assert.equal(after(attributed(GREEDY)), 0);
-    assert.equal(after(unattributed(decisionEngine('attributed', { ...options, attributes: true }))), 1);
+    const attributing = decisionEngine('attributed', { ...options, attributes: true });
+    const entries = [decisionEngine('plain', options), attributing, attributed(GREEDY), unattributed(attributing)];
+    const choices = entries.map((entry) => choiceOf(taught(entry, ['1-', ...times(9, '0b')])));
+    assert.deepEqual(choices, [1, 0, 0, 1]);
   });
 });
 
 describe('Hyperswitch dynamo', () => {
   test('a score is that of the last eight blocks of five, and 100 % before five outcomes', () => {
     const score = blockScore();
-    for (let failure = 0; failure < 4; failure += 1) score.add(0);
-    assert.equal(score.score(), 1);
-    score.add(0);
-    assert.equal(score.score(), 0);
-    for (let success = 0; success < 35; success += 1) score.add(1);
-    assert.equal(score.score(), 35 / 40);
-    score.add(1);
-    assert.equal(score.score(), 1);
+    const scoreAfter = (count: number, reward: number) => {
+      for (let outcome = 0; outcome < count; outcome += 1) score.add(reward);
+      return score.score();
+    };
+    assert.deepEqual([scoreAfter(4, 0), scoreAfter(1, 0), scoreAfter(35, 1), scoreAfter(1, 1)], [1, 0, 35 / 40, 1]);
   });
 });
 
 describe('contenders that do not learn', () => {
   test('static priority takes its first route, or the second if the first is excluded', () => {
     const contender = STATIC_PRIORITY.create(worldWith(3, { priorityAtStart: [2, 0, 1] }), TRUTH);
-    const payment = { number: 0, at: 0, amount: 1 };
-    assert.deepEqual([contender.choose(payment), contender.choose(payment, new Set([2]))], [2, 0]);
+    assert.deepEqual([choiceOf(contender), choiceOf(contender, new Set([2]))], [2, 0]);
   });
 
   test('the priority is that of the true rates at the start', () => {
     assert.deepEqual(worldOf(TRUTH).priorityAtStart, [0, 2, 1]);
   });
 
-  test('random takes each arm as often', () => {
+  test('random choice takes each arm equally often', () => {
     const contender = RANDOM.create(worldWith(4), TRUTH);
     for (const arm of [0, 1, 2, 3]) assertNear(shareOf(contender, arm), 0.25, 0.01);
   });
 
-  test('the oracle by value weighs truth and cost, the cheapest cost alone', () => {
-    const payment = { number: 0, at: 0, amount: 1 };
+  test('the oracle by value compares true rates and costs, the cheapest contender only costs', () => {
     const world = worldWith(3, { margin: 0.15, costs: [0.05, 0.01, 0.02] });
     // 0.5 * 0.10, 0.3 * 0.14 and 0.4 * 0.13.
-    assert.equal(ORACLE_BY_VALUE.create(world, TRUTH).choose(payment), 2);
-    assert.equal(CHEAPEST.create(world, TRUTH).choose(payment), 1);
+    assert.equal(choiceOf(ORACLE_BY_VALUE.create(world, TRUTH)), 2);
+    assert.equal(choiceOf(CHEAPEST.create(world, TRUTH)), 1);
   });
 
   test('no baseline chooses an excluded route', () => {
-    const payment = { number: 0, at: 0, amount: 1 };
     for (const entry of [...BASELINES, CHEAPEST, ORACLE_BY_VALUE]) {
       const contender = entry.create(worldWith(3, { margin: 1 }), TRUTH);
-      for (let call = 0; call < 50; call += 1) {
-        assert.equal(contender.choose(payment, new Set([0, 2])), 1, entry.name);
-      }
+      for (let call = 0; call < 50; call += 1) assert.equal(choiceOf(contender, new Set([0, 2])), 1, entry.name);
     }
   });
 });

@@ -3,14 +3,15 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { BASELINES } from '../../bench/routing/baselines/all.ts';
 import { ORACLE, RANDOM } from '../../bench/routing/baselines/fixed.ts';
-import type { BenchOutcome, BenchPayment, World } from '../../bench/routing/contender.ts';
+import type { BenchOutcome, BenchPayment, Contender, World } from '../../bench/routing/contender.ts';
 import { gapCaptured, figuresOf, measure } from '../../bench/routing/report/measure.ts';
 import { type Environment, environmentOf, POTENTIAL } from '../../bench/routing/world/environment.ts';
 import { feedbackQueue } from '../../bench/routing/world/feedback.ts';
 import { mixed, randomStream, streamSeed } from '../../bench/routing/world/random.ts';
 import { armLife, OUTAGE, type RatesInput } from '../../bench/routing/world/rates.ts';
-import { type Scenario, SCENARIOS } from '../../bench/routing/world/scenarios.ts';
-import { type Entry, type RunOptions, simulate } from '../../bench/routing/world/simulate.ts';
+import { SCENARIOS } from '../../bench/routing/world/scenarios.ts';
+import { type RunOptions, simulate } from '../../bench/routing/world/simulate.ts';
+import { forAll } from '../support/for-all.ts';
 
 const SEEDS = [501, 502];
 const PAYMENTS = 4000;
@@ -18,32 +19,27 @@ const PAYMENTS = 4000;
 interface Seen {
   chosen: { payment: BenchPayment; arm: number; again: boolean }[];
   outcomes: BenchOutcome[];
+  /** Time of each event. */
+  times: number[];
 }
 
-/** A contender that always chooses the same arm and records all events; `onEvent` gets the time of each. */
-function recorder(arm: number, onEvent: (outcome: BenchOutcome | undefined, now: number) => void = () => {}) {
-  const seen: Seen = { chosen: [], outcomes: [] };
-  const entry: Entry = {
-    name: 'recorder',
-    create: ({ arms }: World) => ({
-      choose(payment, excluded) {
-        const other = excluded?.has(arm) ? (arm + 1) % arms : arm;
-        seen.chosen.push({ payment, arm: other, again: excluded !== undefined });
-        onEvent(undefined, payment.at);
-        return other;
-      },
-      learn(outcome) {
-        seen.outcomes.push(outcome);
-        onEvent(outcome, outcome.at);
-      },
-    }),
-  };
-  return { entry, seen };
-}
-
-function play(environment: Environment, arm: number, options: RunOptions = {}): Seen {
-  const { entry, seen } = recorder(arm);
-  simulate(environment, entry, options);
+/** Runs a contender that chooses by the number of the payment, or the next arm if that is excluded; records all events. */
+function play(environment: Environment, armFor: (number: number) => number, options: RunOptions = {}): Seen {
+  const seen: Seen = { chosen: [], outcomes: [], times: [] };
+  const create = ({ arms }: World): Contender => ({
+    choose(payment, excluded) {
+      const first = armFor(payment.number);
+      const arm = excluded?.has(first) ? (first + 1) % arms : first;
+      seen.chosen.push({ payment, arm, again: excluded !== undefined });
+      seen.times.push(payment.at);
+      return arm;
+    },
+    learn(outcome) {
+      seen.outcomes.push(outcome);
+      seen.times.push(outcome.at);
+    },
+  });
+  simulate(environment, { name: 'recorder', create }, options);
   return seen;
 }
 
@@ -53,50 +49,41 @@ function mean(values: Iterable<number>): number {
   return sum / count;
 }
 
-function assertNear(actual: number, expected: number, tolerance: number, what: string): void {
-  assert.ok(Math.abs(actual - expected) <= tolerance, `${what}: ${actual}, expected ${expected} ± ${tolerance}`);
+/** Share of the values that fit. */
+function shareOf<Value>(values: Iterable<Value>, fits: (value: Value) => boolean): number {
+  return mean(Array.from(values, (value) => Number(fits(value))));
 }
 
-const ALL: Scenario[] = Object.values(SCENARIOS);
+function assertNear(actual: number, expected: number, tolerance: number, name: string): void {
+  assert.ok(Math.abs(actual - expected) <= tolerance, `${name}: ${actual}, expected ${expected} ± ${tolerance}`);
+}
 
 describe('worlds', () => {
-  for (const scenario of ALL) {
+  for (const scenario of Object.values(SCENARIOS)) {
     test(`${scenario.name}: the same seed gives the same world, and equal choices get equal outcomes`, () => {
       const [one, again, other] = [501, 501, 502].map((seed) => environmentOf(scenario, seed, PAYMENTS));
       assert.deepEqual(one, again);
       assert.notDeepEqual(one!.potential, other!.potential);
-      assert.deepEqual(play(one!, 1), play(one!, 1));
-    });
-
-    test(`${scenario.name}: earlier choices do not change the outcome of a payment on a route`, () => {
-      const environment = environmentOf(scenario, 501, PAYMENTS);
-      const zero = new Map(play(environment, 0).outcomes.map((outcome) => [outcome.payment.number, outcome]));
-      const mixture: BenchOutcome[] = [];
-      const alternating: Entry = {
-        name: 'alternating',
-        create: () => ({
-          choose: ({ number }) => number % 2,
-          learn: (outcome) => void mixture.push(outcome),
-        }),
-      };
-      simulate(environment, alternating);
-      const shared = mixture.filter(({ arm }) => arm === 0);
+      const first = play(one!, () => 0);
+      assert.deepEqual(
+        play(one!, () => 0),
+        first,
+      );
+      // Earlier choices do not change the outcome of a payment on a route.
+      const alone = new Map(first.outcomes.map((outcome) => [outcome.payment.number, outcome]));
+      const shared = play(one!, (number) => number % 2).outcomes.filter(({ arm }) => arm === 0);
       assert.ok(shared.length > PAYMENTS / 3);
-      for (const outcome of shared) assert.deepEqual(outcome, zero.get(outcome.payment.number));
+      for (const outcome of shared) assert.deepEqual(outcome, alone.get(outcome.payment.number));
     });
 
-    test(`${scenario.name}: no outcome is reported before its time, and events are in the order of time`, () => {
+    test(`${scenario.name}: every outcome is reported at its time, and events are in the order of time`, () => {
       const environment = environmentOf(scenario, 501, PAYMENTS);
-      let latest = 0;
-      const { entry, seen } = recorder(0, (_outcome, now) => {
-        assert.ok(now >= latest, `${now} after ${latest}`);
-        latest = now;
-      });
-      simulate(environment, entry);
-      for (const { payment, arm, at } of seen.outcomes) {
+      const { outcomes, times } = play(environment, () => 0);
+      for (const [index, at] of times.entries()) assert.ok(at >= (times[index - 1] ?? 0), `${at} at ${index}`);
+      for (const { payment, arm, at } of outcomes) {
         assert.equal(at, payment.at + environment.delaySeconds[payment.number * environment.arms + arm]!);
       }
-      assert.equal(seen.outcomes.length, PAYMENTS);
+      assert.equal(outcomes.length, PAYMENTS);
     });
 
     test(`${scenario.name}: the oracle has no regret, and random choice captures nothing of the gap`, () => {
@@ -128,19 +115,15 @@ describe('worlds', () => {
 
   test('a refused payment has one second attempt, on another route, when the refusal is known', () => {
     const environment = environmentOf(SCENARIOS.PAY, 501, PAYMENTS);
-    environment.potential.fill(POTENTIAL.handoffError);
     environment.delaySeconds.fill(0.5);
-    const { chosen, outcomes } = play(environment, 0, { failover: true });
+    environment.potential.fill(POTENTIAL.routeFailure);
+    assert.equal(play(environment, () => 0, { failover: true }).chosen.length, PAYMENTS, 'other failures have none');
+    environment.potential.fill(POTENTIAL.handoffError);
+    const { chosen, outcomes } = play(environment, () => 0, { failover: true });
     const again = chosen.filter((choice) => choice.again);
     assert.equal(again.length, PAYMENTS);
     assert.ok(again.every(({ arm, payment }) => arm === 1 && payment.at === environment.at[payment.number]! + 0.5));
     assert.equal(outcomes.filter(({ handoffError }) => handoffError).length, 2 * PAYMENTS);
-  });
-
-  test('a failure that is not a refusal has no second attempt', () => {
-    const environment = environmentOf(SCENARIOS.PAY, 501, PAYMENTS);
-    environment.potential.fill(POTENTIAL.routeFailure);
-    assert.equal(play(environment, 0, { failover: true }).chosen.length, PAYMENTS);
   });
 });
 
@@ -158,8 +141,8 @@ describe('distributions of worlds', () => {
 
   test('outcomes are drawn with the probability of the moment, and known after a log-normal delay', () => {
     const { probability, potential, delaySeconds } = environmentOf(SCENARIOS.STATIC, 501);
-    const paid = potential.map((kind) => (kind === POTENTIAL.paid ? 1 : 0));
-    assertNear(mean(paid), mean(probability), 0.002, 'success rate');
+    const paid = shareOf(potential, (kind) => kind === POTENTIAL.paid);
+    assertNear(paid, mean(probability), 0.002, 'success rate');
     const logs = Float64Array.from(delaySeconds, Math.log);
     const middle = mean(logs);
     assertNear(Math.exp(middle), 20, 0.2, 'median delay');
@@ -168,9 +151,9 @@ describe('distributions of worlds', () => {
 
   test('in PAYATTR buyers fail 12 % of the payments that routes accept', () => {
     const { probability, potential } = environmentOf(SCENARIOS.PAYATTR, 501);
-    const share = (kind: number) => mean(potential.map((each) => (each === kind ? 1 : 0)));
-    assertNear(share(POTENTIAL.buyerFailure) / mean(probability), 0.12, 0.003, 'buyer failures');
-    assertNear(share(POTENTIAL.paid) / mean(probability), 0.88, 0.003, 'paid');
+    const relativeShare = (kind: number) => shareOf(potential, (each) => each === kind) / mean(probability);
+    assertNear(relativeShare(POTENTIAL.buyerFailure), 0.12, 0.003, 'buyer failures');
+    assertNear(relativeShare(POTENTIAL.paid), 0.88, 0.003, 'paid');
     assert.ok(!environmentOf(SCENARIOS.PAY, 501).potential.includes(POTENTIAL.buyerFailure));
   });
 
@@ -200,10 +183,10 @@ describe('distributions of worlds', () => {
     const outages = lives.flatMap(({ outage }) => Array.from(outage));
     // Outages: 10 exp(0.8 ** 2 / 2) minutes in the mean, 16 hours of none between them.
     const outageHours = (10 * Math.exp(0.8 ** 2 / 2)) / 60;
-    const share = mean(outages.map((kind) => (kind === OUTAGE.none ? 0 : 1)));
+    const share = shareOf(outages, (kind) => kind !== OUTAGE.none);
     assertNear(share, outageHours / (16 + outageHours), 0.0015, 'share of time in outage');
-    const hard = mean(outages.filter((kind) => kind !== OUTAGE.none).map((kind) => (kind === OUTAGE.hard ? 1 : 0)));
-    assertNear(hard, 0.5, 0.06, 'share of outages that are hard');
+    const hard = shareOf(outages, (kind) => kind === OUTAGE.hard);
+    assertNear(hard / share, 0.5, 0.06, 'share of outages that are hard');
 
     const rates = Float64Array.from(lives.flatMap(({ probability }) => Array.from(probability))).toSorted();
     const logitAt = (part: number) => {
@@ -215,17 +198,17 @@ describe('distributions of worlds', () => {
     const healthy = (part: number) => logitAt(wrong + (1 - wrong) * part);
     assertNear(healthy(0.5), Math.log(0.87 / 0.13), 0.03, 'median of the logit');
     assertNear(healthy(0.8413) - healthy(0.5), 0.25, 0.03, 'deviation of the drift');
-    assertNear(mean(rates.map((rate) => (rate < 0.2 ? 1 : 0))), share, 0.002, 'share of time below 20 %');
-    assertNear(mean(rates.map((rate) => (rate < 0.75 ? 1 : 0))), wrong, 0.02, 'share of time when something is wrong');
+    const timeBelow = (limit: number) => shareOf(rates, (rate) => rate < limit);
+    assertNear(timeBelow(0.2), share, 0.002, 'share of time below 20 %');
+    assertNear(timeBelow(0.75), wrong, 0.02, 'share of time when something is wrong');
   });
 
-  test('bases start and shift within their bounds', () => {
+  test('the base rates of routes start and shift within their bounds', () => {
     const bounds = { start: [0.93, 0.931], shifted: [0.5, 0.51] } as const;
     const lives = Array.from({ length: 300 }, (_, arm) => armLife(randomStream(arm), 1441, bounds));
-    const share = (cell: number) => mean(lives.map(({ probability }) => (probability[cell]! > 0.8 ? 1 : 0)));
-    // 12 hours later e ** -1 of the bases are what they were.
-    assertNear(share(0), 1, 0.05, 'at the start');
-    assertNear(share(1440), Math.exp(-1) * share(0), 0.09, 'after 12 hours');
+    const high = (cell: number) => shareOf(lives, ({ probability }) => probability[cell]! > 0.8);
+    assertNear(high(0), 1, 0.05, 'at the start');
+    assertNear(high(1440), Math.exp(-1) * high(0), 0.09, 'e ** -1 of the bases are unchanged after 12 hours');
   });
 
   test('SWITCH draws all routes anew about every 2,000 payments, from 60 to 95 %', () => {
@@ -272,18 +255,13 @@ describe('random numbers', () => {
 
 describe('the queue of outcomes', () => {
   test('gives the earliest outcome first, and equal times in the order of insertion', () => {
-    fc.assert(
-      fc.property(fc.array(fc.integer({ min: 0, max: 9 })), (times) => {
-        const queue = feedbackQueue<number>();
-        for (const [order, at] of times.entries()) queue.add(at, order);
-        const expected = [...times.entries()].toSorted((one, other) => one[1] - other[1] || one[0] - other[0]);
-        for (const [order, at] of expected) {
-          assert.equal(queue.nextAt(), at);
-          assert.equal(queue.take(), order);
-        }
-        assert.equal(queue.nextAt(), Infinity);
-        assert.throws(() => queue.take(), /the queue is empty/);
-      }),
-    );
+    forAll(100, fc.array(fc.nat(9)), (times) => {
+      const queue = feedbackQueue<number>();
+      for (const [order, at] of times.entries()) queue.add(at, order);
+      const expected = [...times.entries()].toSorted((one, other) => one[1] - other[1] || one[0] - other[0]);
+      for (const [order, at] of expected) assert.deepEqual([queue.nextAt(), queue.take()], [at, order]);
+      assert.equal(queue.nextAt(), Infinity);
+      assert.throws(() => queue.take(), /the queue is empty/);
+    });
   });
 });
