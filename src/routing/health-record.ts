@@ -77,16 +77,9 @@ export interface HealthPeers {
   usable: number;
 }
 
-/** Details with which a route enters a state. */
-export interface HealthEntry {
-  state: RouteHealth;
-  cause: HealthCause;
-  words: string;
-  /** Only for automatic standby. */
-  retryAt?: Instant;
-  backoffs?: number;
-  manual?: HealthOverride;
-}
+/** Details with which a route enters a state; `retryAt` only for automatic standby. */
+export type HealthEntry = Pick<HealthRecord, 'state' | 'cause' | 'words'> &
+  Partial<Pick<HealthRecord, 'retryAt' | 'backoffs' | 'manual'>>;
 
 /** The record of a route that enters a state; counts of the previous state are dropped. */
 export function entered(version: number, entry: HealthEntry, now: Instant): HealthRecord {
