@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { ppmFromFraction } from '../domain/money.ts';
 import type { Route } from '../domain/route.ts';
 
+const THIRTY_DAYS_MINUTES = 30 * 24 * 60;
+const WEEK_SECONDS = 7 * 86_400;
 const name = z.string().min(1).max(120);
 const rate = z.number().min(0).max(0.5);
 
@@ -20,19 +22,13 @@ const catalogueSchema = z.strictObject({
         health: z.enum(['live', 'degraded', 'standby']),
         payerLabel: name,
         eta: name,
-        etaMinutes: z
-          .number()
-          .min(0)
-          .max(30 * 24 * 60),
+        etaMinutes: z.number().min(0).max(THIRTY_DAYS_MINUTES),
         buyerFeeRate: rate,
         gatewayFeeRate: rate,
         providerCostRate: rate,
         kycPolicy: z.enum(['none', 'light', 'full', 'provider']),
         successRate: z.number().min(0).max(1),
-        paymentTimeoutSeconds: z
-          .int()
-          .min(60)
-          .max(7 * 86_400),
+        paymentTimeoutSeconds: z.int().min(60).max(WEEK_SECONDS),
       }),
     )
     .min(1)

@@ -45,13 +45,9 @@ function rulesIn(input: unknown): unknown[] {
 }
 
 function duplicateIds(rules: readonly unknown[]): RuleFault[] {
-  const seen = new Set<string>();
-  return rules.flatMap((rule, index): RuleFault[] => {
-    if (typeof rule !== 'object' || rule === null || !('id' in rule) || typeof rule.id !== 'string') return [];
-    if (!seen.has(rule.id)) {
-      seen.add(rule.id);
-      return [];
-    }
+  const ids = rules.map((rule) => (typeof rule === 'object' && rule !== null && 'id' in rule ? rule.id : undefined));
+  return ids.flatMap((id, index): RuleFault[] => {
+    if (typeof id !== 'string' || ids.indexOf(id) === index) return [];
     const remedy = 'give each rule an id of its own';
     return [{ path: ['rules', index, 'id'], code: 'duplicate_id', message: 'is the id of an earlier rule', remedy }];
   });

@@ -53,22 +53,10 @@ export interface Choice {
   standings: Standing[];
 }
 
-/**
- * The eligible candidate with the highest value, without draws; the smaller id of two equal ones. Routes in standby are only
- * considered if all are.
- */
-export function greedy<T extends Candidate>(candidates: readonly T[], policy: Policy): T | undefined {
-  const isOpen = openAmong(candidates);
-  let best: T | undefined;
-  let bestValue = Number.NEGATIVE_INFINITY;
-  for (const candidate of candidates) {
-    if (!isOpen(candidate)) continue;
-    const value = meanIndexOf(candidate, policy);
-    if (best && (value < bestValue || (value === bestValue && candidate.id > best.id))) continue;
-    best = candidate;
-    bestValue = value;
-  }
-  return best;
+/** The candidates by value without draws, highest first; the smaller id of two equal ones first. */
+export function byValue<T extends Candidate>(candidates: readonly T[], policy: Policy): T[] {
+  const values = new Map(candidates.map((candidate) => [candidate, meanIndexOf(candidate, policy)]));
+  return candidates.toSorted((a, b) => values.get(b)! - values.get(a)! || (a.id < b.id ? -1 : 1));
 }
 
 /** The published score of a candidate, 0 to 100. */
@@ -83,7 +71,7 @@ export function publishedScoreOf(candidate: Candidate, policy: Policy): number {
 export function choose(candidates: readonly Candidate[], options: ChooseOptions): Choice | undefined {
   const { policy, draws, tokens } = options;
   const { exploration } = policy;
-  const best = greedy(candidates, policy);
+  const [best] = byValue(candidates.filter(openAmong(candidates)), policy);
   if (!best) return undefined;
   const earned = Math.min(exploration.budgetCap, tokens + exploration.budgetPerDecision);
   const standings = candidates.map((candidate) => standingOf(candidate, options));
@@ -131,27 +119,12 @@ function openAmong(candidates: readonly Candidate[]): (candidate: Candidate) => 
 
 function highestIndex(candidates: readonly Candidate[], standings: readonly Standing[]): Standing | undefined {
   const isOpen = openAmong(candidates);
-  let best: Standing | undefined;
-  for (const [i, standing] of standings.entries()) {
-    if (!isOpen(candidates[i]!)) continue;
-    if (!best || standing.index > best.index || (standing.index === best.index && isBefore(standing, best))) {
-      best = standing;
-    }
-  }
-  return best;
-}
-
-function isBefore(a: Standing, b: Standing): boolean {
-  return a.score > b.score || (a.score === b.score && a.id < b.id);
+  const open = standings.filter((_, i) => isOpen(candidates[i]!));
+  return open.toSorted((a, b) => b.index - a.index || b.score - a.score || (a.id < b.id ? -1 : 1))[0];
 }
 
 function leastRecentlyTried(candidates: readonly Candidate[], standings: readonly Standing[]): Standing | undefined {
-  let chosen: number | undefined;
-  for (const [i, candidate] of candidates.entries()) {
-    if (!candidate.eligible || candidate.health === 'standby') continue;
-    const other = chosen === undefined ? undefined : candidates[chosen]!;
-    const [mine, others] = [candidate.triedAt ?? 0, other?.triedAt ?? 0];
-    if (!other || mine < others || (mine === others && candidate.id < other.id)) chosen = i;
-  }
-  return chosen === undefined ? undefined : standings[chosen];
+  const working = candidates.filter(({ eligible, health }) => eligible && health !== 'standby');
+  const [first] = working.toSorted((a, b) => (a.triedAt ?? 0) - (b.triedAt ?? 0) || (a.id < b.id ? -1 : 1));
+  return standings.find(({ id }) => id === first?.id);
 }

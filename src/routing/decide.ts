@@ -1,4 +1,4 @@
-import { choose, meanIndexOf, publishedScoreOf } from './choose.ts';
+import { byValue, choose, meanIndexOf, publishedScoreOf } from './choose.ts';
 import type { DecisionCandidate, DecisionInput, DecisionOutput, RouteFacts, Snapshot, Verdict } from './decision.ts';
 import { drawsOf } from './draw.ts';
 import type { RuleEffect, RuleOrdering } from './evaluate-rules.ts';
@@ -175,11 +175,6 @@ function exclude(contestant: DecisionCandidate, words: string): void {
 
 function bestOf(contestants: readonly DecisionCandidate[], policy: Policy): DecisionCandidate | undefined {
   return byValue(contestants, policy).find(({ eligible }) => eligible);
-}
-
-function byValue(contestants: readonly DecisionCandidate[], policy: Policy): DecisionCandidate[] {
-  const values = new Map(contestants.map((one) => [one, meanIndexOf(one, policy)]));
-  return contestants.toSorted((a, b) => values.get(b)! - values.get(a)! || (a.id < b.id ? -1 : 1));
 }
 
 /** Rounded to decimals that JSON preserves. */

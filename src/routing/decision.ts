@@ -1,14 +1,13 @@
 import type { Cents } from '../domain/money.ts';
 import type { Instant } from '../domain/records.ts';
-import type { Environment, RouteHealth, RouteKind } from '../domain/route.ts';
+import type { Environment, Route, RouteKind } from '../domain/route.ts';
 import type { Candidate, Standing } from './choose.ts';
 import type { RuleEffect } from './evaluate-rules.ts';
 
+type RouteParts = 'id' | 'kind' | 'health' | 'buyerFeeRate' | 'gatewayFeeRate' | 'providerCostRate' | 'etaMinutes';
+
 /** Facts of one route at one time. Rates are parts per million. */
-export interface RouteFacts {
-  id: string;
-  kind: RouteKind;
-  health: RouteHealth;
+export interface RouteFacts extends Pick<Route, RouteParts> {
   /** Reason for which the route cannot be used at all; null if it can. */
   off: string | null;
   /** Description of its health. */
@@ -19,10 +18,6 @@ export interface RouteFacts {
   n: number;
   low: number;
   high: number;
-  buyerFeeRate: number;
-  gatewayFeeRate: number;
-  providerCostRate: number;
-  etaMinutes: number;
   triedAt: Instant | null;
 }
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { ENVIRONMENTS, type Environment, type Route } from '../domain/route.ts';
 import { uniformOf } from './draw.ts';
-import type { ObjectiveName } from './routing-policy.ts';
+import { type ObjectiveName, frozen } from './routing-policy.ts';
 import { type Matcher, type RuleFacts, matcherOf } from './rule-matching.ts';
 import { type RouteSelector, listed, routesOf, selectorInWords } from './rule-selectors.ts';
 import type { Failover, Rule, RuleActions, RuleSet } from './rule-set.ts';
@@ -64,10 +64,10 @@ interface CompiledOrdering {
   draw: ((facts: RuleFacts) => number) | undefined;
 }
 
-export const NO_RULES: CompiledRules = Object.freeze({ environments: undefined });
+export const NO_RULES: CompiledRules = frozen({ environments: undefined });
 
 /** The effect without rules: the router orders, may explore, and tries at most three routes of the same kind. */
-export const NO_EFFECT: RuleEffect = frozen({
+export const NO_EFFECT = frozen<RuleEffect>({
   rejected: null,
   excluded: [],
   explore: true,
@@ -173,11 +173,7 @@ function effectOf(rules: readonly CompiledRule[], applied: number[], orderedBy: 
     };
     matched.push({ id, effect: [words, order?.words ?? ''].filter((each) => each !== '').join('; ') });
   }
-  return frozen({
-    ...effect,
-    excluded: [...excluded].map(([route, rule]) => ({ route, rule })),
-    matched,
-  });
+  return frozen({ ...effect, excluded: [...excluded].map(([route, rule]) => ({ route, rule })), matched });
 }
 
 function compileRule({ id, when, then }: Rule, routes: readonly Route[]): CompiledRule {
@@ -243,13 +239,4 @@ function modifiersInWords(then: RuleActions): string {
     reject !== undefined && `reject ${reject}`,
   ];
   return words.filter((each) => each !== false).join('; ');
-}
-
-function frozen(effect: RuleEffect): RuleEffect {
-  for (const part of [...effect.excluded, ...effect.matched]) Object.freeze(part);
-  Object.freeze(effect.excluded);
-  Object.freeze(effect.matched);
-  if ('routes' in effect.ordering) Object.freeze(effect.ordering.routes);
-  Object.freeze(effect.ordering);
-  return Object.freeze(effect);
 }

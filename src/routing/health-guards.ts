@@ -1,8 +1,7 @@
 import type { RouteHealth } from '../domain/route.ts';
-import type { HealthPolicy } from './health-policy.ts';
-import type { HealthCause, HealthRecord } from './health-record.ts';
+import { HEALTH_POLICY as policy } from './health-policy.ts';
+import { type HealthCause, type HealthRecord, timeInWords } from './health-record.ts';
 import { type HealthSignals, trailingCount, isUntried, resultsSince } from './health-signals.ts';
-import { percent, timeInWords } from './health-words.ts';
 
 /** A transition that the signals cause. */
 export interface Move {
@@ -12,11 +11,7 @@ export interface Move {
   numbers: Record<string, number>;
 }
 
-export function toStandbyByHandoffs(
-  record: HealthRecord,
-  signals: HealthSignals,
-  policy: HealthPolicy,
-): Move | undefined {
+export function toStandbyByHandoffs(record: HealthRecord, signals: HealthSignals): Move | undefined {
   const results = resultsSince(record, signals);
   const inARow = trailingCount(results, ['handoff_error'], ['handoff_accepted', 'success']);
   if (inARow >= policy.standbyHandoffErrorsInARow) {
@@ -37,8 +32,8 @@ export function toStandbyByHandoffs(
   };
 }
 
-export function toStandbyBySuccess(signals: HealthSignals, policy: HealthPolicy): Move | undefined {
-  if (!isFailing(signals, policy)) return undefined;
+export function toStandbyBySuccess(signals: HealthSignals): Move | undefined {
+  if (!isFailing(signals)) return undefined;
   const { fast, peers } = signals;
   const allowed = Math.floor(peers.routesOfKind * policy.standbyShareOfKind);
   if (peers.inAutomaticStandby >= allowed || peers.usable < 2) return undefined;
@@ -47,7 +42,7 @@ export function toStandbyBySuccess(signals: HealthSignals, policy: HealthPolicy)
   return { to: 'standby', cause: 'low_success', because, numbers: { successShare: fast.mean, outcomes: fast.n } };
 }
 
-export function toDegraded(record: HealthRecord, signals: HealthSignals, policy: HealthPolicy): Move | undefined {
+export function toDegraded(record: HealthRecord, signals: HealthSignals): Move | undefined {
   const { now, shiftedAt, fast, slow, latency } = signals;
   if (now - record.since < policy.minimumStateSeconds * 1000) return undefined;
   const numbers = { successShare: fast.mean, usualSuccessShare: slow.mean, outcomes: fast.n };
@@ -56,28 +51,28 @@ export function toDegraded(record: HealthRecord, signals: HealthSignals, policy:
     const because = `the success rate fell suddenly at ${timeInWords(shiftedAt, now)} (${rates})`;
     return { to: 'degraded', cause: 'shift', because, numbers: { ...numbers, shiftedAtMs: shiftedAt } };
   }
-  if (hasDropped(signals, policy)) {
+  if (hasDropped(signals)) {
     return { to: 'degraded', cause: 'success_drop', because: `the success rate is down (${rates})`, numbers };
   }
-  if (!latency || !isSlow(signals, policy.slowFactor, policy)) return undefined;
+  if (!latency || !isSlow(signals, policy.slowFactor)) return undefined;
   const { fastP95Seconds, slowP95Seconds } = latency;
   const because = `1 payment in 20 takes over ${seconds(fastP95Seconds)}, usually ${seconds(slowP95Seconds)}`;
   return { to: 'degraded', cause: 'latency', because, numbers: { fastP95Seconds, slowP95Seconds } };
 }
 
-export function toLive(record: HealthRecord, signals: HealthSignals, policy: HealthPolicy): Move | undefined {
+export function toLive(record: HealthRecord, signals: HealthSignals): Move | undefined {
   const { now, fast, slow, recent } = signals;
   const { successes, failures } = record;
   const outcomes = successes + failures;
   const inStateMs = now - record.since;
   // A route that the catalogue sets to degraded needs outcomes to become live.
-  if (record.cause !== 'configured' && isUntried(record, signals, policy) && !isSuspect(signals, policy)) {
+  if (record.cause !== 'configured' && isUntried(record, signals) && !isSuspect(signals)) {
     const because = 'no payment for 2 hours, and nothing is known against it';
     return { to: 'live', cause: 'recovered_quietly', because, numbers: { successes, failures } };
   }
   if (outcomes < policy.quietRecoveryMinimumOutcomes || inStateMs < policy.minimumStateSeconds * 1000) return undefined;
   // A condition that degrades a live route must not hold, or the route would oscillate.
-  if (isSuspect(signals, policy)) return undefined;
+  if (isSuspect(signals)) return undefined;
   const numbers = { successes, failures, successShare: fast.mean, usualSuccessShare: slow.mean };
   if (outcomes < policy.recoveryMinimumOutcomes) {
     if (failures > 0 || inStateMs < policy.quietRecoverySeconds * 1000) return undefined;
@@ -91,27 +86,30 @@ export function toLive(record: HealthRecord, signals: HealthSignals, policy: Hea
   return { to: 'live', cause: 'recovered', because, numbers };
 }
 
-function isSuspect(signals: HealthSignals, policy: HealthPolicy): boolean {
-  return (
-    isFailing(signals, policy) || hasDropped(signals, policy) || isSlow(signals, policy.recoverySlowFactor, policy)
-  );
+function isSuspect(signals: HealthSignals): boolean {
+  return isFailing(signals) || hasDropped(signals) || isSlow(signals, policy.recoverySlowFactor);
 }
 
-function isFailing({ fast }: HealthSignals, policy: HealthPolicy): boolean {
+function isFailing({ fast }: HealthSignals): boolean {
   return fast.n >= policy.standbyMinimumOutcomes && fast.mean < policy.standbySuccessShare;
 }
 
-function hasDropped({ fast, slow }: HealthSignals, policy: HealthPolicy): boolean {
+function hasDropped({ fast, slow }: HealthSignals): boolean {
   if (fast.n < policy.dropMinimumOutcomes) return false;
   const standardError = Math.sqrt((slow.mean * (1 - slow.mean)) / fast.n);
   return fast.mean < slow.mean - Math.max(policy.dropShare, policy.dropSigmas * standardError);
 }
 
-function isSlow({ latency }: HealthSignals, factor: number, policy: HealthPolicy): boolean {
+function isSlow({ latency }: HealthSignals, factor: number): boolean {
   if (!latency || latency.n < policy.slowMinimumOutcomes) return false;
   return latency.fastP95Seconds > factor * latency.slowP95Seconds;
 }
 
 function seconds(count: number): string {
   return `${Math.round(count)} s`;
+}
+
+/** A share of 0 to 1 as `91.2 %`. */
+function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`;
 }

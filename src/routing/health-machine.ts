@@ -2,7 +2,7 @@ import type { Instant } from '../domain/records.ts';
 import type { RouteHealth } from '../domain/route.ts';
 import { type Move, toDegraded, toLive, toStandbyByHandoffs, toStandbyBySuccess } from './health-guards.ts';
 import { endOverride } from './health-override.ts';
-import type { HealthPolicy } from './health-policy.ts';
+import { HEALTH_POLICY as policy } from './health-policy.ts';
 import {
   type HealthCause,
   type HealthChange,
@@ -10,38 +10,33 @@ import {
   type HealthRecord,
   entered,
   isOverrideOver,
+  timeInWords,
 } from './health-record.ts';
 import { type HealthSignals, trailingCount, isFailure, isUntried, resultsSince } from './health-signals.ts';
-import { timeInWords } from './health-words.ts';
 
 /**
  * The record after one evaluation of the signals, with at most one transition; undefined if nothing changes. `jitter` is in
  * [0, 1). Only results after the record's `since` count, so that a result does not move a route twice.
  */
-export function nextHealth(
-  record: HealthRecord,
-  signals: HealthSignals,
-  policy: HealthPolicy,
-  jitter: number,
-): HealthChange | undefined {
+export function nextHealth(record: HealthRecord, signals: HealthSignals, jitter: number): HealthChange | undefined {
   if (record.manual) return isOverrideOver(record, signals.now) ? endOverride(record, signals.now) : undefined;
-  if (record.retryAt !== null) return fromStandby(record, record.retryAt, signals, policy, jitter);
-  const standby = toStandbyByHandoffs(record, signals, policy);
-  if (standby) return moved(record, standby, signals.now, policy, jitter);
+  if (record.retryAt !== null) return fromStandby(record, record.retryAt, signals, jitter);
+  const standby = toStandbyByHandoffs(record, signals);
+  if (standby) return moved(record, standby, signals.now, jitter);
   if (record.state === 'live') {
-    const move = toStandbyBySuccess(signals, policy) ?? toDegraded(record, signals, policy);
-    return move && moved(record, move, signals.now, policy, jitter);
+    const move = toStandbyBySuccess(signals) ?? toDegraded(record, signals);
+    return move && moved(record, move, signals.now, jitter);
   }
-  const counted = withCounts(record, signals, policy);
+  const counted = withCounts(record, signals);
   // Estimates include outcomes before `since`, but only outcomes of this state may end it.
   const canFall = counted.successes + counted.failures >= policy.standbyMinimumOutcomes;
-  const move = (canFall ? toStandbyBySuccess(signals, policy) : undefined) ?? toLive(counted, signals, policy);
-  if (move) return moved(record, move, signals.now, policy, jitter);
+  const move = (canFall ? toStandbyBySuccess(signals) : undefined) ?? toLive(counted, signals);
+  if (move) return moved(record, move, signals.now, jitter);
   return counted === record ? undefined : { record: counted, transition: null };
 }
 
 /** Counts new outcomes of a degraded route, up to the number that recovery needs. */
-function withCounts(record: HealthRecord, { recent }: HealthSignals, policy: HealthPolicy): HealthRecord {
+function withCounts(record: HealthRecord, { recent }: HealthSignals): HealthRecord {
   if (record.successes + record.failures >= policy.recoveryMinimumOutcomes) return record;
   const fresh = recent.filter(({ at }) => at > record.countedAt);
   const successes = fresh.filter(({ kind }) => kind === 'success').length;
@@ -60,7 +55,6 @@ function fromStandby(
   record: HealthRecord,
   retryAt: Instant,
   signals: HealthSignals,
-  policy: HealthPolicy,
   jitter: number,
 ): HealthChange | undefined {
   const { now } = signals;
@@ -70,18 +64,18 @@ function fromStandby(
   if (inARow >= policy.probeSuccessesInARow) {
     const because = `${inARow} successes in a row in standby`;
     const move: Move = { to: 'degraded', cause: 'probes_succeeded', because, numbers: { successes: inARow } };
-    return moved(record, move, now, policy, jitter);
+    return moved(record, move, now, jitter);
   }
-  if (isUntried(record, signals, policy)) {
+  if (isUntried(record, signals)) {
     const because = 'nothing was tried for 2 hours, so that it is tried in earnest';
-    return moved(record, { to: 'degraded', cause: 'untried', because, numbers: {} }, now, policy, jitter);
+    return moved(record, { to: 'degraded', cause: 'untried', because, numbers: {} }, now, jitter);
   }
   // Failures before the probe was due belong to the known disturbance. The next probe is later than every failure so far, so
   // that no failure counts twice.
   const hasFailedProbe = results.some((result) => isFailure(result) && result.at >= retryAt);
   if (!hasFailedProbe) return undefined;
   const backoffs = record.backoffs + 1;
-  const nextTry = retryTime(backoffs, now, policy, jitter);
+  const nextTry = retryTime(backoffs, now, jitter);
   const entry = `in standby since ${timeInWords(record.since, now)} for ${STANDBY_CAUSES[record.cause] ?? record.cause}`;
   const words = `standby: the last try failed (${entry}), next try at ${timeInWords(nextTry, now)}`;
   const next = { ...record, words, retryAt: nextTry, backoffs, version: record.version + 1 };
@@ -94,11 +88,11 @@ const STANDBY_CAUSES: Partial<Record<HealthCause, string>> = {
   low_success: 'a low success rate',
 };
 
-function moved(record: HealthRecord, move: Move, now: Instant, policy: HealthPolicy, jitter: number): HealthChange {
+function moved(record: HealthRecord, move: Move, now: Instant, jitter: number): HealthChange {
   const { to, cause, because, numbers } = move;
   const entry: HealthEntry = { state: to, cause, words: `${to}: ${because}`, backoffs: backoffsAfter(record, to) };
   if (to === 'standby') {
-    entry.retryAt = retryTime(record.backoffs, now, policy, jitter);
+    entry.retryAt = retryTime(record.backoffs, now, jitter);
     entry.words += `, next try at ${timeInWords(entry.retryAt, now)}`;
   }
   const next = entered(record.version + 1, entry, now);
@@ -111,7 +105,7 @@ function backoffsAfter({ state, backoffs }: HealthRecord, to: RouteHealth): numb
   return state === 'standby' ? backoffs + 1 : backoffs;
 }
 
-function retryTime(backoffs: number, now: Instant, policy: HealthPolicy, jitter: number): Instant {
+function retryTime(backoffs: number, now: Instant, jitter: number): Instant {
   const backoffSeconds = Math.min(policy.backoffSeconds * 2 ** backoffs, policy.backoffMaximumSeconds);
   const spread = 1 + policy.backoffJitterShare * (2 * jitter - 1);
   return now + Math.round(backoffSeconds * spread * 1000);

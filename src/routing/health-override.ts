@@ -8,8 +8,8 @@ import {
   effectiveState,
   entered,
   stateAfterOverride,
+  timeInWords,
 } from './health-record.ts';
-import { timeInWords } from './health-words.ts';
 
 /**
  * Sets an operator's override or, with null, ends it. Undefined if there is no override to end, and for a route that the

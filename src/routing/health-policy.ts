@@ -37,6 +37,4 @@ export const HEALTH_POLICY = {
   untriedSeconds: 2 * 3600,
   probeSuccessesInARow: 3,
   probeLeaseSeconds: 120,
-};
-
-export type HealthPolicy = Readonly<typeof HEALTH_POLICY>;
+} as const;

@@ -13,14 +13,9 @@ export function canProbe(record: HealthRecord, now: Instant): boolean {
  * The record with a probe leased to one payment. The lease ends with any result of that payment, or expires, so that a lost
  * result does not keep a route in standby. Undefined if no probe may start.
  */
-export function leaseProbe(
-  record: HealthRecord,
-  paymentId: string,
-  now: Instant,
-  policy = HEALTH_POLICY,
-): HealthRecord | undefined {
+export function leaseProbe(record: HealthRecord, paymentId: string, now: Instant): HealthRecord | undefined {
   if (!canProbe(record, now)) return undefined;
-  const leaseUntil = now + policy.probeLeaseSeconds * 1000;
+  const leaseUntil = now + HEALTH_POLICY.probeLeaseSeconds * 1000;
   return { ...record, leaseUntil, leasePaymentId: paymentId, version: record.version + 1 };
 }
 

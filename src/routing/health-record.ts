@@ -77,16 +77,9 @@ export interface HealthPeers {
   usable: number;
 }
 
-/** Details with which a route enters a state. */
-export interface HealthEntry {
-  state: RouteHealth;
-  cause: HealthCause;
-  words: string;
-  /** Only for automatic standby. */
-  retryAt?: Instant;
-  backoffs?: number;
-  manual?: HealthOverride;
-}
+/** Details with which a route enters a state; `retryAt` only for automatic standby. */
+export type HealthEntry = Pick<HealthRecord, 'state' | 'cause' | 'words'> &
+  Partial<Pick<HealthRecord, 'retryAt' | 'backoffs' | 'manual'>>;
 
 /** The record of a route that enters a state; counts of the previous state are dropped. */
 export function entered(version: number, entry: HealthEntry, now: Instant): HealthRecord {
@@ -145,4 +138,15 @@ export function healthPeers(recordsOfKind: readonly HealthRecord[], now: Instant
   const throughSuccess = enabled.filter(({ state, cause }) => state === 'standby' && cause === 'low_success');
   const usable = enabled.filter((record) => effectiveState(record, now) !== 'standby');
   return { routesOfKind: enabled.length, inAutomaticStandby: throughSuccess.length, usable: usable.length };
+}
+
+/** `12:04:30 UTC`, with the date before it unless that is the date of `now`. */
+export function timeInWords(instant: Instant, now: Instant): string {
+  const [date, time] = dateAndTime(instant);
+  return date === dateAndTime(now)[0] ? `${time} UTC` : `${date} ${time} UTC`;
+}
+
+function dateAndTime(instant: Instant): [date: string, time: string] {
+  const iso = new Date(instant).toISOString();
+  return [iso.slice(0, 10), iso.slice(11, 19)];
 }

@@ -1,5 +1,5 @@
 import type { Instant } from '../domain/records.ts';
-import type { HealthPolicy } from './health-policy.ts';
+import { HEALTH_POLICY } from './health-policy.ts';
 import type { HealthPeers, HealthRecord } from './health-record.ts';
 
 /** `handoff_accepted`: the provider took the payment; one of the last three kinds follows with its outcome. */
@@ -36,9 +36,9 @@ export function resultsSince({ since }: HealthRecord, { recent }: HealthSignals)
 }
 
 /** True if the last result is too old to judge the route by. */
-export function isUntried(record: HealthRecord, signals: HealthSignals, policy: HealthPolicy): boolean {
+export function isUntried(record: HealthRecord, signals: HealthSignals): boolean {
   const latest = resultsSince(record, signals)[0]?.at ?? record.since;
-  return signals.now - latest >= policy.untriedSeconds * 1000;
+  return signals.now - latest >= HEALTH_POLICY.untriedSeconds * 1000;
 }
 
 /** Length of the latest run of results of `kinds`. `breaking` kinds end the run; other kinds are ignored. */

@@ -15,72 +15,9 @@ export const OBJECTIVES = frozen({
 export type ObjectiveName = keyof typeof OBJECTIVES;
 
 /**
- * Parameters of the choice of a route. The algorithm is Thompson sampling with three additions: outcomes are forgotten at two
- * speeds, a filter separates disturbances from the usual level of a route, and a budget limits the cost of exploring.
- */
-export interface Policy {
-  /** Version, stored with each decision; it changes whenever the same numbers would give another choice. */
-  algorithm: string;
-  /** Length of the buckets in which outcomes are summed, so that all instances compute with the same sums. */
-  bucketSeconds: number;
-  estimate: {
-    fastHalfLifeSeconds: number;
-    slowHalfLifeSeconds: number;
-    /** Each outcome fades the memory by 1 part in so many, which limits the memory of busy routes. */
-    fastMemoryOutcomes: number;
-    slowMemoryOutcomes: number;
-    /** Weight, in outcomes, of the configured success rates against the outcomes of all routes of the environment. */
-    pooledPriorWeight: number;
-    /** Weight, in outcomes, of the level of all routes against the slow memory of one route. */
-    slowPriorWeight: number;
-    /** Weight, in outcomes, of the slow level of a route against its fast memory. */
-    fastPriorWeight: number;
-  };
-  /** Prior of temporary disturbances of routes: how often they begin, how long they last and how far rates fall. */
-  disturbance: {
-    everySeconds: number;
-    lastsSeconds: number;
-    /** Expected success rate of a disturbed route, as a share of its usual one. */
-    levelShare: number;
-    /** Weight of this expectation, in outcomes. */
-    levelWeight: number;
-    /** Share of the outcomes of a disturbed route that its usual level learns from, so that it learns lasting changes. */
-    lastingShare: number;
-    /** Probability above which a disturbance counts as detected, and below which it counts as over. */
-    detectedAbove: number;
-    overBelow: number;
-  };
-  exploration: {
-    /** Divisor of the variance of the draws; 1 is textbook Thompson sampling. */
-    sharpening: number;
-    /** Budget of exploring in expected value, as shares of a ticket: earned by each decision, and the maximum. */
-    budgetPerDecision: number;
-    budgetCap: number;
-    /** Cents; larger payments do not explore. */
-    maxAmount: number;
-    /** One decision in so many goes to the route that was tried least recently. */
-    floorEvery: number;
-  };
-  objective: {
-    /** Value of a paid payment to the merchant, as a share of its amount. */
-    margin: number;
-    /** Cost of an hour until the payment arrives, as a share of its amount; longer waits cost the same. */
-    waitPerHour: number;
-    weights: ObjectiveWeights;
-    /** Deduction from the value of a route by its health, as shares of the margin. */
-    healthPenalty: { live: number; degraded: number; standby: number };
-  };
-  /** Thresholds above which failures that an adapter attributes to buyers count against the route. */
-  neutralGuard: {
-    /** Ratio between the share of neutral outcomes of a suspected route and that of its peers. */
-    ratio: number;
-    /** Outcomes that both the route and its peers must have. */
-    leastOutcomes: number;
-  };
-}
-
-/**
- * Deeply frozen. Chosen in `bench/routing` on seeds 101 to 130, where the optimum is flat. Removing a part shows its effect:
+ * Parameters of the choice of a route, deeply frozen. The algorithm is Thompson sampling with three additions: outcomes are
+ * forgotten at two speeds, a filter separates disturbances from the usual level of a route, and a budget limits the cost of
+ * exploring. The values were chosen in `bench/routing` on seeds 101 to 130, where the optimum is flat. Removing a part shows its effect:
  * mean regret of PAY (12 seeds), PAYLOW (30) and SWITCH (20), in percentage points:
  *
  * - this policy: 0.64, 3.87, 1.65
@@ -91,38 +28,71 @@ export interface Policy {
  *
  * Differences below 0.1 are within the noise of so many seeds.
  */
-export const DEFAULT_POLICY: Policy = frozen({
+export const DEFAULT_POLICY = frozen({
+  /** Version, stored with each decision; it changes whenever the same numbers would give another choice. */
   algorithm: 'sdts/1',
+  /** Length of the buckets in which outcomes are summed, so that all instances compute with the same sums. */
   bucketSeconds: 10,
   estimate: {
     fastHalfLifeSeconds: 900,
     slowHalfLifeSeconds: 4 * 3600,
+    /** Each outcome fades the memory by 1 part in so many, which limits the memory of busy routes. */
     fastMemoryOutcomes: 1000,
     slowMemoryOutcomes: 20_000,
+    /** Weight, in outcomes, of the configured success rates against the outcomes of all routes of the environment. */
     pooledPriorWeight: 20,
+    /** Weight, in outcomes, of the level of all routes against the slow memory of one route. */
     slowPriorWeight: 10,
+    /** Weight, in outcomes, of the slow level of a route against its fast memory. */
     fastPriorWeight: 30,
   },
+  /** Prior of temporary disturbances of routes: how often they begin, how long they last and how far rates fall. */
   disturbance: {
     everySeconds: 8 * 3600,
     lastsSeconds: 1800,
+    /** Expected success rate of a disturbed route, as a share of its usual one. */
     levelShare: 0.65,
+    /** Weight of this expectation, in outcomes. */
     levelWeight: 4,
+    /** Share of the outcomes of a disturbed route that its usual level learns from, so that it learns lasting changes. */
     lastingShare: 0.1,
+    /** Probability above which a disturbance counts as detected, and below which it counts as over. */
     detectedAbove: 0.9,
     overBelow: 0.5,
   },
-  exploration: { sharpening: 12, budgetPerDecision: 0.0005, budgetCap: 1, maxAmount: 50_000, floorEvery: 200 },
+  exploration: {
+    /** Divisor of the variance of the draws; 1 is textbook Thompson sampling. */
+    sharpening: 12,
+    /** Budget of exploring in expected value, as shares of a ticket: earned by each decision, and the maximum. */
+    budgetPerDecision: 0.0005,
+    budgetCap: 1,
+    /** Cents; larger payments do not explore. */
+    maxAmount: 50_000,
+    /** One decision in so many goes to the route that was tried least recently. */
+    floorEvery: 200,
+  },
   objective: {
+    /** Value of a paid payment to the merchant, as a share of its amount. */
     margin: 1,
+    /** Cost of an hour until the payment arrives, as a share of its amount; longer waits cost the same. */
     waitPerHour: 0.005,
     weights: OBJECTIVES.merchant,
+    /** Deduction from the value of a route by its health, as shares of the margin. */
     healthPenalty: { live: 0, degraded: 0.1, standby: 1 },
   },
-  neutralGuard: { ratio: 2, leastOutcomes: 50 },
+  /** Thresholds above which failures that an adapter attributes to buyers count against the route. */
+  neutralGuard: {
+    /** Ratio between the share of neutral outcomes of a suspected route and that of its peers. */
+    ratio: 2,
+    /** Outcomes that both the route and its peers must have. */
+    leastOutcomes: 50,
+  },
 });
 
-function frozen<T extends object>(value: T): T {
+export type Policy = typeof DEFAULT_POLICY;
+
+/** Freezes an object and all objects in it. */
+export function frozen<T extends object>(value: T): T {
   for (const inner of Object.values(value)) if (typeof inner === 'object' && inner !== null) frozen(inner);
   return Object.freeze(value);
 }

@@ -20,15 +20,9 @@ export function faultsOf(issues: readonly z.core.$ZodIssue[]): RuleFault[] {
       return issue.keys.map((key) => ({ path: [...path, key], code: issue.code, message, remedy: 'remove it' }));
     }
     if (issue.code !== 'custom') return [{ path, code: issue.code, message: issue.message }];
-    const { issueCode, remedy } = issue.params ?? {};
-    return [
-      {
-        path,
-        code: typeof issueCode === 'string' ? issueCode : issue.code,
-        message: issue.message,
-        ...(typeof remedy === 'string' && { remedy }),
-      },
-    ];
+    // Every check of a rule set gives its own code and, if the message is not enough, a remedy.
+    const { issueCode, remedy } = issue.params as { issueCode: string; remedy?: string };
+    return [{ path, code: issueCode, message: issue.message, ...(remedy !== undefined && { remedy }) }];
   });
 }
 

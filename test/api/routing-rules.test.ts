@@ -219,7 +219,7 @@ describe('a rule', () => {
       assert.equal(excluded, kind === 'wallet' ? null : 'rule wallets prefers other routes');
   });
 
-  // test/routing/rules.property.test.ts measures the shares.
+  // test/routing/rules.test.ts checks the shares.
   it('splits sessions, or customers in any case, and the attempt has the share of the offer', async () => {
     await saveRules(on, HALVES);
     const chosen = new Set<string>();

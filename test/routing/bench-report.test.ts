@@ -63,7 +63,7 @@ describe('statistics of the benchmark', () => {
     assert.deepEqual(estimateOf([1, 2, 3]), { mean: 2, error: Math.sqrt(1 / 3) });
   });
 
-  test('contenders are compared world by world', () => {
+  test('the difference of two contenders is that within each world', () => {
     assert.deepEqual(differenceOf([1, 5], [0, 4]), { mean: 1, error: 0 });
   });
 
@@ -93,7 +93,7 @@ describe('the page of the benchmark', () => {
     assert.doesNotMatch(section, /oracle/);
   });
 
-  test('reports that our router is first if it is', () => {
+  test('reports that our router is first in every scenario if it is', () => {
     assert.match(sectionOf(pageOf(0.0001), 'Where ours is not first'), /in every scenario/);
   });
 

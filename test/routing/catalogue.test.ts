@@ -19,33 +19,19 @@ describe('the shipped catalogue', () => {
   const routes = parseCatalogue(shipped);
 
   for (const kind of ROUTE_KINDS) {
-    test(`sandbox has at least two usable routes of kind ${kind}, so that one can fail over`, () => {
-      const usable = routes.filter(
-        (route) => route.environment === 'sandbox' && route.kind === kind && route.health !== 'standby',
-      );
-      assert.ok(usable.length >= 2, `${usable.length} of kind ${kind}`);
+    test(`has at least two usable sandbox routes of kind ${kind}, so that one can fail over`, () => {
+      const inSandbox = routes.filter((route) => route.environment === 'sandbox' && route.kind === kind);
+      assert.ok(inSandbox.filter(({ health }) => health !== 'standby').length >= 2);
     });
   }
 
-  test('every route has all fields of a route summary', () => {
-    for (const route of routes) {
-      const texts = [route.id, route.label, route.integrationId, route.integrationLabel, route.network, route.asset];
-      for (const value of [...texts, route.payerLabel, route.eta]) assert.ok(value.length > 0, route.id);
-      for (const rate of [route.buyerFeeRate, route.gatewayFeeRate, route.providerCostRate, route.successRate]) {
-        assert.ok(Number.isInteger(rate) && rate >= 0, route.id);
-      }
-      assert.ok(ROUTE_KINDS.includes(route.kind));
-      assert.ok(['none', 'light', 'full', 'provider'].includes(route.kycPolicy));
-    }
-  });
-
-  test('the gateway loses money on no route', () => {
+  test('has no route on which the gateway loses money', () => {
     for (const { id, buyerFeeRate, gatewayFeeRate, providerCostRate } of routes) {
       assert.ok(buyerFeeRate + gatewayFeeRate >= providerCostRate, id);
     }
   });
 
-  test('sandbox uses the simulated provider only, and production never uses it', () => {
+  test('uses the simulated provider on every route of the sandbox, and on none of production', () => {
     for (const { environment, integrationId, id } of routes) {
       assert.equal(environment === 'sandbox', integrationId === 'sandbox', id);
     }
@@ -59,50 +45,41 @@ describe('reading a catalogue', () => {
   });
 
   test('the limits themselves are accepted', () => {
-    const good = [
-      { id: 'abc' },
-      { id: 'a'.repeat(120) },
-      { label: 'x' },
-      { label: 'x'.repeat(120) },
-      { gatewayFeeRate: 0 },
-      { gatewayFeeRate: 0.5 },
-      { successRate: 0 },
-      { etaMinutes: 0 },
-      { etaMinutes: 43_200 },
-      { paymentTimeoutSeconds: 60 },
-      { paymentTimeoutSeconds: 604_800 },
+    const accepted: [field: string, ...values: (string | number)[]][] = [
+      ['id', 'abc', 'a'.repeat(120)],
+      ['label', 'x', 'x'.repeat(120)],
+      ['gatewayFeeRate', 0, 0.5],
+      ['successRate', 0, 1],
+      ['etaMinutes', 0, 43_200],
+      ['paymentTimeoutSeconds', 60, 604_800],
     ];
-    for (const fields of good) assert.equal(parseCatalogue(catalogueWith(fields)).length, 1);
+    for (const [field, ...values] of accepted) {
+      for (const value of values) assert.equal(parseCatalogue(catalogueWith({ [field]: value })).length, 1);
+    }
   });
 
-  const bad: [string, Record<string, unknown>][] = [
-    ['id', { id: 'ab' }],
-    ['id', { id: 'a'.repeat(121) }],
-    ['id', { id: 'Card Route' }],
-    ['label', { label: '' }],
-    ['label', { label: 'x'.repeat(121) }],
-    ['environment', { environment: 'test' }],
-    ['kind', { kind: 'bank' }],
-    ['health', { health: 'up' }],
-    ['kycPolicy', { kycPolicy: 'some' }],
-    ['gatewayFeeRate', { gatewayFeeRate: -0.01 }],
-    ['gatewayFeeRate', { gatewayFeeRate: 0.51 }],
-    ['gatewayFeeRate', { gatewayFeeRate: '2.9%' }],
-    ['successRate', { successRate: 1.01 }],
-    ['paymentTimeoutSeconds', { paymentTimeoutSeconds: 59 }],
-    ['paymentTimeoutSeconds', { paymentTimeoutSeconds: 604_801 }],
-    ['paymentTimeoutSeconds', { paymentTimeoutSeconds: 90.5 }],
-    ['eta', { eta: undefined }],
-    ['etaMinutes', { etaMinutes: -1 }],
-    ['etaMinutes', { etaMinutes: 43_201 }],
-    ['fee', { fee: 0.01 }],
+  const rejected: [field: string, ...values: unknown[]][] = [
+    ['id', 'ab', 'a'.repeat(121), 'Card Route'],
+    ['label', '', 'x'.repeat(121)],
+    ['environment', 'test'],
+    ['kind', 'bank'],
+    ['health', 'up'],
+    ['kycPolicy', 'some'],
+    ['gatewayFeeRate', -0.01, 0.51, '2.9%'],
+    ['successRate', 1.01],
+    ['paymentTimeoutSeconds', 59, 604_801, 90.5],
+    ['eta', undefined],
+    ['etaMinutes', -1, 43_201],
+    ['fee', 0.01],
   ];
-  for (const [field, fields] of bad) {
-    test(`an invalid ${field} is rejected with its name: ${JSON.stringify(fields).slice(0, 40)}`, () => {
-      assert.throws(
-        () => parseCatalogue(catalogueWith(fields)),
-        (error: Error) => error.message.includes(field) && !error.message.includes('\n'),
-      );
+  for (const [field, ...values] of rejected) {
+    test(`an invalid ${field} is rejected with its name: ${JSON.stringify(values).slice(0, 40)}`, () => {
+      for (const value of values) {
+        assert.throws(
+          () => parseCatalogue(catalogueWith({ [field]: value })),
+          (error: Error) => error.message.includes(field) && !error.message.includes('\n'),
+        );
+      }
     });
   }
 

@@ -163,25 +163,19 @@ test('a route in standby is chosen only as a probe, or if there is no other', ()
   });
 });
 
-test('the merchant’s preferred kind is chosen if it has a usable route', () => {
-  holds((snapshot, input, output) => {
-    const { kind, preferredKind } = input;
-    if (kind !== null || preferredKind === null) return;
-    if (!snapshot.routes.some((route) => route.kind === preferredKind && isUsable(route, input))) return;
-    assert.equal(routeNamed(snapshot, output.chosen)?.kind, preferredKind);
-  });
-});
-
-test('the first usable route of a priority is chosen', () => {
-  holds((snapshot, input, output) => {
-    const { kind, preferredKind, effect } = input;
-    if (effect.ordering.type !== 'priority' || (preferredKind !== null && kind === null)) return;
-    const { routes } = effect.ordering;
-    const first = routes.find((id) => snapshot.routes.some((route) => route.id === id && isUsable(route, input)));
-    if (output.mode === 'probe') {
-      assert.ok(first === undefined || routes.indexOf(output.chosen!) < routes.indexOf(first));
-    } else if (first !== undefined) assert.deepEqual([output.mode, output.chosen], ['rule', first]);
-    else assert.notEqual(output.mode, 'rule');
+test('the preferred kind is chosen if it has a usable route, and then the first usable route of a priority or split', () => {
+  holds((snapshot, input, { mode, chosen }) => {
+    const usable = snapshot.routes.filter((route) => isUsable(route, input));
+    const preferred = usable.filter(({ kind }) => input.kind === null && kind === input.preferredKind);
+    if (preferred.length > 0) assert.equal(routeNamed(snapshot, chosen)?.kind, input.preferredKind);
+    const { ordering } = input.effect;
+    const named = ordering.type === 'priority' ? ordering.routes : ordering.type === 'split' ? [ordering.head] : [];
+    const pool = preferred.length > 0 ? preferred : usable;
+    const first = named.find((name) => pool.some(({ id }) => id === name));
+    if (mode === 'probe') {
+      if (first !== undefined) assert.ok(named.indexOf(chosen!) < named.indexOf(first));
+    } else if (first !== undefined) assert.deepEqual([mode, chosen], ['rule', first]);
+    else assert.notEqual(mode, 'rule');
   });
 });
 

@@ -117,12 +117,6 @@ describe('precedence', () => {
     assert.match(output.reason, /^fair over poor among those that rule local-first prefers: /);
     assert.equal(decided([GOOD, inStandby(FAIR), disabled(POOR)], preference).chosen, 'good');
   });
-
-  test('the route of a split comes first, and the router chooses if that route cannot take the payment', () => {
-    const split = ruled({ type: 'split', head: 'poor', rule: 'half-half' });
-    assert.deepEqual([decided([GOOD, POOR], split).mode, decided([GOOD, POOR], split).chosen], ['rule', 'poor']);
-    assert.equal(decided([GOOD, inStandby(POOR)], split).chosen, 'good');
-  });
 });
 
 describe('an attempt', () => {

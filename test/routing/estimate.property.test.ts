@@ -4,10 +4,11 @@ import * as fc from 'fast-check';
 import { type RoutePrior, estimate, fold } from '../../src/routing/estimate.ts';
 import { type States, type Tally, addTallies, emptyTally } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
+import { forAll } from '../support/for-all.ts';
 
 const ROUTES = ['rt_a', 'rt_b', 'rt_c'];
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
-const RUNS = { numRuns: 200 };
+const RUNS = 200;
 
 const few = fc.nat({ max: 5 });
 const many = fc.oneof({ weight: 4, arbitrary: few }, { weight: 1, arbitrary: fc.nat({ max: 300 }) });
@@ -71,17 +72,14 @@ function estimates(states: States, priors: readonly RoutePrior[], nowMs: number)
 
 /** Checks `property` for histories, configurations and a random number. */
 function holds(property: (history: Bucket[], priors: RoutePrior[], seed: number) => void): void {
-  fc.assert(fc.property(anyHistory, anyPriors, fc.nat(), property), RUNS);
+  forAll(RUNS, anyHistory, anyPriors, fc.nat(), property);
 }
 
 test('every estimate is a probability strictly between 0 and 1, within its bounds, with a positive weight', () => {
   holds((history, priors, later) => {
+    const states = folded(history, priors);
     for (const now of [endOf(history), endOf(history) + (later % (48 * 3600_000))]) {
-      for (const { p, n, low, high, fast, slow, disturbance, latency } of estimates(
-        folded(history, priors),
-        priors,
-        now,
-      ).values()) {
+      for (const { p, n, low, high, fast, slow, disturbance, latency } of estimates(states, priors, now).values()) {
         assert.ok(p > 0 && p < 1 && n > 0 && Number.isFinite(n), `${p} ${n}`);
         assert.ok(0 <= low && low <= p + 1e-4 && p - 1e-4 <= high && high <= 1, `${low} ${p} ${high}`);
         assert.ok(fast.mean >= 0 && fast.mean <= 1 && fast.n >= 0);
@@ -100,7 +98,7 @@ test('the order of outcomes within a bucket does not matter', () => {
   });
 });
 
-test('folding in several runs, with the states stored in between, gives the same bits', () => {
+test('folding in several runs, with the states stored in between, gives the same states to the last bit', () => {
   holds((history, priors, cut) => {
     const half = cut % (history.length + 1);
     const written = JSON.stringify([...folded(history.slice(0, half), priors)]);
@@ -117,9 +115,9 @@ test('a bucket that was read before it was complete can be folded again', () => 
     const last = history.at(-1);
     if (!last) return;
     const before = folded(history.slice(0, -1), priors);
-    const kept = JSON.stringify([...before]);
+    const stored = JSON.stringify([...before]);
     folded([{ ...last, parts: last.parts.slice(0, cut % last.parts.length) }], priors, before);
-    assert.equal(JSON.stringify([...before]), kept);
+    assert.equal(JSON.stringify([...before]), stored);
     assert.deepEqual(folded([last], priors, before), folded(history, priors));
   });
 });
@@ -135,21 +133,18 @@ test('buckets without outcomes change nothing, and an estimate is the same throu
 
 // Without neutral outcomes, probes and corrections, which count in one memory only or are negative.
 test('a success never lowers the estimate of a route, and a failure never raises it', () => {
-  fc.assert(
-    fc.property(anyHistory, anyPriors, fc.constantFrom(...ROUTES), few, (any, priors, route, more) => {
-      const history = any.map(({ bucket, parts }) => ({ bucket, parts: parts.map(plain) }));
-      const last = history.at(-1);
-      if (!last) return;
-      const pWith = (extra: Partial<Tally>) => {
-        const part = { ...emptyTally(last.bucket), ...extra, route };
-        const changed = [...history.slice(0, -1), { ...last, parts: [...last.parts, part] }];
-        return estimates(folded(changed, priors), priors, endOf(history)).get(route)!.p;
-      };
-      const [better, same, worse] = [pWith({ successes: more }), pWith({}), pWith({ failures: more })];
-      assert.ok(better >= same && same >= worse, `${better} ${same} ${worse}`);
-    }),
-    { numRuns: 800 },
-  );
+  forAll(800, anyHistory, anyPriors, fc.constantFrom(...ROUTES), few, (any, priors, route, more) => {
+    const history = any.map(({ bucket, parts }) => ({ bucket, parts: parts.map(plain) }));
+    const last = history.at(-1);
+    if (!last) return;
+    const pWith = (extra: Partial<Tally>) => {
+      const part = { ...emptyTally(last.bucket), ...extra, route };
+      const changed = [...history.slice(0, -1), { ...last, parts: [...last.parts, part] }];
+      return estimates(folded(changed, priors), priors, endOf(history)).get(route)!.p;
+    };
+    const [better, same, worse] = [pWith({ successes: more }), pWith({}), pWith({ failures: more })];
+    assert.ok(better >= same && same >= worse, `${better} ${same} ${worse}`);
+  });
 });
 
 test('after a long time without outcomes the estimate is the configured one', () => {
@@ -165,7 +160,7 @@ test('after a long time without outcomes the estimate is the configured one', ()
   });
 });
 
-test('routes that are not configured any more keep their state', () => {
+test('the states of routes that are no longer configured do not change', () => {
   holds((history, priors) => {
     const states = folded(history, priors);
     const fewer = fold(states, new Map([['rt_a', emptyTally(1e6)]]), 1e6, priors.slice(1), DEFAULT_POLICY);

@@ -5,87 +5,96 @@ import { type States, type Tally, bucketOf, emptyTally, withFastCleared } from '
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
-const HOUR_BUCKETS = 3600 / DEFAULT_POLICY.bucketSeconds;
+/** Buckets of an hour. */
+const HOUR = 3600 / DEFAULT_POLICY.bucketSeconds;
 const THREE = priorsOf({ rt_a: 0.85, rt_b: 0.85, rt_c: 0.85 });
+
+/** A number of buckets, each with the same outcomes by route. */
+type Period = [buckets: number, outcomes: Record<string, Partial<Tally>>];
 
 function priorsOf(rates: Record<string, number>, group = 'card'): RoutePrior[] {
   return Object.entries(rates).map(([id, successRate]) => ({ id, successRate, group }));
 }
 
+/** States after consecutive periods, the first of which begins at bucket `from`. */
+function statesAfter(periods: Period[], priors = THREE, states: States = new Map(), from = 0): States {
+  let result = states;
+  let bucket = from;
+  for (const [buckets, outcomes] of periods) {
+    for (const end = bucket + buckets; bucket < end; bucket += 1) {
+      const tallies = Object.entries(outcomes).map(([id, part]) => [id, { ...emptyTally(bucket), ...part }] as const);
+      result = fold(result, new Map(tallies), bucket, priors, DEFAULT_POLICY);
+    }
+  }
+  return result;
+}
+
 /** Estimates at a bucket. */
-function at(bucket: number, states: States, priors: readonly RoutePrior[] = THREE): Record<string, RouteEstimate> {
+function at(bucket: number, states: States, priors = THREE): Record<string, RouteEstimate> {
   return Object.fromEntries(estimate(states, priors, bucket * BUCKET_MS, DEFAULT_POLICY));
 }
 
-/** The states after `buckets` buckets with the same tallies, from bucket `from` on. */
-function after(
-  buckets: number,
-  each: Record<string, Partial<Tally>>,
-  { states = new Map(), from = 0, priors = THREE }: { states?: States; from?: number; priors?: RoutePrior[] } = {},
-): States {
-  let result = states;
-  for (let bucket = from; bucket < from + buckets; bucket += 1) {
-    const tallies = new Map(Object.entries(each).map(([id, part]) => [id, { ...emptyTally(bucket), ...part, bucket }]));
-    result = fold(result, tallies, bucket, priors, DEFAULT_POLICY);
-  }
-  return result;
+/** Estimates at the end of consecutive periods. */
+function after(periods: Period[], priors = THREE): Record<string, RouteEstimate> {
+  const buckets = periods.reduce((sum, [count]) => sum + count, 0);
+  return at(buckets, statesAfter(periods, priors), priors);
 }
 
 function near(actual: number, expected: number, tolerance: number): void {
   assert.ok(Math.abs(actual - expected) <= tolerance, `${actual} is not ${expected} +- ${tolerance}`);
 }
 
+const idle = (buckets: number): Period => [buckets, {}];
+
 describe('before the first outcome', () => {
   test('a route has its configured rate', () => {
-    const estimates = at(0, new Map(), priorsOf({ rt_a: 0.85, rt_b: 0.6, rt_c: 0.95 }));
-    near(estimates['rt_a']!.p, 0.85, 1e-4);
-    near(estimates['rt_b']!.p, 0.6, 1e-4);
-    near(estimates['rt_c']!.p, 0.95, 1e-4);
-    assert.equal(estimates['rt_a']!.lastOutcomeAt, null);
-    assert.equal(estimates['rt_a']!.shiftedAt, null);
-    assert.deepEqual(estimates['rt_a']!.latency, { p95SecondsFast: null, p95SecondsSlow: null, nFast: 0, nSlow: 0 });
+    const rates = { rt_a: 0.85, rt_b: 0.6, rt_c: 0.95 };
+    const estimates = after([], priorsOf(rates));
+    for (const [id, rate] of Object.entries(rates)) near(estimates[id]!.p, rate, 1e-4);
+    const { lastOutcomeAt, shiftedAt, latency } = estimates['rt_a']!;
+    assert.deepEqual([lastOutcomeAt, shiftedAt], [null, null]);
+    assert.deepEqual(latency, { p95SecondsFast: null, p95SecondsSlow: null, nFast: 0, nSlow: 0 });
   });
 
   test('a route that is configured as certain can still be learnt about', () => {
-    const { p, n } = at(0, new Map(), priorsOf({ rt_a: 1 }))['rt_a']!;
+    const { p, n } = after([], priorsOf({ rt_a: 1 }))['rt_a']!;
     assert.ok(p < 0.99 && n < 40);
   });
 });
 
 describe('the level of all routes', () => {
   test('is the prior of a new route, if all are configured alike', () => {
-    const estimates = at(100, after(100, { rt_a: { successes: 6, failures: 4 }, rt_b: { successes: 6, failures: 4 } }));
-    near(estimates['rt_c']!.slow.mean, 0.62, 0.04);
+    const six = { successes: 6, failures: 4 };
+    near(after([[100, { rt_a: six, rt_b: six }]])['rt_c']!.slow.mean, 0.62, 0.04);
   });
 
   test('shifts each route from its configured rate', () => {
     const priors = priorsOf({ rt_a: 0.8, rt_b: 0.9, rt_c: 0.7 });
-    const worse = at(100, after(100, { rt_a: { successes: 7, failures: 3 } }, { priors }), priors);
-    assert.ok(worse['rt_b']!.slow.mean > 0.8 && worse['rt_b']!.slow.mean < 0.88);
-    assert.ok(worse['rt_c']!.slow.mean > 0.5 && worse['rt_c']!.slow.mean < 0.66);
+    const { rt_b, rt_c } = after([[100, { rt_a: { successes: 7, failures: 3 } }]], priors);
+    assert.ok(rt_b!.slow.mean > 0.8 && rt_b!.slow.mean < 0.88);
+    assert.ok(rt_c!.slow.mean > 0.5 && rt_c!.slow.mean < 0.66);
   });
 
   test('does not change if the busy route performs as configured, however good it is', () => {
     const priors = priorsOf({ rt_a: 0.95, rt_b: 0.8 });
-    const usual = at(0, new Map(), priors)['rt_b']!.slow.mean;
-    const states = after(500, { rt_a: { successes: 97, failures: 3 } }, { priors });
-    near(at(500, states, priors)['rt_b']!.slow.mean, usual, 0.02);
+    const usual = after([], priors)['rt_b']!.slow.mean;
+    near(after([[500, { rt_a: { successes: 97, failures: 3 } }]], priors)['rt_b']!.slow.mean, usual, 0.02);
   });
 });
 
 describe('forgetting', () => {
-  const good = after(HOUR_BUCKETS, { rt_a: { successes: 9, failures: 1, timed: 10 } });
+  const good = statesAfter([[HOUR, { rt_a: { successes: 9, failures: 1, timed: 10 } }]]);
 
   test('the fast memory of a busy route is limited', () => {
-    const { fast, latency } = at(HOUR_BUCKETS, good)['rt_a']!;
+    const { fast, latency } = at(HOUR, good)['rt_a']!;
     assert.ok(fast.n > 400 && fast.n < DEFAULT_POLICY.estimate.fastMemoryOutcomes + 10, `${fast.n}`);
     near(fast.mean, 0.9, 0.001);
     near(latency.nFast, fast.n, 0.1);
   });
 
   test('the fast memory halves in its half-life, the slow memory much later', () => {
-    const now = at(HOUR_BUCKETS, good)['rt_a']!;
-    const later = at(HOUR_BUCKETS + DEFAULT_POLICY.estimate.fastHalfLifeSeconds / 10, good)['rt_a']!;
+    const now = at(HOUR, good)['rt_a']!;
+    const later = at(HOUR + DEFAULT_POLICY.estimate.fastHalfLifeSeconds / 10, good)['rt_a']!;
     near(later.fast.n, now.fast.n / 2, 0.1);
     near(later.slow.n, now.slow.n * 2 ** (-1 / 16), 1);
     assert.ok(later.n < now.n);
@@ -93,62 +102,49 @@ describe('forgetting', () => {
 });
 
 describe('a disturbance', () => {
-  const usual = after(HOUR_BUCKETS, { rt_a: { successes: 9, failures: 1 } });
-  const failing = { rt_a: { failures: 4 } };
+  const usual: Period = [HOUR, { rt_a: { successes: 9, failures: 1 } }];
+  const failing = (buckets: number): Period => [buckets, { rt_a: { failures: 4 } }];
+  const good = (buckets: number): Period => [buckets, { rt_a: { successes: 5 } }];
+  const routeAfter = (...periods: Period[]) => after(periods)['rt_a']!;
 
   test('is detected within a few failures, with its time', () => {
-    const disturbed = after(2, failing, { states: usual, from: HOUR_BUCKETS });
-    const { p, disturbance, shiftedAt, n } = at(HOUR_BUCKETS + 2, disturbed)['rt_a']!;
+    const { p, disturbance, shiftedAt, n } = routeAfter(usual, failing(2));
     assert.ok(disturbance > 0.9 && p < 0.6, `${disturbance} ${p}`);
-    assert.equal(shiftedAt, (HOUR_BUCKETS + 2) * BUCKET_MS);
+    assert.equal(shiftedAt, (HOUR + 2) * BUCKET_MS);
     assert.ok(n < 50);
   });
 
   test('is over once the route succeeds again', () => {
-    const disturbed = after(6, failing, { states: usual, from: HOUR_BUCKETS });
-    const over = after(4, { rt_a: { successes: 5 } }, { states: disturbed, from: HOUR_BUCKETS + 6 });
-    const { p, disturbance, shiftedAt } = at(HOUR_BUCKETS + 10, over)['rt_a']!;
+    const { p, disturbance, shiftedAt } = routeAfter(usual, failing(6), good(4));
     assert.ok(disturbance < 0.1 && p > 0.85, `${disturbance} ${p}`);
-    assert.equal(shiftedAt, (HOUR_BUCKETS + 2) * BUCKET_MS);
+    assert.equal(shiftedAt, (HOUR + 2) * BUCKET_MS);
   });
 
   test('fades without outcomes, and the usual level stays', () => {
-    const disturbed = after(12, failing, { states: usual, from: HOUR_BUCKETS });
-    const before = at(HOUR_BUCKETS, usual)['rt_a']!;
-    const during = at(HOUR_BUCKETS + 12, disturbed)['rt_a']!;
-    const later = at(HOUR_BUCKETS * 3, disturbed)['rt_a']!;
+    const before = routeAfter(usual);
+    const during = routeAfter(usual, failing(12));
+    const later = routeAfter(usual, failing(12), idle(HOUR * 2 - 12));
     assert.ok(during.p < 0.3);
     assert.ok(later.p > 0.84 && later.n < before.n, `${later.p}`);
     near(during.slow.mean, before.slow.mean, 0.02);
   });
 
-  test('is detected again if it returns', () => {
-    const once = after(2, failing, { states: usual, from: HOUR_BUCKETS });
-    const recovered = after(60, { rt_a: { successes: 5 } }, { states: once, from: HOUR_BUCKETS + 2 });
-    const twice = after(4, failing, { states: recovered, from: HOUR_BUCKETS * 2 });
-    assert.ok(at(HOUR_BUCKETS * 2 + 4, twice)['rt_a']!.shiftedAt! > HOUR_BUCKETS * 2 * BUCKET_MS);
-  });
-
-  test('is detected again after a time without outcomes', () => {
-    const once = after(2, failing, { states: usual, from: HOUR_BUCKETS });
-    const back = after(1, { rt_a: { failures: 12 } }, { states: once, from: HOUR_BUCKETS * 4 });
-    assert.equal(at(HOUR_BUCKETS * 4 + 1, back)['rt_a']!.shiftedAt, (HOUR_BUCKETS * 4 + 1) * BUCKET_MS);
+  test('is detected again if it returns after successes, or after a time without outcomes', () => {
+    const recovered = routeAfter(usual, failing(2), good(60), idle(HOUR - 62), failing(4));
+    assert.ok(recovered.shiftedAt! > HOUR * 2 * BUCKET_MS);
+    const unused = routeAfter(usual, failing(2), idle(HOUR * 3 - 2), [1, { rt_a: { failures: 12 } }]);
+    assert.equal(unused.shiftedAt, (HOUR * 4 + 1) * BUCKET_MS);
   });
 
   test('is not detected in successes, even if the outcomes of a disturbance were better than usual', () => {
-    const state = usual.get('rt_a')!;
+    const state = statesAfter([usual]).get('rt_a')!;
     const odd = { ...state, fastSuccesses: 0, fastFailures: 200, disturbedSuccesses: 200, disturbance: 0.3 };
-    const better = after(1, { rt_a: { successes: 20 } }, { states: new Map([['rt_a', odd]]), from: HOUR_BUCKETS });
-    assert.ok(at(HOUR_BUCKETS + 1, better)['rt_a']!.disturbance <= 0.3);
+    const better = statesAfter([[1, { rt_a: { successes: 20 } }]], THREE, new Map([['rt_a', odd]]), HOUR);
+    assert.ok(at(HOUR + 1, better)['rt_a']!.disturbance <= 0.3);
   });
 
   test('becomes the usual level if it lasts', () => {
-    const lasting = after(
-      HOUR_BUCKETS * 16,
-      { rt_a: { successes: 2, failures: 3 } },
-      { states: usual, from: HOUR_BUCKETS },
-    );
-    const { p, slow } = at(HOUR_BUCKETS * 17, lasting)['rt_a']!;
+    const { p, slow } = routeAfter(usual, [HOUR * 16, { rt_a: { successes: 2, failures: 3 } }]);
     near(p, 0.4, 0.05);
     assert.ok(slow.mean < 0.6);
   });
@@ -161,7 +157,7 @@ describe('a disturbance', () => {
     for (let bucket = 0; bucket < 10_000; bucket += 1) {
       chance = (chance * 48_271) % 2_147_483_647;
       const successes = Number(chance / 2_147_483_647 < 0.9);
-      states = after(1, { rt_a: { successes, failures: 1 - successes } }, { states, from: bucket });
+      states = statesAfter([[1, { rt_a: { successes, failures: 1 - successes } }]], THREE, states, bucket);
       const now = at(bucket + 1, states)['rt_a']!.shiftedAt;
       detections += Number(now !== shiftedAt);
       shiftedAt = now;
@@ -170,9 +166,8 @@ describe('a disturbance', () => {
   });
 
   test('is cleared with the fast memory when the route is known to have recovered', () => {
-    const disturbed = after(12, failing, { states: usual, from: HOUR_BUCKETS });
-    const cleared = new Map([['rt_a', withFastCleared(disturbed.get('rt_a')!)]]);
-    const { p, fast, slow, disturbance } = at(HOUR_BUCKETS + 11, cleared)['rt_a']!;
+    const disturbed = statesAfter([usual, failing(12)]).get('rt_a')!;
+    const { p, fast, slow, disturbance } = at(HOUR + 11, new Map([['rt_a', withFastCleared(disturbed)]]))['rt_a']!;
     assert.deepEqual([fast.n, disturbance], [0, 0]);
     near(p, slow.mean, 1e-3);
     assert.ok(p > 0.85);
@@ -181,18 +176,21 @@ describe('a disturbance', () => {
 
 describe('special outcomes', () => {
   test('probes of a route in standby change the fast memory and not the usual level', () => {
-    const states = after(3, { rt_a: { probeFailures: 2 }, rt_b: { probeSuccesses: 2 } });
-    const { rt_a, rt_b } = at(3, states);
+    const { rt_a, rt_b } = after([[3, { rt_a: { probeFailures: 2 }, rt_b: { probeSuccesses: 2 } }]]);
     assert.ok(rt_a!.p < 0.7 && rt_b!.p > 0.85 && rt_a!.fast.n > 5 && rt_b!.fast.n > 5);
-    assert.deepEqual([rt_a!.slow, rt_b!.slow], [at(3, new Map())['rt_a']!.slow, at(3, new Map())['rt_b']!.slow]);
+    const unused = after([idle(3)])['rt_a']!.slow;
+    assert.deepEqual([rt_a!.slow, rt_b!.slow], [unused, unused]);
   });
 
   test('a failure that was paid later is reversed', () => {
-    const wrong = after(1, { rt_a: { successes: 3, failures: 1 } });
-    const corrected = after(1, { rt_a: { failures: -1, successes: 1 } }, { states: wrong, from: 1 });
-    const right = after(1, { rt_a: { successes: 1 } }, { states: after(1, { rt_a: { successes: 3 } }), from: 1 });
-    near(at(2, corrected)['rt_a']!.p, at(2, right)['rt_a']!.p, 0.005);
-    const tooMuch = after(1, { rt_a: { failures: -9 } }, { states: wrong, from: 1 }).get('rt_a')!;
+    const wrong: Period = [1, { rt_a: { successes: 3, failures: 1 } }];
+    const corrected = after([wrong, [1, { rt_a: { failures: -1, successes: 1 } }]])['rt_a']!;
+    const right = after([
+      [1, { rt_a: { successes: 3 } }],
+      [1, { rt_a: { successes: 1 } }],
+    ])['rt_a']!;
+    near(corrected.p, right.p, 0.005);
+    const tooMuch = statesAfter([wrong, [1, { rt_a: { failures: -9 } }]]).get('rt_a')!;
     assert.deepEqual([tooMuch.fastFailures, tooMuch.slowFailures], [0, 0]);
     assert.ok(tooMuch.disturbedFailures >= 0);
   });
@@ -200,17 +198,16 @@ describe('special outcomes', () => {
 
 describe('neutral outcomes', () => {
   const busy = { successes: 7, neutrals: 1 };
+  const suspect = { successes: 5, neutrals: 5 };
 
   test('do not count against routes with about the same share of them', () => {
-    const states = after(50, { rt_a: { successes: 7, neutrals: 2 }, rt_b: { successes: 7, neutrals: 1 } });
-    const without = after(50, { rt_a: { successes: 7 }, rt_b: { successes: 7 } });
-    const { p, neutralsCounted } = at(50, states)['rt_a']!;
-    assert.deepEqual([p, neutralsCounted], [at(50, without)['rt_a']!.p, false]);
+    const { p, neutralsCounted } = after([[50, { rt_a: { successes: 7, neutrals: 2 }, rt_b: busy }]])['rt_a']!;
+    const without = after([[50, { rt_a: { successes: 7 }, rt_b: { successes: 7 } }]])['rt_a']!;
+    assert.deepEqual([p, neutralsCounted], [without.p, false]);
   });
 
   test('count against a route with more than twice the share of its peers, as far as they exceed that share', () => {
-    const states = after(50, { rt_a: { successes: 5, neutrals: 5 }, rt_b: busy, rt_c: busy });
-    const { rt_a, rt_b } = at(50, states);
+    const { rt_a, rt_b } = after([[50, { rt_a: suspect, rt_b: busy, rt_c: busy }]]);
     assert.deepEqual([rt_a!.neutralsCounted, rt_b!.neutralsCounted], [true, false]);
     near(rt_a!.p, 5 / (10 - 10 / 8), 0.05);
     assert.ok(rt_b!.p > 0.95);
@@ -218,10 +215,8 @@ describe('neutral outcomes', () => {
 
   test('are not suspected without a peer of the same group, or with too few outcomes', () => {
     const priors = [...priorsOf({ rt_a: 0.85 }, 'wallet'), ...priorsOf({ rt_b: 0.85 }, 'card')];
-    const alone = after(50, { rt_a: { successes: 5, neutrals: 5 }, rt_b: busy }, { priors });
-    assert.equal(at(50, alone, priors)['rt_a']!.neutralsCounted, false);
-    const few = after(4, { rt_a: { successes: 5, neutrals: 5 }, rt_b: busy, rt_c: busy });
-    assert.equal(at(4, few)['rt_a']!.neutralsCounted, false);
+    assert.equal(after([[50, { rt_a: suspect, rt_b: busy }]], priors)['rt_a']!.neutralsCounted, false);
+    assert.equal(after([[4, { rt_a: suspect, rt_b: busy, rt_c: busy }]])['rt_a']!.neutralsCounted, false);
   });
 });
 
@@ -229,33 +224,29 @@ describe('the time to paid', () => {
   /** Sums of payments whose logarithms are one deviation above or below the mean. */
   function timed(count: number, meanMs: number, deviation: number): Partial<Tally> {
     const mean = Math.log(meanMs);
-    return { timed: count, logMs: count * mean, logMsSquared: count * (mean ** 2 + deviation ** 2) };
+    return { successes: count, timed: count, logMs: count * mean, logMsSquared: count * (mean ** 2 + deviation ** 2) };
   }
 
   test('is the 95th percentile in seconds', () => {
-    const { latency } = at(1, after(1, { rt_a: { successes: 20, ...timed(20, 20_000, 0.8) } }))['rt_a']!;
+    const { latency } = after([[1, { rt_a: timed(20, 20_000, 0.8) }]])['rt_a']!;
     near(latency.p95SecondsFast!, 20 * Math.exp(1.6449 * 0.8), 0.1);
     assert.equal(latency.p95SecondsSlow, latency.p95SecondsFast);
     assert.ok(latency.nFast >= 19.8 && latency.nFast <= 20);
   });
 
   test('grows in the fast memory first', () => {
-    const usual = after(HOUR_BUCKETS, { rt_a: { successes: 2, ...timed(2, 20_000, 0.5) } });
-    const slower = after(
-      30,
-      { rt_a: { successes: 8, ...timed(8, 200_000, 0.5) } },
-      { states: usual, from: HOUR_BUCKETS },
-    );
-    const { latency } = at(HOUR_BUCKETS + 30, slower)['rt_a']!;
+    const periods: Period[] = [
+      [HOUR, { rt_a: timed(2, 20_000, 0.5) }],
+      [30, { rt_a: timed(8, 200_000, 0.5) }],
+    ];
+    const { latency } = after(periods)['rt_a']!;
     assert.ok(latency.p95SecondsFast! > 1.2 * latency.p95SecondsSlow!);
-    const later = at(HOUR_BUCKETS * 2, slower)['rt_a']!.latency;
+    const later = after([...periods, idle(HOUR - 30)])['rt_a']!.latency;
     assert.ok(later.nFast < 0.2 * later.nSlow && later.nSlow > 400);
   });
 });
 
 test('a time belongs to the bucket that began last', () => {
-  assert.deepEqual(
-    [0, BUCKET_MS - 1, BUCKET_MS, 7 * BUCKET_MS + 1].map((ms) => bucketOf(ms, DEFAULT_POLICY)),
-    [0, 0, 1, 7],
-  );
+  const buckets = [0, BUCKET_MS - 1, BUCKET_MS, 7 * BUCKET_MS + 1].map((ms) => bucketOf(ms, DEFAULT_POLICY));
+  assert.deepEqual(buckets, [0, 0, 1, 7]);
 });

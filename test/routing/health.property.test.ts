@@ -3,7 +3,6 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { RouteHealth } from '../../src/domain/route.ts';
 import { override } from '../../src/routing/health-override.ts';
-import { HEALTH_POLICY } from '../../src/routing/health-policy.ts';
 import { canProbe, leaseProbe, releaseProbe } from '../../src/routing/health-probe.ts';
 import {
   type HealthChange,
@@ -121,14 +120,14 @@ function evaluate(
   const before = watched.record;
   const shiftedAt = shifted ? now - SECOND : null;
   const signals = { ...known, now, shiftedAt, recent: watched.recent, peers: peersOf(kind, now) };
-  const change = nextHealth(before, signals, HEALTH_POLICY, jitter);
+  const change = nextHealth(before, signals, jitter);
   if (!change) return;
   const { record, transition } = change;
   checkChange(before, change, now);
   watched.record = record;
   if (!transition || before.manual) return;
   assert.notEqual(transition.from, transition.to);
-  const again = nextHealth(record, signals, HEALTH_POLICY, jitter);
+  const again = nextHealth(record, signals, jitter);
   assert.equal(again?.transition ?? null, null, 'one evaluation moves a route once');
   if (transition.from !== 'standby' && transition.to !== 'standby') watched.swings.push(now);
   if (transition.cause !== 'low_success') return;

@@ -149,7 +149,7 @@ describe('a route in standby', () => {
     ['ignores successes from before it was in standby', [], [[standby, at(now, 'sss', NOON)]]],
   ]);
 
-  test('describes why it becomes degraded', () => {
+  test('describes the reason when it becomes degraded', () => {
     assert.equal(evaluate(standby, at(now, 'sss'))?.record.words, 'degraded: 3 successes in a row in standby');
   });
 

@@ -50,7 +50,7 @@ function split(...shares: [route: string, pct: number][]) {
   return then({ split: shares.map(([route, pct]) => ({ route, pct })) });
 }
 
-describe('limits', () => {
+describe('limits of rules', () => {
   type RuleOf = (size: number) => unknown;
   const limits: [name: string, rule: RuleOf, within: number, beyond: number, issue: string][] = [
     ['nesting', (n) => when(nested(n)), 8, 9, `when.${'any.0.all.0.not.'.repeat(2)}any.0.all.0.not too_big`],
@@ -112,7 +112,7 @@ describe('limits', () => {
     assert.throws(() => preferring(101), /rules\.0\.then\.prefer: must be an array of 1 to 100 values/);
   });
 
-  test('a deeply nested condition is rejected without recursion', () => {
+  test('the nesting of a condition is checked without exhausting the stack', () => {
     assert.deepEqual(found(issuesOf(when(nested(100_000)))).length, 1);
   });
 });

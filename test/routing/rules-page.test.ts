@@ -29,20 +29,20 @@ function answerTo(example: unknown): { accepted: boolean; issues: Issue[] } {
 }
 
 describe('the page about routing rules', () => {
-  test('it has examples', () => {
+  test('contains examples', () => {
     assert.ok(blocks.length >= 5 && inlines.length >= 30, `${blocks.length} and ${inlines.length}`);
   });
 
   for (const [index, example] of blocks.entries()) {
     if (Array.isArray(example)) continue;
-    const said = blocks[index + 1];
-    test(`block ${index + 1} has the documented answer`, () => {
-      assert.deepEqual(answerTo(example).issues, Array.isArray(said) ? said : []);
+    const documented = blocks[index + 1];
+    test(`has the documented answer to example ${index + 1}`, () => {
+      assert.deepEqual(answerTo(example).issues, Array.isArray(documented) ? documented : []);
     });
   }
 
   for (const text of inlines) {
-    test(`${text} is accepted`, () => {
+    test(`has the valid example ${text}`, () => {
       const example = JSON.parse(text) as object;
       const keys = Object.keys(example);
       const isCondition = keys.every((key) => ['all', 'any', 'not'].includes(key) || fieldNamed(key));
@@ -54,14 +54,14 @@ describe('the page about routing rules', () => {
     });
   }
 
-  test('it documents every field, operator and effect', () => {
+  test('documents every field, operator and effect', () => {
     const operators = FIELD_NAMES.flatMap((name) => fieldNamed(name)!.operators);
     for (const name of [...FIELD_NAMES, 'metadata.<key>', 'all', 'any', 'not', ...operators, ...EFFECTS]) {
       assert.ok(page.includes(`\`${name}\``) || page.includes(`"${name}"`), name);
     }
   });
 
-  test('it explains every code', () => {
+  test('explains every issue code', () => {
     const sources = ['check-rules', 'rule-conditions', 'rule-selectors', 'rule-set'].map((name) =>
       read(`src/routing/${name}.ts`),
     );

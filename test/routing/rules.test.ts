@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import type { Route } from '../../src/domain/route.ts';
 import { checkRules } from '../../src/routing/check-rules.ts';
 import {
+  type CompiledRules,
   NO_EFFECT,
   NO_RULES,
   type RuleEffect,
@@ -43,18 +44,18 @@ function facts(fields: Partial<RuleFacts> = {}): RuleFacts {
   };
 }
 
-/** Effect of rules on a session, after the same check as for an operator's rules. */
+/** Compiles rules for routes, after the same check as for an operator's rules. */
+function compiled(rules: unknown[], available = routes): CompiledRules {
+  return compileRules(checkRules({ version: 1, rules }, routes).ruleSet, available);
+}
+
 function effectOf(rules: unknown[], fields: Partial<RuleFacts> = {}): RuleEffect {
-  const { ruleSet } = checkRules({ version: 1, rules }, routes);
-  return evaluateRules(compileRules(ruleSet, routes), facts(fields));
+  return evaluateRules(compiled(rules), facts(fields));
 }
 
 function holds(when: unknown, fields: Partial<RuleFacts> = {}): boolean {
   return effectOf([{ id: 'r', when, then: { explore: false } }], fields).matched.length === 1;
 }
-
-const excludedBy = (then: object, fields: Partial<RuleFacts> = {}) =>
-  effectOf([{ id: 'r', when: { amount: { gt: 0 } }, then }], fields).excluded.map(({ route }) => route);
 
 describe('conditions of rules', () => {
   test('a rule without a condition always applies', () => {
@@ -120,50 +121,43 @@ describe('conditions of rules', () => {
   });
 });
 
-describe('modifiers', () => {
-  test('a rule excludes routes by id, by several ids or by their attributes', () => {
-    assert.deepEqual(excludedBy({ exclude: 'rt_b' }), ['rt_b']);
-    assert.deepEqual(excludedBy({ exclude: ['rt_local', 'rt_a'] }), ['rt_a', 'rt_local']);
-    assert.deepEqual(excludedBy({ exclude: { kind: 'card' } }), ['rt_a', 'rt_b']);
-    assert.deepEqual(excludedBy({ exclude: { kind: 'card', network: ['amex', 'ach'] } }), ['rt_b']);
-    assert.deepEqual(excludedBy({ exclude: { asset: 'USDC' } }), ['rt_wallet']);
-    assert.deepEqual(excludedBy({ exclude: { kycPolicy: ['light', 'none'] } }), [
-      'rt_a',
-      'rt_b',
-      'rt_wallet',
-      'rt_local',
-    ]);
-  });
-
-  test('only excludes all other routes', () => {
-    assert.deepEqual(excludedBy({ only: { kind: 'card' } }), ['rt_wallet', 'rt_local']);
-    assert.deepEqual(excludedBy({ only: { kind: 'card' }, exclude: 'rt_a' }), ['rt_a', 'rt_wallet', 'rt_local']);
-    assert.deepEqual(excludedBy({ only: 'rt_eu_card' }), ['rt_a', 'rt_b', 'rt_wallet', 'rt_local']);
-  });
-
-  test('the effect names routes of the session’s environment only', () => {
-    const then = { exclude: { kind: ['card', 'local'] } };
-    assert.deepEqual(excludedBy(then), ['rt_a', 'rt_b', 'rt_local']);
-    assert.deepEqual(excludedBy(then, { environment: 'production' }), ['rt_eu_card', 'rt_eu_local']);
-    assert.deepEqual(excludedBy({ exclude: { integrationId: 'acme' } }), []);
-  });
+describe('a rule excludes routes of the session’s environment', () => {
+  const production = { environment: 'production' } as const;
+  const examples: [then: object, excluded: string[], fields?: Partial<RuleFacts>][] = [
+    [{ exclude: 'rt_b' }, ['rt_b']],
+    [{ exclude: ['rt_local', 'rt_a'] }, ['rt_a', 'rt_local']],
+    [{ exclude: { kind: 'card' } }, ['rt_a', 'rt_b']],
+    [{ exclude: { kind: 'card', network: ['amex', 'ach'] } }, ['rt_b']],
+    [{ exclude: { asset: 'USDC' } }, ['rt_wallet']],
+    [{ exclude: { kycPolicy: ['light', 'none'] } }, ['rt_a', 'rt_b', 'rt_wallet', 'rt_local']],
+    [{ exclude: { integrationId: 'acme' } }, []],
+    [{ exclude: { kind: ['card', 'local'] } }, ['rt_a', 'rt_b', 'rt_local']],
+    [{ exclude: { kind: ['card', 'local'] } }, ['rt_eu_card', 'rt_eu_local'], production],
+    [{ only: { kind: 'card' } }, ['rt_wallet', 'rt_local']],
+    [{ only: { kind: 'card' }, exclude: 'rt_a' }, ['rt_a', 'rt_wallet', 'rt_local']],
+    [{ only: 'rt_eu_card' }, ['rt_a', 'rt_b', 'rt_wallet', 'rt_local']],
+  ];
+  for (const [then, excluded, fields] of examples) {
+    test(`by ${JSON.stringify(then)} in ${fields?.environment ?? 'sandbox'}: ${excluded.join(', ') || 'none'}`, () => {
+      const effect = effectOf([{ id: 'r', when: { amount: { gt: 0 } }, then }], fields);
+      assert.deepEqual(
+        effect.excluded.map(({ route }) => route),
+        excluded,
+      );
+    });
+  }
 });
 
-describe('orderings', () => {
-  test('priority and prefer name the routes of the environment, in the order of the rule', () => {
-    assert.deepEqual(effectOf([{ id: 'r', then: { priority: ['rt_local', 'rt_eu_card', 'rt_a'] } }]).ordering, {
-      type: 'priority',
-      routes: ['rt_local', 'rt_a'],
-      rule: 'r',
-    });
-    assert.deepEqual(effectOf([{ id: 'r', then: { prefer: { kind: 'card' } } }]).ordering, {
-      type: 'prefer',
-      routes: ['rt_a', 'rt_b'],
-      rule: 'r',
-    });
+describe('an ordering', () => {
+  test('by priority or preference names the routes of the environment, in the order of the rule', () => {
+    const orderingOf = (then: object) => effectOf([{ id: 'r', then }]).ordering;
+    const priority = orderingOf({ priority: ['rt_local', 'rt_eu_card', 'rt_a'] });
+    assert.deepEqual(priority, { type: 'priority', routes: ['rt_local', 'rt_a'], rule: 'r' });
+    const preference = orderingOf({ prefer: { kind: 'card' } });
+    assert.deepEqual(preference, { type: 'prefer', routes: ['rt_a', 'rt_b'], rule: 'r' });
   });
 
-  test('the first matching ordering wins, and later rules still modify', () => {
+  test('is the first that matches, and later rules still modify', () => {
     const effect = effectOf([
       { id: 'big', when: { amount: { gt: 100 } }, then: { prefer: 'rt_local' } },
       { id: 'cards', then: { prefer: { kind: 'card' }, explore: false } },
@@ -177,7 +171,7 @@ describe('orderings', () => {
     ]);
   });
 
-  test('an ordering without a route of the environment is skipped', () => {
+  test('without a route of the environment is skipped', () => {
     const rules = [
       { id: 'eu', then: { prefer: 'rt_eu_card' } },
       { id: 'us', then: { priority: 'rt_a' } },
@@ -187,57 +181,38 @@ describe('orderings', () => {
     assert.deepEqual(inProduction.ordering, { type: 'prefer', routes: ['rt_eu_card'], rule: 'eu' });
   });
 
-  const split = (id: string, by?: string) => ({
-    id,
-    then: {
-      split: [
-        { route: 'rt_a', pct: 70 },
-        { route: 'rt_b', pct: 30 },
-      ],
-      ...(by && { by }),
-    },
-  });
-  const headOf = (rule: object, fields: Partial<RuleFacts>) => {
-    const { ordering } = effectOf([rule], fields);
-    assert.equal(ordering.type, 'split');
-    return ordering.type === 'split' ? ordering.head : '';
-  };
-
-  test('a split by session is fixed for each session and differs between sessions', () => {
-    const heads = Array.from({ length: 40 }, (_, index) => headOf(split('s'), { sessionId: `chk_${index}` }));
-    assert.deepEqual(new Set(heads), new Set(['rt_a', 'rt_b']));
-    const again = Array.from({ length: 40 }, (_, index) =>
-      headOf(split('s', 'session'), { sessionId: `chk_${index}` }),
-    );
-    assert.deepEqual(again, heads);
-  });
-
-  test('a split by customer is the same for all sessions of a customer, whatever the case of the address', () => {
-    for (let index = 0; index < 40; index += 1) {
-      const customer = `Buyer${index}@example.com`;
-      const head = headOf(split('s', 'customer'), { customer, sessionId: 'chk_1' });
-      const fields = { customer: customer.toUpperCase(), sessionId: 'chk_2' };
-      assert.equal(headOf(split('s', 'customer'), fields), head);
-    }
-  });
-
-  test('the boundaries of shares are exact to one in ten thousand', () => {
-    const pointOf = (index: number) => Math.floor(uniformOf('s', `chk_${index}`) * 10_000);
-    for (const [point, head] of [
-      [6999, 'rt_a'],
-      [7000, 'rt_b'],
-    ] as const) {
-      let index = 0;
-      while (pointOf(index) !== point) index += 1;
-      assert.equal(headOf(split('s'), { sessionId: `chk_${index}` }), head);
+  test('by a split is the share that the draw of the rule and of the session or the customer falls into', () => {
+    const split = [
+      { route: 'rt_a', pct: 70 },
+      { route: 'rt_b', pct: 20 },
+      { route: 'rt_local', pct: 10 },
+    ];
+    const [unset, bySession, byCustomer] = [{}, { by: 'session' }, { by: 'customer' }].map((by) => {
+      const rules = compiled([{ id: 's', then: { split, ...by } }]);
+      return (fields: Partial<RuleFacts>) => {
+        const { ordering } = evaluateRules(rules, facts(fields));
+        return ordering.type === 'split' ? ordering.head : ordering.type;
+      };
+    });
+    const expected = (name: string) => {
+      const point = Math.floor(uniformOf('s', name) * 10_000);
+      boundaries.delete(point);
+      return point < 7000 ? 'rt_a' : point < 9000 ? 'rt_b' : 'rt_local';
+    };
+    const boundaries = new Set([6999, 7000, 8999, 9000]);
+    for (let index = 0; boundaries.size > 0; index += 1) {
+      const [sessionId, customer] = [`chk_${index}`, `Buyer${index}@example.com`];
+      assert.equal(unset!({ sessionId, customer }), expected(sessionId));
+      assert.equal(bySession!({ sessionId, customer }), expected(sessionId));
+      assert.equal(byCustomer!({ sessionId, customer }), expected(customer.toLowerCase()));
     }
   });
 });
 
 describe('the effect', () => {
-  test('the effect without rules is one shared object', () => {
+  test('without rules is one shared object', () => {
     assert.equal(evaluateRules(NO_RULES, facts()), NO_EFFECT);
-    assert.equal(compileRules({ version: 1, rules: [] }, routes), NO_RULES);
+    assert.equal(compiled([]), NO_RULES);
     assert.equal(effectOf([{ id: 'r', when: { hour: 3 }, then: { reject: 'no' } }]), NO_EFFECT);
     assert.deepEqual(NO_EFFECT, {
       rejected: null,
@@ -252,24 +227,19 @@ describe('the effect', () => {
     });
   });
 
-  test('equal outcomes share one frozen object, which contains no data of the session', () => {
-    const { ruleSet } = checkRules(
-      {
-        version: 1,
-        rules: [{ id: 'r', when: { customer: { suffix: 'example.com' } }, then: { only: { kind: 'card' } } }],
-      },
-      routes,
-    );
-    const compiled = compileRules(ruleSet, routes);
-    const one = evaluateRules(compiled, facts({ metadata: { secret: '4711' }, customer: 'one@example.com' }));
-    assert.equal(evaluateRules(compiled, facts({ amount: 1, customer: 'two@example.com' })), one);
+  test('is one frozen object for equal outcomes, which contains no data of the session', () => {
+    const rules = compiled([
+      { id: 'r', when: { customer: { suffix: 'example.com' } }, then: { only: { kind: 'card' } } },
+    ]);
+    const one = evaluateRules(rules, facts({ metadata: { secret: '4711' }, customer: 'one@example.com' }));
+    assert.equal(evaluateRules(rules, facts({ amount: 1, customer: 'two@example.com' })), one);
     assert.doesNotMatch(JSON.stringify(one), /example\.com|4711/);
     assert.ok(Object.isFrozen(one) && Object.isFrozen(one.excluded) && Object.isFrozen(one.excluded[0]));
   });
 
-  test('the key is short, and independent of JSON and of the order of properties', () => {
-    const one = effectOf([{ id: 'r', then: { prefer: 'rt_a', explore: false } }]);
-    const another = effectOf([{ id: 'r', then: { prefer: 'rt_a', explore: false } }]);
+  test('has a short key, independent of JSON and of the order of properties', () => {
+    const rules = [{ id: 'r', then: { prefer: 'rt_a', explore: false } }];
+    const [one, another] = [effectOf(rules), effectOf(rules)];
     assert.notEqual(one, another);
     assert.match(effectKey(one), /^[\w-]{22}$/);
     assert.equal(effectKey(another), effectKey(one));
@@ -277,25 +247,28 @@ describe('the effect', () => {
     assert.equal(effectKey(JSON.parse(JSON.stringify(reversed)) as RuleEffect), effectKey(one));
   });
 
-  test('the cache of more than a thousand outcomes is bounded, and every outcome is right', () => {
-    const rules = Array.from({ length: 11 }, (_, bit) => ({
-      id: `bit${bit}`,
-      when: { [`metadata.${bit}`]: { exists: true } },
-      then: { explore: bit % 2 === 0 },
-    }));
-    const compiled = compileRules(checkRules({ version: 1, rules }, routes).ruleSet, routes);
-    const first = evaluateRules(compiled, facts({ metadata: { 0: '' } }));
+  test('is right for more outcomes than the cache holds', () => {
+    const bits = Array.from({ length: 11 }, (_, bit) => bit);
+    const rules = compiled(
+      bits.map((bit) => ({
+        id: `bit${bit}`,
+        when: { [`metadata.${bit}`]: { exists: true } },
+        then: { explore: bit % 2 === 0 },
+      })),
+    );
+    const effectWith = (matching: number[]) =>
+      evaluateRules(rules, facts({ metadata: Object.fromEntries(matching.map((bit) => [bit, ''])) }));
+    const first = effectWith([0]);
     for (let number = 0; number < 2048; number += 1) {
-      const bits = rules.map((_, bit) => bit).filter((bit) => (number & (1 << bit)) !== 0);
-      const metadata = Object.fromEntries(bits.map((bit) => [bit, '']));
-      const { matched, explore } = evaluateRules(compiled, facts({ metadata }));
+      const matching = bits.filter((bit) => (number & (1 << bit)) !== 0);
+      const { matched, explore } = effectWith(matching);
       assert.deepEqual(
         matched.map(({ id }) => id),
-        bits.map((bit) => `bit${bit}`),
+        matching.map((bit) => `bit${bit}`),
       );
-      assert.equal(explore, (bits.at(-1) ?? 0) % 2 === 0);
+      assert.equal(explore, (matching.at(-1) ?? 0) % 2 === 0);
     }
-    const again = evaluateRules(compiled, facts({ metadata: { 0: '' } }));
+    const again = effectWith([0]);
     assert.notEqual(again, first);
     assert.deepEqual(again, first);
   });
@@ -304,20 +277,11 @@ describe('the effect', () => {
 describe('routes removed from the catalogue after the rules were saved', () => {
   const remaining = routes.filter(({ id }) => id !== 'rt_a');
   const effectNow = (then: object, sessionId = 'chk_1') =>
-    evaluateRules(
-      compileRules(
-        checkRules({ version: 1, rules: [{ id: 'r', when: { hour: 14 }, then }] }, routes).ruleSet,
-        remaining,
-      ),
-      facts({ sessionId }),
-    );
+    evaluateRules(compiled([{ id: 'r', when: { hour: 14 }, then }], remaining), facts({ sessionId }));
 
   test('are dropped from orderings', () => {
-    assert.deepEqual(effectNow({ priority: ['rt_a', 'rt_b'] }).ordering, {
-      type: 'priority',
-      routes: ['rt_b'],
-      rule: 'r',
-    });
+    const { ordering } = effectNow({ priority: ['rt_a', 'rt_b'] });
+    assert.deepEqual(ordering, { type: 'priority', routes: ['rt_b'], rule: 'r' });
     assert.equal(effectNow({ prefer: 'rt_a' }), NO_EFFECT);
     assert.equal(effectNow({ split: [{ route: 'rt_a', pct: 100 }] }), NO_EFFECT);
   });

@@ -19,7 +19,6 @@ import { commitDecision } from '../../src/operations/commit-decision.ts';
 import type { Deps } from '../../src/operations/deps.ts';
 import { writesOf } from '../../src/operations/routing/health-watch.ts';
 import { override, reconfigure } from '../../src/routing/health-override.ts';
-import { HEALTH_POLICY } from '../../src/routing/health-policy.ts';
 import { leaseProbe, releaseProbe } from '../../src/routing/health-probe.ts';
 import { type HealthChange, type HealthRecord, initialHealth } from '../../src/routing/health-record.ts';
 import type { HealthSignals, ResultKind } from '../../src/routing/health-signals.ts';
@@ -327,7 +326,7 @@ function looked(record: HealthRecord, { type, state, untilMs, kind }: Look, now:
   const alone = (next: HealthRecord | undefined) => next && { record: next, transition: null };
   switch (type) {
     case 'signals':
-      return nextHealth(record, signalsOf(kind, now), HEALTH_POLICY, 0.5);
+      return nextHealth(record, signalsOf(kind, now), 0.5);
     case 'override':
       return override(record, { state, until: untilMs === null ? null : now + untilMs, reason: 'why' }, now);
     case 'give_back':

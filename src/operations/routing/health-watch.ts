@@ -5,7 +5,6 @@ import type { Instant } from '../../domain/records.ts';
 import type { Environment, Route, RouteHealth } from '../../domain/route.ts';
 import { type RouteEstimate, estimate } from '../../routing/estimate.ts';
 import { reconfigure } from '../../routing/health-override.ts';
-import { HEALTH_POLICY } from '../../routing/health-policy.ts';
 import { releaseProbe } from '../../routing/health-probe.ts';
 import {
   type HealthChange,
@@ -187,7 +186,7 @@ function changesOf(
   if (leasePaymentId !== null && ended) {
     add({ record: releaseProbe(last(), leasePaymentId)!, transition: null });
   }
-  add(nextHealth(last(), signals, HEALTH_POLICY, jitter));
+  add(nextHealth(last(), signals, jitter));
   return changes;
 }
 
