@@ -1,52 +1,29 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { type IncomingHttpHeaders, createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
-import { Tillway, TillwayError, webhooks } from '../../sdk/src/index.ts';
+import { Tillway, webhooks } from '../../sdk/src/index.ts';
 import { SAMPLE_PROVIDER_SECRET, SAMPLE_WEBHOOK_SECRET } from '../../src/operations/samples.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
+import { type Merchant, startMerchant } from '../observability/merchant.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, startTestService } from '../support/service.ts';
+import { BODY } from './calls.ts';
+import { errorOf } from './recorder.ts';
 
 const SECRET = 'whsec_dGhlIHNlY3JldCBvZiB0aGUgc2RrIHRlc3QgIzE=';
-const BODY = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' };
-
-/** A receiver that stores the requests of webhooks. */
-async function startReceiver() {
-  const arrived: { headers: IncomingHttpHeaders; body: string }[] = [];
-  const server = createServer((request, response) => {
-    const receive = async () => {
-      arrived.push({ headers: request.headers, body: await text(request) });
-      response.end();
-    };
-    void receive();
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`, arrived, server };
-}
-
 describe('the client of a service', () => {
-  let receiver: Awaited<ReturnType<typeof startReceiver>>;
+  let merchant: Merchant;
   let service: TestService;
   let tillway: Tillway;
 
   before(async () => {
-    receiver = await startReceiver();
-    service = await startTestService({ variables: { WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: SECRET } });
+    merchant = await startMerchant();
+    service = await startTestService({ variables: { WEBHOOK_URL: merchant.url, WEBHOOK_SECRET: SECRET } });
     tillway = new Tillway({ baseUrl: service.url, maxRetries: 0 });
   });
   after(async () => {
     await service[Symbol.asyncDispose]();
-    receiver.server.close();
+    await merchant[Symbol.asyncDispose]();
   });
-
-  async function refusedWith(promise: Promise<unknown>): Promise<TillwayError> {
-    let error: unknown;
-    await assert.rejects(promise, (reason) => (error = reason) instanceof TillwayError);
-    return error as TillwayError;
-  }
 
   test('creates, reads and expires a session', async () => {
     const { data: session, response } = await tillway.sessions.create(BODY).withResponse();
@@ -57,12 +34,12 @@ describe('the client of a service', () => {
     assert.equal((await tillway.sessions.expire(session.id)).status, 'expired');
   });
 
-  test('gets the same session for the same key, marked as a replay', async () => {
+  test('returns the same session for the same idempotency key, marked as a replay', async () => {
     const params = { ...BODY, idempotencyKey: 'sdk-test-1' };
     const first = await tillway.sessions.create(params);
     const { data, response } = await tillway.sessions.create(params).withResponse();
     assert.deepEqual([data.id, response.replayed], [first.id, true]);
-    const error = await refusedWith(tillway.sessions.create({ ...params, amount: 1 }));
+    const error = await errorOf(tillway.sessions.create({ ...params, amount: 1 }));
     assert.deepEqual([error.code, error.status], ['idempotency_conflict', 422]);
   });
 
@@ -84,15 +61,15 @@ describe('the client of a service', () => {
     assert.deepEqual(sessions, [data]);
   });
 
-  test('gets an error with every problem and a suggestion', async () => {
-    const error = await refusedWith(tillway.checkout.create({ ...BODY, amount: -1, customer: 'nobody' }));
+  test('throws an error with every invalid field and a suggestion', async () => {
+    const error = await errorOf(tillway.checkout.create({ ...BODY, amount: -1, customer: 'nobody' }));
     assert.deepEqual([error.code, error.status, error.field], ['invalid_input', 400, 'amount']);
     const issues = error.issues.map(({ path, code }) => `${path} ${code}`);
     assert.deepEqual(issues, ['amount too_small', 'customer invalid_format']);
     assert.match(error.suggestion!, /Set amount to/);
     assert.match(error.requestId!, /./);
-    assert.equal((await refusedWith(tillway.payments.get('pay_none'))).code, 'not_found');
-    assert.equal((await refusedWith(tillway.schema('nothing'))).code, 'unknown_operation');
+    assert.equal((await errorOf(tillway.payments.get('pay_none'))).code, 'not_found');
+    assert.equal((await errorOf(tillway.schema('nothing'))).code, 'unknown_operation');
   });
 
   test('reads all pages of a list in both directions', async () => {
@@ -108,11 +85,11 @@ describe('the client of a service', () => {
     assert.deepEqual(await idsOf({ endingBefore: created[0] }), created.slice(1));
   });
 
-  test('verifies the webhook of a payment, and reads the same in its records', async () => {
+  test('verifies the webhook of a payment, and reads its event, payment, invoice, customer and delivery', async () => {
     const session = await tillway.sessions.create({ ...BODY, metadata: { orderId: 'A-1001' } });
     await providerSays(service, session.id, 'paid');
     await service.pass(0);
-    const { headers, body } = receiver.arrived.at(-1)!;
+    const { headers, body } = merchant.received.at(-1)!;
     const event = await webhooks.verify(body, headers, SECRET, { now: service.clock.now() });
     assert.equal(event.type, 'payment.paid');
     assert.equal(event.data.metadata['orderId'], 'A-1001');
@@ -146,7 +123,7 @@ describe('the client of a service', () => {
     assert.equal(event.type, 'payment.failed');
   });
 
-  test('applies a sample callback', async () => {
+  test('sends a sample provider callback, which the service applies', async () => {
     const session = await tillway.sessions.create(BODY);
     const payload = { eventId: 'sdk-1', sessionId: session.id, status: 'paid' as const, amount: 49.99 };
     const signature = signCallback(SAMPLE_PROVIDER_SECRET, 1, JSON.stringify(payload));
@@ -173,10 +150,10 @@ describe('the client of a service', () => {
     assert.equal(transition!.to, 'standby');
   });
 
-  test('learns how to enable the test clock', async () => {
-    const error = await refusedWith(tillway.testClock.get());
+  test('throws an error that names the setting which enables the test clock', async () => {
+    const error = await errorOf(tillway.testClock.get());
     assert.equal(error.code, 'forbidden');
     assert.match(error.suggestion!, /TEST_CLOCK/);
-    assert.equal((await refusedWith(tillway.testClock.advance({ seconds: 60 }))).code, 'forbidden');
+    assert.equal((await errorOf(tillway.testClock.advance({ seconds: 60 }))).code, 'forbidden');
   });
 });
