@@ -28,50 +28,55 @@ const folder = mkdtempSync(join(tmpdir(), 'tillway-log-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('the log', { concurrency: 4 }, () => {
-  test('may lose its reader: the service answers and exits with 0', async () => {
-    await using service = await startWith(['ignore', 'pipe', 'inherit']);
-    service.child.stdout!.destroy();
-    await sell(service.url);
-    assert.deepEqual(await service.stop(), [0, null]);
-  });
+  const readers: Record<string, () => number | 'pipe'> = {
+    'loses its reader': () => 'pipe',
+    'is on a full disk': () => openSync('/dev/full', 'w'),
+    'has a reader that hangs': () => openSync(fullPipe('full').path, WITHOUT_WAITING),
+  };
+  for (const [how, open] of Object.entries(readers)) {
+    test(`${how}: the service answers and exits with 0`, async () => {
+      const output = open();
+      await using service = await startWith(['ignore', output, 'inherit']);
+      if (output === 'pipe') service.child.stdout!.destroy();
+      else closeSync(output);
+      await sell(service.url);
+      service.child.kill('SIGTERM');
+      assert.deepEqual(await service.ended(), [0, null]);
+    });
+  }
 
   test('does not delay an exit by lines without a reader', async () => {
-    const ours = new URL('../../src/telemetry/log-output.ts', import.meta.url).href;
-    const program = `import { createLogOutput } from '${ours}'; const log = createLogOutput(1);`;
-    assert.deepEqual(await exitUnread(program, PATIENCE_MS), [0, null]);
-    // pino's own writer, which retries for ever, would delay it.
-    const pinos = `import { pino } from 'pino'; const log = { write: (line) => logger.info(line) }; const logger = pino();`;
-    assert.deepEqual(await exitUnread(pinos, 1000), [null, 'SIGKILL']);
+    const module = new URL('../../src/telemetry/log-output.ts', import.meta.url).href;
+    const program = `import { createLogOutput } from '${module}';
+      import { writeSync } from 'node:fs';
+      const log = createLogOutput(1);
+      await new Promise((resolve) => process.stdin.once('end', resolve).resume());
+      log.write('one'); log.write('two'); writeSync(3, 'exits'); process.exit(0);`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      env: COMPILED,
+      stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
+    });
+    const ended = endOf(child);
+    child.stdout!.destroy();
+    child.stdin!.end();
+    await Promise.race([once(child.stdio[3]!, 'data'), ended]);
+    const patience = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
+    assert.deepEqual(await ended.finally(() => clearTimeout(patience)), [0, null]);
   });
 
-  test('may be on a full disk: the service answers and exits with 0', async () => {
-    const full = openSync('/dev/full', 'w');
-    await using service = await startWith(['ignore', full, 'inherit']);
-    closeSync(full);
-    await sell(service.url);
-    assert.deepEqual(await service.stop(), [0, null]);
-  });
-
-  test('may have a reader that hangs: the service answers and exits with 0', async () => {
-    await using pipe = fullPipe('full');
-    await using service = await startWith(['ignore', openSync(pipe.path, WITHOUT_WAITING), 'inherit']);
-    await sell(service.url);
-    assert.deepEqual(await service.stop(), [0, null]);
-  });
-
-  test('may be a paused terminal: the service starts, answers, and kills itself after the shutdown', async () => {
+  test('is a paused terminal: the service starts, answers, and kills itself after the shutdown', async () => {
     await using service = await startAtPausedTerminal();
     await sell(service.url);
     assert.deepEqual(await service.end('SIGTERM'), [KILLED, null]);
   });
 
-  test('has a line about a fault of the program, unless its reader hangs', async () => {
+  test('contains a line about a fault of the program, unless its reader hangs', async () => {
     await using pipe = fullPipe('fault');
-    pipe.text();
+    pipe.read();
     await using service = await startWith(['ignore', openSync(pipe.path, WITHOUT_WAITING), 'inherit'], FAULT_ON_SIGNAL);
     service.child.kill('SIGUSR2');
     assert.deepEqual(await service.ended(), [1, null]);
-    assert.match(pipe.text(), /"level":60,.*an injected fault/);
+    assert.match(pipe.read(), /"level":60,.*an injected fault/);
 
     await using standing = await startAtPausedTerminal(FAULT_ON_SIGNAL);
     await sell(standing.url);
@@ -111,37 +116,16 @@ describe('the log', { concurrency: 4 }, () => {
     assert.deepEqual(told, []);
     let read = 0;
     await until(() => {
-      read += pipe.read();
+      read += pipe.read().length;
       return told.length > 0;
     });
-    read += pipe.read();
+    read += pipe.read().length;
     assert.deepEqual(told, [1500 - 1024]);
     assert.equal(read, 1024 * line.length);
     assert.equal(await output.settle(PATIENCE_MS), true);
     closeSync(fd);
   });
 });
-
-/**
- * Runs a program that writes two log lines without a reader and exits. Answers how it ended; it is killed `patienceMs` after it
- * has called exit.
- */
-async function exitUnread(log: string, patienceMs: number): Promise<unknown[]> {
-  const program = `${log} import { writeSync } from 'node:fs';
-    await new Promise((resolve) => process.stdin.once('end', resolve).resume());
-    log.write('one'); log.write('two'); writeSync(3, 'exits'); process.exit(0);`;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
-    env: COMPILED,
-    cwd: new URL('../..', import.meta.url),
-    stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
-  });
-  const ended = endOf(child);
-  child.stdout!.destroy();
-  child.stdin!.end();
-  await Promise.race([once(child.stdio[3]!, 'data'), ended]);
-  const patience = setTimeout(() => child.kill('SIGKILL'), patienceMs);
-  return ended.finally(() => clearTimeout(patience));
-}
 
 function endOf(child: ChildProcess): Promise<unknown[]> {
   return new Promise((resolve) => child.once('exit', (...how) => resolve(how)));
@@ -165,15 +149,10 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
     child.kill('SIGKILL');
     throw error;
   }
-  const within = () => Promise.race([ended, sleep(PATIENCE_MS, 'it does not end', { ref: false })]);
   return {
     child,
     url,
-    ended: within,
-    async stop() {
-      child.kill('SIGTERM');
-      return within();
-    },
+    ended: () => Promise.race([ended, sleep(PATIENCE_MS, 'it does not end', { ref: false })]),
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL');
       await ended;
@@ -213,8 +192,7 @@ function fullPipe(name: string) {
   const path = join(folder, name);
   execFileSync('mkfifo', [path]);
   const fd = openSync(path, WITHOUT_WAITING);
-  const filling = Buffer.alloc(1024);
-  let filled = 0;
+  const chunk = Buffer.alloc(65_536);
   const untilAgain = (step: () => number): number => {
     for (let bytes = 0; ;) {
       try {
@@ -225,23 +203,17 @@ function fullPipe(name: string) {
       }
     }
   };
-  filled = untilAgain(() => writeSync(fd, filling));
-  const chunk = Buffer.alloc(65_536);
+  let filled = untilAgain(() => writeSync(fd, chunk, 0, 1024));
   return {
     path,
-    /** Reads, and answers the number of bytes of the other writer. */
-    read(): number {
-      const bytes = untilAgain(() => readSync(fd, chunk));
-      const ours = Math.min(filled, bytes);
-      filled -= ours;
-      return bytes - ours;
-    },
-    /** Reads the text of the other writer, after the pipe was emptied. */
-    text(): string {
+    /** Reads all bytes, and returns those of the other writer. */
+    read(): string {
       let text = '';
       untilAgain(() => {
         const bytes = readSync(fd, chunk);
-        text += chunk.toString('utf8', 0, bytes);
+        const ours = Math.min(filled, bytes);
+        filled -= ours;
+        text += chunk.toString('utf8', ours, bytes);
         return bytes;
       });
       return text;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { JournalEntry } from '../../src/domain/ledger.ts';
+import type { EntryPosition, JournalEntry } from '../../src/domain/ledger.ts';
 import { createLedgerSum } from '../../src/service/ledger-sum.ts';
 import { createMetrics } from '../../src/service/count-metrics.ts';
 import { createWatch } from '../../src/service/watch.ts';
@@ -37,7 +37,7 @@ function seriesIn(text: string, name: string): string[] {
 }
 
 describe('the metrics of the database', () => {
-  test('need one query for each environment, however many scrapes there are', async () => {
+  test('need one query for each environment, for any number of scrapes', async () => {
     let asked = 0;
     const watch = watchOf(async () => {
       asked += 1;
@@ -52,50 +52,50 @@ describe('the metrics of the database', () => {
     await watch.stop();
   });
 
-  for (const [how, backlog] of [
-    ['refuses', () => Promise.reject(new Error('away'))],
+  for (const [how, fail] of [
+    ['refuses connections', () => Promise.reject(new Error('away'))],
     ['hangs', () => new Promise<never>(() => undefined)],
   ] as const) {
     test(`are left out of a scrape if the database ${how}`, async () => {
-      const watch = watchOf(backlog);
-      const text = await watch.read();
+      const text = await watchOf(fail).read();
       assert.equal(readExposition(text).has('tillway_deliveries_pending'), false);
       assert.deepEqual(seriesIn(text, 'tillway_database_up'), ['tillway_database_up 0']);
       assert.deepEqual(seriesIn(text, 'tillway_session_wakes_due'), ['tillway_session_wakes_due Nan']);
     });
   }
 
-  test('disappear when the database is unavailable, and come back with it', async () => {
+  test('disappear when the database becomes unavailable, and return with it', async () => {
     let isAway = false;
     const watch = watchOf(async () => {
       if (isAway) throw new Error('away');
       return EMPTY;
     }, 0);
-    await watch.read();
-    isAway = true;
-    assert.equal(readExposition(await watch.read()).has('tillway_deliveries_pending'), false);
-    isAway = false;
-    assert.equal(readExposition(await watch.read()).has('tillway_deliveries_pending'), true);
+    for (isAway of [false, true, false]) {
+      assert.equal(readExposition(await watch.read()).has('tillway_deliveries_pending'), !isAway);
+    }
   });
 });
 
-/** A store that sums a list of journal entries. */
-function journalOf(entries: Pick<JournalEntry, 'account' | 'kind' | 'amount' | 'created' | 'postingId' | 'line'>[]) {
-  const reads = { asked: 0, read: 0, now: NOW };
-  const sum = (some: typeof entries) => ({
+type Entry = Pick<JournalEntry, 'account' | 'kind' | 'amount' | 'created' | 'postingId' | 'line'>;
+
+/** A store that sums a list of journal entries in order of time, and counts the entries that it reads in parts. */
+function journalOf(entries: Entry[]) {
+  const reads = { read: 0, now: NOW };
+  const sum = (some: Entry[]) => ({
     debits: some.reduce((all, { amount }) => all + Math.max(0, amount), 0),
     credits: some.reduce((all, { amount }) => all + Math.max(0, -amount), 0),
   });
-  const store = {
+  const placeOf = ({ created, postingId, line }: EntryPosition) => `${created} ${postingId} ${line}`;
+  const store: Pick<Store, 'now' | 'partitionSum' | 'recentSums' | 'partitionsInUse'> = {
     now: () => reads.now,
     async partitionSum({ account, kind }, { after, until, limit }) {
-      reads.asked += 1;
-      const place = (entry: { created: number; postingId: string; line: number }) =>
-        `${String(entry.created).padStart(15, '0')} ${entry.postingId} ${String(entry.line).padStart(3, '0')}`;
-      const found = entries
-        .filter((entry) => entry.account === account && entry.kind === kind && entry.created <= until)
-        .filter((entry) => after === undefined || place(entry) > place(after))
-        .toSorted((a, b) => (place(a) < place(b) ? -1 : 1));
+      const found = entries.filter(
+        (entry) =>
+          entry.account === account &&
+          entry.kind === kind &&
+          entry.created <= until &&
+          (after === undefined || placeOf(entry) > placeOf(after)),
+      );
       const part = found.slice(0, limit);
       reads.read += part.length;
       return { account, ...sum(part), last: found.length > limit ? part.at(-1) : undefined };
@@ -103,15 +103,13 @@ function journalOf(entries: Pick<JournalEntry, 'account' | 'kind' | 'amount' | '
     async partitionsInUse(environment) {
       return entries.map(({ account, kind }) => ({ environment, account, kind }));
     },
-    async recentSums(shelves, after, until) {
-      const part = entries.filter(
-        ({ account, kind, created }) =>
-          created > after && created <= until && shelves.some((one) => one.account === account && one.kind === kind),
-      );
-      return [{ account: 'provider_clearing', ...sum(part) }];
+    async recentSums(partitions, after, until) {
+      const isWanted = ({ account, kind, created }: Entry) =>
+        created > after && created <= until && partitions.some((one) => one.account === account && one.kind === kind);
+      return [{ account: 'provider_clearing', ...sum(entries.filter(isWanted)) }];
     },
-  } as Pick<Store, 'now' | 'partitionSum' | 'recentSums' | 'partitionsInUse'> as Store;
-  return { store, reads };
+  };
+  return { sum: createLedgerSum(store as Store, 'sandbox', 10), reads };
 }
 
 describe('the sum of the ledger', () => {
@@ -126,10 +124,9 @@ describe('the sum of the ledger', () => {
     }));
   const signal = new AbortController().signal;
 
-  test('is 0 if every posting is, and reads each entry once, in parts', async () => {
+  test('is 0 if every posting sums to 0, and reads each entry once, in parts', async () => {
     const entries = Array.from({ length: 25 }, (_, index) => posting(index, NOW - 10 * MINUTE_MS)).flat();
-    const { store, reads } = journalOf(entries);
-    const sum = createLedgerSum(store, 'sandbox', 10);
+    const { sum, reads } = journalOf(entries);
     assert.equal(await sum.refresh(signal), 0);
     assert.equal(reads.read, entries.length);
     entries.push(...posting(30, NOW - 1000));
@@ -144,8 +141,7 @@ describe('the sum of the ledger', () => {
     ['just now', NOW - 1000],
   ] as const) {
     test(`is the imbalance of an entry booked ${where}`, async () => {
-      const { store, reads } = journalOf([...posting(1, NOW - 20 * MINUTE_MS), ...posting(2, created, 101)]);
-      const sum = createLedgerSum(store, 'sandbox', 10);
+      const { sum, reads } = journalOf([...posting(1, NOW - 20 * MINUTE_MS), ...posting(2, created, 101)]);
       assert.equal(await sum.refresh(signal), 1);
       reads.now += 10 * MINUTE_MS;
       assert.equal(await sum.refresh(signal), 1);
@@ -154,8 +150,7 @@ describe('the sum of the ledger', () => {
 
   test('is computed again once an hour, so that it shows an altered old entry until its correction', async () => {
     const entries = posting(1, NOW - 10 * MINUTE_MS);
-    const { store, reads } = journalOf(entries);
-    const sum = createLedgerSum(store, 'sandbox', 10);
+    const { sum, reads } = journalOf(entries);
     assert.equal(await sum.refresh(signal), 0);
     entries[0]!.amount += 700;
     reads.now += 60 * MINUTE_MS - 1;
@@ -170,8 +165,7 @@ describe('the sum of the ledger', () => {
 
   test('includes entries of unknown accounts and kinds, old and new', async () => {
     const entries = posting(1, NOW - 10 * MINUTE_MS);
-    const { store, reads } = journalOf(entries);
-    const sum = createLedgerSum(store, 'sandbox', 10);
+    const { sum, reads } = journalOf(entries);
     assert.equal(await sum.refresh(signal), 0);
     const [debit, credit] = posting(2, NOW);
     entries.push({ ...debit!, kind: 'gift' as 'paid' }, { ...credit!, account: 'till' as 'merchant_payable' });
@@ -180,14 +174,12 @@ describe('the sum of the ledger', () => {
       assert.equal(await sum.refresh(signal), 0);
     }
     entries.push({ ...debit!, kind: 'gift' as 'paid', line: 2, amount: 9 });
-    assert.equal(await createLedgerSum(store, 'sandbox', 10).refresh(signal), 9);
+    assert.equal(await journalOf(entries).sum.refresh(signal), 9);
     reads.now += 60 * MINUTE_MS;
     assert.equal(await sum.refresh(signal), 9);
   });
 
-  test('is undefined after an abort', async () => {
-    const ended = new AbortController();
-    ended.abort();
-    assert.equal(await createLedgerSum(journalOf([]).store, 'sandbox').refresh(ended.signal), undefined);
+  test('is undefined if its signal is aborted', async () => {
+    assert.equal(await journalOf([]).sum.refresh(AbortSignal.abort()), undefined);
   });
 });
