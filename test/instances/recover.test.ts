@@ -96,13 +96,6 @@ async function openScene(context: TestContext, answer: (eventId: string) => numb
   return scene;
 }
 
-/** A scene whose receiver fails for the event in `failing`. */
-async function openFailingScene(context: TestContext) {
-  const receiving = { failing: '' };
-  const scene = await openScene(context, (id) => (id === receiving.failing ? 500 : 200));
-  return Object.assign(scene, { receiving });
-}
-
 const idsOf = (events: readonly MerchantEvent[]) =>
   events
     .toSorted((a, b) => a.created - b.created || a.sequence - b.sequence || (a.id < b.id ? -1 : 1))
@@ -139,20 +132,41 @@ describe('recovering a time range, on two instances', () => {
     assert.deepEqual(scene.received, idsOf(events));
   });
 
-  test('delays only the later events of a session whose event fails', async (context) => {
-    const scene = await openFailingScene(context);
-    const [a1, a2] = await scene.happened(0, 'provider_pending', 'paid');
-    const [b1] = await scene.happened(1, 'paid');
-    const [c1] = await scene.happened(2, 'paid');
-    scene.receiving.failing = a1!.id;
-    await scene.recoverAndSettle();
-    // The events of `a` have the times of `b` and `c`.
-    assert.deepEqual(scene.received, [a1!.id, b1!.id, c1!.id]);
-    scene.receiving.failing = '';
-    await scene.retry();
-    assert.deepEqual(scene.received.slice(3), [a1!.id, a2!.id]);
-    assert.deepEqual(new Set((await scene.statuses()).values()), new Set(['delivered']));
-  });
+  // For each session the time of its first event and the number of its events; the first one of `failing` fails.
+  // The last recovery is of all events, an earlier one of the first event. Sessions overlap.
+  const fails = 'delays only the later events of a session whose event fails';
+  const waits = 'skips a session whose earlier event waits for a retry';
+  const back = 'keeps the order of a session in which the clock was set back, without delaying others';
+  for (const [what, stepMs, sessions, failing, recovered, retried] of [
+    [fails, 1, { a: [0, 2], b: [1, 1], c: [2, 1] }, 'a', ['a1 b1 c1'], 'a1 a2'],
+    [waits, 1, { a: [0, 2], b: [5, 1] }, 'a', ['a1', 'b1'], 'a1 a2'],
+    [back, -10, { a: [10, 2], b: [20, 2], c: [30, 1] }, 'b', ['a1 a2 b1 c1'], 'b1 b2'],
+  ] as const) {
+    test(what, async (context) => {
+      const names = new Map<string, string>();
+      let failed = `${failing}1`;
+      const scene = await openScene(context, (id) => (names.get(id) === failed ? 500 : 200));
+      scene.stepMs = stepMs;
+      for (const [session, [delayMs, count]] of Object.entries(sessions)) {
+        const statuses = (['provider_pending', 'paid'] as const).slice(-count);
+        const events = await scene.happened(delayMs, ...statuses);
+        for (const [index, { id }] of events.entries()) names.set(id, `${session}${index + 1}`);
+      }
+      const received = () =>
+        scene.received
+          .splice(0)
+          .map((id) => names.get(id))
+          .join(' ');
+      for (const [index, expected] of recovered.entries()) {
+        await scene.recoverAndSettle({ until: index < recovered.length - 1 ? START + 1 : undefined });
+        assert.equal(received(), expected);
+      }
+      failed = '';
+      await scene.retry();
+      assert.equal(received(), retried);
+      assert.deepEqual(new Set((await scene.statuses()).values()), new Set(['delivered']));
+    });
+  }
 
   test('repeats dead deliveries, and leaves out pending and later ones', async (context) => {
     let code = 410;
@@ -171,34 +185,6 @@ describe('recovering a time range, on two instances', () => {
     assert.deepEqual({ queued, pending, delivered }, { queued: 1, pending: 1, delivered: 0 });
     assert.deepEqual(scene.received, [dead!.id, waiting!.id, dead!.id]);
     assert.equal((await scene.statuses()).has(late!.id), false);
-  });
-
-  test('skips a session whose earlier event waits for a retry', async (context) => {
-    const scene = await openFailingScene(context);
-    const [early, later] = await scene.happened(0, 'provider_pending', 'paid');
-    const [other] = await scene.happened(5, 'paid');
-    scene.receiving.failing = early!.id;
-    await scene.recoverAndSettle({ until: START + 1 });
-    assert.deepEqual(scene.received, [early!.id]);
-    await scene.recoverAndSettle();
-    assert.deepEqual(scene.received, [early!.id, other!.id]);
-    scene.receiving.failing = '';
-    await scene.retry();
-    assert.deepEqual(scene.received.slice(2), [early!.id, later!.id]);
-  });
-
-  test('keeps the order of a session in which the clock was set back, without delaying others', async (context) => {
-    const scene = await openFailingScene(context);
-    scene.stepMs = -10;
-    const [well, paid] = await scene.happened(10, 'provider_pending', 'paid');
-    const [early, later] = await scene.happened(20, 'provider_pending', 'paid');
-    const [other] = await scene.happened(30, 'paid');
-    scene.receiving.failing = early!.id;
-    await scene.recoverAndSettle();
-    assert.deepEqual(scene.received, [well!.id, paid!.id, early!.id, other!.id]);
-    scene.receiving.failing = '';
-    await scene.retry();
-    assert.deepEqual(scene.received.slice(4), [early!.id, later!.id]);
   });
 
   test('repeats an unfinished attempt after its lease, before the next event', async (context) => {

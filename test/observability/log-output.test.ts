@@ -1,14 +1,10 @@
 // @run needs=process
 import assert from 'node:assert/strict';
 import { type ChildProcess, type StdioOptions, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogOutput } from '../../src/telemetry/log-output.ts';
-import { COMPILED, SERVICE, freePort, statusOf } from '../process/program.ts';
+import { COMPILED, SERVICE, freePort, statusOf, temporaryFolder } from '../process/program.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { call, sessionBody } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -19,13 +15,14 @@ const FAULT_ON_SIGNAL = { NODE_OPTIONS: `--import=data:text/javascript,${encodeU
 
 /** Exit code of `script` after SIGKILL of its program. */
 const KILLED = 128 + 9;
-/** Limit for a hang; no test measures it. */
+/** Limits for a hang; no test measures them. */
 const PATIENCE_MS = 60_000;
+const LIFETIME = { timeout: 4 * PATIENCE_MS, killSignal: 'SIGKILL' } as const;
 /** Ctrl-S and the end of a line: a program after `read` begins at a paused terminal. */
 const PAUSE_OUTPUT = '\x13\n';
 
-const folder = mkdtempSync(join(tmpdir(), 'tillway-log-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
+after(() => folder[Symbol.dispose]());
 
 describe('the log', { concurrency: 4 }, () => {
   const readers: Record<string, () => number | 'pipe'> = {
@@ -41,27 +38,21 @@ describe('the log', { concurrency: 4 }, () => {
       else closeSync(output);
       await sell(service.url);
       service.child.kill('SIGTERM');
-      assert.deepEqual(await service.ended(), [0, null]);
+      assert.deepEqual(await service.ended, [0, null]);
     });
   }
 
   test('does not delay an exit by lines without a reader', async () => {
     const module = new URL('../../src/telemetry/log-output.ts', import.meta.url).href;
     const program = `import { createLogOutput } from '${module}';
-      import { writeSync } from 'node:fs';
       const log = createLogOutput(1);
       await new Promise((resolve) => process.stdin.once('end', resolve).resume());
-      log.write('one'); log.write('two'); writeSync(3, 'exits'); process.exit(0);`;
-    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
-      env: COMPILED,
-      stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
-    });
-    const ended = endOf(child);
-    child.stdout!.destroy();
-    child.stdin!.end();
-    await Promise.race([once(child.stdio[3]!, 'data'), ended]);
-    const patience = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
-    assert.deepEqual(await ended.finally(() => clearTimeout(patience)), [0, null]);
+      log.write('one'); log.write('two'); process.exit(0);`;
+    const options = { ...LIFETIME, env: COMPILED, stdio: ['pipe', 'pipe', 'inherit'] as ['pipe', 'pipe', 'inherit'] };
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], options);
+    child.stdout.destroy();
+    child.stdin.end();
+    assert.deepEqual(await endOf(child), [0, null]);
   });
 
   test('is a paused terminal: the service starts, answers, and kills itself after the shutdown', async () => {
@@ -75,7 +66,7 @@ describe('the log', { concurrency: 4 }, () => {
     pipe.read();
     await using service = await startWith(['ignore', openSync(pipe.path, WITHOUT_WAITING), 'inherit'], FAULT_ON_SIGNAL);
     service.child.kill('SIGUSR2');
-    assert.deepEqual(await service.ended(), [1, null]);
+    assert.deepEqual(await service.ended, [1, null]);
     assert.match(pipe.read(), /"level":60,.*an injected fault/);
 
     await using standing = await startAtPausedTerminal(FAULT_ON_SIGNAL);
@@ -84,7 +75,7 @@ describe('the log', { concurrency: 4 }, () => {
   });
 
   test('continues with another reader', async () => {
-    const path = join(folder, 'readers');
+    const path = folder.path('readers');
     execFileSync('mkfifo', [path]);
     const first = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const fd = openSync(path, 'w');
@@ -138,7 +129,7 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
   const variables = { DATABASE_URL: database.url, PORT: port, LOG_LEVEL: 'trace', SHUTDOWN_DELAY: '0', ...more };
   const [program, ...args] = command ?? [process.execPath, SERVICE.pathname, 'serve'];
   const { PATH = '' } = process.env;
-  const child = spawn(program!, args, { env: { ...COMPILED, PATH, ...variables }, stdio });
+  const child = spawn(program!, args, { ...LIFETIME, env: { ...COMPILED, PATH, ...variables }, stdio });
   const ended = endOf(child);
   child.stdin?.write(PAUSE_OUTPUT);
   const url = `http://127.0.0.1:${port}`;
@@ -152,7 +143,7 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
   return {
     child,
     url,
-    ended: () => Promise.race([ended, sleep(PATIENCE_MS, 'it does not end', { ref: false })]),
+    ended,
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL');
       await ended;
@@ -164,19 +155,15 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
 /** A service at a terminal that is paused, as after Ctrl-S. */
 async function startAtPausedTerminal(more: Record<string, string> = {}) {
   // `script` creates a terminal and has the exit code of its program.
-  const command = [
-    'script',
-    '-qefc',
-    `read -r line && exec ${process.execPath} ${SERVICE.pathname} serve`,
-    '/dev/null',
-  ];
+  const program = `read -r line && exec ${process.execPath} ${SERVICE.pathname} serve`;
+  const command = ['script', '-qefc', program, '/dev/null'];
   const service = await startWith(['pipe', 'ignore', 'inherit'], more, command);
   return {
     ...service,
     end(signal: NodeJS.Signals): Promise<unknown> {
       const { pid } = service.child;
       process.kill(Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')), signal);
-      return service.ended();
+      return service.ended;
     },
   };
 }
@@ -189,7 +176,7 @@ async function sell(url: string): Promise<void> {
 
 /** A named pipe without room for another byte. */
 function fullPipe(name: string) {
-  const path = join(folder, name);
+  const path = folder.path(name);
   execFileSync('mkfifo', [path]);
   const fd = openSync(path, WITHOUT_WAITING);
   const chunk = Buffer.alloc(65_536);

@@ -160,7 +160,9 @@ describe('the metrics of a service', () => {
     }
   });
 
-  test('include the series of every alert, which has a severity and names a command', () => {
+  test('include the series of every alert, which has a unique name, a severity and a command', () => {
+    assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
+    assert.ok(rules.length >= 15);
     for (const { alert, expr, annotations, labels } of rules) {
       assert.deepEqual(faultsOf(expr, labelsIn(annotations.summary + annotations.runbook), exposed), [], alert);
       assert.match(labels.severity, /^(?:page|ticket)$/, alert);
@@ -199,11 +201,6 @@ describe('the metrics of a service', () => {
 });
 
 describe('the files for operators', () => {
-  test('have unique alert names', () => {
-    assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
-    assert.ok(rules.length >= 15);
-  });
-
   test('treat a backlog at the limit of the count as growing', () => {
     const { expr } = rules.find(({ alert }) => alert === 'TillwayBacklogGrows')!;
     for (const [pending, growth, expected] of [

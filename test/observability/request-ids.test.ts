@@ -22,46 +22,15 @@ interface Line {
   [field: string]: unknown;
 }
 
-/** A request, the id in its answer, and its session. */
-interface Sent {
-  id: string;
-  request: string;
-  sessionId: string | undefined;
-}
-
 const linesOf = (logged: readonly string[]) => logged.map((line) => JSON.parse(line) as Line);
 
 // Lines of the service itself and of its router.
 const OF_NO_REQUEST = /^(?:stopping$|stopped$|there is no API key|route \w+ is )/;
 
-/** Faults of a log, given every request that was answered. */
-function faultsIn(lines: readonly Line[], sent: readonly Sent[]): string[] {
-  const sessionOf = new Map(
-    lines.filter(({ msg }) => msg === 'callback').map((line) => [line.requestId, line.sessionId]),
-  );
-  for (const { id, sessionId } of sent) sessionOf.set(id, sessionId);
-  const closing = lines.filter(({ msg }) => msg === 'request').map(({ requestId }) => requestId);
-  return [
-    ...sent.flatMap(({ id, request }) => {
-      const count = closing.filter((requestId) => requestId === id).length;
-      return count === 1 ? [] : [`${request}: ${count} lines of the request`];
-    }),
-    ...lines.flatMap((line) => {
-      const { msg, requestId, sessionId, eventId } = line;
-      if (requestId === undefined) return OF_NO_REQUEST.test(msg) ? [] : [`without a request: ${JSON.stringify(line)}`];
-      if (!closing.includes(requestId)) return [`of no request: ${JSON.stringify(line)}`];
-      // A line about a session, or about an event of one, has the id of a request for that session.
-      const named = sessionId ?? /chk_[0-9a-z]+/.exec(eventId ?? '')?.[0];
-      const isForeign = named !== undefined && sessionOf.get(requestId) !== named;
-      return isForeign ? [`of another request: ${JSON.stringify(line)}`] : [];
-    }),
-  ];
-}
-
 describe('the log of a service during purchases in parallel', () => {
   let raw: string[];
   let lines: Line[];
-  const sent: Sent[] = [];
+  const sent: { id: string; request: string; sessionId: string | undefined }[] = [];
   before(async () => {
     await using merchant = await startMerchant();
     await using service = await startTestService({
@@ -86,7 +55,7 @@ describe('the log of a service during purchases in parallel', () => {
     const text = await answer.text();
     const id = answer.headers.get('x-request-id');
     assert.match(id ?? '', OURS, `${method} ${url}`);
-    const entry: Sent = { id: id!, request: `${method} ${new URL(url).pathname}`, sessionId };
+    const entry = { id: id!, request: `${method} ${new URL(url).pathname}`, sessionId };
     sent.push(entry);
     return { answer, text, entry };
   }
@@ -108,11 +77,31 @@ describe('the log of a service during purchases in parallel', () => {
     await send('GET', checkout, id);
   }
 
-  test('has one line for each request, with the id of its answer, and no line has two ids', () => {
+  test('has one line for each request, and other lines only with the id of a request for their session', () => {
     assert.equal(new Set(sent.map(({ id }) => id)).size, sent.length);
     assert.ok(sent.length >= PURCHASES * 6);
-    assert.deepEqual(faultsIn(lines, sent), []);
-    for (const line of raw) assert.ok(line.split('"requestId"').length <= 2, line);
+    const closing = lines.filter(({ msg }) => msg === 'request').map(({ requestId }) => requestId);
+    for (const { id, request } of sent) {
+      assert.equal(closing.filter((requestId) => requestId === id).length, 1, request);
+    }
+    const callbacks = lines.filter(({ msg }) => msg === 'callback');
+    const sessionOf = new Map(callbacks.map(({ requestId, sessionId }) => [requestId, sessionId]));
+    for (const { id, sessionId } of sent) sessionOf.set(id, sessionId);
+    let named = 0;
+    for (const [index, { msg, requestId, sessionId, eventId }] of lines.entries()) {
+      const logged = raw[index]!;
+      assert.ok(logged.split('"requestId"').length <= 2, logged);
+      if (requestId === undefined) {
+        assert.match(msg, OF_NO_REQUEST);
+        continue;
+      }
+      assert.ok(closing.includes(requestId), logged);
+      const session = sessionId ?? /chk_[0-9a-z]+/.exec(eventId ?? '')?.[0];
+      if (session === undefined) continue;
+      assert.equal(sessionOf.get(requestId), session, logged);
+      named += 1;
+    }
+    assert.ok(named >= PURCHASES * 3, `only ${named} lines name a session`);
   });
 
   test('has the lines of operations, callbacks and deliveries with the id of the request that caused them', () => {
@@ -126,23 +115,6 @@ describe('the log of a service during purchases in parallel', () => {
     const delivered = lines.filter(({ msg, eventId }) => msg === 'webhook delivered' && eventId?.endsWith('_paid'));
     assert.equal(delivered.length, PURCHASES);
     for (const { requestId } of delivered) assert.ok(callbacks.includes(requestId));
-  });
-
-  test('is compared by a check that finds lost, wrong and unknown ids, and missing lines', () => {
-    const index = lines.findLastIndex(({ msg }) => msg === 'webhook delivered');
-    const line = lines[index]!;
-    const other = sent.find(({ sessionId }) => sessionId !== undefined && !line.eventId!.includes(sessionId))!;
-    for (const [requestId, fault] of [
-      [undefined, 'without a request'],
-      [other.id, 'of another request'],
-      ['req_x', 'of no request'],
-    ] as const) {
-      const faults = faultsIn(lines.with(index, { ...line, requestId }), sent);
-      assert.equal(faults.length, 1);
-      assert.ok(faults[0]!.startsWith(fault), faults.join());
-    }
-    const first = lines.findIndex(({ requestId, msg }) => msg === 'request' && requestId === sent[0]!.id);
-    assert.ok(faultsIn(lines.toSpliced(first, 1), sent).some((fault) => fault.includes('0 lines of the request')));
   });
 });
 

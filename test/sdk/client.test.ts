@@ -85,16 +85,10 @@ describe('the client', () => {
 
   test('retries a raw request only with an idempotent HTTP method or an idempotency key', async () => {
     const path = '/api/new';
-    const requests: [request: RawRequest, attempts: number][] = [
-      ...(['GET', 'PUT', 'DELETE'] as const).map((method): [RawRequest, number] => [{ method, path }, 2]),
-      ...(['POST', 'PATCH'] as const).map((method): [RawRequest, number] => [{ method, path }, 1]),
-      [{ method: 'POST', path, idempotencyKey: 'key-12345' }, 2],
-    ];
-    const attempts = await Promise.all(requests.map(([request]) => attemptsOf((tillway) => tillway.request(request))));
-    assert.deepEqual(
-      attempts,
-      requests.map(([, expected]) => expected),
-    );
+    const attempts = (request: RawRequest) => attemptsOf((tillway) => tillway.request(request));
+    for (const method of ['GET', 'PUT', 'DELETE'] as const) assert.equal(await attempts({ method, path }), 2, method);
+    for (const method of ['POST', 'PATCH'] as const) assert.equal(await attempts({ method, path }), 1, method);
+    assert.equal(await attempts({ method: 'POST', path, idempotencyKey: 'key-12345' }), 2);
   });
 
   test('sends its version, and the headers and parameters of the caller', async () => {
@@ -149,10 +143,7 @@ describe('the client', () => {
     for (const given of [undefined, null, 'Field guide', [BODY]]) {
       const params = given as unknown as typeof BODY;
       for (const promise of [tillway.sessions.create(params), tillway.checkout.create(params)]) {
-        await assert.rejects(promise, {
-          name: 'TypeError',
-          message: /^POST \/api\/\S+: its parameters must be an object, not /,
-        });
+        await assert.rejects(promise, { name: 'TypeError', message: /its parameters must be an object, not / });
       }
     }
     await assert.rejects(tillway.fees.estimate(undefined as unknown as { amount: number }), { name: 'TypeError' });

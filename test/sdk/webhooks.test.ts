@@ -178,7 +178,7 @@ describe('verify accepts', () => {
     }
   });
 
-  test('a request up to 300 seconds old or early, and rejects it as stale beyond that', async () => {
+  test('a request up to 300 seconds or the given tolerance old or early, and rejects others as stale', async () => {
     const { headers, body } = await signed();
     for (const kept of [gatewayOnly(headers), standardOnly(headers)]) {
       const at = (seconds: number) => verified(body, kept, SECRET, { now: NOW + seconds * 1000 });
@@ -186,12 +186,7 @@ describe('verify accepts', () => {
       await assertRejected(at(301), 'stale', /301 seconds ago/);
       await assertRejected(at(-301), 'stale', /301 seconds in the future/);
     }
-  });
-
-  test('another tolerance, and rejects every request if the tolerance or the time is not a number', async () => {
-    const { headers, body } = await signed();
-    const later = NOW + 3600_000;
-    assert.ok(await verified(body, headers, SECRET, { now: later, toleranceSeconds: 3600 }));
+    assert.ok(await verified(body, headers, SECRET, { now: NOW + 3600_000, toleranceSeconds: 3600 }));
     assert.ok(await webhooks.verify(body, headers, SECRET, { toleranceSeconds: Infinity }));
     for (const options of [{ toleranceSeconds: Number.NaN }, { now: Number.NaN }]) {
       await assertRejected(verified(body, headers, SECRET, options), 'stale');
