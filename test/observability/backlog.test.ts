@@ -21,7 +21,7 @@ function isPartial(database: DatabaseSync, detail: string): boolean {
   return String(row?.['sql']).includes(' WHERE ');
 }
 
-test('a read of the backlog scans no table and sorts no deliveries, as it does without its indexes', async () => {
+test('a read of the backlog scans no table and sorts no deliveries, unless its indexes are missing', async () => {
   const database = new DatabaseSync(':memory:');
   for (const { sql } of MIGRATIONS) database.exec(sql);
   const asked: Query[] = [];

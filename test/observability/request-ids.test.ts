@@ -181,7 +181,7 @@ describe('x-request-id', () => {
     });
   }
 
-  test('of a refund request is in a log line that also names the refund, as does the line about the provider answer', async () => {
+  test('of a refund request is logged with the id of the refund, which is also in the line about the provider answer', async () => {
     const sessionId = await createSession(service);
     await attempt(service, sessionId, 'card', 'paid');
     await service.pass(0);

@@ -197,7 +197,7 @@ describe('a trace parent', () => {
     });
   }
 
-  test('of a caller is sampled up to a limit a second, whole or not at all', ({ mock }) => {
+  test('of a new trace is sampled at most 100 times a second, and child spans follow it', ({ mock }) => {
     // The clock stands still, so that all begin within one second.
     mock.method(performance, 'now', () => 1_000_000);
     const limited = createTracing({ ...settings, sampler: undefined }, '1', QUIET);
@@ -214,7 +214,7 @@ describe('a trace parent', () => {
     }
   });
 
-  test('decides about sampling, unless the settings do', () => {
+  test('decides about sampling if the sampler is parent-based', () => {
     for (const [tracer, parent, flags] of [
       [tracing('always_off'), sampled, /-01$/],
       [tracing('always_off', false), sampled, /-00$/],

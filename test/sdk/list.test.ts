@@ -37,30 +37,25 @@ describe('a list', () => {
   });
 
   for (const [what, params, ids, queries] of [
-    [
-      'every record, newest first',
-      { limit: 3 },
-      ALL,
-      ['?limit=3', '?limit=3&startingAfter=cus_5', '?limit=3&startingAfter=cus_2'],
-    ],
+    ['every record', { limit: 3 }, ALL, '?limit=3 ?limit=3&startingAfter=cus_5 ?limit=3&startingAfter=cus_2'],
     [
       'the records after startingAfter',
       { limit: 2, startingAfter: 'cus_4' },
       ALL.slice(4),
-      ['?limit=2&startingAfter=cus_4', '?limit=2&startingAfter=cus_2'],
+      '?limit=2&startingAfter=cus_4 ?limit=2&startingAfter=cus_2',
     ],
-    ['no record after the last one', { startingAfter: 'cus_1' }, [], ['?startingAfter=cus_1']],
+    ['no record after the last one', { startingAfter: 'cus_1' }, [], '?startingAfter=cus_1'],
     [
       'the records from endingBefore to the newest, oldest first',
       { limit: 2, endingBefore: 'cus_2' },
-      ['cus_3', 'cus_4', 'cus_5', 'cus_6', 'cus_7'],
-      ['?limit=2&endingBefore=cus_2', '?limit=2&endingBefore=cus_4', '?limit=2&endingBefore=cus_6'],
+      ALL.slice(0, 5).toReversed(),
+      '?limit=2&endingBefore=cus_2 ?limit=2&endingBefore=cus_4 ?limit=2&endingBefore=cus_6',
     ],
   ] as const) {
     test(`iterates over ${what}`, async () => {
       const { tillway, asked } = sevenCustomers();
       assert.deepEqual(await idsOf(tillway.customers.list(params)), ids);
-      assert.deepEqual(asked, queries);
+      assert.equal(asked.join(' '), queries);
     });
   }
 

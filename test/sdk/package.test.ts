@@ -109,16 +109,10 @@ describe('the package', () => {
   test('runs in a browser, on a page with the origin of the API', async () => {
     await using browser = await startBrowser();
     const { page } = await openPage(browser);
-    const files: Record<string, () => [contentType: string, body: string]> = {
-      'page.html': () => ['text/html', PAGE],
-      'program.js': () => ['text/javascript', PROGRAM],
-    };
-    await page.route(`${service.url}/shop/**`, (route, request) => {
-      const path = new URL(request.url()).pathname.slice('/shop/'.length);
-      const source = () => readFileSync(join(installed, path), 'utf8');
-      const [contentType, body] = files[path]?.() ?? ['text/javascript', source()];
-      return route.fulfill({ contentType, body });
-    });
+    writeFileSync(join(project, 'page.html'), PAGE);
+    await page.route(`${service.url}/shop/**`, (route, request) =>
+      route.fulfill({ path: join(project, new URL(request.url()).pathname.slice('/shop/'.length)) }),
+    );
     await page.goto(`${service.url}/shop/page.html`);
     assert.deepEqual(await page.evaluate('window.result'), EXPECTED);
   });
@@ -166,8 +160,8 @@ export async function misuses(tillway: Tillway) {
 `;
 
 const PAGE = `<!doctype html>
-  <script type="importmap">{"imports":{"@tillway/sdk":"/shop/dist/index.js"}}</script>
+  <script type="importmap">{"imports":{"@tillway/sdk":"/shop/node_modules/@tillway/sdk/dist/index.js"}}</script>
   <script type="module">
-    import { program } from '/shop/program.js';
+    import { program } from '/shop/program.mjs';
     window.result = program(location.origin);
   </script>`;

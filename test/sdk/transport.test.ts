@@ -30,7 +30,7 @@ function scripted(script: Scripted[], options: TillwayOptions = {}, random = 1) 
   return { transport: createTransport({ ...options, fetch }, timing), sent, slept };
 }
 
-describe('a temporary failure is retried', () => {
+describe('the transport retries a request', () => {
   const failures: Record<string, Scripted> = {
     'a lost connection': { error: new TypeError('fetch failed') },
     '429': refusal(429),
@@ -41,7 +41,7 @@ describe('a temporary failure is retried', () => {
   };
 
   for (const [name, failure] of Object.entries(failures)) {
-    test(`${name}: up to maxRetries times if the request is idempotent${name === '429' ? ', or not' : ''}`, async () => {
+    test(`after ${name}, up to maxRetries times${name === '429' ? '' : ' and only if that has no further effect'}`, async () => {
       const { transport, sent, slept } = scripted([failure, failure, { body: { a: 1 } }]);
       const { data, response } = await transport.send(READ);
       assert.deepEqual([data, response.attempts, sent.length, slept], [{ a: 1 }, 3, 3, [500, 1000]]);
@@ -56,7 +56,7 @@ describe('a temporary failure is retried', () => {
     });
   }
 
-  test('but no other status is', async () => {
+  test('after no other status', async () => {
     for (const status of [400, 401, 403, 404, 409, 413, 415, 422, 501]) {
       const { transport, sent } = scripted([refusal(status)]);
       assert.equal((await errorOf(transport.send(READ))).status, status);
@@ -78,7 +78,7 @@ describe('a temporary failure is retried', () => {
     assert.deepEqual(slept, [250, 500, 1000, 2000, 4000, 4000]);
   });
 
-  test('after Retry-After, unless that is more than 30 seconds', async () => {
+  test('after the time in Retry-After, unless that is more than 30 seconds', async () => {
     for (const [value, ms] of [
       ['3', 3000],
       ['Sun, 01 Mar 2026 12:00:07 GMT', 7000],
