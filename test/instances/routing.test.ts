@@ -81,13 +81,10 @@ const standings = ({ service }: TestService) =>
 const routesOf = ({ service }: TestService) =>
   service.deps.routes.filter(({ environment }) => environment === 'sandbox');
 
-async function recordsOf(store: Store): Promise<Map<string, HealthRecord>> {
-  const own = (await store.routeHealth()).filter(({ environment }) => environment === 'sandbox');
-  return new Map(own.map(({ routeId, body }) => [routeId, JSON.parse(body) as HealthRecord]));
-}
-
 async function look(instance: TestService, before: Estimates, store = instance.service.deps.store): Promise<Estimates> {
-  return readEstimates(store, 'sandbox', routesOf(instance), await recordsOf(store), before);
+  const own = (await store.routeHealth()).filter(({ environment }) => environment === 'sandbox');
+  const records = new Map(own.map(({ routeId, body }) => [routeId, JSON.parse(body) as HealthRecord]));
+  return readEstimates(store, 'sandbox', routesOf(instance), records, before);
 }
 
 async function transitionsOf({ service }: TestService, routeId: string) {

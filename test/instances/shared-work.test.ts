@@ -28,17 +28,12 @@ async function pass(ms: number): Promise<void> {
   await Promise.all(instances.map(({ service }) => service.runDue()));
 }
 
-interface Refunded {
-  id: string;
-  amount: number;
-}
-
 /** Sends simultaneous requests for refunds to the instances in turn. */
 function refundAtOnce(id: string, body: object) {
   return Promise.all(
     Array.from({ length: CALLERS }, (_, caller) => {
       const { url } = instances[caller % instances.length]!;
-      return call<Refunded>('POST', `${url}/api/gateway/payments/${id}/refunds`, body);
+      return call<{ id: string }>('POST', `${url}/api/gateway/payments/${id}/refunds`, body);
     }),
   );
 }
