@@ -49,14 +49,14 @@ export function queryOf({ components }: ApiDocument, { parameters = [] }: Operat
   return resolved.filter((parameter) => parameter.in === 'query');
 }
 
-/** The reference to the JSON response of an operation; undefined for a file. */
-export function answerOf({ responses }: Operation): string | undefined {
-  return responses['200']?.content?.['application/json']?.schema.$ref;
+/** Name of the schema of a JSON response; empty for a file. */
+export function answerOf({ responses }: Operation): string {
+  return nameIn(responses['200']?.content?.['application/json']?.schema.$ref);
 }
 
 /** The record of a list response. */
-export function itemOf({ components }: ApiDocument, reference: string | undefined): Schema | undefined {
-  const { object, data, routes } = components.schemas[nameIn(reference)]?.properties ?? {};
+export function itemOf({ components }: ApiDocument, name: string): Schema | undefined {
+  const { object, data, routes } = components.schemas[name]?.properties ?? {};
   return (object?.const === 'list' ? data : routes)?.items;
 }
 

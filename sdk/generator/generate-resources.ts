@@ -9,8 +9,7 @@ import {
   pascalCase,
   queryOf,
 } from './document.ts';
-import { publicName } from './generate-types.ts';
-import { METHODS, NAMES, READERS } from './public-names.ts';
+import { METHODS, READERS, REPEATABLE, publicName } from './public-names.ts';
 
 const HEAD = `
   import { readDelivery, readEvent, readPage, readRoutes, resource, resultOf } from '../answers.ts';
@@ -30,7 +29,7 @@ export function resourcesText(api: ApiDocument): string {
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), ...operation })),
   );
   const classes = Object.entries(METHODS).map(([resource, methods]) => {
-    const texts = Object.entries(methods).map(([name, [id, repeat = 'yes']]) => methodText(name, id, repeat));
+    const texts = Object.entries(methods).map(([name, id]) => methodText(name, id));
     return `export class ${pascalCase(resource)}Resource {
       readonly #transport: Transport;
 
@@ -51,19 +50,19 @@ export function resourcesText(api: ApiDocument): string {
   const types = `import type { ${[...used].toSorted().join(', ')} } from './types.ts';`;
   return `${HEAD}${types}\n\n${[...classes, all].join('\n')}`;
 
-  function methodText(name: string, id: string, repeat: string): string {
+  function methodText(name: string, id: string): string {
     const operation = operations.find(({ operationId }) => operationId === id);
     if (!operation) throw new Error(`the document has no operation ${id}`);
     const { path, method, summary, description, requestBody } = operation;
     const ids = Array.from(path.matchAll(/\{(\w+)\}/g), ([, each]) => each!);
-    const query = queryOf(api, operation).length > 0 && use(NAMES[id]!);
+    const query = queryOf(api, operation).length > 0 && use(id);
     const { 'application/json': json, 'text/csv': csv } = requestBody?.content ?? {};
     const item = method === 'GET' ? itemOf(api, answerOf(operation)) : undefined;
     const isRequired = requestBody?.required === true || method === 'PATCH';
     const parameters = [
       ...ids.map((each) => `${each}: string`),
       csv && 'csv: string',
-      json && `params: ${use(publicName(json.schema.$ref))}${isRequired ? '' : ' = {}'}`,
+      json && `params: ${use(nameIn(json.schema.$ref))}${isRequired ? '' : ' = {}'}`,
       query && (item ? `params?: ${query}` : `params: ${query} = {}`),
       'options?: RequestOptions',
     ];
@@ -71,61 +70,54 @@ export function resourcesText(api: ApiDocument): string {
       `path: '${path}'`,
       ids.length > 0 && `params: { ${ids.join(', ')} }`,
       query && !item && 'query: { ...params }',
-      json && `body: ${repeat === 'keyed' ? 'withKey(this.#transport, params)' : 'params'}`,
+      json && `body: ${REPEATABLE[id] === 'keyed' ? 'withKey(this.#transport, params)' : 'params'}`,
       csv && "file: { type: 'text/csv', text: csv }",
       'options',
     ];
-    const [type, body] = resultText(operation, item, text(fields), repeat);
+    const [type, body] = resultText(operation, item, text(fields));
     return `${docOf(`${summary}. ${description}`)}${name}(${text(parameters)}): ${type} { return ${body}; }`;
   }
 
+  /** The type of a method, and the expression that it returns. */
   function resultText(
-    operation: Operation & { method: string; path: string },
+    operation: Operation & { method: string },
     item: Schema | undefined,
     fields: string,
-    repeat: string,
   ): [type: string, body: string] {
-    const reference = answerOf(operation);
-    if (reference === undefined) {
-      return ['AsyncGenerator<string>', `this.#transport.stream({ type: 'text/csv', ${fields} })`];
-    }
+    const answer = answerOf(operation);
+    if (answer === '') return ['AsyncGenerator<string>', `this.#transport.stream({ type: 'text/csv', ${fields} })`];
     if (item) {
-      const special = READERS[nameIn(reference)];
-      const reader = special === undefined ? '' : `, read: ${special}`;
-      return [`TillwayList<${use(publicName(item.$ref))}>`, `listOf(this.#transport, { ${fields}${reader} }, params)`];
+      const reader = READERS[answer] === undefined ? '' : `, read: ${READERS[answer]}`;
+      return [`TillwayList<${use(nameIn(item.$ref))}>`, `listOf(this.#transport, { ${fields}${reader} }, params)`];
     }
-    const [type, read] = readerOf(reference);
-    const repeatable = { keyed: 'true', yes: 'true', no: 'false' }[repeat] ?? repeat;
+    const [type, read] = readerOf(answer);
+    const repeatable = (REPEATABLE[operation.operationId] ?? 'true').replace('keyed', 'true');
     const rest = `method: '${operation.method}', ${fields}, repeatable: ${repeatable}, read: ${read}`;
     return [`TillwayPromise<${type}>`, `call(this.#transport, { ${rest} })`];
   }
 
   /** The type of a JSON response, and the expression that reads it. */
-  function readerOf(reference: string): [type: string, read: string] {
-    const schema = api.components.schemas[nameIn(reference)]!;
+  function readerOf(answer: string): [type: string, read: string] {
+    const schema = api.components.schemas[answer]!;
     const base = schema.allOf?.[0] && api.components.schemas[nameIn(schema.allOf[0].$ref)];
     const { object, action, result, data }: Record<string, Schema> = {
       ...base?.properties,
       ...schema.allOf?.[1]?.properties,
       ...schema.properties,
     };
-    if (action) return readAs(result?.$ref, (type) => `resultOf<${type}>('${String(action.const)}')`);
-    if (object?.const === 'list') {
-      const type = use(publicName(data?.items?.$ref));
+    if (!action && object?.const === 'list') {
+      const type = use(nameIn(data?.items?.$ref));
       return [`Page<${type}>`, `readPage<${type}>`];
     }
-    const special = READERS[nameIn(reference)];
-    return readAs(reference, (type) => special ?? `resource<${type}>('${String(object?.const)}')`);
+    const type = use(action ? nameIn(result?.$ref) : answer);
+    if (action) return [type, `resultOf<${type}>('${String(action.const)}')`];
+    return [type, READERS[answer] ?? `resource<${type}>('${String(object?.const)}')`];
   }
 
-  function readAs(reference: string | undefined, read: (type: string) => string): [type: string, read: string] {
-    const type = use(publicName(reference));
-    return [type, read(type)];
-  }
-
+  /** Imports the type for a schema, or for the query of an operation. */
   function use(name: string): string {
-    used.add(name);
-    return name;
+    used.add(publicName(name));
+    return publicName(name);
   }
 }
 

@@ -9,7 +9,7 @@ import {
   pascalCase,
   queryOf,
 } from './document.ts';
-import { CONDITION, NAMES, PARTS } from './public-names.ts';
+import { CONDITION, NAMES, PARTS, publicName } from './public-names.ts';
 
 const PAGING = ['limit', 'startingAfter', 'endingBefore'];
 const HEAD = `
@@ -32,7 +32,7 @@ export function typesText(api: ApiDocument): string {
   const declared = [
     ...Object.entries(PARTS).map(([name, path]): [string, Schema] => [name, schemaAt(schemas, path)]),
     ...Object.entries(schemas).flatMap(([name, schema]): [string, Schema][] =>
-      name in NAMES || !NOT_DECLARED.test(name) ? [[NAMES[name] ?? name, schema]] : [],
+      name in NAMES || !NOT_DECLARED.test(name) ? [[publicName(name), schema]] : [],
     ),
   ];
   const names = new Map<string, string>();
@@ -62,7 +62,7 @@ export function typesText(api: ApiDocument): string {
 
   function inlineTypeOf(schema: Schema): string {
     const { $ref, const: value, enum: values, anyOf, additionalProperties: rest } = schema;
-    if ($ref !== undefined) return publicName($ref);
+    if ($ref !== undefined) return publicName(nameIn($ref));
     if (value !== undefined) return JSON.stringify(value);
     // Query parameters are text.
     if (values?.join() === 'true,false') return 'boolean';
@@ -89,7 +89,7 @@ export function typesText(api: ApiDocument): string {
 
   function declarationOf(name: string, schema: Schema, parent?: string): string {
     const [base, own = schema] = schema.allOf ?? [];
-    const extended = base ? publicName(base.$ref) : parent;
+    const extended = base ? publicName(nameIn(base.$ref)) : parent;
     const heading = `${docOf(own.description)}export ${own.properties ? 'interface' : 'type'} ${name}`;
     if (!own.properties) return `${heading} = ${inlineTypeOf(own)};`;
     return `${heading}${extended === undefined ? '' : ` extends ${extended}`} ${objectOf(own)}\n`;
@@ -107,12 +107,8 @@ export function typesText(api: ApiDocument): string {
       return [name, { ...schema, ...(values && { enum: values }), description }];
     });
     const query = { properties: Object.fromEntries(properties) };
-    return declarationOf(NAMES[operation.operationId]!, query, isPaged ? 'PageParams' : undefined);
+    return declarationOf(publicName(operation.operationId), query, isPaged ? 'PageParams' : undefined);
   }
-}
-
-export function publicName(reference: string | undefined): string {
-  return NAMES[nameIn(reference)] ?? nameIn(reference);
 }
 
 /** The part of a schema at a path such as `RuleSet.rules[].then` or, for an alternative, `RouteSelector.2`. */

@@ -1,14 +1,10 @@
-/** Public names of the SDK, by the name of a schema or, for query parameters, by the id of an operation in the document. */
+/** Public names of the SDK, by the name of a schema or the id of an operation, where {@link publicName} has no rule. */
 export const NAMES: Record<string, string> = {
   AdvanceTestClockRequest: 'AdvanceParams',
   BacktestRoutingRequest: 'BacktestParams',
   BlockCustomerRequest: 'BlockParams',
-  CreateApiKeyRequest: 'ApiKeyParams',
-  CreateRefundRequest: 'RefundParams',
-  CreateWebhookEndpointRequest: 'WebhookEndpointParams',
   DryRunRoutingRequest: 'DryRunParams',
   EraseCustomerRequest: 'EraseParams',
-  FeesEstimateRequest: 'FeesEstimateParams',
   OperationSchemas: 'OperationSchema',
   OverrideRouteHealthRequest: 'HealthOverrideParams',
   RecoverDeliveriesRequest: 'RecoverParams',
@@ -20,29 +16,24 @@ export const NAMES: Record<string, string> = {
   SessionRequest: 'CheckoutParams',
   SettlePaymentRequest: 'SettleParams',
   UpdateWebhookEndpointRequest: 'WebhookEndpointUpdate',
-  VerifySampleRequest: 'VerifySampleParams',
   VerifySampleResult: 'VerifiedSample',
-  WebhookExampleRequest: 'WebhookExampleParams',
   exportLedger: 'LedgerExportParams',
   getLedgerBalances: 'LedgerBalanceParams',
   getRoutingRules: 'RoutingRulesParams',
   importSettlements: 'SettlementImportParams',
-  listApiKeys: 'ApiKeyListParams',
-  listCustomers: 'CustomerListParams',
-  listDeliveries: 'DeliveryListParams',
-  listDiscrepancies: 'DiscrepancyListParams',
   listEvents: 'EventQuery',
-  listInvoices: 'InvoiceListParams',
-  listLedgerEntries: 'LedgerEntryListParams',
-  listPayments: 'PaymentListParams',
-  listRefunds: 'RefundListParams',
   listRefundsOfPayment: 'PaymentRefundListParams',
-  listRoutes: 'RouteListParams',
-  listRoutingRoutes: 'RoutingRouteListParams',
   listRoutingTransitions: 'TransitionListParams',
-  listSessions: 'SessionListParams',
-  listWebhookEndpoints: 'WebhookEndpointListParams',
 };
+
+/** The type for a schema or, by the id of an operation, for its query parameters. */
+export function publicName(name: string): string {
+  if (name in NAMES) return NAMES[name]!;
+  return name
+    .replace(/^(?:Create)?(\w+)Request$/, '$1Params')
+    .replace(/^list(\w+)ies$/, '$1yListParams')
+    .replace(/^list(\w+)s$/, '$1ListParams');
+}
 
 /** Types of parts of schemas. Every other part with the same values or properties gets the same name. */
 export const PARTS: Record<string, string> = {
@@ -89,78 +80,78 @@ export const READERS: Record<string, string> = {
 };
 
 /**
- * Rule for retries of a request that changes data: `keyed` permits them because the client adds an
- * idempotency key. Any other text: the condition, as TypeScript.
+ * Rules for retries of operations that change data: `keyed` permits them because the client adds an idempotency key, `false`
+ * forbids them, any other text is the condition as TypeScript. All other operations can be repeated.
  */
-export type Repeat = 'keyed' | 'yes' | 'no' | (string & {});
-
-/** Methods of the client by resource. GET requests are always sent again. */
-export const METHODS: Record<string, Record<string, [operationId: string, repeat?: Repeat]>> = {
-  sessions: {
-    create: ['createSession', 'keyed'],
-    list: ['listSessions'],
-    get: ['getSession'],
-    expire: ['expireSession', 'yes'],
-  },
-  customers: {
-    list: ['listCustomers'],
-    get: ['getCustomer'],
-    block: ['blockCustomer', 'yes'],
-    unblock: ['unblockCustomer', 'yes'],
-    export: ['exportCustomer'],
-    erase: ['eraseCustomer', 'yes'],
-  },
-  payments: { list: ['listPayments'], get: ['getPayment'] },
-  refunds: {
-    create: ['createRefund', 'keyed'],
-    list: ['listRefunds'],
-    listOfPayment: ['listRefundsOfPayment'],
-    get: ['getRefund'],
-  },
-  discrepancies: {
-    list: ['listDiscrepancies'],
-    get: ['getDiscrepancy'],
-    // The service would reject the second request, which hides that the first one succeeded.
-    resolve: ['resolveDiscrepancy', 'no'],
-  },
-  settlements: { settle: ['settlePayment', 'yes'], import: ['importSettlements', 'yes'] },
-  ledger: { balances: ['getLedgerBalances'], entries: ['listLedgerEntries'], export: ['exportLedger'] },
-  invoices: { list: ['listInvoices'], get: ['getInvoice'] },
-  // A second resend or replay would send the event twice. `events.list` is in src/events.ts, because the operation is the feed too.
-  events: { get: ['getEvent'], resend: ['resendEvent', 'no'] },
-  deliveries: { list: ['listDeliveries'], get: ['getDelivery'], replay: ['replayDelivery', 'no'] },
-  webhookEndpoints: {
-    // A lost response loses the secret; a second request would leave two endpoints, or an unknown secret.
-    create: ['createWebhookEndpoint', 'no'],
-    list: ['listWebhookEndpoints'],
-    get: ['getWebhookEndpoint'],
-    update: ['updateWebhookEndpoint', 'yes'],
-    // The service would answer the second request with `not_found`.
-    delete: ['deleteWebhookEndpoint', 'no'],
-    rotateSecret: ['rotateWebhookSecret', 'no'],
-    // Pending deliveries are not queued twice; acknowledged ones would be.
-    recover: ['recoverDeliveries', 'params.all !== true'],
-    recovery: ['getRecovery'],
-    test: ['testWebhookEndpoint', 'no'],
-  },
-  checkout: { preview: ['checkout.preview', 'yes'], create: ['checkout.create', 'keyed'] },
-  fees: { estimate: ['fees.estimate', 'yes'] },
-  routes: { list: ['listRoutes'] },
-  routing: {
-    decisions: ['listRoutingDecisions'],
-    replay: ['replayRoutingDecisions'],
-    dryRun: ['dryRunRouting', 'yes'],
-    backtest: ['backtestRouting', 'yes'],
-    rules: ['getRoutingRules'],
-    saveRules: ['saveRoutingRules', 'yes'],
-    routes: ['listRoutingRoutes'],
-    // The service can reject the second request because there is nothing left to change.
-    overrideHealth: ['overrideRouteHealth', 'no'],
-    transitions: ['listRoutingTransitions'],
-  },
-  webhooks: { example: ['webhook.example', 'yes'], verifySample: ['webhook.verify_sample', 'yes'] },
+export const REPEATABLE: Record<string, string> = {
+  createSession: 'keyed',
+  createRefund: 'keyed',
+  'checkout.create': 'keyed',
+  // The service would reject the second request, which hides that the first one succeeded.
+  resolveDiscrepancy: 'false',
+  // A second resend or replay would send the event twice.
+  resendEvent: 'false',
+  replayDelivery: 'false',
+  // A lost response loses the secret; a second request would leave two endpoints or keys, or an unknown secret.
+  createWebhookEndpoint: 'false',
+  rotateWebhookSecret: 'false',
+  createApiKey: 'false',
+  // The service would answer the second request with `not_found`.
+  deleteWebhookEndpoint: 'false',
+  testWebhookEndpoint: 'false',
+  // Pending deliveries are not queued twice; acknowledged ones would be.
+  recoverDeliveries: 'params.all !== true',
+  // The service can reject the second request because there is nothing left to change.
+  overrideRouteHealth: 'false',
   // A second request would advance the clock twice.
-  testClock: { get: ['getTestClock'], advance: ['advanceTestClock', 'no'] },
-  // A second request would create a second key.
-  apiKeys: { create: ['createApiKey', 'no'], list: ['listApiKeys'], revoke: ['revokeApiKey', 'yes'] },
+  advanceTestClock: 'false',
+};
+
+/** Operations of the client's methods, by resource. `events.list` is in src/events.ts, because the operation is the feed too. */
+export const METHODS: Record<string, Record<string, string>> = {
+  sessions: { create: 'createSession', list: 'listSessions', get: 'getSession', expire: 'expireSession' },
+  customers: {
+    list: 'listCustomers',
+    get: 'getCustomer',
+    block: 'blockCustomer',
+    unblock: 'unblockCustomer',
+    export: 'exportCustomer',
+    erase: 'eraseCustomer',
+  },
+  payments: { list: 'listPayments', get: 'getPayment' },
+  refunds: { create: 'createRefund', list: 'listRefunds', listOfPayment: 'listRefundsOfPayment', get: 'getRefund' },
+  discrepancies: { list: 'listDiscrepancies', get: 'getDiscrepancy', resolve: 'resolveDiscrepancy' },
+  settlements: { settle: 'settlePayment', import: 'importSettlements' },
+  ledger: { balances: 'getLedgerBalances', entries: 'listLedgerEntries', export: 'exportLedger' },
+  invoices: { list: 'listInvoices', get: 'getInvoice' },
+  events: { get: 'getEvent', resend: 'resendEvent' },
+  deliveries: { list: 'listDeliveries', get: 'getDelivery', replay: 'replayDelivery' },
+  webhookEndpoints: {
+    create: 'createWebhookEndpoint',
+    list: 'listWebhookEndpoints',
+    get: 'getWebhookEndpoint',
+    update: 'updateWebhookEndpoint',
+    delete: 'deleteWebhookEndpoint',
+    rotateSecret: 'rotateWebhookSecret',
+    recover: 'recoverDeliveries',
+    recovery: 'getRecovery',
+    test: 'testWebhookEndpoint',
+  },
+  checkout: { preview: 'checkout.preview', create: 'checkout.create' },
+  fees: { estimate: 'fees.estimate' },
+  routes: { list: 'listRoutes' },
+  routing: {
+    decisions: 'listRoutingDecisions',
+    replay: 'replayRoutingDecisions',
+    dryRun: 'dryRunRouting',
+    backtest: 'backtestRouting',
+    rules: 'getRoutingRules',
+    saveRules: 'saveRoutingRules',
+    routes: 'listRoutingRoutes',
+    overrideHealth: 'overrideRouteHealth',
+    transitions: 'listRoutingTransitions',
+  },
+  webhooks: { example: 'webhook.example', verifySample: 'webhook.verify_sample' },
+  testClock: { get: 'getTestClock', advance: 'advanceTestClock' },
+  apiKeys: { create: 'createApiKey', list: 'listApiKeys', revoke: 'revokeApiKey' },
 };

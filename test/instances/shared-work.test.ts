@@ -4,90 +4,158 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Payment } from '../../src/domain/records.ts';
 import { type Stage, createStage } from '../checkout/stage.ts';
-import { type FakeProvider, connect, startFakeProvider } from '../support/fake-provider.ts';
-import { type TestService, startTestService } from '../support/service.ts';
-
-// Every instance finds due work, and one does it.
+import { attempt, createSession, start } from '../simulator/buyer.ts';
+import { connect, startFakeProvider } from '../support/fake-provider.ts';
+import { providerSays } from '../support/money-arrives.ts';
+import { type TestService, call, startTestService } from '../support/service.ts';
+import { assertSound } from '../support/sound.ts';
 
 const SESSIONS = 30;
+const CALLERS = 30;
 const INQUIRY_MS = 30_000;
 
+const stack = new AsyncDisposableStack();
+let instances: [TestService, TestService];
+before(async () => {
+  const first = stack.use(await startTestService());
+  instances = [first, stack.use(await startTestService({ beside: first }))];
+});
+after(() => stack.disposeAsync());
+
+/** Moves the clock of both instances, which then do their due work at once. */
+async function pass(ms: number): Promise<void> {
+  instances[0].clock.advance(ms);
+  await Promise.all(instances.map(({ service }) => service.runDue()));
+}
+
+/** Sends simultaneous requests for refunds to the instances in turn. */
+function refundAtOnce(id: string, body: object) {
+  return Promise.all(
+    Array.from({ length: CALLERS }, (_, caller) => {
+      const { url } = instances[caller % instances.length]!;
+      return call<{ id: string }>('POST', `${url}/api/gateway/payments/${id}/refunds`, body);
+    }),
+  );
+}
+
+async function paidPayment(): Promise<Payment> {
+  const [on] = instances;
+  const sessionId = await createSession(on);
+  await attempt(on, sessionId, 'card', 'paid');
+  await pass(0);
+  return (await on.service.deps.store.checkout(sessionId))!.payments[0]!;
+}
+
+const paymentOf = async (id: string) => (await instances[1].service.deps.store.payment(id))!;
+const byNumber = (a: number, b: number) => a - b;
+
+describe('thirty simultaneous requests on two instances', () => {
+  test('never refund more than the payment, and the provider refunds each part once', async () => {
+    const { id } = await paidPayment();
+    const answers = await refundAtOnce(id, { amount: 7 });
+    const statuses = answers.map(({ status }) => status).toSorted(byNumber);
+    assert.deepEqual(statuses, [...Array<number>(7).fill(200), ...Array<number>(23).fill(400)], '7 x 7.00 of 49.99');
+    assert.equal((await paymentOf(id)).refundPending, 4900);
+
+    await pass(0);
+    await pass(60_000);
+    const { refunded, refundPending } = await paymentOf(id);
+    assert.deepEqual([refunded, refundPending], [4900, 0]);
+    assert.equal((await instances[0].simulator.chargeOfPayment(id))!.refunded, 4900);
+  });
+
+  test('for a full refund create one, and the others find nothing left', async () => {
+    const { id } = await paidPayment();
+    const answers = await refundAtOnce(id, {});
+    const statuses = answers.map(({ status }) => status).toSorted(byNumber);
+    assert.deepEqual(statuses, [200, ...Array<number>(29).fill(409)]);
+    await pass(0);
+    assert.equal((await paymentOf(id)).ledgerStatus, 'refunded');
+  });
+
+  test('with one idempotency key for two payments create one refund, and conflict for the other payment', async () => {
+    const payments = [await paidPayment(), await paidPayment()];
+    const body = { amount: 10, idempotencyKey: 'one-key-of-many-callers' };
+    const answers = (await Promise.all(payments.map(({ id }) => refundAtOnce(id, body)))).flat();
+    const made = answers.filter(({ status }) => status === 200);
+    assert.equal(new Set(made.map(({ body: refund }) => refund.id)).size, 1);
+    assert.equal(made.length, CALLERS);
+    assert.equal(made.filter(({ headers }) => headers.get('idempotent-replayed') === null).length, 1);
+    assert.equal(answers.filter(({ status }) => status === 422).length, CALLERS);
+    const pending = await Promise.all(payments.map(async ({ id }) => (await paymentOf(id)).refundPending));
+    assert.deepEqual(pending.toSorted(byNumber), [0, 1000]);
+  });
+});
+
+test('simultaneous reports of the right amount and of an older lower one leave no open discrepancy', async () => {
+  const [first, second] = instances;
+  const { store } = second.service.deps;
+  for (let pair = 0; pair < 18; pair++) {
+    const sessionId = await createSession(first, { customer: `words${pair}@example.com` });
+    await start(first, sessionId, 'card');
+    const older = providerSays(first, sessionId, 'paid', { amount: 2000 });
+    // The right report arrives a little later each time.
+    for (let reads = 0; reads < pair % 6; reads++) await store.session(sessionId);
+    await Promise.all([older, providerSays(second, sessionId, 'paid')]);
+
+    assert.equal((await store.checkout(sessionId))!.payments[0]!.status, 'paid');
+    const { items } = await store.listDiscrepancies({ sessionId, status: 'open' }, { limit: 10 });
+    assert.deepEqual(items, [], `pair ${pair}`);
+    first.clock.advance(61_000);
+  }
+  await assertSound(first.databaseUrl);
+});
+
 describe('two instances that find the same due work', () => {
-  let fake: FakeProvider;
-  let instances: TestService[];
   let stage: Stage;
-  let asked: string[] = [];
+  let calls: string[] = [];
   before(async () => {
-    fake = await startFakeProvider();
-    // Long enough for the other instance to find the same work.
+    const fake = stack.use(await startFakeProvider());
+    const record = async (name: string) => {
+      calls.push(name);
+      // Long enough for the other instance to find the same work.
+      await sleep(20);
+    };
     fake.cancel = async (payment) => {
-      await note(`cancel ${payment.id}`);
+      await record(`cancel ${payment.id}`);
       return 'cancelled';
     };
-    fake.inquire = async (payment: Payment) => {
-      await note(`inquire ${payment.id}`);
-      const { id: paymentId, amount } = payment;
-      const unpaid = {
-        status: 'provider_pending',
-        amount,
-        currency: 'USD',
-        txHash: null,
-        failure: null,
-      } as const;
-      return { ...unpaid, paymentId, reference: `fake_${paymentId}`, url: null, awaitsBuyer: false };
+    fake.inquire = async ({ id: paymentId, amount }) => {
+      await record(`inquire ${paymentId}`);
+      const report = { status: 'provider_pending', amount, currency: 'USD', txHash: null, failure: null } as const;
+      return { ...report, paymentId, reference: `fake_${paymentId}`, url: null, awaitsBuyer: false };
     };
-    const first = await startTestService();
-    instances = [first, await startTestService({ beside: first })];
     for (const { service } of instances) connect(service, fake);
-    stage = createStage(first, fake);
-  });
-  after(async () => {
-    for (const instance of instances.toReversed()) await instance[Symbol.asyncDispose]();
-    await fake[Symbol.asyncDispose]();
+    stage = createStage(instances[0], fake);
   });
 
-  async function note(call: string): Promise<void> {
-    asked.push(call);
-    await sleep(20);
-  }
-
-  /** Moves the clock of both instances, which then do their due work at once. */
-  async function pass(ms: number): Promise<string[]> {
-    asked = [];
-    instances[0]!.clock.advance(ms);
-    await Promise.all(instances.map(({ service }) => service.runDue()));
-    return asked.toSorted();
-  }
-
-  const each = (bring: (id: string) => Promise<unknown>) =>
+  /** Payments of new sessions that `bring` has prepared. */
+  const paymentsAfter = async (bring: (id: string) => Promise<unknown>) =>
     Promise.all(
       Array.from({ length: SESSIONS }, async () => {
         const id = await stage.create();
         await bring(id);
-        return id;
+        return (await instances[0].service.deps.store.checkout(id))!.payments[0]!;
       }),
     );
-  const paymentsOf = async (ids: string[]) => {
-    const checkouts = await Promise.all(ids.map((id) => instances[0]!.service.deps.store.checkout(id)));
-    return checkouts.flatMap((checkout) => checkout!.payments);
+  const callsIn = async (ms: number) => {
+    calls = [];
+    await pass(ms);
+    return calls.toSorted();
   };
 
   test('send one inquiry for each payment', async () => {
-    const ids = await each((id) => stage.start(id));
-    const payments = await paymentsOf(ids);
-    assert.deepEqual(await pass(INQUIRY_MS), payments.map(({ id }) => `inquire ${id}`).toSorted());
-    assert.deepEqual(
-      (await paymentsOf(ids)).map(({ inquiries }) => inquiries),
-      payments.map(() => 1),
-    );
+    const payments = await paymentsAfter((id) => stage.start(id));
+    assert.deepEqual(await callsIn(INQUIRY_MS), payments.map(({ id }) => `inquire ${id}`).toSorted());
+    for (const { id } of payments) assert.equal((await paymentOf(id)).inquiries, 1);
   });
 
   test('send each cancellation once', async () => {
-    const ids = await each(async (id) => {
+    const payments = await paymentsAfter(async (id) => {
       await stage.start(id);
       await stage.submit(id, 'cancel');
     });
-    const cancelled = (await pass(0)).filter((call) => call.startsWith('cancel'));
-    assert.deepEqual(cancelled, (await paymentsOf(ids)).map(({ id }) => `cancel ${id}`).toSorted());
+    const cancelled = (await callsIn(0)).filter((name) => name.startsWith('cancel'));
+    assert.deepEqual(cancelled, payments.map(({ id }) => `cancel ${id}`).toSorted());
   });
 });

@@ -1,14 +1,10 @@
 // @run needs=process
 import assert from 'node:assert/strict';
 import { type ChildProcess, type StdioOptions, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogOutput } from '../../src/telemetry/log-output.ts';
-import { COMPILED, SERVICE, freePort, statusOf } from '../process/program.ts';
+import { COMPILED, SERVICE, freePort, statusOf, temporaryFolder } from '../process/program.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { call, sessionBody } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -19,51 +15,59 @@ const FAULT_ON_SIGNAL = { NODE_OPTIONS: `--import=data:text/javascript,${encodeU
 
 /** Exit code of `script` after SIGKILL of its program. */
 const KILLED = 128 + 9;
-/** Limit for a hang; no test measures it. */
+/** Limits for a hang; no test measures them. */
 const PATIENCE_MS = 60_000;
+const LIFETIME = { timeout: 4 * PATIENCE_MS, killSignal: 'SIGKILL' } as const;
 /** Ctrl-S and the end of a line: a program after `read` begins at a paused terminal. */
 const PAUSE_OUTPUT = '\x13\n';
 
-const folder = mkdtempSync(join(tmpdir(), 'tillway-log-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
+after(() => folder[Symbol.dispose]());
 
 describe('the log', { concurrency: 4 }, () => {
-  const destinations: [name: string, open: () => StdioOptions][] = [
-    ['may lose its reader', () => ['ignore', 'pipe', 'inherit']],
-    ['may be on a full disk', () => ['ignore', openSync('/dev/full', 'w'), 'inherit']],
-    ['may have a reader that hangs', () => ['ignore', openSync(fullPipe('full').path, WITHOUT_WAITING), 'inherit']],
-  ];
-  for (const [name, open] of destinations) {
-    test(`${name}: the service answers and exits with 0`, async () => {
-      await using service = await startWith(open());
-      service.child.stdout?.destroy();
+  const readers: Record<string, () => number | 'pipe'> = {
+    'loses its reader': () => 'pipe',
+    'is on a full disk': () => openSync('/dev/full', 'w'),
+    'has a reader that hangs': () => openSync(fullPipe('full').path, WITHOUT_WAITING),
+  };
+  for (const [how, open] of Object.entries(readers)) {
+    test(`${how}: the service answers and exits with 0`, async () => {
+      const output = open();
+      await using service = await startWith(['ignore', output, 'inherit']);
+      if (output === 'pipe') service.child.stdout!.destroy();
+      else closeSync(output);
       await sell(service.url);
-      assert.deepEqual(await service.stop(), [0, null]);
+      service.child.kill('SIGTERM');
+      assert.deepEqual(await service.ended, [0, null]);
     });
   }
 
   test('does not delay an exit by lines without a reader', async () => {
-    const ours = new URL('../../src/telemetry/log-output.ts', import.meta.url).href;
-    const program = `import { createLogOutput } from '${ours}'; const log = createLogOutput(1);`;
-    assert.deepEqual(await exitUnread(program, PATIENCE_MS), [0, null]);
-    // pino's own writer, which retries for ever, would delay it.
-    const pinos = `import { pino } from 'pino'; const log = { write: (line) => logger.info(line) }; const logger = pino();`;
-    assert.deepEqual(await exitUnread(pinos, 1000), [null, 'SIGKILL']);
+    const module = new URL('../../src/telemetry/log-output.ts', import.meta.url).href;
+    const program = `import { createLogOutput } from '${module}';
+      const log = createLogOutput(1);
+      await new Promise((resolve) => process.stdin.once('end', resolve).resume());
+      log.write('one'); log.write('two'); process.exit(0);`;
+    const options = { ...LIFETIME, env: COMPILED, stdio: ['pipe', 'pipe', 'inherit'] as ['pipe', 'pipe', 'inherit'] };
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], options);
+    child.stdout.destroy();
+    child.stdin.end();
+    assert.deepEqual(await endOf(child), [0, null]);
   });
 
-  test('may be a paused terminal: the service starts, answers, and kills itself after the shutdown', async () => {
+  test('is a paused terminal: the service starts, answers, and kills itself after the shutdown', async () => {
     await using service = await startAtPausedTerminal();
     await sell(service.url);
     assert.deepEqual(await service.end('SIGTERM'), [KILLED, null]);
   });
 
-  test('has a line about a fault of the program, unless its reader hangs', async () => {
+  test('contains a line about a fault of the program, unless its reader hangs', async () => {
     await using pipe = fullPipe('fault');
-    pipe.text();
+    pipe.read();
     await using service = await startWith(['ignore', openSync(pipe.path, WITHOUT_WAITING), 'inherit'], FAULT_ON_SIGNAL);
     service.child.kill('SIGUSR2');
-    assert.deepEqual(await service.ended(), [1, null]);
-    assert.match(pipe.text(), /"level":60,.*an injected fault/);
+    assert.deepEqual(await service.ended, [1, null]);
+    assert.match(pipe.read(), /"level":60,.*an injected fault/);
 
     await using standing = await startAtPausedTerminal(FAULT_ON_SIGNAL);
     await sell(standing.url);
@@ -71,7 +75,7 @@ describe('the log', { concurrency: 4 }, () => {
   });
 
   test('continues with another reader', async () => {
-    const path = join(folder, 'readers');
+    const path = folder.path('readers');
     execFileSync('mkfifo', [path]);
     const first = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const fd = openSync(path, 'w');
@@ -103,37 +107,16 @@ describe('the log', { concurrency: 4 }, () => {
     assert.deepEqual(told, []);
     let read = 0;
     await until(() => {
-      read += pipe.read();
+      read += pipe.read().length;
       return told.length > 0;
     });
-    read += pipe.read();
+    read += pipe.read().length;
     assert.deepEqual(told, [1500 - 1024]);
     assert.equal(read, 1024 * line.length);
     assert.equal(await output.settle(PATIENCE_MS), true);
     closeSync(fd);
   });
 });
-
-/**
- * Runs a program that writes two log lines without a reader and exits. Answers how it ended; it is killed `patienceMs` after it
- * has called exit.
- */
-async function exitUnread(log: string, patienceMs: number): Promise<unknown[]> {
-  const program = `${log} import { writeSync } from 'node:fs';
-    await new Promise((resolve) => process.stdin.once('end', resolve).resume());
-    log.write('one'); log.write('two'); writeSync(3, 'exits'); process.exit(0);`;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
-    env: COMPILED,
-    cwd: new URL('../..', import.meta.url),
-    stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
-  });
-  const ended = endOf(child);
-  child.stdout!.destroy();
-  child.stdin!.end();
-  await Promise.race([once(child.stdio[3]!, 'data'), ended]);
-  const patience = setTimeout(() => child.kill('SIGKILL'), patienceMs);
-  return ended.finally(() => clearTimeout(patience));
-}
 
 function endOf(child: ChildProcess): Promise<unknown[]> {
   return new Promise((resolve) => child.once('exit', (...how) => resolve(how)));
@@ -146,7 +129,7 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
   const variables = { DATABASE_URL: database.url, PORT: port, LOG_LEVEL: 'trace', SHUTDOWN_DELAY: '0', ...more };
   const [program, ...args] = command ?? [process.execPath, SERVICE.pathname, 'serve'];
   const { PATH = '' } = process.env;
-  const child = spawn(program!, args, { env: { ...COMPILED, PATH, ...variables }, stdio });
+  const child = spawn(program!, args, { ...LIFETIME, env: { ...COMPILED, PATH, ...variables }, stdio });
   const ended = endOf(child);
   child.stdin?.write(PAUSE_OUTPUT);
   const url = `http://127.0.0.1:${port}`;
@@ -157,15 +140,10 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
     child.kill('SIGKILL');
     throw error;
   }
-  const within = () => Promise.race([ended, sleep(PATIENCE_MS, 'it does not end', { ref: false })]);
   return {
     child,
     url,
-    ended: within,
-    async stop() {
-      child.kill('SIGTERM');
-      return within();
-    },
+    ended,
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL');
       await ended;
@@ -177,19 +155,15 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
 /** A service at a terminal that is paused, as after Ctrl-S. */
 async function startAtPausedTerminal(more: Record<string, string> = {}) {
   // `script` creates a terminal and has the exit code of its program.
-  const command = [
-    'script',
-    '-qefc',
-    `read -r line && exec ${process.execPath} ${SERVICE.pathname} serve`,
-    '/dev/null',
-  ];
+  const program = `read -r line && exec ${process.execPath} ${SERVICE.pathname} serve`;
+  const command = ['script', '-qefc', program, '/dev/null'];
   const service = await startWith(['pipe', 'ignore', 'inherit'], more, command);
   return {
     ...service,
     end(signal: NodeJS.Signals): Promise<unknown> {
       const { pid } = service.child;
       process.kill(Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')), signal);
-      return service.ended();
+      return service.ended;
     },
   };
 }
@@ -202,11 +176,10 @@ async function sell(url: string): Promise<void> {
 
 /** A named pipe without room for another byte. */
 function fullPipe(name: string) {
-  const path = join(folder, name);
+  const path = folder.path(name);
   execFileSync('mkfifo', [path]);
   const fd = openSync(path, WITHOUT_WAITING);
-  const filling = Buffer.alloc(1024);
-  let filled = 0;
+  const chunk = Buffer.alloc(65_536);
   const untilAgain = (step: () => number): number => {
     for (let bytes = 0; ;) {
       try {
@@ -217,23 +190,17 @@ function fullPipe(name: string) {
       }
     }
   };
-  filled = untilAgain(() => writeSync(fd, filling));
-  const chunk = Buffer.alloc(65_536);
+  let filled = untilAgain(() => writeSync(fd, chunk, 0, 1024));
   return {
     path,
-    /** Reads, and answers the number of bytes of the other writer. */
-    read(): number {
-      const bytes = untilAgain(() => readSync(fd, chunk));
-      const ours = Math.min(filled, bytes);
-      filled -= ours;
-      return bytes - ours;
-    },
-    /** Reads the text of the other writer, after the pipe was emptied. */
-    text(): string {
+    /** Reads all bytes, and returns those of the other writer. */
+    read(): string {
       let text = '';
       untilAgain(() => {
         const bytes = readSync(fd, chunk);
-        text += chunk.toString('utf8', 0, bytes);
+        const ours = Math.min(filled, bytes);
+        filled -= ours;
+        text += chunk.toString('utf8', ours, bytes);
         return bytes;
       });
       return text;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type IncomingHttpHeaders, type RequestListener, createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
 
 export interface ReceivedEvent {
   headers: IncomingHttpHeaders;
@@ -16,20 +17,18 @@ export interface Merchant extends AsyncDisposable {
 
 export async function startMerchant(): Promise<Merchant> {
   const merchant = { status: 200, received: [] as ReceivedEvent[] };
-  const server = await listen((request, response) => {
-    let body = '';
-    request.setEncoding('utf8').on('data', (text: string) => (body += text));
-    request.on('end', () => {
-      merchant.received.push({ headers: request.headers, body });
-      response.writeHead(merchant.status).end();
-    });
+  const server = await listen(async (request, response) => {
+    merchant.received.push({ headers: request.headers, body: await text(request) });
+    response.writeHead(merchant.status).end();
   });
   return Object.assign(merchant, server);
 }
 
-/** Answers on a free port. */
-export async function listen(listener: RequestListener): Promise<{ url: string } & AsyncDisposable> {
-  const server = createServer(listener);
+/** Starts an HTTP server on a free port. */
+export async function listen(
+  listener: (...exchange: Parameters<RequestListener>) => unknown,
+): Promise<{ url: string } & AsyncDisposable> {
+  const server = createServer((...exchange) => void listener(...exchange));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   assert(address !== null && typeof address !== 'string');

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { once } from 'node:events';
-import { after, describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { parse as parseYaml } from 'yaml';
 import { ENVIRONMENTS } from '../../src/domain/route.ts';
 import { BACKLOG_COUNT_LIMIT } from '../../src/store/tables/backlog-reads.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { parsedAs } from '../cli/parsed-as.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
-import { startMerchant } from './merchant.ts';
-import { faultsOf, isMet, readExposition } from './promql.ts';
+import { type Merchant, startMerchant } from './merchant.ts';
+import { type Exposed, faultsOf, isMet, readExposition } from './promql.ts';
 import { until } from '../support/until.ts';
 
 const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
@@ -36,102 +36,102 @@ interface Panel {
   targets?: { expr: string; legendFormat: string }[];
 }
 
-const { groups } = parseYaml(readFileSync(new URL('alert-rules.yaml', DEPLOY), 'utf8')) as {
-  groups: { name: string; rules: Rule[] }[];
-};
-const dashboard = JSON.parse(readFileSync(new URL('grafana-dashboard.json', DEPLOY), 'utf8')) as {
+interface Dashboard {
   schemaVersion: number;
   panels: Panel[];
   templating: { list: { name: string; type: string; definition?: string }[] };
-};
+}
+
+const read = (file: string) => readFileSync(new URL(file, DEPLOY), 'utf8');
+const { groups } = parseYaml(read('alert-rules.yaml')) as { groups: { rules: Rule[] }[] };
+const dashboard = JSON.parse(read('grafana-dashboard.json')) as Dashboard;
 const rules = groups.flatMap((group) => group.rules);
 const graphs = dashboard.panels.filter(({ type }) => type !== 'row');
 
-const receiver = await startMerchant();
-const service = await startTestService({
-  variables: { METRICS_PORT: '0', WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: SECRET },
-});
-await work(service, receiver);
-let text = '';
-// The sum of the ledger arrives later, and late answers of the database are left out.
-await until(async () => {
-  text = await scrape();
-  return AWAITED.every((line) => text.includes(`\n${line}`));
-});
-const exposed = readExposition(text);
-after(async () => {
-  await service[Symbol.asyncDispose]();
-  await receiver[Symbol.asyncDispose]();
-});
-
-async function scrape(): Promise<string> {
-  const answer = await fetch(`${service.service.metricsUrl}/metrics`);
-  assert.equal(answer.status, 200);
-  assert.match(answer.headers.get('content-type')!, /^text\/plain; version=0\.0\.4/);
-  assert.match(answer.headers.get('x-request-id')!, /^req_/);
-  return answer.text();
-}
-
 describe('the metrics of a service', () => {
-  /** The value of one series. */
-  function valueOf(series: string): number {
-    const line = text.split('\n').find((each) => each.startsWith(`${series} `));
-    assert.ok(line, `there is no series ${series}`);
-    return Number(line.slice(series.length + 1));
+  let service: TestService;
+  let receiver: Merchant;
+  let text: string;
+  let exposed: Exposed;
+  before(async () => {
+    receiver = await startMerchant();
+    service = await startTestService({
+      variables: { METRICS_PORT: '0', WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: SECRET },
+    });
+    await work(service, receiver);
+    // The sum of the ledger arrives later, and late answers of the database are left out.
+    await until(async () => {
+      text = await scrape();
+      return AWAITED.every((line) => text.includes(`\n${line}`));
+    });
+    exposed = readExposition(text);
+  });
+  after(async () => {
+    await service[Symbol.asyncDispose]();
+    await receiver[Symbol.asyncDispose]();
+  });
+
+  async function scrape(): Promise<string> {
+    const answer = await fetch(`${service.service.metricsUrl}/metrics`);
+    assert.equal(answer.status, 200);
+    assert.match(answer.headers.get('content-type')!, /^text\/plain; version=0\.0\.4/);
+    assert.match(answer.headers.get('x-request-id')!, /^req_/);
+    return answer.text();
   }
 
-  /** The sum of all series of a metric with these labels. */
-  function sumOf(metric: string, labels: string): number {
-    const lines = text.split('\n').filter((line) => line.startsWith(`${metric}{`) && line.includes(labels));
+  /** Sum of all series of a metric with these labels. */
+  function valueOf(metric: string, labels = ''): number {
+    const isWanted = (line: string) => /^\w+/.exec(line)?.[0] === metric && line.includes(labels);
+    const lines = text.split('\n').filter(isWanted);
     assert.ok(lines.length > 0, `there is no series ${metric}{${labels}}`);
     return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
   }
 
-  test('count requests by template, commits, sessions, payments, attempts and dead letters', () => {
-    const sandbox = 'environment="sandbox"';
-    assert.equal(
-      valueOf('tillway_http_request_duration_seconds_count{route="/api/gateway/sessions",method="POST",status="2xx"}'),
-      4,
-    );
-    assert.equal(valueOf(`tillway_session_transitions_total{${sandbox},state="routed"}`), 3);
-    assert.equal(valueOf(`tillway_session_transitions_total{${sandbox},state="paid"}`), 2);
-    assert.equal(sumOf('tillway_payment_transitions_total', 'state="pending",source="none"'), 3);
-    assert.equal(sumOf('tillway_payment_transitions_total', 'state="paid",source="none"'), 2);
-    assert.equal(sumOf('tillway_payment_transitions_total', 'state="failed"'), 1);
-    assert.equal(sumOf('tillway_provider_call_duration_seconds_count', 'call="handoff",result="accepted"'), 3);
-    assert.equal(valueOf(`tillway_deliveries_ended_total{${sandbox},state="dead"}`), 1);
-    assert.ok(valueOf(`tillway_deliveries_ended_total{${sandbox},state="delivered"}`) >= 1);
-    assert.equal(valueOf(`tillway_delivery_attempts_total{${sandbox},status="4xx"}`), 1);
-    assert.equal(valueOf('tillway_commit_conflicts_total{conflict="session_refused"}'), 1);
+  const sandbox = 'environment="sandbox"';
+  for (const [metric, labels, expected] of [
+    ['http_request_duration_seconds_count', 'route="/api/gateway/sessions",method="POST",status="2xx"', 4],
+    ['session_transitions_total', `${sandbox},state="routed"`, 3],
+    ['session_transitions_total', `${sandbox},state="paid"`, 2],
+    ['payment_transitions_total', 'state="pending",source="none"', 3],
+    ['payment_transitions_total', 'state="paid",source="none"', 2],
+    ['payment_transitions_total', 'state="failed"', 1],
+    ['provider_call_duration_seconds_count', 'call="handoff",result="accepted"', 3],
+    ['deliveries_ended_total', `${sandbox},state="dead"`, 1],
+    ['delivery_attempts_total', `${sandbox},status="4xx"`, 1],
+    ['commit_conflicts_total', 'conflict="session_refused"', 1],
+    ['http_refused_total', 'status="400"', 1],
+    ['database_up', '', 1],
+    ['deliveries_dead', sandbox, 1],
+    ['webhook_endpoints', `${sandbox},state="disabled"`, 1],
+    ['ledger_imbalance_cents', sandbox, 0],
+    ['route_state', `${sandbox},route="sandbox_card_acquirer",state="live"`, 1],
+  ] as const) {
+    test(`contain tillway_${metric}{${labels}} with the value ${expected}`, () =>
+      assert.equal(valueOf(`tillway_${metric}`, labels), expected));
+  }
+
+  test('count delivered events and commits', () => {
+    assert.ok(valueOf('tillway_deliveries_ended_total', `${sandbox},state="delivered"`) >= 1);
     assert.ok(valueOf('tillway_commit_batch_change_sets_count') > 10);
-    assert.equal(valueOf('tillway_http_refused_total{status="400"}'), 1);
   });
 
-  test('show the backlog in the database', () => {
-    assert.equal(valueOf('tillway_database_up'), 1);
-    assert.equal(valueOf('tillway_deliveries_dead{environment="sandbox"}'), 1);
-    assert.equal(valueOf('tillway_webhook_endpoints{environment="sandbox",state="disabled"}'), 1);
-    assert.equal(valueOf('tillway_ledger_imbalance_cents{environment="sandbox"}'), 0);
-    assert.equal(valueOf('tillway_route_state{environment="sandbox",route="sandbox_card_acquirer",state="live"}'), 1);
-  });
-
-  test('have a unit in each name, and no path, id or address in a label', () => {
+  test('have a unit in each name, no path, id or address in a label, and the aggregation in their help text', () => {
     const units =
       /_(?:seconds|total|cents|ratio|info|change_sets|up|state|pending|dead|due|open|endpoints)(?:_bucket|_sum|_count)?$/;
-    const own = [...exposed.keys()].filter((name) => name.startsWith('tillway_'));
-    assert.deepEqual(
-      own.filter((name) => !units.test(name)),
-      [],
-    );
-    const labels = [...exposed.values()].flatMap((each) => [...each.values()].flatMap((values) => [...values]));
-    assert.deepEqual(
-      labels.filter((value) => /(?:chk|pay|evt|dlv|cus)_[0-9a-z]{10}|@|\?/.test(value)),
-      [],
-    );
-    for (const [name, each] of exposed) for (const values of each.values()) assert.ok(values.size < 100, name);
+    for (const [name, labels] of exposed) {
+      assert.ok(!name.startsWith('tillway_') || units.test(name), name);
+      for (const values of labels.values()) {
+        assert.ok(values.size < 100, name);
+        for (const value of values) assert.doesNotMatch(value, /(?:chk|pay|evt|dlv|cus)_[0-9a-z]{10}|@|\?/);
+      }
+    }
+    const help = text.split('\n').filter((line) => line.startsWith('# HELP tillway_'));
+    assert.ok(help.length > 20);
+    const aggregation = /sum over instances|take the maximum over instances|this instance|tillway_build_info/;
+    for (const line of help) assert.match(line, aggregation);
   });
 
-  test('have the limit of a count in their help text, as do the panels that show them', () => {
+  test('have the limit of a count in their help text and in the panels that show them', () => {
     const limit = `ounted up to ${BACKLOG_COUNT_LIMIT}.`;
     const help = text.split('\n').filter((line) => line.startsWith('# HELP ') && line.includes(limit));
     const counted = help.map((line) => line.split(' ')[2]!);
@@ -160,7 +160,9 @@ describe('the metrics of a service', () => {
     }
   });
 
-  test('every alert queries existing series, has a severity, and names a command', () => {
+  test('include the series of every alert, which has a unique name, a severity and a command', () => {
+    assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
+    assert.ok(rules.length >= 15);
     for (const { alert, expr, annotations, labels } of rules) {
       assert.deepEqual(faultsOf(expr, labelsIn(annotations.summary + annotations.runbook), exposed), [], alert);
       assert.match(labels.severity, /^(?:page|ticket)$/, alert);
@@ -168,21 +170,18 @@ describe('the metrics of a service', () => {
     }
   });
 
-  test('every panel of the dashboard queries existing series', () => {
-    const faults = graphs.flatMap(({ title, targets = [] }) =>
-      targets.flatMap(({ expr, legendFormat }) =>
-        faultsOf(expr, labelsIn(legendFormat), exposed).map((fault) => `${title}: ${fault}`),
-      ),
-    );
-    assert.deepEqual(faults, []);
-    const asked = dashboard.templating.list.flatMap(({ definition }) => /\((\w+)/.exec(definition ?? '')?.[1] ?? []);
-    assert.deepEqual(
-      asked.filter((metric) => !exposed.has(metric)),
-      [],
-    );
+  test('include the series of every panel and variable of the dashboard', () => {
+    for (const { title, targets = [] } of graphs) {
+      for (const { expr, legendFormat } of targets)
+        assert.deepEqual(faultsOf(expr, labelsIn(legendFormat), exposed), [], title);
+    }
+    for (const { definition } of dashboard.templating.list) {
+      const metric = /\((\w+)/.exec(definition ?? '')?.[1];
+      assert.ok(metric === undefined || exposed.has(metric), String(metric));
+    }
   });
 
-  test('the check of expressions finds unknown metrics, labels and values, lost labels and syntax errors', () => {
+  test('are compared by a check that finds unknown metrics, labels and values, lost labels and syntax errors', () => {
     for (const [expression, shown, fault] of [
       ['rate(tillway_payments_total[5m]) > 0', [], 'no metric tillway_payments_total'],
       ['tillway_deliveries_dead{endpoint="x"}', [], 'has no label endpoint'],
@@ -202,11 +201,6 @@ describe('the metrics of a service', () => {
 });
 
 describe('the files for operators', () => {
-  test('have unique alert names', () => {
-    assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
-    assert.ok(rules.length >= 15);
-  });
-
   test('treat a backlog at the limit of the count as growing', () => {
     const { expr } = rules.find(({ alert }) => alert === 'TillwayBacklogGrows')!;
     for (const [pending, growth, expected] of [
@@ -224,26 +218,26 @@ describe('the files for operators', () => {
     }
   });
 
+  const inRunbooks = (pattern: RegExp, change = (text: string) => text) =>
+    rules.flatMap(({ annotations }) =>
+      Array.from(change(annotations.runbook).matchAll(pattern), ([, words]) => words!),
+    );
+
   test('quote only log messages that the service writes', () => {
     const source = new URL('../../src/', import.meta.url);
     const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
     const written = files.map((name) => readFileSync(new URL(name, source), 'utf8')).join('');
-    const quoted = rules.flatMap(({ annotations }) =>
-      Array.from(annotations.runbook.replaceAll(/`[^`]*`/g, '').matchAll(/"([^"]+)"/g), ([, words]) => words!),
-    );
+    const quoted = inRunbooks(/"([^"]+)"/g, (text) => text.replaceAll(/`[^`]*`/g, ''));
     assert.ok(quoted.length >= 6);
     for (const words of quoted) assert.ok(written.includes(`'${words}'`), words);
   });
 
   test('name only commands that exist', () => {
-    const named = rules.flatMap(({ annotations }) =>
-      Array.from(annotations.runbook.matchAll(/`(tillway [^`]*)`/g), ([, words]) => words!),
-    );
+    const named = inRunbooks(/`(tillway [^`]*)`/g);
     assert.ok(named.length > 10);
-    const filled = named.map((words) =>
-      words.replaceAll(/\{\{.*?\}\}/g, 'name').replaceAll('<time>', '2026-01-15T06:00:00Z'),
-    );
-    for (const words of new Set(filled)) assert.ok(parsedAs(words), words);
+    for (const words of new Set(named)) {
+      assert.ok(parsedAs(words.replaceAll(/\{\{.*?\}\}/g, 'name').replaceAll('<time>', '2026-01-15T06:00:00Z')), words);
+    }
     assert.throws(() => parsedAs('tillway deliveries mend'));
   });
 
@@ -262,7 +256,7 @@ describe('the files for operators', () => {
   });
 });
 
-/** Pays two sessions, one of them after a failure. The receiver takes one event and answers the next with 410. */
+/** Pays two sessions, one of them after a failure. The receiver accepts the first events and answers later ones with 410. */
 async function work(service: TestService, receiver: { status: number }): Promise<void> {
   const order = sessionBody({ idempotencyKey: 'metrics-1' });
   for (let time = 0; time < 2; time++) {

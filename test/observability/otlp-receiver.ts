@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { listen } from './merchant.ts';
+
+type Attributes = Record<string, string | number | boolean>;
 
 /** A span as the exporter sent it. */
 export interface ReceivedSpan {
@@ -10,24 +13,12 @@ export interface ReceivedSpan {
   parentSpanId?: string;
   name: string;
   kind: number;
-  attributes: Record<string, string | number | boolean>;
-  status: { code?: number };
+  attributes: Attributes;
   /** Attributes of the sender. */
-  resource: Record<string, string | number | boolean>;
+  resource: Attributes;
 }
 
-export interface OtlpReceiver extends AsyncDisposable {
-  url: string;
-  spans: ReceivedSpan[];
-  /** Number of spans sent, including rejected ones. */
-  seen: number;
-  /** Raw bodies. */
-  bodies: string[];
-  /** The headers of the last request. */
-  headers: Record<string, unknown>;
-  /** Status of the next answers; `hang` leaves requests open. */
-  answer: number | 'hang';
-}
+export type OtlpReceiver = Awaited<ReturnType<typeof startOtlpReceiver>>;
 
 interface Attribute {
   key: string;
@@ -36,32 +27,27 @@ interface Attribute {
 
 type Sent = Omit<ReceivedSpan, 'attributes' | 'resource'> & { attributes: Attribute[] };
 
-/** A collector that takes traces as OTLP over HTTP. */
-export async function startOtlpReceiver(): Promise<OtlpReceiver> {
+/** A collector that accepts traces as OTLP over HTTP. */
+export async function startOtlpReceiver() {
   const receiver = {
-    seen: 0,
     spans: [] as ReceivedSpan[],
-    bodies: [] as string[],
-    headers: {},
+    /** Number of spans sent, including rejected ones. */
+    seen: 0,
+    /** The headers of the last request. */
+    headers: {} as Record<string, unknown>,
+    /** Status of the next answers; `hang` leaves requests open. */
     answer: 200 as number | 'hang',
   };
   const held: ServerResponse[] = [];
-  const server = await listen((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const bytes = Buffer.concat(chunks);
-      const body = (request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString('utf8');
-      const spans = spansOf(body);
-      receiver.headers = request.headers;
-      receiver.seen += spans.length;
-      if (receiver.answer === 'hang') return void held.push(response);
-      if (receiver.answer === 200 && request.url === '/v1/traces') {
-        receiver.bodies.push(body);
-        receiver.spans.push(...spans);
-      }
-      response.writeHead(receiver.answer, { 'content-type': 'application/json' }).end('{}');
-    });
+  const server = await listen(async (request, response) => {
+    const bytes = await buffer(request);
+    const body = request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes;
+    const spans = spansOf(body.toString('utf8'));
+    receiver.headers = request.headers;
+    receiver.seen += spans.length;
+    if (receiver.answer === 'hang') return void held.push(response);
+    if (receiver.answer === 200 && request.url === '/v1/traces') receiver.spans.push(...spans);
+    response.writeHead(receiver.answer, { 'content-type': 'application/json' }).end('{}');
   });
   return Object.assign(receiver, {
     url: server.url,
@@ -88,7 +74,7 @@ function spansOf(body: string): ReceivedSpan[] {
   );
 }
 
-function read(attributes: Attribute[]): Record<string, string | number | boolean> {
+function read(attributes: Attribute[]): Attributes {
   return Object.fromEntries(
     attributes.map(({ key, value }) => {
       const { stringValue, intValue, doubleValue, boolValue } = value;

@@ -1,4 +1,5 @@
-import type { SyntaxNode } from '@lezer/common';
+import assert from 'node:assert/strict';
+import { runInNewContext } from 'node:vm';
 import { parser } from '@prometheus-io/lezer-promql';
 
 /** Content of `/metrics`: for each metric, the values of each label. */
@@ -17,12 +18,11 @@ export function readExposition(text: string): Exposed {
   const metrics = new Map<string, Map<string, Set<string>>>();
   for (const line of text.split('\n').filter((each) => each !== '' && !each.startsWith('#'))) {
     const [, name, labels = ''] = LINE.exec(line) ?? [];
-    if (name === undefined) throw new Error(`not a line of the exposition: ${line}`);
+    assert.ok(name !== undefined, `not a line of the exposition: ${line}`);
     const known = metrics.get(name) ?? new Map<string, Set<string>>();
     metrics.set(name, known);
-    for (const [, label, value] of labels.matchAll(LABEL)) {
-      const values = known.get(label!) ?? new Set();
-      known.set(label!, values.add(value!));
+    for (const [, label = '', value = ''] of labels.matchAll(LABEL)) {
+      known.set(label, (known.get(label) ?? new Set()).add(value));
     }
   }
   return metrics;
@@ -33,63 +33,42 @@ interface Selector {
   matchers: { label: string; operator: string; value: string }[];
 }
 
-interface Expression {
-  isValid: boolean;
-  selectors: Selector[];
-  /** Labels by which it groups, or matches two sides. */
-  grouping: string[];
-}
-
 /** Variables of a dashboard in the form in which Grafana sends them. */
 function filled(expression: string): string {
   return expression.replaceAll('$__rate_interval', '5m').replaceAll(/\$(?:job|instance|environment)\b/g, '.+');
 }
 
-function parse(text: string): Expression {
-  const found: Expression = { isValid: true, selectors: [], grouping: [] };
-  const read = (from: number, to: number) => text.slice(from, to);
+/** Selectors of an expression, and the labels by which it groups or matches two sides. */
+function parse(text: string) {
+  const found = { isValid: true, selectors: [] as Selector[], grouping: [] as string[] };
   parser.parse(text).iterate({
     enter({ node, type }) {
+      const textOf = (child: string) => {
+        const part = node.getChild(child);
+        return part ? text.slice(part.from, part.to) : '';
+      };
       if (type.isError) found.isValid = false;
-      if (type.name === 'VectorSelector') {
-        const name = node.getChild('Identifier');
-        found.selectors.push({ metric: name ? read(name.from, name.to) : '', matchers: [] });
-      }
+      if (type.name === 'VectorSelector') found.selectors.push({ metric: textOf('Identifier'), matchers: [] });
       if (type.name === 'UnquotedLabelMatcher') {
-        const [label, operator, value] = ['LabelName', 'MatchOp', 'StringLiteral'].map((child) => {
-          const part = node.getChild(child);
-          return part ? read(part.from, part.to) : '';
-        });
-        found.selectors.at(-1)?.matchers.push({ label: label!, operator: operator!, value: value!.slice(1, -1) });
+        const [label, operator, value] = [textOf('LabelName'), textOf('MatchOp'), textOf('StringLiteral').slice(1, -1)];
+        found.selectors.at(-1)?.matchers.push({ label, operator, value });
       }
       if (type.name === 'GroupingLabels') {
-        found.grouping.push(...(read(node.from, node.to).match(/\w+/g) ?? []));
+        found.grouping.push(...(text.slice(node.from, node.to).match(/\w+/g) ?? []));
       }
     },
   });
   return found;
 }
 
-const COMPARISONS: Readonly<Record<string, (left: number, right: number) => boolean>> = {
-  '>': (left, right) => left > right,
-  '>=': (left, right) => left >= right,
-};
-
-/** Evaluates a condition of comparisons with numbers, joined by `and` and `or`; `values` has the operands by their text. */
+/** Evaluates comparisons joined by `and` and `or`; `values` has the operands by their text. */
 export function isMet(condition: string, values: Readonly<Record<string, number>>): boolean {
-  const read = ({ from, to }: SyntaxNode) => condition.slice(from, to);
-  function met(node: SyntaxNode): boolean {
-    if (node.name !== 'BinaryExpr') return met(node.firstChild!);
-    const left = node.firstChild!;
-    const right = node.lastChild!;
-    const operator = read(left.nextSibling!);
-    if (operator === 'and') return met(left) && met(right);
-    if (operator === 'or') return met(left) || met(right);
-    const [compare, value] = [COMPARISONS[operator], values[read(left)]];
-    if (!compare || value === undefined) throw new Error(`cannot tell whether ${read(node)}`);
-    return compare(value, Number(read(right)));
-  }
-  return met(parser.parse(condition).topNode);
+  const script = Object.entries(values)
+    .reduce((text, [operand, value]) => text.replaceAll(operand, String(value)), condition)
+    .replaceAll(/\band\b/g, '&&')
+    .replaceAll(/\bor\b/g, '||');
+  assert.match(script, /^[\d\s().<>=&|-]+$/);
+  return runInNewContext(script) as boolean;
 }
 
 /** Faults of an expression, given the metrics of a service; `shown` are the labels in the texts about it. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Tillway, TillwayError } from '../../sdk/src/index.ts';
+import { Tillway } from '../../sdk/src/index.ts';
 import { CALLS } from './calls.ts';
-import { scriptedFetch } from './recorder.ts';
+import { errorOf, scriptedFetch } from './recorder.ts';
 
 const ITEM = { id: 'x' };
 
@@ -34,70 +34,64 @@ const FOREIGN = [
   { product: 'Another', actions: [] },
 ];
 
-async function codeOf(promise: Promise<unknown>): Promise<string | undefined> {
-  return promise.then(
-    () => undefined,
-    (error: unknown) => {
-      // For example a TypeError from reading an accepted response.
-      assert.ok(error instanceof TillwayError, String(error));
-      return error.code;
-    },
-  );
+/** A client whose every response has this body, as text or as JSON. */
+const answeredWith = (body: unknown) => new Tillway({ fetch: scriptedFetch({ body: textOf(body) }).fetch });
+const textOf = (body: unknown) => (typeof body === 'string' ? body : JSON.stringify(body));
+
+async function assertUnexpected(promise: Promise<unknown>, body: unknown): Promise<void> {
+  assert.equal((await errorOf(promise)).code, 'unexpected_response', JSON.stringify(body));
 }
 
-describe('a response that is not from Tillway is an unexpected_response', () => {
+/** The name of a resource or action in its response. */
+const nameOf = (answer: { object?: string; action?: string }) =>
+  answer.object ?? answer.action ?? JSON.stringify(answer);
+
+describe('a response that is not from Tillway', () => {
   for (const [name, { call, answer }] of Object.entries(CALLS)) {
-    test(`of ${name}, which accepts its own response`, async () => {
-      assert.equal(await codeOf(call(new Tillway({ fetch: scriptedFetch({ body: answer }).fetch }))), undefined);
+    test(`is rejected by ${name}, which accepts its own response`, async () => {
+      await call(answeredWith(answer));
       const kinds = Object.values(CALLS).map((other) => other.answer);
-      const others = kinds.filter((other) => !isAlike(other, answer));
+      const others = kinds.filter((other) => nameOf(other) !== nameOf(answer));
       assert.ok(others.length > kinds.length / 2);
       for (const body of [...FOREIGN, ...others]) {
         const { fetch, sent } = scriptedFetch({ body: JSON.stringify(body) });
-        assert.equal(await codeOf(call(new Tillway({ fetch }))), 'unexpected_response', JSON.stringify(body));
+        await assertUnexpected(call(new Tillway({ fetch })), body);
         assert.equal(sent.length, 1);
       }
     });
   }
 
-  test('of deliveries.get, also without the log or the event', async () => {
+  test('is rejected by deliveries.get if only the log or the event is missing', async () => {
     for (const rest of [{}, { log: [] }, { log: [], payload: {} }]) {
-      const { fetch } = scriptedFetch({ body: { object: 'delivery', id: 'dlv_x', ...rest } });
-      assert.equal(await codeOf(new Tillway({ fetch }).deliveries.get('dlv_x')), 'unexpected_response');
+      const body = { object: 'delivery', id: 'dlv_x', ...rest };
+      await assertUnexpected(answeredWith(body).deliveries.get('dlv_x'), body);
     }
   });
 
-  test('of every page of a list', async () => {
+  test('is rejected as any page of a list', async () => {
     const page = { body: { object: 'list', data: [ITEM], hasMore: true } };
     for (const body of FOREIGN) {
       const tillway = new Tillway({ fetch: scriptedFetch(page, { body: JSON.stringify(body) }).fetch });
-      assert.equal(await codeOf(tillway.payments.list().toArray()), 'unexpected_response', JSON.stringify(body));
+      await assertUnexpected(tillway.payments.list().toArray(), body);
     }
   });
 
-  test('of a raw request only if it is an error or not JSON', async () => {
+  test('is rejected by a raw request only if it is an error or not JSON', async () => {
     const request = { method: 'GET', path: '/api/new' } as const;
-    const refusal = { ok: false, error: { code: 'not_found', message: 'No.' } };
-    for (const body of ['<html>', '', JSON.stringify(refusal)]) {
-      const tillway = new Tillway({ fetch: scriptedFetch({ body }).fetch });
-      assert.equal(await codeOf(tillway.request(request)), 'unexpected_response', body);
+    for (const body of ['<html>', '', { ok: false, error: { code: 'not_found', message: 'No.' } }]) {
+      await assertUnexpected(answeredWith(body).request(request), body);
     }
     for (const body of [null, [], { status: 'up' }, { error: null }]) {
-      const tillway = new Tillway({ fetch: scriptedFetch({ body: JSON.stringify(body) }).fetch });
-      assert.deepEqual(await tillway.request(request), body);
+      assert.deepEqual(await answeredWith(body).request(request), body);
     }
   });
 
-  test('with the expected response as the cause of the error', async () => {
-    const { fetch } = scriptedFetch({ body: { status: 'up' } });
-    const cause = new TypeError('the answer holds no checkout_session');
-    await assert.rejects(new Tillway({ fetch }).sessions.get('chk_x'), { cause });
+  test('is quoted in the error, with the expected kind as the cause', async () => {
+    const { message, cause } = await errorOf(answeredWith({ status: 'up' }).sessions.get('chk_x'));
+    assert.match(
+      message,
+      /^GET http:\/\/127\.0\.0\.1:3000\/api\/gateway\/sessions\/chk_x answered 200 .*: \{"status":"up"\}$/,
+    );
+    assert.match((cause as Error).message, /checkout_session/);
   });
 });
-
-/** Tells whether two responses have the same name. */
-function isAlike(one: object, other: object): boolean {
-  const nameOf = (answer: { object?: string; action?: string }) =>
-    answer.object ?? answer.action ?? JSON.stringify(answer);
-  return nameOf(one) === nameOf(other);
-}

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { type TestContext, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { type RawRequest, Tillway, VERSION } from '../../sdk/src/index.ts';
 import manifest from '../../sdk/package.json' with { type: 'json' };
 import { startTestService } from '../support/service.ts';
 import { BODY, CALLS } from './calls.ts';
 import { readmeMethods } from './readme.ts';
-import { type Scripted, scriptedFetch } from './recorder.ts';
+import { scriptedFetch } from './recorder.ts';
 
 /** Methods that are not one endpoint. */
 const OTHERS = ['events.feed', 'request', 'testClock.ready'];
@@ -26,10 +26,6 @@ const ONCE = [
   'webhookEndpoints.test',
 ];
 
-function answerTo(method: string): Scripted {
-  return { body: CALLS[method]!.answer };
-}
-
 /** `METHOD /path/{}`, with every parameter as `{}`. Actions have their name in the path. */
 function endpointOf(method: string, path: string): string {
   const parameter = /\{\w+\}|\b(?:chk|cus|pay|inv|evt|dlv|rt|whe|ref|key|dis|rcv)_x\b|\bfees\.estimate$/g;
@@ -37,16 +33,12 @@ function endpointOf(method: string, path: string): string {
   return `${method.toUpperCase()} ${isAction ? path : path.replace(parameter, '{}')}`;
 }
 
-const UNAVAILABLE = { status: 503, body: { ok: false, error: { code: 'unavailable', message: 'Stopping.' } } };
-
-const HURRY = 100;
-
-/** The result of a call with faster timers. Mocked timers would lose the timers of concurrent tests. */
-async function hurried(context: TestContext, send: () => Promise<unknown>): Promise<unknown> {
-  const { setTimeout } = globalThis;
-  const faster = (run: () => void, ms: number) => setTimeout(run, ms / HURRY);
-  const mocked = context.mock.method(globalThis, 'setTimeout', faster as typeof setTimeout);
-  return send().finally(() => mocked.mock.restore());
+/** Number of requests that a call sends if the first response is 503. */
+async function attemptsOf(call: (tillway: Tillway) => Promise<unknown>, body: unknown = {}): Promise<number> {
+  const unavailable = { status: 503, body: { ok: false, error: { code: 'unavailable', message: 'Stopping.' } } };
+  const { fetch, sent } = scriptedFetch(unavailable, { body });
+  await call(new Tillway({ fetch, maxRetries: 1 })).catch(() => undefined);
+  return sent.length;
 }
 
 function methodNames(value: object): string[] {
@@ -74,7 +66,7 @@ describe('the client', () => {
     assert.deepEqual([...called, ...Object.values(FILES)].toSorted(), described.toSorted());
   });
 
-  test('has the methods of this test and of its README', () => {
+  test('has exactly the methods that its README lists and these tests call', () => {
     const tillway = new Tillway();
     const found = Object.entries(tillway).flatMap(([name, resource]) =>
       methodNames(resource as object).map((method) => `${name}.${method}`),
@@ -84,42 +76,44 @@ describe('the client', () => {
     assert.deepEqual(readmeMethods().toSorted(), known);
   });
 
-  test('repeats only methods without a further effect', async (context) => {
-    const sentOnce: string[] = [];
-    for (const [name, { call, answer }] of Object.entries(CALLS)) {
-      const { fetch, sent } = scriptedFetch(UNAVAILABLE, { body: answer });
-      await hurried(context, () => call(new Tillway({ fetch, maxRetries: 1 }))).catch(() => undefined);
-      if (sent.length === 1) sentOnce.push(name);
-    }
-    assert.deepEqual(sentOnce.toSorted(), ONCE);
+  test('retries only methods without a further effect', async () => {
+    const attempts = await Promise.all(
+      Object.entries(CALLS).map(async ([name, { call, answer }]) => ({ name, count: await attemptsOf(call, answer) })),
+    );
+    assert.deepEqual(attempts.flatMap(({ name, count }) => (count === 1 ? [name] : [])).toSorted(), ONCE);
   });
 
-  test('repeats a raw request with an idempotent HTTP method or a key', async (context) => {
-    const attempts = async (request: RawRequest) => {
-      const { fetch, sent } = scriptedFetch(UNAVAILABLE, { body: {} });
-      await hurried(context, () => new Tillway({ fetch, maxRetries: 1 }).request(request)).catch(() => undefined);
-      return sent.length;
-    };
+  test('retries a raw request only with an idempotent HTTP method or an idempotency key', async () => {
     const path = '/api/new';
+    const attempts = (request: RawRequest) => attemptsOf((tillway) => tillway.request(request));
     for (const method of ['GET', 'PUT', 'DELETE'] as const) assert.equal(await attempts({ method, path }), 2, method);
     for (const method of ['POST', 'PATCH'] as const) assert.equal(await attempts({ method, path }), 1, method);
     assert.equal(await attempts({ method: 'POST', path, idempotencyKey: 'key-12345' }), 2);
   });
 
   test('sends its version, and the headers and parameters of the caller', async () => {
-    const { fetch, sent } = scriptedFetch(answerTo('payments.list'));
+    const { fetch, sent } = scriptedFetch({ body: CALLS['payments.list']!.answer });
     const tillway = new Tillway({ fetch, baseUrl: 'https://pay.example/till/', headers: { 'x-proxy': 'open' } });
     await tillway.payments.list({ limit: 5, status: 'paid', paymentId: undefined }, { headers: { 'x-call': 'one' } });
-    const [{ method, target, headers, body } = assert.fail()] = sent;
-    assert.deepEqual([method, target, body], ['GET', '/till/api/gateway/payments?limit=5&status=paid', undefined]);
-    const own = { accept: 'application/json', 'user-agent': `tillway-sdk/${VERSION}` };
-    assert.deepEqual(headers, { ...own, 'x-proxy': 'open', 'x-call': 'one' });
+    assert.deepEqual(sent, [
+      {
+        method: 'GET',
+        target: '/till/api/gateway/payments?limit=5&status=paid',
+        headers: {
+          accept: 'application/json',
+          'user-agent': `tillway-sdk/${VERSION}`,
+          'x-proxy': 'open',
+          'x-call': 'one',
+        },
+        body: undefined,
+      },
+    ]);
     assert.equal(VERSION, manifest.version);
   });
 
-  test('makes an idempotency key for each creation without one', async () => {
+  test('adds an idempotency key to each creation without one', async () => {
     const calls = ['sessions.create', 'checkout.create', 'sessions.create', 'checkout.preview'];
-    const { fetch, sent } = scriptedFetch(...calls.map(answerTo));
+    const { fetch, sent } = scriptedFetch(...calls.map((name) => ({ body: CALLS[name]!.answer })));
     const tillway = new Tillway({ fetch });
     await tillway.sessions.create(BODY);
     await tillway.checkout.create(BODY);
@@ -132,7 +126,7 @@ describe('the client', () => {
   });
 
   test('encodes ids, and rejects those that would address another endpoint', async () => {
-    const { fetch, sent } = scriptedFetch(answerTo('customers.get'));
+    const { fetch, sent } = scriptedFetch({ body: CALLS['customers.get']!.answer });
     const tillway = new Tillway({ fetch });
     await tillway.customers.get('a/b?c#d é');
     assert.equal(sent.pop()!.target, '/api/gateway/customers/a%2Fb%3Fc%23d%20%C3%A9');
@@ -152,11 +146,7 @@ describe('the client', () => {
         await assert.rejects(promise, { name: 'TypeError', message: /its parameters must be an object, not / });
       }
     }
-    await assert.rejects(tillway.sessions.create(undefined as unknown as typeof BODY), {
-      message: 'POST /api/gateway/sessions: its parameters must be an object, not undefined',
-    });
     await assert.rejects(tillway.fees.estimate(undefined as unknown as { amount: number }), { name: 'TypeError' });
-    await assert.rejects(tillway.settlements.import(undefined as unknown as string), { name: 'TypeError' });
     assert.deepEqual(sent, []);
   });
 
@@ -184,8 +174,8 @@ describe('the client', () => {
   });
 
   test('rejects an invalid base URL, timeout or number of retries', () => {
-    const queries = ['https://pay.example/?a=1', 'https://a:b@pay.example'];
-    for (const baseUrl of ['pay.example', 'ftp://pay.example', '', ...queries]) {
+    const wrong = ['pay.example', 'ftp://pay.example', '', 'https://pay.example/?a=1', 'https://a:b@pay.example'];
+    for (const baseUrl of wrong) {
       assert.throws(() => new Tillway({ baseUrl }), { name: 'TypeError', message: /^baseUrl must/ }, baseUrl);
     }
     for (const timeoutMs of [0, Number.NaN]) assert.throws(() => new Tillway({ timeoutMs }), /timeoutMs must be/);

@@ -20,9 +20,9 @@ function load(path: string): SourceTextModule {
   return module;
 }
 
+/** Resolves the SDK and relative paths; a Node module is no file. */
 function link(specifier: string, from: Module): Module {
   if (specifier === '@tillway/sdk') return load(join(packageFolder, 'dist/index.js'));
-  // Any other name, such as a Node module, is no file.
   return load(join(from.identifier, '..', specifier));
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Fetch, Tillway } from '../../sdk/src/index.ts';
-import { scriptedFetch } from './recorder.ts';
+import { itemsOf, scriptedFetch } from './recorder.ts';
 
 const ALL = ['cus_7', 'cus_6', 'cus_5', 'cus_4', 'cus_3', 'cus_2', 'cus_1'];
 
@@ -21,46 +21,45 @@ function sevenCustomers(): { tillway: Tillway; asked: string[] } {
   return { tillway: new Tillway({ fetch }), asked };
 }
 
-async function idsOf(list: AsyncIterable<{ id: string }>): Promise<string[]> {
-  const ids: string[] = [];
-  for await (const { id } of list) ids.push(id);
-  return ids;
-}
+const idsOf = async (list: AsyncIterable<{ id: string }>) => (await itemsOf(list)).map(({ id }) => id);
 
 describe('a list', () => {
-  test('is one page if it is awaited', async () => {
+  test('returns one page if it is awaited', async () => {
     const { tillway, asked } = sevenCustomers();
-    const page = await tillway.customers.list({ limit: 3 });
-    const data = [{ id: 'cus_7' }, { id: 'cus_6' }, { id: 'cus_5' }];
-    assert.deepEqual(page, { object: 'list', data, hasMore: true });
-    assert.deepEqual(asked, ['?limit=3']);
+    assert.deepEqual(await tillway.customers.list({ limit: 2 }), {
+      object: 'list',
+      data: [{ id: 'cus_7' }, { id: 'cus_6' }],
+      hasMore: true,
+    });
+    assert.deepEqual(asked, ['?limit=2']);
+    const { data } = await tillway.customers.list({ limit: 2, endingBefore: 'cus_2' });
+    assert.deepEqual(data, [{ id: 'cus_4' }, { id: 'cus_3' }]);
   });
 
-  test('is every record, newest first, if it is iterated', async () => {
-    const { tillway, asked } = sevenCustomers();
-    assert.deepEqual(await idsOf(tillway.customers.list({ limit: 3 })), ALL);
-    assert.deepEqual(asked, ['?limit=3', '?limit=3&startingAfter=cus_5', '?limit=3&startingAfter=cus_2']);
-  });
+  for (const [what, params, ids, queries] of [
+    ['every record', { limit: 3 }, ALL, '?limit=3 ?limit=3&startingAfter=cus_5 ?limit=3&startingAfter=cus_2'],
+    [
+      'the records after startingAfter',
+      { limit: 2, startingAfter: 'cus_4' },
+      ALL.slice(4),
+      '?limit=2&startingAfter=cus_4 ?limit=2&startingAfter=cus_2',
+    ],
+    ['no record after the last one', { startingAfter: 'cus_1' }, [], '?startingAfter=cus_1'],
+    [
+      'the records from endingBefore to the newest, oldest first',
+      { limit: 2, endingBefore: 'cus_2' },
+      ALL.slice(0, 5).toReversed(),
+      '?limit=2&endingBefore=cus_2 ?limit=2&endingBefore=cus_4 ?limit=2&endingBefore=cus_6',
+    ],
+  ] as const) {
+    test(`iterates over ${what}`, async () => {
+      const { tillway, asked } = sevenCustomers();
+      assert.deepEqual(await idsOf(tillway.customers.list(params)), ids);
+      assert.equal(asked.join(' '), queries);
+    });
+  }
 
-  test('continues after startingAfter, also at the end', async () => {
-    const { tillway } = sevenCustomers();
-    assert.deepEqual(await idsOf(tillway.customers.list({ limit: 2, startingAfter: 'cus_4' })), ALL.slice(4));
-    assert.deepEqual(await idsOf(tillway.customers.list({ startingAfter: 'cus_1' })), []);
-  });
-
-  test('goes from endingBefore to the newest, in the order of time', async () => {
-    const { tillway, asked } = sevenCustomers();
-    const list = tillway.customers.list({ limit: 2, endingBefore: 'cus_2' });
-    assert.deepEqual(await idsOf(list), ['cus_3', 'cus_4', 'cus_5', 'cus_6', 'cus_7']);
-    assert.deepEqual(
-      asked,
-      ['cus_2', 'cus_4', 'cus_6'].map((id) => `?limit=2&endingBefore=${id}`),
-    );
-    const page = await tillway.customers.list({ limit: 2, endingBefore: 'cus_2' });
-    assert.deepEqual(page.data, [{ id: 'cus_4' }, { id: 'cus_3' }]);
-  });
-
-  test('fetches nothing before it is read, or after a break', async () => {
+  test('requests nothing before it is read, or after a break', async () => {
     const { tillway, asked } = sevenCustomers();
     const list = tillway.customers.list({ limit: 3 });
     assert.deepEqual(asked, []);
@@ -68,7 +67,7 @@ describe('a list', () => {
     assert.equal(asked.length, 2);
   });
 
-  test('fetches its first page once', async () => {
+  test('requests its first page once', async () => {
     const { tillway, asked } = sevenCustomers();
     const list = tillway.customers.list({ limit: 4 });
     await list;
@@ -78,17 +77,17 @@ describe('a list', () => {
     assert.equal(asked.length, 2);
   });
 
-  test('can be read page by page, or into an array', async () => {
+  test('can be read page by page, or into an array of limited length', async () => {
     const { tillway, asked } = sevenCustomers();
-    const sizes: number[] = [];
-    for await (const { data } of tillway.customers.list({ limit: 5 }).pages()) sizes.push(data.length);
-    assert.deepEqual(sizes, [5, 2]);
+    const pages = await itemsOf(tillway.customers.list({ limit: 5 }).pages());
+    assert.deepEqual(
+      pages.map(({ data }) => data.length),
+      [5, 2],
+    );
     assert.equal((await tillway.customers.list({ limit: 5 }).toArray()).length, 7);
     asked.length = 0;
-    assert.deepEqual(await tillway.customers.list({ limit: 2 }).toArray({ max: 2 }), [
-      { id: 'cus_7' },
-      { id: 'cus_6' },
-    ]);
+    const array = await tillway.customers.list({ limit: 2 }).toArray({ max: 2 });
+    assert.deepEqual(array, [{ id: 'cus_7' }, { id: 'cus_6' }]);
     assert.deepEqual(await tillway.customers.list().toArray({ max: 0 }), []);
     assert.deepEqual(asked, ['?limit=2']);
   });
@@ -99,7 +98,7 @@ describe('a list', () => {
   });
 });
 
-test('the feed asks again from the same position after an empty page that promises more', async () => {
+test('the feed repeats its request with the same cursor after an empty page with hasMore', async () => {
   const page = (data: object[], hasMore: boolean) => ({ body: { object: 'list', data, hasMore } });
   const { fetch, sent } = scriptedFetch(page([{ id: 'evt_1' }], true), page([], true), page([{ id: 'evt_2' }], false));
   const feed = new Tillway({ fetch }).events.feed({ type: 'payment.paid' });

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { fastify } from 'fastify';
 import { openPage, startBrowser } from '../support/browser.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { toolPath } from '../support/tools.ts';
@@ -15,7 +14,8 @@ import { toolPath } from '../support/tools.ts';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const EDGE_RUNTIME = fileURLToPath(new URL('./edge-runtime.ts', import.meta.url));
 const PROGRAM = readFileSync(new URL('./program.js', import.meta.url), 'utf8');
-const MAIN = '\nconsole.log(JSON.stringify(await program(globalThis.process.argv[2])));\n';
+const MAIN = `import { program } from './program.mjs';
+console.log(JSON.stringify(await program(process.argv[2])));`;
 const EXPECTED = {
   amounts: [12, 11, 10],
   refused: 'not_found',
@@ -42,12 +42,11 @@ async function packSdk(folder: string): Promise<{ tarball: string; files: string
   cpSync(join(ROOT, 'tsconfig.json'), join(copy, 'tsconfig.json'));
   cpSync(join(ROOT, 'sdk'), join(copy, 'sdk'), { recursive: true, filter: (path) => !path.endsWith('/dist') });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-  const pack = ['pack', '--json', '--loglevel=error', '--pack-destination', folder];
-  const printed = await output('npm', pack, join(copy, 'sdk'));
-  const [packed] = JSON.parse(printed.slice(printed.indexOf('[\n'))) as [
-    { filename: string; files: { path: string }[] },
-  ];
-  return { tarball: join(folder, packed.filename), files: packed.files.map(({ path }) => path) };
+  const args = ['pack', '--json', '--loglevel=error', '--pack-destination', folder];
+  const printed = await output('npm', args, join(copy, 'sdk'));
+  type Packed = [{ filename: string; files: { path: string }[] }];
+  const [{ filename, files }] = JSON.parse(printed.slice(printed.indexOf('[\n'))) as Packed;
+  return { tarball: join(folder, filename), files: files.map(({ path }) => path) };
 }
 
 describe('the package', () => {
@@ -64,9 +63,10 @@ describe('the package', () => {
     files = packed.files;
     mkdirSync(project);
     writeFileSync(join(project, 'package.json'), '{"name":"shop","private":true,"type":"module"}');
-    const quiet = ['--offline', '--no-audit', '--no-fund', '--loglevel=error'];
-    await output('npm', ['install', packed.tarball, ...quiet], project);
-    writeFileSync(join(project, 'main.mjs'), PROGRAM + MAIN);
+    const flags = ['--offline', '--no-audit', '--no-fund', '--loglevel=error'];
+    await output('npm', ['install', packed.tarball, ...flags], project);
+    writeFileSync(join(project, 'program.mjs'), PROGRAM);
+    writeFileSync(join(project, 'main.mjs'), MAIN);
   });
   after(async () => {
     await service[Symbol.asyncDispose]();
@@ -89,34 +89,32 @@ describe('the package', () => {
   });
 
   const runtimes: Record<string, () => [file: string, args: string[]]> = {
-    Node: () => [process.execPath, []],
-    Deno: () => [toolPath('deno'), ['run', '--no-remote', '--allow-net', '--allow-read', '--allow-env']],
-    Bun: () => [toolPath('bun'), ['run']],
+    Node: () => [process.execPath, ['main.mjs']],
+    Deno: () => [toolPath('deno'), ['run', '--no-remote', '--allow-net', '--allow-read', '--allow-env', 'main.mjs']],
+    Bun: () => [toolPath('bun'), ['run', 'main.mjs']],
+    'a runtime with the globals of the web only': () => {
+      const flags = ['--experimental-vm-modules', '--no-warnings'];
+      return [process.execPath, [...flags, EDGE_RUNTIME, installed, join(project, 'program.mjs')]];
+    },
   };
   for (const [name, commandOf] of Object.entries(runtimes)) {
     test(`runs in ${name}`, async () => {
       const [file, args] = commandOf();
       const quiet = { DENO_NO_UPDATE_CHECK: '1', DO_NOT_TRACK: '1' };
-      const printed = await output(file, [...args, 'main.mjs', service.url], project, quiet);
+      const printed = await output(file, [...args, service.url], project, quiet);
       assert.deepEqual(JSON.parse(printed), EXPECTED);
     });
   }
 
-  test('runs with the globals of the web only', async () => {
-    const path = join(project, 'program.mjs');
-    writeFileSync(path, PROGRAM);
-    const flags = ['--experimental-vm-modules', '--no-warnings'];
-    const printed = await output(process.execPath, [...flags, EDGE_RUNTIME, installed, path, service.url], project);
-    assert.deepEqual(JSON.parse(printed), EXPECTED);
-  });
-
-  test('runs in a page, behind a server that forwards its calls', async () => {
-    await using site = await startSite(installed, service.url);
+  test('runs in a browser, on a page with the origin of the API', async () => {
     await using browser = await startBrowser();
     const { page } = await openPage(browser);
-    await page.goto(site.url);
-    const printed = await page.evaluate('window.result');
-    assert.deepEqual(printed, EXPECTED);
+    writeFileSync(join(project, 'page.html'), PAGE);
+    await page.route(`${service.url}/shop/**`, (route, request) =>
+      route.fulfill({ path: join(project, new URL(request.url()).pathname.slice('/shop/'.length)) }),
+    );
+    await page.goto(`${service.url}/shop/page.html`);
+    assert.deepEqual(await page.evaluate('window.result'), EXPECTED);
   });
 
   for (const [name, options] of Object.entries({
@@ -135,8 +133,7 @@ describe('the package', () => {
         noUncheckedIndexedAccess: true,
         skipLibCheck: false,
       };
-      const signed = PROGRAM.replace('program(baseUrl)', 'program(baseUrl: string)');
-      const typed = signed.replace('amounts = []', 'amounts: number[] = []');
+      const typed = PROGRAM.replace('(baseUrl)', '(baseUrl: string)').replace('amounts = []', 'amounts: number[] = []');
       writeFileSync(join(project, 'typed.ts'), `${typed}\n${MISUSES}`);
       writeFileSync(config, JSON.stringify({ compilerOptions, files: ['typed.ts'] }));
       await output(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', config], project);
@@ -162,27 +159,9 @@ export async function misuses(tillway: Tillway) {
 }
 `;
 
-/** A page with the SDK as modules, on a server that forwards API calls to the service. */
-async function startSite(packageFolder: string, serviceUrl: string) {
-  const html = `<!doctype html>
-    <script type="importmap">{"imports":{"@tillway/sdk":"/sdk/dist/index.js"}}</script>
-    <script type="module">
-      import { program } from '/program.js';
-      window.result = program(location.origin);
-    </script>`;
-  const app = fastify();
-  app.all('/api/*', async ({ method, url, body }, reply) => {
-    const headers = { 'content-type': 'application/json' };
-    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
-    const answer = await fetch(serviceUrl + url, { method, headers, ...sent });
-    const text = await answer.text();
-    return reply.code(answer.status).headers(headers).send(text);
-  });
-  app.get('/sdk/*', ({ url }, reply) =>
-    reply.type('text/javascript').send(readFileSync(join(packageFolder, url.slice('/sdk/'.length)), 'utf8')),
-  );
-  app.get('/program.js', (_request, reply) => reply.type('text/javascript').send(PROGRAM));
-  app.get('/', (_request, reply) => reply.type('text/html').send(html));
-  const url = await app.listen({ host: '127.0.0.1', port: 0 });
-  return { url: `${url}/`, [Symbol.asyncDispose]: () => app.close() };
-}
+const PAGE = `<!doctype html>
+  <script type="importmap">{"imports":{"@tillway/sdk":"/shop/node_modules/@tillway/sdk/dist/index.js"}}</script>
+  <script type="module">
+    import { program } from '/shop/program.mjs';
+    window.result = program(location.origin);
+  </script>`;

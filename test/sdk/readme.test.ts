@@ -1,18 +1,17 @@
 // @run needs=process
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { type TestContext, after, before, describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type { Express } from 'express';
 import type { FastifyInstance } from 'fastify';
 import type { Hono } from 'hono';
 import { webhooks } from '../../sdk/src/index.ts';
+import { listen } from '../observability/merchant.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { type Snippet, promisedOutput, readmeSnippets } from './readme.ts';
 
@@ -27,59 +26,46 @@ const TILLWAY = `const tillway = new Tillway({ baseUrl: '${SERVICE_URL}' });`;
 const run = promisify(execFile);
 const snippets = readmeSnippets();
 
-/** A project with the snippets as files, and the module that they import. */
-class Project {
-  readonly folder = mkdtempSync(join(tmpdir(), 'tillway-readme-'));
-
-  constructor() {
-    symlinkSync(join(ROOT, 'node_modules'), join(this.folder, 'node_modules'));
-    for (const [name, text] of Object.entries({
-      'package.json': '{"type":"module"}',
-      'orders.js': 'export const orders = [];\nexport async function fulfil(event) { orders.push(event.id); }\n',
-      'orders.d.ts': `import type { PaymentPaidEvent } from '@tillway/sdk';
-        export function fulfil(event: PaymentPaidEvent): Promise<void>;`,
-    })) {
-      writeFileSync(join(this.folder, name), text);
-    }
-  }
-
-  /** Writes a snippet as a complete module. */
-  write(name: string, { code }: Snippet, localised = (text: string) => text): string {
-    const setup = /\btillway\./.test(code) && !code.includes('const tillway =') ? `${TILLWAY}\n` : '';
-    const isImported = !/new Tillway/.test(setup + code) || /import \{[^}]*\bTillway\b/.test(code);
-    const imports = isImported ? '' : "import { Tillway } from '@tillway/sdk';\n";
-    const path = join(this.folder, name);
-    writeFileSync(path, localised(`${imports}${setup}${code}\nexport {};\n`));
-    return path;
-  }
-
-  /** Runs a snippet with the sources of the SDK as the package. */
-  async load<Module>(name: string, snippet: Snippet, serviceUrl = SERVICE_URL): Promise<Module> {
-    const path = this.write(name, snippet, (text) =>
-      text.replaceAll("'@tillway/sdk'", `'${SDK}'`).replaceAll(SERVICE_URL, serviceUrl),
-    );
-    return (await import(pathToFileURL(path).href)) as Module;
-  }
-
-  async orders(): Promise<string[]> {
-    const path = pathToFileURL(join(this.folder, 'orders.js')).href;
-    return ((await import(path)) as { orders: string[] }).orders;
-  }
-}
-
 describe('the README of the SDK', () => {
-  let project: Project;
+  const folder = mkdtempSync(join(tmpdir(), 'tillway-readme-'));
+  const path = (name: string) => join(folder, name);
   let service: TestService;
 
   before(async () => {
     process.env['WEBHOOK_SECRET'] = SECRET;
-    project = new Project();
+    symlinkSync(join(ROOT, 'node_modules'), path('node_modules'));
+    writeFileSync(path('package.json'), '{"type":"module"}');
+    writeFileSync(
+      path('orders.js'),
+      'export const orders = [];\nexport async function fulfil(event) { orders.push(event.id); }\n',
+    );
+    writeFileSync(
+      path('orders.d.ts'),
+      "import type { PaymentPaidEvent } from '@tillway/sdk';\nexport function fulfil(event: PaymentPaidEvent): Promise<void>;\n",
+    );
     service = await startTestService({ live: true, variables: { TEST_CLOCK: 'true' } });
   });
   after(async () => {
     await service[Symbol.asyncDispose]();
-    rmSync(project.folder, { recursive: true });
+    rmSync(folder, { recursive: true });
   });
+
+  /** Writes a snippet as a complete module; `change` edits its text. */
+  function write(name: string, { code }: Snippet, change = (text: string) => text): string {
+    const setup = /\btillway\./.test(code) && !code.includes('const tillway =') ? `${TILLWAY}\n` : '';
+    const isImported = !/new Tillway/.test(setup + code) || /import \{[^}]*\bTillway\b/.test(code);
+    const imports = isImported ? '' : "import { Tillway } from '@tillway/sdk';\n";
+    writeFileSync(path(name), change(`${imports}${setup}${code}\nexport {};\n`));
+    return path(name);
+  }
+
+  /** Runs a snippet with the sources of the SDK as the package. */
+  async function load(name: string, snippet: Snippet): Promise<Record<string, unknown>> {
+    const file = write(name, snippet, (text) =>
+      text.replaceAll("'@tillway/sdk'", `'${SDK}'`).replaceAll(SERVICE_URL, service.url),
+    );
+    return (await import(pathToFileURL(file).href)) as Record<string, unknown>;
+  }
 
   test('has a handler for each framework, and other code', () => {
     const headings = snippets.map(({ heading }) => heading);
@@ -88,7 +74,7 @@ describe('the README of the SDK', () => {
   });
 
   test('has code that compiles', async () => {
-    const files = snippets.map((snippet, index) => project.write(`typed-${index}.ts`, snippet));
+    const files = snippets.map((snippet, index) => write(`typed-${index}.ts`, snippet));
     const config = {
       extends: join(ROOT, 'tsconfig.json'),
       compilerOptions: {
@@ -100,19 +86,19 @@ describe('the README of the SDK', () => {
       files,
       include: [],
     };
-    writeFileSync(join(project.folder, 'tsconfig.json'), JSON.stringify(config));
+    writeFileSync(path('tsconfig.json'), JSON.stringify(config));
     const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-    await run(process.execPath, [tsc, '-p', project.folder]).catch((error: { stdout: string }) => {
+    await run(process.execPath, [tsc, '-p', folder]).catch((error: { stdout: string }) => {
       assert.fail(error.stdout);
     });
   });
 
   for (const [index, snippet] of snippets.entries()) {
     if (HANDLERS.includes(snippet.heading)) continue;
-    test(`${snippet.heading}: prints its comments`, async (context) => {
+    test(`has code under ${snippet.heading} that prints its comments`, async (context) => {
       const printed: string[] = [];
       const log = context.mock.method(console, 'log', (...values: unknown[]) => void printed.push(values.join(' ')));
-      await project.load(`run-${index}.ts`, snippet, service.url);
+      await load(`run-${index}.ts`, snippet);
       log.mock.restore();
       const promised = promisedOutput(snippet.code);
       assert.ok(promised.length > 0);
@@ -124,56 +110,44 @@ describe('the README of the SDK', () => {
   }
 
   for (const heading of HANDLERS) {
-    test(`the handler for ${heading} processes a genuine event, and rejects every other request`, async (context) => {
+    test(`has a handler for ${heading} that processes a signed event, and rejects every other request`, async (context) => {
       context.mock.method(console, 'error', () => undefined);
       const snippet = snippets.find((each) => each.heading === heading)!;
-      const module = await project.load<Record<string, unknown>>(`${heading}.ts`, snippet);
-      await using handler = await serve(heading, module);
-      const orders = await project.orders();
-      const send = async (type: 'payment.paid' | 'payment.failed', change = (body: string) => body) => {
+      const handle = await handlerOf(context, heading, await load(`${heading}.ts`, snippet));
+      const { orders } = (await import(pathToFileURL(path('orders.js')).href)) as { orders: string[] };
+      const post = async (headers: Record<string, string>, body: string) => {
         orders.length = 0;
+        const { status } = await handle({ method: 'POST', headers, body });
+        return [status, orders.length];
+      };
+      const send = async (type: 'payment.paid' | 'payment.failed', change = (body: string) => body) => {
         // Not the bytes of JSON.stringify, and not only ASCII.
         const event = webhooks.sampleEvent(type, { data: { metadata: { note: 'größer €' } } });
         const signed = await webhooks.sign({ rawBody: `${JSON.stringify(event, null, 1)}\n`, secret: SECRET });
-        return handler.post(signed.headers, change(signed.body));
+        return post(signed.headers, change(signed.body));
       };
-      assert.deepEqual([await send('payment.paid'), orders.length], [200, 1]);
-      assert.deepEqual([await send('payment.failed'), orders.length], [200, 0]);
-      assert.deepEqual([await send('payment.paid', (body) => body.replace('49.99', '0.01')), orders.length], [400, 0]);
+      assert.deepEqual(await send('payment.paid'), [200, 1]);
+      assert.deepEqual(await send('payment.failed'), [200, 0]);
+      assert.deepEqual(await send('payment.paid', (body) => body.replace('49.99', '0.01')), [400, 0]);
       for (const body of ['{}', '{']) {
-        assert.deepEqual([await handler.post({ 'content-type': 'application/json' }, body), orders.length], [400, 0]);
+        assert.deepEqual(await post({ 'content-type': 'application/json' }, body), [400, 0]);
       }
     });
   }
 });
 
-interface Handler extends AsyncDisposable {
-  /** Answers the status. */
-  post(headers: Record<string, string>, body: string): Promise<number>;
-}
+type Handler = (request: RequestInit) => Response | Promise<Response>;
 
-/** A server for the exports of a snippet. */
-async function serve(heading: string, module: Record<string, unknown>): Promise<Handler> {
-  let origin = 'https://shop.example';
-  let answer: (request: Request) => Response | Promise<Response> = (request) => fetch(request);
-  let close = (): unknown => undefined;
-  if (heading === 'Express') {
-    const server = (module['app'] as Express).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    close = () => {
-      server.closeAllConnections();
-      server.close();
-    };
-  } else if (heading === 'Fastify') {
-    const app = module['app'] as FastifyInstance;
-    origin = await app.listen({ port: 0, host: '127.0.0.1' });
-    close = () => app.close();
-  } else if (heading === 'Hono') answer = (request) => (module['app'] as Hono).fetch(request);
-  else answer = module['POST'] as typeof answer;
-  return {
-    post: async (headers, body) =>
-      (await answer(new Request(`${origin}/webhooks/tillway`, { method: 'POST', headers, body }))).status,
-    [Symbol.asyncDispose]: async () => void (await close()),
-  };
+/** Sends requests to the exports of a snippet. */
+async function handlerOf(context: TestContext, heading: string, module: Record<string, unknown>): Promise<Handler> {
+  const path = '/webhooks/tillway';
+  if (heading === 'Hono') return (request) => (module['app'] as Hono).request(path, request);
+  if (heading === 'Fetch') {
+    return (request) => (module['POST'] as typeof fetch)(new Request(`https://shop.example${path}`, request));
+  }
+  const isFastify = heading === 'Fastify';
+  if (isFastify) await (module['app'] as FastifyInstance).ready();
+  const server = await listen(isFastify ? (module['app'] as FastifyInstance).routing : (module['app'] as Express));
+  context.after(() => server[Symbol.asyncDispose]());
+  return (request) => fetch(server.url + path, request);
 }

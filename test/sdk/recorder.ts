@@ -1,4 +1,5 @@
-import type { Fetch } from '../../sdk/src/index.ts';
+import assert from 'node:assert/strict';
+import { type Fetch, TillwayError } from '../../sdk/src/index.ts';
 
 export interface Recorded {
   method: string;
@@ -11,15 +12,15 @@ export interface Recorded {
 export interface Scripted {
   status?: number;
   headers?: Record<string, string>;
-  /** Text goes out as it is, everything else as JSON. */
+  /** Text is sent unchanged, everything else as JSON. */
   body?: unknown;
-  /** Thrown instead of an answer. */
+  /** Error instead of a response. */
   error?: Error;
-  /** Never answers. */
+  /** True for a response that never arrives. */
   hangs?: boolean;
 }
 
-/** A `fetch` that answers from a script, its last line again and again, and records what was sent. */
+/** A `fetch` that answers from a script, repeats the last entry, and records the requests. */
 export function scriptedFetch(...script: Scripted[]): { fetch: Fetch; sent: Recorded[] } {
   const sent: Recorded[] = [];
   const fetch: Fetch = (url, { method, headers, body, signal }) => {
@@ -39,4 +40,18 @@ export function scriptedFetch(...script: Scripted[]): { fetch: Fetch; sent: Reco
     );
   };
   return { fetch, sent };
+}
+
+/** The error of the SDK that a promise rejects with. */
+export async function errorOf(promise: Promise<unknown>): Promise<TillwayError> {
+  let error: unknown;
+  await assert.rejects(promise, (reason) => (error = reason) instanceof TillwayError);
+  return error as TillwayError;
+}
+
+/** All items of a list, a feed or an export. */
+export async function itemsOf<Item>(iterable: AsyncIterable<Item>): Promise<Item[]> {
+  const items: Item[] = [];
+  for await (const item of iterable) items.push(item);
+  return items;
 }

@@ -5,6 +5,7 @@ import { Webhook } from 'standardwebhooks';
 import { Stripe } from 'stripe';
 import { type WebhookHeaders, WebhookVerificationError, webhooks } from '../../sdk/src/index.ts';
 import { deliveryHeaders } from '../../src/webhooks/sign.ts';
+import { errorOf } from './recorder.ts';
 
 const SECRET = 'whsec_dGlsbHdheSBzYW1wbGUgd2ViaG9vayBzZWNyZXQgIzE=';
 const OTHER_SECRET = 'whsec_YW5vdGhlciB3ZWJob29rIHNlY3JldCBvZiB0aWxsd2F5';
@@ -22,17 +23,16 @@ function signed(overrides: Partial<Parameters<typeof webhooks.sign>[0]> = {}) {
   return webhooks.sign({ payload: EVENT, secret: SECRET, timestamp: TIMESTAMP, ...overrides });
 }
 
-/** The error of a rejected request. */
+/** The error of a rejected webhook. */
 async function reasonOf(promise: Promise<unknown>): Promise<WebhookVerificationError> {
-  let error: unknown;
-  await assert.rejects(promise, (reason) => (error = reason) instanceof WebhookVerificationError);
-  const { code, message, suggestion } = error as WebhookVerificationError;
-  assert.equal(code, 'webhook_not_verified');
-  assert.ok(message.endsWith('.') && suggestion!.endsWith('.'));
-  return error as WebhookVerificationError;
+  const error = await errorOf(promise);
+  assert.ok(error instanceof WebhookVerificationError, String(error));
+  assert.equal(error.code, 'webhook_not_verified');
+  assert.ok(error.message.endsWith('.') && error.suggestion!.endsWith('.'));
+  return error;
 }
 
-/** Verifies at the time of the signature, unless `options` says otherwise. */
+/** Verifies at the time of the signature by default. */
 function verified(
   body: Parameters<typeof webhooks.verify>[0],
   headers: WebhookHeaders,
@@ -42,7 +42,7 @@ function verified(
   return webhooks.verify(body, headers, secret, { now: NOW, ...options });
 }
 
-/** Asserts that a request is rejected with a reason, and that the message says why. */
+/** Asserts that a webhook is rejected with a reason, and that the message matches. */
 async function assertRejected(request: Promise<unknown>, reason: string, words = /./) {
   const error = await reasonOf(request);
   assert.equal(error.reason, reason, error.message);
@@ -59,60 +59,52 @@ const gatewayOnly = (headers: Record<string, string>) =>
 const standardOnly = (headers: Record<string, string>) => without(headers, 'x-gateway-signature', 'x-gateway-event');
 
 describe('a signed webhook', () => {
-  test('is verified under either scheme, for all secrets, events and times', async () => {
+  test('is verified under either scheme with its secret only, for all secrets, events and times', async () => {
     await fc.assert(
-      fc.asyncProperty(secrets, timestamps, fc.string(), fc.string(), async (secret, timestamp, id, text) => {
-        const payload = webhooks.sampleEvent('payment.failed', { id: `evt_${id}`, data: { metadata: { text } } });
-        const { headers, body } = await webhooks.sign({ payload, secret, timestamp });
-        const options = { now: timestamp * 1000 };
-        const bytes = new TextEncoder().encode(body);
-        assert.deepEqual(await webhooks.verify(body, gatewayOnly(headers), secret, options), payload);
-        assert.deepEqual(await webhooks.verify(bytes, standardOnly(headers), [OTHER_SECRET, secret], options), payload);
-      }),
+      fc.asyncProperty(
+        secrets,
+        secrets,
+        timestamps,
+        fc.string(),
+        fc.string(),
+        async (secret, other, timestamp, id, text) => {
+          fc.pre(secret !== other);
+          const payload = webhooks.sampleEvent('payment.failed', { id: `evt_${id}`, data: { metadata: { text } } });
+          const { headers, body } = await webhooks.sign({ payload, secret, timestamp });
+          const options = { now: timestamp * 1000 };
+          const bytes = new TextEncoder().encode(body);
+          assert.deepEqual(await webhooks.verify(body, gatewayOnly(headers), secret, options), payload);
+          assert.deepEqual(
+            await webhooks.verify(bytes, standardOnly(headers), [OTHER_SECRET, secret], options),
+            payload,
+          );
+          await assertRejected(webhooks.verify(body, headers, other, options), 'wrong_signature');
+        },
+      ),
       { numRuns: RUNS },
     );
   });
 
-  test('is rejected if any bit of its body is flipped', async () => {
-    const { headers, body } = await signed();
-    const bytes = new TextEncoder().encode(body);
-    await fc.assert(
-      fc.asyncProperty(fc.nat(bytes.length * 8 - 1), fc.boolean(), async (bit, isGateway) => {
-        const flipped = bytes.slice();
-        flipped[bit >> 3]! ^= 1 << (bit & 7);
-        const kept = isGateway ? gatewayOnly(headers) : standardOnly(headers);
-        await assertRejected(verified(flipped, kept), 'wrong_signature');
-      }),
-      { numRuns: RUNS * 3 },
-    );
-  });
-
-  for (const name of ['x-gateway-signature', 'webhook-signature', 'webhook-timestamp', 'webhook-id']) {
-    test(`is rejected if any bit of ${name} is flipped`, async () => {
+  for (const name of ['body', 'x-gateway-signature', 'webhook-signature', 'webhook-timestamp', 'webhook-id']) {
+    test(`is rejected if any bit of its ${name} is flipped`, async () => {
       const { headers, body } = await signed();
-      const kept = name === 'x-gateway-signature' ? gatewayOnly(headers) : standardOnly(headers);
-      for (let bit = 0; bit < kept[name]!.length * 8; bit++) {
-        const bytes = Buffer.from(kept[name]!);
-        bytes[bit >> 3]! ^= 1 << (bit & 7);
-        const changed = { ...kept, [name]: bytes.toString('latin1') };
-        const { reason } = await reasonOf(verified(body, changed, SECRET, { toleranceSeconds: 1e12 }));
-        assert.ok(['wrong_signature', 'malformed_header'].includes(reason), `${bit}: ${reason}`);
+      for (const kept of [gatewayOnly(headers), standardOnly(headers)]) {
+        const bytes = Buffer.from(name === 'body' ? body : (kept[name] ?? ''));
+        for (let bit = 0; bit < bytes.length * 8; bit++) {
+          const flipped = Buffer.from(bytes);
+          flipped[bit >> 3]! ^= 1 << (bit & 7);
+          const changed = { ...kept, [name]: flipped.toString('latin1') };
+          const request =
+            name === 'body' ? verified(flipped, kept) : verified(body, changed, SECRET, { toleranceSeconds: 1e12 });
+          const { reason } = await reasonOf(request);
+          const isMalformed = name !== 'body' && reason === 'malformed_header';
+          assert.ok(isMalformed || reason === 'wrong_signature', `${bit}: ${reason}`);
+        }
       }
     });
   }
 
-  test('is rejected under another secret', async () => {
-    await fc.assert(
-      fc.asyncProperty(secrets, secrets, async (secret, other) => {
-        fc.pre(secret !== other);
-        const { headers, body } = await signed({ secret });
-        await assertRejected(verified(body, headers, other), 'wrong_signature');
-      }),
-      { numRuns: RUNS },
-    );
-  });
-
-  test('fails with a WebhookVerificationError only, whatever the headers and the body are', async () => {
+  test('fails with a WebhookVerificationError only, for any headers and any body', async () => {
     const value = fc.oneof(fc.string(), fc.constant('t=1,v1='), fc.stringMatching(/^t=\d+,v1=[0-9a-f]{64}$/));
     const names = ['x-gateway-signature', 'webhook-signature', 'webhook-id', 'webhook-timestamp', 'x-gateway-event'];
     const headers = fc.dictionary(fc.constantFrom(...names), value);
@@ -121,44 +113,33 @@ describe('a signed webhook', () => {
       { numRuns: RUNS * 3 },
     );
   });
-});
 
-describe('signatures are compatible', () => {
-  const stripe = new Stripe('sk_test_none');
-  const standard = new Webhook(SECRET);
-
-  test('with the service, which signs the same bytes', async () => {
-    const both = [SECRET, OTHER_SECRET];
+  test('has the headers that the service sends, and is compatible with stripe and standardwebhooks', async () => {
+    const [stripe, standard, both] = [new Stripe('sk_test_none').webhooks, new Webhook(SECRET), [SECRET, OTHER_SECRET]];
     const { headers, body } = await signed({ secret: both });
     assert.deepEqual(headers, deliveryHeaders({ eventId: EVENT.id, body, timestamp: TIMESTAMP, secrets: both }));
-  });
-
-  test('with the stripe package, in both directions', async () => {
-    const { headers, body } = await webhooks.sign({ payload: EVENT, secret: SECRET });
-    const event: unknown = stripe.webhooks.constructEvent(body, headers['x-gateway-signature']!, SECRET);
-    assert.deepEqual(event, EVENT);
-    const header = stripe.webhooks.generateTestHeaderString({ payload: body, secret: SECRET, timestamp: TIMESTAMP });
-    assert.deepEqual(await verified(body, { 'x-gateway-signature': header }), EVENT);
-  });
-
-  test('with the standardwebhooks package, in both directions', async () => {
-    const { headers, body } = await webhooks.sign({ payload: EVENT, secret: SECRET });
-    assert.deepEqual(standard.verify(body, headers), EVENT);
-    const theirs = {
-      'webhook-id': EVENT.id,
-      'webhook-timestamp': String(TIMESTAMP),
-      'webhook-signature': standard.sign(EVENT.id, new Date(NOW), body),
-    };
-    assert.deepEqual(await verified(body, theirs), EVENT);
+    const { headers: recent } = await webhooks.sign({ payload: EVENT, secret: SECRET });
+    assert.deepEqual(stripe.constructEvent(body, recent['x-gateway-signature']!, SECRET), EVENT);
+    assert.deepEqual(standard.verify(body, recent), EVENT);
+    for (const theirs of [
+      {
+        'x-gateway-signature': stripe.generateTestHeaderString({ payload: body, secret: SECRET, timestamp: TIMESTAMP }),
+      },
+      {
+        'webhook-id': EVENT.id,
+        'webhook-timestamp': String(TIMESTAMP),
+        'webhook-signature': standard.sign(EVENT.id, new Date(NOW), body),
+      },
+    ]) {
+      assert.deepEqual(await verified(body, theirs), EVENT);
+    }
   });
 });
 
 describe('verify accepts', () => {
-  const asMap = (headers: Record<string, string>) => new Map(Object.entries(headers));
-  const mapped = (
-    headers: Record<string, string>,
-    change: (name: string, value: string) => [string, string | string[]],
-  ) => Object.fromEntries(Object.entries(headers).map(([name, value]) => change(name, value)));
+  type Change = (name: string, value: string) => [string, string | string[]];
+  const mapped = (headers: Record<string, string>, change: Change) =>
+    Object.fromEntries(Object.entries(headers).map(([name, value]) => change(name, value)));
   const wrong = `v1,${'A'.repeat(43)}=`;
   const withStandard = (headers: Record<string, string>, join: (right: string) => string | string[]) => ({
     ...standardOnly(headers),
@@ -169,15 +150,14 @@ describe('verify accepts', () => {
     'a plain record': (headers) => headers,
     'a record in upper case': (headers) => mapped(headers, (name, value) => [name.toUpperCase(), value]),
     'the headers of Node, some of them lists or undefined': (headers) => ({
-      ...headers,
+      ...mapped(headers, (name, value) => [name, name === 'x-gateway-signature' ? [value] : value]),
       'set-cookie': ['a=1', 'b=2'],
       cookie: undefined,
-      'x-gateway-signature': [headers['x-gateway-signature']!],
     }),
     'lists only': (headers) => mapped(headers, (name, value) => [name, [value]]),
     'null for an absent header': (headers) =>
       ({ ...headers, 'x-gateway-signature': null }) as unknown as WebhookHeaders,
-    'an object with get': (headers) => ({ get: (name) => asMap(headers).get(name) }),
+    'an object with get': (headers) => ({ get: (name) => headers[name] }),
     'several signatures as a list': (headers) => withStandard(headers, (right) => [wrong, right]),
     'several signatures as Node joins them': (headers) => withStandard(headers, (right) => `${wrong}, ${right}`),
     'several signatures as the standard joins them': (headers) => withStandard(headers, (right) => `${wrong} ${right}`),
@@ -192,15 +172,13 @@ describe('verify accepts', () => {
   test('a body as text, bytes, a Node buffer, an ArrayBuffer or a view of one', async () => {
     const { headers, body } = await signed();
     const bytes = new TextEncoder().encode(body);
-    const offset = new Uint8Array(bytes.length + 10).fill(1);
-    offset.set(bytes, 7);
-    const view = offset.subarray(7, 7 + bytes.length);
+    const view = new Uint8Array([1, ...bytes, 1]).subarray(1, -1);
     for (const raw of [body, bytes, Buffer.from(body), bytes.buffer, view]) {
       assert.deepEqual(await verified(raw, headers), EVENT);
     }
   });
 
-  test('a request up to 300 seconds old or early, and rejects it as stale beyond that', async () => {
+  test('a request up to 300 seconds or the given tolerance old or early, and rejects others as stale', async () => {
     const { headers, body } = await signed();
     for (const kept of [gatewayOnly(headers), standardOnly(headers)]) {
       const at = (seconds: number) => verified(body, kept, SECRET, { now: NOW + seconds * 1000 });
@@ -208,12 +186,7 @@ describe('verify accepts', () => {
       await assertRejected(at(301), 'stale', /301 seconds ago/);
       await assertRejected(at(-301), 'stale', /301 seconds in the future/);
     }
-  });
-
-  test('another tolerance, and rejects every request if the tolerance or the time is not a number', async () => {
-    const { headers, body } = await signed();
-    const later = NOW + 3600_000;
-    assert.ok(await verified(body, headers, SECRET, { now: later, toleranceSeconds: 3600 }));
+    assert.ok(await verified(body, headers, SECRET, { now: NOW + 3600_000, toleranceSeconds: 3600 }));
     assert.ok(await webhooks.verify(body, headers, SECRET, { toleranceSeconds: Infinity }));
     for (const options of [{ toleranceSeconds: Number.NaN }, { now: Number.NaN }]) {
       await assertRejected(verified(body, headers, SECRET, options), 'stale');
@@ -254,12 +227,12 @@ describe('verify rejects a request', () => {
       const error = await assertRejected(verified('{}', { 'x-gateway-signature': header }), 'malformed_header');
       assert.ok(error.message.includes(JSON.stringify(header)));
     }
-    for (const [name, value] of [
-      ['webhook-timestamp', 'now'],
-      ['webhook-signature', 'v1,abc'],
-      ['webhook-signature', 'v2,a'],
-    ] as const) {
-      await assertRejected(verified(body, { ...standardOnly(headers), [name]: value }), 'malformed_header');
+    for (const changed of [
+      { 'webhook-timestamp': 'now' },
+      { 'webhook-signature': 'v1,abc' },
+      { 'webhook-signature': 'v2,a' },
+    ]) {
+      await assertRejected(verified(body, { ...standardOnly(headers), ...changed }), 'malformed_header');
     }
   });
 
@@ -311,15 +284,19 @@ describe('verify rejects a request', () => {
   });
 });
 
-test('check returns the result of verify without throwing', async () => {
+test('check returns the reason of a rejection instead of throwing', async () => {
   const { headers, body } = await signed();
-  const right = { ok: true, scheme: 'standard', timestamp: TIMESTAMP, eventId: EVENT.id };
-  assert.deepEqual(await webhooks.check(body, standardOnly(headers), SECRET, { now: NOW }), right);
+  assert.deepEqual(await webhooks.check(body, standardOnly(headers), SECRET, { now: NOW }), {
+    ok: true,
+    scheme: 'standard',
+    timestamp: TIMESTAMP,
+    eventId: EVENT.id,
+  });
   const refused = await webhooks.check(body, headers, OTHER_SECRET, { now: NOW });
   assert.equal(!refused.ok && refused.reason, 'wrong_signature');
 });
 
-test('sampleEvent makes an event of the type, with the id that follows from the session', () => {
+test('sampleEvent returns an event of the type, with the id derived from the session and the status', () => {
   const event = webhooks.sampleEvent('payment.failed', { livemode: true, data: { session_id: 'chk_x', amount: 5 } });
   assert.equal(event.data.status satisfies 'failed', 'failed');
   assert.deepEqual([event.id, event.livemode, event.data.amount], ['evt_chk_x_failed', true, 5]);
