@@ -43,7 +43,6 @@ export const checkoutSession = resource('CheckoutSession', 'checkout_session', {
   created: field.time('Creation time.'),
   expiresAt: field.time('Expiry time if no buyer starts to pay.', '2026-01-16T09:30:00.000Z'),
 });
-export type CheckoutSessionResource = z.output<typeof checkoutSession>;
 
 /** Public URLs of the service: `base` for programs, `checkout` for buyers. Neither ends in a slash. */
 export interface Urls {

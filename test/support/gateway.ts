@@ -54,7 +54,10 @@ export function pick<Item, Name extends keyof Item>(items: readonly Item[], ...n
 }
 
 /** The payments of a session, oldest first. */
-export async function paymentsOf({ service }: Pick<TestService, 'service'>, sessionId: string): Promise<readonly Payment[]> {
+export async function paymentsOf(
+  { service }: Pick<TestService, 'service'>,
+  sessionId: string,
+): Promise<readonly Payment[]> {
   return (await service.deps.store.checkout(sessionId))!.payments;
 }
 
