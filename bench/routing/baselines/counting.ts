@@ -26,7 +26,7 @@ function counting(name: string, countsOf: (arms: number) => Counts, index: ArmIn
   };
 }
 
-/** The mean reward of an arm; an arm without outcomes comes first. */
+/** The mean reward of an arm; Infinity for an arm without outcomes, so that it is chosen first. */
 const meanReward: ArmIndex = (arm, { counts: { successes, failures } }) => {
   const tries = successes[arm]! + failures[arm]!;
   return tries === 0 ? Infinity : successes[arm]! / tries;

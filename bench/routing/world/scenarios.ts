@@ -10,16 +10,16 @@ import {
 
 export interface Scenario {
   name: string;
-  /** One line for the reader of a table. */
+  /** Description of the scenario in one line. */
   about: string;
   arms: number;
   payments: number;
   secondsBetween: number;
-  /** Payments arrive at random times, or one after another like the steps of a textbook. */
+  /** Payments arrive at random times (`poisson`), or one payment in each step (`count`). */
   arrivals: 'poisson' | 'count';
   /** True if outcomes are delayed; otherwise they are known before the next payment. */
   delayed: boolean;
-  /** Share of the accepted payments that fail by the buyer or issuer, with a code that names them. */
+  /** Share of the accepted payments that fail by a fault of the buyer or issuer, with a code that names the fault. */
   buyerFailureShare: number;
   rates: (input: RatesInput) => Rates;
 }
