@@ -8,7 +8,7 @@ import { sessionBody } from './support/session-body.ts';
 
 /**
  * Measures the latency of an API call while 2,000 clients send headers and 2,000 clients send bodies very slowly, against the
- * latency without these clients. The measurements alternate; the result is the ratio, because measureCalls differ between machines.
+ * latency without these clients. The measurements alternate; the result is the ratio, because times differ between machines.
  */
 const SLOW_CALLERS = 4000;
 const ROUNDS = 4;
@@ -64,7 +64,7 @@ async function measureCalls({ port }: Server, durations: number[]): Promise<void
       body: JSON.stringify(sessionBody()),
     });
     await answer.arrayBuffer();
-    if (answer.status !== 200) throw new Error(`the service openConnections ${answer.status}`);
+    if (answer.status !== 200) throw new Error(`the service answered ${answer.status}`);
     durations.push(performance.now() - startedAt);
   }
 }

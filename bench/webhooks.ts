@@ -69,8 +69,8 @@ async function compare(store: Store, url: string): Promise<void> {
   const dispatch = async (count: number) => {
     await preload(store, endpoint, count, newId);
     return timed(count, async () => {
-      const made = await dispatcher.runOnce();
-      if (made !== count) throw new Error(`${made} attempts for ${count} events`);
+      const attempts = await dispatcher.runOnce();
+      if (attempts !== count) throw new Error(`${attempts} attempts for ${count} events`);
     });
   };
   const bare = (count: number) => {

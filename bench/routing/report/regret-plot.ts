@@ -3,7 +3,7 @@ import { type Figures, type Measured } from './measure.ts';
 import { OURS, type Results } from './plan.ts';
 import { estimateOf } from './statistics.ts';
 import { bar, INK, line, OTHER_COLOUR, OUR_COLOUR, picture, text } from './svg.ts';
-import { byRegret, isTold, percent } from './tables.ts';
+import { byRegret, knowsTrueRates, percent } from './tables.ts';
 
 const WIDTH = 960;
 const COLUMNS = 2;
@@ -16,7 +16,7 @@ const ROW_HEIGHT = 22;
 
 /** The figures of Tillway's router, of decision-engine and of the best other routers, sorted by regret. */
 function plottedFigures({ scenario, contenders }: Measured): Figures[] {
-  const ranked = byRegret(contenders).filter(({ name }) => !isTold(scenario, name));
+  const ranked = byRegret(contenders).filter(({ name }) => !knowsTrueRates(scenario, name));
   const always = [OURS.name, DECISION_ENGINE.name];
   const others = ranked.filter(({ name }) => !always.includes(name)).slice(0, BARS - always.length);
   return ranked.filter((figures) => always.includes(figures.name) || others.includes(figures));

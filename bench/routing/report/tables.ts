@@ -26,7 +26,7 @@ export function byRegret(contenders: readonly Figures[]): Figures[] {
 }
 
 /** True for contenders that are not ranked, because they know the true rates: the oracle, and in STATIC the static priority. */
-export function isTold(scenario: string, name: string): boolean {
+export function knowsTrueRates(scenario: string, name: string): boolean {
   return name === ORACLE.name || (scenario === 'STATIC' && name === STATIC_PRIORITY.name);
 }
 
@@ -77,7 +77,7 @@ export function summaryTable(results: Results): string {
     return figures ? estimateOf(figures.regret).mean : Number.NaN;
   };
   const least = columns.map((column) =>
-    Math.min(...names.filter((name) => !isTold(column.scenario, name)).map((name) => regretOf(column, name))),
+    Math.min(...names.filter((name) => !knowsTrueRates(column.scenario, name)).map((name) => regretOf(column, name))),
   );
   const rows = names.map((name) => [
     nameCell(name),
