@@ -201,7 +201,7 @@ describe('an advance of the test clock', () => {
     assert.equal(merchant.typesOf(id).length, attempts);
   });
 
-  test('causes other advances to be rejected until it ends', async () => {
+  test('leads to the rejection of other advances until it ends', async () => {
     let openResponse: ServerResponse | undefined;
     merchant.respond((response) => void (openResponse = response));
     await payWith('abandoned');
@@ -313,7 +313,7 @@ describe('an advance of the test clock', () => {
     assert.equal((await clockAt(on.url)).advancedSeconds, before.advancedSeconds);
   });
 
-  test('is offered by services that reject production sessions and production previews', async () => {
+  test('needs a service with TEST_CLOCK, which rejects production sessions and production previews', async () => {
     for (const [path, status] of [
       ['gateway/sessions', 403],
       ['agent/actions/checkout.create', 400],
@@ -345,7 +345,7 @@ describe('an advance of the test clock', () => {
     );
   });
 
-  test('breaks no invariant and logs no error (after all advances above)', async () => {
+  test('breaks no invariant and logs no error', async () => {
     assert.deepEqual(await brokenInvariants(settingsOf(on.databaseUrl)), []);
     const errors = on.logged.filter((line) => (JSON.parse(line) as { level: number }).level >= 50);
     assert.deepEqual(

@@ -74,7 +74,7 @@ export function requestAdvance<Body = ErrorBody>(url: string, body: unknown): Pr
   return call<Body>('POST', `${url}${PATH}/advance`, body);
 }
 
-/** Begins an advance and returns the clock at its begin. */
+/** Begins an advance and returns the clock immediately after the request. */
 export async function beginAdvance(url: string, seconds: number): Promise<TestClockResource> {
   const { status, body } = await requestAdvance<TestClockResource>(url, { seconds });
   assert.equal(status, 200, JSON.stringify(body));

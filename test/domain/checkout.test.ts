@@ -347,7 +347,7 @@ describe('late, repeated and unexpected provider reports', () => {
     assertUnchanged(report(late, reportOf('paid', null)), late, 'ignored');
   });
 
-  test('a pending payment is decision after, ever less often', () => {
+  test('the intervals between inquiries about a pending payment grow from 30 seconds to 10 minutes', () => {
     const delays: number[] = [];
     let checkout = handedOff;
     let now = NOW;

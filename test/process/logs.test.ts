@@ -24,7 +24,7 @@ const HIDDEN: Record<string, RegExp> = {
 };
 
 describe('the log at the level trace', () => {
-  it('is searched for every form of the secrets (a check of the search itself)', () => {
+  it('is searched by a check that detects every form of the secrets', () => {
     for (const line of [EMAIL, encodeURIComponent(EMAIL), CARD, SPACED_CARD, SECRET, `"Bearer ${API_KEY}"`]) {
       assert.equal(leaksIn(`{"level":30}\n{"msg":"${line}"}\n`).length, 1, line);
     }

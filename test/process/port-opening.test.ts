@@ -37,7 +37,7 @@ describe('the port of a starting service', () => {
       return new Proxy(store, {
         get(target, name: keyof Store) {
           const part = target[name] as (...args: unknown[]) => unknown;
-          // These do not call the database.
+          // `now` and `onCommit` do not call the database.
           if (typeof part !== 'function' || name === 'now' || name === 'onCommit') return part;
           return async (...args: unknown[]) => {
             calls.push([name, await statusOf(url)]);

@@ -123,7 +123,7 @@ describe('concurrent commits of deliveries', () => {
     attempt: anAttemptOf(first, {
       statusCode: 500,
       failure: 'status 500',
-      responseBody: 'the answer to this is proxied off',
+      responseBody: 'the answer to this is cut off',
     }),
   };
   const prepared = (store: Store) =>
@@ -134,7 +134,7 @@ describe('concurrent commits of deliveries', () => {
       await prepared(store);
       await using proxy = await startProxy(postgres.port);
       const proxied = await openTestStore(settingsOf(postgres.url(name, proxy.port)));
-      const connectionCut = proxy.cutAnswerTo('the answer to this is proxied off');
+      const connectionCut = proxy.cutAnswerTo('the answer to this is cut off');
       await assert.rejects(proxied.commit([finished]), isUnavailable);
       await connectionCut;
       assert.deepEqual(await proxied.commit([finished]), { done: false, conflict: 'overtaken' });

@@ -192,7 +192,7 @@ test('the events of a session stay in their order in the feed if the clock is se
   );
 });
 
-test('a filtered feed has the same order and full pages', async (context) => {
+test('a filtered feed has the same order as the whole feed, and full pages', async (context) => {
   const [store] = await openInstances(context, 1);
   const numbers = [0, 1, 2, 3, 4];
   await write(store, { type: 'customer_created', customer }, ...numbers.map(sessionOf));

@@ -413,8 +413,8 @@ describe('the order of the deliveries of a session to an endpoint', () => {
   const pendingEvent = anEvent({ id: 'evt_pending', type: 'payment.provider_pending', sequence: 1 });
   const first = aDelivery({ id: idOf('dlv', 1), eventId: pendingEvent.id, sequence: 1 });
   const second = aDelivery({ id: idOf('dlv', 2), sequence: 2 });
-  const elsewhere = aDelivery({ id: idOf('dlv', 3), endpointId: slow.id, sequence: 2 });
-  const neighbour = aDelivery({
+  const toOtherEndpoint = aDelivery({ id: idOf('dlv', 3), endpointId: slow.id, sequence: 2 });
+  const ofOtherSession = aDelivery({
     id: idOf('dlv', 4),
     sessionId: other.session.id,
     eventId: other.event.id,
@@ -425,7 +425,7 @@ describe('the order of the deliveries of a session to an endpoint', () => {
     seeded(name, async (store) => {
       const events: Change[] = [...creationOf(other), { type: 'event_recorded', event: pendingEvent }];
       await write(store, ...events, { type: 'endpoint_saved', endpoint: slow });
-      for (const delivery of [second, first, elsewhere, neighbour]) {
+      for (const delivery of [second, first, toOtherEndpoint, ofOtherSession]) {
         await write(store, { type: 'delivery_created', delivery });
       }
       await use(store, async (now = NOW + 1) =>
@@ -436,11 +436,11 @@ describe('the order of the deliveries of a session to an endpoint', () => {
   queued(
     'a delivery waits for an earlier delivery of its session and endpoint, but not for any other delivery',
     async (store, due) => {
-      assert.deepEqual(await due(), [first.id, neighbour.id]);
+      assert.deepEqual(await due(), [first.id, ofOtherSession.id]);
       assert.deepEqual(await due(NOW), [first.id]);
       assert.deepEqual(await due(NOW - 1), []);
       assert.deepEqual(await store.deliveriesDue(slow.id, NOW, 10), [
-        { delivery: elsewhere, body: records.event.body },
+        { delivery: toOtherEndpoint, body: records.event.body },
       ]);
       assert.deepEqual(await store.deliveriesDue(endpoint.id, NOW + 1, 1), [
         { delivery: first, body: pendingEvent.body },
@@ -453,11 +453,11 @@ describe('the order of the deliveries of a session to an endpoint', () => {
     async (store, due) => {
       const claimed = { ...first, attempts: 1, dueAt: NOW + MINUTE };
       await write(store, { type: 'delivery_claimed', delivery: claimed });
-      assert.deepEqual(await due(), [neighbour.id]);
+      assert.deepEqual(await due(), [ofOtherSession.id]);
       const attempt = { ...anAttemptOf(claimed), statusCode: 500, failure: 'answered 500' };
       await write(store, { type: 'delivery_finished', delivery: { ...claimed, dueAt: NOW + 5 * MINUTE }, attempt });
-      assert.deepEqual(await due(NOW + 2 * MINUTE), [neighbour.id]);
-      assert.deepEqual(await due(NOW + 5 * MINUTE), [neighbour.id, first.id]);
+      assert.deepEqual(await due(NOW + 2 * MINUTE), [ofOtherSession.id]);
+      assert.deepEqual(await due(NOW + 5 * MINUTE), [ofOtherSession.id, first.id]);
       assert.deepEqual(await store.deliveryAttempts(first.id), [attempt]);
     },
   );
@@ -468,7 +468,7 @@ describe('the order of the deliveries of a session to an endpoint', () => {
       await write(store, { type: 'delivery_claimed', delivery: claimed });
       const finished = { ...claimed, status };
       await write(store, { type: 'delivery_finished', delivery: finished, attempt: anAttemptOf(claimed) });
-      assert.deepEqual(await due(NOW + 20), [neighbour.id, second.id]);
+      assert.deepEqual(await due(NOW + 20), [ofOtherSession.id, second.id]);
       const stored = await store.deliveriesOfSession(records.session.id);
       assert.deepEqual(stored.find(({ id }) => id === first.id)?.status, status);
     });
@@ -483,12 +483,16 @@ describe('the order of the deliveries of a session to an endpoint', () => {
       await write(store, { type: 'delivery_finished', delivery: ended, attempt: anAttemptOf(ended) });
       await write(store, { type: 'delivery_claimed', delivery: { ...second, attempts: 1, dueAt: NOW + MINUTE } });
       await write(store, { type: 'delivery_replayed', delivery: replayed, from: 'dead' });
-      assert.deepEqual(await due(), [first.id, neighbour.id], 'the replayed delivery does not wait for a later one');
+      assert.deepEqual(
+        await due(),
+        [first.id, ofOtherSession.id],
+        'the replayed delivery does not wait for a later one',
+      );
       const delivered = { ...replayed, attempts: 2, status: 'delivered' } as const;
       await write(store, { type: 'delivery_claimed', delivery: { ...replayed, attempts: 2 } });
       await write(store, { type: 'delivery_finished', delivery: delivered, attempt: anAttemptOf(delivered) });
-      assert.deepEqual(await due(NOW + MINUTE - 1), [neighbour.id], 'the later delivery is in progress');
-      assert.deepEqual(await due(NOW + MINUTE), [neighbour.id, second.id]);
+      assert.deepEqual(await due(NOW + MINUTE - 1), [ofOtherSession.id], 'the later delivery is in progress');
+      assert.deepEqual(await due(NOW + MINUTE), [ofOtherSession.id, second.id]);
     },
   );
 
@@ -503,11 +507,11 @@ describe('the order of the deliveries of a session to an endpoint', () => {
       await write(store, { type: 'delivery_finished', delivery: claimed, attempt: anAttemptOf(claimed) });
       const replayed = { ...first, status: 'pending', attempts: 1, scheduleStart: 1 } as const;
       await write(store, { type: 'delivery_replayed', delivery: replayed, from: 'dead' });
-      assert.deepEqual(await due(), [first.id, neighbour.id]);
+      assert.deepEqual(await due(), [first.id, ofOtherSession.id]);
       const failed = { ...replayed, attempts: 2, dueAt: NOW + MINUTE };
       await write(store, { type: 'delivery_claimed', delivery: failed });
       await write(store, { type: 'delivery_finished', delivery: failed, attempt: anAttemptOf(failed) });
-      assert.deepEqual(await due(NOW + MINUTE - 1), [neighbour.id]);
+      assert.deepEqual(await due(NOW + MINUTE - 1), [ofOtherSession.id]);
       assert.equal(
         (await store.delivery(second.id))?.dueAt,
         NOW + MINUTE,
@@ -517,7 +521,7 @@ describe('the order of the deliveries of a session to an endpoint', () => {
   );
 
   queued('the deliveries and events of a session are read oldest first', async (store) => {
-    assert.deepEqual(await store.deliveriesOfSession(records.session.id), [first, second, elsewhere]);
+    assert.deepEqual(await store.deliveriesOfSession(records.session.id), [first, second, toOtherEndpoint]);
     assert.deepEqual(await store.delivery(second.id), second);
     assert.equal(await store.delivery(idOf('dlv', 77)), undefined);
     assert.deepEqual(await store.eventsOfSession(records.session.id), [pendingEvent, records.event]);

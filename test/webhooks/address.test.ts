@@ -61,7 +61,7 @@ test('a lookup returns allowed addresses only', async () => {
 // A global unicast address without a host.
 const PUBLIC_UNUSED = { address: '2d00::1', family: 6 };
 const CANARY = { address: '127.0.0.1', family: 4 };
-const toCanary = () => Promise.resolve([CANARY]);
+const resolveToCanary = () => Promise.resolve([CANARY]);
 
 test('a host name that resolves to a public and then to a loopback address (DNS rebinding) reaches no server', async (context) => {
   let connections = 0;
@@ -92,7 +92,7 @@ test('every spelling of a loopback or metadata address in a URL is blocked befor
     context,
     createServer(() => connections++),
   );
-  const deliverer = createDeliverer({ targets: 'public', resolve: toCanary, now: () => START, limits: PATIENT });
+  const deliverer = createDeliverer({ targets: 'public', resolve: resolveToCanary, now: () => START, limits: PATIENT });
   context.after(() => deliverer.close());
   for (const host of INNER_HOSTS) {
     const { failure } = await deliverer.deliver(`http://${host}:${port}/`, {}, '{}');

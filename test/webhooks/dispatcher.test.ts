@@ -49,9 +49,9 @@ async function attemptsOf(store: Store, sessionId: string) {
 
 /** Stops a dispatcher, and waits for its last writes if they take longer than the second that a stop allows. */
 async function stopSettled(dispatcher: Dispatcher, isSettled: () => Promise<boolean>): Promise<void> {
-  const began = performance.now();
+  const startedAt = performance.now();
   await dispatcher.stop(10);
-  if (performance.now() - began > 900) await until(isSettled);
+  if (performance.now() - startedAt > 900) await until(isSettled);
 }
 
 test('an event is delivered once, signed, and its attempt is recorded', async (context) => {
@@ -391,26 +391,26 @@ test('a stop waits for attempts that end within the grace period', async (contex
 });
 
 test('the dispatcher waits for an unavailable store without a busy loop', async (context) => {
-  const pauses = (['reads', 'delivery_claimed', 'delivery_finished'] as const).map(async (away) => {
+  const pauses = (['reads', 'delivery_claimed', 'delivery_finished'] as const).map(async (unavailable) => {
     const { store, endpoint, received } = await stage(context);
     const [event] = await addSession(store, [endpoint]);
     let failures = 0;
-    const fail = <Result>(isAway: boolean, call: () => Promise<Result>) => {
-      if (!isAway || failures > 0) return call();
+    const fail = <Result>(isUnavailable: boolean, call: () => Promise<Result>) => {
+      if (!isUnavailable || failures > 0) return call();
       failures++;
-      return Promise.reject(new GatewayError('unavailable', 'away'));
+      return Promise.reject(new GatewayError('unavailable', 'unavailable'));
     };
     const flaky: Store = {
       ...store,
-      endpoints: () => fail(away === 'reads', store.endpoints),
-      commit: (changes) => fail(changes[0]?.type === away, () => store.commit(changes)),
+      endpoints: () => fail(unavailable === 'reads', store.endpoints),
+      commit: (changes) => fail(changes[0]?.type === unavailable, () => store.commit(changes)),
     };
     const dispatcher = testDispatcher(context, flaky, testClock());
-    const began = performance.now();
+    const startedAt = performance.now();
     // The failure counts as work, so the caller runs the dispatcher again.
     assert.equal(await dispatcher.runOnce(), 1);
-    assert.ok(performance.now() - began > 900, away);
-    if (away !== 'delivery_finished') assert.equal(await dispatcher.runOnce(), 1);
+    assert.ok(performance.now() - startedAt > 900, unavailable);
+    if (unavailable !== 'delivery_finished') assert.equal(await dispatcher.runOnce(), 1);
     assert.equal(failures, 1);
     assert.equal((await onlyDelivery(store, event!.sessionId)).status, 'delivered');
     assert.equal(received.length, 1);
